@@ -1,0 +1,65 @@
+"""The error tree of the project.
+
+::
+
+    InverseDeidError
+    ├── InputError            what the user gave cannot be used
+    │   ├── UnreadableInputError   missing, no permission, not text, wrong encoding
+    │   ├── FormatError            broken XML, JSON, table; a missing column
+    │   ├── AnnotationError        spans out of range, overlapping, of unknown type
+    │   └── OutputExistsError      would overwrite a file
+    ├── OutputError           the result cannot be written (no space, no permission)
+    ├── ConfigurationError    settings that contradict each other or are out of range
+    ├── LexiconError          the lexicon is missing, damaged or of another version
+    ├── ModelError            the model folder is missing, damaged or of another version
+    └── StageError            a stage of the pipeline broke its contract
+
+A message says what was given, what was expected and how to mend it. It never
+holds narrative text: ids, offsets, categories, counts and file names only.
+"""
+
+from __future__ import annotations
+
+
+class InverseDeidError(Exception):
+    """Base of every error that this package raises on purpose."""
+
+
+class InputError(InverseDeidError):
+    """What the user gave cannot be used."""
+
+
+class UnreadableInputError(InputError):
+    """A file is missing, unreadable, binary or in another encoding."""
+
+
+class FormatError(InputError):
+    """A file does not have the structure that its format asks for."""
+
+
+class AnnotationError(InputError):
+    """Gold spans do not fit their text."""
+
+
+class OutputExistsError(InputError):
+    """The output is there already and `--force` was not given."""
+
+
+class OutputError(InverseDeidError):
+    """The result cannot be written."""
+
+
+class ConfigurationError(InverseDeidError):
+    """Settings contradict each other or are out of range."""
+
+
+class LexiconError(InverseDeidError):
+    """The lexicon is missing, damaged or of another version."""
+
+
+class ModelError(InverseDeidError):
+    """The model folder is missing, damaged or of another version."""
+
+
+class StageError(InverseDeidError):
+    """A stage of the pipeline broke its contract."""

@@ -1,0 +1,197 @@
+"""The values that travel through the pipeline.
+
+A document's tokens, features, verdicts and decisions are kept as parallel
+arrays (one entry a token) instead of one object a token: that is what makes a
+hundred thousand tokens a second possible in Python. All are immutable by
+convention and none shows narrative text in its `repr`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum
+from types import MappingProxyType
+
+import numpy as np
+import numpy.typing as npt
+
+from inverse_deid.core.errors import AnnotationError, StageError
+from inverse_deid.core.phi import PhiType
+
+BoolArray = npt.NDArray[np.bool_]
+FloatArray = npt.NDArray[np.float32]
+IntArray = npt.NDArray[np.int32]
+
+_NO_META: Mapping[str, str] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class PhiSpan:
+    """A marked identifier: half-open code-point offsets into the original text.
+
+    Example:
+        >>> PhiSpan(3, 8, PhiType.PATIENT)
+        PhiSpan(start=3, end=8, type=<PhiType.PATIENT: 'PATIENT'>)
+    """
+
+    start: int
+    end: int
+    type: PhiType
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.start < self.end:
+            raise AnnotationError(
+                f"span {self.start}-{self.end} ({self.type}) is empty or negative; "
+                "offsets are half-open and count code points"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A narrative and, if it was annotated, its PHI spans.
+
+    Args:
+        id: Names the document in outputs and error messages; must hold no PHI.
+        text: The untouched original.
+        spans: Sorted, not overlapping, inside the text.
+        meta: Whatever the reader wants to carry along.
+
+    Raises:
+        AnnotationError: Spans overlap, are unsorted or leave the text.
+    """
+
+    id: str
+    text: str = field(repr=False)
+    spans: tuple[PhiSpan, ...] = field(default=(), repr=False)
+    meta: Mapping[str, str] = field(default=_NO_META, repr=False)
+
+    def __post_init__(self) -> None:
+        previous_end = 0
+        for span in self.spans:
+            if span.start < previous_end:
+                raise AnnotationError(
+                    f"document {self.id}: span {span.start}-{span.end} overlaps the one before it "
+                    "or is out of order; sort the spans and merge overlaps"
+                )
+            if span.end > len(self.text):
+                raise AnnotationError(
+                    f"document {self.id}: span {span.start}-{span.end} ends after the text "
+                    f"({len(self.text)} characters); check that offsets count code points"
+                )
+            previous_end = span.end
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tokens:
+    """The tokens of one text: maximal runs of letters and digits.
+
+    Args:
+        text: The original text.
+        words: The tokens as they stand in the text, `n_tokens` strings.
+        starts: int32 (n_tokens,), code-point offset of the first character.
+        ends: int32 (n_tokens,), offset behind the last character.
+    """
+
+    text: str = field(repr=False)
+    words: list[str] = field(repr=False)
+    starts: IntArray = field(repr=False)
+    ends: IntArray = field(repr=False)
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+
+class Reason(IntEnum):
+    """Why a token was kept or masked. The order is part of the output format."""
+
+    KEPT_SAFE_WORD = 0
+    KEPT_BY_NETWORK = 1
+    BELOW_THRESHOLD = 2
+    NEVER_SAFE_WORD = 3
+    VETO_PATTERN = 4
+    NAME_WITH_TITLE = 5
+    OTHER_MENTION = 6
+    KNOWN_IDENTIFIER = 7
+    DENY_LIST = 8
+    FAILED_CLOSED = 9
+    KEPT_ALLOW_LIST = 10
+    RULES_ONLY_UNSAFE = 11
+
+    @property
+    def keeps(self) -> bool:
+        """Whether a token with this reason leaves unmasked."""
+        return self in _KEEPING
+
+
+_KEEPING = frozenset({Reason.KEPT_SAFE_WORD, Reason.KEPT_BY_NETWORK, Reason.KEPT_ALLOW_LIST})
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RuleVerdicts:
+    """What the rules say of each token; they never decide alone.
+
+    Args:
+        safe: bool (n_tokens,), in a safe dictionary and in no unsafe one.
+        never: bool (n_tokens,), weekday, month, street word, holiday or
+            written-out number that is not safe: the threshold is infinite.
+        veto: bool (n_tokens,), inside a pattern that may only mask.
+        titled: bool (n_tokens,), a capitalised word right after a title.
+    """
+
+    safe: BoolArray = field(repr=False)
+    never: BoolArray = field(repr=False)
+    veto: BoolArray = field(repr=False)
+    titled: BoolArray = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Decisions:
+    """The decision on every token of a document, and why.
+
+    Args:
+        keep: bool (n_tokens,).
+        reasons: uint8 (n_tokens,), values of `Reason`.
+        p_safe: float32 (n_tokens,), probability of *safe* in [0, 1], NaN = unknown.
+        thresholds: float32 (n_tokens,), what `p_safe` was held against; inf = never.
+        categories: uint8 (n_tokens,), most probable PHI hyper-class (index into
+            `HyperClass`), 0 = unknown.
+    """
+
+    keep: BoolArray = field(repr=False)
+    reasons: npt.NDArray[np.uint8] = field(repr=False)
+    p_safe: FloatArray = field(repr=False)
+    thresholds: FloatArray = field(repr=False)
+    categories: npt.NDArray[np.uint8] = field(repr=False)
+
+    def __post_init__(self) -> None:
+        n = len(self.keep)
+        columns = (self.reasons, self.p_safe, self.thresholds, self.categories)
+        if any(len(column) != n for column in columns):
+            raise StageError(f"decisions of unequal length for {n} tokens")
+
+    def __len__(self) -> int:
+        return len(self.keep)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MaskedDocument:
+    """A document with everything that was not confidently safe replaced.
+
+    Args:
+        id: The id of the original document.
+        text: The masked text, safe to show.
+        masks: Sorted, disjoint half-open ranges of the *original* text that were replaced.
+        replaced: The range of the masked text that stands for each mask.
+        tokens: The tokens of the original.
+        decisions: One per token.
+        failed: True if a stage failed and the whole document was masked for that.
+    """
+
+    id: str
+    text: str = field(repr=False)
+    masks: tuple[tuple[int, int], ...] = field(repr=False)
+    replaced: tuple[tuple[int, int], ...] = field(repr=False)
+    tokens: Tokens = field(repr=False)
+    decisions: Decisions = field(repr=False)
+    failed: bool = False

@@ -1,0 +1,1 @@
+"""Text in, tokens out; decisions in, masked text out. Offsets are code points throughout."""
