@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
-from types import MappingProxyType
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +22,6 @@ BoolArray = npt.NDArray[np.bool_]
 FloatArray = npt.NDArray[np.float32]
 IntArray = npt.NDArray[np.int32]
 
-_NO_META: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -64,7 +62,7 @@ class Document:
     id: str
     text: str = field(repr=False)
     spans: tuple[PhiSpan, ...] = field(default=(), repr=False)
-    meta: Mapping[str, str] = field(default=_NO_META, repr=False)
+    meta: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         previous_end = 0

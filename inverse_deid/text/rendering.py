@@ -60,8 +60,6 @@ def render(tokens: Tokens, keep: BoolArray, marker: Callable[[int, int], str]) -
         >>> from inverse_deid.text.tokenizer import tokenize
         >>> tokens = tokenize("seen by Ann Li today")
         >>> keep = np.array([True, True, False, False, True])
-        >>> render(tokens, keep, lambda first, last: "PHI")
-        Rendering()
         >>> render(tokens, keep, lambda first, last: "PHI").text
         'seen by PHI today'
     """
