@@ -1,0 +1,1 @@
+"""The network: encoding, training in Keras, export to ONNX, scoring with ONNX Runtime."""

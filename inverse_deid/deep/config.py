@@ -1,0 +1,153 @@
+"""What a network looks like and how it is trained, read from a TOML file."""
+
+from __future__ import annotations
+
+import dataclasses
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from inverse_deid.core.errors import ConfigurationError
+from inverse_deid.core.phi import HYPER_CLASS_OF, HyperClass, PhiType
+
+FeatureSet = Literal["none", "casing", "all"]
+Targets = Literal["binary", "hyper", "fine"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NetworkConfig:
+    """The shape of the network.
+
+    The variants of the thesis (table 4.3) are settings of two fields:
+    a) `post_space=False, feature_set="none"`, b) `post_space=True`,
+    c) `feature_set="casing"` (casing and salutations), d) both. The default
+    model uses every feature of the rules.
+    """
+
+    post_space: bool = True
+    feature_set: FeatureSet = "all"
+    targets: Targets = "hyper"
+    word_dim: int = 100
+    char_dim: int = 25
+    char_units: int = 25
+    gap_dim: int = 8
+    feature_units: int = 48
+    token_units: int = 128
+    token_layers: int = 2
+    dropout: float = 0.5
+    max_characters: int = 24
+
+    def __post_init__(self) -> None:
+        if self.feature_set not in ("none", "casing", "all"):
+            raise ConfigurationError("network.feature_set is one of none, casing, all")
+        if self.targets not in ("binary", "hyper", "fine"):
+            raise ConfigurationError("network.targets is one of binary, hyper, fine")
+        sizes = (self.word_dim, self.char_dim, self.char_units, self.token_units, self.token_layers)
+        if min(sizes) < 1 or self.max_characters < 4:
+            raise ConfigurationError("network sizes are at least 1, network.max_characters at least 4")
+        if not 0 <= self.dropout < 1:
+            raise ConfigurationError("network.dropout is in [0, 1)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingConfig:
+    """How the network is trained.
+
+    Args:
+        epochs: Passes over freshly augmented data.
+        batch_tokens: About how many tokens a batch holds.
+        window: Tokens a training window holds at most.
+        learning_rate: Peak of Adam's learning rate.
+        warm_up: Share of the steps in which the rate rises to its peak.
+        clip_norm: Global norm that gradients are clipped to.
+        phi_weight: Weight of a PHI token in the loss (a safe one weighs 1).
+        weak_weight: Factor on the weight of tokens of weakly labelled documents.
+        word_dropout: Share of words hidden from the word embedding, doubled on PHI.
+        dictionary_dropout: Share of tokens whose dictionary features are hidden.
+        synthetic: Documents injected or invented in each epoch.
+        weak: Weakly labelled real carriers in each epoch.
+        keep_share: Share of gold spans that are left as they are in each epoch.
+        validation_share: Share of gold documents held out, by group.
+        seed: Of every random choice.
+    """
+
+    epochs: int = 24
+    batch_tokens: int = 4096
+    window: int = 128
+    learning_rate: float = 2e-3
+    warm_up: float = 0.05
+    clip_norm: float = 3.0
+    phi_weight: float = 3.0
+    weak_weight: float = 0.7
+    word_dropout: float = 0.05
+    dictionary_dropout: float = 0.15
+    synthetic: int = 1500
+    weak: int = 450
+    keep_share: float = 0.12
+    validation_share: float = 0.12
+    seed: int = 20260101
+
+    def __post_init__(self) -> None:
+        if min(self.epochs, self.batch_tokens, self.window) < 1:
+            raise ConfigurationError("training.epochs, batch_tokens and window are at least 1")
+        shares = (self.warm_up, self.word_dropout, self.dictionary_dropout, self.keep_share)
+        if not all(0 <= share <= 1 for share in shares) or not 0 <= self.validation_share < 1:
+            raise ConfigurationError("shares in [training] are between 0 and 1")
+        if min(self.learning_rate, self.clip_norm, self.phi_weight) <= 0:
+            raise ConfigurationError("training.learning_rate, clip_norm and phi_weight are above 0")
+
+
+def class_names(targets: Targets) -> tuple[str, ...]:
+    """The classes the network tells apart; the first is always *safe*."""
+    if targets == "binary":
+        return ("SAFE", "PHI")
+    if targets == "hyper":
+        return tuple(HyperClass)
+    return ("SAFE", *PhiType)
+
+
+def class_of(phi_type: PhiType, targets: Targets) -> str:
+    """The class that stands for a fine PHI type."""
+    if targets == "binary":
+        return "PHI"
+    return HYPER_CLASS_OF[phi_type].value if targets == "hyper" else phi_type.value
+
+
+def read_config(path: Path) -> dict[str, Any]:
+    """Read a TOML file.
+
+    Raises:
+        ConfigurationError: The file is missing or is not TOML.
+    """
+    try:
+        with path.open("rb") as file:
+            return tomllib.load(file)
+    except OSError as error:
+        raise ConfigurationError(f"{path}: cannot be read ({error.strerror}); give a TOML file") from error
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigurationError(f"{path}: not valid TOML ({error})") from error
+
+
+def network_config(values: Mapping[str, Any]) -> NetworkConfig:
+    """Make a `NetworkConfig` of a table, refusing unknown names."""
+    return NetworkConfig(**_checked(values, "network", NetworkConfig))
+
+
+def training_config(values: Mapping[str, Any]) -> TrainingConfig:
+    """Make a `TrainingConfig` of a table, refusing unknown names."""
+    return TrainingConfig(**_checked(values, "training", TrainingConfig))
+
+
+def _checked(values: Mapping[str, Any], section: str, kind: type) -> dict[str, Any]:
+    known = {field.name: field for field in dataclasses.fields(kind)}
+    unknown = sorted(set(values) - set(known))
+    if unknown:
+        raise ConfigurationError(f"[{section}] has no setting {', '.join(unknown)}; known: {', '.join(known)}")
+    defaults = kind()
+    for name, value in values.items():
+        wanted = type(getattr(defaults, name))
+        if not (isinstance(value, wanted) or (wanted is float and isinstance(value, int))):
+            raise ConfigurationError(f"{section}.{name} is a {wanted.__name__}, given a {type(value).__name__}")
+    return dict(values)

@@ -1,0 +1,123 @@
+"""From words and gaps to the numbers that the network reads.
+
+Characters outside the table share one code each for *other letter* and *other
+sign*, so that no text can fail to encode.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from inverse_deid.core.values import FloatArray, IntArray, Tokens
+
+PAD, OTHER_LETTER, OTHER_SIGN = 0, 1, 2
+N_GAP_CHARACTERS = 3
+"""How many of the characters that follow a token, before the next one, are read."""
+
+_ALIKE = {"\r": "\n", "\u00a0": " ", "’": "'", "‘": "'", "“": '"', "”": '"', "–": "-", "—": "-", "‑": "-"}  # noqa: RUF001
+_ASCII_AND_LATIN = "\n\t" + "".join(map(chr, (*range(0x20, 0x7F), *range(0xA1, 0x180))))
+N_CHARACTER_CODES = 3 + len(_ASCII_AND_LATIN)
+"""Codes are 0 (padding) to `N_CHARACTER_CODES - 1`."""
+
+_TABLE_SIZE = 0x3000
+
+
+def _character_table() -> npt.NDArray[np.int32]:
+    """int32 (_TABLE_SIZE,): code of every code point below; above it the last entry counts."""
+    table = np.full(_TABLE_SIZE, OTHER_SIGN, np.int32)
+    for code_point in range(0x180, _TABLE_SIZE):
+        if chr(code_point).isalnum():
+            table[code_point] = OTHER_LETTER
+    for code, character in enumerate(_ASCII_AND_LATIN, start=3):
+        table[ord(character)] = code
+    for character, like in _ALIKE.items():
+        table[ord(character)] = table[ord(like)]
+    return table
+
+
+_CODE_OF = _character_table()
+
+
+def character_codes(words: Sequence[str], max_characters: int) -> tuple[IntArray, IntArray]:
+    """Encode the characters of words; of a longer word the beginning and the end.
+
+    Returns:
+        codes: int32 (n_words, max_characters), right-padded with 0.
+        lengths: int32 (n_words,), at least 1.
+
+    Example:
+        >>> codes, lengths = character_codes(["ab", "c"], 4)
+        >>> codes.shape, lengths.tolist(), int(codes[1, 1])
+        ((2, 4), [2, 1], 0)
+    """
+    tail = max_characters // 3
+    shown = [w if len(w) <= max_characters else w[: max_characters - tail] + w[-tail:] for w in words]
+    lengths = np.fromiter(map(len, shown), np.int32, len(shown))
+    codes = np.zeros((len(shown), max_characters), np.int32)
+    flat = np.frombuffer("".join(shown).encode("utf-32-le", "surrogatepass"), np.uint32)
+    codes[np.arange(max_characters) < lengths[:, None]] = _CODE_OF[np.minimum(flat, _TABLE_SIZE - 1)]
+    return codes, np.maximum(lengths, 1)
+
+
+def gap_codes(tokens: Tokens) -> IntArray:
+    """Encode up to three characters that follow each token before the next one.
+
+    Returns:
+        int32 (n_tokens, 3), 0 where the gap is shorter.
+
+    Source:
+        The "post space" characters of the thesis, section 4.3.4.
+    """
+    n_tokens = len(tokens)
+    text = tokens.text
+    characters = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
+    codes = np.zeros(len(text) + N_GAP_CHARACTERS, np.int32)
+    codes[: len(text)] = _CODE_OF[np.minimum(characters, _TABLE_SIZE - 1)]
+    next_starts = np.append(tokens.starts[1:], len(text))[:n_tokens]
+    positions = tokens.ends[:, None] + np.arange(N_GAP_CHARACTERS)
+    return np.where(positions < next_starts[:, None], codes[positions], PAD).astype(np.int32)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WordVectors:
+    """Fixed, public word vectors of a limited vocabulary.
+
+    Args:
+        words: Lower-case words; row `i + 1` of the network's matrix is `words[i]`.
+        codes: int8 (n_words, word_dim).
+        scale: float32 (word_dim,): a vector is `codes[i] * scale`.
+    """
+
+    words: tuple[str, ...] = field(repr=False)
+    codes: npt.NDArray[np.int8] = field(repr=False)
+    scale: FloatArray = field(repr=False)
+
+    @property
+    def dim(self) -> int:
+        """Length of a vector."""
+        return int(self.scale.shape[0])
+
+    def numbers(self) -> dict[str, int]:
+        """Row of each word in `matrix`; row 0 is for unknown words."""
+        return {word: i for i, word in enumerate(self.words, start=1)}
+
+    def matrix(self) -> FloatArray:
+        """float32 (n_words + 1, word_dim); row 0 is zero."""
+        top = np.zeros((1, self.dim), np.float32)
+        return np.concatenate([top, self.codes.astype(np.float32) * self.scale])
+
+
+def quantised(words: Sequence[str], vectors: FloatArray) -> WordVectors:
+    """Round vectors to eight bits a dimension, which costs no accuracy and a quarter of the size."""
+    scale = (np.abs(vectors).max(axis=0) / 127).astype(np.float32)
+    scale[scale == 0] = 1
+    return WordVectors(tuple(words), np.rint(vectors / scale).astype(np.int8), scale)
+
+
+def word_numbers(words: Sequence[str], numbers: dict[str, int]) -> IntArray:
+    """Row of each word's vector: int32 (n_words,), 0 = unknown."""
+    return np.fromiter((numbers.get(word.lower(), 0) for word in words), np.int32, len(words))

@@ -1,0 +1,111 @@
+"""The network in Keras: layers, functional model, config. For training only.
+
+Source: thesis, section 4.3.4 and figure 4.2 (after Dernoncourt et al. 2017),
+with a second token layer, a dense layer over the rule features and the
+characters of a batch's *distinct* words encoded once and gathered.
+"""
+
+from __future__ import annotations
+
+import keras
+import numpy as np
+from keras import layers
+
+from inverse_deid.core.values import FloatArray
+from inverse_deid.deep.config import NetworkConfig, class_names
+from inverse_deid.deep.encoding import N_CHARACTER_CODES, N_GAP_CHARACTERS
+
+
+def build_network(config: NetworkConfig, n_features: int, word_matrix: FloatArray) -> keras.Model:
+    """Build the network.
+
+    Args:
+        config: Sizes and variants.
+        n_features: Features a token, after selection by `config.feature_set`.
+        word_matrix: float32 (n_words + 1, word_dim); row 0 is the unknown word,
+            whose vector is learned; the others are fixed.
+
+    Returns:
+        A model of the inputs
+        `characters` int32 (n_distinct, max_characters), 0 = padding,
+        `distinct` int32 (batch, time): the row of `characters` of each token,
+        `words` int32 (batch, time): row of the word matrix,
+        `gaps` int32 (batch, time, 3), `features` float32 (batch, time, n_features),
+        `valid` bool (batch, time); the output is float32 (batch, time, n_classes),
+        class probabilities, of which the first is `p_safe`.
+    """
+    inputs = _inputs(config, n_features)
+    word_vectors = character_encoder(config)(inputs["characters"])
+    gathered = layers.Lambda(_gather, name="character_vectors")([word_vectors, inputs["distinct"]])
+    parts = [gathered, _word_embedding(inputs["words"], word_matrix)]
+    if config.post_space:
+        gaps = layers.Embedding(N_CHARACTER_CODES, config.gap_dim, name="gap_embedding")(inputs["gaps"])
+        parts.append(layers.Reshape((-1, N_GAP_CHARACTERS * config.gap_dim), name="gap_vectors")(gaps))
+    if n_features:
+        dense = layers.Dense(config.feature_units, activation="relu", name="feature_dense")
+        parts.append(dense(inputs["features"]))
+    hidden = layers.Concatenate(name="token_vector")(parts)
+    hidden = layers.Dropout(config.dropout, name="token_dropout")(hidden)
+    for i in range(config.token_layers):
+        lstm = layers.LSTM(config.token_units, return_sequences=True)
+        hidden = layers.Bidirectional(lstm, name=f"token_lstm_{i}")(hidden, mask=inputs["valid"])
+        hidden = layers.Dropout(config.dropout, name=f"lstm_dropout_{i}")(hidden)
+    n_classes = len(class_names(config.targets))
+    output = layers.Dense(n_classes, activation="softmax", dtype="float32", name="classes")(hidden)
+    return keras.Model(inputs, output, name="safe_token_network")
+
+
+def _inputs(config: NetworkConfig, n_features: int) -> dict[str, keras.KerasTensor]:
+    inputs = {
+        "characters": layers.Input((config.max_characters,), dtype="int32", name="characters"),
+        "distinct": layers.Input((None,), dtype="int32", name="distinct"),
+        "words": layers.Input((None,), dtype="int32", name="words"),
+        "valid": layers.Input((None,), dtype="bool", name="valid"),
+    }
+    if config.post_space:
+        inputs["gaps"] = layers.Input((None, N_GAP_CHARACTERS), dtype="int32", name="gaps")
+    if n_features:
+        inputs["features"] = layers.Input((None, n_features), dtype="float32", name="features")
+    return inputs
+
+
+def character_encoder(config: NetworkConfig) -> keras.Model:
+    """The part that reads one word's characters.
+
+    Returns:
+        A model from int32 (n, max_characters) to float32 (n, 2 * char_units).
+    """
+    codes = layers.Input((config.max_characters,), dtype="int32")
+    embedding = layers.Embedding(
+        N_CHARACTER_CODES, config.char_dim, mask_zero=True, name="character_embedding"
+    )
+    lstm = layers.Bidirectional(layers.LSTM(config.char_units), name="character_lstm")
+    return keras.Model(codes, lstm(embedding(codes)), name="character_encoder")
+
+
+def _gather(tensors: list[keras.KerasTensor]) -> keras.KerasTensor:
+    vectors, rows = tensors
+    return keras.ops.take(vectors, rows, axis=0)
+
+
+def _word_embedding(words: keras.KerasTensor, matrix: FloatArray) -> keras.KerasTensor:
+    """Fixed vectors of known words plus one learned vector for all unknown ones."""
+    fixed = layers.Embedding(
+        *matrix.shape,
+        embeddings_initializer=keras.initializers.Constant(np.asarray(matrix)),
+        trainable=False,
+        name="word_embedding",
+    )
+    unknown = layers.Embedding(2, matrix.shape[1], name="unknown_word")
+    is_known = layers.Lambda(_is_known, name="is_known_word")(words)
+    only_unknown = layers.Lambda(_zero_known, name="unknown_vector")([unknown(is_known), is_known])
+    return layers.Add(name="word_vector")([fixed(words), only_unknown])
+
+
+def _is_known(words: keras.KerasTensor) -> keras.KerasTensor:
+    return keras.ops.cast(words > 0, "int32")
+
+
+def _zero_known(tensors: list[keras.KerasTensor]) -> keras.KerasTensor:
+    vectors, is_known = tensors
+    return vectors * keras.ops.cast(1 - is_known, vectors.dtype)[..., None]

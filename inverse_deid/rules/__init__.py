@@ -1,0 +1,1 @@
+"""Rules look at one token (cities: at contiguous tokens) and never decide alone."""

@@ -1,0 +1,66 @@
+"""The rule-based allowlister: a safe flag for every token, by one of two policies.
+
+`literal` is the method as published: in a safe dictionary and in no unsafe one.
+`case-aware` knows that most words are also somebody's name: an ambiguous word in
+lower case counts as safe, with a capital in mid-sentence as unsafe, and where
+the case says nothing (sentence beginning, text in capitals) by how often the
+word is written in lower case in general English. Words named after people are
+safe inside a medical phrase only.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from inverse_deid.core.values import BoolArray, IntArray, RuleVerdicts
+from inverse_deid.lexicon import SAFE_FLAGS, UNSAFE_FLAGS, WordFlag
+from inverse_deid.rules.context import Context
+from inverse_deid.rules.words import WordRows
+
+Policy = Literal["literal", "case-aware"]
+POLICIES: tuple[Policy, ...] = ("literal", "case-aware")
+
+MIN_LOWER_RATIO = 0.7
+"""Share of lower-case use from which a word counts as a word where its case says nothing."""
+
+_NEVER_FLAGS = (
+    WordFlag.WEEKDAY | WordFlag.MONTH | WordFlag.STREET | WordFlag.HOLIDAY | WordFlag.NUMBER_WORD
+)
+
+
+def judge(ids: IntArray, rows: WordRows, context: Context, policy: Policy) -> RuleVerdicts:
+    """Give every token of a document its verdict.
+
+    Args:
+        ids: int32 (n_tokens,), row of each token in `rows`.
+        rows: What is known of each distinct word.
+        context: The document's context features.
+        policy: How ambiguous words are judged.
+    """
+    flags = rows.flags[ids]
+    in_safe = (flags & np.uint32(SAFE_FLAGS)) != 0
+    # A top-level domain counts only after a dot; a shape with digits is unsafe by itself.
+    unsafe_flags = UNSAFE_FLAGS & ~WordFlag.TOP_LEVEL_DOMAIN
+    in_unsafe = ((flags & np.uint32(unsafe_flags)) != 0) | context.domain | context.place | context.holiday
+    has_digit = rows.column("contains-digit")[ids]
+    safe = in_safe & ~in_unsafe
+    if policy == "case-aware":
+        ambiguous = in_safe & in_unsafe & ~context.domain & ~context.holiday
+        safe |= ambiguous & _reads_as_a_word(ids, rows, context)
+        safe |= context.eponym
+    safe &= ~has_digit & ~rows.foreign[ids]
+    never = ((flags & np.uint32(_NEVER_FLAGS)) != 0) & ~safe
+    return RuleVerdicts(
+        safe=safe, never=never, veto=context.veto | rows.foreign[ids], titled=context.titled
+    )
+
+
+def _reads_as_a_word(ids: IntArray, rows: WordRows, context: Context) -> BoolArray:
+    """Whether the case of an ambiguous word, or its usual case, speaks for a word."""
+    lower = rows.column("all-lower-case")[ids]
+    mute = context.sentence_start | context.mostly_upper
+    with np.errstate(invalid="ignore"):
+        usually_lower = rows.lower_ratio[ids] >= MIN_LOWER_RATIO
+    return (lower | (mute & usually_lower)) & ~context.titled

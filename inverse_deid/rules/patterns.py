@@ -1,0 +1,141 @@
+"""Patterns over characters: what a run of tokens looks like.
+
+`VETO_PATTERNS` may only mask. `CONTEXT_PATTERNS` decide nothing: they become
+features of the network. Where a pattern has a group 1, only that group counts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+import numpy as np
+
+from inverse_deid.core.values import BoolArray, Tokens
+from inverse_deid.text.alignment import tokens_touched
+
+_MONTH = (
+    r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|"
+    r"sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)"
+)
+_YEAR = r"(?:1[89]|20|21)\d\d"
+_ORDINAL_DAY = r"(?:0?[1-9]|[12]\d|3[01])(?:st|nd|rd|th)?"
+_ID_VALUE = r"((?=[\w./-]{0,30}\d)\w+(?:[./-]\w+)*)"
+_ID_LABEL = (
+    r"(?:MRN|SSN|NHS|DOB|PESEL|UHID|ABHA|NRIC|CRN|URN|hosp(?:ital)? no|record|account|acct|licen[cs]e|lic|"
+    r"member|policy|passport|medicare|medicaid|insurance|registration|reg|GMC|NPI|DEA|NMC|plate|VIN|"
+    r"serial|s/n|pager|bleep)"
+)
+
+
+def _compiled(patterns: dict[str, str], flags: re.RegexFlag = re.IGNORECASE) -> dict[str, re.Pattern[str]]:
+    return {name: re.compile(pattern, flags) for name, pattern in patterns.items()}
+
+
+VETO_PATTERNS = _compiled(
+    {
+        "email": r"(?<![\w.+'’-])[\w.+'’-]+\s?(?:@|\(at\)|\[at\])\s?[\w-]+(?:\s?(?:\.|\(dot\)|\[dot\])\s?[\w-]+)+",
+        "handle": r"(?<![\w.])@\w+",
+        "url": r"\b(?:https?|ftp)\W{1,3}\S+|\bwww\.\S+|(?<![\w.-])[\w-]+(?:\.[\w-]+){0,5}\.(?:com|org|net|gov|edu|example|info|"
+        r"ac\.uk|co\.uk|nhs\.uk|io)\b(?:/\S*)?",
+        "ip-address": r"(?<![\d.])(?:\d{1,3}\.){3}\d{1,3}(?![\d.])|(?:[0-9a-f]{1,4}:){4,7}[0-9a-f]{1,4}",
+        "mac-address": r"\b(?:[0-9a-f]{2}[:-]){5}[0-9a-f]{2}\b",
+        "social-security-number": r"(?<![\d-])\d{3}-\d{2}-\d{4}(?![\d-])",
+        "phone": r"(?<![\w.])(?:\+\d{1,3}[ .-]?(?:\(\d+\)[ .-]?)?\d{1,5}(?:[ .-]?\d{2,5}){1,5}|"
+        r"\(\d{3}\)[ .-]?\d{3}[ .-]\d{4}|\d{3}[-.]\d{3}[-.]\d{4})(?![\w-])(?:\s*(?:x|ext\.?)\s*\d+)?",
+        "full-date": r"(?<![\w./-])(?:\d{1,2}([/.-])\d{1,2}\1(?:\d{4}|\d{2})|(?:1[89]|2[01])\d\d([/.-])\d{1,2}\2\d{1,2})(?![\w/]|[.-]\d)",
+        "glued-date": rf"(?<![A-Z0-9])\d{{1,2}}[ ./-]?{_MONTH}[ ./,-]{{0,2}}(?:{_YEAR}|'?\d\d)(?!\w)",
+        "month-day-year": rf"\b{_MONTH}\.?[ -]{{0,2}}{_ORDINAL_DAY},?[ -]{{1,2}}(?:{_YEAR}|'\d\d)\b",
+        "day-month-year": rf"\b{_ORDINAL_DAY} (?:of )?{_MONTH},? (?:{_YEAR}|'\d\d)\b",
+        "month-year": rf"\b{_MONTH}[ ,/-]{{1,2}}{_YEAR}\b",
+        "labelled-id": rf"\b{_ID_LABEL}\b\s*(?:no|num|number|nr|id)?\s?[.:#]{{1,3}}\s?{_ID_VALUE}",
+    }
+)
+"""Well-formed contacts, dates and labelled numbers. A token inside is masked, whatever else says safe."""
+
+_CASED_CONTEXT = {
+    "day-month-glued": rf"\b\d{{1,2}}{_MONTH.upper()}\d{{0,4}}\b",
+    "initials": r"\b(?:[A-Z]\. ?){1,3}(?=[A-Z][a-z])|\b[A-Z]\.[A-Z]\.(?:[A-Z]\.)?",
+    "before-credential": r"\b([A-Z][\w'’-]+),? (?:MD|M\.D|RN|R\.N|PhD|DO|NP|PA-C|PharmD|FRCP|MRCP|MBBS|MBChB|LPN|CNM|"
+    r"DDS|DPM|FNP|APRN|MSc|FRCS|ST\d|SpR|SHO|CT\d)\b",
+    "surname-comma-first": r"\b([A-Z][\w'’-]+, [A-Z][\w'’-]+)",
+    "capitalised-pair": r"\b([A-Z][a-z'’]+ (?:[A-Z]\.? )?[A-Z][a-z'’]+)\b",
+    "code-with-digits": r"\b(?=[A-Z/-]{0,30}\d)(?=[\d/-]{0,30}[A-Z])[A-Z0-9]+(?:[-/][A-Z0-9]+)+\b",
+    "camel-case": r"\b[A-Z]?[a-z]+[A-Z]\w*",
+}
+_ANY_CASE_CONTEXT = {
+    "date-of-two-numbers": r"(?<![\w./-])((?:0?[1-9]|1[0-2])/(?:0?[1-9]|[12]\d|3[01])|(?:0?[1-9]|[12]\d|3[01])[/.]"
+    r"(?:0?[1-9]|1[0-2]))(?![\w/%]|[.-]\d)",
+    "month-slash-year": r"(?<![\w./-])((?:0?[1-9]|1[0-2])[/-](?:\d\d|(?:19|20)\d\d))(?![\w/%]|[.-]\d)",
+    "month-and-day": rf"\b(?:{_MONTH}\.? {_ORDINAL_DAY}|{_ORDINAL_DAY} (?:of )?{_MONTH})\b",
+    "year-after-preposition": rf"\b(?:in|since|from|until|till|by|of|year|circa|ca|dated?|to) ({_YEAR})\b",
+    "bare-year": rf"(?<![\w./-]){_YEAR}(?![\w/]|[.-]\d)",
+    "short-year": r"(?<!\w)['’]\d\d\b",
+    "the-ordinal": r"\b(?:the|on|of) (\d{1,2}(?:st|nd|rd|th))\b",
+    "time-of-day": r"\b(?:[01]?\d|2[0-4])[:.h][0-5]\d(?:\s?[ap]\.?m)?\b|\b\d{1,2}\s?[ap]\.?m\b",
+    "iso-date": r"\b\d{4}-\d\d(?:-\d\d)?(?:T\d\d:\d\d(?::\d\d)?Z?)?",
+    "age-with-unit": r"\b(\d{1,3})\s?-?\s?(?:y/?o|yrs?|years?|months?|mos?|m/o|weeks?|wks?|days?|ans|jahre)\b[ -]?(?:old|of age|o\b)",
+    "age-short-form": r"\b(\d{1,3})\s?(?:y/?o|yof|yom|y\.o|yr? ?old|[mfMF])\b",
+    "aged": r"\b(?:aged?|age of|age[:=])\s*(\d{1,3})\b",
+    "years-or-months": r"\b(\d{1,3}|one|two|three|four|five|six|seven|eight|nine|ten) ?-?(?:years?|yrs?|months?|mos?)\b",
+    "blood-pressure": r"(?<![\w/])\d{2,3}\s?/\s?\d{2,3}(?![\w/])",
+    "score": r"(?<![\w/])\d{1,2}\s?/\s?(?:5|6|8|10|14|15|20|24|27|28|30|60|63|80|100)(?![\w/])",
+    "number-with-unit": r"(?<![\w.])(\d+(?:[.,]\d+)?)\s?(?:-\s?\d+(?:[.,]\d+)?\s?)?(?:mg|mcg|µg|ug|g|kg|ml|cc|l|dl|iu|units?|u|mmol|"
+    r"meq|mm|cm|m|kpa|mmhg|bpm|%|°|deg|degrees|lbs?|oz|tabs?|tablets?|caps?|capsules?|puffs?|drops?|doses?|hz|k|x|f|c)\b",
+    "decimal": r"(?<![\w.])\d+[.,]\d+(?![\w.])",
+    "percent": r"\d+(?:\.\d+)?\s?%",
+    "duration": r"\b(\d+|one|two|three|four|five|six|seven|eight|nine|ten|several|few)(?:\s?-\s?\d+)?\s?-?\s?(?:secs?|seconds?|"
+    r"mins?|minutes?|hrs?|hours?|days?|wks?|weeks?|h|d|wk)\b",
+    "times": r"\b(?:x\s?\d+|\d+\s?x|\d+\s?times)\b",
+    "study-day": r"\b(?:day|d|week|wk|month|visit|cycle|dose|phase|grade|stage|type|step|part|no)[ -]?#?(\d+)\b",
+    "lot-number": r"\b(?:lot|batch|ch\.-b)\b\s?(?:no|number|num|#)?[ .:#]{0,3}([\w-]+)",
+    "id-after-label": r"\b(?:no|nr|num|number|id|ref|reference|case|report|file|control|mfr|patient|subject|case id|code|ticket|order)"
+    rf"\b\s?(?:no|nr|number|id)?[ .:#]{{1,3}}{_ID_VALUE}",
+    "number-sign": r"#\s?([\w-]+)",
+    "phone-after-label": r"\b(?:tel|phone|ph|fax|mob|mobile|cell|call|ext|pager|bleep|contact|direct)\b\W{0,4}(?:no|number)?\W{0,3}"
+    r"((?:\+?\(?\d[\d ().-]{2,18}\d)|\d{2,})",
+    "digit-groups": r"(?<![\w.])\d{2,5}(?:[ -]\d{2,5}){1,5}(?![\w.])",
+    "date-of-birth": r"\b(?:dob|d\.o\.b|born|birth(?:day|date)?|date of birth)\b\W{0,4}(?:on |in )?([\w/.-]+(?: \w+){0,2})",
+    "name-after-label": r"\b(?:name|patient|pt|signed|sign|cc|attn|attending|consultant|seen by|dictated by|dict|reviewed by|"
+    r"reported by|reporter|physician|nurse|from|re|to|by|author|witness|nok)\s?[:/] ?([^\W\d_][\w'’-]*(?: [^\W\d_][\w'’-]*)?)",
+    "after-dear": r"\b(?:dear|hi|hello|regards|sincerely|yours|thanks),?\s+([^\W\d_][\w'’-]*)",
+    "after-relation": r"\b(?:mother|father|mom|mum|dad|wife|husband|son|daughter|sister|brother|partner|aunt|uncle|niece|nephew|"
+    r"grandmother|grandfather|gran|grandson|granddaughter|cousin|carer|caregiver|neighbou?r|friend|spouse|twin|baby|mrs|mr|ms|miss)"
+    r"[ ,(]{1,2}([^\W\d_][\w'’-]*)",
+    "after-doctor": r"\b(?:dr|doctor|prof|professor|nurse|sister|mr|mrs|ms|miss|mx|dra|herr|frau|mme|señora?|sr|sra)\b\.?\s?([^\W\d_][\w'’-]*)",
+    "place-after-preposition": r"\b(?:in|at|from|near|to|via|of) ([A-Z][\w'’-]+)",
+    "hospital-name": r"((?:[A-Z][\w'’.&-]*\s){1,4}(?:hospital|clinic|infirmary|medical cent(?:er|re)|health cent(?:er|re)|surgery|practice|"
+    r"pharmacy|hospice|nursing home|university|school|college))\b",
+    "street-address": r"\b(\d{1,5}[A-Z]?\s+(?:[\w'’.-]+\s){1,3}(?:st|street|ave|avenue|road|rd|lane|ln|drive|dr|blvd|court|ct|way|close|"
+    r"place|terrace|square|row|crescent))\b",
+    "postal-code": r"\b(?:[A-Z]{1,2}\d[A-Z\d]? \d[A-Z]{2}|[A-Z]{2} \d{5}(?:-\d{4})?|[A-Z]\d[A-Z] \d[A-Z]\d)\b",
+    "possessive": r"\b([^\W\d_]+)['’]s\b",
+    "works-as": r"\b(?:works? (?:as|at|in|for)|worked (?:as|at|in|for)|occupation|job|employed (?:as|at|by)|retired|profession)"
+    r"[: ]{1,2}(?:an? |the )?([^\W\d_]+(?: [^\W\d_]+)?)",
+}
+
+CONTEXT_PATTERNS = {**_compiled(_CASED_CONTEXT, re.NOFLAG), **_compiled(_ANY_CASE_CONTEXT)}
+"""Named patterns whose hits are features, in the order of the columns."""
+
+
+def _ranges(pattern: re.Pattern[str], text: str) -> list[tuple[int, int]]:
+    """Where a pattern stands: its own group named by the module's rule, or all of it."""
+    group = 1 if pattern.groups == 1 else 0
+    return [match.span(group) for match in pattern.finditer(text) if match.start(group) >= 0]
+
+
+def pattern_hits(tokens: Tokens, patterns: Iterable[re.Pattern[str]]) -> list[BoolArray]:
+    """Which tokens each pattern touches.
+
+    Returns:
+        One bool (n_tokens,) a pattern.
+
+    Example:
+        >>> from inverse_deid.text.tokenizer import tokenize
+        >>> hits = pattern_hits(tokenize("seen 3/4/2021 BP 120/80"), [VETO_PATTERNS["full-date"]])
+        >>> hits[0].astype(int).tolist()
+        [0, 1, 1, 1, 0, 0, 0]
+    """
+    nothing = np.zeros(len(tokens), np.bool_)
+    found = [_ranges(pattern, tokens.text) for pattern in patterns]
+    return [tokens_touched(tokens, ranges) if ranges else nothing for ranges in found]

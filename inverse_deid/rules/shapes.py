@@ -1,0 +1,107 @@
+"""The shape of a word: casing, length, kind of number, glued forms. One row a distinct word."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from inverse_deid.core.values import BoolArray
+
+_MONTH = "jan|feb|mar|apr|may|jun|jul|aug|sep|sept|oct|nov|dec"
+_GLUED_DATE = re.compile(rf"(?i:\d{{1,2}}(?:{_MONTH})(?:\d\d|\d{{4}})?|(?:{_MONTH})\d{{1,4}})")
+_GLUED_AGE = re.compile(r"(?i:\d{1,3}(?:yo|y|yr|yrs|ym|yf|yom|yof|mo|mos|m|f|wk|wks|d|yrold|yearold))")
+_GLUED_DOSE = re.compile(
+    r"(?i:\d+(?:mg|mcg|ug|g|kg|ml|cc|l|iu|u|mm|cm|kpa|bpm|mmhg|meq|mmol|hz|lb|lbs|oz|in|x|k|h|hr|hrs|min|mins|s|sec))"
+)
+_TIME = re.compile(r"(?i:\d{1,4}(?:am|pm|a|p|h|hr|hrs))")
+_ORDINAL = re.compile(r"(?i:\d{1,3}(?:st|nd|rd|th))")
+_LETTERS_THEN_DIGITS = re.compile(r"[^\W\d_]{1,4}\d{2,}")
+_YEAR = re.compile(r"(?:19|20)\d\d")
+
+
+def _in_range(low: int, high: int, n_digits: range) -> Callable[[str], bool]:
+    return lambda word: word.isdecimal() and len(word) in n_digits and low <= int(word) <= high
+
+
+def _casing_mixed(word: str) -> bool:
+    return not (word.islower() or word.isupper() or word.istitle()) and word.isalpha()
+
+
+SHAPES: dict[str, Callable[[str], bool]] = {
+    "all-lower-case": str.islower,
+    "all-upper-case": lambda word: word.isupper() and len(word) > 1,
+    "has-capital-beginning": lambda word: word[:1].isupper(),
+    "mixed-case": _casing_mixed,
+    "is-digit": str.isdecimal,
+    "contains-digit": lambda word: any(map(str.isdigit, word)),
+    "letters-and-digits": lambda word: not word.isdigit() and not word.isalpha(),
+    "is-single-letter": lambda word: len(word) == 1 and word.isalpha(),
+    "is-two-letters": lambda word: len(word) == 2 and word.isalpha(),
+    "is-three-letters": lambda word: len(word) == 3 and word.isalpha(),
+    "is-long-word": lambda word: len(word) >= 8 and word.isalpha(),
+    "has-non-ascii-letter": lambda word: not word.isascii(),
+    "number-to-12": _in_range(1, 12, range(1, 3)),
+    "number-13-to-31": _in_range(13, 31, range(2, 3)),
+    "number-32-to-99": _in_range(32, 99, range(2, 3)),
+    "number-of-3-digits": lambda word: word.isdecimal() and len(word) == 3,
+    "number-like-year": lambda word: _YEAR.fullmatch(word) is not None,
+    "number-of-4-digits": lambda word: word.isdecimal() and len(word) == 4,
+    "number-of-5-digits": lambda word: word.isdecimal() and len(word) == 5,
+    "number-of-6-or-more-digits": lambda word: word.isdecimal() and len(word) >= 6,
+    "number-with-leading-zero": lambda word: word.isdecimal() and word[0] == "0",
+    "glued-date": lambda word: _GLUED_DATE.fullmatch(word) is not None,
+    "glued-age": lambda word: _GLUED_AGE.fullmatch(word) is not None,
+    "glued-dose": lambda word: _GLUED_DOSE.fullmatch(word) is not None,
+    "glued-time": lambda word: _TIME.fullmatch(word) is not None,
+    "ordinal": lambda word: _ORDINAL.fullmatch(word) is not None,
+    "letters-then-digits": lambda word: _LETTERS_THEN_DIGITS.fullmatch(word) is not None,
+    "long-letters-and-digits": lambda word: len(word) >= 6 and not word.isdigit() and not word.isalpha(),
+}
+"""Name and test of every shape feature, in the order of the columns."""
+
+
+def shape_matrix(words: Sequence[str]) -> BoolArray:
+    """Test every word for every shape.
+
+    Returns:
+        bool (n_words, len(SHAPES)).
+
+    Example:
+        >>> row = shape_matrix(["15MAR2021"])[0]
+        >>> [name for name, hit in zip(SHAPES, row, strict=True) if hit][-2:]
+        ['glued-date', 'long-letters-and-digits']
+    """
+    tests = SHAPES.values()
+    return np.array([[bool(test(word)) for test in tests] for word in words], np.bool_).reshape(
+        len(words), len(SHAPES)
+    )
+
+
+_LATIN_END, _GREEK_START, _GREEK_END = 0x24F, 0x370, 0x3FF
+
+
+def _script(character: str) -> str:
+    code = ord(character)
+    if code <= _LATIN_END or 0x1E00 <= code <= 0x1EFF:
+        return "latin"
+    return "greek" if _GREEK_START <= code <= _GREEK_END else "other"
+
+
+def in_foreign_script(word: str) -> bool:
+    """Whether a word mixes scripts or has letters outside Latin and Greek.
+
+    Look-alike letters of other scripts are how a name slips past dictionaries
+    and a network alike; such words are always masked.
+
+    Example:
+        >>> in_foreign_script("Smіth"), in_foreign_script("β"), in_foreign_script("Øst")
+        (True, False, False)
+    """
+    if word.isascii():
+        return False
+    scripts = {_script(c) for c in word if not c.isdecimal()}
+    if any(c.isdigit() and not ("0" <= c <= "9" or c in "²³¹") for c in word):
+        return True
+    return len(scripts) > 1 or "other" in scripts

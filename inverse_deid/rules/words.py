@@ -1,0 +1,137 @@
+"""What the dictionaries and the shape say of a word, whatever its neighbours.
+
+One row a distinct word, kept in step with the numbers of `InternedWords`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from inverse_deid.core.values import BoolArray, FloatArray
+from inverse_deid.lexicon import SAFE_FLAGS, UNSAFE_FLAGS, Lexicon, WordFlag, WordTable
+from inverse_deid.rules.shapes import SHAPES, in_foreign_script, shape_matrix
+from inverse_deid.text.interning import InternedWords
+
+_DICTIONARY_FEATURES: dict[str, WordFlag] = {
+    "is-possibly-name": WordFlag.SURNAME | WordFlag.FIRST_NAME,
+    "is-surname": WordFlag.SURNAME,
+    "is-first-name": WordFlag.FIRST_NAME,
+    "is-stop-word": WordFlag.STOP_WORD,
+    "is-common-word": WordFlag.COMMON_ENGLISH,
+    "is-drug": WordFlag.DRUG,
+    "is-medical-term": WordFlag.MEDICAL,
+    "is-clinical-shorthand": WordFlag.SHORTHAND,
+    "is-unit": WordFlag.UNIT,
+    "is-city-word": WordFlag.CITY,
+    "is-country-word": WordFlag.COUNTRY,
+    "is-state-word": WordFlag.STATE,
+    "is-hospital-word": WordFlag.HOSPITAL,
+    "is-weekday": WordFlag.WEEKDAY,
+    "is-month": WordFlag.MONTH,
+    "is-holiday": WordFlag.HOLIDAY,
+    "is-street": WordFlag.STREET,
+    "is-written-out-number": WordFlag.NUMBER_WORD,
+    "is-salutation": WordFlag.SALUTATION,
+    "is-possibly-top-level-domain": WordFlag.TOP_LEVEL_DOMAIN,
+}
+_DERIVED_FEATURES = (
+    "is-safe-only",
+    "is-unsafe-only",
+    "is-ambiguous",
+    "is-unknown-word",
+    "lower-case-ratio",
+    "lower-case-ratio-unknown",
+    "word-frequency",
+    "surname-frequency",
+    "first-name-frequency",
+)
+
+WORD_FEATURE_NAMES: tuple[str, ...] = (*_DICTIONARY_FEATURES, *_DERIVED_FEATURES, *SHAPES)
+"""Names of the columns of `WordRows.features`."""
+
+_COLUMN = {name: i for i, name in enumerate(WORD_FEATURE_NAMES)}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WordRows:
+    """What is known of each distinct word; the row is its number in `InternedWords`.
+
+    Args:
+        flags: uint32 (n_words,), the `WordFlag`s of the lexicon.
+        features: float32 (n_words, len(WORD_FEATURE_NAMES)), in [0, 1].
+        lower_ratio: float32 (n_words,), share of lower-case use in [0, 1], NaN = unknown.
+        foreign: bool (n_words,), mixes scripts or is outside Latin and Greek.
+    """
+
+    flags: npt.NDArray[np.uint32] = field(repr=False)
+    features: FloatArray = field(repr=False)
+    lower_ratio: FloatArray = field(repr=False)
+    foreign: BoolArray = field(repr=False)
+
+    def column(self, name: str) -> BoolArray:
+        """One feature of every word as a yes or no."""
+        return self.features[:, _COLUMN[name]] > 0
+
+
+class WordKnowledge:
+    """Looks distinct words up once and keeps the answers.
+
+    Args:
+        lexicon: The dictionaries.
+        interned: Numbers the words; shared with the other stages.
+    """
+
+    def __init__(self, lexicon: Lexicon, interned: InternedWords) -> None:
+        self._lexicon = lexicon
+        self._interned = interned
+        self._generation = interned.generation
+        self._rows = _describe(lexicon, [])
+
+    def rows(self) -> WordRows:
+        """The rows of all words that are numbered so far."""
+        if self._generation != self._interned.generation:
+            self._generation = self._interned.generation
+            self._rows = _describe(self._lexicon, [])
+        n_known = len(self._rows.flags)
+        if n_known < len(self._interned):
+            fresh = _describe(self._lexicon, self._interned.words_from(n_known))
+            self._rows = _stacked(self._rows, fresh)
+        return self._rows
+
+
+def _stacked(top: WordRows, bottom: WordRows) -> WordRows:
+    return WordRows(
+        flags=np.concatenate([top.flags, bottom.flags]),
+        features=np.concatenate([top.features, bottom.features]),
+        lower_ratio=np.concatenate([top.lower_ratio, bottom.lower_ratio]),
+        foreign=np.concatenate([top.foreign, bottom.foreign]),
+    )
+
+
+def _describe(lexicon: Lexicon, words: list[str]) -> WordRows:
+    table = lexicon.lookup(words)
+    features = np.concatenate([_lexicon_columns(table), shape_matrix(words).astype(np.float32)], axis=1)
+    foreign = np.fromiter(map(in_foreign_script, words), np.bool_, len(words))
+    return WordRows(table.flags, features, table.lower_ratio, foreign)
+
+
+def _lexicon_columns(table: WordTable) -> FloatArray:
+    flags = table.flags
+    safe, unsafe = (flags & np.uint32(SAFE_FLAGS)) != 0, (flags & np.uint32(UNSAFE_FLAGS)) != 0
+    unknown_ratio = np.isnan(table.lower_ratio)
+    columns = [(flags & np.uint32(flag)) != 0 for flag in _DICTIONARY_FEATURES.values()]
+    columns += [
+        safe & ~unsafe,
+        unsafe & ~safe,
+        safe & unsafe,
+        ~safe & ~unsafe,
+        np.where(unknown_ratio, 0.0, table.lower_ratio),
+        unknown_ratio,
+        table.word_logprob,
+        table.surname_log,
+        table.first_name_log,
+    ]
+    return np.stack(columns, axis=1).astype(np.float32)
