@@ -1,0 +1,105 @@
+"""From bytes to text and back, exactly: strict decoding, the byte-order mark kept apart.
+
+A wrong encoding is an error that names the remedy; nothing is skipped or
+replaced while reading. The errors are raised outside the `except` blocks so that
+they carry no reference to the undecodable bytes.
+"""
+
+from __future__ import annotations
+
+import codecs
+from dataclasses import dataclass
+
+from inverse_deid.core.errors import ConfigurationError, UnreadableInputError
+
+_MARKS: tuple[tuple[bytes, str, str], ...] = (
+    (codecs.BOM_UTF32_LE, "utf-32", "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32", "utf-32-be"),
+    (codecs.BOM_UTF8, "utf-8", "utf-8"),
+    (codecs.BOM_UTF16_LE, "utf-16", "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16", "utf-16-be"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TextCodec:
+    """An encoding and the byte-order mark that stood before the text (b"" = none)."""
+
+    name: str
+    mark: bytes = b""
+
+    @property
+    def ascii_lines(self) -> bool:
+        """Whether a line feed is the single byte 0x0A."""
+        return "\n".encode(self.name) == b"\n"
+
+
+def normal_encoding(encoding: str) -> str:
+    """The canonical name of a text encoding.
+
+    Raises:
+        ConfigurationError: Python knows no such text encoding.
+
+    Example:
+        >>> normal_encoding("UTF8"), normal_encoding("latin-1")
+        ('utf-8', 'iso8859-1')
+    """
+    try:
+        name = codecs.lookup(encoding).name
+        "a".encode(name)
+    except (LookupError, ValueError):
+        name = ""
+    if not name:
+        raise ConfigurationError(f"unknown encoding {encoding!r}; try utf-8, cp1252, latin-1 or utf-16")
+    return name.removesuffix("-sig").removesuffix("_sig")
+
+
+def detect_codec(head: bytes, encoding: str) -> TextCodec:
+    """The codec of a text that begins with `head`, if it is of the given encoding.
+
+    Args:
+        head: At least the first four bytes.
+        encoding: As the user gave it.
+
+    Raises:
+        UnreadableInputError: The byte-order mark belongs to another encoding.
+    """
+    name = normal_encoding(encoding)
+    for mark, family, exact in _MARKS:
+        if head.startswith(mark):
+            if name not in (family, exact):
+                raise UnreadableInputError(f"begins with the mark of {family}; give --encoding {family}")
+            return TextCodec(exact, mark)
+    return TextCodec({"utf-16": "utf-16-le", "utf-32": "utf-32-le"}.get(name, name))
+
+
+def decode(data: bytes, codec: TextCodec) -> str:
+    """Decode strictly; `data` does not hold the byte-order mark any more.
+
+    Raises:
+        UnreadableInputError: Not text of this encoding, or binary.
+    """
+    try:
+        text = data.decode(codec.name)
+    except UnicodeError:
+        text = "\0"
+    if "\0" in text:
+        raise UnreadableInputError(wrong_encoding(codec.name))
+    return text
+
+
+def wrong_encoding(name: str) -> str:
+    """The message for a file that is binary or of another encoding."""
+    return (
+        f"is not {name} text; if it is text, name its encoding with --encoding (for example cp1252 "
+        "or utf-16); Word and PDF files must be saved as plain text first"
+    )
+
+
+def encode(text: str, codec: TextCodec) -> bytes:
+    """Encode a masked text.
+
+    Only characters that masking put in (a marker, the sign for a hidden
+    character) can be foreign to the encoding of the input; they become `?`.
+    """
+    return text.encode(codec.name, "replace")

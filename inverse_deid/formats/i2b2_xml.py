@@ -1,0 +1,229 @@
+"""The XML of the 2014 i2b2/UTHealth task: one document a file, text and stand-off tags.
+
+::
+
+    <deIdi2b2><TEXT><![CDATA[...]]></TEXT><TAGS><NAME id="P0" start="3" end="9" .../></TAGS></deIdi2b2>
+
+The masked output holds the masked text and an empty `TAGS`: the tags of the input
+repeat the identifiers. The annotation output is another thing: it holds the
+ORIGINAL text and the masks as tags, for the official evaluation script.
+
+XML itself turns CR LF and CR into LF before any program sees the text; offsets
+count the code points after that, as those of the task do. Entities and document
+type declarations are refused, nothing is fetched, and the size limits of the
+parser stay on.
+
+Source: Stubbs and Uzuner 2015, "Annotating longitudinal clinical narratives for
+de-identification: the 2014 i2b2/UTHealth corpus"; XML 1.0, section 2.11 (line ends).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import BinaryIO
+from xml.sax.saxutils import quoteattr
+
+import numpy as np
+from lxml import etree
+
+from inverse_deid.core.errors import AnnotationError, FormatError
+from inverse_deid.core.phi import HyperClass, PhiType
+from inverse_deid.core.values import Document, MaskedDocument, PhiSpan
+from inverse_deid.formats.plain_text import read_whole
+from inverse_deid.formats.records import Record, Writable
+
+_TYPES_NOT_OURS: Mapping[str, PhiType] = MappingProxyType(
+    {
+        "OTHER": PhiType.LOCATION_OTHER,
+        "ROOM": PhiType.LOCATION_OTHER,
+        "DEPARTMENT": PhiType.HOSPITAL,
+    }
+)
+
+_TAG_OF_CLASS: Mapping[HyperClass, tuple[str, str]] = MappingProxyType(
+    {
+        HyperClass.SAFE: ("PHI", "OTHER"),
+        HyperClass.NAME: ("NAME", "PATIENT"),
+        HyperClass.PLACE: ("LOCATION", "OTHER"),
+        HyperClass.DATE: ("DATE", "DATE"),
+        HyperClass.AGE: ("AGE", "AGE"),
+        HyperClass.CONTACT: ("CONTACT", "PHONE"),
+        HyperClass.ID: ("ID", "IDNUM"),
+        HyperClass.PROFESSION: ("PROFESSION", "PROFESSION"),
+    }
+)
+"""Element and TYPE for a mask. Only the class is known; the TYPE is its most frequent one."""
+
+
+@dataclass(frozen=True, slots=True)
+class I2b2Xml:
+    """A parsed file (a `Source`); the gold tags are not read for masking."""
+
+    doc: Document
+    unit: str = "document"
+    resumable: bool = False
+
+    def records(self) -> Iterator[Record]:
+        """The one document."""
+        yield Record(1, self.doc)
+
+    def sink(self, target: Writable, *, resumed: bool = False) -> MaskedXmlSink:
+        """Writes the masked text as XML."""
+        return MaskedXmlSink(target)
+
+
+@dataclass(frozen=True, slots=True)
+class MaskedXmlSink:
+    """Writes the masked text and no tags (a `Sink`)."""
+
+    target: Writable = field(repr=False)
+
+    def write(self, record: Record, masked: MaskedDocument | None) -> None:
+        """Write the whole file."""
+        if masked is not None:
+            self.target.write(_file(masked.text, []))
+
+    def finish(self) -> None:
+        """Nothing follows the document."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnnotationXmlSink:
+    """Writes the ORIGINAL text with the masks as tags (a `Sink`), for evaluation only."""
+
+    target: Writable = field(repr=False)
+
+    def write(self, record: Record, masked: MaskedDocument | None) -> None:
+        """Write the whole file; masks without a token (hidden characters) are no tags."""
+        if masked is None or record.doc is None:
+            return
+        text = record.doc.text
+        tags = [
+            _tag(number, masked, first, (start, end))
+            for number, (first, start, end) in enumerate(_masks_with_tokens(masked))
+        ]
+        self.target.write(_file(text, tags))
+
+    def finish(self) -> None:
+        """Nothing follows the document."""
+
+
+def _masks_with_tokens(masked: MaskedDocument) -> Iterator[tuple[int, int, int]]:
+    """First token, start and end of every mask that covers a token."""
+    starts, ends = masked.tokens.starts, masked.tokens.ends
+    for start, end in masked.masks:
+        first = int(np.searchsorted(ends, start, side="right"))
+        if first < len(starts) and starts[first] < end:
+            yield first, start, end
+
+
+def _tag(number: int, masked: MaskedDocument, first_token: int, span: tuple[int, int]) -> str:
+    start, end = span
+    category = list(HyperClass)[int(masked.decisions.categories[first_token])]
+    element, fine_type = _TAG_OF_CLASS[category]
+    text = quoteattr(masked.tokens.text[start:end], {"\n": " ", "\r": " ", "\t": " "})
+    return (
+        f'<{element} id="P{number}" start="{start}" end="{end}" text={text} TYPE="{fine_type}" comment="" />'
+    )
+
+
+def _file(text: str, tags: list[str]) -> bytes:
+    """The XML of a document; `]]>` and CR cannot stand in CDATA and are written around it."""
+    escaped = text.replace("]]>", "]]]]><![CDATA[>").replace("\r", "]]>&#13;<![CDATA[")
+    lines = "".join(f"{tag}\n" for tag in tags)
+    return (
+        '<?xml version="1.0" encoding="UTF-8" ?>\n<deIdi2b2>\n'
+        f"<TEXT><![CDATA[{escaped}]]></TEXT>\n<TAGS>\n{lines}</TAGS>\n</deIdi2b2>\n"
+    ).encode("utf-8", "replace")
+
+
+def read_i2b2_xml(stream: BinaryIO, name: str) -> I2b2Xml:
+    """Read the text of a file for masking.
+
+    Args:
+        stream: The bytes; the encoding is the one that the XML declares.
+        name: Becomes the id of the document.
+
+    Raises:
+        FormatError: Broken XML, a document type declaration, or no single `TEXT`.
+        UnreadableInputError: Empty or too large.
+
+    Example:
+        >>> import io
+        >>> read_i2b2_xml(io.BytesIO(b"<deIdi2b2><TEXT>well</TEXT></deIdi2b2>"), "a.xml").doc.id
+        'a.xml'
+    """
+    return I2b2Xml(Document(name, _text_of(_parse(read_whole(stream)))))
+
+
+def read_gold_i2b2_xml(stream: BinaryIO, name: str) -> Document:
+    """Read text and gold tags; spans that overlap are cut so that the earlier one wins.
+
+    Raises:
+        FormatError: As `read_i2b2_xml`.
+        AnnotationError: A tag has no usable start, end or TYPE, or repeats another
+            text than stands at its offsets.
+    """
+    root = _parse(read_whole(stream))
+    text = _text_of(root)
+    spans = sorted(_span(tag, text) for tag in root.iterfind("TAGS/*"))
+    disjoint: list[PhiSpan] = []
+    position = 0
+    for span in spans:
+        if span.end > position:
+            disjoint.append(PhiSpan(max(span.start, position), span.end, span.type))
+            position = span.end
+    return Document(name, text, tuple(disjoint))
+
+
+def _parse(data: bytes) -> etree._Element:
+    """The root element; the parser's own message may quote the text and is not passed on."""
+    parser = etree.XMLParser(
+        resolve_entities=False,
+        no_network=True,
+        load_dtd=False,
+        huge_tree=False,
+        remove_comments=True,
+        remove_pis=True,
+    )
+    root: etree._Element | None = None
+    line = 0
+    try:
+        root = etree.fromstring(data, parser)
+    except etree.XMLSyntaxError as error:
+        line = error.lineno or 0
+    except ValueError:
+        line = 1
+    if root is None:
+        raise FormatError(f"is broken XML at line {line}; mend it there or export the file again")
+    if root.getroottree().docinfo.internalDTD is not None:
+        raise FormatError("has a document type declaration, which is refused; delete <!DOCTYPE ...>")
+    return root
+
+
+def _text_of(root: etree._Element) -> str:
+    found = root.findall("TEXT")
+    if len(found) != 1 or len(found[0]):
+        raise FormatError(
+            "is not 2014 i2b2 XML: one <TEXT> that holds nothing but text must stand under the root element"
+        )
+    return found[0].text or ""
+
+
+def _span(tag: etree._Element, text: str) -> PhiSpan:
+    """The span of one gold tag."""
+    where = f"tag {tag.sourceline or 0}"
+    try:
+        start, end = int(tag.get("start", "")), int(tag.get("end", ""))
+        type_name = tag.get("TYPE", "")
+        phi_type = _TYPES_NOT_OURS.get(type_name) or PhiType(type_name)
+    except ValueError:
+        start, end, phi_type = 0, 0, PhiType.IDNUM
+    if not 0 <= start < end <= len(text):
+        raise AnnotationError(f"{where}: start, end or TYPE is missing, unknown or outside the text")
+    repeated = tag.get("text")
+    if repeated is not None and repeated.split() != text[start:end].split():
+        raise AnnotationError(f"{where}: its text is not what stands at {start}-{end}; check the offsets")
+    return PhiSpan(start, end, phi_type)

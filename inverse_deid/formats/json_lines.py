@@ -1,0 +1,170 @@
+"""JSON Lines: one JSON object a line with a text and, if it has one, an id.
+
+Output lines hold exactly `{"id", "text", "masks": [[start, end], ...]}`, masks in
+code-point offsets of the original text. No other key of the input is passed on:
+it could hold identifiers. A line that cannot be used is reported by its number
+and left out; the others are done.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, BinaryIO
+
+from inverse_deid.core.errors import FormatError
+from inverse_deid.core.phi import PhiType
+from inverse_deid.core.values import Document, MaskedDocument, PhiSpan
+from inverse_deid.formats.encodings import TextCodec, detect_codec
+from inverse_deid.formats.records import MAX_RECORD_BYTES, ReadOptions, Record, Writable
+
+
+@dataclass(frozen=True, slots=True)
+class JsonLines:
+    """An open JSON Lines file (a `Source`)."""
+
+    stream: BinaryIO = field(repr=False)
+    codec: TextCodec
+    options: ReadOptions
+    unit: str = "line"
+    resumable: bool = True
+
+    def records(self) -> Iterator[Record]:
+        """One record a line that is not blank."""
+        for number, line in numbered_lines(self.stream):
+            yield _record(number, line, self)
+
+    def sink(self, target: Writable, *, resumed: bool = False) -> JsonLinesSink:
+        """Writes `{"id", "text", "masks"}` lines."""
+        return JsonLinesSink(target)
+
+
+@dataclass(frozen=True, slots=True)
+class JsonLinesSink:
+    """Writes one line a masked document (a `Sink`)."""
+
+    target: Writable = field(repr=False)
+
+    def write(self, record: Record, masked: MaskedDocument | None) -> None:
+        """Write the line; the id keeps the JSON type that it had in the input."""
+        if masked is None:
+            return
+        line = {"id": _id_of(record, masked), "text": masked.text, "masks": masked.masks}
+        self.target.write(json.dumps(line, ensure_ascii=False).encode("utf-8", "replace") + b"\n")
+
+    def finish(self) -> None:
+        """Nothing follows the last line."""
+
+
+def _id_of(record: Record, masked: MaskedDocument) -> object:
+    return record.carried[0] if record.carried else masked.id
+
+
+def read_json_lines(stream: BinaryIO, options: ReadOptions) -> JsonLines:
+    """Open a JSON Lines file; its lines are read lazily.
+
+    Raises:
+        FormatError: An encoding in which lines cannot be told apart (UTF-16).
+
+    Example:
+        >>> import io
+        >>> source = read_json_lines(io.BytesIO(b'{"id": 7, "text": "Pt well."}'), ReadOptions())
+        >>> [record.doc.id for record in source.records()]
+        ['7']
+    """
+    head: bytes = stream.peek(4)[:4] if hasattr(stream, "peek") else b""
+    codec = detect_codec(head, options.encoding)
+    if not codec.ascii_lines:
+        raise FormatError(f"JSON Lines cannot be {codec.name}; save the file as UTF-8")
+    stream.read(len(codec.mark))
+    return JsonLines(stream, codec, options)
+
+
+def numbered_lines(stream: BinaryIO) -> Iterator[tuple[int, bytes]]:
+    """The lines that are not blank, with their numbers; of an endless line only the beginning."""
+    number = 0
+    while line := stream.readline(MAX_RECORD_BYTES + 1):
+        number += 1
+        if not line.isspace():
+            yield number, line
+        while len(line) > MAX_RECORD_BYTES and not line.endswith(b"\n"):
+            line = stream.readline(MAX_RECORD_BYTES + 1)
+
+
+def _record(number: int, line: bytes, source: JsonLines) -> Record:
+    if len(line) > MAX_RECORD_BYTES:
+        return Record(number, problem="is too long for one document; split it")
+    parsed = _parse(line, source.codec)
+    if isinstance(parsed, str):
+        return Record(number, problem=parsed)
+    text, doc_id, problem = _fields(parsed, source.options)
+    if problem:
+        return Record(number, problem=problem)
+    doc_id = str(number) if doc_id is None else doc_id
+    return Record(number, Document(str(doc_id), text), carried=(doc_id,))
+
+
+def _parse(line: bytes, codec: TextCodec) -> dict[str, Any] | str:
+    """The object of a line, or what is wrong with it."""
+    try:
+        parsed = json.loads(line.decode(codec.name))
+    except UnicodeError:
+        return f"is not {codec.name} text; save the file as UTF-8 or give --encoding"
+    except (ValueError, RecursionError):
+        return "is not valid JSON; write one JSON object a line"
+    return parsed if isinstance(parsed, dict) else "is not a JSON object; write one object a line"
+
+
+def _fields(parsed: dict[str, Any], options: ReadOptions) -> tuple[str, str | int | None, str]:
+    """Text, id and what is wrong with them ("" = nothing)."""
+    text = parsed.get(options.text_column)
+    doc_id = parsed.get(options.id_column or "id")
+    if not isinstance(text, str):
+        return "", None, f"has no text under the key {options.text_column!r}; name the key with --text-column"
+    if isinstance(doc_id, bool) or not isinstance(doc_id, str | int | None):
+        return "", None, "has an id that is neither text nor a whole number; mend it or use --id-column"
+    if doc_id is None and options.id_column is not None:
+        return "", None, f"has no id under the key {options.id_column!r}; name the key with --id-column"
+    if not (_is_unicode(text) and _is_unicode(str(doc_id))):
+        return "", None, "holds half a character (a lone surrogate); write the file again as UTF-8"
+    return text, doc_id, ""
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def read_gold_json_lines(stream: BinaryIO) -> Iterator[Document]:
+    """Annotated documents: `{"id", "text", "spans": [{"start", "end", "type"}]}`.
+
+    Raises:
+        FormatError: A line is broken or a span is of an unknown type (the message
+            names the line).
+        AnnotationError: Spans do not fit their text.
+    """
+    codec = TextCodec("utf-8")
+    for number, line in numbered_lines(stream):
+        parsed = _parse(line, codec)
+        if isinstance(parsed, str):
+            raise FormatError(f"line {number} {parsed}")
+        text, doc_id, problem = _fields(parsed, ReadOptions())
+        spans = _spans(parsed.get("spans", []))
+        if problem or spans is None:
+            raise FormatError(f"line {number} {problem or 'has spans without start, end or a known type'}")
+        yield Document(str(number) if doc_id is None else str(doc_id), text, spans)
+
+
+def _spans(listed: object) -> tuple[PhiSpan, ...] | None:
+    """The spans in text order, None if they cannot be read."""
+    if not isinstance(listed, list):
+        return None
+    try:
+        spans = [PhiSpan(int(s["start"]), int(s["end"]), PhiType(s["type"])) for s in listed]
+    except (KeyError, TypeError, ValueError):
+        return None
+    return tuple(sorted(spans))

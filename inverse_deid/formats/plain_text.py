@@ -1,0 +1,90 @@
+"""Plain text: one file, one document; every byte that is kept stays as it was.
+
+Line ends (CR, LF, CR LF) and a byte-order mark are kept. Offsets count the code
+points behind the byte-order mark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import BinaryIO
+
+from inverse_deid.core.errors import UnreadableInputError
+from inverse_deid.core.values import Document, MaskedDocument
+from inverse_deid.formats.encodings import TextCodec, decode, detect_codec, encode
+from inverse_deid.formats.records import MAX_RECORD_BYTES, ReadOptions, Record, Writable
+
+
+@dataclass(frozen=True, slots=True)
+class PlainText:
+    """An open text file (a `Source`)."""
+
+    doc: Document
+    codec: TextCodec
+    unit: str = "document"
+    resumable: bool = False
+
+    def records(self) -> Iterator[Record]:
+        """The one document."""
+        yield Record(1, self.doc)
+
+    def sink(self, target: Writable, *, resumed: bool = False) -> PlainTextSink:
+        """Writes the masked text in the same encoding."""
+        return PlainTextSink(target, self.codec)
+
+
+@dataclass(frozen=True, slots=True)
+class PlainTextSink:
+    """Writes one masked text (a `Sink`)."""
+
+    target: Writable = field(repr=False)
+    codec: TextCodec
+
+    def write(self, record: Record, masked: MaskedDocument | None) -> None:
+        """Write the byte-order mark, if there was one, and the masked text."""
+        if masked is not None:
+            self.target.write(self.codec.mark + encode(masked.text, self.codec))
+
+    def finish(self) -> None:
+        """Nothing follows the text."""
+
+
+def read_whole(stream: BinaryIO) -> bytes:
+    """All bytes of a file that holds one document.
+
+    Raises:
+        UnreadableInputError: The file is empty or larger than one document may be.
+    """
+    data = stream.read(MAX_RECORD_BYTES + 1)
+    if len(data) > MAX_RECORD_BYTES:
+        limit = MAX_RECORD_BYTES // 2**20
+        raise UnreadableInputError(f"is larger than {limit} MiB, too much for one document; split it")
+    if not data:
+        raise UnreadableInputError("is empty; give a file that holds text")
+    return data
+
+
+def read_plain_text(stream: BinaryIO, name: str, options: ReadOptions) -> PlainText:
+    """Read a text file.
+
+    Args:
+        stream: The bytes.
+        name: Becomes the id of the document.
+        options: Only the encoding matters.
+
+    Raises:
+        UnreadableInputError: Empty, binary, too large or of another encoding.
+
+    Example:
+        >>> import io
+        >>> source = read_plain_text(io.BytesIO(b"Pt well."), "note.txt", ReadOptions())
+        >>> [record.doc.id for record in source.records()]
+        ['note.txt']
+    """
+    data = read_whole(stream)
+    codec = detect_codec(data[:4], options.encoding)
+    text = decode(data[len(codec.mark) :], codec)
+    if not text:
+        raise UnreadableInputError("is empty but for a byte-order mark; give a file that holds text")
+    return PlainText(Document(name, text), codec)
