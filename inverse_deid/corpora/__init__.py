@@ -1,0 +1,1 @@
+"""Synthetic annotated corpora: fresh surrogates, injection into real text, invented documents."""

@@ -1,0 +1,55 @@
+"""Text that grows piece by piece together with its spans."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from inverse_deid.core.phi import PhiType
+from inverse_deid.core.values import Document, PhiSpan
+
+
+class TextBuilder:
+    """Collects pieces of text; a marked piece becomes a span.
+
+    Args:
+        change_case: Applied to every piece before it is added, so offsets stay exact.
+
+    Example:
+        >>> builder = TextBuilder()
+        >>> builder.add("Seen by Dr. ")
+        >>> builder.mark("Okafor", PhiType.DOCTOR)
+        >>> builder.document("d1").spans[0].start
+        12
+    """
+
+    def __init__(self, change_case: Callable[[str], str] = str) -> None:
+        self._change_case = change_case
+        self._pieces: list[str] = []
+        self._spans: list[PhiSpan] = []
+        self._length = 0
+
+    def add(self, text: str) -> None:
+        """Append safe text."""
+        text = self._change_case(text)
+        self._pieces.append(text)
+        self._length += len(text)
+
+    def mark(self, text: str, phi_type: PhiType) -> None:
+        """Append an identifier; white space at its ends stays outside the span."""
+        core = text.strip()
+        start = self._length + len(text) - len(text.lstrip())
+        self.add(text)
+        if core:
+            self._spans.append(PhiSpan(start, self._length - (len(text) - len(text.rstrip())), phi_type))
+
+    def copy(self, doc: Document, start: int, end: int) -> None:
+        """Append a stretch of a document with the spans that lie inside it."""
+        shift = self._length - start
+        inside = (span for span in doc.spans if start <= span.start and span.end <= end)
+        self._spans += [PhiSpan(span.start + shift, span.end + shift, span.type) for span in inside]
+        self._pieces.append(doc.text[start:end])
+        self._length += end - start
+
+    def document(self, doc_id: str, **meta: str) -> Document:
+        """The document built so far."""
+        return Document(doc_id, "".join(self._pieces), tuple(self._spans), meta=meta)
