@@ -53,6 +53,8 @@ class Document:
         id: Names the document in outputs and error messages; must hold no PHI.
         text: The untouched original.
         spans: Sorted, not overlapping, inside the text.
+        known: Identifiers that are known to belong to the case (names, record
+            numbers); every mention of them is masked.
         meta: Whatever the reader wants to carry along.
 
     Raises:
@@ -62,6 +64,7 @@ class Document:
     id: str
     text: str = field(repr=False)
     spans: tuple[PhiSpan, ...] = field(default=(), repr=False)
+    known: tuple[str, ...] = field(default=(), repr=False)
     meta: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
@@ -141,6 +144,21 @@ class RuleVerdicts:
     never: BoolArray = field(repr=False)
     veto: BoolArray = field(repr=False)
     titled: BoolArray = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RuleAnalysis:
+    """What the rules found in one document.
+
+    Args:
+        ids: int32 (n_tokens,), the number of each token's word in the shared `InternedWords`.
+        features: float32 (n_tokens, n_features), in [0, 1].
+        verdicts: Safe, never, veto and titled, one a token.
+    """
+
+    ids: IntArray = field(repr=False)
+    features: FloatArray = field(repr=False)
+    verdicts: RuleVerdicts = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

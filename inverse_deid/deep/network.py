@@ -36,7 +36,7 @@ def build_network(config: NetworkConfig, n_features: int, word_matrix: FloatArra
     """
     inputs = _inputs(config, n_features)
     word_vectors = character_encoder(config)(inputs["characters"])
-    gathered = layers.Lambda(_gather, name="character_vectors")([word_vectors, inputs["distinct"]])
+    gathered = keras.ops.take(word_vectors, inputs["distinct"], axis=0)
     parts = [gathered, _word_embedding(inputs["words"], word_matrix)]
     if config.post_space:
         gaps = layers.Embedding(N_CHARACTER_CODES, config.gap_dim, name="gap_embedding")(inputs["gaps"])
@@ -83,11 +83,6 @@ def character_encoder(config: NetworkConfig) -> keras.Model:
     return keras.Model(codes, lstm(embedding(codes)), name="character_encoder")
 
 
-def _gather(tensors: list[keras.KerasTensor]) -> keras.KerasTensor:
-    vectors, rows = tensors
-    return keras.ops.take(vectors, rows, axis=0)
-
-
 def _word_embedding(words: keras.KerasTensor, matrix: FloatArray) -> keras.KerasTensor:
     """Fixed vectors of known words plus one learned vector for all unknown ones."""
     fixed = layers.Embedding(
@@ -96,16 +91,7 @@ def _word_embedding(words: keras.KerasTensor, matrix: FloatArray) -> keras.Keras
         trainable=False,
         name="word_embedding",
     )
-    unknown = layers.Embedding(2, matrix.shape[1], name="unknown_word")
-    is_known = layers.Lambda(_is_known, name="is_known_word")(words)
-    only_unknown = layers.Lambda(_zero_known, name="unknown_vector")([unknown(is_known), is_known])
-    return layers.Add(name="word_vector")([fixed(words), only_unknown])
-
-
-def _is_known(words: keras.KerasTensor) -> keras.KerasTensor:
-    return keras.ops.cast(words > 0, "int32")
-
-
-def _zero_known(tensors: list[keras.KerasTensor]) -> keras.KerasTensor:
-    vectors, is_known = tensors
-    return vectors * keras.ops.cast(1 - is_known, vectors.dtype)[..., None]
+    unknown = layers.Embedding(1, matrix.shape[1], name="unknown_word")
+    is_unknown = keras.ops.equal(words, 0)
+    learned = unknown(keras.ops.zeros_like(words))
+    return fixed(words) + learned * keras.ops.cast(is_unknown, learned.dtype)[..., None]

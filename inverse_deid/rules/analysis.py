@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 import numpy as np
 
-from inverse_deid.core.values import FloatArray, IntArray, RuleVerdicts, Tokens
+from inverse_deid.core.values import RuleAnalysis, Tokens
 from inverse_deid.lexicon import Lexicon
 from inverse_deid.rules.allowlist import POLICIES, Policy, judge
 from inverse_deid.rules.context import CONTEXT_FEATURE_NAMES, describe_context
@@ -15,21 +13,6 @@ from inverse_deid.text.interning import InternedWords
 
 FEATURE_NAMES: tuple[str, ...] = (*WORD_FEATURE_NAMES, *CONTEXT_FEATURE_NAMES)
 """Names of the columns of `RuleAnalysis.features`: the fifteen of the thesis and more."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class RuleAnalysis:
-    """What the rules found in one document.
-
-    Args:
-        ids: int32 (n_tokens,), the number of each token's word in `InternedWords`.
-        features: float32 (n_tokens, len(FEATURE_NAMES)), in [0, 1].
-        verdicts: Safe, never, veto and titled, one a token.
-    """
-
-    ids: IntArray = field(repr=False)
-    features: FloatArray = field(repr=False)
-    verdicts: RuleVerdicts = field(repr=False)
 
 
 class RuleAnalyser:

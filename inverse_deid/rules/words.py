@@ -49,6 +49,9 @@ _DERIVED_FEATURES = (
     "first-name-frequency",
 )
 
+DICTIONARY_FEATURE_NAMES = frozenset((*_DICTIONARY_FEATURES, *_DERIVED_FEATURES))
+"""Features that come from the lexicon; training hides them now and then."""
+
 WORD_FEATURE_NAMES: tuple[str, ...] = (*_DICTIONARY_FEATURES, *_DERIVED_FEATURES, *SHAPES)
 """Names of the columns of `WordRows.features`."""
 

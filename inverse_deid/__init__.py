@@ -1,0 +1,48 @@
+"""Masks medical case narratives inversely: everything is masked, only confidently safe tokens are let back.
+
+Example:
+    >>> from inverse_deid import Document, MaskingSettings, build_deidentifier
+    >>> deidentifier = build_deidentifier(MaskingSettings())
+    >>> deidentifier.mask(Document("1", "Mr. Okonkwo had a rash.")).text
+    'Mr. PHI had a rash.'
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from inverse_deid.assemble import MaskingSettings, build_deidentifier
+    from inverse_deid.core.phi import PhiType
+    from inverse_deid.core.values import Document, MaskedDocument, PhiSpan
+    from inverse_deid.pipeline import Deidentifier
+
+_HOME = {
+    "Deidentifier": "inverse_deid.pipeline",
+    "Document": "inverse_deid.core.values",
+    "MaskedDocument": "inverse_deid.core.values",
+    "MaskingSettings": "inverse_deid.assemble",
+    "PhiSpan": "inverse_deid.core.values",
+    "PhiType": "inverse_deid.core.phi",
+    "build_deidentifier": "inverse_deid.assemble",
+}
+
+__all__ = [
+    "Deidentifier",
+    "Document",
+    "MaskedDocument",
+    "MaskingSettings",
+    "PhiSpan",
+    "PhiType",
+    "build_deidentifier",
+]
+__version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401 - PEP 562; the types are declared above
+    """Import a public name when it is first asked for: importing the package stays cheap."""
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import importlib
+
+    return getattr(importlib.import_module(_HOME[name]), name)

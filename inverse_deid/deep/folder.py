@@ -1,0 +1,159 @@
+"""The model folder: written whole or not at all, checked before it is used.
+
+::
+
+    manifest.json      format, provenance, thresholds, sha256 of every other file
+    config.json        network configuration, class and feature names
+    words.txt          the words with a vector, one a line
+    word_vectors.npz   int8 codes and float32 scale of their vectors
+    characters.onnx    word's characters -> vector
+    tokens.onnx        vectors, gaps, features of a batch -> class probabilities
+    weights.npz        trainable weights, to fine-tune from (not read when masking)
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import shutil
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from inverse_deid.core.errors import ConfigurationError, ModelError
+from inverse_deid.core.values import FloatArray
+from inverse_deid.deep.config import NetworkConfig, network_config
+from inverse_deid.deep.encoding import WordVectors
+
+FORMAT_VERSION = 1
+_FILES = ("config.json", "words.txt", "word_vectors.npz", "characters.onnx", "tokens.onnx", "weights.npz")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ModelParts:
+    """What a model folder holds.
+
+    Args:
+        network: Shape of the network.
+        feature_names: The features it reads, in order.
+        word_vectors: Its vocabulary.
+        characters: `characters.onnx` as bytes.
+        tokens: `tokens.onnx` as bytes.
+        weights: Trainable weights by path.
+        thresholds: `low` and `high`.
+        provenance: Data hashes, seed, configuration, revision; free form, no narrative text.
+    """
+
+    network: NetworkConfig
+    feature_names: tuple[str, ...]
+    word_vectors: WordVectors = field(repr=False)
+    characters: bytes = field(repr=False)
+    tokens: bytes = field(repr=False)
+    weights: Mapping[str, FloatArray] = field(repr=False)
+    thresholds: Mapping[str, float]
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+
+
+def write_model(parts: ModelParts, folder: Path) -> None:
+    """Write a model folder; an older one of that name is replaced only when all is written.
+
+    Raises:
+        ModelError: The folder exists and is not a model folder, or cannot be written.
+    """
+    if folder.exists() and not (folder / "manifest.json").is_file():
+        raise ModelError(f"{folder}: exists and is no model folder; choose another name")
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    staging = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+    try:
+        _write_files(parts, staging)
+        if folder.exists():
+            shutil.rmtree(folder)
+        staging.chmod(0o755)
+        staging.rename(folder)
+    except OSError as error:
+        raise ModelError(f"{folder}: cannot be written ({error.strerror})") from error
+    finally:
+        shutil.rmtree(staging, ignore_errors=True)
+
+
+def _write_files(parts: ModelParts, folder: Path) -> None:
+    config = {"network": dataclasses.asdict(parts.network), "feature_names": parts.feature_names}
+    (folder / "config.json").write_text(json.dumps(config, indent=1) + "\n", encoding="utf-8")
+    (folder / "words.txt").write_text("\n".join(parts.word_vectors.words) + "\n", encoding="utf-8")
+    vectors = parts.word_vectors
+    np.savez_compressed(folder / "word_vectors.npz", codes=vectors.codes, scale=vectors.scale)
+    (folder / "characters.onnx").write_bytes(parts.characters)
+    (folder / "tokens.onnx").write_bytes(parts.tokens)
+    np.savez_compressed(folder / "weights.npz", **parts.weights)  # type: ignore[arg-type]
+    manifest = {
+        "format": FORMAT_VERSION,
+        "thresholds": dict(parts.thresholds),
+        "provenance": dict(parts.provenance),
+        "sha256": {name: _sha256(folder / name) for name in _FILES},
+    }
+    (folder / "manifest.json").write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """Read and check the manifest of a model folder, and the hash of every file it names.
+
+    Raises:
+        ModelError: Missing, damaged, altered or of another format version.
+    """
+    try:
+        manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ModelError(f"{folder}: no readable manifest.json; give a model folder") from error
+    except ValueError as error:
+        raise ModelError(f"{folder}/manifest.json: damaged; install or train the model again") from error
+    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT_VERSION:
+        raise ModelError(f"{folder}: not of model format {FORMAT_VERSION}; train it with this version")
+    for name in _FILES:
+        if manifest["sha256"].get(name) != _sha256(folder / name):
+            raise ModelError(f"{folder}/{name}: altered or missing; install or train the model again")
+    return manifest
+
+
+def read_model(folder: Path) -> ModelParts:
+    """Read a model folder after checking it.
+
+    Raises:
+        ModelError: Missing, damaged, altered or of another format version.
+    """
+    manifest = read_manifest(folder)
+    try:
+        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        with np.load(folder / "word_vectors.npz", allow_pickle=False) as arrays:
+            words = (folder / "words.txt").read_text(encoding="utf-8").splitlines()
+            vectors = WordVectors(tuple(words), arrays["codes"], arrays["scale"])
+        with np.load(folder / "weights.npz", allow_pickle=False) as arrays:
+            weights = dict(arrays)
+        return ModelParts(
+            network=network_config(config["network"]),
+            feature_names=tuple(config["feature_names"]),
+            word_vectors=vectors,
+            characters=(folder / "characters.onnx").read_bytes(),
+            tokens=(folder / "tokens.onnx").read_bytes(),
+            weights=weights,
+            thresholds=manifest["thresholds"],
+            provenance=manifest["provenance"],
+        )
+    except (KeyError, ValueError, OSError, ConfigurationError) as error:
+        raise ModelError(f"{folder}: damaged ({type(error).__name__}); install or train it again") from error
+
+
+def model_fingerprint(folder: Path) -> str:
+    """Hash that changes with anything in the model: that of its manifest."""
+    return _sha256(folder / "manifest.json")
+
+
+def _sha256(path: Path) -> str:
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError:
+        return "missing"

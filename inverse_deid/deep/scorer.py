@@ -1,0 +1,197 @@
+"""Score tokens with ONNX Runtime: the probability of *safe* for every token of a batch of documents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import onnxruntime as ort
+from onnxruntime.capi.onnxruntime_pybind11_state import (
+    Fail,
+    InvalidArgument,
+    InvalidGraph,
+    InvalidProtobuf,
+    NotImplemented,  # noqa: A004
+)
+
+from inverse_deid.core.errors import ModelError, StageError
+from inverse_deid.core.values import FloatArray, IntArray, Tokens
+from inverse_deid.deep.config import class_names
+from inverse_deid.deep.encoding import character_codes, gap_codes, word_numbers
+from inverse_deid.deep.folder import ModelParts
+from inverse_deid.text.interning import InternedWords
+
+WINDOW = 256
+"""Tokens that the network reads at once; longer documents are read in windows."""
+CONTEXT = 32
+"""Tokens of context on either side of a window's own tokens."""
+BATCH_TOKENS = 8192
+_CHARACTER_BATCH = 256
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ScorerInput:
+    """What the scorer reads of one document.
+
+    Args:
+        tokens: Its tokens.
+        ids: int32 (n_tokens,), their numbers in the shared `InternedWords`.
+        features: float32 (n_tokens, n_features), the columns that the model names.
+    """
+
+    tokens: Tokens = field(repr=False)
+    ids: IntArray = field(repr=False)
+    features: FloatArray = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class _Window:
+    """Tokens `start` to `end` of a document are read; those from `first` to `last` are its own."""
+
+    doc: int
+    start: int
+    end: int
+    first: int
+    last: int
+
+
+class Scorer:
+    """Runs the exported network.
+
+    Args:
+        parts: The model.
+        interned: Numbers the words; shared with the rules.
+        n_threads: Threads of ONNX Runtime, 0 = one a core.
+
+    Raises:
+        ModelError: The graphs cannot be loaded.
+    """
+
+    def __init__(self, parts: ModelParts, interned: InternedWords, n_threads: int = 0) -> None:
+        self._config = parts.network
+        self._interned = interned
+        self._word_numbers = parts.word_vectors.numbers()
+        self._word_matrix = parts.word_vectors.matrix()
+        self._word_matrix[0] = _unknown_vector(parts)
+        self._characters = _session(parts.characters, n_threads)
+        self._tokens = _session(parts.tokens, n_threads)
+        self._reads = {value.name for value in self._tokens.get_inputs()}
+        self.class_names = class_names(parts.network.targets)
+        self._generation = interned.generation
+        self._vectors = self._vectors_of([])
+
+    def score(self, docs: Sequence[ScorerInput]) -> list[FloatArray]:
+        """Class probabilities of every token of every document.
+
+        Returns:
+            float32 (n_tokens, n_classes) a document, rows sum to 1, column 0 is `p_safe`.
+
+        Raises:
+            StageError: The network returned another shape than was asked for.
+        """
+        self._learn_new_words()
+        scores = [np.full((len(doc.tokens), len(self.class_names)), np.nan, np.float32) for doc in docs]
+        gaps = [gap_codes(doc.tokens) for doc in docs]
+        for group in _groups(_windows(docs)):
+            found = self._run(group, docs, gaps)
+            for window, rows in zip(group, found, strict=True):
+                own = rows[window.first - window.start : window.last - window.start]
+                scores[window.doc][window.first : window.last] = own
+        return scores
+
+    def _run(
+        self, group: Sequence[_Window], docs: Sequence[ScorerInput], gaps: Sequence[IntArray]
+    ) -> FloatArray:
+        """Pad one group of windows and run the token graph: float32 (batch, time, n_classes)."""
+        lengths = np.array([w.end - w.start for w in group], np.int32)
+        longest = int(lengths.max())
+        n_features = docs[group[0].doc].features.shape[1]
+        ids = np.zeros((len(group), longest), np.int32)
+        gap_batch = np.zeros((len(group), longest, gaps[0].shape[1]), np.int32)
+        features = np.zeros((len(group), longest, n_features), np.float32)
+        for i, w in enumerate(group):
+            ids[i, : lengths[i]] = docs[w.doc].ids[w.start : w.end]
+            gap_batch[i, : lengths[i]] = gaps[w.doc][w.start : w.end]
+            features[i, : lengths[i]] = docs[w.doc].features[w.start : w.end]
+        inputs = {
+            "word_vectors": self._vectors[ids],
+            "gaps": gap_batch,
+            "features": features,
+            "lengths": lengths,
+        }
+        found = self._tokens.run(None, {name: inputs[name] for name in self._reads})[0]
+        if found.shape != (len(group), longest, len(self.class_names)):
+            raise StageError(f"the network returned shape {found.shape} for {len(group)} windows")
+        return np.asarray(found, np.float32)
+
+    def _learn_new_words(self) -> None:
+        """Compute the vectors of words that were numbered since the last call."""
+        if self._generation != self._interned.generation:
+            self._generation = self._interned.generation
+            self._vectors = self._vectors_of([])
+        if len(self._vectors) < len(self._interned):
+            fresh = self._vectors_of(self._interned.words_from(len(self._vectors)))
+            self._vectors = np.concatenate([self._vectors, fresh])
+
+    def _vectors_of(self, words: list[str]) -> FloatArray:
+        """Character and word vector of each word: float32 (n_words, 2 * char_units + word_dim)."""
+        word_vectors = self._word_matrix[word_numbers(words, self._word_numbers)]
+        return np.concatenate([self._character_vectors(words), word_vectors], axis=1)
+
+    def _character_vectors(self, words: list[str]) -> FloatArray:
+        """Read words in batches of one fixed size, so that a vector never depends on its company."""
+        vectors = np.empty((len(words), 2 * self._config.char_units), np.float32)
+        for start in range(0, len(words), _CHARACTER_BATCH):
+            part = words[start : start + _CHARACTER_BATCH]
+            company = part + ["a"] * (_CHARACTER_BATCH - len(part))
+            codes, lengths = character_codes(company, self._config.max_characters)
+            found = self._characters.run(None, {"codes": codes, "lengths": lengths})[0]
+            vectors[start : start + len(part)] = found[: len(part)]
+        return vectors
+
+
+def _unknown_vector(parts: ModelParts) -> FloatArray:
+    """The learned vector of words outside the vocabulary (row 0 of that layer)."""
+    for path, weight in parts.weights.items():
+        if path.startswith("unknown_word/"):
+            return weight[0]
+    raise ModelError("the model has no vector for unknown words; train it again")
+
+
+def _session(graph: bytes, n_threads: int) -> ort.InferenceSession:
+    options = ort.SessionOptions()
+    options.intra_op_num_threads = n_threads
+    options.inter_op_num_threads = 1
+    options.log_severity_level = 3
+    try:
+        return ort.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
+    except (Fail, InvalidArgument, InvalidGraph, InvalidProtobuf, NotImplemented) as error:
+        raise ModelError(f"the network cannot be loaded ({type(error).__name__})") from error
+
+
+def _windows(docs: Sequence[ScorerInput]) -> Iterator[_Window]:
+    """Cut every document into overlapping windows; no token is left out."""
+    step = WINDOW - 2 * CONTEXT
+    for i, doc in enumerate(docs):
+        n_tokens = len(doc.tokens)
+        if n_tokens <= WINDOW:
+            if n_tokens:
+                yield _Window(i, 0, n_tokens, 0, n_tokens)
+            continue
+        for first in range(0, n_tokens, step):
+            last = min(first + step, n_tokens)
+            yield _Window(i, max(0, first - CONTEXT), min(n_tokens, last + CONTEXT), first, last)
+
+
+def _groups(windows: Iterator[_Window]) -> Iterator[list[_Window]]:
+    """Windows of similar length, at most `BATCH_TOKENS` padded tokens together."""
+    group: list[_Window] = []
+    for window in sorted(windows, key=lambda w: (w.start - w.end, w.doc, w.start)):
+        longest = group[0].end - group[0].start if group else 0
+        if group and longest * (len(group) + 1) > BATCH_TOKENS:
+            yield group
+            group = []
+        group.append(window)
+    if group:
+        yield group

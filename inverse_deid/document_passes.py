@@ -1,0 +1,89 @@
+"""Passes over a whole document after the combiner. They only mask more, never less.
+
+The one exception is the user's own allow list, which says *keep* on the user's
+word and yet never overrides a digit, a date word or a veto pattern.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+import numpy as np
+
+from inverse_deid.core.phi import HyperClass
+from inverse_deid.core.values import BoolArray, Decisions, Reason, RuleVerdicts, Tokens
+from inverse_deid.text.tokenizer import tokenize
+
+_NAME = tuple(HyperClass).index(HyperClass.NAME)
+_CERTAIN = 0.5
+_MIN_LETTERS = 3
+
+
+def mask_more(decisions: Decisions, chosen: BoolArray, reason: Reason) -> Decisions:
+    """Mask the chosen tokens that are still kept."""
+    newly = chosen & decisions.keep
+    if not newly.any():
+        return decisions
+    reasons = decisions.reasons.copy()
+    reasons[newly] = reason
+    return dataclasses.replace(decisions, keep=decisions.keep & ~newly, reasons=reasons)
+
+
+def mask_names_everywhere(tokens: Tokens, verdicts: RuleVerdicts, decisions: Decisions) -> Decisions:
+    """Mask every capitalised mention of a word that stands with a title or is surely a name elsewhere.
+
+    A word that the rules call safe by itself stays where it stands in lower case.
+    """
+    surely = ~decisions.keep & (decisions.categories == _NAME) & (decisions.p_safe < _CERTAIN)
+    with_title = verdicts.titled & ~decisions.keep
+    if not (surely.any() or with_title.any()):
+        return decisions
+    mentions = _capitalised_mentions(tokens, with_title)
+    decisions = mask_more(decisions, mentions, Reason.NAME_WITH_TITLE)
+    return mask_more(decisions, _capitalised_mentions(tokens, surely), Reason.OTHER_MENTION)
+
+
+def _capitalised_mentions(tokens: Tokens, chosen: BoolArray) -> BoolArray:
+    names = {tokens.words[i].casefold() for i in np.flatnonzero(chosen).tolist()}
+    names = {name for name in names if len(name) >= _MIN_LETTERS and name.isalpha()}
+    hits = (word[0].isupper() and word.casefold() in names for word in tokens.words)
+    return np.fromiter(hits, np.bool_, len(tokens))
+
+
+def mask_known_identifiers(tokens: Tokens, known: Sequence[str], decisions: Decisions) -> Decisions:
+    """Mask every mention of the case's known identifiers, in any case and with any gaps."""
+    phrases = [[word.casefold() for word in tokenize(value).words] for value in known]
+    if not any(phrases):
+        return decisions
+    words = [word.casefold() for word in tokens.words]
+    chosen = np.zeros(len(words), np.bool_)
+    for phrase in phrases:
+        for i in range(len(words) - len(phrase) + 1):
+            if phrase and words[i : i + len(phrase)] == phrase:
+                chosen[i : i + len(phrase)] = True
+    return mask_more(decisions, chosen, Reason.KNOWN_IDENTIFIER)
+
+
+def apply_deny_list(tokens: Tokens, deny: frozenset[str], decisions: Decisions) -> Decisions:
+    """Mask every word on the user's deny list (case-folded words)."""
+    if not deny:
+        return decisions
+    return mask_more(decisions, _listed(tokens, deny), Reason.DENY_LIST)
+
+
+def apply_allow_list(
+    tokens: Tokens, allow: frozenset[str], verdicts: RuleVerdicts, decisions: Decisions
+) -> Decisions:
+    """Keep words on the user's allow list (case-folded), but no digit, date word or contact."""
+    if not allow:
+        return decisions
+    no_digit = np.fromiter((word.isalpha() for word in tokens.words), np.bool_, len(tokens))
+    chosen = _listed(tokens, allow) & no_digit & ~verdicts.never & ~verdicts.veto & ~decisions.keep
+    reasons = decisions.reasons.copy()
+    reasons[chosen] = Reason.KEPT_ALLOW_LIST
+    return dataclasses.replace(decisions, keep=decisions.keep | chosen, reasons=reasons)
+
+
+def _listed(tokens: Tokens, words: frozenset[str]) -> BoolArray:
+    return np.fromiter((word.casefold() in words for word in tokens.words), np.bool_, len(tokens))

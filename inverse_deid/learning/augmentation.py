@@ -1,0 +1,133 @@
+"""What the network sees in an epoch: gold with fresh surrogates, injected carriers, invented documents."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from dataclasses import dataclass, field
+from multiprocessing import get_context
+from pathlib import Path
+
+import numpy as np
+
+from inverse_deid.core.values import Document
+from inverse_deid.corpora.augment import with_fresh_surrogates
+from inverse_deid.corpora.inject import inject, weakly_labelled
+from inverse_deid.corpora.surrogates import SurrogateMaker
+from inverse_deid.corpora.synthetic import synthetic_document
+from inverse_deid.deep.batches import Example
+from inverse_deid.deep.config import NetworkConfig, TrainingConfig
+from inverse_deid.deep.encoding import WordVectors
+from inverse_deid.learning.examples import ExampleMaker, Weights
+from inverse_deid.lexicon import load_lexicon
+
+INVENTED_SHARE = 0.35
+"""Share of the synthetic documents that are invented whole; the others are carriers with planted PHI."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EpochRecipe:
+    """All that a worker process needs to make the examples of an epoch.
+
+    Args:
+        gold: Annotated documents.
+        carriers: Real narratives without annotation; may be empty.
+        network: The network's configuration.
+        training: Numbers, shares and seed.
+        vectors: The vocabulary.
+        lexicon: Lexicon artefact, None = the packaged one.
+    """
+
+    gold: Sequence[Document] = field(repr=False)
+    carriers: Sequence[Document] = field(repr=False)
+    network: NetworkConfig
+    training: TrainingConfig
+    vectors: WordVectors
+    lexicon: Path | None = None
+
+
+class EpochMaker:
+    """Makes the examples of any epoch; the same seed and epoch give the same examples."""
+
+    def __init__(self, recipe: EpochRecipe) -> None:
+        self._recipe = recipe
+        self._examples = ExampleMaker(recipe.network, load_lexicon(recipe.lexicon), recipe.vectors)
+
+    def documents(self, epoch: int) -> Iterator[tuple[Document, float]]:
+        """Documents and their weight: all gold ones, then the synthetic, then the weakly labelled."""
+        config = self._recipe.training
+        rng = random.Random(f"{config.seed}:{epoch}")
+        maker = SurrogateMaker(rng)
+        for doc in self._recipe.gold:
+            yield with_fresh_surrogates(doc, maker, rng, keep_share=config.keep_share), 1.0
+        for _ in range(config.synthetic):
+            if rng.random() < INVENTED_SHARE or not self._recipe.carriers:
+                yield synthetic_document(rng, maker), 1.0
+            else:
+                yield inject(rng.choice(self._recipe.carriers), maker, rng), config.weak_weight
+        if self._recipe.carriers:
+            for _ in range(config.weak):
+                yield weakly_labelled(rng.choice(self._recipe.carriers)), config.weak_weight
+
+    def examples(self, epoch: int) -> list[Example]:
+        """The encoded documents of an epoch."""
+        phi = self._recipe.training.phi_weight
+        made = (
+            self._examples.make(doc, Weights(phi=phi, document=weight)) for doc, weight in self.documents(epoch)
+        )
+        return [_compact(example) for example in made if len(example)]
+
+
+def _compact(example: Example) -> Example:
+    """Half-precision features travel between processes at half the cost."""
+    return Example(
+        example.words,
+        example.word_rows,
+        example.gaps,
+        example.features.astype(np.float16),  # type: ignore[arg-type]
+        example.labels,
+        example.weights,
+    )
+
+
+_maker: EpochMaker | None = None
+
+
+def _start_worker(recipe: EpochRecipe) -> None:
+    global _maker  # noqa: PLW0603 - a worker process holds one maker
+    _maker = EpochMaker(recipe)
+
+
+def _work(epoch: int) -> list[Example]:
+    if _maker is None:
+        raise RuntimeError("the worker was not started")
+    return _maker.examples(epoch)
+
+
+class EpochsAhead:
+    """Makes the next epoch in another process while the network trains on the present one.
+
+    Use as a context manager; call with the epoch's number.
+    """
+
+    def __init__(self, recipe: EpochRecipe) -> None:
+        self._n_epochs = recipe.training.epochs
+        self._pool = ProcessPoolExecutor(
+            1, mp_context=get_context("spawn"), initializer=_start_worker, initargs=(recipe,)
+        )
+        self._next: tuple[int, Future[list[Example]]] | None = None
+
+    def __enter__(self) -> EpochsAhead:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._pool.shutdown(cancel_futures=True)
+
+    def __call__(self, epoch: int) -> list[Example]:
+        """The examples of an epoch."""
+        if self._next is None or self._next[0] != epoch:
+            self._next = (epoch, self._pool.submit(_work, epoch))
+        examples = self._next[1].result()
+        self._next = (epoch + 1, self._pool.submit(_work, epoch + 1)) if epoch + 1 < self._n_epochs else None
+        return examples

@@ -1,0 +1,94 @@
+"""Choose `low` and `high` on held-out documents: the best precision at a wanted recall."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from inverse_deid.combine import Thresholds
+from inverse_deid.core.errors import ConfigurationError
+from inverse_deid.core.values import BoolArray, FloatArray
+
+LOW_HIGH_LOGITS = 1.0
+"""By how many logits `low` lies under `high`: what dictionary-safe words earn."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ScoredCorpus:
+    """The held-out tokens of one corpus, all documents one after the other.
+
+    Args:
+        name: The corpus.
+        is_phi: bool (n_tokens,).
+        p_safe: float32 (n_tokens,).
+        rule_safe: bool (n_tokens,), the rules' safe flag.
+        always_masked: bool (n_tokens,), never-safe words and veto patterns.
+    """
+
+    name: str
+    is_phi: BoolArray = field(repr=False)
+    p_safe: FloatArray = field(repr=False)
+    rule_safe: BoolArray = field(repr=False)
+    always_masked: BoolArray = field(repr=False)
+
+
+def thresholds_at(high: float) -> Thresholds:
+    """The pair whose `high` is given.
+
+    Example:
+        >>> round(thresholds_at(0.9).low, 3)
+        0.768
+    """
+    logit = np.log(high / (1 - high)) - LOW_HIGH_LOGITS
+    return Thresholds(float(1 / (1 + np.exp(-logit))), float(high))
+
+
+def calibrate(corpora: Sequence[ScoredCorpus], recall: float) -> Thresholds:
+    """The smallest thresholds at which every corpus reaches the wanted recall.
+
+    Args:
+        corpora: Held-out corpora with at least one PHI token each.
+        recall: Wanted recall of PHI tokens, in (0, 1].
+
+    Raises:
+        ConfigurationError: A corpus has no PHI token.
+    """
+    return thresholds_at(max(_needed_high(corpus, recall) for corpus in corpora))
+
+
+def _needed_high(corpus: ScoredCorpus, recall: float) -> float:
+    """The smallest `high` at which enough PHI tokens fall below their threshold."""
+    if not corpus.is_phi.any():
+        raise ConfigurationError(f"corpus {corpus.name}: no PHI among the held-out documents; give more")
+    at = _needed_to_mask(corpus)[corpus.is_phi]
+    at.sort()
+    wanted = at[max(0, int(np.ceil(recall * len(at))) - 1)]
+    return float(np.clip(np.nextafter(wanted, 1.0), 0.01, 0.9999))
+
+
+def _needed_to_mask(corpus: ScoredCorpus) -> npt.NDArray[np.float64]:
+    """float64 (n_tokens,): `p_safe` as seen from `high`; the token is masked where `high` is above it."""
+    p = np.clip(corpus.p_safe.astype(np.float64), 1e-7, 1 - 1e-7)
+    logit = np.log(p / (1 - p)) + np.where(corpus.rule_safe, LOW_HIGH_LOGITS, 0.0)
+    seen = 1 / (1 + np.exp(-logit))
+    return np.where(corpus.always_masked | np.isnan(corpus.p_safe), 0.0, seen)
+
+
+@dataclass(frozen=True, slots=True)
+class OperatingPoint:
+    """Recall and precision of PHI tokens at a pair of thresholds; None = undefined."""
+
+    recall: float | None
+    precision: float | None
+
+
+def measure(corpus: ScoredCorpus, thresholds: Thresholds) -> OperatingPoint:
+    """Recall and precision of masking at a pair of thresholds, before document passes."""
+    limits = np.where(corpus.rule_safe, thresholds.low, thresholds.high)
+    masked = ~(corpus.p_safe >= limits) | corpus.always_masked
+    hits = int((masked & corpus.is_phi).sum())
+    n_phi, n_masked = int(corpus.is_phi.sum()), int(masked.sum())
+    return OperatingPoint(hits / n_phi if n_phi else None, hits / n_masked if n_masked else None)

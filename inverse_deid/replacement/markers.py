@@ -1,0 +1,46 @@
+"""Markers: one fixed word, or the suspected category in brackets."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import numpy as np
+
+from inverse_deid.core.errors import ConfigurationError
+from inverse_deid.core.phi import HyperClass
+from inverse_deid.core.values import Decisions
+
+_PRINTABLE = re.compile(r"[^\x00-\x1f\x7f]{1,40}")
+_CLASSES = tuple(HyperClass)
+
+MarkerFor = Callable[[Decisions], Callable[[int, int], str]]
+"""From a document's decisions to the marker of the mask over tokens `first` to `last`."""
+
+
+def fixed_marker(marker: str) -> MarkerFor:
+    """The same word for every mask.
+
+    Raises:
+        ConfigurationError: Empty, longer than 40 characters or with control characters.
+    """
+    if not _PRINTABLE.fullmatch(marker):
+        raise ConfigurationError("the marker needs 1 to 40 characters without control characters")
+    return lambda decisions: lambda first, last: marker
+
+
+def category_marker(fallback: str) -> MarkerFor:
+    """`[NAME]`, `[DATE]` and so on: the category that most tokens of the mask are suspected of.
+
+    Args:
+        fallback: Stands where no category is known (rules only, failed documents).
+    """
+
+    def for_document(decisions: Decisions) -> Callable[[int, int], str]:
+        def marker(first: int, last: int) -> str:
+            counts = np.bincount(decisions.categories[first:last], minlength=len(_CLASSES))[1:]
+            return f"[{_CLASSES[1 + int(counts.argmax())]}]" if counts.any() else f"[{fallback}]"
+
+        return marker
+
+    return for_document
