@@ -1,0 +1,159 @@
+"""The dictionaries at run time: look words and phrases up, nothing else."""
+
+import importlib.resources
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from inverse_deid.core.errors import LexiconError
+from inverse_deid.lexicon.artefact import Artefact, parse_artefact
+from inverse_deid.lexicon.flags import PhraseKind, WordFlag
+from inverse_deid.lexicon.keys import word_key
+
+MAX_PHRASE_TOKENS: Final = 5
+"""Longer phrases are not stored."""
+
+_UNKNOWN_RATIO: Final = 255
+_FLOAT_OF_LEVEL: Final = (np.arange(256) / 255).astype(np.float32)
+_RATIO_OF_LEVEL: Final = np.append(np.arange(255) / 254, np.nan).astype(np.float32)
+
+
+@dataclass(frozen=True, slots=True)
+class WordTable:
+    """What the lexicon knows of n words, one row a word.
+
+    Args:
+        flags: uint32 (n,), `WordFlag` bits; 0 = in no list.
+        lower_ratio: float32 (n,), p(lower) / (p(lower) + p(Title)) in [0, 1]; NaN = unknown.
+        word_logprob: float32 (n,), scaled log frequency in [0, 1]; 0 = unknown.
+        surname_log: float32 (n,), log10(count) / 7 in [0, 1]; 0 = no surname.
+        first_name_log: float32 (n,), log10(count) / 7 in [0, 1]; 0 = no first name.
+    """
+
+    flags: npt.NDArray[np.uint32]
+    lower_ratio: npt.NDArray[np.float32]
+    word_logprob: npt.NDArray[np.float32]
+    surname_log: npt.NDArray[np.float32]
+    first_name_log: npt.NDArray[np.float32]
+
+    def __len__(self) -> int:
+        return int(self.flags.shape[0])
+
+
+class Lexicon:
+    """An immutable set of word lists behind one lookup.
+
+    >>> lexicon = load_lexicon()
+    >>> WordFlag.MONTH in lexicon.flags("March")
+    True
+    """
+
+    __slots__ = ("_artefact", "_rows")
+
+    def __init__(self, artefact: Artefact) -> None:
+        self._artefact = artefact
+        # One row past the end answers for unknown words (id -1).
+        self._rows = {
+            name: np.append(array, array.dtype.type(_UNKNOWN_RATIO * (name == "lower_ratio")))
+            for name, array in artefact.arrays.items()
+        }
+
+    def __repr__(self) -> str:
+        return f"Lexicon(version={self.version!r}, n_words={len(self)})"
+
+    def __len__(self) -> int:
+        return len(self._artefact.words)
+
+    @property
+    def artefact(self) -> Artefact:
+        """The parts, for `explain` and for building a richer copy."""
+        return self._artefact
+
+    @property
+    def version(self) -> str:
+        """Version of the content."""
+        return self._artefact.version
+
+    @property
+    def sha256(self) -> str:
+        """SHA-256 of the manifest, which lists the hash of every member."""
+        return self._artefact.sha256
+
+    @property
+    def sources(self) -> tuple[Any, ...]:
+        """What each list is: name, version, licence, count, flag and so on."""
+        return self._artefact.sources
+
+    @property
+    def max_phrase_tokens(self) -> int:
+        """The most tokens `phrase_kind` can match."""
+        return MAX_PHRASE_TOKENS
+
+    def lookup(self, words: Sequence[str]) -> WordTable:
+        """Return what is known of each word, in order.
+
+        >>> load_lexicon().lookup(["the", "zzzzzz"]).flags.shape
+        (2,)
+        """
+        get = self._artefact.words.get
+        ids = np.fromiter((get(word_key(w), -1) for w in words), np.int64, len(words))
+        rows = self._rows
+        return WordTable(
+            flags=rows["flags"][ids],
+            lower_ratio=_RATIO_OF_LEVEL[rows["lower_ratio"][ids]],
+            word_logprob=_FLOAT_OF_LEVEL[rows["word_logprob"][ids]],
+            surname_log=_FLOAT_OF_LEVEL[rows["surname_log"][ids]],
+            first_name_log=_FLOAT_OF_LEVEL[rows["first_name_log"][ids]],
+        )
+
+    def flags(self, word: str) -> WordFlag:
+        """Return the flags of one word, in any case; no flag for an unknown word."""
+        return WordFlag(int(self._rows["flags"][self._artefact.words.get(word_key(word), -1)]))
+
+    def phrase_kind(self, tokens: Sequence[str]) -> PhraseKind | None:
+        """Return what the case-folded `tokens` are together, if they are a known phrase.
+
+        >>> load_lexicon().phrase_kind(["new", "york"])
+        <PhraseKind.CITY: 1>
+        """
+        if not 2 <= len(tokens) <= MAX_PHRASE_TOKENS:
+            return None
+        index = self._artefact.phrases.get(" ".join(tokens), -1)
+        return None if index < 0 else PhraseKind(int(self._artefact.phrase_kinds[index]))
+
+    def words_with(self, flag: WordFlag) -> list[str]:
+        """Return the keys of all words that carry any bit of `flag`, sorted."""
+        ids = np.flatnonzero(self._artefact.arrays["flags"] & np.uint32(flag))
+        restore = self._artefact.words.restore_key
+        return sorted(restore(int(index)) for index in ids)
+
+    def memberships(self, word: str) -> tuple[str, ...]:
+        """Return the names of the lists that hold `word`."""
+        index = self._artefact.words.get(word_key(word), -1)
+        if index < 0:
+            return ()
+        sets = self._artefact.membership_sets
+        bits = int(sets[self._artefact.arrays["memberships"][index]])
+        return tuple(s["name"] for i, s in enumerate(self.sources) if bits >> i & 1)
+
+
+def load_lexicon(path: Path | None = None) -> Lexicon:
+    """Return the lexicon of the file at `path`, by default the packaged one.
+
+    Raises:
+        LexiconError: The file is missing, damaged or of another format.
+    """
+    try:
+        data = _packaged() if path is None else path.read_bytes()
+    except OSError as error:
+        where = "packaged lexicon" if path is None else f"lexicon {path.name}"
+        raise LexiconError(f"cannot read the {where}: {error.strerror}") from error
+    return Lexicon(parse_artefact(data))
+
+
+def _packaged() -> bytes:
+    return (importlib.resources.files("inverse_deid") / "data" / "lexicon.zip").read_bytes()

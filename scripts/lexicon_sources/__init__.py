@@ -1,0 +1,1 @@
+"""Readers of the pinned packages from which the large lists are derived."""
