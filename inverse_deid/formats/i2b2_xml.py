@@ -64,6 +64,7 @@ class I2b2Xml:
     doc: Document
     unit: str = "document"
     resumable: bool = False
+    n_copied_columns: int = 0
 
     def records(self) -> Iterator[Record]:
         """The one document."""
@@ -214,7 +215,7 @@ def _text_of(root: etree._Element) -> str:
 
 def _span(tag: etree._Element, text: str) -> PhiSpan:
     """The span of one gold tag."""
-    where = f"tag {tag.sourceline or 0}"
+    where = f"tag at line {tag.sourceline}"
     try:
         start, end = int(tag.get("start", "")), int(tag.get("end", ""))
         type_name = tag.get("TYPE", "")

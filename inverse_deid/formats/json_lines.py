@@ -29,6 +29,7 @@ class JsonLines:
     options: ReadOptions
     unit: str = "line"
     resumable: bool = True
+    n_copied_columns: int = 0
 
     def records(self) -> Iterator[Record]:
         """One record a line that is not blank."""

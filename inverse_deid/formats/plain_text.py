@@ -24,6 +24,7 @@ class PlainText:
     codec: TextCodec
     unit: str = "document"
     resumable: bool = False
+    n_copied_columns: int = 0
 
     def records(self) -> Iterator[Record]:
         """The one document."""

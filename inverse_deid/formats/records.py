@@ -84,6 +84,11 @@ class Source(Protocol):
         """Whether a cut output can be continued."""
         ...
 
+    @property
+    def n_copied_columns(self) -> int:
+        """How many columns of a table are copied without masking."""
+        ...
+
     def records(self) -> Iterator[Record]:
         """The records in file order, once."""
         ...

@@ -1,0 +1,1 @@
+"""Mapping many documents: batches in, masked files out, and what was done before an interruption."""

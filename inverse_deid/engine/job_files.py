@@ -1,0 +1,69 @@
+"""The output files of one job while they are written: masked text, explanation, annotations."""
+
+from __future__ import annotations
+
+from inverse_deid.engine.jobs import Job, Output
+from inverse_deid.engine.journal import Entry, remove_progress
+from inverse_deid.engine.partial_file import PartialFile, WrittenState
+from inverse_deid.formats.explanation import ExplanationSink
+from inverse_deid.formats.i2b2_xml import AnnotationXmlSink
+from inverse_deid.formats.records import Sink, Source
+
+
+class JobFiles:
+    """All output files of a job; they get their names together.
+
+    Args:
+        job: Says which files there are.
+        progress: Continue them where they were safe; None begins anew.
+
+    Raises:
+        OutputError: One cannot be created.
+        InputError: A half-done file is not what the journal says.
+    """
+
+    def __init__(self, job: Job, progress: Entry | None = None) -> None:
+        self._job = job
+        self._resumed = progress is not None
+        self._files: dict[Output, PartialFile] = {}
+        try:
+            for output in job.outputs:
+                state = None if progress is None else progress.files.get(output.role)
+                self._files[output] = PartialFile(output.path, private=output.private, resume=state)
+        finally:
+            if len(self._files) < len(job.outputs):
+                self.close()
+
+    def sinks(self, source: Source) -> list[Sink]:
+        """What writes into the files, in the order of the outputs."""
+        return [self._sink(source, output, file) for output, file in self._files.items()]
+
+    def _sink(self, source: Source, output: Output, file: PartialFile) -> Sink:
+        match output.role:
+            case "masked":
+                return source.sink(file, resumed=self._resumed)
+            case "explain":
+                return ExplanationSink(file, with_text=output.private)
+            case "annotations":
+                return AnnotationXmlSink(file)
+
+    def sync(self) -> dict[str, WrittenState]:
+        """Force everything to the disk; how much that is, by role."""
+        return {output.role: file.sync() for output, file in self._files.items()}
+
+    def commit(self) -> None:
+        """Give the complete, synced files their names."""
+        for file in self._files.values():
+            file.commit()
+        remove_progress(self._job.target)
+
+    def discard(self) -> None:
+        """Remove what was written."""
+        for file in self._files.values():
+            file.discard()
+        remove_progress(self._job.target)
+
+    def close(self) -> None:
+        """Close the files; what was written stays for `--resume`."""
+        for file in self._files.values():
+            file.close()

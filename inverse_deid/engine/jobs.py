@@ -1,0 +1,227 @@
+"""From what the user named to a list of jobs: which file becomes which."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Literal
+
+from inverse_deid.core.errors import (
+    ConfigurationError,
+    InputError,
+    OutputExistsError,
+    UnreadableInputError,
+)
+from inverse_deid.engine.tally import Tally
+from inverse_deid.formats.registry import FormatName, format_of, input_errors, without_gz
+
+Role = Literal["masked", "explain", "annotations"]
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """One file that a job writes."""
+
+    role: Role
+    path: Path
+    private: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One input file and what becomes of it.
+
+    Args:
+        input: The file.
+        shown: Its path as the user knows it, printable.
+        name: Its place in the output folder; also the id of a document without one.
+        format: Its format.
+        n_bytes: Size of the input.
+        identity: Device and inode of the input, to recognise it under another name.
+        outputs: What is written; the first is the masked file.
+    """
+
+    input: Path
+    shown: str
+    name: str
+    format: FormatName
+    n_bytes: int
+    identity: tuple[int, int]
+    outputs: tuple[Output, ...]
+
+    @property
+    def target(self) -> Path:
+        """The masked file."""
+        return self.outputs[0].path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanSettings:
+    """Where outputs go and which there are.
+
+    Args:
+        out: Folder of the masked files.
+        format_name: For all inputs; None: by suffix.
+        explain: Write `NAME.explain.jsonl` beside each masked file.
+        with_text: The explanation holds the tokens; it is private.
+        annotations: Folder for annotation XML (holds the originals), None = none.
+    """
+
+    out: Path
+    format_name: FormatName | None = None
+    explain: bool = False
+    with_text: bool = False
+    annotations: Path | None = None
+
+
+def plan_jobs(inputs: Sequence[Path], settings: PlanSettings) -> tuple[list[Job], Tally]:
+    """One job a file, in a fixed order, and a tally of what cannot become one.
+
+    Raises:
+        ConfigurationError: Output folders that contradict each other.
+    """
+    check_folders(settings)
+    tally = Tally()
+    jobs: list[Job] = []
+    taken: dict[Path, str] = {}
+    for path in inputs:
+        try:
+            with input_errors():
+                files = list(_files(path, settings, tally))
+        except InputError as error:
+            tally.fail(shown(path), str(error))
+            continue
+        jobs += _claimed_jobs(files, settings, taken, tally)
+    return jobs, tally
+
+
+def _claimed_jobs(
+    files: Sequence[tuple[Path, PurePosixPath]],
+    settings: PlanSettings,
+    taken: dict[Path, str],
+    tally: Tally,
+) -> Iterator[Job]:
+    """The jobs of some files; what cannot be one is noted."""
+    for file, place in files:
+        try:
+            with input_errors():
+                job = _job(file, place, settings)
+            _claim(job, taken)
+        except InputError as error:
+            tally.fail(shown(file), str(error))
+        else:
+            yield job
+
+
+def check_folders(settings: PlanSettings) -> None:
+    """Originals must never lie among the masked files.
+
+    Raises:
+        ConfigurationError: The folder of the annotations is in the output folder,
+            or a folder is a file.
+    """
+    for folder in (settings.out, settings.annotations):
+        if folder is not None and folder.exists() and not folder.is_dir():
+            raise ConfigurationError(f"{folder} is a file; give a folder to write into")
+    if settings.annotations is None:
+        return
+    annotations, out = settings.annotations.resolve(), settings.out.resolve()
+    if annotations == out or out in annotations.parents:
+        raise ConfigurationError("--annotations holds the original texts; give a folder outside of --out")
+
+
+def shown(path: Path) -> str:
+    r"""A path for a message: one line, printable.
+
+    Example:
+        >>> shown(Path("odd\nname.txt"))
+        'odd?name.txt'
+    """
+    return "".join(sign if sign.isprintable() else "?" for sign in str(path))
+
+
+def _files(path: Path, settings: PlanSettings, tally: Tally) -> Iterator[tuple[Path, PurePosixPath]]:
+    """The files of one argument and their places in the output folder."""
+    if not path.is_dir():
+        yield path, PurePosixPath(path.name)
+        return
+    own = {folder.resolve() for folder in (settings.out, settings.annotations) if folder is not None}
+    n_files = 0
+    for file in _walk(path, own, tally):
+        n_files += 1
+        yield file, PurePosixPath(file.relative_to(path).as_posix())
+    if not n_files:
+        tally.fail(shown(path), "holds no files; give a folder with case narratives")
+
+
+def _walk(folder: Path, own: set[Path], tally: Tally) -> Iterator[Path]:
+    """All files below a folder in a fixed order, without hidden ones and our own outputs."""
+
+    def unreadable(error: OSError) -> None:
+        tally.fail(shown(Path(str(error.filename))), "cannot be read (no permission); ask its owner")
+
+    for root, folders, names in os.walk(folder, onerror=unreadable):
+        here = Path(root)
+        folders[:] = sorted(
+            name for name in folders if not name.startswith(".") and (here / name).resolve() not in own
+        )
+        yield from (here / name for name in sorted(names) if not name.startswith("."))
+
+
+def _job(file: Path, place: PurePosixPath, settings: PlanSettings) -> Job:
+    if not file.exists():
+        raise UnreadableInputError("does not exist; check the spelling")
+    if not file.is_file():
+        raise UnreadableInputError("is not a file; give a file or folder, or - for standard input")
+    format_name = settings.format_name or format_of(place)
+    name = PurePosixPath(without_gz(place))
+    outputs = tuple(_outputs(name, format_name, settings))
+    printable = str(name).encode("utf-8", "backslashreplace").decode()
+    status = file.stat()
+    identity = (status.st_dev, status.st_ino)
+    return Job(file, shown(file), printable, format_name, status.st_size, identity, outputs)
+
+
+def _outputs(name: PurePosixPath, format_name: FormatName, settings: PlanSettings) -> Iterator[Output]:
+    yield Output("masked", settings.out / name)
+    if settings.explain:
+        explanation = name.with_name(name.name + ".explain.jsonl")
+        yield Output("explain", settings.out / explanation, settings.with_text)
+    if settings.annotations is not None:
+        if format_name is not FormatName.I2B2:
+            raise InputError("is not i2b2 XML, and only for that --annotations can be written")
+        yield Output("annotations", settings.annotations / name, private=True)
+
+
+def _claim(job: Job, taken: dict[Path, str]) -> None:
+    """Make sure that no two inputs become one file."""
+    for output in job.outputs:
+        path = output.path.resolve()
+        if path in taken:
+            raise OutputExistsError(
+                f"would become {shown(output.path)}, as would {taken[path]}; mask one into another folder"
+            )
+    taken.update((output.path.resolve(), job.shown) for output in job.outputs)
+
+
+def check_target(output: Output, inputs: frozenset[tuple[int, int]], *, force: bool) -> None:
+    """Refuse to write over an input, ever, and over anything else without `force`.
+
+    Raises:
+        OutputExistsError: The file is there.
+    """
+    path = output.path
+    if not os.path.lexists(path):
+        return
+    if path.is_dir():
+        raise OutputExistsError(f"cannot become {shown(path)}: there is a folder of that name; rename it")
+    status = path.stat() if path.exists() else path.lstat()
+    if (status.st_dev, status.st_ino) in inputs:
+        raise OutputExistsError("would be overwritten by its own output; choose another folder with --out")
+    if not force:
+        raise OutputExistsError(
+            f"{shown(path)} exists already; give --resume to finish an interrupted run "
+            "or --force to overwrite"
+        )

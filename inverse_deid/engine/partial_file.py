@@ -1,0 +1,156 @@
+"""A file that stands under its name only when it is complete.
+
+It is written as `.NAME.partial` in the same folder, forced to the disk and then
+renamed, so that a reader never sees half a file. It only ever holds masked text
+(or what was asked for on request), also when the program is killed.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from io import BufferedRandom, BufferedWriter
+from pathlib import Path
+
+from inverse_deid.core.errors import InputError, OutputError
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenState:
+    """How much of a file is safely on the disk, and its SHA-256."""
+
+    n_bytes: int
+    sha256: str
+
+
+def partial_path(target: Path) -> Path:
+    """Where a file lies while it is being written.
+
+    Example:
+        >>> partial_path(Path("masked/cases.jsonl")).name
+        '.cases.jsonl.partial'
+    """
+    return target.with_name(f".{target.name}.partial")
+
+
+@contextmanager
+def output_errors(path: Path) -> Iterator[None]:
+    """Turn what the operating system raises while writing into one line with a remedy."""
+    problem = ""
+    try:
+        yield
+    except OSError as error:
+        problem = _remedy(error)
+    if problem:
+        raise OutputError(f"{path} cannot be written: {problem}")
+
+
+def _remedy(error: OSError) -> str:
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return "no space left on the disk; free some space and run again with --resume"
+    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+        return "no permission to write there; choose another folder with --out"
+    if error.errno in (errno.ENAMETOOLONG, errno.EINVAL):
+        return "its name is too long or not allowed there; rename the input file"
+    return f"{error.strerror or type(error).__name__}; choose another folder with --out"
+
+
+def sha256_of(path: Path) -> str:
+    """The SHA-256 of a file."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+class PartialFile:
+    """An output file that is being written.
+
+    Args:
+        target: The final name.
+        private: Readable by its owner alone (mode 600).
+        resume: Continue a partial file at this state; None begins anew.
+
+    Raises:
+        OutputError: It cannot be created or written.
+        InputError: The partial file is not what the journal says.
+    """
+
+    def __init__(self, target: Path, *, private: bool = False, resume: WrittenState | None = None) -> None:
+        self.target = target
+        self.path = partial_path(target)
+        self.closed = False
+        with output_errors(target):
+            target.parent.mkdir(parents=True, exist_ok=True)
+        self._hash = hashlib.sha256()
+        self._n_bytes = 0
+        self._stream: BufferedWriter | BufferedRandom
+        if resume is None:
+            self._begin(private)
+        else:
+            self._continue(resume)
+
+    def _begin(self, private: bool) -> None:
+        with output_errors(self.target):
+            self.path.unlink(missing_ok=True)
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+            self._stream = os.fdopen(os.open(self.path, flags, 0o600 if private else 0o666), "wb")
+
+    def _continue(self, state: WrittenState) -> None:
+        if not self.path.is_file() or self.path.stat().st_size < state.n_bytes:
+            raise InputError(f"{self.path} of the interrupted run is gone; start again with --force")
+        with output_errors(self.target):
+            stream = self.path.open("r+b")
+            self._stream = stream
+            stream.truncate(state.n_bytes)
+            while block := stream.read(1 << 20):
+                self._hash.update(block)
+        self._n_bytes = state.n_bytes
+        if self._hash.hexdigest() != state.sha256:
+            self.close()
+            raise InputError(f"{self.path} of the interrupted run was changed; start again with --force")
+
+    def write(self, data: bytes, /) -> int:
+        """Take all of `data`."""
+        view = memoryview(data)
+        with output_errors(self.target):
+            self._stream.write(view)
+        self._hash.update(view)
+        self._n_bytes += view.nbytes
+        return view.nbytes
+
+    def flush(self) -> None:
+        """Hand what was written to the operating system."""
+        with output_errors(self.target):
+            self._stream.flush()
+
+    def tell(self) -> int:
+        """How many bytes were written."""
+        return self._n_bytes
+
+    def sync(self) -> WrittenState:
+        """Force what was written to the disk."""
+        self.flush()
+        with output_errors(self.target):
+            os.fsync(self._stream.fileno())
+        return WrittenState(self._n_bytes, self._hash.hexdigest())
+
+    def commit(self) -> None:
+        """Give the complete, synced file its name."""
+        self.close()
+        with output_errors(self.target):
+            self.path.replace(self.target)
+
+    def close(self) -> None:
+        """Close and leave the partial file where it is."""
+        self.closed = True
+        with suppress(OSError):
+            self._stream.close()
+
+    def discard(self) -> None:
+        """Close and remove the partial file."""
+        self.close()
+        with suppress(OSError):
+            self.path.unlink()

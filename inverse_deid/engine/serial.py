@@ -1,0 +1,127 @@
+"""Masking in one process: records in batches, written in order, memory bounded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from inverse_deid.core.errors import UnreadableInputError
+from inverse_deid.core.values import MaskedDocument
+from inverse_deid.engine.masker import Masker, mask_records
+from inverse_deid.engine.tally import Tally
+from inverse_deid.formats.records import Record, Sink, Source
+from inverse_deid.formats.registry import input_errors
+
+FIRST_BATCH_CHARS = 8_000
+BATCH_CHARS = 400_000
+BATCH_RECORDS = 256
+
+OnProgress = Callable[[int, int], None]
+"""Told of every batch: documents and tokens."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reporting:
+    """What a file is called in messages, and who is told of the progress."""
+
+    name: str
+    on_progress: OnProgress
+
+
+@dataclass(frozen=True, slots=True)
+class BatchLimits:
+    """How much goes into a batch; the first is small so that output appears at once."""
+
+    first_chars: int = FIRST_BATCH_CHARS
+    chars: int = BATCH_CHARS
+    records: int = BATCH_RECORDS
+
+
+def batches(records: Iterable[Record], limits: BatchLimits) -> Iterator[list[Record]]:
+    """Group records; the groups depend on the records alone, so a resumed run has the same.
+
+    Example:
+        >>> [len(batch) for batch in batches([Record(n) for n in range(5)], BatchLimits(records=2))]
+        [2, 2, 1]
+    """
+    batch: list[Record] = []
+    n_chars, limit = 0, limits.first_chars
+    for record in records:
+        batch.append(record)
+        n_chars += 0 if record.doc is None else len(record.doc.text)
+        if n_chars >= limit or len(batch) >= limits.records:
+            yield batch
+            batch, n_chars, limit = [], 0, limits.chars
+    if batch:
+        yield batch
+
+
+def guarded(records: Iterator[Record]) -> Iterator[Record]:
+    """The same records; what breaks while the file is read becomes a typed error."""
+    while True:
+        with input_errors():
+            record = next(records, None)
+        if record is None:
+            return
+        yield record
+
+
+def write_batch(
+    results: Iterable[tuple[Record, MaskedDocument | None]], sinks: Sequence[Sink], tally: Tally, where: str
+) -> None:
+    """Write and count a batch; what was wrong with a record is noted with its number.
+
+    Args:
+        results: Each record and what became of it.
+        sinks: All get every record that can be written.
+        tally: Counts.
+        where: Names the file and the kind of record in a failure.
+    """
+    for record, masked in results:
+        if record.problem:
+            tally.fail(f"{where} {record.number}", f"{record.problem}; it was left out")
+            continue
+        for sink in sinks:
+            sink.write(record, masked)
+        if masked is not None:
+            tally.add(masked)
+            if masked.failed:
+                tally.fail(f"{where} {record.number}", "could not be analysed and was masked completely")
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Where masking begins: behind how many records, and what was counted until there."""
+
+    n_records: int
+    tally: Tally
+
+
+def mask_source(
+    source: Source, sinks: Sequence[Sink], masker: Masker, start: Start, report: Reporting
+) -> Iterator[int]:
+    """Mask a source; after each batch is written, how many of its records are done.
+
+    Args:
+        source: Read from its beginning.
+        sinks: All get every record that can be written.
+        masker: Masks the documents.
+        start: Records before it are read but not masked again; its tally is counted up.
+        report: Names the file in failures and is told of the progress.
+
+    Raises:
+        InputError: The file breaks off or holds no records.
+    """
+    tally = start.tally
+    n_seen = 0
+    for batch in batches(guarded(source.records()), BatchLimits()):
+        n_seen += len(batch)
+        if n_seen <= start.n_records:
+            continue
+        before = (tally.n_documents, tally.n_tokens)
+        results = zip(batch, mask_records(masker, batch), strict=True)
+        write_batch(results, sinks, tally, f"{report.name} {source.unit}")
+        report.on_progress(tally.n_documents - before[0], tally.n_tokens - before[1])
+        yield n_seen
+    if not n_seen and source.unit == "line":
+        raise UnreadableInputError("is empty; give a file that holds text")

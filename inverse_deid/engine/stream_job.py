@@ -1,0 +1,83 @@
+"""One file of many documents: masked batch by batch, with a checkpoint after each batch."""
+
+from __future__ import annotations
+
+from inverse_deid.core.errors import InverseDeidError, OutputError
+from inverse_deid.engine.job_files import JobFiles
+from inverse_deid.engine.jobs import Job
+from inverse_deid.engine.journal import Entry, Journal, input_fingerprint, read_progress, write_progress
+from inverse_deid.engine.masker import Masker
+from inverse_deid.engine.run_settings import RunSettings
+from inverse_deid.engine.serial import Reporting, Start, mask_source
+from inverse_deid.engine.tally import Tally
+from inverse_deid.formats.records import Source
+from inverse_deid.formats.registry import input_errors, open_input, open_source
+
+
+def mask_stream_job(job: Job, journal: Journal, masker: Masker, run: RunSettings) -> Tally:
+    """Mask one file; whatever fails is in the tally that comes back."""
+    tally = Tally()
+    try:
+        entry, files = _mask(job, masker, run)
+        if entry.tally.n_failures and not entry.tally.n_documents:
+            files.discard()
+        else:
+            journal.append({job.name: entry})
+            files.commit()
+        tally = entry.tally
+    except InverseDeidError as error:
+        tally.fail(job.shown, str(error))
+    return tally
+
+
+def _mask(job: Job, masker: Masker, run: RunSettings) -> tuple[Entry, JobFiles]:
+    """Write all output files, complete and on the disk, but not yet under their names."""
+    with input_errors():
+        input_print = input_fingerprint(job.input)
+    progress = _progress(job, input_print, run)
+    with open_input(job.input) as stream:
+        with input_errors():
+            source = open_source(stream, job.name, job.format, run.read_options)
+        files = JobFiles(job, progress)
+        begun = progress or Entry(
+            input_print, run.fingerprint, 0, {}, Tally(n_copied_columns=source.n_copied_columns)
+        )
+        is_kept = False
+        try:
+            entry = _write(job, (source, files), masker, begun, run)
+            is_kept = True
+        except (OutputError, KeyboardInterrupt):
+            is_kept = source.resumable
+            raise
+        finally:
+            files.close() if is_kept else files.discard()
+    return entry, files
+
+
+def _progress(job: Job, input_print: str, run: RunSettings) -> Entry | None:
+    """Where an interrupted run was safe, None: begin anew."""
+    entry = read_progress(job.target) if run.resume else None
+    if entry is None:
+        return None
+    try:
+        entry.check(input_print, run.fingerprint)
+    except InverseDeidError:
+        if not run.force:
+            raise
+        return None
+    return entry
+
+
+def _write(job: Job, files: tuple[Source, JobFiles], masker: Masker, begun: Entry, run: RunSettings) -> Entry:
+    """Mask and write everything behind what was done."""
+    source, outputs = files
+    sinks = outputs.sinks(source)
+    n_records = begun.n_records
+    start = Start(n_records, begun.tally)
+    report = Reporting(job.shown, run.on_progress)
+    for n_records in mask_source(source, sinks, masker, start, report):
+        if source.resumable:
+            write_progress(job.target, begun.at(n_records, outputs.sync()))
+    for sink in sinks:
+        sink.finish()
+    return begun.at(n_records, outputs.sync())

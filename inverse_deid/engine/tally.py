@@ -1,0 +1,86 @@
+"""What was done: documents, tokens by reason, failures. Never a word of a narrative."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from inverse_deid.core.values import MaskedDocument, Reason
+
+MAX_FAILURES_LISTED = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A file or record that was not masked as it should have been."""
+
+    where: str
+    reason: str
+
+
+@dataclass(slots=True)
+class Tally:
+    """Running counts of a file or of a whole run.
+
+    Args:
+        n_documents: Written, including those that were masked completely for a failure.
+        n_failed_documents: Of these, masked completely because a stage failed.
+        n_tokens: Tokens of the originals.
+        n_failures: Failed documents, left out records and failed files.
+        failures: The first of them.
+        n_copied_columns: Columns of a table that were copied without masking.
+        tokens_by_reason: Counts in the order of `Reason`.
+    """
+
+    n_documents: int = 0
+    n_failed_documents: int = 0
+    n_tokens: int = 0
+    n_failures: int = 0
+    failures: list[Failure] = field(default_factory=list)
+    n_copied_columns: int = 0
+    tokens_by_reason: list[int] = field(default_factory=lambda: [0] * len(Reason))
+
+    def add(self, masked: MaskedDocument) -> None:
+        """Count one written document."""
+        self.n_documents += 1
+        self.n_failed_documents += masked.failed
+        self.n_tokens += len(masked.tokens)
+        counts = np.bincount(masked.decisions.reasons, minlength=len(Reason)).tolist()
+        self.tokens_by_reason = [a + b for a, b in zip(self.tokens_by_reason, counts, strict=True)]
+
+    def fail(self, where: str, reason: str) -> None:
+        """Note a failure."""
+        self.n_failures += 1
+        if len(self.failures) < MAX_FAILURES_LISTED:
+            self.failures.append(Failure(where, reason))
+
+    def merge(self, other: Tally) -> None:
+        """Add the counts of another file."""
+        self.n_documents += other.n_documents
+        self.n_failed_documents += other.n_failed_documents
+        self.n_tokens += other.n_tokens
+        self.n_failures += other.n_failures
+        self.failures += other.failures[: MAX_FAILURES_LISTED - len(self.failures)]
+        self.n_copied_columns = max(self.n_copied_columns, other.n_copied_columns)
+        pairs = zip(self.tokens_by_reason, other.tokens_by_reason, strict=True)
+        self.tokens_by_reason = [a + b for a, b in pairs]
+
+    def as_json(self) -> dict[str, Any]:
+        """A dictionary that `from_json` takes back."""
+        return {
+            "n_documents": self.n_documents,
+            "n_failed_documents": self.n_failed_documents,
+            "n_tokens": self.n_tokens,
+            "n_failures": self.n_failures,
+            "failures": [[failure.where, failure.reason] for failure in self.failures],
+            "n_copied_columns": self.n_copied_columns,
+            "tokens_by_reason": self.tokens_by_reason,
+        }
+
+    @classmethod
+    def from_json(cls, stored: dict[str, Any]) -> Tally:
+        """The tally that `as_json` described."""
+        failures = [Failure(where, reason) for where, reason in stored["failures"]]
+        return cls(**{**stored, "failures": failures})
