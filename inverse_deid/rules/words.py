@@ -13,6 +13,7 @@ import numpy.typing as npt
 from inverse_deid.core.values import BoolArray, FloatArray
 from inverse_deid.lexicon import SAFE_FLAGS, UNSAFE_FLAGS, Lexicon, WordFlag, WordTable
 from inverse_deid.rules.shapes import SHAPES, in_foreign_script, shape_matrix
+from inverse_deid.rules.word_classes import WORD_CLASSES, class_matrix
 from inverse_deid.text.interning import InternedWords
 
 _DICTIONARY_FEATURES: dict[str, WordFlag] = {
@@ -52,7 +53,12 @@ _DERIVED_FEATURES = (
 DICTIONARY_FEATURE_NAMES = frozenset((*_DICTIONARY_FEATURES, *_DERIVED_FEATURES))
 """Features that come from the lexicon; training hides them now and then."""
 
-WORD_FEATURE_NAMES: tuple[str, ...] = (*_DICTIONARY_FEATURES, *_DERIVED_FEATURES, *SHAPES)
+WORD_FEATURE_NAMES: tuple[str, ...] = (
+    *_DICTIONARY_FEATURES,
+    *_DERIVED_FEATURES,
+    *WORD_CLASSES,
+    *SHAPES,
+)
 """Names of the columns of `WordRows.features`."""
 
 _COLUMN = {name: i for i, name in enumerate(WORD_FEATURE_NAMES)}
@@ -116,7 +122,8 @@ def _stacked(top: WordRows, bottom: WordRows) -> WordRows:
 
 def _describe(lexicon: Lexicon, words: list[str]) -> WordRows:
     table = lexicon.lookup(words)
-    features = np.concatenate([_lexicon_columns(table), shape_matrix(words).astype(np.float32)], axis=1)
+    parts = [_lexicon_columns(table), class_matrix(words), shape_matrix(words)]
+    features = np.concatenate(parts, axis=1).astype(np.float32)
     foreign = np.fromiter(map(in_foreign_script, words), np.bool_, len(words))
     return WordRows(table.flags, features, table.lower_ratio, foreign)
 

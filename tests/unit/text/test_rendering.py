@@ -1,0 +1,49 @@
+import numpy as np
+import pytest
+
+from inverse_deid.text.interning import InternedWords
+from inverse_deid.text.rendering import render
+from inverse_deid.text.tokenizer import tokenize
+
+
+def mask(text, *masked_words):
+    tokens = tokenize(text)
+    keep = np.array([word not in masked_words for word in tokens.words], bool)
+    return render(tokens, keep, lambda first, last: "PHI")
+
+
+@pytest.mark.parametrize(
+    ("text", "masked", "expected"),
+    [
+        ("seen 12/03/2019 at", ("12", "03", "2019"), "seen PHI at"),
+        ("Ann, Li and Wu", ("Ann", "Li", "Wu"), "PHI, PHI and PHI"),
+        ("ann@x.example", ("ann", "x", "example"), "PHI"),
+        ("Dr Wu\nLi left", ("Wu", "Li"), "Dr PHI\nPHI left"),
+        ("", (), ""),
+        ("no token: ...", (), "no token: ..."),
+        ("a\u200bb", ("a", "b"), "PHI"),
+        ("a\u200bb", (), "a□b"),
+    ],
+)
+def test_masks_that_belong_together_become_one(text, masked, expected):
+    assert mask(text, *masked).text == expected
+
+
+def test_marker_gets_the_range_of_tokens():
+    tokens = tokenize("Mr Wu Li left")
+    seen = []
+    render(tokens, np.array([1, 0, 0, 1], bool), lambda first, last: seen.append((first, last)) or "X")
+    assert seen == [(1, 3)]
+
+
+def test_decisions_of_another_length_are_refused():
+    with pytest.raises(ValueError, match="2 decisions for 1 tokens"):
+        render(tokenize("one"), np.ones(2, bool), lambda first, last: "PHI")
+
+
+def test_interned_words_are_forgotten_beyond_the_capacity():
+    words = InternedWords(capacity=2)
+    words.ids(["a", "b", "c"])
+    words.trim()
+    assert (len(words), words.generation) == (0, 1)
+    assert words.ids(["c"]).tolist() == [0]
