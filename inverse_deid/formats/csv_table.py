@@ -12,7 +12,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import BinaryIO
 
 from inverse_deid.core.errors import FormatError, UnreadableInputError
@@ -99,7 +99,7 @@ def _quoted(cell: str, delimiter: str) -> str:
     return cell
 
 
-def read_csv(stream: BinaryIO, options: ReadOptions) -> CsvTable:
+def read_csv(stream: BinaryIO, options: ReadOptions, *, default_delimiter: str = ",") -> CsvTable:
     r"""Open a CSV file and read its header.
 
     Raises:
@@ -117,17 +117,19 @@ def read_csv(stream: BinaryIO, options: ReadOptions) -> CsvTable:
     stream.read(len(codec.mark))
     csv.field_size_limit(MAX_RECORD_BYTES)
     lines = _Lines(io.TextIOWrapper(stream, codec.name, "strict", newline=""))
-    rows = csv.reader(lines, delimiter=options.delimiter, strict=True)
-    layout = CsvLayout((), codec, options.delimiter, "\n", 0, None)
+    delimiter = options.delimiter or default_delimiter
+    rows = csv.reader(lines, delimiter=delimiter, strict=True)
+    layout = CsvLayout((), codec, delimiter, "\n", 0, None)
     header = _next_row(rows, 1, layout)
     if not header:
         raise FormatError("has no header; the first row must hold the names of the columns")
     if any("\0" in cell for cell in header):
         raise UnreadableInputError(wrong_encoding(codec.name))
     text_index, id_index = _columns(header, options)
-    return CsvTable(
-        rows, CsvLayout(tuple(header), codec, options.delimiter, lines.first_end, text_index, id_index)
+    named = replace(
+        layout, header=tuple(header), line_end=lines.first_end, text_index=text_index, id_index=id_index
     )
+    return CsvTable(rows, named)
 
 
 class _Lines:

@@ -21,13 +21,13 @@ class ReadOptions:
         text_column: Column (or JSON key) with the narrative.
         id_column: Column (or JSON key) with the id; None: `id` if there is one,
             else the position in the file.
-        delimiter: Between the cells of a CSV table, one character.
+        delimiter: Between the cells of a CSV table; None: a comma, in `.tsv` files a tab.
     """
 
     encoding: str = "utf-8"
     text_column: str = "text"
     id_column: str | None = None
-    delimiter: str = ","
+    delimiter: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

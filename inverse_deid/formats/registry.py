@@ -120,6 +120,7 @@ def open_source(stream: BinaryIO, name: str, format_name: FormatName, options: R
         case FormatName.JSONL:
             return read_json_lines(stream, options)
         case FormatName.CSV:
-            return read_csv(stream, options)
+            delimiter = "\t" if name.lower().endswith(".tsv") else ","
+            return read_csv(stream, options, default_delimiter=delimiter)
         case FormatName.PARQUET:
             return read_parquet(stream, options)

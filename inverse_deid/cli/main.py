@@ -1,0 +1,88 @@
+"""The command `inverse-deid`: its subcommands, and how errors become one line and a status."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import traceback
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import NoReturn
+
+import click
+
+from inverse_deid import __version__
+from inverse_deid.core.errors import InverseDeidError
+
+NOTHING_DONE = 2
+INTERRUPTED = 130
+
+_SUBCOMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
+    {
+        "mask": ("inverse_deid.cli.mask", "Mask case narratives: files, folders or standard input."),
+        "lexicon": ("inverse_deid.cli.lexicon", "Build the dictionaries, or ask where a word stands."),
+        "train": ("inverse_deid.cli.train", "Train a model on annotated documents."),
+    }
+)
+
+
+class _LazyGroup(click.Group):
+    """Imports a subcommand when it is called (click asks for a subclass here)."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002, RUF100
+        return list(_SUBCOMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002, RUF100
+        if cmd_name not in _SUBCOMMANDS:
+            return None
+        module = importlib.import_module(_SUBCOMMANDS[cmd_name][0])
+        command: click.Command = getattr(module, cmd_name)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002, RUF100
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in _SUBCOMMANDS.items()])
+
+
+@click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="inverse-deid")
+def commands() -> None:
+    """Mask medical case narratives: all words are hidden but those that are surely safe."""
+
+
+def main(args: Sequence[str] | None = None) -> NoReturn:
+    """Run the command and exit with its status.
+
+    0 all done; 1 some documents failed and are listed; 2 nothing could be done;
+    130 stopped by the user.
+    """
+    sys.exit(_status(args))
+
+
+def _status(args: Sequence[str] | None) -> int:
+    try:
+        status = commands.main(args, prog_name="inverse-deid", standalone_mode=False)
+    except click.exceptions.Abort:
+        return INTERRUPTED
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except InverseDeidError as error:
+        click.echo(f"inverse-deid: {error}", err=True)
+        return NOTHING_DONE
+    except Exception as error:  # noqa: BLE001 - the message of an unforeseen error may quote a narrative
+        click.echo(f"inverse-deid: {unforeseen(error)}", err=True)
+        return NOTHING_DONE
+    return status if isinstance(status, int) else 0
+
+
+def unforeseen(error: Exception) -> str:
+    """An unforeseen error in one line: its kind and place, not its message."""
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
+    return f"an unforeseen error ({type(error).__name__}{place}) stopped the program; please report this line"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,281 @@
+"""`inverse-deid mask`: case narratives in, masked case narratives out."""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import click
+
+from inverse_deid import __version__
+from inverse_deid.core.errors import ConfigurationError, UnreadableInputError
+from inverse_deid.formats.encodings import normal_encoding
+from inverse_deid.formats.records import ReadOptions
+from inverse_deid.formats.registry import FormatName, input_errors
+
+if TYPE_CHECKING:
+    from inverse_deid.assemble import MaskingSettings
+    from inverse_deid.engine.tally import Tally
+    from inverse_deid.pipeline import Deidentifier
+
+STANDARD_INPUT = "-"
+INTERRUPTED = 130
+
+_FILE = click.Path(dir_okay=False, path_type=Path)
+_FOLDER = click.Path(path_type=Path)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MaskOptions:
+    """What was given on the command line."""
+
+    out: Path | None
+    format_name: str | None
+    text_column: str
+    id_column: str | None
+    delimiter: str | None
+    encoding: str
+    marker: str
+    category_markers: bool
+    explain: bool
+    with_text: bool
+    annotations: Path | None
+    policy: Literal["case-aware", "literal"]
+    rules_only: bool
+    low: float | None
+    high: float | None
+    model: Path | None
+    lexicon: Path | None
+    allow: Path | None
+    deny: Path | None
+    threads: int
+    force: bool
+    resume: bool
+    quiet: bool
+
+    @property
+    def format(self) -> FormatName | None:
+        """The format for all inputs, None = by suffix."""
+        return None if self.format_name is None else FormatName(self.format_name)
+
+    @property
+    def read_options(self) -> ReadOptions:
+        """How files are read."""
+        delimiter = {"tab": "\t", r"\t": "\t"}.get(self.delimiter or "", self.delimiter)
+        return ReadOptions(normal_encoding(self.encoding), self.text_column, self.id_column, delimiter)
+
+    def check(self, inputs: tuple[str, ...]) -> None:
+        """Refuse options that contradict each other, before anything is loaded.
+
+        Raises:
+            ConfigurationError: They do.
+        """
+        delimiter = self.read_options.delimiter
+        if delimiter is not None and (len(delimiter) != 1 or delimiter in '"\r\n'):
+            raise ConfigurationError("--delimiter must be one character, or tab")
+        if self.with_text and not self.explain:
+            raise ConfigurationError("--with-text adds the words to --explain; give both")
+        if STANDARD_INPUT in inputs:
+            self._check_pipe(inputs)
+        elif self.out is None:
+            raise ConfigurationError("give the folder for the masked files with --out")
+
+    def _check_pipe(self, inputs: tuple[str, ...]) -> None:
+        if len(inputs) > 1:
+            raise ConfigurationError("- (standard input) cannot be combined with files")
+        given = (self.out, self.annotations, self.explain or None, self.resume or None)
+        if any(option is not None for option in given):
+            raise ConfigurationError(
+                "- writes to standard output; leave out --out, --explain, --annotations and --resume"
+            )
+        if self.format is FormatName.PARQUET:
+            raise ConfigurationError("Parquet cannot come from standard input; give the file")
+
+
+@click.command()
+@click.argument("inputs", nargs=-1, required=True, metavar="INPUT...")
+@click.option("-o", "--out", type=_FOLDER, help="Folder for the masked files; needed unless INPUT is -.")
+@click.option(
+    "--format", "format_name", type=click.Choice([str(f) for f in FormatName]), help="By suffix if not given."
+)
+@click.option("--text-column", default="text", show_default=True, help="Column or JSON key of the narrative.")
+@click.option("--id-column", help="Column or JSON key of the id.  [default: id, or the position]")
+@click.option("--delimiter", help="Between the cells of a CSV file: one character, or tab.  [default: ,]")
+@click.option("--encoding", default="utf-8", show_default=True, help="Of text, JSON Lines and CSV files.")
+@click.option("--marker", default="PHI", show_default=True, help="Stands for what is masked.")
+@click.option("--category-markers", is_flag=True, help="Show the suspected category: [NAME], [DATE] ...")
+@click.option("--explain", is_flag=True, help="Write NAME.explain.jsonl: each word's decision and why.")
+@click.option("--with-text", is_flag=True, help="With --explain: add the words. Confidential.")
+@click.option("--annotations", type=_FOLDER, help="Folder for i2b2 annotation XML. Holds the ORIGINAL text.")
+@click.option(
+    "--policy", type=click.Choice(["case-aware", "literal"]), default="case-aware", show_default=True
+)
+@click.option("--rules-only", is_flag=True, help="Decide by dictionaries and rules alone.")
+@click.option("--low", type=click.FloatRange(0, 1), help="Threshold where the rules say safe.")
+@click.option("--high", type=click.FloatRange(0, 1), help="Threshold where they do not.")
+@click.option("--model", type=_FOLDER, help="Folder of another model.")
+@click.option("--lexicon", type=_FILE, help="Another lexicon.")
+@click.option("--allow", type=_FILE, help="File with words to keep, one a line.")
+@click.option("--deny", type=_FILE, help="File with words to mask, one a line.")
+@click.option("--threads", type=click.IntRange(0), default=0, help="For the network; 0 = one a core.")
+@click.option("--force", is_flag=True, help="Overwrite masked files that exist; never an input.")
+@click.option("--resume", is_flag=True, help="Go on with a run that was interrupted.")
+@click.option("-q", "--quiet", is_flag=True, help="No progress and no summary; failures are still listed.")
+def mask(inputs: tuple[str, ...], **given: Any) -> int:  # noqa: ANN401 - click's options, typed in MaskOptions
+    """Mask case narratives: everything is hidden but what is surely safe.
+
+    INPUT is a file, a folder (searched with its subfolders) or - for standard
+    input. Formats by suffix: .txt, .xml (2014 i2b2), .jsonl, .csv, .tsv,
+    .parquet; .gz is unpacked. Masked files go to the folder --out under the same
+    names. File names, ids and the other columns of a table are copied: make sure
+    that they hold no names.
+
+    Exit status: 0 all done; 1 some documents failed and are listed; 2 nothing
+    could be done; 130 stopped (run again with --resume).
+    """
+    options = MaskOptions(**given)
+    options.check(inputs)
+    started = time.monotonic()
+    try:
+        tally = _mask_pipe(options) if inputs == (STANDARD_INPUT,) else _mask_files(inputs, options)
+    except KeyboardInterrupt:
+        remedy = "" if inputs == (STANDARD_INPUT,) else "; run the same command with --resume to go on"
+        click.echo(f"inverse-deid: stopped{remedy}", err=True)
+        return INTERRUPTED
+    return _report(tally, time.monotonic() - started, options)
+
+
+def _mask_files(inputs: tuple[str, ...], options: MaskOptions) -> Tally:
+    """Plan, load the model, mask; planning comes first because it is quick to fail."""
+    from inverse_deid.engine.jobs import PlanSettings, plan_jobs
+    from inverse_deid.engine.journal import Journal
+    from inverse_deid.engine.run import run_jobs
+    from inverse_deid.engine.run_settings import RunSettings, settings_fingerprint
+
+    plan = PlanSettings(
+        out=options.out or Path(),
+        format_name=options.format,
+        explain=options.explain,
+        with_text=options.with_text,
+        annotations=options.annotations,
+    )
+    jobs, tally = plan_jobs([Path(given) for given in inputs], plan)
+    if not jobs:
+        return tally
+    masker = load_masker(options)
+    shape = (options.read_options, options.format, options.explain, options.with_text, options.annotations)
+    fingerprint = settings_fingerprint(__version__, masker.fingerprint, *shape)
+    journal = Journal(plan.out, fingerprint)
+    with _Progress(options) as progress:
+        run = RunSettings(
+            fingerprint=fingerprint,
+            read_options=options.read_options,
+            force=options.force,
+            resume=options.resume,
+            on_progress=progress.add,
+        )
+        tally.merge(run_jobs(jobs, journal, masker, run))
+    if not tally.n_failures:
+        journal.remove()
+    return tally
+
+
+def _mask_pipe(options: MaskOptions) -> Tally:
+    from inverse_deid.engine.pipe import mask_pipe
+    from inverse_deid.engine.run_settings import RunSettings
+
+    with _Progress(options) as progress:
+        run = RunSettings(fingerprint="", read_options=options.read_options, on_progress=progress.add)
+        pipes = (sys.stdin.buffer, sys.stdout.buffer)
+        return mask_pipe(pipes, options.format or FormatName.TEXT, load_masker(options), run)
+
+
+def load_masker(options: MaskOptions) -> Deidentifier:
+    """Load lexicon and model; imported here so that `--help` stays quick."""
+    from inverse_deid.assemble import build_deidentifier
+
+    return build_deidentifier(masking_settings(options))
+
+
+def masking_settings(options: MaskOptions) -> MaskingSettings:
+    """The part of the options that the de-identifier needs."""
+    from inverse_deid.assemble import MaskingSettings
+
+    return MaskingSettings(
+        model=options.model,
+        lexicon=options.lexicon,
+        policy=options.policy,
+        rules_only=options.rules_only,
+        marker=options.marker,
+        category_markers=options.category_markers,
+        low=options.low,
+        high=options.high,
+        allow=_words(options.allow),
+        deny=_words(options.deny),
+        n_threads=options.threads,
+    )
+
+
+def _words(path: Path | None) -> frozenset[str]:
+    """The words of a file, one a line; blank lines and lines that begin with # are skipped."""
+    if path is None:
+        return frozenset()
+    text = None
+    try:
+        with input_errors():
+            text = path.read_bytes().decode("utf-8-sig")
+    except UnicodeError:
+        pass
+    except UnreadableInputError as error:
+        raise UnreadableInputError(f"{path} {error}") from None
+    if text is None:
+        raise UnreadableInputError(f"{path} is not UTF-8 text; save it as UTF-8, one word a line")
+    lines = (line.strip() for line in text.splitlines())
+    return frozenset(line for line in lines if line and not line.startswith("#"))
+
+
+class _Progress:
+    """Documents and tokens a second on a terminal, nothing in a pipe."""
+
+    def __init__(self, options: MaskOptions) -> None:
+        from tqdm import tqdm
+
+        is_shown = sys.stderr.isatty() and not options.quiet
+        self._bar = tqdm(unit=" documents", file=sys.stderr, disable=not is_shown, leave=False)
+        self._started = time.monotonic()
+        self._n_tokens = 0
+
+    def __enter__(self) -> _Progress:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._bar.close()
+
+    def add(self, n_documents: int, n_tokens: int) -> None:
+        """Count a batch."""
+        self._n_tokens += n_tokens
+        rate = self._n_tokens / max(time.monotonic() - self._started, 1e-3)
+        self._bar.set_postfix_str(f"{rate:,.0f} tokens/s", refresh=False)
+        self._bar.update(n_documents)
+
+
+def _report(tally: Tally, seconds: float, options: MaskOptions) -> int:
+    """Print failures and summary; the exit status."""
+    from inverse_deid.cli.summary import exit_status, failure_lines, summary_lines
+
+    for line in failure_lines(tally):
+        click.echo(f"inverse-deid: {line}", err=True)
+    if not options.quiet:
+        for line in summary_lines(tally, seconds):
+            click.echo(line, err=True)
+        if options.with_text:
+            click.echo(
+                "note       the explanations hold the original words: keep them as safe as the originals",
+                err=True,
+            )
+        if options.annotations is not None:
+            click.echo("note       the annotation files hold the original texts: keep them as safe", err=True)
+    return exit_status(tally)

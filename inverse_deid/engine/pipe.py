@@ -1,0 +1,58 @@
+"""From standard input to standard output; nothing is kept, so nothing can be resumed."""
+
+from __future__ import annotations
+
+from typing import BinaryIO
+
+from inverse_deid.core.errors import OutputError
+from inverse_deid.engine.masker import Masker
+from inverse_deid.engine.run_settings import RunSettings
+from inverse_deid.engine.serial import Reporting, Start, mask_source
+from inverse_deid.engine.tally import Tally
+from inverse_deid.formats.registry import FormatName, input_errors, open_source
+
+PIPE_NAME = "standard input"
+
+
+class _Pipe:
+    """A pipe to write into; a closed one is an error with a remedy."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+
+    def write(self, data: bytes, /) -> int:
+        problem = ""
+        try:
+            self._stream.write(data)
+            self._stream.flush()
+        except OSError as error:
+            problem = error.strerror or type(error).__name__
+        if problem:
+            raise OutputError(f"standard output cannot be written: {problem}; the rest was not masked")
+        return len(data)
+
+
+def mask_pipe(
+    pipes: tuple[BinaryIO, BinaryIO], format_name: FormatName, masker: Masker, run: RunSettings
+) -> Tally:
+    """Mask what comes in and write it out.
+
+    Args:
+        pipes: Input and output.
+        format_name: Of both.
+        masker: Masks the documents.
+        run: Only reading and progress matter.
+
+    Raises:
+        InputError: The input cannot be used.
+        OutputError: Nobody reads the output any more.
+    """
+    stream, target = pipes
+    with input_errors():
+        source = open_source(stream, "stdin", format_name, run.read_options)
+    sink = source.sink(_Pipe(target))
+    tally = Tally(n_copied_columns=source.n_copied_columns)
+    for _ in mask_source(source, [sink], masker, Start(0, tally), Reporting(PIPE_NAME, run.on_progress)):
+        pass
+    sink.finish()
+    return tally
