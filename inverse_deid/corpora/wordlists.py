@@ -23,6 +23,14 @@ def load_lists(name: str) -> Mapping[str, tuple[str, ...]]:
     return MappingProxyType(lists)
 
 
+@cache
+def load_lines(name: str) -> Mapping[str, tuple[str, ...]]:
+    """Read `<name>.toml` like `load_lists`, but only line ends part the items."""
+    table = tomllib.loads(read_data(f"{name}.toml"))
+    lists = {key: tuple(line for line in value.splitlines() if line.strip()) for key, value in table.items()}
+    return MappingProxyType(lists)
+
+
 def words(name: str) -> tuple[str, ...]:
     """The list `name` of `words.toml`."""
     return load_lists("words")[name]

@@ -1,0 +1,118 @@
+"""The template language of sentences and layouts, and the case it is filled from.
+
+`{DOCTOR}` is an identifier of that type, `{DOCTOR.last}` in that form (a name form, a kind of
+date, `word` for an age); `{dose}` is a safe slot of `safe.py`; `<<a|b>>` chooses.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from dataclasses import dataclass, field
+from datetime import date
+
+from inverse_deid.core.phi import PhiType
+from inverse_deid.corpora import ages, dates, safe
+from inverse_deid.corpora.building import TextBuilder
+from inverse_deid.corpora.people import Person, draw_person, write_name
+from inverse_deid.corpora.surrogates import SurrogateMaker
+
+_CHOICE = re.compile(r"<<([^<>]*)>>")
+_SLOT = re.compile(r"\{([A-Za-z_]+)(?:\.([a-z_]+))?\}")
+_ROLES = (PhiType.PATIENT, PhiType.RELATIVE, PhiType.DOCTOR)
+_DAY_MONTH_SWAP = (("{m}/{d}/", "{d}/{m}/"), ("{mm}/{dd}/", "{dd}/{mm}/"), ("{m}/{d}", "{d}/{m}"))
+
+
+@dataclass(slots=True)
+class Cast:
+    """The people and habits of one invented case.
+
+    Args:
+        people: Who may be named, by role; the first is the most frequent.
+        date_patterns: The patterns this writer uses most.
+        last_day: Around when things happen.
+        day_first: Whether the writer puts the day before the month.
+    """
+
+    people: dict[PhiType, list[Person]] = field(repr=False)
+    date_patterns: list[str]
+    last_day: date = field(repr=False)
+    day_first: bool = False
+
+
+def draw_cast(rng: random.Random, maker: SurrogateMaker) -> Cast:
+    """Invent a patient, a family that shares surnames, clinicians and habits of dating."""
+    patient = draw_person(rng, maker.names)
+    family = [
+        draw_person(rng, maker.names, surname=patient.surname if rng.random() < 0.6 else None)
+        for _ in range(3)
+    ]
+    clinicians = [draw_person(rng, maker.names) for _ in range(4)]
+    people = {PhiType.PATIENT: [patient], PhiType.RELATIVE: family, PhiType.DOCTOR: clinicians}
+    habit = rng.choice(("us_numeric", "us_numeric", "numeric", "compact", "written", "iso", "short", "short"))
+    patterns = [dates.draw_pattern(rng, habit)]
+    return Cast(people, patterns, dates.random_date(rng), day_first=rng.random() < 0.4)
+
+
+def fill(template: str, builder: TextBuilder, cast: Cast, maker: SurrogateMaker) -> None:
+    """Write a template into the builder."""
+    rng = maker.rng
+    while "<<" in template:
+        chosen = _CHOICE.sub(lambda match: rng.choice(match.group(1).split("|")), template)
+        if chosen == template:
+            break
+        template = chosen
+    position = 0
+    for match in _SLOT.finditer(template):
+        builder.add(template[position : match.start()])
+        _fill_slot(match.group(1), match.group(2), builder, cast, maker)
+        position = match.end()
+    builder.add(template[position:])
+
+
+def _fill_slot(name: str, form: str | None, builder: TextBuilder, cast: Cast, maker: SurrogateMaker) -> None:
+    if name.islower():
+        builder.add(safe.draw_safe(name, maker.rng))
+        return
+    phi_type = PhiType[name]
+    builder.mark(write_identifier(phi_type, form, cast, maker), phi_type)
+
+
+def write_identifier(phi_type: PhiType, form: str | None, cast: Cast, maker: SurrogateMaker) -> str:
+    """An identifier of the cast, or a new one, in the form."""
+    rng = maker.rng
+    if phi_type in _ROLES:
+        known = cast.people[phi_type]
+        person = known[0] if rng.random() < 0.5 else rng.choice(known)
+        return write_name(person, rng, phi_type.value, form)
+    if phi_type is PhiType.DATE:
+        return _date(form, cast, rng)
+    if phi_type is PhiType.AGE and form:
+        return _age(form, rng)
+    person = (
+        cast.people[PhiType.PATIENT][0] if rng.random() < 0.6 else rng.choice(cast.people[PhiType.DOCTOR])
+    )
+    return maker.draw(phi_type, person)
+
+
+def _date(form: str | None, cast: Cast, rng: random.Random) -> str:
+    if form is not None:
+        pattern = dates.draw_pattern(rng, form)
+    else:
+        pattern = cast.date_patterns[0] if rng.random() < 0.65 else dates.draw_pattern(rng)
+    if cast.day_first:
+        for american, other in _DAY_MONTH_SWAP:
+            pattern = pattern.replace(american, other)
+    near = date.fromordinal(max(1, cast.last_day.toordinal() + rng.randint(-120, 120)))
+    day = near if rng.random() < 0.75 else dates.random_date(rng)
+    return dates.render_date(pattern, day, rng)
+
+
+def _age(form: str, rng: random.Random) -> str:
+    if form == "word":
+        return ages.age_in_words(rng.randint(1, 99), rng)
+    if form == "months":
+        return str(rng.choice((1, 2, 4, 6, 9, 12, 15, 18, rng.randint(1, 30))))
+    if form == "child":
+        return str(rng.randint(1, 17))
+    return str(rng.randint(90, 107)) if form == "old" else str(rng.randint(18, 95))
