@@ -19,6 +19,7 @@ from inverse_deid.corpora.surrogates import SurrogateMaker
 
 _CHOICE = re.compile(r"<<([^<>]*)>>")
 _SLOT = re.compile(r"\{([A-Za-z_]+)(?:\.([a-z_]+))?\}")
+_STRANGER_SHARE = 0.35
 _ROLES = (PhiType.PATIENT, PhiType.RELATIVE, PhiType.DOCTOR)
 _DAY_MONTH_SWAP = (("{m}/{d}/", "{d}/{m}/"), ("{mm}/{dd}/", "{dd}/{mm}/"), ("{m}/{d}", "{d}/{m}"))
 
@@ -83,7 +84,9 @@ def write_identifier(phi_type: PhiType, form: str | None, cast: Cast, maker: Sur
     rng = maker.rng
     if phi_type in _ROLES:
         known = cast.people[phi_type]
-        person = known[0] if rng.random() < 0.5 else rng.choice(known)
+        person = known[0] if rng.random() < 0.4 else rng.choice(known)
+        if phi_type is not PhiType.PATIENT and rng.random() < _STRANGER_SHARE:
+            person = draw_person(rng, maker.names)
         return write_name(person, rng, phi_type.value, form)
     if phi_type is PhiType.DATE:
         return _date(form, cast, rng)
