@@ -27,9 +27,7 @@ FREQUENCIES = "english_frequencies"
 @click.command(help=__doc__)
 @click.option("--packages", type=click.Path(path_type=Path, exists=True, file_okay=False))
 @click.option("--dictionaries", type=click.Path(path_type=Path), default=ROOT / "dictionaries")
-@click.option(
-    "--out", type=click.Path(path_type=Path), default=ROOT / "inverse_deid/data/lexicon.zip"
-)
+@click.option("--out", type=click.Path(path_type=Path), default=ROOT / "inverse_deid/data/lexicon.zip")
 @click.option("--content-version", default="2026.11.1", show_default=True)
 def main(packages: Path | None, dictionaries: Path, out: Path, content_version: str) -> None:
     """Derive the lists if asked to, then compile and write the artefact."""
@@ -59,9 +57,7 @@ def write_list(folder: Path, entries: Mapping[str, int]) -> None:
     data = ("\n".join(lines) + "\n").encode()
     (folder / "words.txt.xz").write_bytes(lzma.compress(data, preset=9 | lzma.PRESET_EXTREME))
     path = folder / "SOURCE.toml"
-    kept = [
-        line for line in path.read_text("utf-8").splitlines() if not line.startswith("count ")
-    ]
+    kept = [line for line in path.read_text("utf-8").splitlines() if not line.startswith("count ")]
     path.write_text("\n".join([*kept, f"count = {len(entries)}"]) + "\n", "utf-8")
     click.echo(f"{folder.name}: {len(entries):,}")
 

@@ -127,8 +127,7 @@ def _parse_archive(archive: zipfile.ZipFile) -> Artefact:
             f"{FORMAT_VERSION}; build the file anew"
         )
     members = {
-        name: _checked(name, archive.read(name), digest)
-        for name, digest in manifest["members"].items()
+        name: _checked(name, archive.read(name), digest) for name, digest in manifest["members"].items()
     }
     artefact = Artefact(
         words=_trie(members["words.marisa"]),
@@ -150,8 +149,7 @@ def _check_shapes(artefact: Artefact) -> None:
     for name, array in found.items():
         if array.shape != (expected[name],) or array.dtype != ARRAY_DTYPES[name]:
             raise LexiconError(
-                f"the lexicon is damaged: {name} is {array.dtype} {array.shape}, "
-                f"expected ({expected[name]},)"
+                f"the lexicon is damaged: {name} is {array.dtype} {array.shape}, expected ({expected[name]},)"
             )
     if artefact.phrase_kinds.shape != (len(artefact.phrases),):
         raise LexiconError("the lexicon is damaged: phrase_kinds does not fit its phrases")

@@ -2,14 +2,14 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import marisa_trie
 import numpy as np
 
-from inverse_deid.lexicon.artefact import ARRAY_DTYPES, Artefact
+from inverse_deid.lexicon.artefact import ARRAY_DTYPES, Artefact, UIntArray
 from inverse_deid.lexicon.flags import PhraseKind, WordFlag
 from inverse_deid.lexicon.keys import spellings
 from inverse_deid.lexicon.lexicon import MAX_PHRASE_TOKENS
@@ -18,6 +18,7 @@ from inverse_deid.lexicon.lists import WordList
 MAX_LOG10_COUNT: Final = 7.0
 """Counts are stored as log10(count) / 7, so ten million is 1."""
 
+MAX_LISTS: Final = 64
 UNKNOWN_RATIO: Final = 255
 _COUNT_ARRAYS: Final = {
     WordFlag.SURNAME: "surname_log",
@@ -70,27 +71,29 @@ def compile_lexicon(
     Raises:
         ValueError: More than 64 lists.
     """
-    if len(lists) > 64:
-        raise ValueError(f"at most 64 lists fit the membership bits, {len(lists)} given")
-    rows, phrases = _collect(lists)
+    rows: defaultdict[str, _Row] = defaultdict(_Row)
+    phrases: dict[str, PhraseKind] = {}
+    for index, word_list in enumerate(lists):
+        _add_list(rows, phrases, word_list, index)
     for key in frequencies:
-        rows[key].flags |= 0
-    words = marisa_trie.Trie(sorted(rows))
-    sets, memberships = _membership_sets(rows, words)
-    arrays = _arrays(rows, frequencies, words) | {"memberships": memberships}
-    phrase_trie = marisa_trie.Trie(sorted(phrases))
-    kinds = np.zeros(len(phrase_trie), np.uint8)
-    for phrase, kind in phrases.items():
-        kinds[phrase_trie[phrase]] = kind
-    return Artefact(
-        words=words,
-        arrays=arrays,
-        membership_sets=sets,
-        phrases=phrase_trie,
-        phrase_kinds=kinds,
-        sources=tuple(word_list.describe() for word_list in lists),
-        version=version,
-    )
+        rows[key]  # A word of no list gets a row as well.
+    sources = tuple(word_list.describe() for word_list in lists)
+    return _assemble(rows, phrases, frequencies, sources, version)
+
+
+def extend_lexicon(base: Artefact, lists: Sequence[WordList], *, version: str) -> Artefact:
+    """Return a copy of `base` with `lists` added.
+
+    Raises:
+        ValueError: More than 64 lists in all.
+    """
+    rows, frequencies = _unpack(base)
+    kinds = base.phrase_kinds
+    phrases = {phrase: PhraseKind(int(kinds[i])) for phrase, i in base.phrases.items()}
+    for index, word_list in enumerate(lists, start=len(base.sources)):
+        _add_list(rows, phrases, word_list, index)
+    sources = (*base.sources, *(word_list.describe() for word_list in lists))
+    return _assemble(rows, phrases, frequencies, sources, version)
 
 
 def count_level(count: int) -> int:
@@ -104,18 +107,63 @@ def count_level(count: int) -> int:
     return max(1, min(255, round(255 * math.log10(count) / MAX_LOG10_COUNT)))
 
 
-def _collect(lists: Iterable[WordList]) -> tuple[dict[str, _Row], dict[str, PhraseKind]]:
-    rows: dict[str, _Row] = defaultdict(_Row)
-    phrases: dict[str, PhraseKind] = {}
-    for index, word_list in enumerate(lists):
-        for entry, count in word_list.entries.items():
-            for tokens in spellings(entry):
-                if len(tokens) == 1 and word_list.flag is not None:
-                    _add_word(rows[tokens[0]], word_list.flag, index, count)
-                elif 2 <= len(tokens) <= MAX_PHRASE_TOKENS and word_list.phrase_kind:
-                    _add_phrase(phrases, tokens, word_list.phrase_kind)
-                    rows[tokens[0]].flags |= WordFlag.PHRASE_START
-    return rows, phrases
+def _add_list(
+    rows: defaultdict[str, _Row],
+    phrases: dict[str, PhraseKind],
+    word_list: WordList,
+    index: int,
+) -> None:
+    n_spellings = 2 if word_list.add_unaccented else 1
+    for entry, count in word_list.entries.items():
+        for tokens in spellings(entry)[:n_spellings]:
+            if len(tokens) == 1 and word_list.flag is not None:
+                _add_word(rows[tokens[0]], word_list.flag, index, count)
+            elif 2 <= len(tokens) <= MAX_PHRASE_TOKENS and word_list.phrase_kind:
+                _add_phrase(phrases, tokens, word_list.phrase_kind)
+                rows[tokens[0]].flags |= WordFlag.PHRASE_START
+
+
+def _unpack(base: Artefact) -> tuple[defaultdict[str, _Row], dict[str, Frequency]]:
+    rows: defaultdict[str, _Row] = defaultdict(_Row)
+    frequencies: dict[str, Frequency] = {}
+    arrays, sets = base.arrays, base.membership_sets
+    for key, i in base.words.items():
+        rows[key] = _Row(
+            flags=int(arrays["flags"][i]),
+            lists=int(sets[arrays["memberships"][i]]),
+            surname_log=int(arrays["surname_log"][i]),
+            first_name_log=int(arrays["first_name_log"][i]),
+        )
+        if arrays["word_logprob"][i]:
+            ratio = int(arrays["lower_ratio"][i])
+            frequencies[key] = Frequency(ratio, int(arrays["word_logprob"][i]))
+    return rows, frequencies
+
+
+def _assemble(
+    rows: Mapping[str, _Row],
+    phrases: Mapping[str, PhraseKind],
+    frequencies: Mapping[str, Frequency],
+    sources: tuple[Mapping[str, Any], ...],
+    version: str,
+) -> Artefact:
+    if len(sources) > MAX_LISTS:
+        raise ValueError(f"at most {MAX_LISTS} lists fit the membership bits, not {len(sources)}")
+    words = marisa_trie.Trie(sorted(rows))
+    sets, memberships = _membership_sets(rows, words)
+    phrase_trie = marisa_trie.Trie(sorted(phrases))
+    kinds = np.zeros(len(phrase_trie), np.uint8)
+    for phrase, kind in phrases.items():
+        kinds[phrase_trie[phrase]] = kind
+    return Artefact(
+        words=words,
+        arrays=_arrays(rows, frequencies, words) | {"memberships": memberships},
+        membership_sets=sets,
+        phrases=phrase_trie,
+        phrase_kinds=kinds,
+        sources=sources,
+        version=version,
+    )
 
 
 def _add_word(row: _Row, flag: WordFlag, index: int, count: int) -> None:
@@ -126,9 +174,7 @@ def _add_word(row: _Row, flag: WordFlag, index: int, count: int) -> None:
         setattr(row, array, max(getattr(row, array), count_level(count)))
 
 
-def _add_phrase(
-    phrases: dict[str, PhraseKind], tokens: tuple[str, ...], kind: PhraseKind
-) -> None:
+def _add_phrase(phrases: dict[str, PhraseKind], tokens: tuple[str, ...], kind: PhraseKind) -> None:
     phrase = " ".join(tokens)
     known = phrases.get(phrase)
     if known is None or _KIND_ORDER.index(kind) > _KIND_ORDER.index(known):
@@ -137,8 +183,8 @@ def _add_phrase(
 
 def _arrays(
     rows: Mapping[str, _Row], frequencies: Mapping[str, Frequency], words: marisa_trie.Trie
-) -> dict[str, np.ndarray]:
-    arrays = {name: np.zeros(len(words), dtype) for name, dtype in ARRAY_DTYPES.items()}
+) -> dict[str, UIntArray]:
+    arrays: dict[str, UIntArray] = {name: np.zeros(len(words), dtype) for name, dtype in ARRAY_DTYPES.items()}
     arrays["lower_ratio"][:] = UNKNOWN_RATIO
     for key, row in rows.items():
         index = words[key]
@@ -152,9 +198,7 @@ def _arrays(
     return arrays
 
 
-def _membership_sets(
-    rows: Mapping[str, _Row], words: marisa_trie.Trie
-) -> tuple[np.ndarray, np.ndarray]:
+def _membership_sets(rows: Mapping[str, _Row], words: marisa_trie.Trie) -> tuple[UIntArray, UIntArray]:
     distinct = sorted({row.lists for row in rows.values()})
     position = {bits: index for index, bits in enumerate(distinct)}
     memberships = np.zeros(len(words), np.uint16)

@@ -8,18 +8,19 @@ from typing import Final
 from inverse_deid.lexicon.keys import word_key
 
 _TOKEN: Final = re.compile(r"[^\W_]+")
-_EPONYM_HEADS: Final = frozenset(
-    "disease diseases syndrome syndromes disorder anomaly anomalies sign signs test tests "
-    "lymphoma sarcoma tumor tumour carcinoma nevus palsy paralysis ataxia dystrophy "
-    "contracture hernia fracture deformity malformation reaction reflex procedure operation "
-    "thyroiditis arteritis granulomatosis encephalopathy neuropathy glomerulonephritis "
-    "nephropathy anemia anaemia purpura esophagus oesophagus chorea epilepsy phenomenon "
-    "cyst cysts gland glands bodies body cell cells catheter scale score index stain "
-    "criteria classification dementia psychosis gangrene ulcer thrombasthenia ring rings "
-    "canal duct node nodes nodule nodules tic tetralogy dysplasia amyotrophy "
-    "fever virus keratosis myopathy cardiomyopathy leukodystrophy arthropathy joint".split()
-)
-_LINKS: Final = frozenset("s de la von van der and of di le".split())
+_EPONYM_HEADS_TEXT: Final = """
+    disease diseases syndrome syndromes disorder anomaly anomalies sign signs test tests
+    lymphoma sarcoma tumor tumour carcinoma nevus palsy paralysis ataxia dystrophy contracture
+    hernia fracture deformity malformation reaction reflex procedure operation thyroiditis
+    arteritis granulomatosis encephalopathy neuropathy glomerulonephritis nephropathy anemia
+    anaemia purpura esophagus oesophagus chorea epilepsy phenomenon cyst cysts gland glands
+    bodies body cell cells catheter scale score index stain criteria classification dementia
+    psychosis gangrene ulcer thrombasthenia ring rings canal duct node nodes nodule nodules tic
+    tetralogy dysplasia amyotrophy fever virus keratosis myopathy cardiomyopathy leukodystrophy
+    arthropathy joint
+"""
+_EPONYM_HEADS: Final = frozenset(_EPONYM_HEADS_TEXT.split())
+_LINKS: Final = frozenset(["s", "de", "la", "von", "van", "der", "and", "of", "di", "le"])
 
 
 def label_word_counts(labels: Iterable[str]) -> tuple[Counter[str], Counter[str]]:
@@ -47,9 +48,7 @@ def label_word_counts(labels: Iterable[str]) -> tuple[Counter[str], Counter[str]
     return lower, title
 
 
-def medical_words(
-    labels: Iterable[str], is_name: Callable[[str], bool], *, min_chars: int = 3
-) -> set[str]:
+def medical_words(labels: Iterable[str], is_name: Callable[[str], bool], *, min_chars: int = 3) -> set[str]:
     """Return the words of `labels` that are not names.
 
     A word which is also a name must stand in lower case in some label, and more often
@@ -63,11 +62,7 @@ def medical_words(
     labels = list(labels)
     lower, title = label_word_counts(labels)
     keys = {word_key(w) for label in labels for w in _TOKEN.findall(label) if w.isalpha()}
-    return {
-        key
-        for key in keys
-        if len(key) >= min_chars and (not is_name(key) or lower[key] > title[key])
-    }
+    return {key for key in keys if len(key) >= min_chars and (not is_name(key) or lower[key] > title[key])}
 
 
 def eponym_phrases(labels: Iterable[str], is_name: Callable[[str], bool]) -> set[str]:

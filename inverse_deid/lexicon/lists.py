@@ -38,6 +38,11 @@ class WordList:
     phrase_kind: PhraseKind | None
     info: Mapping[str, Any]
 
+    @property
+    def add_unaccented(self) -> bool:
+        """Whether the entries count without their accents too (the default)."""
+        return bool(self.info.get("add_unaccented", True))
+
     def describe(self) -> dict[str, Any]:
         """Return what the manifest says of this list."""
         return {
@@ -89,8 +94,7 @@ def read_list(folder: Path) -> WordList:
     entries = read_entries(folder)
     if len(entries) != info["count"]:
         raise LexiconError(
-            f"{folder.name}: SOURCE.toml counts {info['count']} entries, the list has "
-            f"{len(entries)}"
+            f"{folder.name}: SOURCE.toml counts {info['count']} entries, the list has {len(entries)}"
         )
     try:
         flag = WordFlag[info["flag"]] if "flag" in info else None

@@ -10,7 +10,7 @@ from inverse_deid.lexicon.lists import read_entries
 from lexicon_sources import english, medicine, people, places
 from lexicon_sources.packages import Packages
 
-AMBIGUOUS_FUNCTION_WORDS = frozenset("can do don may mine will long".split())
+AMBIGUOUS_FUNCTION_WORDS = frozenset(["can", "do", "don", "may", "mine", "will", "long"])
 """Function words that stay in the lists of names."""
 
 
@@ -18,8 +18,8 @@ AMBIGUOUS_FUNCTION_WORDS = frozenset("can do don may mine will long".split())
 class _Names:
     last: Mapping[str, int]
     first: Mapping[str, int]
-    world_last: Set[str]
-    world_first: Set[str]
+    world_last: Mapping[str, int]
+    world_first: Mapping[str, int]
     cities: Set[str]
 
     def known(self) -> Set[str]:
@@ -29,9 +29,7 @@ class _Names:
         return names | {strip_accents(name) for name in names}
 
 
-def derive_lists(
-    packages: Packages, dictionaries: Path
-) -> Iterator[tuple[str, Mapping[str, int]]]:
+def derive_lists(packages: Packages, dictionaries: Path) -> Iterator[tuple[str, Mapping[str, int]]]:
     """Yield name and entries of every derived list.
 
     Args:
@@ -43,37 +41,37 @@ def derive_lists(
     names = _names(packages, log_probs, function - AMBIGUOUS_FUNCTION_WORDS)
     yield "surnames_census", names.last
     yield "first_names_ssa", names.first
-    yield "surnames_world", dict.fromkeys(names.world_last, people.COUNTED_ELSEWHERE)
-    yield "first_names_world", dict.fromkeys(names.world_first, people.COUNTED_ELSEWHERE)
+    yield "surnames_world", names.world_last
+    yield "first_names_world", names.world_first
     yield "cities", _uncounted(names.cities)
     yield "countries", _uncounted(places.countries(packages))
     known: dict[str, Set[str]] = {"function_words": function}
+    people_and_places = names.known()
     for name, words in _english(packages, log_probs):
-        known[name] = words
-        yield name, _uncounted(words)
-    for name, words in _medicine(packages, log_probs, names.known()):
-        known[name] = words
-        yield name, _uncounted(words)
-    everything = {e for words in known.values() for e in words} | names.known()
+        known[name] = english.written_small(words, people_and_places, log_probs)
+        yield name, _uncounted(known[name])
+    for name, words in _medicine(packages, log_probs, people_and_places):
+        known[name] = words if name == "eponyms_derived" else words - function
+        yield name, _uncounted(known[name])
+    everything = {e for words in known.values() for e in words} | people_and_places
     yield "english_frequencies", _frequencies(log_probs, everything)
 
 
-def _names(
-    packages: Packages, log_probs: Mapping[str, float], function: set[str]
-) -> _Names:
+def _names(packages: Packages, log_probs: Mapping[str, float], function: set[str]) -> _Names:
     world_last, world_first = people.world_names(packages, function)
-    return _Names(
+    counted = (
         people.surnames(packages, function),
         people.first_names(packages, function),
-        world_last,
-        world_first,
+        dict.fromkeys(world_last, people.COUNTED_ELSEWHERE),
+        dict.fromkeys(world_first, people.COUNTED_ELSEWHERE),
+    )
+    return _Names(
+        *(people.without_plain_words(names, log_probs) for names in counted),
         places.cities(packages, log_probs, function),
     )
 
 
-def _english(
-    packages: Packages, log_probs: Mapping[str, float]
-) -> Iterator[tuple[str, Set[str]]]:
+def _english(packages: Packages, log_probs: Mapping[str, float]) -> Iterator[tuple[str, Set[str]]]:
     wordnet = english.wordnet_lemmas(packages)
     words = english.english_words(packages)
     graded = english.graded_words(packages)
@@ -82,9 +80,7 @@ def _english(
     yield "wordnet", wordnet
     yield "english_words", words
     yield "english_words_graded", graded
-    yield "english_inflections", english.inflected_words(
-        packages, wordnet | words | graded, log_probs
-    )
+    yield "english_inflections", english.inflected_words(packages, wordnet | words | graded, log_probs)
 
 
 def _medicine(
@@ -116,9 +112,10 @@ def _terms(
     yield "medical_headings", {w for w in medical_words(headings, is_free) if not is_free(w)}
     yield "medical_classification", medical_words(classification, is_free)
     yield "laboratory_analytes", medical_words(laboratory, is_free)
-    yield "medical_abbreviations", {
-        a for a in medicine.abbreviations(packages) if a not in names or len(a) == 2
-    }
+    yield (
+        "medical_abbreviations",
+        {a for a in medicine.abbreviations(packages) if a not in names or len(a) == 2},
+    )
     yield "eponyms_derived", eponym_phrases(ontology + headings + classification, is_name)
 
 

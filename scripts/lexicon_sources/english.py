@@ -1,7 +1,7 @@
 """General English: frequencies, stop words, words written in lower case."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from typing import Final
 
 from inverse_deid.lexicon.build import UNKNOWN_RATIO, Frequency
@@ -13,6 +13,9 @@ LOGPROB_MAX: Final = -3.0
 N_EXTRA_WORDS: Final = 60_000
 """So many of the most frequent words are kept for their frequency alone."""
 
+MIN_LOWER_OF_NAMES: Final = 0.2
+"""A name that is written in lower case less often is no common word."""
+
 _BRITISH: Final = (
     ("ization", "isation"), ("izing", "ising"), ("ized", "ised"), ("izes", "ises"),
     ("ize", "ise"), ("yzed", "ysed"), ("yze", "yse"), ("yzing", "ysing"), ("olor", "olour"),
@@ -23,13 +26,14 @@ _BRITISH: Final = (
     ("esophag", "oesophag"), ("fet", "foet"), ("estr", "oestr"), ("anes", "anaes"),
     ("orthoped", "orthopaed"), ("gynec", "gynaec"), ("leuk", "leuc"), ("program", "programme"),
 )  # fmt: skip
-_NOT_STOP_WORDS: Final = frozenset(
-    "arpa bill billion billions computer date homepage html http microsoft million millions "
-    "mr mrs ms msie netscape test text trillion uucp web webpage website www "
-    "april eight eighty eleven fifteen fifth fifty five forty four hundred nine ninety one "
-    "second seven seventy six sixty ten third thirty thousand three twelve twenty two zero "
-    "gmt gov edu com org net able ring room rooms member members state states".split()
-)
+_NOT_STOP_WORDS_TEXT: Final = """
+    arpa bill billion billions computer date homepage html http microsoft million millions mr
+    mrs ms msie netscape test text trillion uucp web webpage website www april eight eighty
+    eleven fifteen fifth fifty five forty four hundred nine ninety one second seven seventy six
+    sixty ten third thirty thousand three twelve twenty two zero gmt gov edu com org net able
+    ring room rooms member members state states
+"""
+_NOT_STOP_WORDS: Final = frozenset(_NOT_STOP_WORDS_TEXT.split())
 
 
 def read_log_probs(packages: Packages) -> dict[str, float]:
@@ -119,6 +123,11 @@ def mostly_lower(word: str, log_probs: Mapping[str, float], ratio: float = 0.5) 
     if lower is None:
         return False
     return title is None or 1 / (1 + math.exp(title - lower)) >= ratio
+
+
+def written_small(words: Set[str], names: Set[str], log_probs: Mapping[str, float]) -> set[str]:
+    """Return `words` without names that general English hardly ever writes in lower case."""
+    return {w for w in words if w not in names or mostly_lower(w, log_probs, MIN_LOWER_OF_NAMES)}
 
 
 def _regular_forms(base: Iterable[str]) -> Iterable[str]:

@@ -44,9 +44,7 @@ def without_names(
 ) -> set[str]:
     """Return `words` without names that are no confirmed lower-case word."""
     return {
-        word
-        for word in words
-        if not is_name(word) or (word in confirmed and mostly_lower(word, log_probs))
+        word for word in words if not is_name(word) or (word in confirmed and mostly_lower(word, log_probs))
     }
 
 

@@ -2,19 +2,23 @@
 
 import csv
 import io
+import math
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from importlib import import_module
 from typing import Any, Final
 
 from inverse_deid.lexicon.keys import strip_accents
+from lexicon_sources.english import mostly_lower
 from lexicon_sources.packages import Packages
 
 MIN_FIRST_NAME_COUNT: Final = 25
 COUNTED_ELSEWHERE: Final = 1_000
 """Count given to a name from a list without counts."""
+PEOPLE_COUNTED: Final = 270_000_000
+NAMES_AMONG_TOKENS: Final = 0.01
 _LATIN: Final = re.compile(r"[a-z]+")
 
 
@@ -56,6 +60,22 @@ def world_names(packages: Packages, function_words: set[str]) -> tuple[set[str],
     )
 
 
+def without_plain_words(counts: Mapping[str, int], log_probs: Mapping[str, float]) -> dict[str, int]:
+    """Return the names without those that are next to always a common word.
+
+    One token in a hundred is taken to be a name; a word goes when it is then a thousand
+    times likelier to be the word in lower case than the name.
+    """
+    return {name: count for name, count in counts.items() if not _plain_word(name, count, log_probs)}
+
+
+def _plain_word(name: str, count: int, log_probs: Mapping[str, float]) -> bool:
+    if not mostly_lower(name, log_probs, 0.85):
+        return False
+    p_name = NAMES_AMONG_TOKENS * count / PEOPLE_COUNTED
+    return p_name < math.exp(log_probs[name]) / 1_000
+
+
 def _providers(packages: Packages) -> Iterator[Any]:
     sys.path.insert(0, str(packages.path()))
     try:
@@ -76,6 +96,4 @@ def _name_words(value: object) -> Iterator[str]:
 
 def _usable(name: str, function_words: set[str]) -> bool:
     plain = strip_accents(name).lower()
-    return (
-        len(name) > 1 and bool(_LATIN.fullmatch(plain)) and name not in function_words
-    )
+    return len(name) > 1 and bool(_LATIN.fullmatch(plain)) and name not in function_words

@@ -9,11 +9,15 @@ from lexicon_sources.english import mostly_lower
 from lexicon_sources.packages import Packages
 
 _LATIN_NAME: Final = re.compile(r"[A-Za-z' .\-]+")
-_ENGLISH_SPEAKING: Final = frozenset("US GB IE CA AU NZ".split())
-_NOISE: Final = frozenset(
-    "city town village district municipality province county region commune prefecture "
-    "de la le los las el al of the and".split()
-)
+_ENGLISH_SPEAKING: Final = frozenset(["US", "GB", "IE", "CA", "AU", "NZ"])
+_NOISE_TEXT: Final = """
+    city town village district municipality province county region commune prefecture de la le
+    los las el al of the and
+"""
+_NOISE: Final = frozenset(_NOISE_TEXT.split())
+_RATHER_WORDS: Final = frozenset({"male", "of", "same", "best", "man", "bar"})
+"""Cities abroad whose names stand for the word in nearly every report."""
+
 MANY_PEOPLE: Final = 100_000
 
 
@@ -42,7 +46,8 @@ def _city_names(
     important = city["countrycode"] in _ENGLISH_SPEAKING or city["population"] >= MANY_PEOPLE
     if _acceptable(name, function_words) and (important or not _common(name, log_probs)):
         yield word_key(name)
-    for other in {strip_accents(name), *city["alternatenames"]} - {name}:
+    others = city["alternatenames"] if city["population"] >= MANY_PEOPLE else ()
+    for other in {strip_accents(name), *others} - {name}:
         if _acceptable(other, function_words) and not _common(other, log_probs):
             yield word_key(other)
 
@@ -50,7 +55,8 @@ def _city_names(
 def _acceptable(name: str, function_words: set[str]) -> bool:
     tokens = entry_tokens(name)
     return (
-        bool(_LATIN_NAME.fullmatch(strip_accents(name)))
+        word_key(name) not in _RATHER_WORDS
+        and bool(_LATIN_NAME.fullmatch(strip_accents(name)))
         and name[:1].isupper()
         and not (name.isupper() and len(name) < 5)
         and 1 <= len(tokens) <= 4
