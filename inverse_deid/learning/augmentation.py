@@ -54,28 +54,27 @@ class EpochMaker:
         self._recipe = recipe
         self._examples = ExampleMaker(recipe.network, load_lexicon(recipe.lexicon), recipe.vectors)
 
-    def documents(self, epoch: int) -> Iterator[tuple[Document, float]]:
-        """Documents and their weight: all gold ones, then the synthetic, then the weakly labelled."""
+    def documents(self, epoch: int) -> Iterator[tuple[Document, Weights]]:
+        """Documents and their weights: all gold ones, then the synthetic, then the weakly labelled."""
         config = self._recipe.training
+        sure = Weights(phi=config.phi_weight)
+        weak = Weights(phi=config.phi_weight, document=config.weak_weight, weak=True)
         rng = random.Random(f"{config.seed}:{epoch}")
         maker = SurrogateMaker(rng)
         for doc in self._recipe.gold:
-            yield with_fresh_surrogates(doc, maker, rng, keep_share=config.keep_share), 1.0
+            yield with_fresh_surrogates(doc, maker, rng, keep_share=config.keep_share), sure
         for _ in range(config.synthetic):
             if rng.random() < INVENTED_SHARE or not self._recipe.carriers:
-                yield synthetic_document(rng, maker), 1.0
+                yield synthetic_document(rng, maker), sure
             else:
-                yield inject(rng.choice(self._recipe.carriers), maker, rng), config.weak_weight
+                yield inject(weakly_labelled(rng.choice(self._recipe.carriers)), maker, rng), weak
         if self._recipe.carriers:
             for _ in range(config.weak):
-                yield weakly_labelled(rng.choice(self._recipe.carriers)), config.weak_weight
+                yield weakly_labelled(rng.choice(self._recipe.carriers)), weak
 
     def examples(self, epoch: int) -> list[Example]:
         """The encoded documents of an epoch."""
-        phi = self._recipe.training.phi_weight
-        made = (
-            self._examples.make(doc, Weights(phi=phi, document=weight)) for doc, weight in self.documents(epoch)
-        )
+        made = (self._examples.make(doc, weights) for doc, weights in self.documents(epoch))
         return [_compact(example) for example in made if len(example)]
 
 

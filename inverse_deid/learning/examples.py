@@ -18,6 +18,18 @@ from inverse_deid.text.interning import InternedWords
 from inverse_deid.text.tokenizer import tokenize
 
 
+_DOUBTFUL_FEATURES = (
+    "date-of-two-numbers",
+    "month-slash-year",
+    "bare-year",
+    "short-year",
+    "is-weekday",
+    "after-salutation",
+    "in-veto-pattern",
+)
+"""Where a weakly labelled document calls such a token safe, it may be a date or name that went unmarked."""
+
+
 @dataclass(frozen=True, slots=True)
 class Weights:
     """What tokens weigh in the loss.
@@ -25,10 +37,12 @@ class Weights:
     Args:
         phi: A PHI token (a safe one weighs 1).
         document: Factor on all tokens of the document.
+        weak: The document may hold PHI that is not marked; doubtful tokens weigh nothing.
     """
 
     phi: float = 3.0
     document: float = 1.0
+    weak: bool = False
 
 
 class ExampleMaker:
@@ -46,6 +60,7 @@ class ExampleMaker:
         self._interned = InternedWords()
         self._analyser = RuleAnalyser(lexicon, self._interned)
         self._columns = feature_columns(feature_names(config.feature_set))
+        self._doubtful = feature_columns(_DOUBTFUL_FEATURES)
         self._class_number = {name: i for i, name in enumerate(class_names(config.targets))}
 
     def make(self, doc: Document, weights: Weights) -> Example:
@@ -57,6 +72,9 @@ class ExampleMaker:
         classes = [self._class_number[class_of(span.type, self._config.targets)] for span in doc.spans]
         labels = np.array([*classes, 0], np.int32)[owners]
         weight = np.where(labels > 0, weights.phi, 1.0) * weights.document
+        if weights.weak:
+            doubtful = (analysis.features[:, self._doubtful] > 0).any(axis=1)
+            weight[doubtful & (labels == 0)] = 0
         return Example(
             words=tokens.words,
             word_rows=word_numbers(tokens.words, self._numbers),

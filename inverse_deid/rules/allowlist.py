@@ -47,7 +47,7 @@ def judge(ids: IntArray, rows: WordRows, context: Context, policy: Policy) -> Ru
     has_digit = rows.column("contains-digit")[ids]
     safe = in_safe & ~in_unsafe
     if policy == "case-aware":
-        ambiguous = in_safe & in_unsafe & ~context.domain & ~context.holiday
+        ambiguous = in_safe & in_unsafe & ~context.domain & ~context.holiday & ~context.place
         safe |= ambiguous & _reads_as_a_word(ids, rows, context)
         safe |= context.eponym
     safe &= ~has_digit & ~rows.foreign[ids]

@@ -1,0 +1,35 @@
+"""Importing the package is cheap and loads nothing that only training, tables or servers need."""
+
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = ("tensorflow", "keras", "onnx", "nltk", "pandas", "pyarrow", "ray", "starlette", "flask", "faker")
+
+
+def run(code):
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
+    return done.stdout.strip()
+
+
+def test_importing_the_package_takes_under_300_ms():
+    code = "import time; t = time.perf_counter(); import inverse_deid; print(time.perf_counter() - t)"
+    assert min(float(run(code)) for _ in range(3)) < 0.3
+
+
+@pytest.mark.parametrize("module", ["inverse_deid", "inverse_deid.cli.main", "inverse_deid.assemble"])
+def test_importing_loads_no_heavy_library(module):
+    code = f"import sys, {module}; print([name for name in {HEAVY!r} if name in sys.modules])"
+    assert run(code) == "[]"
+
+
+def test_masking_text_loads_no_heavy_library(tmp_path):
+    source = tmp_path / "case.txt"
+    source.write_text("The patient had a rash.", encoding="utf-8")
+    code = (
+        "import sys; from click.testing import CliRunner; from inverse_deid.cli.main import main; "
+        f"r = CliRunner().invoke(main, ['mask', {str(source)!r}, '--out', {str(tmp_path / 'out')!r}]); "
+        f"print(r.exit_code, [name for name in {HEAVY!r} if name in sys.modules])"
+    )
+    assert run(code).splitlines()[-1] == "0 []"

@@ -1,0 +1,88 @@
+import io
+import json
+
+import pytest
+from fake_maskers import mask_capitals
+
+from inverse_deid.core.errors import FormatError
+from inverse_deid.core.phi import PhiType
+from inverse_deid.core.values import PhiSpan
+from inverse_deid.engine.masker import mask_records
+from inverse_deid.formats.explanation import ExplanationSink
+from inverse_deid.formats.json_lines import read_gold_json_lines, read_json_lines
+from inverse_deid.formats.records import ReadOptions
+
+
+def results(data: bytes, **options):
+    source = read_json_lines(io.BytesIO(data), ReadOptions(**options))
+    records = list(source.records())
+    return source, list(zip(records, mask_records(mask_capitals(), records), strict=True))
+
+
+def written(data: bytes, **options) -> list[dict]:
+    source, pairs = results(data, **options)
+    target = io.BytesIO()
+    for pair in pairs:
+        source.sink(target).write(*pair)
+    return [json.loads(line) for line in target.getvalue().splitlines()]
+
+
+def test_output_has_exactly_id_text_and_masks():
+    line = b'{"meta": "Ann", "text": "saw Ann \\ud83d\\ude00 Li", "id": "a", "spans": []}'
+    expected = {"id": "a", "text": "saw PHI \u25a1 PHI", "masks": [[4, 7], [8, 9], [10, 12]]}
+    assert written(line) == [expected]
+
+
+@pytest.mark.parametrize(("given", "expected"), [('"a"', "a"), ("7", 7), ("null", "1"), ("0", 0), ('""', "")])
+def test_ids_keep_their_type(given, expected):
+    assert written(f'{{"id": {given}, "text": "x"}}'.encode())[0]["id"] == expected
+
+
+def test_missing_ids_are_line_numbers_and_blank_lines_count():
+    assert [d["id"] for d in written(b'\n{"text": "x"}\r\n\n{"text": "y"}')] == ["2", "4"]
+
+
+def test_other_keys_can_be_named():
+    line = b'{"case": 5, "narrative": "well"}'
+    assert written(line, text_column="narrative", id_column="case")[0] == {"id": 5, "text": "well", "masks": []}
+
+
+def test_explanations_hold_no_text_unless_asked():
+    source, pairs = results(b'{"id": 3, "text": "saw Ann"}')
+    plain, full = io.BytesIO(), io.BytesIO()
+    ExplanationSink(plain).write(*pairs[0])
+    ExplanationSink(full, with_text=True).write(*pairs[0])
+    assert json.loads(plain.getvalue()) == {
+        "id": 3,
+        "tokens": [
+            {
+                "start": 0,
+                "end": 3,
+                "decision": "keep",
+                "reason": "KEPT_SAFE_WORD",
+                "p_safe": 0.9877,
+                "threshold": 0.9,
+            },
+            {
+                "start": 4,
+                "end": 7,
+                "decision": "mask",
+                "reason": "BELOW_THRESHOLD",
+                "p_safe": None,
+                "threshold": None,
+            },
+        ],
+    }
+    assert [token["text"] for token in json.loads(full.getvalue())["tokens"]] == ["saw", "Ann"]
+
+
+def test_gold_spans_are_read_in_order():
+    spans = '[{"start": 4, "end": 6, "type": "CITY"}, {"start": 0, "end": 3, "type": "PATIENT"}]'
+    (doc,) = read_gold_json_lines(io.BytesIO(f'{{"id": 1, "text": "Ann Li", "spans": {spans}}}'.encode()))
+    assert doc.spans == (PhiSpan(0, 3, PhiType.PATIENT), PhiSpan(4, 6, PhiType.CITY))
+
+
+@pytest.mark.parametrize("spans", ['[{"start": 0}]', '[{"start": 0, "end": 1, "type": "X"}]', '"x"', "[1]"])
+def test_gold_spans_that_cannot_be_read_name_the_line(spans):
+    with pytest.raises(FormatError, match="line 1"):
+        list(read_gold_json_lines(io.BytesIO(f'{{"text": "Ann", "spans": {spans}}}'.encode())))

@@ -1,0 +1,134 @@
+import csv
+import io
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from fake_maskers import CANARY, mask_capitals
+
+from inverse_deid.core.errors import FormatError
+from inverse_deid.engine.masker import mask_records
+from inverse_deid.formats.csv_table import read_csv
+from inverse_deid.formats.parquet_table import N_ROWS_A_BATCH, read_parquet
+from inverse_deid.formats.records import ReadOptions
+
+
+def masked_csv(data: bytes, **options) -> bytes:
+    source = read_csv(io.BytesIO(data), ReadOptions(**options))
+    return _through(source)
+
+
+def _through(source) -> bytes:
+    target = io.BytesIO()
+    target.close = lambda: None
+    sink = source.sink(target)
+    records = [record for record in source.records() if not record.problem]
+    for record, masked in zip(records, mask_records(mask_capitals(), records), strict=True):
+        sink.write(record, masked)
+    sink.finish()
+    return target.getvalue()
+
+
+def test_other_columns_keep_their_meaning():
+    rows = [["n", "text", "x"], ["007", "Ann\nfell", 'a "b", c'], ["", "", " "], ["1e3", "ok", "=A1\r\n"]]
+    given = io.StringIO()
+    csv.writer(given, lineterminator="\r\n").writerows(rows)
+    written = list(csv.reader(io.StringIO(masked_csv(given.getvalue().encode()).decode(), newline="")))
+    rows[1][1] = "PHI\nfell"
+    assert written == rows
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+def test_line_end_and_byte_order_mark_are_kept(end, mark):
+    data = f"{mark}id,text{end}1,well{end}".encode()
+    assert masked_csv(data) == data
+
+
+@pytest.mark.parametrize("delimiter", [";", "\t", "|"])
+def test_delimiter_is_kept(delimiter):
+    data = f"text{delimiter}n\n\"a{delimiter}b\"{delimiter}1,5\n".encode()
+    assert masked_csv(data, delimiter=delimiter) == data
+
+
+def test_blank_lines_and_empty_cells_stay():
+    assert masked_csv(b'text\n""\n\nwell\n') == b'text\n""\n\nwell\n'
+
+
+def test_rows_with_too_many_cells_are_reported_as_a_spreadsheet_counts_them():
+    source = read_csv(io.BytesIO(f"id,text\n1,ok\n2,rash, {CANARY}\n".encode()), ReadOptions())
+    records = list(source.records())
+    assert [record.number for record in records if record.problem] == [3]
+    assert CANARY not in repr(records) + records[1].problem
+
+
+def test_ids_come_from_the_id_column_or_the_row():
+    data = b"case,text\nA1,x\nA2,y\n"
+    numbered = read_csv(io.BytesIO(data), ReadOptions())
+    named = read_csv(io.BytesIO(data), ReadOptions(id_column="case"))
+    assert [record.doc.id for record in numbered.records()] == ["2", "3"]
+    assert [record.doc.id for record in named.records()] == ["A1", "A2"]
+
+
+def test_long_cells_are_read():
+    text = "well " * 100_000
+    source = read_csv(io.BytesIO(f"text\n{text}\n".encode()), ReadOptions())
+    assert next(source.records()).doc.text == text
+
+
+@pytest.mark.parametrize("column", ["missing", "twice"])
+def test_a_missing_or_doubled_column_is_an_error(column):
+    with pytest.raises(FormatError, match="--text-column"):
+        read_csv(io.BytesIO(b"twice,twice\n1,2\n"), ReadOptions(text_column=column))
+
+
+def test_the_separator_is_suspected_if_there_is_one_column():
+    with pytest.raises(FormatError, match="--delimiter"):
+        read_csv(io.BytesIO(b"id;text\n1;x\n"), ReadOptions())
+
+
+def parquet(table: pa.Table) -> io.BytesIO:
+    target = io.BytesIO()
+    pq.write_table(table, target)
+    return io.BytesIO(target.getvalue())
+
+
+def test_parquet_keeps_other_columns_types_and_empty_cells():
+    table = pa.table(
+        {
+            "id": pa.array([1, 2, 3], pa.int16()),
+            "text": ["Ann fell", None, ""],
+            "when": pa.array([0, None, 86_400], pa.timestamp("s")),
+            "nested": [{"a": [1]}, None, {"a": []}],
+        }
+    )
+    written = pq.read_table(io.BytesIO(_through(read_parquet(parquet(table), ReadOptions()))))
+    assert written.drop(["text"]).equals(pq.read_table(parquet(table)).drop(["text"]))
+    assert written["text"].to_pylist() == ["PHI fell", None, ""]
+    assert written.schema.names == table.schema.names
+
+
+@pytest.mark.parametrize("kind", [pa.large_string(), pa.dictionary(pa.int8(), pa.string())])
+def test_parquet_takes_every_kind_of_text(kind):
+    table = pa.table({"text": pa.array(["Ann", "well"]).cast(kind)})
+    written = pq.read_table(io.BytesIO(_through(read_parquet(parquet(table), ReadOptions()))))
+    assert written["text"].to_pylist() == ["PHI", "well"]
+
+
+def test_parquet_of_many_batches():
+    n = 2 * N_ROWS_A_BATCH + 5
+    table = pa.table({"text": [f"well {i}" for i in range(n)], "i": list(range(n))})
+    written = pq.read_table(io.BytesIO(_through(read_parquet(parquet(table), ReadOptions()))))
+    assert written["i"].equals(table["i"])
+    assert written["text"].to_pylist() == ["well PHI"] * n
+
+
+def test_parquet_metadata_of_others_is_dropped():
+    table = pa.table({"text": ["x"]}).replace_schema_metadata({"note": CANARY})
+    assert CANARY.encode() not in _through(read_parquet(parquet(table), ReadOptions()))
+
+
+@pytest.mark.parametrize("column", ["n", "missing"])
+def test_parquet_needs_a_text_column(column):
+    with pytest.raises(FormatError, match="--text-column"):
+        read_parquet(parquet(pa.table({"n": [1], "text": ["x"]})), ReadOptions(text_column=column))

@@ -1,0 +1,136 @@
+"""The rules with the packaged lexicon: cases that must hold, one a row."""
+
+import numpy as np
+import pytest
+
+from inverse_deid.lexicon import load_lexicon
+from inverse_deid.rules.analysis import FEATURE_NAMES, RuleAnalyser
+from inverse_deid.text.interning import InternedWords
+from inverse_deid.text.tokenizer import tokenize
+
+
+@pytest.fixture(scope="module")
+def analysers():
+    lexicon = load_lexicon()
+    return {p: RuleAnalyser(lexicon, InternedWords(), p) for p in ("literal", "case-aware")}
+
+
+def verdict(analysers, policy, text, word):
+    tokens = tokenize(text)
+    found = analysers[policy].analyse(tokens)
+    i = tokens.words.index(word)
+    return {name: bool(getattr(found.verdicts, name)[i]) for name in ("safe", "never", "veto", "titled")}
+
+
+def feature(analysers, text, word, name):
+    tokens = tokenize(text)
+    found = analysers["case-aware"].analyse(tokens)
+    return bool(found.features[tokens.words.index(word), FEATURE_NAMES.index(name)])
+
+
+@pytest.mark.parametrize(
+    ("policy", "text", "word", "safe"),
+    [
+        ("literal", "the rash was itchy", "itchy", True),
+        ("literal", "walked with grace today", "grace", False),
+        ("case-aware", "walked with grace today", "grace", True),
+        ("case-aware", "seen by Grace today", "Grace", False),
+        ("case-aware", "seen by Dr. Rash today", "Rash", False),
+        ("case-aware", "He took amoxicillin twice", "amoxicillin", True),
+        ("case-aware", "She has Parkinson's disease", "Parkinson", True),
+        ("case-aware", "Mr. Parkinson has a rash", "Parkinson", False),
+        ("literal", "She has Parkinson's disease", "Parkinson", False),
+        ("case-aware", "Pain was severe.", "Pain", True),
+        ("case-aware", "PT RECVD VAX WITHOUT PAIN OR FEVER", "PAIN", True),
+        ("case-aware", "moved to new york last week", "york", False),
+        ("case-aware", "took 40 tablets", "40", False),
+        ("case-aware", "seen by Smіth today", "Smіth", False),
+        ("case-aware", "seen by Xqzvor today", "Xqzvor", False),
+    ],
+)
+def test_safe_flag(analysers, policy, text, word, safe):
+    assert verdict(analysers, policy, text, word)["safe"] is safe
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [("seen on Monday", "Monday"), ("in February again", "February"), ("lives in Elm Street", "Street")],
+)
+def test_words_that_are_never_kept(analysers, text, word):
+    assert verdict(analysers, "case-aware", text, word)["never"]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("write to ann.wu@clinic.example now", ["ann", "wu", "clinic", "example"]),
+        ("call (555) 010-9999 today", ["555", "010", "9999"]),
+        ("call +44 20 7946 0999 today", ["44", "20", "7946", "0999"]),
+        ("see www.clinic.example/ann for it", ["www", "clinic", "ann"]),
+        ("from 192.168.10.7 at", ["192", "168", "10", "7"]),
+        ("SSN 078-05-1120 given", ["078", "05", "1120"]),
+        ("on 12/31/2019 and", ["12", "31", "2019"]),
+        ("on 2019-12-31 and", ["2019", "12", "31"]),
+        ("vax 15MAR2021 then", ["15MAR2021"]),
+        ("on March 5, 2020 and", ["March", "5", "2020"]),
+        ("MRN: 4482-91 seen", ["4482", "91"]),
+        ("the Smіth case", ["Smіth"]),
+    ],
+)
+def test_veto_patterns(analysers, text, words):
+    assert all(verdict(analysers, "case-aware", text, word)["veto"] for word in words)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("BP 120/80 and pulse 72", ["120", "80", "72"]),
+        ("took 2.5 mg three times", ["2", "5", "mg"]),
+        ("pain 4/10, GCS 14/15", ["4", "10", "14", "15"]),
+        ("fever of 101.3 F for 3 days", ["101", "3"]),
+        ("lot number 1234A", ["1234A"]),
+    ],
+)
+def test_what_vetoes_leave_alone(analysers, text, words):
+    assert not any(verdict(analysers, "case-aware", text, word)["veto"] for word in words)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "word", "expected"),
+    [
+        ("is-possibly-city", "flew to New York soon", "York", True),
+        ("has-capital-beginning", "seen by Ann", "Ann", True),
+        ("is-sentence-beginning", "It hurt. Later it stopped", "Later", True),
+        ("is-sentence-beginning", "It hurt. Later it stopped", "it", False),
+        ("is-possibly-name", "seen by Smith", "Smith", True),
+        ("is-common-word", "a large table", "table", True),
+        ("is-digit", "took 40 tablets", "40", True),
+        ("contains-digit", "took 40mg", "40mg", True),
+        ("is-medical-term", "severe myocarditis", "myocarditis", True),
+        ("is-weekday", "on Tuesday", "Tuesday", True),
+        ("is-month", "in August", "August", True),
+        ("is-top-level-domain", "at clinic.org today", "org", True),
+        ("is-top-level-domain", "an org today", "org", False),
+        ("is-street", "in Elm Street", "Street", True),
+        ("is-holiday", "after Christmas", "Christmas", True),
+        ("is-single-letter", "vitamin C tablets", "C", True),
+        ("is-written-out-number", "seven days", "seven", True),
+        ("is-drug", "took ibuprofen", "ibuprofen", True),
+        ("after-salutation", "saw Mrs. Wu", "Wu", True),
+        ("in-eponym", "Stevens-Johnson syndrome", "Johnson", True),
+    ],
+)
+def test_features(analysers, name, text, word, expected):
+    assert feature(analysers, text, word, name) is expected
+
+
+def test_features_are_finite_and_in_range(analysers):
+    text = "Dr. Zoë O'Neil\r\n\r\nDOB 3/4/61 😀 ΑΒΓ Smіth 15MAR2021. PT RECVD VAX.\n\u200bx"
+    features = analysers["case-aware"].analyse(tokenize(text)).features
+    assert np.isfinite(features).all()
+    assert features.min() >= 0
+    assert features.max() <= 1
+
+
+def test_no_token_no_verdict(analysers):
+    assert len(analysers["case-aware"].analyse(tokenize(" ... ")).verdicts.safe) == 0
