@@ -18,10 +18,23 @@ from inverse_deid.corpora.wordlists import load_lists, words
 
 _FIELD = re.compile(r"\{(\w+)\}")
 _KIND_WEIGHTS = {
-    "us_numeric": 20, "numeric": 10, "iso": 6, "compact": 16, "written": 16, "month_year": 8,
-    "month": 5, "year": 8, "weekday": 9, "short": 12, "range": 5, "day_only": 3, "vague": 8,
-    "era": 3, "spoken": 1, "partial": 1,
-}  # fmt: skip
+    "us_numeric": 20,
+    "numeric": 10,
+    "iso": 6,
+    "compact": 16,
+    "written": 16,
+    "month_year": 8,
+    "month": 5,
+    "year": 8,
+    "weekday": 9,
+    "short": 12,
+    "range": 5,
+    "day_only": 3,
+    "vague": 8,
+    "era": 3,
+    "spoken": 1,
+    "partial": 1,
+}
 _NENGO = (("Showa", "S", 1926), ("Heisei", "H", 1989), ("Reiwa", "R", 2019))
 
 
@@ -83,31 +96,66 @@ def _regex(pattern: str) -> re.Pattern[str]:
 def _shape(field: str) -> str:
     name = field.rstrip("2")
     number = {
-        "d": "[1-9]|[12][0-9]|3[01]", "dd": "0[1-9]|[12][0-9]|3[01]", "m": "[1-9]|1[0-2]",
-        "mm": "0[1-9]|1[0-2]", "yy": r"\d\d", "yyyy": r"1[89]\d\d|20\d\d|2100", "ord": r"\d+(?:st|nd|rd|th)",
+        "d": "[1-9]|[12][0-9]|3[01]",
+        "dd": "0[1-9]|[12][0-9]|3[01]",
+        "m": "[1-9]|1[0-2]",
+        "mm": "0[1-9]|1[0-2]",
+        "yy": r"\d\d",
+        "yyyy": r"1[89]\d\d|20\d\d|2100",
+        "ord": r"\d+(?:st|nd|rd|th)",
         "ORD": r"\d+(?:ST|ND|RD|TH)",
-        "decade": r"(?:19|20)\d0", "yynext": r"\d\d", "yyyynext": r"(?:19|20)\d\d", "yy0": r"\d0",
-        "quarter": "[1-4]", "week": r"\d\d?", "hour": r"\d\d", "minute": r"\d\d", "second": r"\d\d",
-        "hday": r"\d\d?", "hm": r"\d\d?", "hyear": r"1[345]\d\d", "byear": "25[0-9][0-9]", "nyear": r"\d\d?",
-        "nengoletter": "[SHR]", "rom": "[ivx]+", "ROM": "[IVX]+",
-    }  # fmt: skip
+        "decade": r"(?:19|20)\d0",
+        "yynext": r"\d\d",
+        "yyyynext": r"(?:19|20)\d\d",
+        "yy0": r"\d0",
+        "quarter": "[1-4]",
+        "week": r"\d\d?",
+        "hour": r"\d\d",
+        "minute": r"\d\d",
+        "second": r"\d\d",
+        "hday": r"\d\d?",
+        "hm": r"\d\d?",
+        "hyear": r"1[345]\d\d",
+        "byear": "25[0-9][0-9]",
+        "nyear": r"\d\d?",
+        "nengoletter": "[SHR]",
+        "rom": "[ivx]+",
+        "ROM": "[IVX]+",
+    }
     return number.get(name) or "|".join(map(re.escape, _names(name))) or r"(?!)"
 
 
 def _names(field: str) -> tuple[str, ...]:
     recase: dict[str, tuple[str, Callable[[str], str]]] = {
-        "Month": ("months", str), "MONTH": ("months", str.upper), "month": ("months", str.lower),
-        "nextMonth": ("months", str), "Mon": ("months", _abbreviate), "Day": ("weekdays", str),
-        "MON": ("months", lambda name: name[:3].upper()), "mon": ("months", lambda name: name[:3].lower()),
-        "DAY": ("weekdays", str.upper), "day": ("weekdays", str.lower), "Dy": ("weekdays", lambda n: n[:3]),
-        "DY": ("weekdays", lambda n: n[:3].upper()), "dy": ("weekdays", lambda n: n[:3].lower()),
-        "season": ("seasons", str), "Season": ("seasons", str.capitalize), "holiday": ("holidays", str),
-        "Dyl": ("weekdays_long", str), "dyl": ("weekdays_long", str.lower), "DYL": ("weekdays_long", str.upper),
-        "HOLIDAY": ("holidays", str.upper), "holidaylower": ("holidays", str.lower),
-        "fmonth": ("foreign_months", str.lower), "Fmonth": ("foreign_months", str),
-        "Fday": ("foreign_weekdays", str), "hmonth": ("hijri_months", str), "ordword": ("ordinals", str),
-        "dayword": ("cardinals", str), "fmon": ("foreign_month_abbreviations", str),
-    }  # fmt: skip
+        "Month": ("months", str),
+        "MONTH": ("months", str.upper),
+        "month": ("months", str.lower),
+        "nextMonth": ("months", str),
+        "Mon": ("months", _abbreviate),
+        "Day": ("weekdays", str),
+        "MON": ("months", lambda name: name[:3].upper()),
+        "mon": ("months", lambda name: name[:3].lower()),
+        "DAY": ("weekdays", str.upper),
+        "day": ("weekdays", str.lower),
+        "Dy": ("weekdays", lambda n: n[:3]),
+        "DY": ("weekdays", lambda n: n[:3].upper()),
+        "dy": ("weekdays", lambda n: n[:3].lower()),
+        "season": ("seasons", str),
+        "Season": ("seasons", str.capitalize),
+        "holiday": ("holidays", str),
+        "Dyl": ("weekdays_long", str),
+        "dyl": ("weekdays_long", str.lower),
+        "DYL": ("weekdays_long", str.upper),
+        "HOLIDAY": ("holidays", str.upper),
+        "holidaylower": ("holidays", str.lower),
+        "fmonth": ("foreign_months", str.lower),
+        "Fmonth": ("foreign_months", str),
+        "Fday": ("foreign_weekdays", str),
+        "hmonth": ("hijri_months", str),
+        "ordword": ("ordinals", str),
+        "dayword": ("cardinals", str),
+        "fmon": ("foreign_month_abbreviations", str),
+    }
     if field not in recase:
         return ()
     source, change = recase[field]
@@ -125,15 +173,16 @@ def _field(name: str, day: date, later: date, rng: random.Random) -> str:
     if fixed is not None:
         return fixed
     choices = _names(name)
-    if name.lower() in ("month", "mon"):
-        return choices[day.month - 1]
-    if name.lower() in ("day", "dy", "dyl"):
-        return choices[day.weekday()]
-    if name in ("ordword", "dayword"):
-        return choices[day.day - 1]
-    if choices:
-        return rng.choice(choices)
-    return _odd_field(name, day, rng)
+    by_position = {
+        "month": day.month - 1,
+        "mon": day.month - 1,
+        "ordword": day.day - 1,
+        "dayword": day.day - 1,
+    }
+    by_position |= dict.fromkeys(("day", "dy", "dyl"), day.weekday())
+    if name.lower() in by_position:
+        return choices[by_position[name.lower()]]
+    return rng.choice(choices) if choices else _odd_field(name, day, rng)
 
 
 @lru_cache(maxsize=4096)
@@ -142,15 +191,27 @@ def _number_fields(day: date) -> dict[str, str]:
     suffix = "th" if 10 <= day.day % 100 <= 20 else {1: "st", 2: "nd", 3: "rd"}.get(day.day % 10, "th")
     century_year = day.year % 100
     return {
-        "d": str(day.day), "dd": f"{day.day:02}", "m": str(day.month), "mm": f"{day.month:02}",
-        "yy": f"{century_year:02}", "yyyy": str(day.year), "ord": f"{day.day}{suffix}",
+        "d": str(day.day),
+        "dd": f"{day.day:02}",
+        "m": str(day.month),
+        "mm": f"{day.month:02}",
+        "yy": f"{century_year:02}",
+        "yyyy": str(day.year),
+        "ord": f"{day.day}{suffix}",
         "ORD": f"{day.day}{suffix}".upper(),
-        "rom": roman, "ROM": roman.upper(), "decade": str(day.year // 10 * 10),
-        "yy0": f"{century_year // 10 * 10:02}", "yynext": f"{(day.year + 1) % 100:02}",
-        "yyyynext": str(day.year + 1), "quarter": str((day.month + 2) // 3),
-        "week": str(day.isocalendar().week), "hyear": str(round((day.year - 622) * 1.0307)),
-        "byear": str(day.year + 543), "hday": str(day.day), "hm": str(day.month),
-    }  # fmt: skip
+        "rom": roman,
+        "ROM": roman.upper(),
+        "decade": str(day.year // 10 * 10),
+        "yy0": f"{century_year // 10 * 10:02}",
+        "yynext": f"{(day.year + 1) % 100:02}",
+        "yyyynext": str(day.year + 1),
+        "quarter": str((day.month + 2) // 3),
+        "week": str(day.isocalendar().week),
+        "hyear": str(round((day.year - 622) * 1.0307)),
+        "byear": str(day.year + 543),
+        "hday": str(day.day),
+        "hm": str(day.month),
+    }
 
 
 def _odd_field(name: str, day: date, rng: random.Random) -> str:

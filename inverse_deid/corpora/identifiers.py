@@ -12,9 +12,19 @@ from inverse_deid.corpora.wordlists import load_lists, words
 
 _DIGIT_WORDS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
 NUMBERED = {
-    PhiType.PHONE, PhiType.FAX, PhiType.SSN, PhiType.MEDICALRECORD, PhiType.HEALTHPLAN, PhiType.ACCOUNT,
-    PhiType.LICENSE, PhiType.VEHICLE, PhiType.DEVICE, PhiType.BIOID, PhiType.IDNUM, PhiType.ZIP,
-}  # fmt: skip
+    PhiType.PHONE,
+    PhiType.FAX,
+    PhiType.SSN,
+    PhiType.MEDICALRECORD,
+    PhiType.HEALTHPLAN,
+    PhiType.ACCOUNT,
+    PhiType.LICENSE,
+    PhiType.VEHICLE,
+    PhiType.DEVICE,
+    PhiType.BIOID,
+    PhiType.IDNUM,
+    PhiType.ZIP,
+}
 
 
 def draw_number(rng: random.Random, phi_type: PhiType) -> str:
@@ -82,14 +92,30 @@ def draw_username(rng: random.Random, person: Person) -> str:
     number = rng.choice(("", str(rng.randrange(10)), str(rng.randrange(100)), str(rng.randint(1950, 2012))))
     noun, adjective = rng.choice(words("screen_nouns")), rng.choice(words("screen_adjectives"))
     shapes = (
-        f"{given[:1]}{surname}{number}", f"{given}.{surname}", f"{given}_{surname}", f"{surname}{given[:1]}{number}",
-        f"{given}{number}", f"{given}.{surname}{number}", f"{surname}_{given[:1]}", f"{given[:1]}{surname[:5]}{number}",
-        f"{given}_in_{rng.choice(words('cities')).split()[0].lower()}", f"mrs_{surname}", f"dr{surname}{number}",
-        f"{adjective}_{noun}{number}", f"{adjective}{noun.capitalize()}{number}", f"xX_{noun}_Xx", f"{noun}mum{number}",
-        f"u/{adjective}{noun}{number}", f"{given[:2]}{rng.randrange(10000):04}", f"{surname[:4]}{rng.randrange(1000):03}",
-        f"site{rng.randrange(1000, 2000)}_crc{rng.randrange(1, 4)}", f"rn_{surname}", f"{surname}-md", f"big.{given}.{number}x",
+        f"{given[:1]}{surname}{number}",
+        f"{given}.{surname}",
+        f"{given}_{surname}",
+        f"{surname}{given[:1]}{number}",
+        f"{given}{number}",
+        f"{given}.{surname}{number}",
+        f"{surname}_{given[:1]}",
+        f"{given[:1]}{surname[:5]}{number}",
+        f"{given}_in_{rng.choice(words('cities')).split()[0].lower()}",
+        f"mrs_{surname}",
+        f"dr{surname}{number}",
+        f"{adjective}_{noun}{number}",
+        f"{adjective}{noun.capitalize()}{number}",
+        f"xX_{noun}_Xx",
+        f"{noun}mum{number}",
+        f"u/{adjective}{noun}{number}",
+        f"{given[:2]}{rng.randrange(10000):04}",
+        f"{surname[:4]}{rng.randrange(1000):03}",
+        f"site{rng.randrange(1000, 2000)}_crc{rng.randrange(1, 4)}",
+        f"rn_{surname}",
+        f"{surname}-md",
+        f"big.{given}.{number}x",
         f"ward{rng.randrange(1, 30)}_{rng.choice(('duty', 'clerk', 'reg'))}{rng.randrange(1, 9)}",
-    )  # fmt: skip
+    )
     name = rng.choice(shapes)
     return f"@{name}" if rng.random() < 0.12 else name.upper() if rng.random() < 0.06 else name
 
@@ -111,15 +137,49 @@ def draw_domain(rng: random.Random) -> str:
         + rng.choice(("", "", "-", ""))
         + rng.choice(words("domain_nouns"))
     )
-    ending = rng.choice((".example", ".example", ".example.org", ".example.com", ".example.net", ".org", ".com", ".net",
-                         ".nhs.uk", ".ie", ".de", ".co.uk", ".edu", ".gov", ".ca", ".com.au", ".fr", ".in", ".co.za"))  # fmt: skip
+    ending = rng.choice(
+        (
+            ".example",
+            ".example",
+            ".example.org",
+            ".example.com",
+            ".example.net",
+            ".org",
+            ".com",
+            ".net",
+            ".nhs.uk",
+            ".ie",
+            ".de",
+            ".co.uk",
+            ".edu",
+            ".gov",
+            ".ca",
+            ".com.au",
+            ".fr",
+            ".in",
+            ".co.za",
+        )
+    )
     return plain(stem, keep="-") + ending
 
 
 def draw_url(rng: random.Random) -> str:
     """A web address."""
-    path = rng.choice(("", "", "/portal", "/results", "/feedback", f"/p/{fill_pattern('#~?~', rng)}", "/my-visit",
-                       f"/r?id={rng.randrange(100000)}", "/patients/login", f"/case/{rng.randrange(9999)}", "/"))  # fmt: skip
+    path = rng.choice(
+        (
+            "",
+            "",
+            "/portal",
+            "/results",
+            "/feedback",
+            f"/p/{fill_pattern('#~?~', rng)}",
+            "/my-visit",
+            f"/r?id={rng.randrange(100000)}",
+            "/patients/login",
+            f"/case/{rng.randrange(9999)}",
+            "/",
+        )
+    )
     return (
         rng.choice(("www.", "https://", "http://", "https://www.", "my.", "portal."))
         + draw_domain(rng)

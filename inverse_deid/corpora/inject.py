@@ -111,7 +111,9 @@ def carrier_style(text: str) -> str:
         >>> carrier_style("pt recvd vax & devel rash;")
         'shorthand'
     """
-    if re.search(r"[Ii]nformation (?:has been|was) received|spontaneous|was reported|the subject|reporter", text):
+    if re.search(
+        r"[Ii]nformation (?:has been|was) received|spontaneous|was reported|the subject|reporter", text
+    ):
         return "company"
     if re.search(r"(?i)\brecv|p/vax|\bdevel\b|\bw/|inj site|\bpt\b.*;", text):
         return "shorthand"

@@ -14,11 +14,70 @@ from functools import lru_cache
 
 from inverse_deid.corpora.wordlists import words
 
-_LATIN = re.compile(r"[A-Za-zÀ-ɏḀ-ỿ][A-Za-zÀ-ɏḀ-ỿ'’ -]*")
+_LATIN = re.compile("[A-Za-z\u00c0-\u024f\u1e00-\u1eff][A-Za-z\u00c0-\u024f\u1e00-\u1eff'\u2019 -]*")
 _GIVEN = ["first_names", "first_names_female", "first_names_male", "first_romanized_names"]
 _SURNAMES = ["last_names", "last_romanized_names", "unisex_last_names", "male_last_names", "last_names_male"]
 _WEIGHTS = {"en": 5, "en_US": 8, "en_GB": 3, "en_IE": 2, "en_IN": 2, "es_MX": 2, "vi_VN": 2, "ga_IE": 1}
-_LOCALES = ["az_AZ", "cs_CZ", "da_DK", "de_AT", "de_CH", "de_DE", "en", "en_GB", "en_IE", "en_IN", "en_KE", "en_NG", "en_NZ", "en_PK", "en_TH", "en_US", "es_AR", "es_CL", "es_CO", "es_ES", "es_MX", "et_EE", "fi_FI", "fr_BE", "fr_CA", "fr_CH", "fr_DZ", "fr_FR", "ga_IE", "ha_NG", "hr_HR", "hu_HU", "id_ID", "ig_NG", "is_IS", "it_IT", "ja_JP", "lt_LT", "lv_LV", "nl_BE", "nl_NL", "no_NO", "pl_PL", "pt_BR", "pt_PT", "ro_RO", "sk_SK", "sl_SI", "sv_SE", "sw", "tr_TR", "tw_GH", "uz_UZ", "vi_VN", "yo_NG", "zh_CN", "zh_TW", "zu_ZA"]
+_LOCALES = [
+    "az_AZ",
+    "cs_CZ",
+    "da_DK",
+    "de_AT",
+    "de_CH",
+    "de_DE",
+    "en",
+    "en_GB",
+    "en_IE",
+    "en_IN",
+    "en_KE",
+    "en_NG",
+    "en_NZ",
+    "en_PK",
+    "en_TH",
+    "en_US",
+    "es_AR",
+    "es_CL",
+    "es_CO",
+    "es_ES",
+    "es_MX",
+    "et_EE",
+    "fi_FI",
+    "fr_BE",
+    "fr_CA",
+    "fr_CH",
+    "fr_DZ",
+    "fr_FR",
+    "ga_IE",
+    "ha_NG",
+    "hr_HR",
+    "hu_HU",
+    "id_ID",
+    "ig_NG",
+    "is_IS",
+    "it_IT",
+    "ja_JP",
+    "lt_LT",
+    "lv_LV",
+    "nl_BE",
+    "nl_NL",
+    "no_NO",
+    "pl_PL",
+    "pt_BR",
+    "pt_PT",
+    "ro_RO",
+    "sk_SK",
+    "sl_SI",
+    "sv_SE",
+    "sw",
+    "tr_TR",
+    "tw_GH",
+    "uz_UZ",
+    "vi_VN",
+    "yo_NG",
+    "zh_CN",
+    "zh_TW",
+    "zu_ZA",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +132,30 @@ def load_name_pools(
     return NamePools(tuple(origins), sample + extra_cities, streets)
 
 
-_LOCALES_WITH_PLACES = ["cs_CZ", "da_DK", "de_AT", "de_CH", "de_DE", "en_BD", "en_IN", "en_PH", "fi_FI", "hr_HR", "id_ID", "it_IT", "nl_BE", "nl_NL", "pl_PL", "pt_PT", "ro_RO", "sk_SK", "sl_SI", "sv_SE", "zu_ZA", "vi_VN"]
+_LOCALES_WITH_PLACES = [
+    "cs_CZ",
+    "da_DK",
+    "de_AT",
+    "de_CH",
+    "de_DE",
+    "en_BD",
+    "en_IN",
+    "en_PH",
+    "fi_FI",
+    "hr_HR",
+    "id_ID",
+    "it_IT",
+    "nl_BE",
+    "nl_NL",
+    "pl_PL",
+    "pt_PT",
+    "ro_RO",
+    "sk_SK",
+    "sl_SI",
+    "sv_SE",
+    "zu_ZA",
+    "vi_VN",
+]
 
 
 def _origin(code: str) -> NameOrigin:

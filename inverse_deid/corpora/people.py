@@ -67,17 +67,59 @@ def _with_particle(rng: random.Random, name: str) -> str:
 
 
 _PARTICLES = (
-    "van ", "van der ", "van den ", "van 't ", "de ", "de la ", "del ", "de los ", "dos ", "da ", "di ", "du ",
-    "D'", "L'", "O'", "Mac", "Mc", "Mac ", "Fitz", "al-", "Al-", "Al ", "el-", "El ", "bin ", "bint ", "Abu ",
-    "St. ", "St ", "Saint-", "von ", "zu ", "af ", "ter ", "ten ", "Ní ", "Ó ", "Nic ", "ap ", "Ben ", "Ould ",
-    "dela ", "delos ", "bte ", "binti ", "Ait ",
-)  # fmt: skip
+    "van ",
+    "van der ",
+    "van den ",
+    "van 't ",
+    "de ",
+    "de la ",
+    "del ",
+    "de los ",
+    "dos ",
+    "da ",
+    "di ",
+    "du ",
+    "D'",
+    "L'",
+    "O'",
+    "Mac",
+    "Mc",
+    "Mac ",
+    "Fitz",
+    "al-",
+    "Al-",
+    "Al ",
+    "el-",
+    "El ",
+    "bin ",
+    "bint ",
+    "Abu ",
+    "St. ",
+    "St ",
+    "Saint-",
+    "von ",
+    "zu ",
+    "af ",
+    "ter ",
+    "ten ",
+    "Ní ",
+    "Ó ",
+    "Nic ",
+    "ap ",
+    "Ben ",
+    "Ould ",
+    "dela ",
+    "delos ",
+    "bte ",
+    "binti ",
+    "Ait ",
+)
 
 
 def _splice(first: str, second: str) -> str:
     """A coined name: the head of one and the tail of the other."""
-    head = first[: max(2, len(first) // 2)].strip(" '-’")
-    tail = second[len(second) // 2 :].strip(" '-’").lower()
+    head = first[: max(2, len(first) // 2)].strip(" '-")
+    tail = second[len(second) // 2 :].strip(" '-").lower()
     return head + tail
 
 
@@ -124,31 +166,102 @@ FORMS: dict[str, Callable[[Person], str]] = {
     "last_lower": lambda p: p.surname.lower(),
     "full_caps": lambda p: f"{p.given} {p.surname}".upper(),
     "full_line_broken": lambda p: f"{p.given}\n{p.surname}",
+    "full_junior": lambda p: f"{p.given} {p.surname} Jr",
+    "lastfirst_third": lambda p: f"{p.surname}, {p.given} III",
+    "full_nickname": lambda p: f'{p.given} "{p.nickname}" {p.surname}',
     "caret": lambda p: f"{p.surname}^{p.given}^{_initial(p.middle)}".upper(),
 }
 
-_PATIENT_WEIGHTS = {
-    "full": 14, "full_middle": 2, "full_middle_initial": 3, "full_caps_surname": 3, "initial_surname": 4,
-    "initial_surname_bare": 2, "initials_surname": 2, "last": 12, "last_caps": 2, "first": 14, "first_initial": 4,
-    "first_initial_bare": 1, "lastfirst": 6, "lastfirst_middle": 3, "lastfirst_caps": 4, "lastfirst_tight": 3,
-    "lastfirst_half": 3, "lastfirst_plain": 2, "lastfirst_plain_caps": 3, "last_initial": 3, "last_initials": 2,
-    "last_initial_dot": 2, "last_comma_initial": 2, "initials": 4, "initials_three": 2, "initials_dots": 4,
-    "initials_dots_spaced": 2, "initials_lower": 1, "initials_three_lower": 1, "glued": 0.5, "camel": 0.5,
-    "nickname": 3, "full_lower": 1.5, "first_lower": 2, "last_lower": 1, "full_caps": 3, "full_line_broken": 0.5,
+_PATIENT_WEIGHTS: dict[str, float] = {
+    "full": 14,
+    "full_middle": 2,
+    "full_middle_initial": 3,
+    "full_caps_surname": 3,
+    "initial_surname": 4,
+    "initial_surname_bare": 2,
+    "initials_surname": 2,
+    "last": 12,
+    "last_caps": 2,
+    "first": 14,
+    "first_initial": 4,
+    "first_initial_bare": 1,
+    "lastfirst": 6,
+    "lastfirst_middle": 3,
+    "lastfirst_caps": 4,
+    "lastfirst_tight": 3,
+    "lastfirst_half": 3,
+    "lastfirst_plain": 2,
+    "lastfirst_plain_caps": 3,
+    "last_initial": 3,
+    "last_initials": 2,
+    "last_initial_dot": 2,
+    "last_comma_initial": 2,
+    "initials": 4,
+    "initials_three": 2,
+    "initials_dots": 4,
+    "initials_dots_spaced": 2,
+    "initials_lower": 1,
+    "initials_three_lower": 1,
+    "glued": 0.5,
+    "camel": 0.5,
+    "nickname": 3,
+    "full_lower": 1.5,
+    "first_lower": 2,
+    "last_lower": 1,
+    "full_caps": 3,
+    "full_line_broken": 0.5,
     "caret": 0.5,
-}  # fmt: skip
-_RELATIVE_WEIGHTS = {
-    "first": 46, "full": 16, "last": 6, "nickname": 8, "first_lower": 4, "full_lower": 1, "initial_surname": 2,
-    "first_initial": 3, "lastfirst": 2, "full_caps": 2, "initials": 1, "initial_dot": 1,
-}  # fmt: skip
-_DOCTOR_WEIGHTS = {
-    "last": 40, "full": 16, "initial_surname": 8, "initials_surname": 3, "initial_surname_bare": 4, "first": 9,
-    "full_middle_initial": 3, "lastfirst": 3, "last_caps": 4, "last_lower": 3, "initials": 4, "initials_three": 2,
-    "initials_lower": 4, "initials_three_lower": 2, "initials_dots": 1, "lastfirst_tight": 2, "full_caps": 2,
-    "last_initial": 2, "first_lower": 2, "initial_dot": 0.5, "first_initial": 1, "nickname": 1, "full_lower": 1,
-    "full_caps_surname": 1, "full_line_broken": 0.3, "glued": 0.3,
-}  # fmt: skip
-FORM_WEIGHTS = {"PATIENT": _PATIENT_WEIGHTS, "RELATIVE": _RELATIVE_WEIGHTS, "DOCTOR": _DOCTOR_WEIGHTS}
+    "full_junior": 0.7,
+    "lastfirst_third": 0.3,
+    "full_nickname": 0.7,
+}
+_RELATIVE_WEIGHTS: dict[str, float] = {
+    "first": 46,
+    "full": 16,
+    "last": 6,
+    "nickname": 8,
+    "first_lower": 4,
+    "full_lower": 1,
+    "initial_surname": 2,
+    "first_initial": 3,
+    "lastfirst": 2,
+    "full_caps": 2,
+    "initials": 1,
+    "initial_dot": 1,
+}
+_DOCTOR_WEIGHTS: dict[str, float] = {
+    "last": 40,
+    "full": 16,
+    "initial_surname": 8,
+    "initials_surname": 3,
+    "initial_surname_bare": 4,
+    "first": 9,
+    "full_middle_initial": 3,
+    "lastfirst": 3,
+    "last_caps": 4,
+    "last_lower": 3,
+    "initials": 4,
+    "initials_three": 2,
+    "initials_lower": 4,
+    "initials_three_lower": 2,
+    "initials_dots": 1,
+    "lastfirst_tight": 2,
+    "full_caps": 2,
+    "last_initial": 2,
+    "first_lower": 2,
+    "initial_dot": 0.5,
+    "first_initial": 1,
+    "nickname": 1,
+    "full_lower": 1,
+    "full_caps_surname": 1,
+    "full_line_broken": 0.3,
+    "glued": 0.3,
+}
+FORM_WEIGHTS: dict[str, dict[str, float]] = {
+    "PATIENT": _PATIENT_WEIGHTS,
+    "RELATIVE": _RELATIVE_WEIGHTS,
+    "DOCTOR": _DOCTOR_WEIGHTS,
+}
 
 
 def write_name(person: Person, rng: random.Random, role: str = "PATIENT", form: str | None = None) -> str:

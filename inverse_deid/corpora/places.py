@@ -22,8 +22,29 @@ def draw_city(rng: random.Random, pools: NamePools) -> str:
         return rng.choice(pools.cities)
     ending = rng.choice(words("place_endings"))
     coined = rng.choice(words("place_stems")).replace(" ", "") + ending
-    affix = rng.choice(("{}", "{}", "{}", "East {}", "Port {}", "{} Springs", "{} Falls", "New {}", "Little {}", "{}-on-Sea",
-                        "Llan{}", "Kil{}", "{} Heights", "Fort {}", "{} City", "San {}", "Brgy. {}", "{}pur", "{}abad"))  # fmt: skip
+    affix = rng.choice(
+        (
+            "{}",
+            "{}",
+            "{}",
+            "East {}",
+            "Port {}",
+            "{} Springs",
+            "{} Falls",
+            "New {}",
+            "Little {}",
+            "{}-on-Sea",
+            "Llan{}",
+            "Kil{}",
+            "{} Heights",
+            "Fort {}",
+            "{} City",
+            "San {}",
+            "Brgy. {}",
+            "{}pur",
+            "{}abad",
+        )
+    )
     return affix.format(coined)
 
 
@@ -58,10 +79,18 @@ def draw_street(rng: random.Random, pools: NamePools) -> str:
     )
     street = f"{stem} {rng.choice(words('street_types'))}"
     unit = fill_pattern(rng.choice(words("buildings")), rng)
-    return rng.choice((
-        f"{number} {street}", f"{number} {street}", f"{number} {street}", f"{number} {street}, {unit}", street,
-        f"{number} {rng.choice('NSEW')} {street}", f"{number} {street} {unit}", f"{stem} House, {number} {street}",
-    ))  # fmt: skip
+    return rng.choice(
+        (
+            f"{number} {street}",
+            f"{number} {street}",
+            f"{number} {street}",
+            f"{number} {street}, {unit}",
+            street,
+            f"{number} {rng.choice('NSEW')} {street}",
+            f"{number} {street} {unit}",
+            f"{stem} House, {number} {street}",
+        )
+    )
 
 
 def draw_profession(rng: random.Random) -> str:

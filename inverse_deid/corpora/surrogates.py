@@ -21,7 +21,37 @@ from inverse_deid.corpora.wordlists import words
 
 _NAME_TOKEN = re.compile(r"[^\W\d_]+")
 _PARTICLES = frozenset(
-    ["van", "von", "der", "den", "de", "la", "del", "dos", "da", "di", "du", "al", "el", "bin", "bint", "ibn", "abu", "st", "mac", "mc", "o", "d", "ní", "ó", "nic", "jr", "sr", "ii", "iii"]
+    [
+        "van",
+        "von",
+        "der",
+        "den",
+        "de",
+        "la",
+        "del",
+        "dos",
+        "da",
+        "di",
+        "du",
+        "al",
+        "el",
+        "bin",
+        "bint",
+        "ibn",
+        "abu",
+        "st",
+        "mac",
+        "mc",
+        "o",
+        "d",
+        "ní",
+        "ó",
+        "nic",
+        "jr",
+        "sr",
+        "ii",
+        "iii",
+    ]
 )
 _NAMES = (PhiType.PATIENT, PhiType.RELATIVE, PhiType.DOCTOR)
 _LISTED = {PhiType.STATE: "states", PhiType.COUNTRY: "countries"}
