@@ -17,7 +17,7 @@ from typing import BinaryIO
 
 from inverse_deid.core.errors import FormatError, UnreadableInputError
 from inverse_deid.core.values import Document, MaskedDocument
-from inverse_deid.formats.encodings import TextCodec, detect_codec, encode, wrong_encoding
+from inverse_deid.formats.encodings import TextCodec, split_mark, encode, wrong_encoding
 from inverse_deid.formats.records import MAX_RECORD_BYTES, ReadOptions, Record, Writable
 
 
@@ -112,9 +112,7 @@ def read_csv(stream: BinaryIO, options: ReadOptions, *, default_delimiter: str =
         >>> [(record.number, record.doc.id) for record in table.records()]
         [(2, '7')]
     """
-    head: bytes = stream.peek(4)[:4] if hasattr(stream, "peek") else b""
-    codec = detect_codec(head, options.encoding)
-    stream.read(len(codec.mark))
+    stream, codec = split_mark(stream, options.encoding)
     csv.field_size_limit(MAX_RECORD_BYTES)
     lines = _Lines(io.TextIOWrapper(stream, codec.name, "strict", newline=""))
     delimiter = options.delimiter or default_delimiter

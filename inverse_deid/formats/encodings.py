@@ -8,7 +8,9 @@ they carry no reference to the undecodable bytes.
 from __future__ import annotations
 
 import codecs
+import io
 from dataclasses import dataclass
+from typing import BinaryIO, cast
 
 from inverse_deid.core.errors import ConfigurationError, UnreadableInputError
 
@@ -71,6 +73,18 @@ def detect_codec(head: bytes, encoding: str) -> TextCodec:
                 raise UnreadableInputError(f"begins with the mark of {family}; give --encoding {family}")
             return TextCodec(exact, mark)
     return TextCodec({"utf-16": "utf-16-le", "utf-32": "utf-32-le"}.get(name, name))
+
+
+def split_mark(stream: BinaryIO, encoding: str) -> tuple[BinaryIO, TextCodec]:
+    """The same stream behind its byte-order mark, and the codec.
+
+    Raises:
+        UnreadableInputError: The byte-order mark belongs to another encoding.
+    """
+    peekable = stream if hasattr(stream, "peek") else io.BufferedReader(cast(io.RawIOBase, stream))
+    codec = detect_codec(peekable.peek(4)[:4], encoding)
+    peekable.read(len(codec.mark))
+    return cast(BinaryIO, peekable), codec
 
 
 def decode(data: bytes, codec: TextCodec) -> str:

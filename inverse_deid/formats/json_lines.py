@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 from inverse_deid.core.errors import FormatError
 from inverse_deid.core.phi import PhiType
 from inverse_deid.core.values import Document, MaskedDocument, PhiSpan
-from inverse_deid.formats.encodings import TextCodec, detect_codec
+from inverse_deid.formats.encodings import TextCodec, split_mark
 from inverse_deid.formats.records import MAX_RECORD_BYTES, ReadOptions, Record, Writable
 
 
@@ -74,11 +74,9 @@ def read_json_lines(stream: BinaryIO, options: ReadOptions) -> JsonLines:
         >>> [record.doc.id for record in source.records()]
         ['7']
     """
-    head: bytes = stream.peek(4)[:4] if hasattr(stream, "peek") else b""
-    codec = detect_codec(head, options.encoding)
+    stream, codec = split_mark(stream, options.encoding)
     if not codec.ascii_lines:
         raise FormatError(f"JSON Lines cannot be {codec.name}; save the file as UTF-8")
-    stream.read(len(codec.mark))
     return JsonLines(stream, codec, options)
 
 

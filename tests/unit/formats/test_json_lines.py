@@ -44,7 +44,11 @@ def test_missing_ids_are_line_numbers_and_blank_lines_count():
 
 def test_other_keys_can_be_named():
     line = b'{"case": 5, "narrative": "well"}'
-    assert written(line, text_column="narrative", id_column="case")[0] == {"id": 5, "text": "well", "masks": []}
+    assert written(line, text_column="narrative", id_column="case")[0] == {
+        "id": 5,
+        "text": "well",
+        "masks": [],
+    }
 
 
 def test_explanations_hold_no_text_unless_asked():

@@ -47,7 +47,7 @@ def test_line_end_and_byte_order_mark_are_kept(end, mark):
 
 @pytest.mark.parametrize("delimiter", [";", "\t", "|"])
 def test_delimiter_is_kept(delimiter):
-    data = f"text{delimiter}n\n\"a{delimiter}b\"{delimiter}1,5\n".encode()
+    data = f'text{delimiter}n\n"a{delimiter}b"{delimiter}1,5\n'.encode()
     assert masked_csv(data, delimiter=delimiter) == data
 
 

@@ -1,0 +1,47 @@
+"""What tests of formats, engine and command share."""
+
+from __future__ import annotations
+
+import sys
+import types
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from fake_maskers import FakeMasker, mask_capitals
+
+
+@dataclass(frozen=True)
+class CommandResult:
+    status: int
+    stdout: str
+    stderr: str
+
+
+@pytest.fixture
+def fake_assemble(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[FakeMasker]]:
+    """The command gets the masker in this list instead of the real one."""
+    maskers = [mask_capitals()]
+    module = types.ModuleType("inverse_deid.assemble")
+    module.MaskingSettings = dict  # type: ignore[attr-defined]
+    module.build_deidentifier = lambda settings: maskers[0]  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "inverse_deid.assemble", module)
+    yield maskers
+
+
+@pytest.fixture
+def command(
+    fake_assemble: list[FakeMasker], capsys: pytest.CaptureFixture[str]
+) -> Callable[..., CommandResult]:
+    """Runs `inverse-deid` in this process with a fake masker."""
+    from inverse_deid.cli.main import main
+
+    def run(*args: str | Path) -> CommandResult:
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as stopped:
+            main([str(arg) for arg in args])
+        printed = capsys.readouterr()
+        return CommandResult(int(stopped.value.code or 0), printed.out, printed.err)
+
+    return run

@@ -1,0 +1,165 @@
+"""Every format keeps what is kept, leaks nothing that is masked, and never quotes a narrative."""
+
+import io
+import json
+import logging
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from fake_maskers import CANARY, keep_all, mask_all
+
+from inverse_deid.core.errors import InputError
+from inverse_deid.engine.masker import mask_records
+from inverse_deid.formats.records import ReadOptions
+from inverse_deid.formats.registry import FormatName, open_source
+
+TEXTS = [
+    f"Ms. {CANARY} had a rash on day 3.",
+    'Café, naïve; «fièvre» 38.5 °C\n\n"quoted", it\'s <b>&amp; ]]> 100 %\ttab',
+    "",
+    "  leading and trailing  ",
+    "𝔘nicode 日本 e\u0301",
+]
+
+
+def as_text(text: str) -> bytes:
+    return text.encode()
+
+
+def as_i2b2(text: str) -> bytes:
+    escaped = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    tag = f'<NAME id="P0" start="0" end="2" text="{CANARY}" TYPE="PATIENT" comment="{CANARY}" />'
+    return f"<deIdi2b2><TEXT>{escaped}</TEXT><TAGS>{tag}</TAGS></deIdi2b2>".encode()
+
+
+def as_jsonl(*texts: str) -> bytes:
+    lines = [
+        json.dumps({"id": f"d{i}", "text": t, "meta": {"patient": CANARY}, "spans": []})
+        for i, t in enumerate(texts)
+    ]
+    return "\n".join(lines).encode()
+
+
+def as_csv(*texts: str) -> bytes:
+    rows = ['"' + t.replace('"', '""') + f'",{i}' for i, t in enumerate(texts)]
+    return "\n".join(["text,age", *rows, ""]).encode()
+
+
+def as_parquet(*texts: str) -> bytes:
+    target = io.BytesIO()
+    pq.write_table(pa.table({"age": list(range(len(texts))), "text": list(texts)}), target)
+    return target.getvalue()
+
+
+def texts_of(data: bytes, format_name: FormatName) -> list[str]:
+    source = open_source(io.BytesIO(data), "name", format_name, ReadOptions())
+    return [record.doc.text for record in source.records() if record.doc is not None]
+
+
+def through(data: bytes, format_name: FormatName, masker) -> bytes:
+    source = open_source(io.BytesIO(data), "name", format_name, ReadOptions())
+    target = io.BytesIO()
+    target.close, closed = lambda: None, target.close
+    sink = source.sink(target)
+    records = list(source.records())
+    for record, masked in zip(records, mask_records(masker, records), strict=True):
+        sink.write(record, masked)
+    sink.finish()
+    written = target.getvalue()
+    closed()
+    return written
+
+
+TABLES = {FormatName.JSONL: as_jsonl, FormatName.CSV: as_csv, FormatName.PARQUET: as_parquet}
+CASES = (
+    [(name, write(*TEXTS), TEXTS) for name, write in TABLES.items()]
+    + [(FormatName.TEXT, as_text(t), [t]) for t in TEXTS if t]
+    + [(FormatName.I2B2, as_i2b2(t), [t]) for t in TEXTS]
+)
+
+
+@pytest.mark.parametrize(("format_name", "data", "texts"), CASES)
+def test_reader_yields_the_texts_exactly(format_name, data, texts):
+    assert texts_of(data, format_name) == texts
+
+
+@pytest.mark.parametrize(("format_name", "data", "texts"), CASES)
+def test_keeping_everything_gives_the_same_texts_back(format_name, data, texts):
+    safe = [t.replace("e\u0301", "e\u25a1") for t in texts]
+    assert texts_of(through(data, format_name, keep_all()), format_name) == safe
+
+
+@pytest.mark.parametrize(("format_name", "data", "texts"), CASES)
+def test_masking_everything_leaves_no_word_in_the_file(format_name, data, texts):
+    written = through(data, format_name, mask_all())
+    assert CANARY.encode() not in written
+    assert all(word not in written.decode("utf-8", "replace") for word in ("rash", "fièvre", "日本"))
+    assert all(set("PHI") >= set(filter(str.isalnum, text)) for text in texts_of(written, format_name))
+
+
+BROKEN = [
+    (FormatName.TEXT, f"{CANARY}\xe9".encode("latin-1")),
+    (FormatName.TEXT, f"{CANARY}\0".encode()),
+    (FormatName.TEXT, CANARY.encode("utf-16")),
+    (FormatName.TEXT, b""),
+    (FormatName.I2B2, f"<deIdi2b2><TEXT>{CANARY}</{CANARY}>".encode()),
+    (FormatName.I2B2, f"<a><{CANARY}/></a>".encode()),
+    (FormatName.I2B2, f"<a><TEXT>{CANARY}<b/></TEXT></a>".encode()),
+    (FormatName.I2B2, f'<!DOCTYPE a [<!ENTITY x "{CANARY}">]><a><TEXT>&x;</TEXT></a>'.encode()),
+    (FormatName.I2B2, f"{CANARY}".encode()),
+    (FormatName.CSV, f"a,b\n{CANARY},x\n".encode()),
+    (FormatName.CSV, f'text\n"{CANARY}'.encode()),
+    (FormatName.CSV, f'text\n"{CANARY}"x,\n'.encode()),
+    (FormatName.CSV, f"text\n{CANARY}\xe9\n".encode("latin-1")),
+    (FormatName.CSV, b""),
+    (FormatName.PARQUET, CANARY.encode()),
+    (FormatName.PARQUET, as_parquet(CANARY)[:-9]),
+    (FormatName.PARQUET, as_parquet(CANARY).replace(b"text", b"tex_")),
+    (FormatName.JSONL, CANARY.encode("utf-16")),
+]
+
+
+@pytest.mark.parametrize(("format_name", "data"), BROKEN)
+def test_a_broken_file_is_an_error_with_a_remedy_and_without_text(format_name, data, caplog):
+    caplog.set_level(logging.DEBUG)
+    with pytest.raises(InputError) as caught:
+        texts_of(data, format_name)
+    message = str(caught.value)
+    assert ";" in message or "must stand" in message
+    assert CANARY not in message + repr(caught.value) + caplog.text
+    assert caught.value.__context__ is None
+
+
+BROKEN_LINES = [
+    f"{CANARY}".encode(),
+    f'["{CANARY}"]'.encode(),
+    f'{{"id": "{CANARY}"}}'.encode(),
+    f'{{"id": 1, "text": ["{CANARY}"]}}'.encode(),
+    f'{{"id": {{"name": "{CANARY}"}}, "text": "x"}}'.encode(),
+    f'{{"id": true, "text": "{CANARY}"}}'.encode(),
+    f'{{"text": "{CANARY} \\ud800"}}'.encode(),
+    f'{{"text": "{CANARY}\xe9"}}'.encode("latin-1"),
+    b"[" * 100_000,
+]
+
+
+@pytest.mark.parametrize("line", BROKEN_LINES)
+def test_a_broken_line_is_reported_by_number_and_the_others_are_read(line):
+    data = b'{"text": "first"}\n' + line + b'\n{"text": "third"}\n'
+    source = open_source(io.BytesIO(data), "name", FormatName.JSONL, ReadOptions())
+    first, second, third = source.records()
+    assert (first.doc.text, third.doc.text) == ("first", "third")
+    assert second.number == 2
+    assert second.doc is None
+    assert second.problem
+    assert CANARY not in repr(second)
+    assert CANARY not in second.problem
+
+
+@pytest.mark.parametrize(("format_name", "data", "texts"), CASES)
+def test_no_repr_shows_a_narrative(format_name, data, texts):
+    source = open_source(io.BytesIO(data), "name", format_name, ReadOptions())
+    records = list(source.records())
+    masked = mask_records(keep_all(), records)
+    assert CANARY not in repr(source) + repr(records) + repr(masked) + repr(source.sink(io.BytesIO()))
