@@ -35,13 +35,20 @@ _KIND_WEIGHTS = {
     "spoken": 1,
     "partial": 1,
 }
+_WEEKDAY = re.compile(
+    r"((?:mon|tues?|wed(?:s|nes)?|thu(?:rs?)?|fri|sat(?:ur)?|sun)(?:day)?)((?:[.,]|,?\s+the)?\s+)(?=.)",
+    re.IGNORECASE,
+)
+_CASES: dict[tuple[bool, bool], Callable[[str], str]] = {(True, False): str.lower, (False, True): str.upper}
+_MAY_FOLLOW_WEEKDAY = ("us_numeric", "numeric", "compact", "written", "short")
+_WEEKDAY_AHEAD_SHARE = 0.06
 _NENGO = (("Showa", "S", 1926), ("Heisei", "H", 1989), ("Reiwa", "R", 2019))
 
 
 def random_date(rng: random.Random) -> date:
-    """A day between 1925 and 2100: mostly recent, at times long ago or yet to come."""
+    """A day between 1925 and 2105: mostly recent, at times long ago or yet to come."""
     draw = rng.random()
-    low, high = (1985, 2030) if draw < 0.75 else (1925, 1985) if draw < 0.88 else (2030, 2100)
+    low, high = (1985, 2030) if draw < 0.75 else (1925, 1985) if draw < 0.88 else (2030, 2105)
     return date(low, 1, 1) + timedelta(days=rng.randrange((high - low) * 365))
 
 
@@ -49,7 +56,10 @@ def draw_pattern(rng: random.Random, kind: str | None = None) -> str:
     """A date pattern of the kind, or of a kind drawn by weight."""
     if kind is None:
         kind = rng.choices(list(_KIND_WEIGHTS), list(_KIND_WEIGHTS.values()))[0]
-    return rng.choice(load_lists("dates")[kind])
+    pattern = rng.choice(load_lists("dates")[kind])
+    if kind in _MAY_FOLLOW_WEEKDAY and rng.random() < _WEEKDAY_AHEAD_SHARE:
+        return rng.choice(("{Day}", "{Dy}", "{Dyl}", "{dy}", "{Dy}.", "{Day},")) + " " + pattern
+    return pattern
 
 
 def render_date(pattern: str, day: date, rng: random.Random) -> str:
@@ -77,7 +87,17 @@ def pattern_of(original: str) -> str | None:
     for pattern, regex in _pattern_table():
         if regex.fullmatch(text):
             return pattern
-    return None
+    return _after_weekday(text)
+
+
+def _after_weekday(text: str) -> str | None:
+    weekday = _WEEKDAY.match(text)
+    rest = pattern_of(text[weekday.end() :]) if weekday else None
+    if weekday is None or rest is None:
+        return None
+    word = weekday.group(1)
+    field = "Day" if word.lower().endswith("day") else "Dyl" if len(word) > 3 else "Dy"
+    return "{" + _CASES.get((word.islower(), word.isupper()), str)(field) + "}" + weekday.group(2) + rest
 
 
 @cache
@@ -101,7 +121,7 @@ def _shape(field: str) -> str:
         "m": "[1-9]|1[0-2]",
         "mm": "0[1-9]|1[0-2]",
         "yy": r"\d\d",
-        "yyyy": r"1[89]\d\d|20\d\d|2100",
+        "yyyy": r"1[89]\d\d|20\d\d|210\d",
         "ord": r"\d+(?:st|nd|rd|th)",
         "ORD": r"\d+(?:ST|ND|RD|TH)",
         "decade": r"(?:19|20)\d0",
@@ -122,9 +142,11 @@ def _shape(field: str) -> str:
         "rom": "[ivx]+",
         "ROM": "[IVX]+",
     }
-    return number.get(name) or "|".join(map(re.escape, _names(name))) or r"(?!)"
+    names = (*_names(name), "Sep") if name == "Mon" else _names(name)
+    return number.get(name) or "|".join(map(re.escape, names)) or r"(?!)"
 
 
+@cache
 def _names(field: str) -> tuple[str, ...]:
     recase: dict[str, tuple[str, Callable[[str], str]]] = {
         "Month": ("months", str),
@@ -146,6 +168,7 @@ def _names(field: str) -> tuple[str, ...]:
         "Dyl": ("weekdays_long", str),
         "dyl": ("weekdays_long", str.lower),
         "DYL": ("weekdays_long", str.upper),
+        "Dysplit": ("split_weekdays", str),
         "HOLIDAY": ("holidays", str.upper),
         "holidaylower": ("holidays", str.lower),
         "fmonth": ("foreign_months", str.lower),
@@ -180,6 +203,8 @@ def _field(name: str, day: date, later: date, rng: random.Random) -> str:
         "dayword": day.day - 1,
     }
     by_position |= dict.fromkeys(("day", "dy", "dyl"), day.weekday())
+    if name == "Mon" and rng.random() < 0.5:
+        return words("months")[day.month - 1][:3]
     if name.lower() in by_position:
         return choices[by_position[name.lower()]]
     return rng.choice(choices) if choices else _odd_field(name, day, rng)
