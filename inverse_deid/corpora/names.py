@@ -172,7 +172,7 @@ def _gather(provider: str, codes: Iterable[str], attributes: Iterable[str]) -> t
             entries = getattr(module.Provider, attribute, ())
             if isinstance(entries, Mapping | Sequence):
                 found.update(dict.fromkeys(map(_word, entries)))
-    return tuple(word for word in found if _LATIN.fullmatch(word))
+    return tuple(sorted(filter(_LATIN.fullmatch, found)))  # some providers order by hash
 
 
 def _word(entry: object) -> str:
