@@ -17,7 +17,7 @@ from typing import BinaryIO
 
 from inverse_deid.core.errors import FormatError, UnreadableInputError
 from inverse_deid.core.values import Document, MaskedDocument
-from inverse_deid.formats.encodings import TextCodec, split_mark, encode, wrong_encoding
+from inverse_deid.formats.encodings import TextCodec, encode, split_mark, wrong_encoding
 from inverse_deid.formats.records import MAX_RECORD_BYTES, ReadOptions, Record, Writable
 
 

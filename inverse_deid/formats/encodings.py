@@ -84,7 +84,7 @@ def split_mark(stream: BinaryIO, encoding: str) -> tuple[BinaryIO, TextCodec]:
     peekable = stream if hasattr(stream, "peek") else io.BufferedReader(cast(io.RawIOBase, stream))
     codec = detect_codec(peekable.peek(4)[:4], encoding)
     peekable.read(len(codec.mark))
-    return cast(BinaryIO, peekable), codec
+    return peekable, codec
 
 
 def decode(data: bytes, codec: TextCodec) -> str:

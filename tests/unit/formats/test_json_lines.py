@@ -52,7 +52,7 @@ def test_other_keys_can_be_named():
 
 
 def test_explanations_hold_no_text_unless_asked():
-    source, pairs = results(b'{"id": 3, "text": "saw Ann"}')
+    _, pairs = results(b'{"id": 3, "text": "saw Ann"}')
     plain, full = io.BytesIO(), io.BytesIO()
     ExplanationSink(plain).write(*pairs[0])
     ExplanationSink(full, with_text=True).write(*pairs[0])
