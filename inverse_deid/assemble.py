@@ -1,4 +1,4 @@
-"""From settings to a ready pipeline. Together with `learning` the only module that knows rules and network."""
+"""From settings to a ready pipeline. With `learning` the only place that knows rules and network."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from inverse_deid.combine import Thresholds
 from inverse_deid.core.errors import ModelError
-from inverse_deid.core.phi import HYPER_CLASS_OF, HyperClass, PhiType
+from inverse_deid.core.phi import HYPER_CLASS_OF, HyperClass
 from inverse_deid.core.values import FloatArray, RuleAnalysis, Tokens
 from inverse_deid.deep.config import FeatureSet
 from inverse_deid.deep.folder import ModelParts, model_fingerprint, read_model
@@ -135,7 +135,9 @@ def feature_columns(names: Sequence[str]) -> list[int]:
     """
     missing = [name for name in names if name not in FEATURE_NAMES]
     if missing:
-        raise ModelError(f"the model reads features this version lacks ({', '.join(missing)}); train it again")
+        raise ModelError(
+            f"the model reads features this version lacks ({', '.join(missing)}); train it again"
+        )
     return [FEATURE_NAMES.index(name) for name in names]
 
 
@@ -170,6 +172,3 @@ def _hyper_of_class(class_names: Sequence[str]) -> np.ndarray:
     hyper = {h.value: h for h in HyperClass}
     found = [hyper.get(name) or fine.get(name) or HyperClass.SAFE for name in class_names]
     return np.array([order.index(h) for h in found], np.uint8)
-
-
-__all__ = ["MaskingSettings", "PhiType", "build_deidentifier", "feature_columns", "feature_names", "packaged_model"]

@@ -158,9 +158,7 @@ class Deidentifier:
         decisions = mask_known_identifiers(tokens, doc.known, decisions)
         decisions = apply_deny_list(tokens, self._stages.deny, decisions)
         rendering = render(tokens, decisions.keep, self._stages.marker_for(decisions))
-        return MaskedDocument(
-            doc.id, rendering.text, rendering.masks, rendering.replaced, tokens, decisions
-        )
+        return MaskedDocument(doc.id, rendering.text, rendering.masks, rendering.replaced, tokens, decisions)
 
 
 def mask_everything(doc: Document) -> MaskedDocument:

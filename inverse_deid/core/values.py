@@ -23,7 +23,6 @@ FloatArray = npt.NDArray[np.float32]
 IntArray = npt.NDArray[np.int32]
 
 
-
 @dataclass(frozen=True, slots=True, order=True)
 class PhiSpan:
     """A marked identifier: half-open code-point offsets into the original text.

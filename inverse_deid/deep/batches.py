@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -79,7 +80,7 @@ def windows(examples: Sequence[Example], size: int, rng: np.random.Generator | N
             continue
         first = int(rng.integers(size // 2, size + 1)) if rng is not None else size
         bounds = [0, *range(first, n_tokens, size), n_tokens]
-        cut += [example.window(a, b) for a, b in zip(bounds[:-1], bounds[1:], strict=True)]
+        cut += [example.window(a, b) for a, b in itertools.pairwise(bounds)]
     return cut
 
 

@@ -144,10 +144,14 @@ def _checked(values: Mapping[str, Any], section: str, kind: type) -> dict[str, A
     known = {field.name: field for field in dataclasses.fields(kind)}
     unknown = sorted(set(values) - set(known))
     if unknown:
-        raise ConfigurationError(f"[{section}] has no setting {', '.join(unknown)}; known: {', '.join(known)}")
+        raise ConfigurationError(
+            f"[{section}] has no setting {', '.join(unknown)}; known: {', '.join(known)}"
+        )
     defaults = kind()
     for name, value in values.items():
         wanted = type(getattr(defaults, name))
         if not (isinstance(value, wanted) or (wanted is float and isinstance(value, int))):
-            raise ConfigurationError(f"{section}.{name} is a {wanted.__name__}, given a {type(value).__name__}")
+            raise ConfigurationError(
+                f"{section}.{name} is a {wanted.__name__}, given a {type(value).__name__}"
+            )
     return dict(values)

@@ -34,8 +34,12 @@ class _Graph:
         self.constants.append(numpy_helper.from_array(np.ascontiguousarray(value), name))
         return name
 
-    def add(self, operator: str, inputs: Sequence[str], output: str, **attributes: object) -> str:
-        self.nodes.append(helper.make_node(operator, list(inputs), [output], name=output, **attributes))
+    def add(
+        self, operator: str, inputs: Sequence[str], output: str, **attributes: int | Sequence[int]
+    ) -> str:
+        node = helper.make_node(operator, list(inputs), [output], name=output)
+        node.attribute.extend(helper.make_attribute(name, value) for name, value in attributes.items())
+        self.nodes.append(node)
         return output
 
     def bidirectional_lstm(self, source: str, lengths: str, layer: keras.Layer, outputs: list[str]) -> None:
@@ -86,7 +90,11 @@ def _iofc(gates: FloatArray) -> FloatArray:
 
 
 def export_characters(network: keras.Model) -> bytes:
-    """The graph from `codes` int32 (n, length) and `lengths` int32 (n,) to `vectors` float32 (n, 2 * char_units)."""
+    """The graph of the character encoder.
+
+    Inputs: `codes` int32 (n, length) and `lengths` int32 (n,).
+    Output: `vectors` float32 (n, 2 * char_units).
+    """
     encoder = network.get_layer("character_encoder")
     lstm = encoder.get_layer("character_lstm")
     graph = _Graph()

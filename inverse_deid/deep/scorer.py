@@ -155,7 +155,7 @@ def _unknown_vector(parts: ModelParts) -> FloatArray:
     """The learned vector of words outside the vocabulary (row 0 of that layer)."""
     for path, weight in parts.weights.items():
         if path.startswith("unknown_word/"):
-            return weight[0]
+            return np.asarray(weight[0], np.float32)
     raise ModelError("the model has no vector for unknown words; train it again")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import keras
 import numpy as np
@@ -14,6 +15,8 @@ from inverse_deid.core.errors import StageError
 from inverse_deid.core.values import FloatArray
 from inverse_deid.deep.batches import Batch, Example, batches, padded, windows
 from inverse_deid.deep.config import NetworkConfig, TrainingConfig
+
+TrainingStep = Callable[[dict[str, Any], Any, Any], Any]
 
 EpochData = Callable[[int], Sequence[Example]]
 """Gives the examples of an epoch, freshly augmented."""
@@ -61,12 +64,13 @@ def fit(
     examples = windows(data(0), config.window, rng)
     n_steps = config.epochs * _count_batches(examples, config.batch_tokens)
     step = _training_step(network, _optimizer(config, n_steps))
-    max_characters = int(network.inputs[0].shape[1])
+    names = [t.name for t in network.inputs]
+    max_characters = int(network.get_layer("characters").output.shape[1])
     for epoch in range(config.epochs):
         if epoch:
             examples = windows(data(epoch), config.window, rng)
         noisy = [_with_dropouts(example, config, dictionary_columns, rng) for example in examples]
-        report = _run_epoch(step, batches(noisy, config.batch_tokens, max_characters, rng), epoch + 1)
+        report = _run_epoch(step, names, batches(noisy, config.batch_tokens, max_characters, rng), epoch + 1)
         on_epoch(report)
 
 
@@ -82,7 +86,7 @@ def _optimizer(config: TrainingConfig, n_steps: int) -> keras.optimizers.Optimiz
     return keras.optimizers.Adam(_WarmUp(rate, n_warm_up), global_clipnorm=config.clip_norm)
 
 
-class _WarmUp(keras.optimizers.schedules.LearningRateSchedule):
+class _WarmUp(keras.optimizers.schedules.LearningRateSchedule):  # type: ignore[misc]
     """A schedule that is reached linearly."""
 
     def __init__(self, after: keras.optimizers.schedules.LearningRateSchedule, n_steps: int) -> None:
@@ -95,7 +99,7 @@ class _WarmUp(keras.optimizers.schedules.LearningRateSchedule):
         return ramp * self._after(tf.maximum(0.0, step - self._n_steps))
 
 
-def _training_step(network: keras.Model, optimizer: keras.optimizers.Optimizer) -> Callable[..., tf.Tensor]:
+def _training_step(network: keras.Model, optimizer: keras.optimizers.Optimizer) -> TrainingStep:
     """Compile one step: inputs, labels and weights in, sum of the weighted loss out."""
     optimizer.build(network.trainable_variables)
     signature = [
@@ -104,7 +108,7 @@ def _training_step(network: keras.Model, optimizer: keras.optimizers.Optimizer) 
         tf.TensorSpec((None, None), tf.float32),
     ]
 
-    @tf.function(input_signature=signature)
+    @tf.function(input_signature=signature)  # type: ignore[untyped-decorator]
     def step(inputs: dict[str, tf.Tensor], labels: tf.Tensor, weights: tf.Tensor) -> tf.Tensor:
         with tf.GradientTape() as tape:
             probabilities = network(inputs, training=True)
@@ -115,14 +119,13 @@ def _training_step(network: keras.Model, optimizer: keras.optimizers.Optimizer) 
         optimizer.apply_gradients(zip(gradients, network.trainable_variables, strict=True))
         return total
 
-    return step
+    compiled: TrainingStep = step
+    return compiled
 
 
-def _run_epoch(step: Callable[..., tf.Tensor], data: Iterable[Batch], epoch: int) -> EpochReport:
+def _run_epoch(step: TrainingStep, names: Sequence[str], data: Iterable[Batch], epoch: int) -> EpochReport:
     start, total, weight, n_tokens = time.perf_counter(), 0.0, 0.0, 0
-    names: tuple[str, ...] | None = None
     for batch in data:
-        names = names or tuple(step.input_signature[0])
         inputs = {name: batch.inputs[name] for name in names}
         total += float(step(inputs, batch.labels, batch.weights))
         weight += float(batch.weights.sum())
@@ -148,7 +151,9 @@ def _with_dropouts(
     return Example(example.words, word_rows, example.gaps, features, example.labels, example.weights)
 
 
-def probabilities(network: keras.Model, examples: Sequence[Example], config: NetworkConfig) -> list[FloatArray]:
+def probabilities(
+    network: keras.Model, examples: Sequence[Example], config: NetworkConfig
+) -> list[FloatArray]:
     """Class probabilities of every token, by Keras: float32 (n_tokens, n_classes) an example."""
     found: list[FloatArray] = []
     names = [t.name for t in network.inputs]

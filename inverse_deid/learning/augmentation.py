@@ -84,7 +84,7 @@ def _compact(example: Example) -> Example:
         example.words,
         example.word_rows,
         example.gaps,
-        example.features.astype(np.float16),  # type: ignore[arg-type]
+        example.features.astype(np.float16),
         example.labels,
         example.weights,
     )

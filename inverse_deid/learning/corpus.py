@@ -90,7 +90,9 @@ def _keys(doc: Document) -> Iterator[str]:
                 yield "name " + " ".join(name)
 
 
-def split_by_group(docs: Sequence[Document], share: float, seed: int) -> tuple[list[Document], list[Document]]:
+def split_by_group(
+    docs: Sequence[Document], share: float, seed: int
+) -> tuple[list[Document], list[Document]]:
     """Split documents in two, whole groups to one side, by a hash that does not depend on the order.
 
     Args:

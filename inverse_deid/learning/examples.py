@@ -17,7 +17,6 @@ from inverse_deid.text.alignment import span_of_token
 from inverse_deid.text.interning import InternedWords
 from inverse_deid.text.tokenizer import tokenize
 
-
 _DOUBTFUL_FEATURES = (
     "date-of-two-numbers",
     "month-slash-year",

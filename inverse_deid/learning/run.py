@@ -104,7 +104,9 @@ class _Corpus:
     held_out: list[Document] = field(repr=False)
 
 
-def train(config: RunConfig, folder: Path, *, say: Say = lambda line: None, revision: str = "") -> Mapping[str, Any]:
+def train(
+    config: RunConfig, folder: Path, *, say: Say = lambda line: None, revision: str = ""
+) -> Mapping[str, Any]:
     """Train, calibrate and write a model folder.
 
     Args:
@@ -167,8 +169,10 @@ def _fit(
 
     def report(epoch: EpochReport) -> None:
         speed = epoch.n_tokens / epoch.seconds
-        say(f"epoch {epoch.epoch}/{config.training.epochs}: loss {epoch.loss:.4f}, "
-            f"{epoch.n_tokens} tokens, {speed:.0f} tokens/s")
+        say(
+            f"epoch {epoch.epoch}/{config.training.epochs}: loss {epoch.loss:.4f}, "
+            f"{epoch.n_tokens} tokens, {speed:.0f} tokens/s"
+        )
 
     with EpochsAhead(recipe) as data:
         fit(network, data, config.training, dictionary_columns=columns, on_epoch=report)
@@ -195,9 +199,7 @@ def score_corpus(parts: ModelParts, name: str, docs: Sequence[Document]) -> Scor
     tokens = [tokenize(doc.text) for doc in docs]
     analyses = [analyser.analyse(t) for t in tokens]
     columns = [i for i, n in enumerate(feature_names("all")) if n in set(parts.feature_names)]
-    inputs = [
-        ScorerInput(t, a.ids, a.features[:, columns]) for t, a in zip(tokens, analyses, strict=True)
-    ]
+    inputs = [ScorerInput(t, a.ids, a.features[:, columns]) for t, a in zip(tokens, analyses, strict=True)]
     scores = scorer.score(inputs)
     owners = [span_of_token(t, doc.spans) for t, doc in zip(tokens, docs, strict=True)]
     return ScoredCorpus(
@@ -221,7 +223,9 @@ def load_word_vectors(path: Path | None) -> WordVectors:
         with np.load(path, allow_pickle=False) as arrays:
             return WordVectors(tuple(arrays["words"].tolist()), arrays["codes"], arrays["scale"])
     except (OSError, KeyError, ValueError) as error:
-        raise UnreadableInputError(f"{path}: no word vectors; make them with scripts/build_word_vectors.py") from error
+        raise UnreadableInputError(
+            f"{path}: no word vectors; make them with scripts/build_word_vectors.py"
+        ) from error
 
 
 def device_line() -> str:

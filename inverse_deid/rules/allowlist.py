@@ -25,9 +25,7 @@ POLICIES: tuple[Policy, ...] = ("literal", "case-aware")
 MIN_LOWER_RATIO = 0.7
 """Share of lower-case use from which a word counts as a word where its case says nothing."""
 
-_NEVER_FLAGS = (
-    WordFlag.WEEKDAY | WordFlag.MONTH | WordFlag.STREET | WordFlag.HOLIDAY | WordFlag.NUMBER_WORD
-)
+_NEVER_FLAGS = WordFlag.WEEKDAY | WordFlag.MONTH | WordFlag.STREET | WordFlag.HOLIDAY | WordFlag.NUMBER_WORD
 
 
 def judge(ids: IntArray, rows: WordRows, context: Context, policy: Policy) -> RuleVerdicts:
@@ -51,10 +49,10 @@ def judge(ids: IntArray, rows: WordRows, context: Context, policy: Policy) -> Ru
         safe |= ambiguous & _reads_as_a_word(ids, rows, context)
         safe |= context.eponym
     safe &= ~has_digit & ~rows.foreign[ids]
-    never = ((flags & np.uint32(_NEVER_FLAGS)) != 0) & ~safe
-    return RuleVerdicts(
-        safe=safe, never=never, veto=context.veto | rows.foreign[ids], titled=context.titled
-    )
+    # "Dr" is a street word and a title; the network tells which, the rules do not forbid it.
+    is_title = (flags & np.uint32(WordFlag.SALUTATION)) != 0
+    never = ((flags & np.uint32(_NEVER_FLAGS)) != 0) & ~safe & ~is_title
+    return RuleVerdicts(safe=safe, never=never, veto=context.veto | rows.foreign[ids], titled=context.titled)
 
 
 def _reads_as_a_word(ids: IntArray, rows: WordRows, context: Context) -> BoolArray:

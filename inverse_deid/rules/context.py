@@ -81,7 +81,9 @@ def describe_context(tokens: Tokens, ids: IntArray, rows: WordRows, lexicon: Lex
     titled = after_title & cased["has-capital-beginning"]
     domain = layout.after_dot & ((rows.flags[ids] & np.uint32(WordFlag.TOP_LEVEL_DOMAIN)) != 0)
     phrases = _phrases(tokens, rows.flags[ids], lexicon)
-    veto = np.logical_or.reduce([np.zeros(len(tokens), np.bool_), *pattern_hits(tokens, VETO_PATTERNS.values())])
+    veto = np.logical_or.reduce(
+        [np.zeros(len(tokens), np.bool_), *pattern_hits(tokens, VETO_PATTERNS.values())]
+    )
     shares = _upper_shares(cased["all-upper-case"], cased["all-lower-case"], layout.line)
     place = phrases[PhraseKind.CITY] | phrases[PhraseKind.COUNTRY] | phrases[PhraseKind.STATE]
     city_word = (rows.flags[ids] & np.uint32(WordFlag.CITY)) != 0
@@ -182,11 +184,20 @@ def _elsewhere(
         return np.fromiter((key in there for key in keys), np.bool_, len(keys))
 
     count = np.fromiter((counts[key] for key in keys), np.float32, len(keys))
-    return [among(cased["all-lower-case"]), among(titled), among(inside), np.minimum(np.log2(count + 1) / 6, 1)]
+    return [
+        among(cased["all-lower-case"]),
+        among(titled),
+        among(inside),
+        np.minimum(np.log2(count + 1) / 6, 1),
+    ]
 
 
 def _line_length(line: IntArray) -> FloatArray:
-    return np.minimum(np.bincount(line)[line] / 20, 1).astype(np.float32) if len(line) else np.zeros(0, np.float32)
+    return (
+        np.minimum(np.bincount(line)[line] / 20, 1).astype(np.float32)
+        if len(line)
+        else np.zeros(0, np.float32)
+    )
 
 
 def _phrases(tokens: Tokens, flags: np.ndarray, lexicon: Lexicon) -> dict[PhraseKind, BoolArray]:

@@ -35,7 +35,7 @@ class Network:
 
     def score(self, tokens, analyses):
         found = []
-        for t, a in zip(tokens, analyses, strict=True):
+        for a in analyses:
             p = np.where(a.verdicts.titled, 0.01, 0.99).astype(np.float32)
             if self.fault == "nan":
                 p[:] = np.nan
@@ -61,7 +61,7 @@ def test_masks_what_is_not_safe():
 
 
 def test_a_name_with_a_title_is_masked_everywhere_but_not_in_lower_case():
-    masked = deidentifier().mask(Document("1", f"Mr Grace walked with grace. GRACE is well"))
+    masked = deidentifier().mask(Document("1", "Mr Grace walked with grace. GRACE is well"))
     assert masked.text == "Mr PHI walked with grace. PHI is well"
     assert masked.decisions.reasons[5] == Reason.NAME_WITH_TITLE
 
@@ -84,7 +84,9 @@ def test_a_document_that_fails_is_masked_whole_and_the_others_are_done():
 
 
 def test_known_identifiers_are_masked_in_any_case():
-    masked = deidentifier().mask(Document("1", "anna maria sat; ANNA-MARIA left; anna stayed", known=("Anna Maria",)))
+    masked = deidentifier().mask(
+        Document("1", "anna maria sat; ANNA-MARIA left; anna stayed", known=("Anna Maria",))
+    )
     assert masked.text == "PHI sat; PHI left; anna stayed"
     assert masked.decisions.reasons[0] == Reason.KNOWN_IDENTIFIER
 

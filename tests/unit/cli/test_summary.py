@@ -1,0 +1,44 @@
+import pytest
+
+from inverse_deid.cli.summary import MAX_FAILURES_SHOWN, exit_status, failure_lines, summary_lines
+from inverse_deid.core.values import Reason
+from inverse_deid.engine.tally import Tally
+
+
+@pytest.mark.parametrize(
+    ("n_documents", "n_failed", "n_failures", "status"),
+    [(0, 0, 0, 0), (3, 0, 0, 0), (3, 1, 1, 1), (3, 0, 1, 1), (3, 3, 3, 2), (0, 0, 1, 2)],
+)
+def test_exit_status(n_documents, n_failed, n_failures, status):
+    tally = Tally(n_documents=n_documents, n_failed_documents=n_failed, n_failures=n_failures)
+    assert exit_status(tally) == status
+
+
+def test_shares_by_reason_are_of_all_tokens():
+    tally = Tally(n_documents=1, n_tokens=200)
+    tally.tokens_by_reason[Reason.KEPT_SAFE_WORD] = 150
+    tally.tokens_by_reason[Reason.VETO_PATTERN] = 10
+    tally.tokens_by_reason[Reason.BELOW_THRESHOLD] = 40
+    lines = [" ".join(line.split()) for line in summary_lines(tally, 2.0)]
+    assert lines == [
+        "documents 1",
+        "tokens 200",
+        "masked 25.00%",
+        "below threshold 20.00%",
+        "veto pattern 5.00%",
+        "failures 0",
+        "time 2.0 s, 100 tokens a second",
+    ]
+
+
+def test_an_undefined_share_is_not_a_number():
+    assert "masked                -" in list(summary_lines(Tally(), 0.0))[2].replace("     ", "     ")
+
+
+def test_many_failures_are_counted_not_all_shown():
+    tally = Tally()
+    for i in range(MAX_FAILURES_SHOWN + 7):
+        tally.fail(f"f{i}", "is broken; mend it")
+    lines = list(failure_lines(tally))
+    assert lines[0] == "f0: is broken; mend it"
+    assert lines[-1] == "... and 7 more failures"

@@ -1,0 +1,135 @@
+import io
+
+import pytest
+from fake_maskers import BROKEN_STAGE, CANARY, keep_all, mask_capitals
+from hypothesis import given
+from hypothesis import strategies as st
+
+from inverse_deid.core.errors import StageError, UnreadableInputError
+from inverse_deid.core.values import Document, Reason
+from inverse_deid.engine.masker import mask_records
+from inverse_deid.engine.serial import BatchLimits, Reporting, Start, batches, guarded, mask_source
+from inverse_deid.engine.tally import MAX_FAILURES_LISTED, Tally
+from inverse_deid.formats.json_lines import read_json_lines
+from inverse_deid.formats.records import ReadOptions, Record
+
+
+def records(*n_chars: int) -> list[Record]:
+    return [Record(i, Document(str(i), "x" * n)) for i, n in enumerate(n_chars)]
+
+
+def sizes(given_records, **limits) -> list[int]:
+    return [len(batch) for batch in batches(given_records, BatchLimits(**limits))]
+
+
+def test_the_first_batch_is_small():
+    assert sizes(records(5, 5, 5, 5, 5, 5), first_chars=10, chars=15) == [2, 3, 1]
+
+
+def test_a_long_document_is_a_batch_of_its_own():
+    assert sizes(records(500, 1, 1), first_chars=10, chars=10) == [1, 2]
+
+
+def test_records_without_text_count_as_records():
+    assert sizes([Record(i) for i in range(5)], records=2) == [2, 2, 1]
+
+
+@given(st.lists(st.integers(0, 30), max_size=40))
+def test_batches_lose_and_reorder_nothing(n_chars):
+    found = list(batches(records(*n_chars), BatchLimits(10, 25, 4)))
+    assert [record.number for batch in found for record in batch] == list(range(len(n_chars)))
+    assert all(found)
+
+
+def test_memory_is_bounded_by_one_batch():
+    n_read = 0
+
+    def endless():
+        nonlocal n_read
+        while True:
+            n_read += 1
+            yield Record(n_read, Document("a", "x" * 100))
+
+    stream = batches(endless(), BatchLimits(100, 1000, 50))
+    for _ in range(5):
+        next(stream)
+    assert n_read == 1 + 4 * 10
+
+
+class Other:
+    def mask_many(self, docs):
+        return keep_all().mask_many([Document("other", doc.text) for doc in docs])
+
+
+class Fewer:
+    def mask_many(self, docs):
+        return keep_all().mask_many(docs[1:])
+
+
+@pytest.mark.parametrize("masker", [Other(), Fewer()])
+def test_a_masker_that_mixes_documents_up_is_stopped(masker):
+    with pytest.raises(StageError):
+        mask_records(masker, records(3, 3))
+
+
+def test_records_without_text_do_not_reach_the_masker():
+    masker = keep_all()
+    assert mask_records(masker, [Record(1), Record(2)]) == [None, None]
+    assert masker.batch_sizes == []
+
+
+def test_reading_errors_become_typed_errors():
+    def broken():
+        yield Record(1)
+        raise OSError(5, "Input/output error")
+
+    stream = guarded(broken())
+    assert next(stream).number == 1
+    with pytest.raises(UnreadableInputError, match="Input/output error"):
+        next(stream)
+
+
+def run(data: bytes, start: Start, target: io.BytesIO) -> list[int]:
+    source = read_json_lines(io.BytesIO(data), ReadOptions())
+    report = Reporting("a.jsonl", lambda documents, tokens: None)
+    return list(mask_source(source, [source.sink(target)], mask_capitals(), start, report))
+
+
+def test_a_source_is_counted_and_its_failures_are_named_by_line():
+    lines = [f'{{"text": "{CANARY} fell"}}', "nonsense", f'{{"text": "{BROKEN_STAGE} x"}}']
+    tally, target = Tally(), io.BytesIO()
+    assert run("\n".join(lines).encode(), Start(0, tally), target) == [3]
+    assert (tally.n_documents, tally.n_failed_documents, tally.n_tokens, tally.n_failures) == (2, 1, 4, 2)
+    assert [failure.where for failure in tally.failures] == ["a.jsonl line 2", "a.jsonl line 3"]
+    assert tally.tokens_by_reason[Reason.BELOW_THRESHOLD] == 3
+    assert CANARY.encode() not in target.getvalue()
+
+
+def test_masking_goes_on_behind_what_is_done():
+    lines = [f'{{"text": "{"well " * 400} {i}"}}' for i in range(600)]
+    data = "\n".join(lines).encode()
+    whole, rest = io.BytesIO(), io.BytesIO()
+    checkpoints = run(data, Start(0, Tally()), whole)
+    assert len(checkpoints) > 3
+    assert run(data, Start(checkpoints[1], Tally()), rest) == checkpoints[2:]
+    assert whole.getvalue().endswith(rest.getvalue())
+    assert rest.getvalue().count(b"\n") == 600 - checkpoints[1]
+
+
+def test_tallies_add_up_and_survive_json():
+    one, two = Tally(), Tally(n_copied_columns=2)
+    for masked in keep_all().mask_many([Document("a", "well now"), Document("b", BROKEN_STAGE)]):
+        one.add(masked)
+        two.add(masked)
+    two.fail("a", "broken")
+    one.merge(two)
+    assert (one.n_documents, one.n_tokens, one.n_failures, one.n_copied_columns) == (4, 6, 1, 2)
+    assert Tally.from_json(one.as_json()) == one
+
+
+def test_endless_failures_do_not_fill_the_memory():
+    tally = Tally()
+    for i in range(MAX_FAILURES_LISTED + 10):
+        tally.fail(str(i), "broken")
+    assert tally.n_failures == MAX_FAILURES_LISTED + 10
+    assert len(tally.failures) == MAX_FAILURES_LISTED
