@@ -17,6 +17,7 @@ from io import BufferedRandom, BufferedWriter
 from pathlib import Path
 
 from inverse_deid.core.errors import InputError, OutputError
+from inverse_deid.engine.jobs import shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,7 @@ def output_errors(path: Path) -> Iterator[None]:
     except OSError as error:
         problem = _remedy(error)
     if problem:
-        raise OutputError(f"{path} cannot be written: {problem}")
+        raise OutputError(f"{shown(path)} cannot be written: {problem}")
 
 
 def _remedy(error: OSError) -> str:
@@ -100,7 +101,7 @@ class PartialFile:
 
     def _continue(self, state: WrittenState) -> None:
         if not self.path.is_file() or self.path.stat().st_size < state.n_bytes:
-            raise InputError(f"{self.path} of the interrupted run is gone; start again with --force")
+            raise InputError(f"{shown(self.path)} of the interrupted run is gone; start again with --force")
         with output_errors(self.target):
             stream = self.path.open("r+b")
             self._stream = stream
@@ -110,7 +111,8 @@ class PartialFile:
         self._n_bytes = state.n_bytes
         if self._hash.hexdigest() != state.sha256:
             self.close()
-            raise InputError(f"{self.path} of the interrupted run was changed; start again with --force")
+            name = shown(self.path)
+            raise InputError(f"{name} of the interrupted run was changed; start again with --force")
 
     def write(self, data: bytes, /) -> int:
         """Take all of `data`."""

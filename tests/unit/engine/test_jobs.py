@@ -70,7 +70,7 @@ def test_documents_are_grouped_and_tables_are_alone(tmp_path):
     jobs, _ = plan_jobs([root], PlanSettings(out=tmp_path / "out"))
     found = [[job.name for job in group] for group in groups(jobs)]
     assert ["050.csv"] in found
-    assert sum(found, []) == [job.name for job in jobs]
+    assert [name for group in found for name in group] == [job.name for job in jobs]
     assert max(map(len, found)) <= MAX_FILES_A_GROUP
     assert len(found) < 6
 
