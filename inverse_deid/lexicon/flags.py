@@ -7,7 +7,7 @@ from typing import Final
 class WordFlag(enum.IntFlag):
     """What the lists say about one word; a word may carry several flags.
 
-    >>> WordFlag.SURNAME | WordFlag.COMMON_ENGLISH in WordFlag
+    >>> bool((WordFlag.SURNAME | WordFlag.COMMON_ENGLISH) & SAFE_FLAGS)
     True
     """
 

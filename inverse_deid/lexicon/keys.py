@@ -35,8 +35,8 @@ def strip_accents(word: str) -> str:
 _PLAIN_LETTERS: Final = str.maketrans(
     {
         "ø": "o", "Ø": "O", "ł": "l", "Ł": "L", "đ": "d", "Đ": "D", "ð": "d", "Ð": "D",
-        "\N{LATIN SMALL LETTER DOTLESS I}": "i", "æ": "ae", "Æ": "AE", "œ": "oe", "Œ": "OE", "þ": "th", "Þ": "Th",
-        "ħ": "h", "Ħ": "H", "ŋ": "n", "ß": "ss",
+        "\N{LATIN SMALL LETTER DOTLESS I}": "i", "æ": "ae", "Æ": "AE", "œ": "oe",
+        "Œ": "OE", "þ": "th", "Þ": "Th", "ħ": "h", "Ħ": "H", "ŋ": "n", "ß": "ss",
     }
 )  # fmt: skip
 

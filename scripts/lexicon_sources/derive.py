@@ -58,6 +58,7 @@ def derive_lists(packages: Packages, dictionaries: Path) -> Iterator[tuple[str, 
 
 
 def _names(packages: Packages, log_probs: Mapping[str, float], function: set[str]) -> _Names:
+    clinical = medicine.clinical_words(packages)
     world_last, world_first = people.world_names(packages, function)
     counted = (
         people.surnames(packages, function),
@@ -66,7 +67,7 @@ def _names(packages: Packages, log_probs: Mapping[str, float], function: set[str
         dict.fromkeys(world_first, people.COUNTED_ELSEWHERE),
     )
     return _Names(
-        *(people.without_plain_words(names, log_probs) for names in counted),
+        *(people.without_plain_words(names, log_probs, clinical) for names in counted),
         places.cities(packages, log_probs, function),
     )
 

