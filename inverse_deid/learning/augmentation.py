@@ -22,6 +22,8 @@ from inverse_deid.deep.encoding import WordVectors
 from inverse_deid.learning.examples import ExampleMaker, Weights
 from inverse_deid.lexicon import load_lexicon
 
+_TRIES = 5
+
 INVENTED_SHARE = 0.35
 """Share of the synthetic documents that are invented whole; the others are carriers with planted PHI."""
 
@@ -67,10 +69,18 @@ class EpochMaker:
             if rng.random() < INVENTED_SHARE or not self._recipe.carriers:
                 yield synthetic_document(rng, maker), sure
             else:
-                yield inject(weakly_labelled(rng.choice(self._recipe.carriers)), maker, rng), weak
+                yield inject(self._carrier(rng), maker, rng), weak
         if self._recipe.carriers:
             for _ in range(config.weak):
-                yield weakly_labelled(rng.choice(self._recipe.carriers)), weak
+                yield self._carrier(rng), weak
+
+    def _carrier(self, rng: random.Random) -> Document:
+        """A real narrative with its certain dates and ages marked, if possible without doubtful ones."""
+        for _ in range(_TRIES):
+            doc = weakly_labelled(rng.choice(self._recipe.carriers))
+            if doc.meta.get("doubtful", "0") == "0":
+                break
+        return doc
 
     def examples(self, epoch: int) -> list[Example]:
         """The encoded documents of an epoch."""

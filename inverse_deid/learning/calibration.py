@@ -16,6 +16,10 @@ LOW_HIGH_LOGITS = 1.0
 """By how many logits `low` lies under `high`: what dictionary-safe words earn."""
 
 
+_MARGIN = 1e-6
+"""Above the rounding of single precision, so that the token that sets a threshold is masked by it."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class ScoredCorpus:
     """The held-out tokens of one corpus, all documents one after the other.
@@ -66,7 +70,7 @@ def _needed_high(corpus: ScoredCorpus, recall: float) -> float:
     at = _needed_to_mask(corpus)[corpus.is_phi]
     at.sort()
     wanted = at[max(0, int(np.ceil(recall * len(at))) - 1)]
-    return float(np.clip(np.nextafter(wanted, 1.0), 0.01, 0.9999))
+    return float(np.clip(wanted + _MARGIN, 0.01, 1 - _MARGIN))
 
 
 def _needed_to_mask(corpus: ScoredCorpus) -> npt.NDArray[np.float64]:

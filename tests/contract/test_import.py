@@ -9,7 +9,9 @@ HEAVY = ("tensorflow", "keras", "onnx", "nltk", "pandas", "pyarrow", "ray", "sta
 
 
 def run(code):
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120
+    )
     return done.stdout.strip()
 
 

@@ -5,16 +5,16 @@ import pytest
 
 pytest.importorskip("tensorflow")
 
-from inverse_deid.deep import export  # noqa: E402
-from inverse_deid.deep.batches import Example, padded  # noqa: E402
-from inverse_deid.deep.config import NetworkConfig, class_names  # noqa: E402
-from inverse_deid.deep.encoding import gap_codes, quantised, word_numbers  # noqa: E402
-from inverse_deid.deep.folder import ModelParts  # noqa: E402
-from inverse_deid.deep.network import build_network  # noqa: E402
-from inverse_deid.deep.scorer import Scorer, ScorerInput  # noqa: E402
-from inverse_deid.deep.training import probabilities  # noqa: E402
-from inverse_deid.text.interning import InternedWords  # noqa: E402
-from inverse_deid.text.tokenizer import tokenize  # noqa: E402
+from inverse_deid.deep import export
+from inverse_deid.deep.batches import Example, padded
+from inverse_deid.deep.config import NetworkConfig, class_names
+from inverse_deid.deep.encoding import gap_codes, quantised, word_numbers
+from inverse_deid.deep.folder import ModelParts
+from inverse_deid.deep.network import build_network
+from inverse_deid.deep.scorer import Scorer, ScorerInput
+from inverse_deid.deep.training import probabilities
+from inverse_deid.text.interning import InternedWords
+from inverse_deid.text.tokenizer import tokenize
 
 TEXTS = (
     "Mr. Okonkwo took 40mg on 12/03/2019.",
