@@ -107,7 +107,13 @@ def _terms(
     classification = list(medicine.classification_labels(packages))
     laboratory = list(medicine.laboratory_labels(packages))
     running = label_word_counts(ontology + classification)
-    is_name = names.__contains__
+
+    def is_name(word: str) -> bool:
+        return strip_accents(word) in names
+
+    def is_eponym(word: str) -> bool:
+        return is_name(word) and not english.mostly_lower(word, log_probs)
+
     is_free = _not_written_small(running, is_name, log_probs)
     yield "medical_ontologies", medical_words(ontology, is_free)
     yield "medical_headings", {w for w in medical_words(headings, is_free) if not is_free(w)}
@@ -117,7 +123,7 @@ def _terms(
         "medical_abbreviations",
         {a for a in medicine.abbreviations(packages) if a not in names or len(a) == 2},
     )
-    yield "eponyms_derived", eponym_phrases(ontology + headings + classification, is_name)
+    yield "eponyms_derived", eponym_phrases(ontology + headings + classification, is_eponym)
 
 
 def _not_written_small(

@@ -18,6 +18,7 @@ MIN_FIRST_NAME_COUNT: Final = 25
 COUNTED_ELSEWHERE: Final = 1_000
 """Count given to a name from a list without counts."""
 PEOPLE_COUNTED: Final = 270_000_000
+_PLACEHOLDERS: Final = frozenset({"baby", "female", "infant", "male", "unknown", "unnamed"})
 RARE_NAME: Final = 1_001
 VERY_MANY_PEOPLE: Final = 20_000
 NAMES_AMONG_TOKENS: Final = 0.01
@@ -101,9 +102,15 @@ def _name_words(value: object) -> Iterator[str]:
         return
     for name in value:
         if isinstance(name, str):
-            yield from (w.lower() for w in re.findall(r"[^\W\d_]+", name) if w[:1].isupper())
+            words = [w.lower() for w in re.findall(r"[^\W\d_]+", name) if w[:1].isupper()]
+            yield from (form for w in words for form in (w, strip_accents(w)))
 
 
 def _usable(name: str, function_words: set[str]) -> bool:
     plain = strip_accents(name).lower()
-    return len(name) > 1 and bool(_LATIN.fullmatch(plain)) and name not in function_words
+    return (
+        len(name) > 1
+        and bool(_LATIN.fullmatch(plain))
+        and plain not in function_words
+        and name not in _PLACEHOLDERS
+    )
