@@ -5,10 +5,10 @@ from __future__ import annotations
 import importlib
 import sys
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import click
 
@@ -28,7 +28,12 @@ _SUBCOMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
 
 
 class _LazyGroup(click.Group):
-    """Imports a subcommand when it is called (click asks for a subclass here)."""
+    """Imports a subcommand when it is called, and ends with our statuses (click asks for a subclass)."""
+
+    def main(self, *args: Any, **options: Any) -> NoReturn:  # noqa: ANN401 - as click declares it
+        run = super().main
+        options = {"prog_name": "inverse-deid", **options, "standalone_mode": False}
+        sys.exit(status_of(lambda: run(*args, **options)))
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002, RUF100
         return list(_SUBCOMMANDS)
@@ -47,22 +52,17 @@ class _LazyGroup(click.Group):
 
 @click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="inverse-deid")
-def commands() -> None:
-    """Mask medical case narratives: all words are hidden but those that are surely safe."""
+def main() -> None:
+    """Mask medical case narratives: all words are hidden but those that are surely safe.
 
-
-def main(args: Sequence[str] | None = None) -> NoReturn:
-    """Run the command and exit with its status.
-
-    0 all done; 1 some documents failed and are listed; 2 nothing could be done;
-    130 stopped by the user.
+    Exit status: 0 all done; 1 some documents failed and are listed; 2 nothing could be done.
     """
-    sys.exit(_status(args))
 
 
-def _status(args: Sequence[str] | None) -> int:
+def status_of(call: Callable[[], object]) -> int:
+    """Run a command; every error becomes one line on standard error and a status."""
     try:
-        status = commands.main(args, prog_name="inverse-deid", standalone_mode=False)
+        status = call()
     except click.exceptions.Abort:
         return INTERRUPTED
     except click.ClickException as error:
