@@ -48,7 +48,9 @@ def judge(ids: IntArray, rows: WordRows, context: Context, policy: Policy) -> Ru
         ambiguous = in_safe & in_unsafe & ~context.domain & ~context.holiday & ~context.place
         safe |= ambiguous & _reads_as_a_word(ids, rows, context)
         safe |= context.eponym
-    safe &= ~has_digit & ~rows.foreign[ids]
+    # A capital letter alone is an initial as often as anything else; "A" and "I" begin sentences.
+    initial = rows.column("is-single-letter")[ids] & rows.column("has-capital-beginning")[ids]
+    safe &= ~has_digit & ~rows.foreign[ids] & ~(initial & ~context.sentence_start)
     # "Dr" is a street word and a title; the network tells which, the rules do not forbid it.
     is_title = (flags & np.uint32(WordFlag.SALUTATION)) != 0
     never = ((flags & np.uint32(_NEVER_FLAGS)) != 0) & ~safe & ~is_title
