@@ -16,8 +16,10 @@ from inverse_deid.core.values import BoolArray, Decisions, Reason, RuleVerdicts,
 from inverse_deid.text.tokenizer import tokenize
 
 _NAME = tuple(HyperClass).index(HyperClass.NAME)
+_TIMELY = [tuple(HyperClass).index(kind) for kind in (HyperClass.AGE, HyperClass.DATE)]
 _CERTAIN = 0.5
 _MIN_LETTERS = 3
+_MAX_PARTS = 6
 
 
 def mask_more(decisions: Decisions, chosen: BoolArray, reason: Reason) -> Decisions:
@@ -42,6 +44,39 @@ def mask_names_everywhere(tokens: Tokens, verdicts: RuleVerdicts, decisions: Dec
     mentions = _capitalised_mentions(tokens, with_title)
     decisions = mask_more(decisions, mentions, Reason.NAME_WITH_TITLE)
     return mask_more(decisions, _capitalised_mentions(tokens, surely), Reason.OTHER_MENTION)
+
+
+def mask_joined_parts(tokens: Tokens, decisions: Decisions) -> Decisions:
+    """Mask what one sign joins to a masked token: the other half of a date or of a double name.
+
+    Numbers are joined by `/`, `.` or `-`, words by `-` if the masked one is no age or
+    date: `forty-three-year-old` keeps its last words.
+    """
+    joined = _joined_to_next(tokens)
+    if not joined.any():
+        return decisions
+    timely = np.isin(decisions.categories, _TIMELY)
+    is_number = np.fromiter((word.isdecimal() for word in tokens.words), np.bool_, len(tokens))
+    masked = ~decisions.keep & (is_number | ~timely)
+    for _ in range(_MAX_PARTS):
+        before = masked
+        forward = np.concatenate([[False], masked[:-1] & joined[:-1]])
+        masked = masked | forward | (joined & np.concatenate([masked[1:], [False]]))
+        if np.array_equal(before, masked):
+            break
+    return mask_more(decisions, masked, Reason.JOINED_TO_MASKED)
+
+
+def _joined_to_next(tokens: Tokens) -> BoolArray:
+    """Bool (n_tokens,): whether one sign and nothing else joins a token to a like one behind it."""
+    joined = np.zeros(len(tokens), np.bool_)
+    for i in np.flatnonzero(tokens.starts[1:] - tokens.ends[:-1] == 1).tolist():
+        sign = tokens.text[tokens.ends[i]]
+        if sign in "/.-":
+            left, right = tokens.words[i], tokens.words[i + 1]
+            numbers = left.isdecimal() and right.isdecimal()
+            joined[i] = numbers or (sign == "-" and left.isalpha() and right.isalpha())
+    return joined
 
 
 def _capitalised_mentions(tokens: Tokens, chosen: BoolArray) -> BoolArray:

@@ -28,11 +28,15 @@ from inverse_deid.core.values import (
 from inverse_deid.document_passes import (
     apply_allow_list,
     apply_deny_list,
+    mask_joined_parts,
     mask_known_identifiers,
     mask_names_everywhere,
 )
 from inverse_deid.text.rendering import render
 from inverse_deid.text.tokenizer import tokenize
+
+MarkerFor = Callable[[Decisions], Callable[[int, int], str]]
+"""From a document's decisions to the marker of the mask over tokens `first` to `last`."""
 
 
 class Analyser(Protocol):
@@ -81,7 +85,7 @@ class Stages:
     analyser: Analyser
     scorer: TokenScorer | None
     thresholds: Thresholds
-    marker_for: Callable[[Decisions], Callable[[int, int], str]]
+    marker_for: MarkerFor
     allow: frozenset[str] = frozenset()
     deny: frozenset[str] = frozenset()
     between_batches: Callable[[], None] = lambda: None
@@ -126,7 +130,7 @@ class Deidentifier:
         try:
             return self._mask_batch([doc])[0]
         except Exception:  # noqa: BLE001 - fail closed, whatever went wrong
-            return mask_everything(doc)
+            return mask_everything(doc, self._stages.marker_for)
 
     def _mask_batch(self, docs: Sequence[Document]) -> list[MaskedDocument]:
         tokens = [tokenize(doc.text) for doc in docs]
@@ -154,6 +158,7 @@ class Deidentifier:
             raise StageError(f"document {doc.id}: {len(decisions)} decisions for {len(tokens)} tokens")
         if self._stages.scorer is not None:
             decisions = mask_names_everywhere(tokens, analysis.verdicts, decisions)
+            decisions = mask_joined_parts(tokens, decisions)
         decisions = apply_allow_list(tokens, self._stages.allow, analysis.verdicts, decisions)
         decisions = mask_known_identifiers(tokens, doc.known, decisions)
         decisions = apply_deny_list(tokens, self._stages.deny, decisions)
@@ -161,7 +166,7 @@ class Deidentifier:
         return MaskedDocument(doc.id, rendering.text, rendering.masks, rendering.replaced, tokens, decisions)
 
 
-def mask_everything(doc: Document) -> MaskedDocument:
+def mask_everything(doc: Document, marker_for: MarkerFor) -> MaskedDocument:
     """Mask every token of a document that a stage failed on."""
     tokens = tokenize(doc.text)
     n_tokens = len(tokens)
@@ -172,7 +177,7 @@ def mask_everything(doc: Document) -> MaskedDocument:
         thresholds=np.full(n_tokens, np.inf, np.float32),
         categories=np.zeros(n_tokens, np.uint8),
     )
-    rendering = render(tokens, decisions.keep, lambda first, last: "PHI")
+    rendering = render(tokens, decisions.keep, marker_for(decisions))
     return MaskedDocument(
         doc.id, rendering.text, rendering.masks, rendering.replaced, tokens, decisions, failed=True
     )

@@ -117,6 +117,7 @@ class Reason(IntEnum):
     FAILED_CLOSED = 9
     KEPT_ALLOW_LIST = 10
     RULES_ONLY_UNSAFE = 11
+    JOINED_TO_MASKED = 12
 
     @property
     def keeps(self) -> bool:

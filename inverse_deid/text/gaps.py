@@ -18,9 +18,7 @@ _SIGNS = "°%±×÷≤≥≈≠<>=¬√∞→←↑↓↔€£¥¢©®™¨´`~^
 ALLOWED_GAP_CHARACTERS = frozenset(_ASCII_PUNCTUATION + _WHITE_SPACE + _PUNCTUATION + _SIGNS)
 """The characters that may stand between kept tokens in the output."""
 
-FORBIDDEN_GAP_PATTERN = re.compile(
-    rf"[^\w{re.escape(''.join(sorted(ALLOWED_GAP_CHARACTERS)))}]+"
-)
+FORBIDDEN_GAP_PATTERN = re.compile(rf"[^\w{re.escape(''.join(sorted(ALLOWED_GAP_CHARACTERS)))}]+")
 """A run of characters that are neither part of a token nor allowed between tokens."""
 
 

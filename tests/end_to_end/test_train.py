@@ -8,10 +8,10 @@ from click.testing import CliRunner
 
 pytest.importorskip("tensorflow")
 
-from inverse_deid.cli.main import main  # noqa: E402
-from inverse_deid.corpora.surrogates import SurrogateMaker  # noqa: E402
-from inverse_deid.corpora.synthetic import synthetic_document  # noqa: E402
-from inverse_deid.deep.folder import read_model  # noqa: E402
+from inverse_deid.cli.main import main
+from inverse_deid.corpora.surrogates import SurrogateMaker
+from inverse_deid.corpora.synthetic import synthetic_document
+from inverse_deid.deep.folder import read_model
 
 CONFIG = """
 [data]

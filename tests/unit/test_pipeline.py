@@ -9,7 +9,7 @@ from inverse_deid.pipeline import Deidentifier, Scores, Stages
 from inverse_deid.replacement.markers import category_marker, fixed_marker
 
 CANARY = "Zebulonova"
-NAME = 1
+NAME, AGE = 1, 4
 
 
 class Rules:
@@ -43,6 +43,18 @@ class Network:
                 p = p[:-1]
             found.append(Scores(p, np.where(a.verdicts.titled, NAME, 2).astype(np.uint8)[: len(p)]))
         return found[:-1] if self.fault == "missing" else found
+
+
+class Halves:
+    """Masks `3`, `forty` (an age) and `Lindero` and keeps the rest."""
+
+    def score(self, tokens, analyses):
+        found = []
+        for t in tokens:
+            low = np.array([w in ("3", "forty", "Lindero") for w in t.words], bool)
+            kind = np.array([AGE if w == "forty" else NAME for w in t.words], np.uint8)
+            found.append(Scores(np.where(low, 0.01, 0.99).astype(np.float32), kind))
+        return found
 
 
 def deidentifier(network=None, marker=None, **options):
@@ -81,6 +93,20 @@ def test_a_document_that_fails_is_masked_whole_and_the_others_are_done():
         ("2", "PHI, PHI", True),
         ("3", "rash", False),
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("seen 3/71 by", "seen PHI by"),
+        ("a 43-year-old", "a PHI-year-old"),
+        ("Mr Lindero-smith", "Mr PHI"),
+        ("Mr Lindero - smith", "Mr PHI - smith"),
+        ("forty-three-year-old", "PHI-three-year-old"),
+    ],
+)
+def test_the_other_half_of_a_date_or_double_name_is_masked(text, expected):
+    assert deidentifier(Halves()).mask(Document("1", text)).text == expected
 
 
 def test_known_identifiers_are_masked_in_any_case():

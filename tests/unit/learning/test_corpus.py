@@ -58,11 +58,11 @@ def test_no_share_holds_nothing_out():
 def test_bad_annotation_is_refused_and_the_file_named(tmp_path, line):
     path = tmp_path / "gold.jsonl"
     path.write_text(line + "\n", encoding="utf-8")
-    with pytest.raises(InputError, match="gold.jsonl") as caught:
+    with pytest.raises(InputError, match=r"gold\.jsonl") as caught:
         read_annotated(path)
     assert CANARY not in str(caught.value)
 
 
 def test_a_missing_file_is_named(tmp_path):
-    with pytest.raises(InputError, match="missing.jsonl"):
+    with pytest.raises(InputError, match=r"missing\.jsonl"):
         read_annotated(tmp_path / "missing.jsonl")
