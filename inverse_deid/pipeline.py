@@ -42,8 +42,8 @@ MarkerFor = Callable[[Decisions], Callable[[int, int], str]]
 class Analyser(Protocol):
     """The rules."""
 
-    def analyse(self, tokens: Tokens) -> RuleAnalysis:
-        """Features and verdicts of one document."""
+    def analyse_many(self, tokens: Sequence[Tokens]) -> list[RuleAnalysis]:
+        """Features and verdicts of every token of every document."""
         ...
 
 
@@ -134,7 +134,7 @@ class Deidentifier:
 
     def _mask_batch(self, docs: Sequence[Document]) -> list[MaskedDocument]:
         tokens = [tokenize(doc.text) for doc in docs]
-        analyses = [self._stages.analyser.analyse(t) for t in tokens]
+        analyses = self._stages.analyser.analyse_many(tokens)
         decided = self._decide(tokens, analyses)
         return [
             self._finish(doc, t, analysis, decisions)

@@ -197,7 +197,7 @@ def score_corpus(parts: ModelParts, name: str, docs: Sequence[Document]) -> Scor
     interned = InternedWords()
     scorer, analyser = Scorer(parts, interned), RuleAnalyser(load_lexicon(), interned)
     tokens = [tokenize(doc.text) for doc in docs]
-    analyses = [analyser.analyse(t) for t in tokens]
+    analyses = analyser.analyse_many(tokens)
     columns = [i for i, n in enumerate(feature_names("all")) if n in set(parts.feature_names)]
     inputs = [ScorerInput(t, a.ids, a.features[:, columns]) for t, a in zip(tokens, analyses, strict=True)]
     scores = scorer.score(inputs)

@@ -42,14 +42,14 @@ def judge(ids: IntArray, rows: WordRows, context: Context, policy: Policy) -> Ru
     # A top-level domain counts only after a dot; a shape with digits is unsafe by itself.
     unsafe_flags = UNSAFE_FLAGS & ~WordFlag.TOP_LEVEL_DOMAIN
     in_unsafe = ((flags & np.uint32(unsafe_flags)) != 0) | context.domain | context.place | context.holiday
-    has_digit = rows.column("contains-digit")[ids]
+    has_digit = rows.has("contains-digit", ids)
     safe = in_safe & ~in_unsafe
     if policy == "case-aware":
         ambiguous = in_safe & in_unsafe & ~context.domain & ~context.holiday & ~context.place
         safe |= ambiguous & _reads_as_a_word(ids, rows, context)
         safe |= context.eponym
     # A capital letter alone is an initial as often as anything else; "A" and "I" begin sentences.
-    initial = rows.column("is-single-letter")[ids] & rows.column("has-capital-beginning")[ids]
+    initial = rows.has("is-single-letter", ids) & rows.has("has-capital-beginning", ids)
     safe &= ~has_digit & ~rows.foreign[ids] & ~(initial & ~context.sentence_start)
     # "Dr" is a street word and a title; the network tells which, the rules do not forbid it.
     is_title = (flags & np.uint32(WordFlag.SALUTATION)) != 0
@@ -59,7 +59,7 @@ def judge(ids: IntArray, rows: WordRows, context: Context, policy: Policy) -> Ru
 
 def _reads_as_a_word(ids: IntArray, rows: WordRows, context: Context) -> BoolArray:
     """Whether the case of an ambiguous word, or its usual case, speaks for a word."""
-    lower = rows.column("all-lower-case")[ids]
+    lower = rows.has("all-lower-case", ids)
     mute = context.sentence_start | context.mostly_upper
     with np.errstate(invalid="ignore"):
         usually_lower = rows.lower_ratio[ids] >= MIN_LOWER_RATIO

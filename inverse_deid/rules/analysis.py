@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from inverse_deid.core.values import RuleAnalysis, Tokens
+from inverse_deid.core.values import IntArray, RuleAnalysis, Tokens
 from inverse_deid.lexicon import Lexicon
 from inverse_deid.rules.allowlist import POLICIES, Policy, judge
 from inverse_deid.rules.context import CONTEXT_FEATURE_NAMES, describe_context
-from inverse_deid.rules.words import WORD_FEATURE_NAMES, WordKnowledge
+from inverse_deid.rules.words import WORD_FEATURE_NAMES, WordKnowledge, WordRows
 from inverse_deid.text.interning import InternedWords
 
 FEATURE_NAMES: tuple[str, ...] = (*WORD_FEATURE_NAMES, *CONTEXT_FEATURE_NAMES)
@@ -37,8 +39,15 @@ class RuleAnalyser:
 
     def analyse(self, tokens: Tokens) -> RuleAnalysis:
         """Compute features and verdicts of every token of one document."""
-        ids = self._interned.ids(tokens.words)
+        return self.analyse_many([tokens])[0]
+
+    def analyse_many(self, tokens: Sequence[Tokens]) -> list[RuleAnalysis]:
+        """Analyse documents; the distinct words of all of them are looked up together."""
+        ids = [self._interned.ids(one.words) for one in tokens]
         rows = self._knowledge.rows()
+        return [self._analyse(one, numbers, rows) for one, numbers in zip(tokens, ids, strict=True)]
+
+    def _analyse(self, tokens: Tokens, ids: IntArray, rows: WordRows) -> RuleAnalysis:
         context = describe_context(tokens, ids, rows, self._lexicon)
         features = np.concatenate([rows.features[ids], context.features], axis=1)
         return RuleAnalysis(ids, features, judge(ids, rows, context, self._policy))

@@ -36,6 +36,7 @@ _POSITION_FEATURES = (
 CONTEXT_FEATURE_NAMES: tuple[str, ...] = (*_POSITION_FEATURES, *CONTEXT_PATTERNS)
 """Names of the columns of `Context.features`."""
 
+_STOP_TABLE = np.isin(np.arange(0x80), [ord(c) for c in ".!?;"])
 _LETTERS = ("all-lower-case", "all-upper-case", "has-capital-beginning")
 
 
@@ -76,7 +77,7 @@ def describe_context(tokens: Tokens, ids: IntArray, rows: WordRows, lexicon: Lex
         lexicon: Knows the phrases.
     """
     layout = _layout(tokens)
-    cased = {name: rows.column(name)[ids] for name in _LETTERS}
+    cased = {name: rows.has(name, ids) for name in _LETTERS}
     after_title = _after_salutation(tokens, rows.flags[ids], layout)
     titled = after_title & cased["has-capital-beginning"]
     domain = layout.after_dot & ((rows.flags[ids] & np.uint32(WordFlag.TOP_LEVEL_DOMAIN)) != 0)
@@ -134,7 +135,7 @@ def _layout(tokens: Tokens) -> _Layout:
     codes = np.frombuffer(tokens.text.encode("utf-32-le", "surrogatepass"), np.uint32)
     new_line = (codes == ord("\n")) | (codes == ord("\r"))
     lines_before = np.concatenate([[0], np.cumsum(new_line)])
-    stops = np.concatenate([[0], np.cumsum(np.isin(codes, [ord(c) for c in ".!?;"]))])
+    stops = np.concatenate([[0], np.cumsum(_STOP_TABLE[np.minimum(codes, 0x7F)])])
     previous_ends = np.concatenate([[0], tokens.ends[:-1]]) if len(tokens) else tokens.ends
     n_new_lines = lines_before[tokens.starts] - lines_before[previous_ends]
     gap_length = tokens.starts - previous_ends

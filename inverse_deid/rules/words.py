@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from inverse_deid.core.values import BoolArray, FloatArray
+from inverse_deid.core.values import BoolArray, FloatArray, IntArray
 from inverse_deid.lexicon import SAFE_FLAGS, UNSAFE_FLAGS, Lexicon, WordFlag, WordTable
 from inverse_deid.rules.shapes import SHAPES, in_foreign_script, shape_matrix
 from inverse_deid.rules.word_classes import WORD_CLASSES, class_matrix
@@ -80,9 +80,9 @@ class WordRows:
     lower_ratio: FloatArray = field(repr=False)
     foreign: BoolArray = field(repr=False)
 
-    def column(self, name: str) -> BoolArray:
-        """One feature of every word as a yes or no."""
-        return self.features[:, _COLUMN[name]] > 0
+    def has(self, name: str, ids: IntArray) -> BoolArray:
+        """Whether the words of these numbers have a feature: bool (n_tokens,)."""
+        return np.asarray(self.features[ids, _COLUMN[name]] > 0)
 
 
 class WordKnowledge:

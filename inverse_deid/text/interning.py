@@ -34,7 +34,7 @@ class InternedWords:
         ([0, 1, 0], ['cat'])
     """
 
-    def __init__(self, capacity: int = 200_000) -> None:
+    def __init__(self, capacity: int = 100_000) -> None:
         self._capacity = capacity
         self._numbers = _NumberedWords()
         self.generation = 0

@@ -15,6 +15,9 @@ NAME, AGE = 1, 4
 class Rules:
     """Calls every word safe that is in lower case; a word after `Mr` stands with a title."""
 
+    def analyse_many(self, tokens):
+        return [self.analyse(one) for one in tokens]
+
     def analyse(self, tokens):
         words = tokens.words
         if "explode" in words:
