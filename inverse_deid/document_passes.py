@@ -20,6 +20,7 @@ _TIMELY = [tuple(HyperClass).index(kind) for kind in (HyperClass.AGE, HyperClass
 _CERTAIN = 0.5
 _MIN_LETTERS = 3
 _MAX_PARTS = 6
+_OLDEST = 125
 
 
 def mask_more(decisions: Decisions, chosen: BoolArray, reason: Reason) -> Decisions:
@@ -50,7 +51,8 @@ def mask_joined_parts(tokens: Tokens, decisions: Decisions) -> Decisions:
     """Mask what one sign joins to a masked token: the other half of a date or of a double name.
 
     Numbers are joined by `/`, `.` or `-`, words by `-` if the masked one is no age or
-    date: `forty-three-year-old` keeps its last words.
+    date: `forty-three-year-old` keeps its last words. Only an age over 89, an identifier
+    by HIPAA, takes the words joined to it along.
     """
     joined = _joined_to_next(tokens)
     if not joined.any():
@@ -74,9 +76,15 @@ def _joined_to_next(tokens: Tokens) -> BoolArray:
         sign = tokens.text[tokens.ends[i]]
         if sign in "/.-":
             left, right = tokens.words[i], tokens.words[i + 1]
+            words = left.isalpha() and right.isalpha()
             numbers = left.isdecimal() and right.isdecimal()
-            joined[i] = numbers or (sign == "-" and left.isalpha() and right.isalpha())
+            joined[i] = numbers or (sign == "-" and (words or _over_89(left)))
     return joined
+
+
+def _over_89(word: str) -> bool:
+    """Whether a number is an age that HIPAA names; `94-year-old` is masked as a whole."""
+    return word.isdecimal() and 90 <= int(word[:4]) <= _OLDEST
 
 
 def _capitalised_mentions(tokens: Tokens, chosen: BoolArray) -> BoolArray:
