@@ -9,6 +9,7 @@ from inverse_deid.lexicon.label_words import eponym_phrases, label_word_counts, 
 from inverse_deid.lexicon.lists import read_entries
 from lexicon_sources import english, medicine, people, places
 from lexicon_sources.packages import Packages
+from lexicon_sources.wordnet import wordnet_lemmas
 
 AMBIGUOUS_FUNCTION_WORDS = frozenset(["can", "do", "don", "may", "mine", "will", "long"])
 """Function words that stay in the lists of names."""
@@ -73,7 +74,7 @@ def _names(packages: Packages, log_probs: Mapping[str, float], function: set[str
 
 
 def _english(packages: Packages, log_probs: Mapping[str, float]) -> Iterator[tuple[str, Set[str]]]:
-    wordnet = english.wordnet_lemmas(packages)
+    wordnet = wordnet_lemmas(packages)
     words = english.english_words(packages)
     graded = english.graded_words(packages)
     stop = english.stop_words(packages, log_probs)

@@ -73,19 +73,6 @@ def stop_words(packages: Packages, log_probs: Mapping[str, float]) -> set[str]:
     }
 
 
-def wordnet_lemmas(packages: Packages) -> set[str]:
-    """Return the one-token lemmas that WordNet writes in lower case."""
-    lemmas: set[str] = set()
-    base = ("docassemble_pattern", "text", "en", "wordnet", "dict")
-    for name in ("data.noun1", "data.noun2", "data.verb", "data.adj", "data.adv"):
-        for line in packages.lines(*base, name):
-            if not line.startswith("  ") and " " in line:
-                fields = line.split()
-                lemmas.update(fields[4 : 4 + 2 * int(fields[3], 16) : 2])
-    plain = {lemma.partition("(")[0] for lemma in lemmas}
-    return {word for word in plain if word.isalpha() and word.islower() and len(word) > 1}
-
-
 def english_words(packages: Packages) -> set[str]:
     """Return the words that the word list writes in lower case only."""
     words = packages.plain_pickle("english_words", "data", "web2.pickle")
