@@ -169,7 +169,7 @@ def _columns(header: list[str], options: ReadOptions) -> tuple[int, int | None]:
     text_index = column_index(header, options.text_column, "--text-column")
     if options.id_column is not None:
         return text_index, column_index(header, options.id_column, "--id-column")
-    return text_index, header.index("id") if header.count("id") == 1 else None
+    return text_index, header.index("id") if options.id_name and header.count("id") == 1 else None
 
 
 def column_index(header: list[str], column: str, option: str) -> int:

@@ -118,7 +118,7 @@ def _parse(line: bytes, codec: TextCodec) -> dict[str, Any] | str:
 def _fields(parsed: dict[str, Any], options: ReadOptions) -> tuple[str, str | int | None, str]:
     """Text, id and what is wrong with them ("" = nothing)."""
     text = parsed.get(options.text_column)
-    doc_id = parsed.get(options.id_column or "id")
+    doc_id = None if options.id_name is None else parsed.get(options.id_name)
     if not isinstance(text, str):
         return "", None, f"has no text under the key {options.text_column!r}; name the key with --text-column"
     if isinstance(doc_id, bool) or not isinstance(doc_id, str | int | None):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from inverse_deid.core.errors import FormatError
 from inverse_deid.core.values import Document, MaskedDocument
@@ -50,7 +50,7 @@ class ParquetTable:
         number = 0
         for batch in _batches(self._file):
             self._waiting.append(_without_text(batch, self._text_index))
-            texts = _as_strings(batch.column(self._text_index))
+            texts = _values(batch.column(self._text_index))
             ids = [None] * len(texts) if self._id_index is None else _ids(batch.column(self._id_index))
             for text, doc_id in zip(texts, ids, strict=True):
                 number += 1
@@ -125,7 +125,7 @@ def read_parquet(stream: BinaryIO, options: ReadOptions) -> ParquetTable:
 def _id_index(names: list[str], options: ReadOptions) -> int | None:
     if options.id_column is not None:
         return column_index(names, options.id_column, "--id-column")
-    return names.index("id") if "id" in names else None
+    return names.index("id") if options.id_name and "id" in names else None
 
 
 def _is_text(kind: pa.DataType) -> bool:
@@ -169,14 +169,15 @@ def _without_text(batch: pa.RecordBatch, text_index: int) -> pa.RecordBatch:
     return batch.select([i for i in range(batch.num_columns) if i != text_index])
 
 
-def _as_strings(column: pa.Array) -> list[str | None]:
-    texts: list[str | None] | None = None
+def _values(column: pa.Array) -> list[Any]:
+    """The cells as Python values; outside the `except` the error does not refer to the bytes."""
+    values: list[Any] | None = None
     with suppress(UnicodeError):
-        texts = column.to_pylist()
-    if texts is None:
+        values = column.to_pylist()
+    if values is None:
         raise FormatError("holds text that is not UTF-8; export it again")
-    return texts
+    return values
 
 
 def _ids(column: pa.Array) -> list[str | None]:
-    return [None if value is None else str(value) for value in column.to_pylist()]
+    return [None if value is None else str(value) for value in _values(column)]

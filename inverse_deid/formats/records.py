@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.values import Document, MaskedDocument
 
 MAX_RECORD_BYTES = 64 * 1024 * 1024
@@ -22,12 +23,31 @@ class ReadOptions:
         id_column: Column (or JSON key) with the id; None: `id` if there is one,
             else the position in the file.
         delimiter: Between the cells of a CSV table; None: a comma, in `.tsv` files a tab.
+
+    Raises:
+        ConfigurationError: The narrative would be its own id; ids are written unmasked.
     """
 
     encoding: str = "utf-8"
     text_column: str = "text"
     id_column: str | None = None
     delimiter: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.id_column == self.text_column:
+            raise ConfigurationError("ids are not masked; give another --id-column than --text-column")
+
+    @property
+    def id_name(self) -> str | None:
+        """Where an id may stand, None = nowhere: the narrative is never taken for an id.
+
+        Example:
+            >>> ReadOptions().id_name, ReadOptions(text_column="id").id_name
+            ('id', None)
+        """
+        if self.id_column is not None:
+            return self.id_column
+        return None if self.text_column == "id" else "id"
 
 
 @dataclass(frozen=True, slots=True)

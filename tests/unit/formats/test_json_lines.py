@@ -4,7 +4,7 @@ import json
 import pytest
 from fake_maskers import mask_capitals
 
-from inverse_deid.core.errors import FormatError
+from inverse_deid.core.errors import ConfigurationError, FormatError
 from inverse_deid.core.phi import PhiType
 from inverse_deid.core.values import PhiSpan
 from inverse_deid.engine.masker import mask_records
@@ -90,3 +90,11 @@ def test_gold_spans_are_read_in_order():
 def test_gold_spans_that_cannot_be_read_name_the_line(spans):
     with pytest.raises(FormatError, match="line 1"):
         list(read_gold_json_lines(io.BytesIO(f'{{"text": "Ann", "spans": {spans}}}'.encode())))
+
+
+def test_the_narrative_is_never_its_own_id():
+    assert written(b'{"id": "saw Ann"}', text_column="id") == [
+        {"id": "1", "text": "saw PHI", "masks": [[4, 7]]}
+    ]
+    with pytest.raises(ConfigurationError, match="--id-column"):
+        ReadOptions(id_column="text")

@@ -132,3 +132,21 @@ def test_parquet_metadata_of_others_is_dropped():
 def test_parquet_needs_a_text_column(column):
     with pytest.raises(FormatError, match="--text-column"):
         read_parquet(parquet(pa.table({"n": [1], "text": ["x"]})), ReadOptions(text_column=column))
+
+
+def test_the_narrative_is_never_its_own_id():
+    table = read_csv(io.BytesIO(f"id,n\n{CANARY},5\n".encode()), ReadOptions(text_column="id"))
+    assert [record.doc.id for record in table.records()] == ["2"]
+    file = io.BytesIO()
+    pq.write_table(pa.table({"id": [CANARY]}), file)
+    table = read_parquet(io.BytesIO(file.getvalue()), ReadOptions(text_column="id"))
+    assert [record.doc.id for record in table.records()] == ["1"]
+
+
+def test_ids_that_are_not_utf8_are_an_error_with_a_remedy():
+    offsets = pa.array([0, 2], pa.int32()).buffers()[1]
+    ids = pa.Array.from_buffers(pa.string(), 1, [None, offsets, pa.py_buffer(b"\xff\xfe")])
+    file = io.BytesIO()
+    pq.write_table(pa.table({"text": ["well"], "id": ids}), file)
+    with pytest.raises(FormatError, match="not UTF-8"):
+        list(read_parquet(io.BytesIO(file.getvalue()), ReadOptions()).records())
