@@ -83,6 +83,7 @@ class PartialFile:
         self.target = target
         self.path = partial_path(target)
         self.closed = False
+        self._discarded = False
         with output_errors(target):
             target.parent.mkdir(parents=True, exist_ok=True)
         self._hash = hashlib.sha256()
@@ -115,8 +116,10 @@ class PartialFile:
             raise InputError(f"{name} of the interrupted run was changed; start again with --force")
 
     def write(self, data: bytes, /) -> int:
-        """Take all of `data`."""
+        """Take all of `data`; a discarded file takes it and drops it (writers end their file late)."""
         view = memoryview(data)
+        if self._discarded:
+            return view.nbytes
         with output_errors(self.target):
             self._stream.write(view)
         self._hash.update(view)
@@ -153,6 +156,7 @@ class PartialFile:
 
     def discard(self) -> None:
         """Close and remove the partial file."""
+        self._discarded = True
         self.close()
         with suppress(OSError):
             self.path.unlink()
