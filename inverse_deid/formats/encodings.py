@@ -23,6 +23,10 @@ _MARKS: tuple[tuple[bytes, str, str], ...] = (
 )
 
 
+_NOT_FOR_FILES = frozenset({"idna", "punycode", "raw-unicode-escape", "unicode-escape", "utf-7"})
+"""Text encodings of Python that cannot write all that they read, or read one text in many ways."""
+
+
 @dataclass(frozen=True, slots=True)
 class TextCodec:
     """An encoding and the byte-order mark that stood before the text (b"" = none)."""
@@ -51,7 +55,7 @@ def normal_encoding(encoding: str) -> str:
         "a".encode(name)
     except (LookupError, ValueError):
         name = ""
-    if not name:
+    if not name or name.replace("_", "-") in _NOT_FOR_FILES:
         raise ConfigurationError(f"unknown encoding {encoding!r}; try utf-8, cp1252, latin-1 or utf-16")
     return name.removesuffix("-sig").removesuffix("_sig")
 

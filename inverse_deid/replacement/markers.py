@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 
 import numpy as np
@@ -11,7 +10,7 @@ from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.phi import HyperClass
 from inverse_deid.core.values import Decisions
 
-_PRINTABLE = re.compile(r"[^\x00-\x1f\x7f]{1,40}")
+_MAX_MARKER_CHARS = 40
 _CLASSES = tuple(HyperClass)
 
 MarkerFor = Callable[[Decisions], Callable[[int, int], str]]
@@ -22,10 +21,11 @@ def fixed_marker(marker: str) -> MarkerFor:
     """The same word for every mask.
 
     Raises:
-        ConfigurationError: Empty, longer than 40 characters or with control characters.
+        ConfigurationError: Empty, longer than 40 characters or with one that cannot be printed
+            (a control, half a character, a code point that is none).
     """
-    if not _PRINTABLE.fullmatch(marker):
-        raise ConfigurationError("the marker needs 1 to 40 characters without control characters")
+    if not (0 < len(marker) <= _MAX_MARKER_CHARS and marker.isprintable()):
+        raise ConfigurationError("the marker needs 1 to 40 printable characters")
     return lambda decisions: lambda first, last: marker
 
 
