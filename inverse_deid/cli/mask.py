@@ -78,6 +78,8 @@ class MaskOptions:
             raise ConfigurationError("--delimiter must be one character, or tab")
         if self.with_text and not self.explain:
             raise ConfigurationError("--with-text adds the words to --explain; give both")
+        if "" in inputs:
+            raise ConfigurationError("an INPUT is empty text; give a file or folder (. is this folder)")
         if STANDARD_INPUT in inputs:
             self._check_pipe(inputs)
         elif self.out is None:
@@ -187,6 +189,8 @@ def _mask_pipe(options: MaskOptions) -> Tally:
     from inverse_deid.engine.pipe import mask_pipe
     from inverse_deid.engine.run_settings import RunSettings
 
+    if sys.stdin is None or sys.stdout is None:
+        raise ConfigurationError("standard input or output is closed; connect both, or give files and --out")
     with _Progress(options) as progress:
         run = RunSettings(fingerprint="", read_options=options.read_options, on_progress=progress.add)
         pipes = (sys.stdin.buffer, sys.stdout.buffer)
@@ -220,7 +224,14 @@ def masking_settings(options: MaskOptions) -> MaskingSettings:
 
 
 def _words(path: Path | None) -> frozenset[str]:
-    """The words of a file, one a line; blank lines and lines that begin with # are skipped."""
+    """The words of a file, one a line; blank lines and lines that begin with # are skipped.
+
+    Raises:
+        UnreadableInputError: The file cannot be read or is not UTF-8.
+        ConfigurationError: A line is not one token, so that it would never be found.
+    """
+    from inverse_deid.text.tokenizer import tokenize
+
     if path is None:
         return frozenset()
     text = None
@@ -233,8 +244,14 @@ def _words(path: Path | None) -> frozenset[str]:
         raise UnreadableInputError(f"{path} {error}") from None
     if text is None:
         raise UnreadableInputError(f"{path} is not UTF-8 text; save it as UTF-8, one word a line")
-    lines = (line.strip() for line in text.splitlines())
-    return frozenset(line for line in lines if line and not line.startswith("#"))
+    lines = {number: line.strip() for number, line in enumerate(text.splitlines(), start=1)}
+    words = {number: line for number, line in lines.items() if line and not line.startswith("#")}
+    for number, word in words.items():
+        if tokenize(word).words != [word]:
+            raise ConfigurationError(
+                f"{path} line {number} is not one word of letters and digits; give each part its own line"
+            )
+    return frozenset(words.values())
 
 
 class _Progress:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import BinaryIO
 
-from inverse_deid.core.errors import OutputError
+from inverse_deid.core.errors import InputError, OutputError
 from inverse_deid.engine.masker import Masker
 from inverse_deid.engine.run_settings import RunSettings
 from inverse_deid.engine.serial import Reporting, Start, mask_source
@@ -35,7 +35,7 @@ class _Pipe:
 def mask_pipe(
     pipes: tuple[BinaryIO, BinaryIO], format_name: FormatName, masker: Masker, run: RunSettings
 ) -> Tally:
-    """Mask what comes in and write it out.
+    """Mask what comes in and write it out; what was wrong with the input is in the tally.
 
     Args:
         pipes: Input and output.
@@ -44,15 +44,25 @@ def mask_pipe(
         run: Only reading and progress matter.
 
     Raises:
-        InputError: The input cannot be used.
         OutputError: Nobody reads the output any more.
     """
+    tally = Tally()
+    try:
+        _mask(pipes, format_name, masker, run, tally)
+    except InputError as error:
+        tally.fail(PIPE_NAME, str(error))
+    return tally
+
+
+def _mask(
+    pipes: tuple[BinaryIO, BinaryIO], format_name: FormatName, masker: Masker, run: RunSettings, tally: Tally
+) -> None:
+    """Mask and write; everything is counted in the tally."""
     stream, target = pipes
     with input_errors():
         source = open_source(stream, "stdin", format_name, run.read_options)
+    tally.n_copied_columns = source.n_copied_columns
     sink = source.sink(_Pipe(target))
-    tally = Tally(n_copied_columns=source.n_copied_columns)
     for _ in mask_source(source, [sink], masker, Start(0, tally), Reporting(PIPE_NAME, run.on_progress)):
         pass
     sink.finish()
-    return tally
