@@ -49,7 +49,7 @@ class RunConfig:
         gold: Annotated corpora; the validation part of each is calibrated on.
         carriers: Unannotated narratives to plant PHI in.
         word_vectors: File of `WordVectors` (npz), None = those of the packaged model.
-        recall: Recall that the thresholds are calibrated to, on every corpus.
+        recall: Recall that the thresholds are calibrated to, on the held-out parts together.
         network: The network.
         training: The training.
     """

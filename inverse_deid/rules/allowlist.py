@@ -51,9 +51,11 @@ def judge(ids: IntArray, rows: WordRows, context: Context, policy: Policy) -> Ru
     # A capital letter alone is an initial as often as anything else; "A" and "I" begin sentences.
     initial = rows.has("is-single-letter", ids) & rows.has("has-capital-beginning", ids)
     safe &= ~has_digit & ~rows.foreign[ids] & ~(initial & ~context.sentence_start)
+    never = ((flags & np.uint32(_NEVER_FLAGS)) != 0) & ~safe
     # "Dr" is a street word and a title; the network tells which, the rules do not forbid it.
-    is_title = (flags & np.uint32(WordFlag.SALUTATION)) != 0
-    never = ((flags & np.uint32(_NEVER_FLAGS)) != 0) & ~safe & ~is_title
+    never &= (flags & np.uint32(WordFlag.SALUTATION)) == 0
+    if policy == "case-aware":
+        never &= ~_is_abbreviation(ids, rows, in_safe)
     return RuleVerdicts(safe=safe, never=never, veto=context.veto | rows.foreign[ids], titled=context.titled)
 
 
@@ -64,3 +66,10 @@ def _reads_as_a_word(ids: IntArray, rows: WordRows, context: Context) -> BoolArr
     with np.errstate(invalid="ignore"):
         usually_lower = rows.lower_ratio[ids] >= MIN_LOWER_RATIO
     return (lower | (mute & usually_lower)) & ~context.titled
+
+
+def _is_abbreviation(ids: IntArray, rows: WordRows, in_safe: BoolArray) -> BoolArray:
+    """Street words in capitals that are also medical: a CT is a scan more often than a court."""
+    only_street = (rows.flags[ids] & np.uint32(_NEVER_FLAGS)) == np.uint32(WordFlag.STREET)
+    in_capitals = rows.has("is-two-letters", ids) & rows.has("all-upper-case", ids)
+    return np.asarray(only_street & in_safe & in_capitals)
