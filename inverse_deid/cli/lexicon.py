@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import zipfile
 from pathlib import Path
 
 import click
 
-from inverse_deid.core.errors import InverseDeidError
+from inverse_deid.core.errors import InverseDeidError, OutputExistsError
+from inverse_deid.engine.partial_file import PartialFile
 from inverse_deid.lexicon import Lexicon, load_lexicon
 from inverse_deid.lexicon.artefact import dump_artefact, parse_artefact
 from inverse_deid.lexicon.explain import explain_word, format_explanation
@@ -31,7 +33,8 @@ def lexicon() -> None:
 @click.option("--whodrug", type=click.Path(path_type=Path), help="Drug name table of WHODrug.")
 @click.option("--out", required=True, type=_FILE, help="Lexicon file to write.")
 @click.option("--base", type=_FILE, help="Lexicon to add to; the packaged one by default.")
-def build(meddra: Path | None, whodrug: Path | None, out: Path, base: Path | None) -> None:
+@click.option("--force", is_flag=True, help="Overwrite a lexicon that exists.")
+def build(meddra: Path | None, whodrug: Path | None, out: Path, base: Path | None, force: bool) -> None:
     """Write a copy of the lexicon with your own MedDRA and WHODrug words.
 
     The copy holds words of licensed dictionaries: keep it to yourself.
@@ -39,18 +42,42 @@ def build(meddra: Path | None, whodrug: Path | None, out: Path, base: Path | Non
     if meddra is None and whodrug is None:
         raise click.UsageError("give --meddra FOLDER or --whodrug FILE or both")
     try:
+        _check_out(out, force=force)
         known = load_lexicon(base)
         lists = licensed_lists(meddra, whodrug, known)
         data = dump_artefact(merge_lists(known, lists))
-        out.write_bytes(data)
+        _write(out, data)
     except InverseDeidError as error:
         raise _InputProblem(str(error)) from error
-    except OSError as error:
-        raise _InputProblem(f"cannot write {out.name}: {error.strerror}") from error
     built = Lexicon(parse_artefact(data))
     for word_list in lists:
         click.echo(f"{word_list.name}: {len(word_list.entries):,} entries")
     click.echo(f"{out}: {len(built):,} words, version {built.version}")
+
+
+def _check_out(out: Path, *, force: bool) -> None:
+    """Nothing but a lexicon is ever overwritten, and that only when asked.
+
+    Raises:
+        OutputExistsError: The file is there.
+    """
+    if not out.exists():
+        return
+    if not zipfile.is_zipfile(out):
+        raise OutputExistsError(f"{out} exists and is no lexicon; choose another name with --out")
+    if not force:
+        raise OutputExistsError(f"{out} exists already; give --force to overwrite it")
+
+
+def _write(out: Path, data: bytes) -> None:
+    file = PartialFile(out)
+    is_complete = False
+    try:
+        file.write(data)
+        file.sync()
+        is_complete = True
+    finally:
+        file.commit() if is_complete else file.discard()
 
 
 @lexicon.command()

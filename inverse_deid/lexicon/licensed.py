@@ -134,7 +134,7 @@ def _fixed_width_names(lines: Iterable[str], name: str) -> list[str]:
 
 def _delimited_names(lines: Sequence[str], name: str) -> list[str]:
     delimiter = max("$|\t;,", key=lines[0].count)
-    rows = list(csv.reader(io.StringIO("\n".join(lines)), delimiter=delimiter))
+    rows = _rows(lines, delimiter, name)
     columns = [i for i, cell in enumerate(rows[0]) if _header_key(cell) in _NAME_HEADERS]
     first = 1
     if not columns and len(rows[0]) > 1 and re.fullmatch(r"\d{6}", rows[0][0].strip()):
@@ -148,6 +148,13 @@ def _delimited_names(lines: Sequence[str], name: str) -> list[str]:
         if len(row) != len(rows[0]):
             raise FormatError(f"{name}, line {number}: {len(row)} columns, expected {len(rows[0])}")
     return [row[column].strip() for row in rows[first:] for column in columns]
+
+
+def _rows(lines: Sequence[str], delimiter: str, name: str) -> list[list[str]]:
+    try:
+        return list(csv.reader(io.StringIO("\n".join(lines)), delimiter=delimiter))
+    except csv.Error as error:
+        raise FormatError(f"{name}: a quote is not closed or a cell is too long; export it again") from error
 
 
 def _header_key(cell: str) -> str:

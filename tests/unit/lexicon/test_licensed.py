@@ -134,7 +134,8 @@ def test_bad_input_ends_with_one_line_and_status_2(arguments: tuple[str, ...]) -
 
 
 def test_an_unwritable_output_ends_with_status_2(meddra: Path, base: Path, tmp_path: Path) -> None:
-    out = tmp_path / "absent" / "own.zip"
+    (tmp_path / "file").touch()
+    out = tmp_path / "file" / "own.zip"
     result = run("build", "--meddra", meddra, "--base", base, "--out", out)
     assert result.exit_code == 2
     assert "own.zip" in result.output
@@ -148,3 +149,20 @@ def test_explain_names_lists_and_licences() -> None:
     assert "public domain" in result.output
     assert "zzzzqq: neither" in result.output
     assert "unknown" in result.output
+
+
+def test_no_table_is_overwritten_and_a_lexicon_only_when_asked(tmp_path, base):
+    drugs = table(tmp_path, COLUMNS)
+    before = drugs.read_bytes()
+    given = ("build", "--whodrug", drugs, "--base", base, "--out")
+    assert run(*given, drugs, "--force").exit_code == 2
+    assert drugs.read_bytes() == before
+    out = tmp_path / "own.zip"
+    assert [run(*given, out).exit_code, run(*given, out).exit_code] == [0, 2]
+    assert run(*given, out, "--force").exit_code == 0
+    assert not list(tmp_path.glob(".*"))
+
+
+def test_a_table_that_cannot_be_read_as_one_is_refused(tmp_path):
+    with pytest.raises(FormatError, match="quote"):
+        read_whodrug(table(tmp_path, 'drug_name;x\n"' + "a" * 200_000))
