@@ -164,6 +164,11 @@ def _walk(folder: Path, own: set[Path], tally: Tally) -> Iterator[Path]:
 
     for root, folders, names in os.walk(folder, onerror=unreadable):
         here = Path(root)
+        for name in sorted(folders):
+            if not name.startswith(".") and (here / name).is_symlink():
+                tally.fail(
+                    shown(here / name), "is a link to a folder and was not followed; give that folder too"
+                )
         folders[:] = sorted(
             name for name in folders if not name.startswith(".") and (here / name).resolve() not in own
         )

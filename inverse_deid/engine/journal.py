@@ -22,6 +22,8 @@ from inverse_deid.engine.tally import Tally
 
 JOURNAL_NAME = ".inverse-deid.journal"
 _HEAD_BYTES = 1 << 16
+_DAMAGED = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
+"""What a record that was cut or changed raises while it is read."""
 
 
 def input_fingerprint(path: Path) -> str:
@@ -109,7 +111,7 @@ def read_progress(target: Path) -> Entry | None:
     """The progress of a half-done file, None if there is none that can be used."""
     try:
         return Entry.from_json(json.loads(progress_path(target).read_text(encoding="utf-8")))
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, *_DAMAGED):
         return None
 
 
@@ -166,7 +168,7 @@ def _read_entries(path: Path) -> dict[str, Entry]:
     entries: dict[str, Entry] = {}
     with suppress(OSError):
         for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
-            with suppress(ValueError, KeyError, TypeError):
+            with suppress(*_DAMAGED):
                 stored = json.loads(line)
                 entries[stored["output"]] = Entry.from_json(stored)
     return entries

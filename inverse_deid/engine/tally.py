@@ -81,6 +81,12 @@ class Tally:
 
     @classmethod
     def from_json(cls, stored: dict[str, Any]) -> Tally:
-        """The tally that `as_json` described."""
+        """The tally that `as_json` described.
+
+        Raises:
+            ValueError: It counts other reasons than this version knows.
+        """
+        if len(stored["tokens_by_reason"]) != len(Reason):
+            raise ValueError("a tally of other reasons")
         failures = [Failure(where, reason) for where, reason in stored["failures"]]
         return cls(**{**stored, "failures": failures})

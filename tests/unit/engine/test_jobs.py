@@ -77,3 +77,9 @@ def test_documents_are_grouped_and_tables_are_alone(tmp_path):
 
 def test_odd_names_are_shown_on_one_line():
     assert shown(Path("a\nb\x1b[31m\udcff.txt")) == "a?b?[31m?.txt"
+
+
+def test_a_link_to_a_folder_is_not_passed_over_in_silence(folder, tmp_path):
+    (folder / "linked").symlink_to(tmp_path)
+    _, tally = plan_jobs([folder], PlanSettings(out=tmp_path / "out"))
+    assert [failure.where for failure in tally.failures] == [str(folder / "linked")]

@@ -1,3 +1,4 @@
+import json
 import os
 
 import pytest
@@ -92,3 +93,15 @@ def test_an_output_is_intact_if_it_is_what_was_written(tmp_path):
     assert not is_intact(file, state)
     assert not is_intact(file, None)
     assert not is_intact(tmp_path / "gone", state)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"files": []}, {"tally": {"tokens_by_reason": [1]}}, {"tally": 5}, {"files": {"masked": 7}}],
+)
+def test_a_damaged_record_counts_as_none(tmp_path, change):
+    stored = {"output": "a", **entry().as_json(), **change}
+    (tmp_path / JOURNAL_NAME).write_text(json.dumps(stored) + "\n[1]\n" + "[" * 100_000)
+    assert Journal(tmp_path, "s").entry("a") is None
+    progress_path(tmp_path / "a").write_text(json.dumps(stored))
+    assert read_progress(tmp_path / "a") is None
