@@ -85,6 +85,8 @@ def _write(out: Path, data: bytes) -> None:
 @click.option("--lexicon", "path", type=_FILE, help="Lexicon file; the packaged one by default.")
 def explain(words: tuple[str, ...], path: Path | None) -> None:
     """Say which lists hold each WORD and what the rules make of it."""
+    if not all(word and word.isprintable() for word in words):
+        raise click.UsageError("a WORD is empty or cannot be printed; give words in the terminal's encoding")
     try:
         known = load_lexicon(path)
     except InverseDeidError as error:

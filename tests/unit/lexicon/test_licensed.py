@@ -124,6 +124,7 @@ def test_build_does_not_add_twice(meddra: Path, base: Path, tmp_path: Path) -> N
             "no-such-folder/x.zip",
         ),
         ("explain", "--lexicon", "no-such-folder/absent.zip", "pain"),
+        ("explain", "pain", "\udcff"),
     ],
 )
 def test_bad_input_ends_with_one_line_and_status_2(arguments: tuple[str, ...]) -> None:
