@@ -81,6 +81,7 @@ def build_deidentifier(settings: MaskingSettings) -> Deidentifier:
     lexicon = load_lexicon(settings.lexicon)
     interned = InternedWords()
     folder = settings.model or packaged_model()
+    Thresholds(settings.low or 0.0, 1.0 if settings.high is None else settings.high)
     thresholds, scorer = Thresholds(1.0, 1.0), None
     if not settings.rules_only:
         parts = read_model(folder)

@@ -44,7 +44,7 @@ def combine(
 
     Args:
         verdicts: What the rules say.
-        p_safe: float32 (n_tokens,), probability of *safe*; NaN masks.
+        p_safe: float32 (n_tokens,), probability of *safe*; NaN or above 1 masks.
         categories: uint8 (n_tokens,), suspected PHI hyper-class.
         thresholds: `low` and `high`.
 
@@ -57,7 +57,7 @@ def combine(
     """
     adaptive = np.where(verdicts.safe, np.float32(thresholds.low), np.float32(thresholds.high))
     limits = np.where(verdicts.never | verdicts.veto, np.float32(np.inf), adaptive).astype(np.float32)
-    keep = p_safe >= limits
+    keep = (p_safe >= limits) & (p_safe <= 1)
     reasons = np.full(len(keep), Reason.BELOW_THRESHOLD, np.uint8)
     reasons[verdicts.never] = Reason.NEVER_SAFE_WORD
     reasons[verdicts.veto] = Reason.VETO_PATTERN

@@ -19,7 +19,6 @@ _NAME = tuple(HyperClass).index(HyperClass.NAME)
 _TIMELY = [tuple(HyperClass).index(kind) for kind in (HyperClass.AGE, HyperClass.DATE)]
 _CERTAIN = 0.5
 _MIN_LETTERS = 3
-_MAX_PARTS = 6
 _OLDEST = 125
 
 
@@ -60,13 +59,9 @@ def mask_joined_parts(tokens: Tokens, decisions: Decisions) -> Decisions:
     timely = np.isin(decisions.categories, _TIMELY)
     is_number = np.fromiter((word.isdecimal() for word in tokens.words), np.bool_, len(tokens))
     masked = ~decisions.keep & (is_number | ~timely)
-    for _ in range(_MAX_PARTS):
-        before = masked
-        forward = np.concatenate([[False], masked[:-1] & joined[:-1]])
-        masked = masked | forward | (joined & np.concatenate([masked[1:], [False]]))
-        if np.array_equal(before, masked):
-            break
-    return mask_more(decisions, masked, Reason.JOINED_TO_MASKED)
+    # Tokens that signs join form a chain; one masked token masks its whole chain.
+    chain = np.cumsum(~np.concatenate([[False], joined[:-1]]))
+    return mask_more(decisions, np.isin(chain, chain[masked]), Reason.JOINED_TO_MASKED)
 
 
 def _joined_to_next(tokens: Tokens) -> BoolArray:

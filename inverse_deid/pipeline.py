@@ -177,7 +177,10 @@ def mask_everything(doc: Document, marker_for: MarkerFor) -> MaskedDocument:
         thresholds=np.full(n_tokens, np.inf, np.float32),
         categories=np.zeros(n_tokens, np.uint8),
     )
-    rendering = render(tokens, decisions.keep, marker_for(decisions))
+    try:
+        rendering = render(tokens, decisions.keep, marker_for(decisions))
+    except Exception:  # noqa: BLE001 - even the marker may be what failed
+        rendering = render(tokens, decisions.keep, lambda first, last: "PHI")
     return MaskedDocument(
         doc.id, rendering.text, rendering.masks, rendering.replaced, tokens, decisions, failed=True
     )

@@ -8,7 +8,7 @@
     word_vectors.npz   int8 codes and float32 scale of their vectors
     characters.onnx    word's characters -> vector
     tokens.onnx        vectors, gaps, features of a batch -> class probabilities
-    weights.npz        trainable weights, to fine-tune from (not read when masking)
+    weights.npz        trainable weights, to fine-tune from; masking reads the vector of unknown words
 """
 
 from __future__ import annotations
@@ -113,8 +113,11 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         raise ModelError(f"{folder}/manifest.json: damaged; install or train the model again") from error
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT_VERSION:
         raise ModelError(f"{folder}: not of model format {FORMAT_VERSION}; train it with this version")
+    hashes = manifest.get("sha256")
+    if not isinstance(hashes, dict) or not isinstance(manifest.get("thresholds"), dict):
+        raise ModelError(f"{folder}/manifest.json: damaged; install or train the model again")
     for name in _FILES:
-        if manifest["sha256"].get(name) != _sha256(folder / name):
+        if hashes.get(name) != _sha256(folder / name):
             raise ModelError(f"{folder}/{name}: altered or missing; install or train the model again")
     return manifest
 

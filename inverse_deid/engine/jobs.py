@@ -227,6 +227,6 @@ def check_target(output: Output, inputs: frozenset[tuple[int, int]], *, force: b
         raise OutputExistsError("would be overwritten by its own output; choose another folder with --out")
     if not force:
         raise OutputExistsError(
-            f"{shown(path)} exists already; give --resume to finish an interrupted run "
-            "or --force to overwrite"
+            f"{shown(path)} exists already and no interrupted run of it was found; "
+            "remove it, choose another folder or give --force to overwrite"
         )

@@ -62,7 +62,8 @@ def judge(ids: IntArray, rows: WordRows, context: Context, policy: Policy) -> Ru
 def _reads_as_a_word(ids: IntArray, rows: WordRows, context: Context) -> BoolArray:
     """Whether the case of an ambiguous word, or its usual case, speaks for a word."""
     lower = rows.has("all-lower-case", ids)
-    mute = context.sentence_start | context.mostly_upper
+    # "Will: nausea" in a list of who said what is a name as often as "Plan:" is a word.
+    mute = (context.sentence_start & ~context.label) | context.mostly_upper
     with np.errstate(invalid="ignore"):
         usually_lower = rows.lower_ratio[ids] >= MIN_LOWER_RATIO
     return (lower | (mute & usually_lower)) & ~context.titled

@@ -52,6 +52,7 @@ class Context:
         place: bool (n_tokens,), part of a city, state or country of several words.
         holiday: bool (n_tokens,), part of a holiday of several words.
         titled: bool (n_tokens,), a word with a capital right after a title.
+        label: bool (n_tokens,), begins a line and a colon follows: `Plan:`, and who speaks.
         domain: bool (n_tokens,), a top-level domain right after a dot.
         veto: bool (n_tokens,), inside a pattern that may only mask.
     """
@@ -63,6 +64,7 @@ class Context:
     place: BoolArray = field(repr=False)
     holiday: BoolArray = field(repr=False)
     titled: BoolArray = field(repr=False)
+    label: BoolArray = field(repr=False)
     domain: BoolArray = field(repr=False)
     veto: BoolArray = field(repr=False)
 
@@ -114,6 +116,7 @@ def describe_context(tokens: Tokens, ids: IntArray, rows: WordRows, lexicon: Lex
         place=place,
         holiday=phrases[PhraseKind.HOLIDAY],
         titled=titled,
+        label=layout.line_start & layout.before_colon,
         domain=domain,
         veto=veto,
     )
@@ -128,6 +131,7 @@ class _Layout:
     after_empty_line: BoolArray
     touches_previous: BoolArray
     after_dot: BoolArray
+    before_colon: BoolArray
     line: IntArray
 
 
@@ -149,6 +153,7 @@ def _layout(tokens: Tokens) -> _Layout:
         after_empty_line=n_new_lines > 1,
         touches_previous=gap_length == 1,
         after_dot=(before == ord(".")) & (gap_length == 1),
+        before_colon=np.append(codes, 0)[tokens.ends] == ord(":"),
         line=np.cumsum(line_start).astype(np.int32),
     )
 

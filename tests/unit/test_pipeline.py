@@ -104,6 +104,7 @@ def test_a_document_that_fails_is_masked_whole_and_the_others_are_done():
         ("seen 3/71 by", "seen PHI by"),
         ("a 43-year-old", "a PHI-year-old"),
         ("a 94-year-old", "a PHI"),
+        ("Lindero-a-b-c-d-e-f-g-h left", "PHI left"),
         ("Mr Lindero-smith", "Mr PHI"),
         ("Mr Lindero - smith", "Mr PHI - smith"),
         ("forty-three-year-old", "PHI-three-year-old"),

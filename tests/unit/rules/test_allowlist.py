@@ -41,6 +41,8 @@ def feature(analysers, text, word, name):
         ("case-aware", "Mr. Parkinson has a rash", "Parkinson", False),
         ("literal", "She has Parkinson's disease", "Parkinson", False),
         ("case-aware", "Pain was severe.", "Pain", True),
+        ("case-aware", "Will was severe.", "Will", True),
+        ("case-aware", "Will: nausea", "Will", False),
         ("case-aware", "PT RECVD VAX WITHOUT PAIN OR FEVER", "PAIN", True),
         ("case-aware", "moved to new york last week", "york", False),
         ("case-aware", "took 40 tablets", "40", False),
