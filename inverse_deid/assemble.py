@@ -17,6 +17,7 @@ from inverse_deid.core.values import FloatArray, RuleAnalysis, Tokens
 from inverse_deid.deep.config import FeatureSet
 from inverse_deid.deep.folder import ModelParts, model_fingerprint, read_model
 from inverse_deid.deep.scorer import Scorer, ScorerInput
+from inverse_deid.document_passes import PhraseList
 from inverse_deid.lexicon import load_lexicon
 from inverse_deid.pipeline import Deidentifier, Scores, Stages
 from inverse_deid.replacement.markers import category_marker, fixed_marker
@@ -47,8 +48,8 @@ class MaskingSettings:
         category_markers: Show the suspected category instead.
         low: Threshold where the rules say safe; None = the model's own.
         high: Threshold where they do not; None = the model's own.
-        allow: Words to keep, any case.
-        deny: Words to mask, any case.
+        allow: Words to keep, in any case.
+        deny: Words and phrases to mask, in any case, with or without accents.
         n_threads: Threads of the network, 0 = one a core.
     """
 
@@ -93,8 +94,8 @@ def build_deidentifier(settings: MaskingSettings) -> Deidentifier:
         scorer=scorer,
         thresholds=thresholds,
         marker_for=category_marker(settings.marker) if settings.category_markers else fixed,
-        allow=frozenset(word.casefold() for word in settings.allow),
-        deny=frozenset(word.casefold() for word in settings.deny),
+        allow=PhraseList(sorted(settings.allow)),
+        deny=PhraseList(sorted(settings.deny)),
         between_batches=interned.trim,
     )
     model_hash = "" if settings.rules_only else model_fingerprint(folder)

@@ -7,12 +7,14 @@ word and yet never overrides a digit, a date word or a veto pattern.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable
 
 import numpy as np
 
 from inverse_deid.core.phi import HyperClass
 from inverse_deid.core.values import BoolArray, Decisions, Reason, RuleVerdicts, Tokens
+from inverse_deid.text.folding import folded
 from inverse_deid.text.tokenizer import tokenize
 
 _NAME = tuple(HyperClass).index(HyperClass.NAME)
@@ -89,39 +91,52 @@ def _capitalised_mentions(tokens: Tokens, chosen: BoolArray) -> BoolArray:
     return np.fromiter(hits, np.bool_, len(tokens))
 
 
-def mask_known_identifiers(tokens: Tokens, known: Sequence[str], decisions: Decisions) -> Decisions:
-    """Mask every mention of the case's known identifiers, in any case and with any gaps."""
-    phrases = [[word.casefold() for word in tokenize(value).words] for value in known]
-    if not any(phrases):
-        return decisions
-    words = [word.casefold() for word in tokens.words]
-    chosen = np.zeros(len(words), np.bool_)
-    for phrase in phrases:
-        for i in range(len(words) - len(phrase) + 1):
-            if phrase and words[i : i + len(phrase)] == phrase:
-                chosen[i : i + len(phrase)] = True
-    return mask_more(decisions, chosen, Reason.KNOWN_IDENTIFIER)
+class PhraseList:
+    """Words and phrases to find in any case, with or without accents, whatever the gaps.
+
+    Args:
+        phrases: As a person writes them; those without a letter or digit are left out.
+
+    Example:
+        >>> found = PhraseList(["Anna María"]).among(tokenize("ANNA-MARIA left"))
+        >>> found.tolist()
+        [True, True, False]
+    """
+
+    def __init__(self, phrases: Iterable[str]) -> None:
+        self._by_first_word: dict[str, list[list[str]]] = defaultdict(list)
+        for phrase in phrases:
+            words = [folded(word) for word in tokenize(phrase).words]
+            if words:
+                self._by_first_word[words[0]].append(words)
+
+    def __bool__(self) -> bool:
+        return bool(self._by_first_word)
+
+    def among(self, tokens: Tokens) -> BoolArray:
+        """Which tokens belong to one of the phrases: bool (n_tokens,)."""
+        words = [folded(word) for word in tokens.words]
+        chosen = np.zeros(len(words), np.bool_)
+        for i, word in enumerate(words):
+            for phrase in self._by_first_word.get(word, ()):
+                if words[i : i + len(phrase)] == phrase:
+                    chosen[i : i + len(phrase)] = True
+        return chosen
 
 
-def apply_deny_list(tokens: Tokens, deny: frozenset[str], decisions: Decisions) -> Decisions:
-    """Mask every word on the user's deny list (case-folded words)."""
-    if not deny:
-        return decisions
-    return mask_more(decisions, _listed(tokens, deny), Reason.DENY_LIST)
+def mask_phrases(tokens: Tokens, phrases: PhraseList, reason: Reason, decisions: Decisions) -> Decisions:
+    """Mask every mention of the phrases: known identifiers of the case, the user's deny list."""
+    return mask_more(decisions, phrases.among(tokens), reason) if phrases else decisions
 
 
 def apply_allow_list(
-    tokens: Tokens, allow: frozenset[str], verdicts: RuleVerdicts, decisions: Decisions
+    tokens: Tokens, allow: PhraseList, verdicts: RuleVerdicts, decisions: Decisions
 ) -> Decisions:
-    """Keep words on the user's allow list (case-folded), but no digit, date word or contact."""
+    """Keep words on the user's allow list, but no digit, date word or contact."""
     if not allow:
         return decisions
     no_digit = np.fromiter((word.isalpha() for word in tokens.words), np.bool_, len(tokens))
-    chosen = _listed(tokens, allow) & no_digit & ~verdicts.never & ~verdicts.veto & ~decisions.keep
+    chosen = allow.among(tokens) & no_digit & ~verdicts.never & ~verdicts.veto & ~decisions.keep
     reasons = decisions.reasons.copy()
     reasons[chosen] = Reason.KEPT_ALLOW_LIST
     return dataclasses.replace(decisions, keep=decisions.keep | chosen, reasons=reasons)
-
-
-def _listed(tokens: Tokens, words: frozenset[str]) -> BoolArray:
-    return np.fromiter((word.casefold() in words for word in tokens.words), np.bool_, len(tokens))

@@ -26,11 +26,11 @@ from inverse_deid.core.values import (
     Tokens,
 )
 from inverse_deid.document_passes import (
+    PhraseList,
     apply_allow_list,
-    apply_deny_list,
     mask_joined_parts,
-    mask_known_identifiers,
     mask_names_everywhere,
+    mask_phrases,
 )
 from inverse_deid.text.rendering import render
 from inverse_deid.text.tokenizer import tokenize
@@ -77,8 +77,8 @@ class Stages:
         scorer: The network; None decides by the rules alone.
         thresholds: Of the adaptive threshold.
         marker_for: Gives the marker of each mask.
-        allow: Case-folded words that the user keeps.
-        deny: Case-folded words that the user masks.
+        allow: Words that the user keeps.
+        deny: Words and phrases that the user masks.
         between_batches: Called after every batch; keeps caches within bounds.
     """
 
@@ -86,8 +86,8 @@ class Stages:
     scorer: TokenScorer | None
     thresholds: Thresholds
     marker_for: MarkerFor
-    allow: frozenset[str] = frozenset()
-    deny: frozenset[str] = frozenset()
+    allow: PhraseList = field(default_factory=lambda: PhraseList(()))
+    deny: PhraseList = field(default_factory=lambda: PhraseList(()))
     between_batches: Callable[[], None] = lambda: None
 
 
@@ -160,8 +160,9 @@ class Deidentifier:
             decisions = mask_names_everywhere(tokens, analysis.verdicts, decisions)
             decisions = mask_joined_parts(tokens, decisions)
         decisions = apply_allow_list(tokens, self._stages.allow, analysis.verdicts, decisions)
-        decisions = mask_known_identifiers(tokens, doc.known, decisions)
-        decisions = apply_deny_list(tokens, self._stages.deny, decisions)
+        known = PhraseList(doc.known)
+        decisions = mask_phrases(tokens, known, Reason.KNOWN_IDENTIFIER, decisions)
+        decisions = mask_phrases(tokens, self._stages.deny, Reason.DENY_LIST, decisions)
         rendering = render(tokens, decisions.keep, self._stages.marker_for(decisions))
         return MaskedDocument(doc.id, rendering.text, rendering.masks, rendering.replaced, tokens, decisions)
 

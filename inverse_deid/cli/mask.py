@@ -121,7 +121,7 @@ class MaskOptions:
 @click.option("--model", type=_FOLDER, help="Folder of another model.")
 @click.option("--lexicon", type=_FILE, help="Another lexicon.")
 @click.option("--allow", type=_FILE, help="File with words to keep, one a line.")
-@click.option("--deny", type=_FILE, help="File with words to mask, one a line.")
+@click.option("--deny", type=_FILE, help="File with words or phrases to mask, one a line.")
 @click.option("--threads", type=click.IntRange(0), default=0, help="For the network; 0 = one a core.")
 @click.option("--force", is_flag=True, help="Overwrite masked files that exist; never an input.")
 @click.option("--resume", is_flag=True, help="Go on with a run that was interrupted.")
@@ -217,18 +217,18 @@ def masking_settings(options: MaskOptions) -> MaskingSettings:
         category_markers=options.category_markers,
         low=options.low,
         high=options.high,
-        allow=_words(options.allow),
-        deny=_words(options.deny),
+        allow=_listed(options.allow, phrases=False),
+        deny=_listed(options.deny, phrases=True),
         n_threads=options.threads,
     )
 
 
-def _words(path: Path | None) -> frozenset[str]:
-    """The words of a file, one a line; blank lines and lines that begin with # are skipped.
+def _listed(path: Path | None, *, phrases: bool) -> frozenset[str]:
+    """The words (or phrases) of a file, one a line; blank lines and lines that begin with # are skipped.
 
     Raises:
         UnreadableInputError: The file cannot be read or is not UTF-8.
-        ConfigurationError: A line is not one token, so that it would never be found.
+        ConfigurationError: A line is no word or, where no phrases are allowed, several.
     """
     from inverse_deid.text.tokenizer import tokenize
 
@@ -246,8 +246,9 @@ def _words(path: Path | None) -> frozenset[str]:
         raise UnreadableInputError(f"{path} is not UTF-8 text; save it as UTF-8, one word a line")
     lines = {number: line.strip() for number, line in enumerate(text.splitlines(), start=1)}
     words = {number: line for number, line in lines.items() if line and not line.startswith("#")}
-    for number, word in words.items():
-        if tokenize(word).words != [word]:
+    for number, line in words.items():
+        found = tokenize(line).words
+        if not found or (not phrases and found != [line]):
             raise ConfigurationError(
                 f"{path} line {number} is not one word of letters and digits; give each part its own line"
             )

@@ -5,6 +5,7 @@ import pytest
 
 from inverse_deid.combine import Thresholds
 from inverse_deid.core.values import Document, Reason, RuleAnalysis, RuleVerdicts
+from inverse_deid.document_passes import PhraseList
 from inverse_deid.pipeline import Deidentifier, Scores, Stages
 from inverse_deid.replacement.markers import category_marker, fixed_marker
 
@@ -123,14 +124,20 @@ def test_known_identifiers_are_masked_in_any_case():
 
 
 def test_allow_list_keeps_words_but_never_digits():
-    masked = deidentifier(Network("nan"), allow=frozenset({"wardname", "3"})).mask(
+    masked = deidentifier(Network("nan"), allow=PhraseList({"wardname", "3"})).mask(
         Document("1", "Wardname 3 rash")
     )
     assert masked.text == "Wardname PHI"
 
 
+@pytest.mark.parametrize("text", ["san jose ward", "SAN JOSÉ ward", "san jose\u0301 ward", "san-jose ward"])
+def test_deny_phrases_are_found_in_any_case_accent_and_gap(text):
+    masked = deidentifier(deny=PhraseList({"San José"})).mask(Document("1", text))
+    assert masked.decisions.keep.tolist() == [False, False, True]
+
+
 def test_deny_list_wins_over_allow_list():
-    both = {"allow": frozenset({"rash"}), "deny": frozenset({"rash"})}
+    both = {"allow": PhraseList({"rash"}), "deny": PhraseList({"rash"})}
     assert deidentifier(**both).mask(Document("1", "Rash")).text == "PHI"
 
 
