@@ -21,6 +21,11 @@ _MONTH = (
 _YEAR = r"(?:1[89]|20|21)\d\d"
 _ORDINAL_DAY = r"(?:0?[1-9]|[12]\d|3[01])(?:st|nd|rd|th)?"
 _ID_VALUE = r"((?=[\w./-]{0,30}\d)\w+(?:[./-]\w+)*)"
+_IDENTIFYING_KEY = (
+    r"(?:[a-z]{0,20}name|initials|patient|doctor|physician|reporter|nok|location|address|street|city|town|"
+    r"county|state|country|zip(?:code)?|postcode|organi[sz]ation|employer|hospital|clinic|facility|"
+    r"occupation|profession|age|dob|date|phone|tel|fax|e?mail|url|user(?:id)?|login|password)"
+)
 _ID_LABEL = (
     r"(?:MRN|SSN|NHS|DOB|PESEL|UHID|ABHA|NRIC|CRN|URN|hosp(?:ital)? no|record|account|acct|licen[cs]e|lic|"
     r"member|policy|passport|medicare|medicaid|insurance|registration|reg|GMC|NPI|DEA|NMC|plate|VIN|"
@@ -48,6 +53,7 @@ VETO_PATTERNS = _compiled(
         "month-day-year": rf"\b{_MONTH}\.?[ -]{{0,2}}{_ORDINAL_DAY},?[ -]{{1,2}}(?:{_YEAR}|'\d\d)\b",
         "day-month-year": rf"\b{_ORDINAL_DAY} (?:of )?{_MONTH},? (?:{_YEAR}|'\d\d)\b",
         "month-year": rf"\b{_MONTH}[ ,/-]{{1,2}}{_YEAR}\b",
+        "identifying-key": rf"(?<![a-z]){_IDENTIFYING_KEY}\s?=\s?([^;,|&\n]{{1,80}})",
         "labelled-id": rf"\b{_ID_LABEL}\b\s*(?:no|num|number|nr|id)?\s?[.:#]{{1,3}}\s?{_ID_VALUE}",
     }
 )
