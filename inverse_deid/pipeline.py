@@ -32,11 +32,9 @@ from inverse_deid.document_passes import (
     mask_names_everywhere,
     mask_phrases,
 )
+from inverse_deid.replacement.markers import MarkerFor
 from inverse_deid.text.rendering import render
 from inverse_deid.text.tokenizer import tokenize
-
-MarkerFor = Callable[[Decisions], Callable[[int, int], str]]
-"""From a document's decisions to the marker of the mask over tokens `first` to `last`."""
 
 
 class Analyser(Protocol):

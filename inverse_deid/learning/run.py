@@ -12,7 +12,7 @@ from typing import Any
 import keras
 import numpy as np
 
-from inverse_deid.assemble import feature_names, packaged_model
+from inverse_deid.assemble import feature_columns, feature_names, packaged_model
 from inverse_deid.core.errors import ConfigurationError, UnreadableInputError
 from inverse_deid.core.values import Document
 from inverse_deid.deep import export
@@ -198,7 +198,7 @@ def score_corpus(parts: ModelParts, name: str, docs: Sequence[Document]) -> Scor
     scorer, analyser = Scorer(parts, interned), RuleAnalyser(load_lexicon(), interned)
     tokens = [tokenize(doc.text) for doc in docs]
     analyses = analyser.analyse_many(tokens)
-    columns = [i for i, n in enumerate(feature_names("all")) if n in set(parts.feature_names)]
+    columns = feature_columns(parts.feature_names)
     inputs = [ScorerInput(t, a.ids, a.features[:, columns]) for t, a in zip(tokens, analyses, strict=True)]
     scores = scorer.score(inputs)
     owners = [span_of_token(t, doc.spans) for t, doc in zip(tokens, docs, strict=True)]

@@ -1,0 +1,40 @@
+"""Calibration must see the very probabilities that masking will see, for every feature set."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("tensorflow")
+
+from inverse_deid.assemble import MaskingSettings, build_deidentifier, feature_names, packaged_model
+from inverse_deid.core.values import Document
+from inverse_deid.deep import export
+from inverse_deid.deep.config import NetworkConfig
+from inverse_deid.deep.folder import ModelParts, read_model, write_model
+from inverse_deid.deep.network import build_network
+from inverse_deid.learning.run import score_corpus
+
+DOCS = [
+    Document("1", "Mrs. Okonkwo took 40mg on 12/03/2019 AND RECOVERED."),
+    Document("2", "dr lindqvist saw Mr Wu in Velmo; rash."),
+]
+
+
+@pytest.mark.parametrize("feature_set", ["none", "casing", "all"])
+def test_calibration_and_masking_score_alike(tmp_path, feature_set):
+    config = NetworkConfig(feature_set=feature_set, token_units=8, token_layers=1)
+    names = feature_names(feature_set)
+    vectors = read_model(packaged_model()).word_vectors
+    network = build_network(config, len(names), vectors.matrix())
+    parts = ModelParts(
+        network=config,
+        feature_names=names,
+        word_vectors=vectors,
+        characters=export.export_characters(network),
+        tokens=export.export_tokens(network, config, len(names)),
+        weights=export.trainable_weights(network),
+        thresholds={"low": 0.5, "high": 0.9},
+    )
+    write_model(parts, tmp_path / "model")
+    masked = build_deidentifier(MaskingSettings(model=tmp_path / "model")).mask_many(DOCS)
+    expected = np.concatenate([one.decisions.p_safe for one in masked])
+    assert np.abs(score_corpus(parts, "corpus", DOCS).p_safe - expected).max() < 1e-6
