@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from inverse_deid.combine import Thresholds
-from inverse_deid.core.errors import ModelError
+from inverse_deid.core.errors import ConfigurationError, ModelError
 from inverse_deid.core.phi import HYPER_CLASS_OF, HyperClass
 from inverse_deid.core.values import FloatArray, RuleAnalysis, Tokens
 from inverse_deid.deep.config import FeatureSet
@@ -46,8 +46,9 @@ class MaskingSettings:
         rules_only: Decide without the network.
         marker: Stands for masked text.
         category_markers: Show the suspected category instead.
-        low: Threshold where the rules say safe; None = the model's own.
-        high: Threshold where they do not; None = the model's own.
+        operating_point: Which of the model's threshold pairs: strict, balanced or lenient.
+        low: Threshold where the rules say safe; None = the operating point's.
+        high: Threshold where they do not; None = the operating point's.
         allow: Words to keep, in any case.
         deny: Words and phrases to mask, in any case, with or without accents.
         n_threads: Threads of the network, 0 = one a core.
@@ -59,6 +60,7 @@ class MaskingSettings:
     rules_only: bool = False
     marker: str = "PHI"
     category_markers: bool = False
+    operating_point: str = "balanced"
     low: float | None = None
     high: float | None = None
     allow: frozenset[str] = frozenset()
@@ -103,8 +105,14 @@ def build_deidentifier(settings: MaskingSettings) -> Deidentifier:
 
 
 def _thresholds(parts: ModelParts, settings: MaskingSettings) -> Thresholds:
-    low = parts.thresholds["low"] if settings.low is None else settings.low
-    high = parts.thresholds["high"] if settings.high is None else settings.high
+    pair = parts.operating_points.get(settings.operating_point)
+    if pair is None:
+        known = ", ".join(parts.operating_points)
+        raise ConfigurationError(
+            f"the model has no operating point {settings.operating_point!r}; it has {known}"
+        )
+    low = pair["low"] if settings.low is None else settings.low
+    high = pair["high"] if settings.high is None else settings.high
     return Thresholds(low, high)
 
 

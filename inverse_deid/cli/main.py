@@ -21,8 +21,10 @@ INTERRUPTED = 130
 _SUBCOMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
         "mask": ("inverse_deid.cli.mask", "Mask case narratives: files, folders or standard input."),
+        "evaluate": ("inverse_deid.cli.evaluate", "Say what a masking leaked and what it kept."),
         "lexicon": ("inverse_deid.cli.lexicon", "Build the dictionaries, or ask where a word stands."),
         "train": ("inverse_deid.cli.train", "Train a model on annotated documents."),
+        "fine-tune": ("inverse_deid.cli.train", "Train a model further on your own documents."),
     }
 )
 
@@ -42,7 +44,7 @@ class _LazyGroup(click.Group):
         if cmd_name not in _SUBCOMMANDS:
             return None
         module = importlib.import_module(_SUBCOMMANDS[cmd_name][0])
-        command: click.Command = getattr(module, cmd_name)
+        command: click.Command = getattr(module, cmd_name.replace("-", "_"))
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002, RUF100

@@ -45,6 +45,7 @@ class MaskOptions:
     annotations: Path | None
     policy: Literal["case-aware", "literal"]
     rules_only: bool
+    operating_point: str
     low: float | None
     high: float | None
     model: Path | None
@@ -116,6 +117,13 @@ class MaskOptions:
     "--policy", type=click.Choice(["case-aware", "literal"]), default="case-aware", show_default=True
 )
 @click.option("--rules-only", is_flag=True, help="Decide by dictionaries and rules alone.")
+@click.option(
+    "--operating-point",
+    type=click.Choice(["strict", "balanced", "lenient"]),
+    default="balanced",
+    show_default=True,
+    help="How sure to be before a word is kept: strict masks most, lenient least.",
+)
 @click.option("--low", type=click.FloatRange(0, 1), help="Threshold where the rules say safe.")
 @click.option("--high", type=click.FloatRange(0, 1), help="Threshold where they do not.")
 @click.option("--model", type=_FOLDER, help="Folder of another model.")
@@ -215,6 +223,7 @@ def masking_settings(options: MaskOptions) -> MaskingSettings:
         rules_only=options.rules_only,
         marker=options.marker,
         category_markers=options.category_markers,
+        operating_point=options.operating_point,
         low=options.low,
         high=options.high,
         allow=_listed(options.allow, phrases=False),

@@ -84,3 +84,9 @@ HIPAA_TYPES: frozenset[PhiType] = frozenset(PhiType) - {
     PhiType.USERNAME,
 }
 """Fine types that are HIPAA identifiers (ages only above 89, hence not `AGE`)."""
+
+TypeMapping = Mapping[str, PhiType]
+"""What the type names of an annotation scheme mean."""
+
+OUR_TYPES: TypeMapping = MappingProxyType({phi_type.value: phi_type for phi_type in PhiType})
+"""The names of the 2014 i2b2 task, which need no mapping."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -24,6 +25,8 @@ class Example:
         features: float32 (n_tokens, n_features).
         labels: int32 (n_tokens,), 0 = safe.
         weights: float32 (n_tokens,), what each token weighs in the loss.
+        opinion: Teachers' class probabilities times their share in the target:
+            float16 (n_tokens, n_classes); the label has the rest. None = no teachers.
     """
 
     words: list[str] = field(repr=False)
@@ -32,6 +35,7 @@ class Example:
     features: FloatArray = field(repr=False)
     labels: IntArray = field(repr=False)
     weights: FloatArray = field(repr=False)
+    opinion: npt.NDArray[np.float16] | None = field(default=None, repr=False)
 
     def __len__(self) -> int:
         return len(self.words)
@@ -46,6 +50,7 @@ class Example:
             self.features[part],
             self.labels[part],
             self.weights[part],
+            None if self.opinion is None else self.opinion[part],
         )
 
 
@@ -57,11 +62,16 @@ class Batch:
         inputs: As `build_network` describes them.
         labels: int32 (batch, time).
         weights: float32 (batch, time), 0 on padding.
+        opinion: float16 (batch, time, n_classes), as `Example` says, or
+            (batch, time, 0) without teachers.
+        members: Which of the given examples are in the batch.
     """
 
     inputs: dict[str, np.ndarray] = field(repr=False)
     labels: IntArray = field(repr=False)
     weights: FloatArray = field(repr=False)
+    opinion: npt.NDArray[np.float16] = field(repr=False)
+    members: tuple[int, ...] = field(default=(), repr=False)
 
 
 def windows(examples: Sequence[Example], size: int, rng: np.random.Generator | None) -> list[Example]:
@@ -106,7 +116,8 @@ def batches(
             longest = len(examples[i])
         groups[-1].append(i)
     for g in rng.permutation(len(groups)) if rng is not None else range(len(groups)):
-        yield padded([examples[i] for i in groups[g]], max_characters)
+        batch = padded([examples[i] for i in groups[g]], max_characters)
+        yield dataclasses.replace(batch, members=tuple(groups[g]))
 
 
 def padded(examples: Sequence[Example], max_characters: int) -> Batch:
@@ -132,4 +143,15 @@ def padded(examples: Sequence[Example], max_characters: int) -> Batch:
         "valid": np.arange(longest) < lengths[:, None],
     }
     labels = stack([e.labels for e in examples], (), np.int32)
-    return Batch(inputs, labels, stack([e.weights for e in examples], (), np.float32))
+    opinions = [_opinion(e) for e in examples]
+    n_classes = max(o.shape[1] for o in opinions)
+    opinion = stack(
+        [o if o.shape[1] else np.zeros((len(o), n_classes), np.float16) for o in opinions],
+        (n_classes,),
+        np.float16,
+    )
+    return Batch(inputs, labels, stack([e.weights for e in examples], (), np.float32), opinion)
+
+
+def _opinion(example: Example) -> npt.NDArray[np.float16]:
+    return np.zeros((len(example), 0), np.float16) if example.opinion is None else example.opinion

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,6 +14,8 @@ from inverse_deid.core.phi import HYPER_CLASS_OF, HyperClass, PhiType
 
 FeatureSet = Literal["none", "casing", "all"]
 Targets = Literal["binary", "hyper", "fine"]
+Output = Literal["softmax", "crf"]
+Surrogates = Literal["english", "exchange", "none"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,11 +26,18 @@ class NetworkConfig:
     a) `post_space=False, feature_set="none"`, b) `post_space=True`,
     c) `feature_set="casing"` (casing and salutations), d) both. The default
     model uses every feature of the rules.
+
+    With `learn_words` the word vectors are learned from the training documents
+    (for a language without vectors at hand) and are not fixed. `output` decides
+    whether neighbouring classes are read together (a linear-chain CRF whose
+    marginals are the class probabilities) or each for itself.
     """
 
     post_space: bool = True
     feature_set: FeatureSet = "all"
     targets: Targets = "hyper"
+    output: Output = "softmax"
+    learn_words: bool = False
     word_dim: int = 100
     char_dim: int = 25
     char_units: int = 25
@@ -44,6 +53,8 @@ class NetworkConfig:
             raise ConfigurationError("network.feature_set is one of none, casing, all")
         if self.targets not in ("binary", "hyper", "fine"):
             raise ConfigurationError("network.targets is one of binary, hyper, fine")
+        if self.output not in ("softmax", "crf"):
+            raise ConfigurationError("network.output is one of softmax, crf")
         sizes = (self.word_dim, self.char_dim, self.char_units, self.token_units, self.token_layers)
         if min(sizes) < 1 or self.max_characters < 4:
             raise ConfigurationError("network sizes are at least 1, network.max_characters at least 4")
@@ -70,7 +81,17 @@ class TrainingConfig:
         weak: Weakly labelled real carriers in each epoch.
         keep_share: Share of gold spans that are left as they are in each epoch.
         validation_share: Share of gold documents held out, by group.
-        seed: Of every random choice.
+        surrogates: What gold spans are replaced by in each epoch: invented *english*
+            ones, those of other documents with fresh digits (*exchange*, for any
+            language), *none*.
+        teacher_weight: Share of the teachers' opinion in the target of a token that
+            has a label, if there are teachers.
+        patience: Stop after so many epochs without gain in validation, and keep the
+            best epoch; 0 = train all epochs and keep the last.
+        stop_precision: Precision at which validation measures recall.
+        class_weights: Further factors on the weight of PHI tokens, by hyper-class.
+        split_seed: Decides which documents are held out; teachers and student must share it.
+        seed: Of every other random choice.
     """
 
     epochs: int = 24
@@ -87,12 +108,33 @@ class TrainingConfig:
     weak: int = 450
     keep_share: float = 0.12
     validation_share: float = 0.12
+    surrogates: Surrogates = "english"
+    teacher_weight: float = 0.7
+    patience: int = 0
+    stop_precision: float = 0.8
+    class_weights: Mapping[str, float] = field(default_factory=dict)
+    split_seed: int = 20260101
     seed: int = 20260101
 
     def __post_init__(self) -> None:
         if min(self.epochs, self.batch_tokens, self.window) < 1:
             raise ConfigurationError("training.epochs, batch_tokens and window are at least 1")
-        shares = (self.warm_up, self.word_dropout, self.dictionary_dropout, self.keep_share)
+        if self.surrogates not in ("english", "exchange", "none"):
+            raise ConfigurationError("training.surrogates is one of english, exchange, none")
+        unknown = sorted(
+            set(self.class_weights) - set(HyperClass) | {HyperClass.SAFE} & set(self.class_weights)
+        )
+        if unknown or not all(weight > 0 for weight in self.class_weights.values()):
+            known = ", ".join(kind for kind in HyperClass if kind is not HyperClass.SAFE)
+            raise ConfigurationError(f"training.class_weights are above 0 and named {known}")
+        shares = (
+            self.teacher_weight,
+            self.stop_precision,
+            self.warm_up,
+            self.word_dropout,
+            self.dictionary_dropout,
+            self.keep_share,
+        )
         if not all(0 <= share <= 1 for share in shares) or not 0 <= self.validation_share < 1:
             raise ConfigurationError("shares in [training] are between 0 and 1")
         if min(self.learning_rate, self.clip_norm, self.phi_weight) <= 0:
@@ -149,7 +191,8 @@ def _checked(values: Mapping[str, Any], section: str, kind: type) -> dict[str, A
         )
     defaults = kind()
     for name, value in values.items():
-        wanted = type(getattr(defaults, name))
+        default = getattr(defaults, name)
+        wanted = dict if isinstance(default, Mapping) else type(default)
         if not (isinstance(value, wanted) or (wanted is float and isinstance(value, int))):
             raise ConfigurationError(
                 f"{section}.{name} is a {wanted.__name__}, given a {type(value).__name__}"

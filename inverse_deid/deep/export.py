@@ -15,6 +15,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
+from inverse_deid.core.errors import ModelError
 from inverse_deid.core.values import FloatArray
 from inverse_deid.deep.config import NetworkConfig
 from inverse_deid.deep.encoding import N_GAP_CHARACTERS
@@ -120,7 +121,8 @@ def export_tokens(network: keras.Model, config: NetworkConfig, n_features: int) 
     Inputs: `word_vectors` float32 (batch, time, 2 * char_units + word_dim), the
     character vector and the word vector of each token; `gaps` int32 (batch, time, 3);
     `features` float32 (batch, time, n_features); `lengths` int32 (batch,).
-    Output: `probabilities` float32 (batch, time, n_classes).
+    Output: `probabilities` float32 (batch, time, n_classes); the scores of the classes
+    where a CRF follows, which the scorer computes itself.
     """
     graph = _Graph()
     inputs = [_input("word_vectors", TensorProto.FLOAT, 2 * config.char_units + config.word_dim)]
@@ -138,10 +140,12 @@ def export_tokens(network: keras.Model, config: NetworkConfig, n_features: int) 
         source = _token_layer(graph, network.get_layer(f"token_lstm_{i}"), source)
     graph.add("Transpose", [source], "by_batch", perm=[1, 0, 2])
     logits = _dense(graph, network.get_layer("classes"), "by_batch")
-    graph.add("Softmax", [logits], "probabilities", axis=-1)
+    output = logits
+    if config.output == "softmax":
+        output = graph.add("Softmax", [logits], "probabilities", axis=-1)
     inputs.append(helper.make_tensor_value_info("lengths", TensorProto.INT32, ["batch"]))
     n_classes = network.output_shape[-1]
-    return graph.model(inputs, _input("probabilities", TensorProto.FLOAT, n_classes))
+    return graph.model(inputs, _input(output, TensorProto.FLOAT, n_classes))
 
 
 def _input(name: str, kind: int, size: int) -> onnx.ValueInfoProto:
@@ -172,6 +176,31 @@ def _token_layer(graph: _Graph, layer: keras.Layer, source: str) -> str:
     return graph.add("Reshape", [f"{name}_by_token", shape], f"{name}_joined")
 
 
-def trainable_weights(network: keras.Model) -> Mapping[str, FloatArray]:
-    """Every trainable weight by its path, for fine-tuning later."""
-    return {variable.path: np.asarray(variable) for variable in network.trainable_variables}
+def all_weights(network: keras.Model) -> Mapping[str, FloatArray]:
+    """Every weight by its path, for fine-tuning later; word vectors are kept apart."""
+    return {
+        variable.path: np.asarray(variable)
+        for variable in network.weights
+        if not variable.path.startswith("word_embedding/")
+    }
+
+
+def learned_word_matrix(network: keras.Model) -> FloatArray:
+    """The word vectors after training: float32 (n_words, word_dim)."""
+    matrix: FloatArray = np.asarray(network.get_layer("word_embedding").get_weights()[0], np.float32)[1:]
+    return matrix
+
+
+def load_weights(network: keras.Model, weights: Mapping[str, FloatArray]) -> None:
+    """Give a freshly built network the weights of a model folder.
+
+    Raises:
+        ModelError: The network has another shape than the weights.
+    """
+    for variable in network.weights:
+        if variable.path.startswith("word_embedding/"):
+            continue
+        weight = weights.get(variable.path)
+        if weight is None or tuple(weight.shape) != tuple(variable.shape):
+            raise ModelError(f"the model has no fitting weight {variable.path}; train it with this version")
+        variable.assign(weight)

@@ -2,7 +2,7 @@
 
 ::
 
-    manifest.json      format, provenance, thresholds, sha256 of every other file
+    manifest.json      format, provenance, operating points, sha256 of every other file
     config.json        network configuration, class and feature names
     words.txt          the words with a vector, one a line
     word_vectors.npz   int8 codes and float32 scale of their vectors
@@ -30,7 +30,7 @@ from inverse_deid.core.values import FloatArray
 from inverse_deid.deep.config import NetworkConfig, network_config
 from inverse_deid.deep.encoding import WordVectors
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 _FILES = ("config.json", "words.txt", "word_vectors.npz", "characters.onnx", "tokens.onnx", "weights.npz")
 
 
@@ -45,7 +45,7 @@ class ModelParts:
         characters: `characters.onnx` as bytes.
         tokens: `tokens.onnx` as bytes.
         weights: Trainable weights by path.
-        thresholds: `low` and `high`.
+        operating_points: `low` and `high` of each named operating point.
         provenance: Data hashes, seed, configuration, revision; free form, no narrative text.
     """
 
@@ -55,7 +55,7 @@ class ModelParts:
     characters: bytes = field(repr=False)
     tokens: bytes = field(repr=False)
     weights: Mapping[str, FloatArray] = field(repr=False)
-    thresholds: Mapping[str, float]
+    operating_points: Mapping[str, Mapping[str, float]]
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -65,10 +65,12 @@ def write_model(parts: ModelParts, folder: Path) -> None:
     Raises:
         ModelError: The folder exists and is not a model folder, or cannot be written.
     """
-    if folder.exists() and not (folder / "manifest.json").is_file():
-        raise ModelError(f"{folder}: exists and is no model folder; choose another name")
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    staging = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+    refuse_other_folder(folder)
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        staging = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+    except OSError as error:
+        raise ModelError(f"{folder}: cannot be written ({error.strerror})") from error
     try:
         _write_files(parts, staging)
         if folder.exists():
@@ -79,6 +81,16 @@ def write_model(parts: ModelParts, folder: Path) -> None:
         raise ModelError(f"{folder}: cannot be written ({error.strerror})") from error
     finally:
         shutil.rmtree(staging, ignore_errors=True)
+
+
+def refuse_other_folder(folder: Path) -> None:
+    """Refuse to write a model where something else stands; ask before a long training.
+
+    Raises:
+        ModelError: The folder exists and is not a model folder.
+    """
+    if folder.exists() and not (folder / "manifest.json").is_file():
+        raise ModelError(f"{folder}: exists and is no model folder; choose another name")
 
 
 def _write_files(parts: ModelParts, folder: Path) -> None:
@@ -92,7 +104,7 @@ def _write_files(parts: ModelParts, folder: Path) -> None:
     np.savez_compressed(folder / "weights.npz", **parts.weights)  # type: ignore[arg-type]
     manifest = {
         "format": FORMAT_VERSION,
-        "thresholds": dict(parts.thresholds),
+        "operating_points": {name: dict(pair) for name, pair in parts.operating_points.items()},
         "provenance": dict(parts.provenance),
         "sha256": {name: _sha256(folder / name) for name in _FILES},
     }
@@ -114,7 +126,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT_VERSION:
         raise ModelError(f"{folder}: not of model format {FORMAT_VERSION}; train it with this version")
     hashes = manifest.get("sha256")
-    if not isinstance(hashes, dict) or not isinstance(manifest.get("thresholds"), dict):
+    if not isinstance(hashes, dict) or not isinstance(manifest.get("operating_points"), dict):
         raise ModelError(f"{folder}/manifest.json: damaged; install or train the model again")
     for name in _FILES:
         if hashes.get(name) != _sha256(folder / name):
@@ -143,7 +155,7 @@ def read_model(folder: Path) -> ModelParts:
             characters=(folder / "characters.onnx").read_bytes(),
             tokens=(folder / "tokens.onnx").read_bytes(),
             weights=weights,
-            thresholds=manifest["thresholds"],
+            operating_points=manifest["operating_points"],
             provenance=manifest["provenance"],
         )
     except (KeyError, ValueError, OSError, ConfigurationError) as error:

@@ -13,6 +13,7 @@ from keras import layers
 
 from inverse_deid.core.values import FloatArray
 from inverse_deid.deep.config import NetworkConfig, class_names
+from inverse_deid.deep.crf import Crf
 from inverse_deid.deep.encoding import N_CHARACTER_CODES, N_GAP_CHARACTERS
 
 
@@ -22,8 +23,9 @@ def build_network(config: NetworkConfig, n_features: int, word_matrix: FloatArra
     Args:
         config: Sizes and variants.
         n_features: Features a token, after selection by `config.feature_set`.
-        word_matrix: float32 (n_words + 1, word_dim); row 0 is the unknown word,
-            whose vector is learned; the others are fixed.
+        word_matrix: float32 (n_words + 1, word_dim); row 0 is zero and stands for
+            unknown words, which share a learned vector; the others are fixed unless
+            `config.learn_words`.
 
     Returns:
         A model of the inputs
@@ -37,7 +39,7 @@ def build_network(config: NetworkConfig, n_features: int, word_matrix: FloatArra
     inputs = _inputs(config, n_features)
     word_vectors = character_encoder(config)(inputs["characters"])
     gathered = keras.ops.take(word_vectors, inputs["distinct"], axis=0)
-    parts = [gathered, _word_embedding(inputs["words"], word_matrix)]
+    parts = [gathered, _word_embedding(inputs["words"], word_matrix, learned=config.learn_words)]
     if config.post_space:
         gaps = layers.Embedding(N_CHARACTER_CODES, config.gap_dim, name="gap_embedding")(inputs["gaps"])
         parts.append(layers.Reshape((-1, N_GAP_CHARACTERS * config.gap_dim), name="gap_vectors")(gaps))
@@ -51,7 +53,11 @@ def build_network(config: NetworkConfig, n_features: int, word_matrix: FloatArra
         hidden = layers.Bidirectional(lstm, name=f"token_lstm_{i}")(hidden, mask=inputs["valid"])
         hidden = layers.Dropout(config.dropout, name=f"lstm_dropout_{i}")(hidden)
     n_classes = len(class_names(config.targets))
-    output = layers.Dense(n_classes, activation="softmax", dtype="float32", name="classes")(hidden)
+    if config.output == "crf":
+        scores = layers.Dense(n_classes, name="classes")(hidden)
+        output = Crf(name="crf")(scores, inputs["valid"])
+    else:
+        output = layers.Dense(n_classes, activation="softmax", name="classes")(hidden)
     return keras.Model(inputs, output, name="safe_token_network")
 
 
@@ -83,15 +89,15 @@ def character_encoder(config: NetworkConfig) -> keras.Model:
     return keras.Model(codes, lstm(embedding(codes)), name="character_encoder")
 
 
-def _word_embedding(words: keras.KerasTensor, matrix: FloatArray) -> keras.KerasTensor:
-    """Fixed vectors of known words plus one learned vector for all unknown ones."""
+def _word_embedding(words: keras.KerasTensor, matrix: FloatArray, *, learned: bool) -> keras.KerasTensor:
+    """Fixed (or learned) vectors of known words plus one learned vector for all unknown ones."""
     fixed = layers.Embedding(
         *matrix.shape,
         embeddings_initializer=keras.initializers.Constant(np.asarray(matrix)),
-        trainable=False,
+        trainable=learned,
         name="word_embedding",
     )
     unknown = layers.Embedding(1, matrix.shape[1], name="unknown_word")
     is_unknown = keras.ops.equal(words, 0)
-    learned = unknown(keras.ops.zeros_like(words))
-    return fixed(words) + learned * keras.ops.cast(is_unknown, learned.dtype)[..., None]
+    of_unknown = unknown(keras.ops.zeros_like(words))
+    return fixed(words) + of_unknown * keras.ops.cast(is_unknown, of_unknown.dtype)[..., None]

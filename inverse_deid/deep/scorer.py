@@ -17,6 +17,7 @@ from onnxruntime.capi.onnxruntime_pybind11_state import (
 
 from inverse_deid.core.errors import ModelError, StageError
 from inverse_deid.core.values import FloatArray, IntArray, Tokens
+from inverse_deid.deep.chain import marginals
 from inverse_deid.deep.config import class_names
 from inverse_deid.deep.encoding import character_codes, gap_codes, word_numbers
 from inverse_deid.deep.folder import ModelParts
@@ -78,6 +79,7 @@ class Scorer:
         self._tokens = _session(parts.tokens, n_threads)
         self._reads = {value.name for value in self._tokens.get_inputs()}
         self.class_names = class_names(parts.network.targets)
+        self._transitions = _transitions(parts)
         self._generation = interned.generation
         self._vectors = self._vectors_of([])
 
@@ -123,7 +125,10 @@ class Scorer:
         found = self._tokens.run(None, {name: inputs[name] for name in self._reads})[0]
         if found.shape != (len(group), longest, len(self.class_names)):
             raise StageError(f"the network returned shape {found.shape} for {len(group)} windows")
-        return np.asarray(found, np.float32)
+        found = np.asarray(found, np.float32)
+        if self._transitions is None:
+            return found
+        return marginals(found, np.arange(longest) < lengths[:, None], self._transitions)
 
     def _learn_new_words(self) -> None:
         """Compute the vectors of words that were numbered since the last call."""
@@ -157,6 +162,16 @@ def _unknown_vector(parts: ModelParts) -> FloatArray:
         if path.startswith("unknown_word/"):
             return np.asarray(weight[0], np.float32)
     raise ModelError("the model has no vector for unknown words; train it again")
+
+
+def _transitions(parts: ModelParts) -> FloatArray | None:
+    """Transition scores of the CRF, None without one."""
+    if parts.network.output == "softmax":
+        return None
+    for path, weight in parts.weights.items():
+        if path.endswith("crf/transitions"):
+            return np.asarray(weight, np.float32)
+    raise ModelError("the model has no transition scores; train it again")
 
 
 def _session(graph: bytes, n_threads: int) -> ort.InferenceSession:

@@ -29,7 +29,7 @@ import numpy as np
 from lxml import etree
 
 from inverse_deid.core.errors import AnnotationError, FormatError
-from inverse_deid.core.phi import HyperClass, PhiType
+from inverse_deid.core.phi import OUR_TYPES, HyperClass, PhiType, TypeMapping
 from inverse_deid.core.values import Document, MaskedDocument, PhiSpan
 from inverse_deid.formats.plain_text import read_whole
 from inverse_deid.formats.records import Record, Writable
@@ -159,17 +159,22 @@ def read_i2b2_xml(stream: BinaryIO, name: str) -> I2b2Xml:
     return I2b2Xml(Document(name, _text_of(_parse(read_whole(stream)))))
 
 
-def read_gold_i2b2_xml(stream: BinaryIO, name: str) -> Document:
+def read_gold_i2b2_xml(stream: BinaryIO, name: str, types: TypeMapping = OUR_TYPES) -> Document:
     """Read text and gold tags; spans that overlap are cut so that the earlier one wins.
+
+    Args:
+        stream: The bytes.
+        name: Becomes the id of the document.
+        types: What the TYPE names mean.
 
     Raises:
         FormatError: As `read_i2b2_xml`.
         AnnotationError: A tag has no usable start, end or TYPE, or repeats another
-            text than stands at its offsets.
+            text than stands at its offsets (the message names the document).
     """
     root = _parse(read_whole(stream))
     text = _text_of(root)
-    spans = sorted(_span(tag, text) for tag in root.iterfind("TAGS/*"))
+    spans = sorted(_span(tag, name, text, types) for tag in root.iterfind("TAGS/*"))
     disjoint: list[PhiSpan] = []
     position = 0
     for span in spans:
@@ -213,17 +218,22 @@ def _text_of(root: etree._Element) -> str:
     return found[0].text or ""
 
 
-def _span(tag: etree._Element, text: str) -> PhiSpan:
+def _span(tag: etree._Element, name: str, text: str, types: TypeMapping) -> PhiSpan:
     """The span of one gold tag."""
-    where = f"tag at line {tag.sourceline}"
+    where = f"document {name}: tag at line {tag.sourceline}"
     try:
         start, end = int(tag.get("start", "")), int(tag.get("end", ""))
-        type_name = tag.get("TYPE", "")
-        phi_type = _TYPES_NOT_OURS.get(type_name) or PhiType(type_name)
     except ValueError:
-        start, end, phi_type = 0, 0, PhiType.IDNUM
+        start = end = 0
     if not 0 <= start < end <= len(text):
-        raise AnnotationError(f"{where}: start, end or TYPE is missing, unknown or outside the text")
+        raise AnnotationError(f"{where}: start or end is missing or outside the text; check the offsets")
+    type_name = tag.get("TYPE", "")
+    phi_type = types.get(type_name) or _TYPES_NOT_OURS.get(type_name)
+    if phi_type is None:
+        raise AnnotationError(
+            f"{where}: TYPE is missing or unknown; use the types of the 2014 i2b2 task, or a mapping "
+            "file that names its types"
+        )
     repeated = tag.get("text")
     if repeated is not None and repeated.split() != text[start:end].split():
         raise AnnotationError(f"{where}: its text is not what stands at {start}-{end}; check the offsets")

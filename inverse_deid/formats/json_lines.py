@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
-from inverse_deid.core.errors import FormatError
-from inverse_deid.core.phi import PhiType
+from inverse_deid.core.errors import AnnotationError, FormatError
+from inverse_deid.core.phi import OUR_TYPES, TypeMapping
 from inverse_deid.core.values import Document, MaskedDocument, PhiSpan
 from inverse_deid.formats.encodings import TextCodec, split_mark
 from inverse_deid.formats.records import MAX_RECORD_BYTES, ReadOptions, Record, Writable
@@ -138,13 +138,17 @@ def _is_unicode(text: str) -> bool:
     return True
 
 
-def read_gold_json_lines(stream: BinaryIO) -> Iterator[Document]:
+def read_gold_json_lines(stream: BinaryIO, types: TypeMapping = OUR_TYPES) -> Iterator[Document]:
     """Annotated documents: `{"id", "text", "spans": [{"start", "end", "type"}]}`.
 
+    Args:
+        stream: The bytes, UTF-8.
+        types: What the type names mean.
+
     Raises:
-        FormatError: A line is broken or a span is of an unknown type (the message
-            names the line).
-        AnnotationError: Spans do not fit their text.
+        FormatError: A line is broken (the message names the line).
+        AnnotationError: Spans do not fit their text or are of an unknown type (the
+            message names the document).
     """
     codec = TextCodec("utf-8")
     for number, line in numbered_lines(stream):
@@ -152,18 +156,34 @@ def read_gold_json_lines(stream: BinaryIO) -> Iterator[Document]:
         if isinstance(parsed, str):
             raise FormatError(f"line {number} {parsed}")
         text, doc_id, problem = _fields(parsed, ReadOptions())
-        spans = _spans(parsed.get("spans", []))
-        if problem or spans is None:
-            raise FormatError(f"line {number} {problem or 'has spans without start, end or a known type'}")
-        yield Document(str(number) if doc_id is None else str(doc_id), text, spans)
+        if problem:
+            raise FormatError(f"line {number} {problem}")
+        name = str(number) if doc_id is None else str(doc_id)
+        where = f"line {number}, document {name}"
+        yield Document(name, text, _spans(where, text, parsed.get("spans", []), types))
 
 
-def _spans(listed: object) -> tuple[PhiSpan, ...] | None:
-    """The spans in text order, None if they cannot be read."""
+def _spans(where: str, text: str, listed: object, types: TypeMapping) -> tuple[PhiSpan, ...]:
+    """The spans in text order."""
+    remedy = 'a span is {"start", "end", "type"} with whole numbers and the name of a type'
     if not isinstance(listed, list):
-        return None
-    try:
-        spans = [PhiSpan(int(s["start"]), int(s["end"]), PhiType(s["type"])) for s in listed]
-    except (KeyError, TypeError, ValueError):
-        return None
+        raise AnnotationError(f"{where}: its spans are no list; {remedy}")
+    spans = []
+    for number, span in enumerate(listed, start=1):
+        if not isinstance(span, dict) or not all(type(span.get(key)) is int for key in ("start", "end")):
+            raise AnnotationError(f"{where}: span {number} cannot be read; {remedy}")
+        start, end = span["start"], span["end"]
+        phi_type = types.get(str(span.get("type")))
+        if phi_type is None:
+            raise AnnotationError(
+                f"{where}: span {start}-{end} is of an unknown type; use the types of the 2014 "
+                "i2b2 task, or a mapping file that names their types"
+            )
+        repeated = span.get("text")
+        if isinstance(repeated, str) and repeated != text[start:end]:
+            raise AnnotationError(
+                f"{where}: the text of span {start}-{end} is not what stands there; "
+                "check that offsets count code points"
+            )
+        spans.append(PhiSpan(start, end, phi_type))
     return tuple(sorted(spans))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import itertools
 import random
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -13,16 +15,19 @@ import numpy as np
 
 from inverse_deid.core.values import Document
 from inverse_deid.corpora.augment import with_fresh_surrogates
+from inverse_deid.corpora.exchange import identifiers_by_type, with_exchanged_identifiers
 from inverse_deid.corpora.inject import inject, weakly_labelled
 from inverse_deid.corpora.surrogates import SurrogateMaker
 from inverse_deid.corpora.synthetic import synthetic_document
 from inverse_deid.deep.batches import Example
 from inverse_deid.deep.config import NetworkConfig, TrainingConfig
 from inverse_deid.deep.encoding import WordVectors
+from inverse_deid.deep.folder import ModelParts
 from inverse_deid.learning.examples import ExampleMaker, Weights
 from inverse_deid.lexicon import load_lexicon
 
 _TRIES = 5
+_AT_ONCE = 128
 
 INVENTED_SHARE = 0.35
 """Share of the synthetic documents that are invented whole; the others are carriers with planted PHI."""
@@ -38,6 +43,7 @@ class EpochRecipe:
         network: The network's configuration.
         training: Numbers, shares and seed.
         vectors: The vocabulary.
+        teachers: Models whose opinion is learned along with the labels.
         lexicon: Lexicon artefact, None = the packaged one.
     """
 
@@ -46,6 +52,7 @@ class EpochRecipe:
     network: NetworkConfig
     training: TrainingConfig
     vectors: WordVectors
+    teachers: Sequence[ModelParts] = field(default=(), repr=False)
     lexicon: Path | None = None
 
 
@@ -54,17 +61,25 @@ class EpochMaker:
 
     def __init__(self, recipe: EpochRecipe) -> None:
         self._recipe = recipe
-        self._examples = ExampleMaker(recipe.network, load_lexicon(recipe.lexicon), recipe.vectors)
+        self._examples = ExampleMaker(
+            recipe.network,
+            load_lexicon(recipe.lexicon),
+            recipe.vectors,
+            teachers=recipe.teachers,
+            teacher_weight=recipe.training.teacher_weight,
+        )
+        exchanged = recipe.training.surrogates == "exchange"
+        self._identifiers = identifiers_by_type(recipe.gold if exchanged else ())
 
     def documents(self, epoch: int) -> Iterator[tuple[Document, Weights]]:
         """Documents and their weights: all gold ones, then the synthetic, then the weakly labelled."""
         config = self._recipe.training
-        sure = Weights(phi=config.phi_weight)
-        weak = Weights(phi=config.phi_weight, document=config.weak_weight, weak=True)
+        sure = Weights(phi=config.phi_weight, factors=config.class_weights)
+        weak = dataclasses.replace(sure, document=config.weak_weight, weak=True)
         rng = random.Random(f"{config.seed}:{epoch}")
         maker = SurrogateMaker(rng)
         for doc in self._recipe.gold:
-            yield with_fresh_surrogates(doc, maker, rng, keep_share=config.keep_share), sure
+            yield self._fresh(doc, maker, rng), sure
         for _ in range(config.synthetic):
             if rng.random() < INVENTED_SHARE or not self._recipe.carriers:
                 yield synthetic_document(rng, maker), sure
@@ -73,6 +88,15 @@ class EpochMaker:
         if self._recipe.carriers:
             for _ in range(config.weak):
                 yield self._carrier(rng), weak
+
+    def _fresh(self, doc: Document, maker: SurrogateMaker, rng: random.Random) -> Document:
+        """A gold document with other identifiers, as the configuration asks for."""
+        config = self._recipe.training
+        if config.surrogates == "english":
+            return with_fresh_surrogates(doc, maker, rng, keep_share=config.keep_share)
+        if config.surrogates == "exchange":
+            return with_exchanged_identifiers(doc, self._identifiers, rng, keep_share=config.keep_share)
+        return doc
 
     def _carrier(self, rng: random.Random) -> Document:
         """A real narrative with its certain dates and ages marked, if possible without doubtful ones."""
@@ -84,20 +108,16 @@ class EpochMaker:
 
     def examples(self, epoch: int) -> list[Example]:
         """The encoded documents of an epoch."""
-        made = (self._examples.make(doc, weights) for doc, weights in self.documents(epoch))
-        return [_compact(example) for example in made if len(example)]
+        docs = self.documents(epoch)
+        made: list[Example] = []
+        while some := list(itertools.islice(docs, _AT_ONCE)):
+            made += (_compact(example) for example in self._examples.make_many(some) if len(example))
+        return made
 
 
 def _compact(example: Example) -> Example:
     """Half-precision features travel between processes at half the cost."""
-    return Example(
-        example.words,
-        example.word_rows,
-        example.gaps,
-        example.features.astype(np.float16),
-        example.labels,
-        example.weights,
-    )
+    return dataclasses.replace(example, features=example.features.astype(np.float16))
 
 
 _maker: EpochMaker | None = None

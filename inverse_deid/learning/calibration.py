@@ -1,4 +1,4 @@
-"""Choose `low` and `high` on held-out documents: the best precision at a wanted recall."""
+"""Choose the operating points on held-out documents: `low` and `high` for a wanted recall or precision."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy.typing as npt
 from inverse_deid.combine import Thresholds
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.values import BoolArray, FloatArray
+from inverse_deid.learning.config import CalibrationConfig
 
 LOW_HIGH_LOGITS = 1.0
 """By how many logits `low` lies under `high`: what dictionary-safe words earn."""
@@ -67,6 +68,45 @@ def calibrate(corpora: Sequence[ScoredCorpus], recall: float) -> Thresholds:
     at.sort()
     wanted = at[max(0, int(np.ceil(recall * len(at))) - 1)]
     return thresholds_at(float(np.clip(wanted + _MARGIN, 0.01, 1 - _MARGIN)))
+
+
+def calibrate_precision(corpora: Sequence[ScoredCorpus], precision: float) -> Thresholds:
+    """The largest thresholds at which each corpus for itself reaches the wanted precision.
+
+    Args:
+        corpora: Held-out corpora; those without PHI are passed over.
+        precision: Wanted share of PHI among the masked tokens, in (0, 1].
+
+    Returns:
+        The thresholds; if even the smallest mask too much, the smallest.
+
+    Raises:
+        ConfigurationError: There is no PHI token to calibrate on.
+    """
+    highest = [_highest(corpus, precision) for corpus in corpora if corpus.is_phi.any()]
+    if not highest:
+        raise ConfigurationError("no PHI among the held-out documents; give more, or a larger share")
+    return thresholds_at(float(np.clip(min(highest), 0.01, 1 - _MARGIN)))
+
+
+def _highest(corpus: ScoredCorpus, precision: float) -> float:
+    """The largest `high` at which one corpus has the precision."""
+    at = _needed_to_mask(corpus)
+    order = np.argsort(at, kind="stable")
+    share = np.cumsum(corpus.is_phi[order]) / np.arange(1, len(order) + 1)
+    # A threshold masks all tokens of one value or none: look where the value changes.
+    last_of_value = np.append(np.diff(at[order]) > 0, True)
+    reached = np.flatnonzero((share >= precision) & last_of_value)
+    return float(at[order[reached[-1]]] + _MARGIN) if len(reached) else 0.0
+
+
+def operating_points(corpora: Sequence[ScoredCorpus], config: CalibrationConfig) -> dict[str, Thresholds]:
+    """The three named operating points; none masks more than the one before it."""
+    strict = calibrate(corpora, config.strict_recall)
+    balanced = calibrate(corpora, config.balanced_recall)
+    lenient = calibrate_precision(corpora, config.lenient_precision)
+    balanced = min(balanced, strict, key=lambda pair: pair.high)
+    return {"strict": strict, "balanced": balanced, "lenient": min(lenient, balanced, key=lambda p: p.high)}
 
 
 def _needed_to_mask(corpus: ScoredCorpus) -> npt.NDArray[np.float64]:

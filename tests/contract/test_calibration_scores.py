@@ -31,8 +31,8 @@ def test_calibration_and_masking_score_alike(tmp_path, feature_set):
         word_vectors=vectors,
         characters=export.export_characters(network),
         tokens=export.export_tokens(network, config, len(names)),
-        weights=export.trainable_weights(network),
-        thresholds={"low": 0.5, "high": 0.9},
+        weights=export.all_weights(network),
+        operating_points={"balanced": {"low": 0.5, "high": 0.9}},
     )
     write_model(parts, tmp_path / "model")
     masked = build_deidentifier(MaskingSettings(model=tmp_path / "model")).mask_many(DOCS)

@@ -50,8 +50,8 @@ def both(request):
         word_vectors=vectors,
         characters=export.export_characters(network),
         tokens=export.export_tokens(network, config, n_features),
-        weights=export.trainable_weights(network),
-        thresholds={"low": 0.5, "high": 0.9},
+        weights=export.all_weights(network),
+        operating_points={"balanced": {"low": 0.5, "high": 0.9}},
     )
     return network, parts, [_example(text, vectors, n_features, rng) for text in TEXTS]
 

@@ -4,7 +4,7 @@ import json
 import pytest
 from fake_maskers import mask_capitals
 
-from inverse_deid.core.errors import ConfigurationError, FormatError
+from inverse_deid.core.errors import AnnotationError, ConfigurationError
 from inverse_deid.core.phi import PhiType
 from inverse_deid.core.values import PhiSpan
 from inverse_deid.engine.masker import mask_records
@@ -88,7 +88,7 @@ def test_gold_spans_are_read_in_order():
 
 @pytest.mark.parametrize("spans", ['[{"start": 0}]', '[{"start": 0, "end": 1, "type": "X"}]', '"x"', "[1]"])
 def test_gold_spans_that_cannot_be_read_name_the_line(spans):
-    with pytest.raises(FormatError, match="line 1"):
+    with pytest.raises(AnnotationError, match="line 1, document 1"):
         list(read_gold_json_lines(io.BytesIO(f'{{"text": "Ann", "spans": {spans}}}'.encode())))
 
 

@@ -4,17 +4,24 @@ from pathlib import Path
 
 import pytest
 
-from inverse_deid.deep.config import network_config, read_config, training_config
+from inverse_deid.deep.config import network_config, read_config
+from inverse_deid.learning.config import read_run_config
+from inverse_deid.learning.corpus import read_type_mapping
 
 CONFIGS = Path(__file__).parents[3] / "configs"
 
 
-@pytest.mark.parametrize("path", sorted(CONFIGS.glob("*.toml")), ids=lambda path: path.stem)
+RUNS = sorted(path for path in CONFIGS.glob("*.toml") if "[training]" in path.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("path", RUNS, ids=lambda path: path.stem)
 def test_a_shipped_configuration_is_valid(path):
-    values = read_config(path)
-    network_config(values["network"])
-    training_config(values["training"])
-    assert values["data"]["gold"]
+    assert read_run_config(path).gold
+
+
+@pytest.mark.parametrize("path", sorted(CONFIGS.glob("*-types.toml")), ids=lambda path: path.stem)
+def test_a_shipped_mapping_is_valid(path):
+    assert len(read_type_mapping(path)) >= 5
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,121 @@
+"""The state of a training run after an epoch, saved so that an interrupted run goes on where it was."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+
+from inverse_deid.core.errors import ConfigurationError, OutputError
+from inverse_deid.core.values import FloatArray
+
+_NAME = "checkpoint.npz"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class State:
+    """Where a run stands.
+
+    Args:
+        n_batches: About how many batches an epoch has; fixes the schedule of the learning rate.
+        epoch: Epochs done.
+        best_epoch: The best of them, counted from 1; 0 before the first.
+        best_gain: What validation measured there.
+        best_weights: The trainable weights there, empty if nothing is kept.
+    """
+
+    n_batches: int
+    epoch: int = 0
+    best_epoch: int = 0
+    best_gain: float = -np.inf
+    best_weights: list[FloatArray] = field(default_factory=list, repr=False)
+
+
+class Checkpoints:
+    """Saves and restores the state of one run in a folder.
+
+    Args:
+        folder: Where `checkpoint.npz` stands; made when first needed.
+        run: Names configuration and data; a checkpoint of another run is refused.
+    """
+
+    def __init__(self, folder: Path, run: str) -> None:
+        self._path = folder / _NAME
+        self._run = run
+        self._arrays: dict[str, np.ndarray] = {}
+
+    def read(self) -> State | None:
+        """The saved state, None if there is none.
+
+        Raises:
+            ConfigurationError: It is damaged or belongs to another run.
+        """
+        if not self._path.exists():
+            return None
+        remedy = "delete it to train from the start"
+        try:
+            with np.load(self._path, allow_pickle=False) as arrays:
+                self._arrays = dict(arrays)
+            values = json.loads(str(self._arrays.pop("state")))
+        except (OSError, KeyError, ValueError, zipfile.BadZipFile) as error:
+            raise ConfigurationError(f"{self._path}: damaged; {remedy}") from error
+        if values.pop("run", None) != self._run:
+            raise ConfigurationError(f"{self._path}: of another configuration or other data; {remedy}")
+        best = [self._arrays[f"best/{i}"] for i in range(values.pop("n_best"))]
+        return State(**values, best_weights=best)
+
+    def restore(self, network: keras.Model, optimizer: keras.optimizers.Optimizer, state: State) -> None:
+        """Give network and optimizer the values that were read."""
+        if not state.epoch:
+            return
+        for kind, variables in _variables(network, optimizer).items():
+            for i, variable in enumerate(variables):
+                variable.assign(self._arrays[f"{kind}/{i}"])
+        self._arrays = {}
+
+    def save(self, network: keras.Model, optimizer: keras.optimizers.Optimizer, state: State) -> None:
+        """Replace the saved state, at once or not at all.
+
+        Raises:
+            OutputError: It cannot be written.
+        """
+        values = {
+            "run": self._run,
+            "n_batches": state.n_batches,
+            "epoch": state.epoch,
+            "best_epoch": state.best_epoch,
+            "best_gain": state.best_gain,
+            "n_best": len(state.best_weights),
+        }
+        arrays = {f"best/{i}": weight for i, weight in enumerate(state.best_weights)}
+        for kind, variables in _variables(network, optimizer).items():
+            arrays |= {f"{kind}/{i}": np.asarray(variable) for i, variable in enumerate(variables)}
+        staging = self._path.with_suffix(".new.npz")
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            np.savez(staging, state=np.array(json.dumps(values)), **arrays)  # type: ignore[arg-type]
+            staging.replace(self._path)
+        except OSError as error:
+            staging.unlink(missing_ok=True)
+            raise OutputError(f"{self._path}: cannot be written ({error.strerror})") from error
+
+    def remove(self) -> None:
+        """Delete the saved state of a run that is complete."""
+        self._path.unlink(missing_ok=True)
+
+
+def _variables(network: keras.Model, optimizer: keras.optimizers.Optimizer) -> dict[str, list[Any]]:
+    """All that changes in training: weights, states of random generators, moments."""
+    trained = {id(variable) for variable in network.trainable_variables}
+    frozen = {id(variable) for variable in network.non_trainable_weights}
+    others = [v for v in network.variables if id(v) not in trained and id(v) not in frozen]
+    return {
+        "weight": list(network.trainable_variables),
+        "other": others,
+        "optimizer": list(optimizer.variables),
+    }

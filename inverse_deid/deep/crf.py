@@ -1,0 +1,68 @@
+"""A linear-chain CRF whose marginals serve as class probabilities.
+
+The forward-backward marginals are the gradient of the log partition function
+with respect to the scores, so that automatic differentiation gives them; masking,
+which has no TensorFlow, computes them with `chain.marginals`.
+
+Source: Lafferty, McCallum and Pereira 2001; Lample et al. 2016, section 2.2.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+from keras import layers
+
+_FORBIDDEN = -1e4
+
+
+class Crf(layers.Layer):  # type: ignore[misc]
+    """Holds the transition scores and turns the scores of each token into marginals.
+
+    `call` takes scores float32 (batch, time, n_classes) and valid bool (batch, time),
+    and gives probabilities of that shape; `log_likelihood` is for training.
+    """
+
+    def build(self, input_shape: tuple[int | None, ...]) -> None:
+        """Make the transition scores: `transitions[i, j]` is for class j after class i."""
+        n_classes = input_shape[-1]
+        self.transitions = self.add_weight(
+            shape=(n_classes, n_classes), initializer="zeros", name="transitions"
+        )
+        super().build(input_shape)
+
+    def call(self, scores: Any, valid: Any) -> Any:  # noqa: ANN401 - a tensor of the backend
+        """Marginal probability of each class at each token."""
+        with tf.GradientTape() as tape:
+            tape.watch(scores)
+            total = tf.reduce_sum(self.log_partition(scores, valid))
+        return tape.gradient(total, scores)
+
+    def compute_mask(self, *_: object) -> None:
+        """The padding is given as an input; no mask is passed on."""
+
+    def log_partition(self, scores: Any, valid: Any) -> Any:  # noqa: ANN401 - tensors of the backend
+        """Log of the summed weight of all class sequences: float32 (batch,)."""
+        by_time = tf.transpose(scores, (1, 0, 2))
+        real = tf.transpose(valid, (1, 0))[..., None]
+
+        def step(before: Any, at: tuple[Any, Any]) -> Any:  # noqa: ANN401
+            score, is_real = at
+            reached = tf.reduce_logsumexp(before[:, :, None] + self.transitions[None], axis=1) + score
+            return tf.where(is_real, reached, before)
+
+        later = tf.scan(step, (by_time[1:], real[1:]), initializer=by_time[0])
+        last = tf.concat([by_time[:1], later], axis=0)[-1]
+        return tf.reduce_logsumexp(last, axis=1)
+
+    def log_likelihood(self, scores: Any, valid: Any, allowed: Any) -> Any:  # noqa: ANN401
+        """Log probability that every token has one of its allowed classes: float32 (batch,).
+
+        Args:
+            scores: float32 (batch, time, n_classes).
+            valid: bool (batch, time).
+            allowed: bool (batch, time, n_classes); a token of unknown class allows all.
+        """
+        kept = tf.where(allowed, scores, scores + _FORBIDDEN)
+        return self.log_partition(kept, valid) - self.log_partition(scores, valid)

@@ -1,0 +1,235 @@
+"""Every count of the evaluation, one row a document; whatever is reported derives from these.
+
+A *gold token* is a run of letters and digits inside a gold span: a span that ends
+within a run cuts it. It is recalled if masks cover all of its characters, also when
+a longer token was masked. A *masked token* is a token of the text of which any
+character is masked. Masks are a set of characters: how they are cut, or overlap,
+does not matter.
+
+Source: the master's thesis of the method, section 4.4.1 (tokens, masking recall,
+the rule for overlaps); Scaiano et al. 2016 (masking recall, entities).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, fields
+from enum import IntEnum
+from typing import Self
+
+import numpy as np
+import numpy.typing as npt
+
+from inverse_deid.core.errors import AnnotationError, StageError
+from inverse_deid.core.values import BoolArray, Document
+from inverse_deid.evaluation.gold_tokens import GoldTokens, Int64Array, gold_tokens
+from inverse_deid.evaluation.groups import (
+    GROUPS,
+    IS_SHORT,
+    MEMBERS,
+    SHORT_NAME_CHARS,
+    TYPE_NUMBER,
+)
+from inverse_deid.evaluation.harmless import HarmlessTokens
+from inverse_deid.text.folding import folded
+from inverse_deid.text.tokenizer import tokenize
+
+Range = tuple[int, int]
+WordTest = Callable[[Sequence[str]], BoolArray]
+"""bool (n_words,) for n words, for example whether a dictionary knows them as clinical."""
+
+
+class SafeKind(IntEnum):
+    """What a token outside of all gold spans is; the order is that of the columns."""
+
+    WORD = 0
+    CLINICAL = 1
+    NUMBER = 2
+    MIXED = 3
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Counts:
+    """What was counted, one row a document. All arrays are int64.
+
+    Args:
+        tokens: (n_documents,), tokens of the text.
+        masked: (n_documents,), masked tokens.
+        inexact_masks: (n_documents,), masked tokens that touch a gold span, but whose
+            masked characters are not just one gold token (mostly a longer token).
+        safe: (n_documents, n_kinds), tokens that no gold span touches, by `SafeKind`.
+        false_masks: (n_documents, n_kinds), of these the masked ones.
+        phi: (n_documents, n_groups), gold tokens; columns as in `GROUPS`.
+        recalled: (n_documents, n_groups), of these the recalled ones.
+        harmless_missed: (n_documents, n_groups), of the others those on the harmless list.
+        documents: (n_documents, n_groups), 1 if the document has PHI of the group.
+        leaking: (n_documents, n_groups), 1 if a gold token of the group was missed.
+        entities: (n_documents, n_groups), distinct identifiers (same type and words in
+            one document); none for short names.
+        entities_masked: (n_documents, n_groups), of these the ones with all mentions masked.
+    """
+
+    tokens: Int64Array = field(repr=False)
+    masked: Int64Array = field(repr=False)
+    inexact_masks: Int64Array = field(repr=False)
+    safe: Int64Array = field(repr=False)
+    false_masks: Int64Array = field(repr=False)
+    phi: Int64Array = field(repr=False)
+    recalled: Int64Array = field(repr=False)
+    harmless_missed: Int64Array = field(repr=False)
+    documents: Int64Array = field(repr=False)
+    leaking: Int64Array = field(repr=False)
+    entities: Int64Array = field(repr=False)
+    entities_masked: Int64Array = field(repr=False)
+
+    def __post_init__(self) -> None:
+        if len({len(column) for column in self._columns().values()}) != 1:
+            raise StageError("counts of unequal length; give one row a document in every array")
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    def _columns(self) -> dict[str, Int64Array]:
+        return {entry.name: getattr(self, entry.name) for entry in fields(self)}
+
+    def total(self) -> Self:
+        """The sum over all documents, as a single row."""
+        return type(self)(**{name: column.sum(0, keepdims=True) for name, column in self._columns().items()})
+
+    def take(self, rows: npt.ArrayLike) -> Self:
+        """The documents of these row numbers, in this order; a row may be taken often (a resample)."""
+        numbers = np.asarray(rows, np.int64)
+        return type(self)(**{name: column[numbers] for name, column in self._columns().items()})
+
+    @classmethod
+    def stack(cls, parts: Sequence[Counts]) -> Self:
+        """The documents of all parts one after the other; no part is no document."""
+        return cls(
+            **{
+                entry.name: np.concatenate(
+                    [_no_rows(entry.name), *(getattr(part, entry.name) for part in parts)]
+                )
+                for entry in fields(cls)
+            }
+        )
+
+
+def _no_rows(column: str) -> Int64Array:
+    """The array of no document."""
+    if column in ("tokens", "masked", "inexact_masks"):
+        return np.zeros(0, np.int64)
+    n_columns = len(SafeKind) if column in ("safe", "false_masks") else len(GROUPS)
+    return np.zeros((0, n_columns), np.int64)
+
+
+def check_masks(doc: Document, masks: Sequence[Range]) -> None:
+    """Refuse masks that do not fit the text.
+
+    Raises:
+        AnnotationError: One is empty, reversed or leaves the text.
+    """
+    for start, end in masks:
+        if not 0 <= start < end <= len(doc.text):
+            raise AnnotationError(
+                f"document {doc.id}: mask {start}-{end} is empty or leaves the text ({len(doc.text)} "
+                "characters); masks are half-open and count code points of the original text"
+            )
+
+
+def count_document(
+    doc: Document, masks: Sequence[Range], harmless: HarmlessTokens, clinical: WordTest | None = None
+) -> Counts:
+    """Count one document: the one place where anything is counted.
+
+    Args:
+        doc: With its gold spans.
+        masks: Half-open ranges of the original text, in any order; they may overlap.
+        harmless: Which missed tokens the corrected recall forgives.
+        clinical: Tells clinical words apart; None leaves them among the other words.
+
+    Returns:
+        One row.
+
+    Raises:
+        AnnotationError: A mask is empty, reversed or leaves the text.
+    """
+    check_masks(doc, masks)
+    tokens = tokenize(doc.text)
+    gold = gold_tokens(doc, tokens)
+    before = _masked_before(len(doc.text), masks)
+    masked_chars = before[tokens.ends] - before[tokens.starts]
+    n_chars = gold.ends - gold.starts
+    recalled = before[gold.ends] - before[gold.starts] == n_chars
+    is_masked, is_phi = masked_chars > 0, gold.mark(slice(None))
+    is_exact = gold.mark(recalled & (masked_chars[gold.tokens] == n_chars))
+    kinds = _kinds([tokens.words[i] for i in np.flatnonzero(~is_phi)], clinical)
+    in_group = MEMBERS[gold.types] & (~IS_SHORT | (n_chars <= SHORT_NAME_CHARS)[:, None])
+    phi, hits = in_group.sum(0), in_group[recalled].sum(0)
+    forgiven = _forgiven(doc, gold, recalled, harmless)
+    entities, entities_masked = _entities(doc, gold, recalled)
+    row = {
+        "tokens": len(tokens),
+        "masked": is_masked.sum(),
+        "inexact_masks": (is_masked & is_phi & ~is_exact).sum(),
+        "safe": np.bincount(kinds, minlength=len(SafeKind)),
+        "false_masks": np.bincount(kinds[is_masked[~is_phi]], minlength=len(SafeKind)),
+        "phi": phi,
+        "recalled": hits,
+        "harmless_missed": in_group[forgiven].sum(0),
+        "documents": np.where(IS_SHORT, phi > 0, _groups_of_spans(doc)),
+        "leaking": phi > hits,
+        "entities": entities,
+        "entities_masked": entities_masked,
+    }
+    return Counts(**{name: np.asarray(value, np.int64)[None] for name, value in row.items()})
+
+
+def _masked_before(n_chars: int, masks: Sequence[Range]) -> Int64Array:
+    """int64 (n_chars + 1,): how many characters before each offset are masked."""
+    depth = np.zeros(n_chars + 1, np.int64)
+    bounds = np.array(masks, np.int64).reshape(-1, 2)
+    np.add.at(depth, bounds[:, 0], 1)
+    np.add.at(depth, bounds[:, 1], -1)
+    return np.concatenate(([0], np.cumsum(np.cumsum(depth[:-1]) > 0)))
+
+
+def _forgiven(doc: Document, gold: GoldTokens, recalled: BoolArray, harmless: HarmlessTokens) -> BoolArray:
+    """Which gold tokens were missed and are on the harmless list: bool (n_gold_tokens,)."""
+    forgiven = np.zeros(len(recalled), np.bool_)
+    for i in np.flatnonzero(~recalled):
+        phi_type = doc.spans[gold.spans[i]].type
+        forgiven[i] = harmless.holds(phi_type, doc.text[gold.starts[i] : gold.ends[i]])
+    return forgiven
+
+
+def _groups_of_spans(doc: Document) -> BoolArray:
+    """Of which groups the document has a span, with tokens or without: bool (n_groups,)."""
+    types = [TYPE_NUMBER[span.type] for span in doc.spans]
+    return np.asarray(MEMBERS[types].any(0), np.bool_)
+
+
+def _entities(doc: Document, gold: GoldTokens, recalled: BoolArray) -> tuple[Int64Array, Int64Array]:
+    """int64 (n_groups,) twice: distinct identifiers, and those of which no token was missed."""
+    words: dict[int, list[str]] = {}
+    for i, span in enumerate(gold.spans.tolist()):
+        words.setdefault(span, []).append(folded(doc.text[gold.starts[i] : gold.ends[i]]))
+    leaking_spans = set(gold.spans[~recalled].tolist())
+    leaks: dict[tuple[int, tuple[str, ...]], bool] = {}
+    for span, spoken in words.items():
+        entity = (TYPE_NUMBER[doc.spans[span].type], tuple(spoken))
+        leaks[entity] = leaks.get(entity, False) or span in leaking_spans
+    groups = MEMBERS[[number for number, _ in leaks]] & ~IS_SHORT
+    is_masked = np.array([not leak for leak in leaks.values()], np.bool_)
+    return groups.sum(0), groups[is_masked].sum(0)
+
+
+def _kinds(words: Sequence[str], clinical: WordTest | None) -> Int64Array:
+    """int64 (n_words,): the `SafeKind` of each word."""
+    has_letter = np.array([any(map(str.isalpha, word)) for word in words], np.bool_)
+    is_word = np.array([word.isalpha() for word in words], np.bool_)
+    is_clinical = is_word & (False if clinical is None else np.asarray(clinical(words), np.bool_))
+    return np.select(
+        [is_clinical, is_word, ~has_letter],
+        [SafeKind.CLINICAL, SafeKind.WORD, SafeKind.NUMBER],
+        SafeKind.MIXED,
+    ).astype(np.int64)

@@ -1,0 +1,114 @@
+"""A training run as a TOML file describes it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from inverse_deid.core.errors import ConfigurationError
+from inverse_deid.deep.config import (
+    NetworkConfig,
+    TrainingConfig,
+    network_config,
+    read_config,
+    training_config,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CalibrationConfig:
+    """What the operating points aim at, on the held-out parts of the corpora.
+
+    Args:
+        strict_recall: Recall of PHI tokens at `strict`, all corpora together.
+        balanced_recall: Recall at `balanced`.
+        lenient_precision: Precision at `lenient`, in every corpus.
+    """
+
+    strict_recall: float = 0.995
+    balanced_recall: float = 0.985
+    lenient_precision: float = 0.9
+
+    def __post_init__(self) -> None:
+        if not all(0 < value <= 1 for value in dataclasses.astuple(self)):
+            raise ConfigurationError("the values of [calibration] are above 0 and at most 1")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunConfig:
+    """A training run.
+
+    Args:
+        gold: Annotated corpora; the validation part of each is calibrated on. A folder
+            with the 2014 i2b2 release stands for its official training part.
+        compare: Annotated corpora that are never trained on, measured before and after.
+        carriers: Unannotated narratives to plant PHI in.
+        mapping: TOML file that gives the i2b2 type of each type of another scheme.
+        word_vectors: File of `WordVectors` (npz), None = those of the packaged model.
+        teachers: Model folders whose opinion is learned along with the labels.
+        calibration: What the operating points aim at.
+        network: The network.
+        training: The training.
+    """
+
+    gold: tuple[Path, ...]
+    compare: tuple[Path, ...] = ()
+    carriers: tuple[Path, ...] = ()
+    mapping: Path | None = None
+    word_vectors: Path | None = None
+    teachers: tuple[Path, ...] = ()
+    calibration: CalibrationConfig = field(default_factory=CalibrationConfig)
+    network: NetworkConfig = field(default_factory=NetworkConfig)
+    training: TrainingConfig = field(default_factory=TrainingConfig)
+
+
+_LISTS = ("gold", "compare", "carriers", "teachers")
+_FILES = ("mapping", "word_vectors")
+
+
+def read_run_config(path: Path) -> RunConfig:
+    """Read a training configuration; paths in it count from the file's own folder.
+
+    Raises:
+        ConfigurationError: Missing, not TOML, unknown or unfit settings.
+    """
+    values = read_config(path)
+    try:
+        return _run_config(values, path.parent)
+    except ConfigurationError as error:
+        raise ConfigurationError(f"{path}: {error}") from error
+
+
+def _run_config(values: Mapping[str, Any], folder: Path) -> RunConfig:
+    data = dict(values.get("data", {}))
+    calibration = dict(values.get("calibration", {}))
+    known = {f.name for f in dataclasses.fields(CalibrationConfig)}
+    unknown = sorted(
+        set(values) - {"data", "calibration", "network", "training"}
+        | set(data) - {*_LISTS, *_FILES}
+        | set(calibration) - known
+    )
+    if unknown:
+        raise ConfigurationError(f"unknown settings {', '.join(unknown)}")
+    for name in _LISTS:
+        listed = data.get(name, [])
+        if not (isinstance(listed, list) and all(isinstance(item, str) for item in listed)):
+            raise ConfigurationError(f'data.{name} is a list of paths, as in {name} = ["FILE"]')
+    if not data.get("gold"):
+        raise ConfigurationError("[data] gold names no annotated corpus")
+    if not all(isinstance(value, int | float) for value in calibration.values()):
+        raise ConfigurationError("the values of [calibration] are numbers")
+
+    def resolved(name: str) -> Path:
+        return (folder / name).resolve()
+
+    return RunConfig(
+        **{name: tuple(map(resolved, data.get(name, []))) for name in _LISTS},  # type: ignore[arg-type]
+        **{name: resolved(data[name]) if data.get(name) else None for name in _FILES},  # type: ignore[arg-type]
+        calibration=CalibrationConfig(**calibration),
+        network=network_config(values.get("network", {})),
+        training=training_config(values.get("training", {})),
+    )
