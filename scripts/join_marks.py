@@ -22,8 +22,8 @@ from typing import Any
 
 
 def _lines(path: Path) -> Iterator[dict[str, Any]]:
-    opened = gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8")
-    with opened as file:
+    unzip = gzip.open if path.suffix == ".gz" else open
+    with unzip(path, "rt", encoding="utf-8") as file:
         yield from map(json.loads, file)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from inverse_deid.core.phi import PhiType
@@ -53,3 +54,17 @@ class TextBuilder:
     def document(self, doc_id: str, **meta: str) -> Document:
         """The document built so far."""
         return Document(doc_id, "".join(self._pieces), tuple(self._spans), meta=meta)
+
+
+def hard_wrapped(text: str, width: int) -> str:
+    r"""Break long lines at spaces; each break replaces one space, so that offsets stay.
+
+    Args:
+        text: Any text.
+        width: Characters a line, where spaces allow.
+
+    Example:
+        >>> hard_wrapped("seen by Dr. Okafor", 12)
+        'seen by Dr.\nOkafor'
+    """
+    return re.sub(rf"(?=[^\n]{{{width + 1}}})([^\n]{{1,{width}}}) ", r"\1\n", text)

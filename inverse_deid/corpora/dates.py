@@ -2,8 +2,10 @@
 
 A pattern is a line of `dates.toml`. Its fields: `d dd m mm yy yyyy` numbers; `Mon MON mon
 Month MONTH month` and the same for `Day`/`Dy` English names; `ord` 9th; `ordword` ninth;
-`rom ROM` roman months; `fmonth Fday` foreign names; `h*` Hijri, `byear` Buddhist,
-`nengo` Japanese; a `2` at the end stands for a second, later date.
+`rom ROM` roman months; `fmonth Fday` foreign names; `Monthslip Dayslip` misspelt ones; years
+of other calendars: `h*` Hijri, `byear` Buddhist, `nengo` Japanese, `myear` Minguo, `shyear`
+Persian, `bsyear` Nepali, `hebyear` Hebrew, `ecyear` Ethiopian; `br` a line break; a `2` at the
+end stands for a second, later date.
 """
 
 from __future__ import annotations
@@ -69,7 +71,7 @@ def render_date(pattern: str, day: date, rng: random.Random) -> str:
         >>> render_date("{dd}{MON}{yyyy}", date(2021, 3, 5), random.Random(0))
         '05MAR2021'
     """
-    later = day + timedelta(days=rng.randint(1, 12))
+    later = day + timedelta(days=rng.randint(1, 12) if "{d" in pattern.lower() else rng.randint(28, 160))
     if "2}" in pattern and later.month != day.month and "m2" not in pattern and "Mon" not in pattern:
         later = day
     return _FIELD.sub(lambda match: _field(match.group(1), day, later, rng), pattern)
@@ -139,6 +141,13 @@ def _shape(field: str) -> str:
         "byear": "25[0-9][0-9]",
         "nyear": r"\d\d?",
         "nengoletter": "[SHR]",
+        "half": "[12]",
+        "br": " ",
+        "myear": r"\d\d\d?",
+        "shyear": r"1[345]\d\d",
+        "bsyear": r"20\d\d|21\d\d",
+        "hebyear": r"5[78]\d\d",
+        "ecyear": r"19\d\d|20\d\d",
         "rom": "[ivx]+",
         "ROM": "[IVX]+",
     }
@@ -178,6 +187,11 @@ def _names(field: str) -> tuple[str, ...]:
         "ordword": ("ordinals", str),
         "dayword": ("cardinals", str),
         "fmon": ("foreign_month_abbreviations", str),
+        "Monthslip": ("misspelt_months", str),
+        "monthslip": ("misspelt_months", str.lower),
+        "Dayslip": ("misspelt_weekdays", str),
+        "dayslip": ("misspelt_weekdays", str.lower),
+        "decadeword": ("decades", str),
     }
     if field not in recase:
         return ()
@@ -234,6 +248,13 @@ def _number_fields(day: date) -> dict[str, str]:
         "week": str(day.isocalendar().week),
         "hyear": str(round((day.year - 622) * 1.0307)),
         "byear": str(day.year + 543),
+        "myear": str(max(1, day.year - 1911)),
+        "shyear": str(day.year - 621),
+        "bsyear": str(day.year + 57),
+        "hebyear": str(day.year + 3760),
+        "ecyear": str(day.year - 8),
+        "half": "1" if day.month < 7 else "2",
+        "br": "\n",
         "hday": str(day.day),
         "hm": str(day.month),
     }

@@ -14,11 +14,12 @@ _FRESH_DIGITS = "0123456789"
 
 
 def identifiers_by_type(docs: Iterable[Document]) -> Mapping[PhiType, Sequence[str]]:
-    """All identifiers of annotated documents, by type, as often as they stand there."""
+    """All identifiers of annotated documents, stripped, by type, as often as they stand there."""
     found: dict[PhiType, list[str]] = defaultdict(list)
     for doc in docs:
         for span in doc.spans:
-            found[span.type].append(doc.text[span.start : span.end])
+            if text := doc.text[span.start : span.end].strip():
+                found[span.type].append(text)
     return found
 
 
@@ -34,7 +35,8 @@ def with_exchanged_identifiers(
         keep_share: Share of the spans left as they are, in [0, 1].
 
     Returns:
-        A document with the same id, safe text and types.
+        A document with the same id, safe text and types; white space at the ends of
+        a span stays where it is and is no longer marked.
 
     Example:
         >>> from inverse_deid.core.values import PhiSpan
@@ -48,8 +50,9 @@ def with_exchanged_identifiers(
         builder.add(doc.text[position : span.start])
         text = doc.text[span.start : span.end]
         others = pool.get(span.type, ())
-        if others and rng.random() >= keep_share:
-            text = "".join(rng.choice(_FRESH_DIGITS) if c.isdecimal() else c for c in rng.choice(others))
+        if others and rng.random() >= keep_share and (core := text.strip()):
+            other = "".join(rng.choice(_FRESH_DIGITS) if c.isdecimal() else c for c in rng.choice(others))
+            text = text.replace(core, other, 1)
         builder.mark(text, span.type)
         position = span.end
     builder.add(doc.text[position:])

@@ -1,6 +1,7 @@
 """Pools of personal names of many origins, taken from open lists.
 
-Source: Faker's locale providers (MIT licence), and any word lists the caller adds.
+Source: Faker's locale providers (MIT licence), `origins.toml` for origins that Faker
+writes in other scripts, and any word lists the caller adds.
 """
 
 from __future__ import annotations
@@ -8,11 +9,11 @@ from __future__ import annotations
 import importlib
 import random
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from inverse_deid.corpora.wordlists import words
+from inverse_deid.corpora.wordlists import load_lists, words
 
 _LATIN = re.compile("[A-Za-z\u00c0-\u024f\u1e00-\u1eff][A-Za-z\u00c0-\u024f\u1e00-\u1eff'\u2019 -]*")
 _GIVEN = ["first_names", "first_names_female", "first_names_male", "first_romanized_names"]
@@ -116,13 +117,13 @@ def load_name_pools(
     extra_surnames: tuple[str, ...] = (),
     extra_cities: tuple[str, ...] = (),
 ) -> NamePools:
-    """Read the names of Faker's locales; added lists become one more, frequent origin.
+    """Read the names of Faker's locales and our own; added lists become one more, frequent origin.
 
     Example:
-        >>> len(load_name_pools().origins) > 50
+        >>> len(load_name_pools().origins) > 70
         True
     """
-    origins = [_origin(code) for code in _LOCALES]
+    origins = [_origin(code) for code in _LOCALES] + list(_own_origins())
     if extra_given or extra_surnames:
         given, surnames = extra_given or origins[6].given, extra_surnames or origins[6].surnames
         origins.append(NameOrigin("extra", given, surnames, weight=12))
@@ -162,6 +163,14 @@ def _origin(code: str) -> NameOrigin:
     given = _gather("person", (code,), _GIVEN)
     surnames = _gather("person", (code,), _SURNAMES)
     return NameOrigin(code, given, surnames or given, _WEIGHTS.get(code, 1))
+
+
+def _own_origins() -> Iterator[NameOrigin]:
+    lists = load_lists("origins")
+    for key in lists:
+        code, _, part = key.rpartition("_")
+        if part == "given":
+            yield NameOrigin(code, lists[key], lists[f"{code}_surnames"])
 
 
 def _gather(provider: str, codes: Iterable[str], attributes: Iterable[str]) -> tuple[str, ...]:

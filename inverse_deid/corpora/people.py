@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import random
+import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from inverse_deid.corpora.names import NamePools
 from inverse_deid.corpora.wordlists import words
+
+_MISSPELT_SHARE = 0.02
+_WITHOUT_ACCENTS_SHARE = 0.15
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +131,23 @@ def _initial(name: str) -> str:
     return next((char.upper() for char in name if char.isalpha()), "X")
 
 
+def _broken(name: str) -> str:
+    """A name whose longest part a hyphen parts at the line end."""
+    part = max(name.split(" "), key=len)
+    head, tail = part[: (len(part) + 1) // 2].rstrip("-"), part[(len(part) + 1) // 2 :].lstrip("-")
+    return name.replace(part, f"{head}-\n{tail}", 1) if tail else name
+
+
+def _surname_initials(surname: str) -> str:
+    """The initials of a surname with its particles: `vdH`, `dlC`, `McG`."""
+    head = "Mc" if surname.startswith("Mc") and len(surname) > 2 else ""
+    return head + "".join(part[0] for part in surname[len(head) :].replace("-", " ").split() if part)
+
+
+def _spelled(letter: str) -> str:
+    return next((word for word in words("spelling_alphabet") if word.startswith(letter)), "Unknown")
+
+
 FORMS: dict[str, Callable[[Person], str]] = {
     "full": lambda p: f"{p.given} {p.surname}",
     "full_middle": lambda p: f"{p.given} {p.middle} {p.surname}",
@@ -163,9 +184,17 @@ FORMS: dict[str, Callable[[Person], str]] = {
     "nickname": lambda p: p.nickname,
     "full_lower": lambda p: f"{p.given} {p.surname}".lower(),
     "first_lower": lambda p: p.given.lower(),
+    "first_caps": lambda p: p.given.upper(),
     "last_lower": lambda p: p.surname.lower(),
     "full_caps": lambda p: f"{p.given} {p.surname}".upper(),
     "full_line_broken": lambda p: f"{p.given}\n{p.surname}",
+    "lastfirst_line_broken": lambda p: f"{p.surname},\n{p.given}",
+    "full_hyphen_broken": lambda p: _broken(f"{p.given} {p.surname}"),
+    "last_hyphen_broken": lambda p: _broken(p.surname),
+    "initials_particle": lambda p: _initial(p.given) + _surname_initials(p.surname),
+    "full_known_as": lambda p: f"{p.given} ({p.nickname}) {p.surname}",
+    "initials_hyphen": lambda p: f"{_initial(p.given)}-{_initial(p.middle)} {p.surname}",
+    "spelled": lambda p: f"Trauma {_spelled(_initial(p.given))}",
     "full_junior": lambda p: f"{p.given} {p.surname} Jr",
     "lastfirst_third": lambda p: f"{p.surname}, {p.given} III",
     "full_nickname": lambda p: f'{p.given} "{p.nickname}" {p.surname}',
@@ -207,9 +236,16 @@ _PATIENT_WEIGHTS: dict[str, float] = {
     "nickname": 3,
     "full_lower": 1.5,
     "first_lower": 2,
+    "first_caps": 1,
     "last_lower": 1,
     "full_caps": 3,
-    "full_line_broken": 0.5,
+    "full_line_broken": 1,
+    "lastfirst_line_broken": 1,
+    "full_hyphen_broken": 0.7,
+    "last_hyphen_broken": 0.5,
+    "initials_particle": 0.7,
+    "full_known_as": 0.7,
+    "spelled": 0.3,
     "caret": 0.5,
     "full_junior": 0.7,
     "lastfirst_third": 0.3,
@@ -228,6 +264,9 @@ _RELATIVE_WEIGHTS: dict[str, float] = {
     "full_caps": 2,
     "initials": 1,
     "initial_dot": 1,
+    "full_line_broken": 0.5,
+    "last_hyphen_broken": 0.5,
+    "full_known_as": 0.7,
 }
 _DOCTOR_WEIGHTS: dict[str, float] = {
     "last": 40,
@@ -254,7 +293,11 @@ _DOCTOR_WEIGHTS: dict[str, float] = {
     "nickname": 1,
     "full_lower": 1,
     "full_caps_surname": 1,
-    "full_line_broken": 0.3,
+    "full_line_broken": 0.7,
+    "full_hyphen_broken": 0.5,
+    "last_hyphen_broken": 0.5,
+    "initials_particle": 0.7,
+    "initials_hyphen": 0.5,
     "glued": 0.3,
 }
 FORM_WEIGHTS: dict[str, dict[str, float]] = {
@@ -275,7 +318,19 @@ def write_name(person: Person, rng: random.Random, role: str = "PATIENT", form: 
         weights = FORM_WEIGHTS[role]
         form = rng.choices(list(weights), list(weights.values()))[0]
     text = FORMS[form](person)
-    return misspell(text, rng) if len(text) > 5 and rng.random() < 0.02 else text
+    if not text.isascii() and rng.random() < _WITHOUT_ACCENTS_SHARE:
+        text = without_accents(text)
+    return misspell(text, rng) if len(text) > 5 and rng.random() < _MISSPELT_SHARE else text
+
+
+def without_accents(text: str) -> str:
+    """The name as a keyboard without accents writes it.
+
+    Example:
+        >>> without_accents("Nuñez-Çelik")
+        'Nunez-Celik'
+    """
+    return "".join(sign for sign in unicodedata.normalize("NFKD", text) if not unicodedata.combining(sign))
 
 
 def misspell(text: str, rng: random.Random) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 import re
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 
 from inverse_deid.corpora.identifiers import fill_pattern
 from inverse_deid.corpora.names import NamePools
@@ -96,6 +98,36 @@ def draw_street(rng: random.Random, pools: NamePools) -> str:
 def draw_profession(rng: random.Random) -> str:
     """An occupation as a phrase in lower case."""
     return rng.choice(words("professions"))
+
+
+def draw_work(rng: random.Random, form: str) -> str:
+    """What somebody does for a living in plain speech, in one of `WORK_FORMS`.
+
+    Example:
+        >>> draw_work(random.Random(2), "does").split()[0].endswith("s")
+        True
+    """
+    verb, _, rest = fill_pattern(rng.choice(words("work")), rng).partition(" ")
+    return f"{WORK_FORMS[form](verb)} {rest}"
+
+
+def _third_person(verb: str) -> str:
+    if re.fullmatch(r".+[^aeo]y", verb):
+        return verb[:-1] + "ies"
+    return verb + ("es" if verb.endswith(("ch", "sh", "s", "x")) else "s")
+
+
+def _progressive(verb: str) -> str:
+    if verb.endswith("e") and not verb.endswith("oe"):
+        return verb[:-1] + "ing"
+    return (verb + verb[-1] if verb in _DOUBLING else verb) + "ing"
+
+
+_DOUBLING = frozenset(["bag", "cut", "dig", "fit", "log", "mop", "run", "trap", "trim"])
+WORK_FORMS: Mapping[str, Callable[[str], str]] = MappingProxyType(
+    {"do": str, "does": _third_person, "doing": _progressive}
+)
+"""How plain speech puts the verb: used to `drive a cab`, she `drives a cab`, `driving a cab`."""
 
 
 def _fill(pattern: str, rng: random.Random, pools: NamePools) -> str:

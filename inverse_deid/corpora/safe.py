@@ -8,7 +8,7 @@ import re
 from inverse_deid.corpora.identifiers import fill_pattern
 from inverse_deid.corpora.wordlists import load_lists
 
-_RANGE = re.compile(r"\[(\d+(?:\.\d+)?)-(\d+(?:\.\d+)?)\]")
+_RANGE = re.compile(r"\[(\d[\d,]*(?:\.\d+)?)-(\d[\d,]*(?:\.\d+)?)\]")
 
 
 def draw_safe(slot: str, rng: random.Random) -> str:
@@ -26,6 +26,7 @@ def draw_safe(slot: str, rng: random.Random) -> str:
 
 
 def _number(low: str, high: str, rng: random.Random) -> str:
+    """A number in the range, with as many decimals and, above a thousand, the comma that the range has."""
     decimals = max(len(part.partition(".")[2]) for part in (low, high))
-    value = rng.uniform(float(low), float(high))
-    return f"{value:.{decimals}f}" if decimals else str(round(value))
+    value = rng.uniform(float(low.replace(",", "")), float(high.replace(",", "")))
+    return f"{value:{',' if ',' in low + high else ''}.{decimals}f}"

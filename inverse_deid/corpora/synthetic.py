@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import random
 import re
 from collections.abc import Callable
@@ -9,13 +10,14 @@ from dataclasses import dataclass
 from functools import cache
 
 from inverse_deid.core.values import Document
-from inverse_deid.corpora.building import TextBuilder
+from inverse_deid.corpora.building import TextBuilder, hard_wrapped
 from inverse_deid.corpora.surrogates import SurrogateMaker
 from inverse_deid.corpora.templates import Cast, draw_cast, fill
 from inverse_deid.corpora.wordlists import load_lines, read_data
 
 _BLOCK = re.compile(r"%% (\w+) (\d+)-(\d+) (\w+)")
 _JOINTS = {"inline": " ", "lines": "\n", "semicolon": ";"}
+_WRAPPED_SHARE = 0.15
 _CASES: dict[str, Callable[[str], str]] = {"upper": str.upper, "lower": str.lower, "": str}
 
 
@@ -60,7 +62,10 @@ def synthetic_document(rng: random.Random, maker: SurrogateMaker) -> Document:
             _sentences(block, builder, cast, maker)
         else:
             fill(line.replace("\\n", "\n"), builder, cast, maker)
-    return builder.document(f"synthetic-{layout.name}-{rng.getrandbits(48):012x}", layout=layout.name)
+    doc = builder.document(f"synthetic-{layout.name}-{rng.getrandbits(48):012x}", layout=layout.name)
+    if rng.random() < _WRAPPED_SHARE:
+        return dataclasses.replace(doc, text=hard_wrapped(doc.text, rng.randint(50, 90)))
+    return doc
 
 
 def _sentences(block: re.Match[str], builder: TextBuilder, cast: Cast, maker: SurrogateMaker) -> None:

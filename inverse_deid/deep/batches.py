@@ -88,7 +88,7 @@ def windows(examples: Sequence[Example], size: int, rng: np.random.Generator | N
         if n_tokens <= size:
             cut += [example] if n_tokens else []
             continue
-        first = int(rng.integers(size // 2, size + 1)) if rng is not None else size
+        first = int(rng.integers(max(1, size // 2), size + 1)) if rng is not None else size
         bounds = [0, *range(first, n_tokens, size), n_tokens]
         cut += [example.window(a, b) for a, b in itertools.pairwise(bounds)]
     return cut

@@ -15,6 +15,8 @@ from inverse_deid.core.errors import ConfigurationError, OutputError
 from inverse_deid.core.values import FloatArray
 
 _NAME = "checkpoint.npz"
+_REMEDY = "delete it to train from the start"
+_DAMAGES = (OSError, EOFError, KeyError, TypeError, ValueError, zipfile.BadZipFile)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,25 +59,33 @@ class Checkpoints:
         """
         if not self._path.exists():
             return None
-        remedy = "delete it to train from the start"
         try:
-            with np.load(self._path, allow_pickle=False) as arrays:
+            with zipfile.ZipFile(self._path), np.load(self._path, allow_pickle=False) as arrays:
                 self._arrays = dict(arrays)
-            values = json.loads(str(self._arrays.pop("state")))
-        except (OSError, KeyError, ValueError, zipfile.BadZipFile) as error:
-            raise ConfigurationError(f"{self._path}: damaged; {remedy}") from error
-        if values.pop("run", None) != self._run:
-            raise ConfigurationError(f"{self._path}: of another configuration or other data; {remedy}")
-        best = [self._arrays[f"best/{i}"] for i in range(values.pop("n_best"))]
-        return State(**values, best_weights=best)
+            values = dict(json.loads(str(self._arrays.pop("state"))))
+            run = values.pop("run")
+            best = [self._arrays[f"best/{i}"] for i in range(values.pop("n_best"))]
+            state = State(**values, best_weights=best)
+        except _DAMAGES as error:
+            raise ConfigurationError(f"{self._path}: damaged; {_REMEDY}") from error
+        if run != self._run:
+            raise ConfigurationError(f"{self._path}: of another configuration or other data; {_REMEDY}")
+        return state
 
     def restore(self, network: keras.Model, optimizer: keras.optimizers.Optimizer, state: State) -> None:
-        """Give network and optimizer the values that were read."""
+        """Give network and optimizer the values that were read.
+
+        Raises:
+            ConfigurationError: They are of another network.
+        """
         if not state.epoch:
             return
-        for kind, variables in _variables(network, optimizer).items():
-            for i, variable in enumerate(variables):
-                variable.assign(self._arrays[f"{kind}/{i}"])
+        try:
+            for kind, variables in _variables(network, optimizer).items():
+                for i, variable in enumerate(variables):
+                    variable.assign(self._arrays[f"{kind}/{i}"])
+        except (KeyError, ValueError) as error:
+            raise ConfigurationError(f"{self._path}: of another network; {_REMEDY}") from error
         self._arrays = {}
 
     def save(self, network: keras.Model, optimizer: keras.optimizers.Optimizer, state: State) -> None:
@@ -102,7 +112,10 @@ class Checkpoints:
             staging.replace(self._path)
         except OSError as error:
             staging.unlink(missing_ok=True)
-            raise OutputError(f"{self._path}: cannot be written ({error.strerror})") from error
+            reason = error.strerror or type(error).__name__
+            raise OutputError(
+                f"{self._path}: cannot be written ({reason}); make room, then run again with --resume"
+            ) from error
 
     def remove(self) -> None:
         """Delete the saved state of a run that is complete."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -55,8 +56,8 @@ class NetworkConfig:
             raise ConfigurationError("network.targets is one of binary, hyper, fine")
         if self.output not in ("softmax", "crf"):
             raise ConfigurationError("network.output is one of softmax, crf")
-        sizes = (self.word_dim, self.char_dim, self.char_units, self.token_units, self.token_layers)
-        if min(sizes) < 1 or self.max_characters < 4:
+        sizes = (self.word_dim, self.char_dim, self.char_units, self.gap_dim, self.feature_units)
+        if min(*sizes, self.token_units, self.token_layers) < 1 or self.max_characters < 4:
             raise ConfigurationError("network sizes are at least 1, network.max_characters at least 4")
         if not 0 <= self.dropout < 1:
             raise ConfigurationError("network.dropout is in [0, 1)")
@@ -124,7 +125,7 @@ class TrainingConfig:
         unknown = sorted(
             set(self.class_weights) - set(HyperClass) | {HyperClass.SAFE} & set(self.class_weights)
         )
-        if unknown or not all(weight > 0 for weight in self.class_weights.values()):
+        if unknown or not all(map(_is_positive, self.class_weights.values())):
             known = ", ".join(kind for kind in HyperClass if kind is not HyperClass.SAFE)
             raise ConfigurationError(f"training.class_weights are above 0 and named {known}")
         shares = (
@@ -137,8 +138,16 @@ class TrainingConfig:
         )
         if not all(0 <= share <= 1 for share in shares) or not 0 <= self.validation_share < 1:
             raise ConfigurationError("shares in [training] are between 0 and 1")
-        if min(self.learning_rate, self.clip_norm, self.phi_weight) <= 0:
+        if not all(map(_is_positive, (self.learning_rate, self.clip_norm, self.phi_weight))):
             raise ConfigurationError("training.learning_rate, clip_norm and phi_weight are above 0")
+        if min(self.synthetic, self.weak, self.patience) < 0 or not 0 <= self.weak_weight < math.inf:
+            raise ConfigurationError("training.synthetic, weak, patience and weak_weight are at least 0")
+        if not all(0 <= seed < 2**32 for seed in (self.seed, self.split_seed)):
+            raise ConfigurationError("training.seed and split_seed are at least 0 and below 2**32")
+
+
+def _is_positive(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < math.inf
 
 
 def class_names(targets: Targets) -> tuple[str, ...]:
@@ -170,6 +179,8 @@ def read_config(path: Path) -> dict[str, Any]:
         raise ConfigurationError(f"{path}: cannot be read ({error.strerror}); give a TOML file") from error
     except tomllib.TOMLDecodeError as error:
         raise ConfigurationError(f"{path}: not valid TOML ({error})") from error
+    except UnicodeDecodeError as error:
+        raise ConfigurationError(f"{path}: not valid TOML (not UTF-8); save it as UTF-8") from error
 
 
 def network_config(values: Mapping[str, Any]) -> NetworkConfig:
@@ -193,7 +204,8 @@ def _checked(values: Mapping[str, Any], section: str, kind: type) -> dict[str, A
     for name, value in values.items():
         default = getattr(defaults, name)
         wanted = dict if isinstance(default, Mapping) else type(default)
-        if not (isinstance(value, wanted) or (wanted is float and isinstance(value, int))):
+        fits = isinstance(value, wanted) or (wanted is float and isinstance(value, int))
+        if not fits or (isinstance(value, bool) and wanted is not bool):
             raise ConfigurationError(
                 f"{section}.{name} is a {wanted.__name__}, given a {type(value).__name__}"
             )

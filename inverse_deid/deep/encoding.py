@@ -113,7 +113,7 @@ class WordVectors:
 
 def quantised(words: Sequence[str], vectors: FloatArray) -> WordVectors:
     """Round vectors to eight bits a dimension, which costs no accuracy and a quarter of the size."""
-    scale = (np.abs(vectors).max(axis=0) / 127).astype(np.float32)
+    scale = (np.abs(vectors).max(axis=0, initial=0) / 127).astype(np.float32)
     scale[scale == 0] = 1
     return WordVectors(tuple(words), np.rint(vectors / scale).astype(np.int8), scale)
 

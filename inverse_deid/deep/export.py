@@ -177,12 +177,19 @@ def _token_layer(graph: _Graph, layer: keras.Layer, source: str) -> str:
 
 
 def all_weights(network: keras.Model) -> Mapping[str, FloatArray]:
-    """Every weight by its path, for fine-tuning later; word vectors are kept apart."""
-    return {
+    """Every weight by its path, for fine-tuning later; word vectors are kept apart.
+
+    The vector of unknown words takes in the first row of the word vectors, which
+    every unknown word reads as well: zero, or what `learn_words` made of it.
+    """
+    first_row = network.get_layer("word_embedding").get_weights()[0][:1]
+    (unknown,) = network.get_layer("unknown_word").weights
+    weights = {
         variable.path: np.asarray(variable)
         for variable in network.weights
         if not variable.path.startswith("word_embedding/")
     }
+    return {**weights, unknown.path: np.asarray(unknown) + first_row}
 
 
 def learned_word_matrix(network: keras.Model) -> FloatArray:

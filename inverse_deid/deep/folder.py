@@ -66,21 +66,36 @@ def write_model(parts: ModelParts, folder: Path) -> None:
         ModelError: The folder exists and is not a model folder, or cannot be written.
     """
     refuse_other_folder(folder)
+    staging = None
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         staging = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
-    except OSError as error:
-        raise ModelError(f"{folder}: cannot be written ({error.strerror})") from error
-    try:
         _write_files(parts, staging)
-        if folder.exists():
-            shutil.rmtree(folder)
         staging.chmod(0o755)
-        staging.rename(folder)
+        _replace(folder, staging)
     except OSError as error:
-        raise ModelError(f"{folder}: cannot be written ({error.strerror})") from error
+        reason = error.strerror or type(error).__name__
+        raise ModelError(
+            f"{folder}: cannot be written ({reason}); make room or give the right to write, then "
+            "run again with --resume"
+        ) from error
     finally:
-        shutil.rmtree(staging, ignore_errors=True)
+        if staging is not None:
+            shutil.rmtree(staging, ignore_errors=True)
+
+
+def _replace(folder: Path, staging: Path) -> None:
+    """Move a complete folder to its place; an older one goes only when the new one stands there."""
+    older = staging.with_name(staging.name + "-older")
+    if folder.exists():
+        folder.rename(older)
+    try:
+        staging.rename(folder)
+    except OSError:
+        if older.exists():
+            older.rename(folder)
+        raise
+    shutil.rmtree(older, ignore_errors=True)
 
 
 def refuse_other_folder(folder: Path) -> None:
@@ -126,12 +141,23 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT_VERSION:
         raise ModelError(f"{folder}: not of model format {FORMAT_VERSION}; train it with this version")
     hashes = manifest.get("sha256")
-    if not isinstance(hashes, dict) or not isinstance(manifest.get("operating_points"), dict):
+    if not isinstance(hashes, dict) or not _are_points(manifest.get("operating_points")):
         raise ModelError(f"{folder}/manifest.json: damaged; install or train the model again")
     for name in _FILES:
         if hashes.get(name) != _sha256(folder / name):
             raise ModelError(f"{folder}/{name}: altered or missing; install or train the model again")
     return manifest
+
+
+def _are_points(points: object) -> bool:
+    """Whether each named point has the two thresholds, in [0, 1] and in order."""
+    if not isinstance(points, dict) or not all(isinstance(pair, dict) for pair in points.values()):
+        return False
+    pairs = [(pair.get("low"), pair.get("high")) for pair in points.values()]
+    return all(
+        isinstance(low, int | float) and isinstance(high, int | float) and 0 <= low <= high <= 1
+        for low, high in pairs
+    )
 
 
 def read_model(folder: Path) -> ModelParts:

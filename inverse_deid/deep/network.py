@@ -49,7 +49,7 @@ def build_network(config: NetworkConfig, n_features: int, word_matrix: FloatArra
     hidden = layers.Concatenate(name="token_vector")(parts)
     hidden = layers.Dropout(config.dropout, name="token_dropout")(hidden)
     for i in range(config.token_layers):
-        lstm = layers.LSTM(config.token_units, return_sequences=True)
+        lstm = layers.LSTM(config.token_units, return_sequences=True, name=f"lstm_{i + 1}")
         hidden = layers.Bidirectional(lstm, name=f"token_lstm_{i}")(hidden, mask=inputs["valid"])
         hidden = layers.Dropout(config.dropout, name=f"lstm_dropout_{i}")(hidden)
     n_classes = len(class_names(config.targets))
@@ -85,7 +85,7 @@ def character_encoder(config: NetworkConfig) -> keras.Model:
     embedding = layers.Embedding(
         N_CHARACTER_CODES, config.char_dim, mask_zero=True, name="character_embedding"
     )
-    lstm = layers.Bidirectional(layers.LSTM(config.char_units), name="character_lstm")
+    lstm = layers.Bidirectional(layers.LSTM(config.char_units, name="lstm"), name="character_lstm")
     return keras.Model(codes, lstm(embedding(codes)), name="character_encoder")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +13,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from inverse_deid.core.errors import StageError
+from inverse_deid.core.errors import ConfigurationError, StageError
 from inverse_deid.core.values import FloatArray
 from inverse_deid.deep.batches import Batch, Example, batches, windows
 from inverse_deid.deep.checkpoints import Checkpoints, State
@@ -82,7 +83,9 @@ def fit(
         watch: Progress, validation and checkpoints.
 
     Raises:
+        ConfigurationError: Patience without validation, or a checkpoint of another run.
         StageError: The loss is not a number, or the device is out of memory.
+        OutputError: The checkpoint cannot be written.
     """
     _Training(network, data, config, dictionary_columns, watch or Watch()).run()
 
@@ -102,20 +105,24 @@ class _Training:
         self._dictionary_columns = dictionary_columns
         self._names = [t.name for t in network.inputs]
         self._max_characters = int(network.get_layer("characters").output.shape[1])
+        self._counted: Sequence[Example] | None = None
 
     def run(self) -> None:
         config, network, watch = self._config, self._network, self._watch
+        if config.patience and watch.validate is None:
+            raise ConfigurationError("training.patience needs validation; give held-out documents or 0")
         keras.utils.set_random_seed(config.seed)
         state = watch.checkpoints.read() if watch.checkpoints else None
         state = state or State(n_batches=self._count_batches())
         optimizer = _optimizer(config, config.epochs * state.n_batches)
-        optimizer.build(network.trainable_variables)
-        if watch.checkpoints:
-            watch.checkpoints.restore(network, optimizer, state)
+        with enough_memory("before the first batch"):
+            optimizer.build(network.trainable_variables)
+            if watch.checkpoints:
+                watch.checkpoints.restore(network, optimizer, state)
         step = _training_step(network, optimizer)
         while state.epoch < config.epochs and not _is_stale(state, config):
             report = self._epoch(step, state)
-            gain = watch.validate(network) if watch.validate else None
+            gain = self._gain()
             best = gain is not None and gain > state.best_gain
             state = _after(state, best_gain=gain if best else None, weights=self._kept(keep=best))
             if watch.checkpoints:
@@ -125,22 +132,33 @@ class _Training:
             for variable, weight in zip(network.trainable_variables, state.best_weights, strict=True):
                 variable.assign(weight)
 
+    def _gain(self) -> float | None:
+        """What validation measures, None without it."""
+        if self._watch.validate is None:
+            return None
+        with enough_memory("on the held-out documents"):
+            return self._watch.validate(self._network)
+
     def _kept(self, *, keep: bool) -> list[FloatArray]:
         """The weights as they are, if the best are asked for and these are the best."""
         wanted = keep and self._config.patience
-        return [np.array(variable) for variable in self._network.trainable_variables] if wanted else []
+        return [np.asarray(v).copy() for v in self._network.trainable_variables] if wanted else []
 
     def _count_batches(self) -> int:
-        n_tokens = sum(map(len, self._data(0)))
+        self._counted = self._data(0)
+        n_tokens = sum(map(len, self._counted))
         return max(1, round(1.04 * n_tokens / self._config.batch_tokens))
 
     def _batches(self, epoch: int) -> Iterator[Batch]:
         """The batches of an epoch; its random choices depend on seed and epoch alone."""
         config = self._config
+        examples, self._counted = self._counted, None
+        if examples is None:
+            examples = self._data(epoch)
         rng = np.random.default_rng([config.seed, epoch])
         noisy = [
             _with_dropouts(example, config, self._dictionary_columns, rng)
-            for example in windows(self._data(epoch), config.window, rng)
+            for example in windows(examples, config.window, rng)
         ]
         return batches(noisy, config.batch_tokens, self._max_characters, rng)
 
@@ -255,14 +273,25 @@ def _chain_losses(network: keras.Model) -> TrainingStep:
 
 
 def _guarded(step: TrainingStep, inputs: dict[str, np.ndarray], batch: Batch) -> float:
-    try:
+    size = "x".join(map(str, batch.labels.shape))
+    with enough_memory(f"on a batch of {size} tokens"):
         return float(step(inputs, batch.labels, batch.weights, batch.opinion))
+
+
+@contextmanager
+def enough_memory(what: str) -> Iterator[None]:
+    """Turn a device's lack of memory into one line; TensorFlow's own message is about tensors.
+
+    Raises:
+        StageError: The device ran out of memory.
+    """
+    try:
+        yield
     except tf.errors.ResourceExhaustedError:
-        size = "x".join(map(str, batch.labels.shape))
-    raise StageError(
-        f"the device ran out of memory on a batch of {size} tokens; lower training.batch_tokens or "
-        "network.token_units, or hide the GPU (CUDA_VISIBLE_DEVICES=-1)"
-    )
+        raise StageError(
+            f"the device ran out of memory {what}; lower training.batch_tokens or network.token_units, "
+            "or hide the GPU (CUDA_VISIBLE_DEVICES=-1)"
+        ) from None
 
 
 def _with_dropouts(

@@ -173,6 +173,11 @@ def _spans(where: str, text: str, listed: object, types: TypeMapping) -> tuple[P
         if not isinstance(span, dict) or not all(type(span.get(key)) is int for key in ("start", "end")):
             raise AnnotationError(f"{where}: span {number} cannot be read; {remedy}")
         start, end = span["start"], span["end"]
+        if not 0 <= start < end <= len(text):
+            raise AnnotationError(
+                f"{where}: span {start}-{end} is empty, reversed or outside the text ({len(text)} "
+                "characters); offsets are half-open and count code points"
+            )
         phi_type = types.get(str(span.get("type")))
         if phi_type is None:
             raise AnnotationError(

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import os
 import random
+import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass, field
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +26,7 @@ from inverse_deid.deep.config import NetworkConfig, TrainingConfig
 from inverse_deid.deep.encoding import WordVectors
 from inverse_deid.deep.folder import ModelParts
 from inverse_deid.learning.examples import ExampleMaker, Weights
+from inverse_deid.learning.teachers import check_teachers
 from inverse_deid.lexicon import load_lexicon
 
 _TRIES = 5
@@ -45,6 +48,9 @@ class EpochRecipe:
         vectors: The vocabulary.
         teachers: Models whose opinion is learned along with the labels.
         lexicon: Lexicon artefact, None = the packaged one.
+
+    Raises:
+        ConfigurationError: The network cannot learn from the teachers.
     """
 
     gold: Sequence[Document] = field(repr=False)
@@ -54,6 +60,9 @@ class EpochRecipe:
     vectors: WordVectors
     teachers: Sequence[ModelParts] = field(default=(), repr=False)
     lexicon: Path | None = None
+
+    def __post_init__(self) -> None:
+        check_teachers(self.teachers, self.network)
 
 
 class EpochMaker:
@@ -124,8 +133,22 @@ _maker: EpochMaker | None = None
 
 
 def _start_worker(recipe: EpochRecipe) -> None:
+    _end_with_parent()
     global _maker  # noqa: PLW0603 - a worker process holds one maker
     _maker = EpochMaker(recipe)
+
+
+def _end_with_parent() -> None:
+    """Let no worker outlive a parent that was killed."""
+    parent = parent_process()
+    if parent is None:
+        return
+
+    def watch() -> None:
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def _work(epoch: int) -> list[Example]:

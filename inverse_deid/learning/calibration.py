@@ -16,7 +16,8 @@ from inverse_deid.learning.config import CalibrationConfig
 LOW_HIGH_LOGITS = 1.0
 """By how many logits `low` lies under `high`: what dictionary-safe words earn."""
 
-
+_LOWEST = 0.01
+"""No `high` is lower."""
 _MARGIN = 1e-6
 """Above the rounding of single precision, so that the token that sets a threshold is masked by it."""
 
@@ -67,15 +68,18 @@ def calibrate(corpora: Sequence[ScoredCorpus], recall: float) -> Thresholds:
         raise ConfigurationError("no PHI among the held-out documents; give more, or a larger share")
     at.sort()
     wanted = at[max(0, int(np.ceil(recall * len(at))) - 1)]
-    return thresholds_at(float(np.clip(wanted + _MARGIN, 0.01, 1 - _MARGIN)))
+    return thresholds_at(float(np.clip(wanted + _MARGIN, _LOWEST, 1 - _MARGIN)))
 
 
-def calibrate_precision(corpora: Sequence[ScoredCorpus], precision: float) -> Thresholds:
+def calibrate_precision(
+    corpora: Sequence[ScoredCorpus], precision: float, *, highest: float = 1.0
+) -> Thresholds:
     """The largest thresholds at which each corpus for itself reaches the wanted precision.
 
     Args:
         corpora: Held-out corpora; those without PHI are passed over.
         precision: Wanted share of PHI among the masked tokens, in (0, 1].
+        highest: What `high` may be at most.
 
     Returns:
         The thresholds; if even the smallest mask too much, the smallest.
@@ -83,30 +87,32 @@ def calibrate_precision(corpora: Sequence[ScoredCorpus], precision: float) -> Th
     Raises:
         ConfigurationError: There is no PHI token to calibrate on.
     """
-    highest = [_highest(corpus, precision) for corpus in corpora if corpus.is_phi.any()]
-    if not highest:
+    with_phi = [corpus for corpus in corpora if corpus.is_phi.any()]
+    if not with_phi:
         raise ConfigurationError("no PHI among the held-out documents; give more, or a larger share")
-    return thresholds_at(float(np.clip(min(highest), 0.01, 1 - _MARGIN)))
+    values = np.unique(np.concatenate([_needed_to_mask(corpus) for corpus in with_phi])) + _MARGIN
+    top = min(highest, 1 - _MARGIN)
+    candidates = np.append(values[(values >= _LOWEST) & (values < top)], top)
+    reached = np.all([_precisions(corpus, candidates) >= precision for corpus in with_phi], axis=0)
+    return thresholds_at(float(candidates[reached].max(initial=_LOWEST)))
 
 
-def _highest(corpus: ScoredCorpus, precision: float) -> float:
-    """The largest `high` at which one corpus has the precision."""
+def _precisions(corpus: ScoredCorpus, candidates: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Share of PHI among what each candidate for `high` masks; 1 where it masks nothing."""
     at = _needed_to_mask(corpus)
     order = np.argsort(at, kind="stable")
-    share = np.cumsum(corpus.is_phi[order]) / np.arange(1, len(order) + 1)
-    # A threshold masks all tokens of one value or none: look where the value changes.
-    last_of_value = np.append(np.diff(at[order]) > 0, True)
-    reached = np.flatnonzero((share >= precision) & last_of_value)
-    return float(at[order[reached[-1]]] + _MARGIN) if len(reached) else 0.0
+    hits = np.append(0, np.cumsum(corpus.is_phi[order]))
+    n_masked = np.searchsorted(at[order], candidates)
+    return np.where(n_masked, hits[n_masked] / np.maximum(n_masked, 1), 1.0)
 
 
 def operating_points(corpora: Sequence[ScoredCorpus], config: CalibrationConfig) -> dict[str, Thresholds]:
     """The three named operating points; none masks more than the one before it."""
     strict = calibrate(corpora, config.strict_recall)
     balanced = calibrate(corpora, config.balanced_recall)
-    lenient = calibrate_precision(corpora, config.lenient_precision)
     balanced = min(balanced, strict, key=lambda pair: pair.high)
-    return {"strict": strict, "balanced": balanced, "lenient": min(lenient, balanced, key=lambda p: p.high)}
+    lenient = calibrate_precision(corpora, config.lenient_precision, highest=balanced.high)
+    return {"strict": strict, "balanced": balanced, "lenient": lenient}
 
 
 def _needed_to_mask(corpus: ScoredCorpus) -> npt.NDArray[np.float64]:

@@ -67,38 +67,43 @@ class RunConfig:
 
 _LISTS = ("gold", "compare", "carriers", "teachers")
 _FILES = ("mapping", "word_vectors")
+_TABLES = ("data", "calibration", "network", "training")
 
 
-def read_run_config(path: Path) -> RunConfig:
+def read_run_config(path: Path, *, needs_gold: bool = True) -> RunConfig:
     """Read a training configuration; paths in it count from the file's own folder.
+
+    Args:
+        path: The TOML file.
+        needs_gold: Refuse a file that names no annotated corpus.
 
     Raises:
         ConfigurationError: Missing, not TOML, unknown or unfit settings.
     """
     values = read_config(path)
     try:
-        return _run_config(values, path.parent)
+        config = _run_config(values, path.parent)
     except ConfigurationError as error:
         raise ConfigurationError(f"{path}: {error}") from error
+    if needs_gold and not config.gold:
+        raise ConfigurationError(
+            f"{path}: [data] gold names no annotated corpus; name one there or with --gold"
+        )
+    return config
 
 
 def _run_config(values: Mapping[str, Any], folder: Path) -> RunConfig:
-    data = dict(values.get("data", {}))
-    calibration = dict(values.get("calibration", {}))
+    data, calibration, network, training = (_table(values, name) for name in _TABLES)
     known = {f.name for f in dataclasses.fields(CalibrationConfig)}
-    unknown = sorted(
-        set(values) - {"data", "calibration", "network", "training"}
-        | set(data) - {*_LISTS, *_FILES}
-        | set(calibration) - known
-    )
+    unknown = sorted(set(values) - set(_TABLES) | set(data) - {*_LISTS, *_FILES} | set(calibration) - known)
     if unknown:
         raise ConfigurationError(f"unknown settings {', '.join(unknown)}")
     for name in _LISTS:
         listed = data.get(name, [])
         if not (isinstance(listed, list) and all(isinstance(item, str) for item in listed)):
             raise ConfigurationError(f'data.{name} is a list of paths, as in {name} = ["FILE"]')
-    if not data.get("gold"):
-        raise ConfigurationError("[data] gold names no annotated corpus")
+    if not all(isinstance(data.get(name, ""), str) for name in _FILES):
+        raise ConfigurationError(f"data.{' and data.'.join(_FILES)} are paths")
     if not all(isinstance(value, int | float) for value in calibration.values()):
         raise ConfigurationError("the values of [calibration] are numbers")
 
@@ -109,6 +114,13 @@ def _run_config(values: Mapping[str, Any], folder: Path) -> RunConfig:
         **{name: tuple(map(resolved, data.get(name, []))) for name in _LISTS},  # type: ignore[arg-type]
         **{name: resolved(data[name]) if data.get(name) else None for name in _FILES},  # type: ignore[arg-type]
         calibration=CalibrationConfig(**calibration),
-        network=network_config(values.get("network", {})),
-        training=training_config(values.get("training", {})),
+        network=network_config(network),
+        training=training_config(training),
     )
+
+
+def _table(values: Mapping[str, Any], name: str) -> dict[str, Any]:
+    table = values.get(name, {})
+    if not isinstance(table, dict):
+        raise ConfigurationError(f"{name} is a table; begin it with the line [{name}]")
+    return table

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from inverse_deid.core.errors import ConfigurationError, FormatError, InputError, UnreadableInputError
+from inverse_deid.core.errors import ConfigurationError, FormatError, InputError
 from inverse_deid.core.phi import OUR_TYPES, PhiType, TypeMapping
 from inverse_deid.core.values import Document
 from inverse_deid.deep.config import read_config
 from inverse_deid.formats.i2b2_xml import read_gold_i2b2_xml
 from inverse_deid.formats.json_lines import read_gold_json_lines
-from inverse_deid.formats.registry import open_input
+from inverse_deid.formats.registry import input_errors, open_input
 from inverse_deid.text.tokenizer import tokenize
 
 _SHINGLE_TOKENS = 10
-_I2B2_NAME = re.compile(r"(\d+)-\d+(?:\.xml)?")
+_PHRASE_DOCUMENTS = 5
+"""A run of tokens in more documents than this is a phrase, no sign of a duplicate."""
+_PERSON = "person: "
+_I2B2_NAME = re.compile(r"(\d{3})-\d\d(?:\.xml)?")
 """File names of the 2014 i2b2 task: number of the patient, number of the record."""
 _PERSONS = frozenset({PhiType.PATIENT, PhiType.RELATIVE})
 
@@ -40,10 +43,8 @@ def read_annotated(path: Path, types: TypeMapping = OUR_TYPES) -> list[Document]
         elif path.suffix == ".xml":
             docs = [_read_xml(path, types)]
         else:
-            with open_input(path) as stream:
+            with input_errors(), open_input(path) as stream:
                 docs = list(read_gold_json_lines(stream, types))
-    except OSError as error:
-        raise UnreadableInputError(f"{path}: cannot be read ({error.strerror})") from error
     except InputError as error:
         raise type(error)(_naming(path, error)) from error
     if not docs:
@@ -57,16 +58,17 @@ def _naming(path: Path, error: InputError) -> str:
 
 def _read_xml(path: Path, types: TypeMapping) -> Document:
     try:
-        with path.open("rb") as stream:
+        with input_errors(), path.open("rb") as stream:
             return read_gold_i2b2_xml(stream, path.name, types)
     except InputError as error:
         raise type(error)(_naming(path, error)) from error
 
 
 def read_type_mapping(path: Path | None) -> TypeMapping:
-    """Read what the type names of another scheme mean; without a file the names are ours.
+    """Read what the type names of another scheme mean; names that it does not map are ours.
 
     The file is TOML: a table `[types]` from their names to ours, as in `Person = "PATIENT"`.
+    So one run can train on a corpus of that scheme and compare with one of the 2014 i2b2 task.
 
     Raises:
         ConfigurationError: Missing, not TOML, no such table, or an unknown type of ours.
@@ -76,10 +78,10 @@ def read_type_mapping(path: Path | None) -> TypeMapping:
     table = read_config(path).get("types")
     if not isinstance(table, dict) or not table:
         raise ConfigurationError(f'{path}: has no table [types] with lines such as Person = "PATIENT"')
-    unknown = sorted(str(ours) for ours in table.values() if ours not in OUR_TYPES)
+    unknown = sorted(str(ours) for ours in table.values() if ours not in list(OUR_TYPES))
     if unknown:
         raise ConfigurationError(f"{path}: {', '.join(unknown)}: not among {', '.join(OUR_TYPES)}")
-    return {name: OUR_TYPES[ours] for name, ours in table.items()}
+    return {**OUR_TYPES, **{name: OUR_TYPES[ours] for name, ours in table.items()}}
 
 
 class OfficialSplit(NamedTuple):
@@ -102,14 +104,23 @@ def official_split(folder: Path) -> OfficialSplit | None:
     """
     if not folder.is_dir():
         return None
-    parts = sorted(path for path in folder.iterdir() if path.is_dir())
-    training = tuple(path for path in parts if path.name.lower().startswith("training-phi"))
-    test = tuple(path for path in parts if path.name.lower().startswith("testing-phi"))
+    training, test = (_outermost(folder, name) for name in ("training-phi", "testing-phi"))
     return OfficialSplit(training, test) if training and test else None
+
+
+def _outermost(folder: Path, name: str) -> tuple[Path, ...]:
+    """The folders at any depth whose names begin so, but none that lies in another."""
+    found = [
+        path for path in sorted(folder.rglob("*")) if path.is_dir() and path.name.lower().startswith(name)
+    ]
+    return tuple(path for path in found if not set(path.parents) & set(found))
 
 
 def near_duplicate_groups(docs: Sequence[Document]) -> list[int]:
     """Group documents that share a run of ten tokens or the full name of a patient.
+
+    A run that stands in many documents is a phrase of some form or company and
+    says nothing.
 
     Returns:
         A group number for each document; documents of one number belong on one
@@ -127,12 +138,37 @@ def near_duplicate_groups(docs: Sequence[Document]) -> list[int]:
             leaders[i] = i = leaders[leaders[i]]
         return i
 
-    seen: dict[str, int] = {}
+    members: dict[str, list[int]] = defaultdict(list)
     for i, doc in enumerate(docs):
-        for key in _keys(doc):
-            first, second = sorted((leader(seen.setdefault(key, i)), leader(i)))
+        for key in set(_keys(doc)):
+            members[key].append(i)
+    for key, found in members.items():
+        if len(found) > _PHRASE_DOCUMENTS and not key.startswith(_PERSON):
+            continue
+        for i in found[1:]:
+            first, second = sorted((leader(found[0]), leader(i)))
             leaders[second] = first
     return [leader(i) for i in range(len(docs))]
+
+
+def without_near_duplicates(docs: Sequence[Document], of: Sequence[Document]) -> list[Document]:
+    """Leave out what shares its id, a run of ten tokens or a patient with documents that must stay apart.
+
+    Args:
+        docs: Documents to train on.
+        of: Documents that are held out.
+
+    Returns:
+        The rest of `docs`, in order.
+    """
+    ids = {doc.id for doc in of if not doc.id.isdecimal()}  # a mere number may be that of a line
+    apart = {key for doc in of for key in _keys(doc)}
+    shared = [apart.intersection(_keys(doc)) for doc in docs]
+    counts = Counter(key for keys in shared for key in keys)
+    phrases = {
+        key for key, count in counts.items() if count > _PHRASE_DOCUMENTS and not key.startswith(_PERSON)
+    }
+    return [doc for doc, keys in zip(docs, shared, strict=True) if doc.id not in ids and keys <= phrases]
 
 
 def _keys(doc: Document) -> Iterator[str]:
@@ -142,12 +178,12 @@ def _keys(doc: Document) -> Iterator[str]:
         yield " ".join(words[i : i + _SHINGLE_TOKENS])
     record = _I2B2_NAME.fullmatch(doc.id)
     if record:
-        yield f"patient {record[1]}"
+        yield f"{_PERSON}{record[1]}"
     for span in doc.spans:
         if span.type in _PERSONS:
             name = sorted(word.casefold() for word in tokenize(doc.text[span.start : span.end]).words)
             if len(name) > 1 and sum(map(len, name)) > 6:
-                yield "name " + " ".join(name)
+                yield _PERSON + " ".join(name)
 
 
 def split_by_group(
@@ -163,13 +199,20 @@ def split_by_group(
     Returns:
         The larger and the smaller part.
     """
-    groups: dict[int, list[Document]] = defaultdict(list)
-    for doc, group in zip(docs, near_duplicate_groups(docs), strict=True):
-        groups[group].append(doc)
-    rest: list[Document] = []
-    held_out: list[Document] = []
-    for members in groups.values():
-        name = min(doc.id for doc in members)
+    held_out = held_out_flags(docs, share, seed)
+    rest = [doc for doc, out in zip(docs, held_out, strict=True) if not out]
+    return rest, [doc for doc, out in zip(docs, held_out, strict=True) if out]
+
+
+def held_out_flags(docs: Sequence[Document], share: float, seed: int) -> list[bool]:
+    """Which documents `split_by_group` holds out."""
+    numbers = near_duplicate_groups(docs)
+    names: dict[int, str] = {}
+    for doc, number in zip(docs, numbers, strict=True):
+        names[number] = min(doc.id, names.get(number, doc.id))
+
+    def is_out(name: str) -> bool:
         digest = hashlib.sha256(f"{seed}:{name}".encode()).digest()
-        (held_out if int.from_bytes(digest[:8]) < share * 2**64 else rest).extend(members)
-    return rest, held_out
+        return int.from_bytes(digest[:8]) < share * 2**64
+
+    return [is_out(names[number]) for number in numbers]

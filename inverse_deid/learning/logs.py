@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -31,11 +32,9 @@ class TrainingLog:
         self._folder, self._n_epochs, self._say = folder, n_epochs, say
         self._bar: tqdm[None] = tqdm(unit="batch", leave=False, disable=not show, dynamic_ncols=True)
         self._loss = 0.0
-        try:
+        with _writing(folder):
             folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise OutputError(f"{folder}: cannot be written ({error.strerror})") from error
-        self._events = tf.summary.create_file_writer(str(folder / "tensorboard"))
+            self._events = tf.summary.create_file_writer(str(folder / "tensorboard"))
 
     def __enter__(self) -> Self:
         return self
@@ -44,7 +43,12 @@ class TrainingLog:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._bar.close()
-        self._events.close()
+        try:
+            with _writing(self._folder / "tensorboard"):
+                self._events.close()
+        except OutputError:
+            if error is None:  # what went wrong before is what the user must know
+                raise
 
     def on_batch(self, epoch: int, done: int, n_batches: int, loss: float) -> None:
         """Move the bar."""
@@ -60,26 +64,43 @@ class TrainingLog:
         """Write a line of the CSV file and the events, and say how it went.
 
         Raises:
-            OutputError: The file cannot be written.
+            OutputError: The file or the events cannot be written.
         """
         speed = report.n_tokens / max(report.seconds, 1e-9)
         gain = "" if report.gain is None else f"{report.gain:.4f}"
         values = (report.epoch, f"{report.loss:.5f}", report.n_tokens, f"{speed:.0f}", gain, int(report.best))
         path = self._folder / "log.csv"
-        try:
+        with _writing(path):
             fresh = not path.exists()
             with path.open("a", newline="", encoding="utf-8") as file:
                 writer = csv.writer(file)
                 writer.writerows([_COLUMNS, values] if fresh else [values])
-        except OSError as error:
-            raise OutputError(f"{path}: cannot be written ({error.strerror})") from error
-        with self._events.as_default():
+        with _writing(self._folder / "tensorboard"), self._events.as_default():
             tf.summary.scalar("loss", report.loss, report.epoch)
             tf.summary.scalar("tokens per second", speed, report.epoch)
             if report.gain is not None:
                 tf.summary.scalar("validation recall", report.gain, report.epoch)
+            self._events.flush()
         validated = f", validation recall {gain}{' (best)' if report.best else ''}" if gain else ""
         self._say(
             f"epoch {report.epoch}/{self._n_epochs}: loss {report.loss:.4f}, "
             f"{report.n_tokens} tokens, {speed:.0f} tokens/s{validated}"
         )
+
+
+@contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    """Turn what the operating system and TensorFlow raise into one line with a remedy."""
+    try:
+        yield
+    except OSError as error:
+        raise _unwritten(path, error.strerror or type(error).__name__) from error
+    except tf.errors.OpError as error:
+        raise _unwritten(path, type(error).__name__) from error
+
+
+def _unwritten(path: Path, reason: str) -> OutputError:
+    return OutputError(
+        f"{path}: cannot be written ({reason}); make room or give the right to write, then run again "
+        "with --resume"
+    )

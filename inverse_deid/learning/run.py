@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ import numpy as np
 
 from inverse_deid.assemble import feature_columns, feature_names, packaged_model
 from inverse_deid.combine import Thresholds
-from inverse_deid.core.errors import ConfigurationError, UnreadableInputError
+from inverse_deid.core.errors import ConfigurationError, ModelError, UnreadableInputError
 from inverse_deid.core.values import Document
 from inverse_deid.deep import export
 from inverse_deid.deep.checkpoints import Checkpoints
@@ -29,17 +29,12 @@ from inverse_deid.deep.folder import (
 )
 from inverse_deid.deep.network import build_network
 from inverse_deid.deep.scorer import Scorer, ScorerInput
-from inverse_deid.deep.training import Watch, fit
+from inverse_deid.deep.training import Watch, enough_memory, fit
 from inverse_deid.learning.augmentation import EpochRecipe, EpochsAhead
 from inverse_deid.learning.calibration import OperatingPoint, ScoredCorpus, measure, operating_points
 from inverse_deid.learning.config import RunConfig
-from inverse_deid.learning.corpus import (
-    OFFICIAL_SIZES,
-    official_split,
-    read_annotated,
-    read_type_mapping,
-    split_by_group,
-)
+from inverse_deid.learning.corpus import read_type_mapping
+from inverse_deid.learning.documents import Corpus, RunDocuments, Say, read_documents
 from inverse_deid.learning.examples import ExampleMaker
 from inverse_deid.learning.logs import TrainingLog
 from inverse_deid.learning.validation import validator
@@ -50,15 +45,13 @@ from inverse_deid.text.alignment import span_of_token
 from inverse_deid.text.interning import InternedWords
 from inverse_deid.text.tokenizer import tokenize
 
-Say = Callable[[str], None]
-
-PARTS: Mapping[str, str] = {
-    "characters": "character_encoder",
-    "words": "unknown_word",
-    "gaps": "gap_embedding",
-    "features": "feature_dense",
-    "tokens": "token_lstm_",
-    "classes": "classes",
+PARTS: Mapping[str, tuple[str, ...]] = {
+    "characters": ("character_encoder",),
+    "words": ("unknown_word", "word_embedding"),
+    "gaps": ("gap_embedding",),
+    "features": ("feature_dense",),
+    "tokens": ("token_lstm_",),
+    "classes": ("classes", "crf"),
 }
 """Parts of the network that fine-tuning can freeze, and how their layers' names begin."""
 
@@ -84,34 +77,6 @@ class Surroundings:
     freeze: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Corpus:
-    """One gold file, split."""
-
-    name: str
-    train: list[Document] = field(repr=False)
-    held_out: list[Document] = field(repr=False)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Data:
-    """All documents of a run."""
-
-    corpora: list[_Corpus]
-    compare: list[_Corpus]
-    carriers: list[Document] = field(repr=False)
-    hashes: Mapping[str, str]
-
-    @property
-    def gold(self) -> list[Document]:
-        return [doc for corpus in self.corpora for doc in corpus.train]
-
-    @property
-    def measured(self) -> list[_Corpus]:
-        """The corpora that hold documents nobody trains on."""
-        return [corpus for corpus in (*self.corpora, *self.compare) if corpus.held_out]
-
-
 def train(config: RunConfig, folder: Path, around: Surroundings | None = None) -> Mapping[str, Any]:
     """Train, calibrate and write a model folder.
 
@@ -134,7 +99,8 @@ def train(config: RunConfig, folder: Path, around: Surroundings | None = None) -
     """
     around = around or Surroundings()
     refuse_other_folder(folder)
-    data = _read(config, around.say)
+    check_parts(around.freeze)
+    data = read_documents(config, around.say)
     start = read_model(around.start) if around.start else None
     network_config = start.network if start else config.network
     vectors = start.word_vectors if start else _vectors(config, data.gold)
@@ -143,8 +109,13 @@ def train(config: RunConfig, folder: Path, around: Surroundings | None = None) -
     say(f"{len(data.gold)} training documents, {len(data.carriers)} carriers, {n_words} word vectors")
     say(device_line())
     scored_before = score_all(start, data.measured) if start else []
-    network = build_network(network_config, len(feature_names(network_config.feature_set)), vectors.matrix())
+    keras.utils.set_random_seed(config.training.seed)
+    names = feature_names(network_config.feature_set)
+    with enough_memory("while the network was built"):
+        network = build_network(network_config, len(names), vectors.matrix())
     if start:
+        if start.feature_names != names:
+            raise ModelError(f"{around.start}: reads other rule features than this version has; train anew")
         export.load_weights(network, start.weights)
         freeze(network, around.freeze)
     _fit(network, dataclasses.replace(config, network=network_config), data, vectors, folder, around)
@@ -174,61 +145,12 @@ def train(config: RunConfig, folder: Path, around: Surroundings | None = None) -
     return provenance
 
 
-def _read(config: RunConfig, say: Say) -> _Data:
-    types = read_type_mapping(config.mapping)
-    gold, held_back = _with_official_parts(config, say)
-    config = dataclasses.replace(config, gold=gold, compare=held_back)
-    corpora = []
-    for path in config.gold:
-        docs, held_out = split_by_group(
-            read_annotated(path, types), config.training.validation_share, config.training.split_seed
-        )
-        corpora.append(_Corpus(_name(path), docs, held_out))
-    compare = [_Corpus(_name(path), [], read_annotated(path, types)) for path in config.compare]
-    carriers = [doc for path in config.carriers for doc in read_annotated(path, types)]
-    data = _Data(corpora, compare, carriers, _hashes((*config.gold, *config.compare, *config.carriers)))
-    if not any(doc.spans for doc in data.gold):
-        raise ConfigurationError(
-            "the training documents hold no PHI span, and a network cannot learn from one class only; "
-            "give annotated documents"
-        )
-    if all(span_length(doc) == len(doc.text.strip()) for doc in data.gold):
-        raise ConfigurationError(
-            "the training documents hold nothing but PHI, and a network cannot learn from one class only; "
-            "give whole narratives"
-        )
-    return data
-
-
-def _with_official_parts(config: RunConfig, say: Say) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
-    """Replace a folder of the 2014 i2b2 release by its official parts: train on one, compare on the other."""
-    gold: list[Path] = []
-    compare = list(config.compare)
-    for path in config.gold:
-        split = official_split(path)
-        if split is None:
-            gold.append(path)
-            continue
-        gold += split.training
-        compare += split.test
-        sizes = tuple(sum(1 for part in parts for _ in part.rglob("*.xml")) for parts in split)
-        usual = "as in the task" if sizes == OFFICIAL_SIZES else "unlike the task's 790 and 514"
-        say(f"official split: {sizes[0]} training and {sizes[1]} test records, {usual}")
-    return tuple(gold), tuple(compare)
-
-
-def span_length(doc: Document) -> int:
-    """Characters of a document that are marked."""
-    return sum(span.end - span.start for span in doc.spans)
-
-
-def _name(path: Path) -> str:
-    return "/".join((path.parent.name, path.stem))
-
-
 def _vectors(config: RunConfig, gold: Sequence[Document]) -> WordVectors:
     if not config.network.learn_words:
-        return load_word_vectors(config.word_vectors)
+        vectors = load_word_vectors(config.word_vectors)
+        if vectors.dim != config.network.word_dim:
+            raise ConfigurationError(f"network.word_dim must be {vectors.dim}, as of the word vectors")
+        return vectors
     counts: dict[str, int] = {}
     for doc in gold:
         for word in tokenize(doc.text).words:
@@ -239,15 +161,25 @@ def _vectors(config: RunConfig, gold: Sequence[Document]) -> WordVectors:
     return quantised(words, drawn)
 
 
+def check_parts(parts: Iterable[str]) -> None:
+    """Check names of parts before anything is read.
+
+    Raises:
+        ConfigurationError: An unknown part.
+    """
+    unknown = sorted(set(parts) - set(PARTS))
+    if unknown:
+        raise ConfigurationError(f"cannot freeze {', '.join(unknown)}; parts are {', '.join(PARTS)}")
+
+
 def freeze(network: keras.Model, parts: Iterable[str]) -> None:
     """Keep parts of a network from learning.
 
     Raises:
         ConfigurationError: An unknown part, or nothing is left to learn.
     """
-    unknown = sorted(set(parts) - set(PARTS))
-    if unknown:
-        raise ConfigurationError(f"cannot freeze {', '.join(unknown)}; parts are {', '.join(PARTS)}")
+    parts = tuple(parts)
+    check_parts(parts)
     for layer in network.layers:
         if any(layer.name.startswith(PARTS[part]) for part in parts):
             layer.trainable = False
@@ -258,7 +190,7 @@ def freeze(network: keras.Model, parts: Iterable[str]) -> None:
 def _fit(
     network: keras.Model,
     config: RunConfig,
-    data: _Data,
+    data: RunDocuments,
     vectors: WordVectors,
     folder: Path,
     around: Surroundings,
@@ -280,10 +212,7 @@ def _fit(
     )
     if config.training.patience and validate is None:
         raise ConfigurationError("training.patience needs held-out PHI; raise training.validation_share")
-    key = repr(
-        (config.network, config.training, data.hashes, around.start and model_fingerprint(around.start))
-    )
-    checkpoints = _checkpoints(folder, hashlib.sha256(key.encode()).hexdigest())
+    checkpoints = _checkpoints(folder, _run_key(config, data, vectors, around))
     if not around.resume:
         checkpoints.remove()
     columns = [i for i, name in enumerate(names) if name in DICTIONARY_FEATURE_NAMES]
@@ -293,6 +222,17 @@ def _fit(
             on_batch=log.on_batch, on_epoch=log.on_epoch, validate=validate, checkpoints=checkpoints
         )
         fit(network, epochs, config.training, dictionary_columns=columns, watch=watch)
+
+
+def _run_key(config: RunConfig, data: RunDocuments, vectors: WordVectors, around: Surroundings) -> str:
+    """Changes with everything that decides what the weights become, so that no other run is gone on with."""
+    words = hashlib.sha256("\n".join(vectors.words).encode() + vectors.codes.tobytes()).hexdigest()
+    mapping = sorted(read_type_mapping(config.mapping).items())
+    models = [
+        model_fingerprint(path) for path in (*config.teachers, *([around.start] if around.start else []))
+    ]
+    key = (config.network, config.training, data.hashes, mapping, words, models, sorted(around.freeze))
+    return hashlib.sha256(repr((*key, load_lexicon().sha256)).encode()).hexdigest()
 
 
 def training_folder(folder: Path) -> Path:
@@ -325,7 +265,7 @@ def points_of(parts: ModelParts) -> dict[str, Thresholds]:
     return {name: Thresholds(pair["low"], pair["high"]) for name, pair in parts.operating_points.items()}
 
 
-def score_all(parts: ModelParts, corpora: Iterable[_Corpus]) -> list[ScoredCorpus]:
+def score_all(parts: ModelParts, corpora: Iterable[Corpus]) -> list[ScoredCorpus]:
     """Score the documents of each corpus that nobody trains on."""
     return [score_corpus(parts, corpus.name, corpus.held_out) for corpus in corpora]
 
@@ -395,15 +335,3 @@ def device_line() -> str:
 
     names = [device.name for device in tf.config.list_physical_devices("GPU")]
     return f"training on {', '.join(names)}" if names else "training on the CPU (no GPU was found)"
-
-
-def _hashes(paths: Iterable[Path]) -> dict[str, str]:
-    return {_name(path): _sha256(path) for path in paths}
-
-
-def _sha256(path: Path) -> str:
-    files = sorted(path.rglob("*.xml")) if path.is_dir() else [path]
-    digest = hashlib.sha256()
-    for file in files:
-        digest.update(file.read_bytes())
-    return digest.hexdigest()

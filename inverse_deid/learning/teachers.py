@@ -19,6 +19,18 @@ from inverse_deid.deep.scorer import Scorer, ScorerInput
 from inverse_deid.text.interning import InternedWords
 
 
+def check_teachers(models: Sequence[ModelParts], config: NetworkConfig) -> None:
+    """Check that a network can learn from teachers.
+
+    Raises:
+        ConfigurationError: It is a CRF, or a teacher tells other classes apart.
+    """
+    if models and config.output == "crf":
+        raise ConfigurationError("a CRF learns from labels alone; leave out data.teachers or use softmax")
+    if any(class_names(parts.network.targets) != class_names(config.targets) for parts in models):
+        raise ConfigurationError("teachers tell other classes apart than the network; see network.targets")
+
+
 class Teachers:
     """Asks several models and takes the mean.
 
@@ -28,14 +40,11 @@ class Teachers:
         interned: Numbers the words; shared with the rules.
 
     Raises:
-        ConfigurationError: A teacher tells other classes apart than the network.
+        ConfigurationError: The network cannot learn from them.
     """
 
     def __init__(self, models: Sequence[ModelParts], config: NetworkConfig, interned: InternedWords) -> None:
-        if any(class_names(parts.network.targets) != class_names(config.targets) for parts in models):
-            raise ConfigurationError(
-                "teachers tell other classes apart than the network; see network.targets"
-            )
+        check_teachers(models, config)
         self._teachers = [
             (Scorer(parts, interned, n_threads=1), feature_columns(parts.feature_names)) for parts in models
         ]

@@ -34,7 +34,9 @@ def recall_at_precision(is_phi: BoolArray, p_safe: FloatArray, precision: float)
         return 0.0
     order = np.argsort(p_safe, kind="stable")
     hits = np.cumsum(is_phi[order])
-    reached = hits / np.arange(1, len(order) + 1) >= precision
+    # A threshold masks all tokens of one value or none: look where the value changes.
+    last_of_value = np.append(np.diff(p_safe[order]) > 0, True)
+    reached = (hits / np.arange(1, len(order) + 1) >= precision) & last_of_value
     return float(hits[reached].max(initial=0) / n_phi)
 
 

@@ -31,6 +31,8 @@ VARIANTS = {
     "default": NetworkConfig(),
     "binary": NetworkConfig(targets="binary", token_units=12),
     "fine": NetworkConfig(targets="fine", token_units=12),
+    "crf": NetworkConfig(output="crf", token_units=12),
+    "learn_words": NetworkConfig(learn_words=True, feature_set="casing", token_layers=1, token_units=12),
 }
 
 
@@ -44,6 +46,10 @@ def both(request):
     network = build_network(config, n_features, vectors.matrix())
     for weight in network.trainable_variables:  # biases start at zero: make every gate count
         weight.assign(weight + rng.normal(scale=0.05, size=weight.shape))
+    if config.learn_words:  # the export rounds them; what is compared is everything else
+        vectors = quantised(vectors.words, export.learned_word_matrix(network))
+        (learned,) = network.get_layer("word_embedding").weights
+        learned.assign(np.concatenate([learned[:1], vectors.matrix()[1:]]))
     parts = ModelParts(
         network=config,
         feature_names=tuple(f"feature-{i}" for i in range(n_features)),
@@ -115,3 +121,12 @@ def test_words_met_before_do_not_change_a_score(both):
         found = scorer.score([ScorerInput(tokens, interned.ids(tokens.words), example.features)])[0]
         interned.trim()
     assert np.array_equal(found, fresh)
+
+
+def test_the_weights_fit_a_network_that_is_built_later(both):
+    network, parts, examples = both
+    later = build_network(parts.network, len(parts.feature_names), parts.word_vectors.matrix())
+    export.load_weights(later, parts.weights)
+    wanted = probabilities(network, [e for _, e in examples], parts.network)
+    for rows, expected in zip(probabilities(later, [e for _, e in examples], parts.network), wanted, strict=True):
+        assert np.abs(rows - expected).max() < 1e-5

@@ -1,45 +1,34 @@
 """From annotated documents to masked text with one's own model, on a small scale."""
 
-import json
-import random
+import shutil
 
+import gold_files
 import pytest
 from click.testing import CliRunner
 
 pytest.importorskip("tensorflow")
 
 from inverse_deid.cli.main import main
-from inverse_deid.corpora.surrogates import SurrogateMaker
-from inverse_deid.corpora.synthetic import synthetic_document
 from inverse_deid.deep.folder import read_model
 
-CONFIG = """
+CONFIG = (
+    """
 [data]
 gold = ["gold.jsonl"]
-recall = 0.95
-[network]
-token_units = 16
-token_layers = 1
-feature_units = 16
-[training]
-epochs = 2
-batch_tokens = 1024
-synthetic = 40
-validation_share = 0.3
-seed = 3
+[calibration]
+strict_recall = 0.99
+balanced_recall = 0.95
+lenient_precision = 0.5
 """
+    + gold_files.TINY_CONFIG
+    + "seed = 3\n"
+)
 
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
     folder = tmp_path_factory.mktemp("train")
-    rng = random.Random(1)
-    maker = SurrogateMaker(rng)
-    with (folder / "gold.jsonl").open("w", encoding="utf-8") as file:
-        for i in range(60):
-            doc = synthetic_document(rng, maker)
-            spans = [{"start": s.start, "end": s.end, "type": s.type} for s in doc.spans]
-            file.write(json.dumps({"id": f"d{i}", "text": doc.text, "spans": spans}) + "\n")
+    gold_files.write_json_lines(folder / "gold.jsonl", gold_files.invented_documents(60, seed=1))
     (folder / "train.toml").write_text(CONFIG, encoding="utf-8")
     result = CliRunner().invoke(
         main, ["train", "--config", str(folder / "train.toml"), "--out", str(folder / "model")]
@@ -49,10 +38,21 @@ def trained(tmp_path_factory):
 
 
 def test_the_run_says_what_it_does_and_shows_no_text(trained):
-    _, output = trained
+    folder, output = trained
     assert "training on" in output
     assert "epoch 2/2" in output
-    assert "held out: recall" in output
+    assert f"{folder.name}/gold, held out: recall/precision strict " in output
+    assert "model written to" in output
+
+
+def test_log_and_events_stay_and_the_checkpoint_goes(trained):
+    folder, _ = trained
+    training = folder / "model.training"
+    header, *lines = (training / "log.csv").read_text(encoding="utf-8").splitlines()
+    assert header == "epoch,loss,tokens,tokens_per_second,validation_recall,best"
+    assert [line.split(",")[0] for line in lines] == ["1", "2"]
+    assert sorted(path.name for path in training.iterdir()) == ["log.csv", "tensorboard"]
+    assert list((training / "tensorboard").iterdir())
 
 
 def test_the_model_masks(trained):
@@ -69,16 +69,17 @@ def test_the_model_masks(trained):
 
 def test_the_manifest_says_where_the_model_comes_from(trained):
     parts = read_model(trained[0] / "model")
-    assert 0 <= parts.thresholds["low"] <= parts.thresholds["high"] <= 1
+    points = [parts.operating_points[name] for name in ("strict", "balanced", "lenient")]
+    assert points == sorted(points, key=lambda pair: -pair["high"])
+    assert all(0 <= pair["low"] <= pair["high"] <= 1 for pair in points)
     assert parts.provenance["training"]["seed"] == 3
-    assert set(parts.provenance["data_sha256"]) == {"gold.jsonl"}
+    assert set(parts.provenance["data_sha256"]) == {f"{trained[0].name}/gold"}
+    assert set(parts.provenance["held_out"][f"{trained[0].name}/gold"]) == {"strict", "balanced", "lenient"}
     assert sum(sum(counts) for counts in parts.provenance["n_documents"].values()) == 60
 
 
 @pytest.mark.parametrize("name", ["tokens.onnx", "words.txt", "manifest.json"])
 def test_an_altered_model_is_refused(trained, tmp_path, name):
-    import shutil
-
     copy = tmp_path / "model"
     shutil.copytree(trained[0] / "model", copy)
     with (copy / name).open("ab") as file:

@@ -6,7 +6,9 @@ import re
 import pytest
 
 from inverse_deid.core.phi import PhiType
+from inverse_deid.corpora.ages import AGE_FORMS
 from inverse_deid.corpora.people import FORMS
+from inverse_deid.corpora.places import WORK_FORMS
 from inverse_deid.corpora.safe import draw_safe
 from inverse_deid.corpora.surrogates import SurrogateMaker
 from inverse_deid.corpora.synthetic import load_layouts, synthetic_document
@@ -14,7 +16,8 @@ from inverse_deid.corpora.templates import draw_cast
 from inverse_deid.corpora.wordlists import load_lines, load_lists, read_data
 
 _SLOT = re.compile(r"\{([A-Za-z_]+)(?:\.([a-z_]+))?\}")
-_AGE_FORMS = {"word", "months", "child", "old"}
+_LITERAL = re.compile(r"\{([A-Z_]+)=([^{}]+)\}")
+_TWIN_FORMS = {"twin", "twin_full", "twin_lower", "twin_caps"}
 
 
 def _all_slots() -> set[tuple[str, str]]:
@@ -25,13 +28,20 @@ def _all_slots() -> set[tuple[str, str]]:
 def test_every_slot_of_the_templates_exists() -> None:
     for name, form in _all_slots():
         if name.islower():
-            assert name in load_lists("safe") and not form, name
+            assert (name in load_lists("safe") or name == "twin") and not form, name
         elif name in ("PATIENT", "RELATIVE", "DOCTOR"):
-            assert not form or form in FORMS, form
+            assert not form or form in FORMS or form in _TWIN_FORMS, form
         elif name == "DATE":
             assert not form or form in load_lists("dates"), form
+        elif name in ("AGE", "PROFESSION"):
+            assert not form or form in (AGE_FORMS if name == "AGE" else WORK_FORMS), (name, form)
         else:
-            assert PhiType[name] and (not form or (name == "AGE" and form in _AGE_FORMS)), (name, form)
+            assert PhiType[name] and not form, (name, form)
+
+
+def test_literal_identifiers_have_a_type() -> None:
+    literals = _LITERAL.findall(read_data("lookalikes.toml"))
+    assert literals and {name for name, _ in literals} <= set(PhiType.__members__)
 
 
 def test_layouts_use_known_styles() -> None:
@@ -68,7 +78,7 @@ def test_every_type_occurs() -> None:
 def test_safe_slots_are_filled(slot: str) -> None:
     rng = random.Random(2)
     filled = [draw_safe(slot, rng) for _ in range(200)]
-    assert all(text and not re.search(r"\[\d+-\d+\]|¤", text) for text in filled)
+    assert all(text and not re.search(r"\[[\d.,]+-[\d.,]+\]|¤", text) for text in filled)
 
 
 def test_family_shares_surnames_at_times() -> None:

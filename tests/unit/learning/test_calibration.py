@@ -2,7 +2,15 @@ import numpy as np
 import pytest
 
 from inverse_deid.core.errors import ConfigurationError
-from inverse_deid.learning.calibration import ScoredCorpus, calibrate, measure, thresholds_at
+from inverse_deid.learning.calibration import (
+    ScoredCorpus,
+    calibrate,
+    calibrate_precision,
+    measure,
+    operating_points,
+    thresholds_at,
+)
+from inverse_deid.learning.config import CalibrationConfig
 
 
 def corpus(is_phi, p_safe, rule_safe=None, always=None):
@@ -58,3 +66,57 @@ def test_a_corpus_without_phi_cannot_calibrate():
 def test_undefined_is_none():
     point = measure(corpus([0], [0.99]), thresholds_at(0.5))
     assert (point.recall, point.precision) == (None, None)
+
+
+# Operating points -------------------------------------------------------------------------------
+
+
+def test_precision_by_hand():
+    one = corpus([1, 1, 0, 1, 0, 0], [0.1, 0.2, 0.3, 0.4, 0.5, 0.99])
+    assert 0.4 < calibrate_precision([one], 0.75).high <= 0.5
+    assert 0.2 < calibrate_precision([one], 0.8).high <= 0.3
+    assert 0.5 < calibrate_precision([one], 0.6).high <= 0.99
+
+
+def test_the_precision_is_that_of_every_corpus_at_one_threshold():
+    # The first reaches 80 % at 0.5 alone, the second at 0.1 alone: only where the first masks nothing are both fine.
+    late = corpus([0, 0, *[1] * 8], [0.15, 0.15, *[0.5] * 8])
+    early = corpus([1, 0, 0, 0], [0.1, 0.2, 0.2, 0.2])
+    thresholds = calibrate_precision([late, early], 0.8)
+    assert 0.1 < thresholds.high <= 0.15
+    assert measure(late, thresholds).precision is None
+    assert measure(early, thresholds).precision == 1
+
+
+def test_a_precision_out_of_reach_gives_the_smallest_thresholds():
+    assert calibrate_precision([corpus([0, 1], [0.001, 0.9])], 0.9).high == pytest.approx(0.01)
+
+
+@pytest.mark.parametrize("is_phi", [[1, 0], [0, 1]])
+def test_equal_values_are_masked_together(is_phi):
+    one = corpus(is_phi, [0.5, 0.5])
+    assert calibrate_precision([one], 0.9).high <= 0.5
+    assert calibrate_precision([one], 0.5).high > 0.5
+    assert measure(one, calibrate([one], 1.0)).precision == 0.5
+
+
+def test_corpora_without_phi_do_not_set_the_precision():
+    with pytest.raises(ConfigurationError, match="no PHI"):
+        calibrate_precision([corpus([0], [0.5])], 0.9)
+    one = corpus([1, 0], [0.3, 0.9])
+    assert calibrate_precision([one, corpus([0], [0.1])], 0.9) == calibrate_precision([one], 0.9)
+
+
+def test_the_lenient_point_is_sought_below_the_balanced_one():
+    # The precision is reached up to 0.9, and below the balanced point only up to 0.2.
+    one = corpus([1, 1, 0, 1, *[1] * 20], [0.1, 0.15, 0.3, 0.4, *[0.9] * 20])
+    config = CalibrationConfig(strict_recall=1.0, balanced_recall=0.1, lenient_precision=0.9)
+    points = operating_points([one], config)
+    assert 0.4 < points["balanced"].high < 0.5
+    assert 0.15 < points["lenient"].high <= 0.3
+
+
+@pytest.mark.parametrize("value", [0, -0.1, 1.1, float("nan")])
+def test_an_aim_out_of_range_is_refused(value):
+    with pytest.raises(ConfigurationError, match="calibration"):
+        CalibrationConfig(strict_recall=value)

@@ -5,7 +5,12 @@ import pytest
 from inverse_deid.core.errors import InputError
 from inverse_deid.core.phi import PhiType
 from inverse_deid.core.values import Document, PhiSpan
-from inverse_deid.learning.corpus import near_duplicate_groups, read_annotated, split_by_group
+from inverse_deid.learning.corpus import (
+    near_duplicate_groups,
+    read_annotated,
+    split_by_group,
+    without_near_duplicates,
+)
 
 CANARY = "Zebulonova"
 
@@ -66,3 +71,23 @@ def test_bad_annotation_is_refused_and_the_file_named(tmp_path, line):
 def test_a_missing_file_is_named(tmp_path):
     with pytest.raises(InputError, match=r"missing\.jsonl"):
         read_annotated(tmp_path / "missing.jsonl")
+
+
+def test_a_phrase_of_many_documents_joins_none():
+    phrase = "no further information could be obtained by the reporter of this case"
+    many = [Document(f"d{i}", f"{phrase} {i}") for i in range(8)]
+    assert len(set(near_duplicate_groups(many))) == 8
+    assert len(set(near_duplicate_groups(many[:3]))) == 1
+
+
+def test_what_is_trained_on_shares_nothing_with_what_is_held_out():
+    text = "rash on both arms two hours after the second dose of that vaccine"
+    apart = [Document("held", text)]
+    training = [Document("held", "another text"), Document("twin", f"Pt had {text}."), Document("other", "well")]
+    assert [doc.id for doc in without_near_duplicates(training, apart)] == ["other"]
+
+
+def test_a_phrase_of_many_documents_excludes_none():
+    phrase = "no further information could be obtained by the reporter of this case"
+    training = [Document(f"d{i}", f"{phrase} {i}") for i in range(8)]
+    assert without_near_duplicates(training, [Document("held", phrase)]) == training

@@ -1,0 +1,259 @@
+"""`inverse-deid generate`: synthetic annotated documents, reproducible by their seed."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import shutil
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import click
+
+from inverse_deid.core.errors import ConfigurationError, OutputError, OutputExistsError
+from inverse_deid.core.phi import PhiType
+from inverse_deid.core.values import Document
+from inverse_deid.corpora.generation import generated_documents
+from inverse_deid.engine.jobs import shown
+from inverse_deid.engine.partial_file import partial_path
+from inverse_deid.formats.gold_writers import gold_i2b2_xml, gold_json_line
+from inverse_deid.text.alignment import span_of_token
+from inverse_deid.text.tokenizer import tokenize
+
+_ANY = click.Path(path_type=Path)
+_FILE_ENDINGS = (".jsonl", ".jsonl.gz")
+_OUR_FILES = "synthetic-*.xml"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GenerateOptions:
+    """What was given on the command line."""
+
+    out: Path
+    format_name: str
+    documents: int
+    seed: int
+    carriers: tuple[Path, ...]
+    invented_share: float | None
+    force: bool
+
+    @property
+    def is_folder(self) -> bool:
+        """Whether the documents go to a folder, each to its own file."""
+        return self.format_name == "i2b2"
+
+    def check(self) -> None:
+        """Refuse what contradicts itself and what would overwrite, before anything is loaded.
+
+        Raises:
+            ConfigurationError: The options do not fit each other.
+            OutputExistsError: Something is there that is no earlier output, is a
+                carrier, or may not be overwritten without `--force`.
+        """
+        if self.invented_share is not None and not self.carriers:
+            raise ConfigurationError("--invented-share is about --carriers; give both or neither")
+        if self.out.name in ("", ".."):
+            raise ConfigurationError("give --out the name of a new file or folder")
+        if not self.is_folder and not self.out.name.lower().endswith(_FILE_ENDINGS):
+            raise ConfigurationError(
+                f"{shown(self.out)} is no .jsonl or .jsonl.gz; rename it, or give --format i2b2 for a folder"
+            )
+        with _output_errors(self.out):
+            self._check_existing()
+
+    def _check_existing(self) -> None:
+        out = self.out.resolve()
+        if any(out in (path, *path.parents) for path in (given.resolve() for given in self.carriers)):
+            raise OutputExistsError(f"{shown(self.out)} holds carriers; choose another name with --out")
+        entries = list(out.iterdir()) if self.is_folder and out.is_dir() else [out]
+        if not out.exists() or not entries:
+            return
+        is_ours = out.is_dir() if self.is_folder else out.is_file()
+        if not is_ours or (self.is_folder and not all(path.match(_OUR_FILES) for path in entries)):
+            raise OutputExistsError(
+                f"{shown(self.out)} is something else already; choose another name with --out"
+            )
+        if not self.force:
+            raise OutputExistsError(f"{shown(self.out)} exists already; give --force to overwrite it")
+
+
+@dataclass(slots=True)
+class Summary:
+    """What was generated."""
+
+    n_documents: int = 0
+    n_tokens: int = 0
+    n_phi_tokens: int = 0
+    spans: Counter[PhiType] = field(default_factory=Counter)
+
+    def add(self, doc: Document) -> None:
+        """Count a document."""
+        tokens = tokenize(doc.text)
+        self.n_documents += 1
+        self.n_tokens += len(tokens)
+        self.n_phi_tokens += int((span_of_token(tokens, doc.spans) >= 0).sum())
+        self.spans.update(span.type for span in doc.spans)
+
+    def lines(self) -> Iterator[str]:
+        """The summary, types by their order in `PhiType`."""
+        yield f"documents  {self.n_documents:>12,}"
+        yield f"tokens     {self.n_tokens:>12,}"
+        yield f"PHI tokens {self.n_phi_tokens:>12,}"
+        yield f"spans      {self.spans.total():>12,}"
+        for phi_type in PhiType:
+            if self.spans[phi_type]:
+                yield f"  {phi_type.value:<15}{self.spans[phi_type]:>6,}"
+
+
+@click.command()
+@click.option(
+    "-o", "--out", required=True, type=_ANY, help="A .jsonl or .jsonl.gz file, or for i2b2 a folder."
+)
+@click.option(
+    "--format",
+    "format_name",
+    type=click.Choice(["jsonl", "i2b2"]),
+    default="jsonl",
+    show_default=True,
+    help="JSON Lines with spans, or 2014 i2b2 XML with tags, one file a document.",
+)
+@click.option(
+    "--documents", type=click.IntRange(1), default=1000, show_default=True, help="How many to generate."
+)
+@click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Decides everything.")
+@click.option(
+    "--carriers",
+    multiple=True,
+    type=_ANY,
+    help="Narratives to plant identifiers in; may be given again. Without, all documents are invented.",
+)
+@click.option(
+    "--invented-share",
+    type=click.FloatRange(0, 1),
+    help="With --carriers: share of the documents that are invented whole.  [default: as in training]",
+)
+@click.option("--force", is_flag=True, help="Overwrite what an earlier run generated.")
+def generate(**given: Any) -> None:  # noqa: ANN401 - click's options, typed in GenerateOptions
+    """Generate synthetic documents with their identifiers marked.
+
+    The same options give the same bytes. Needs the extra `train`
+    (pip install 'inverse-deid[train]'). Carriers are JSON Lines or 2014 i2b2 XML;
+    their certain dates and ages are marked by patterns, the rest of their text is
+    copied: keep the output as safe as the carriers.
+    """
+    options = GenerateOptions(**given)
+    options.check()
+    docs = _documents(options)
+    summary = Summary()
+    with _staged(options.out) as staging:
+        counted = _counted(docs, options.documents, summary)
+        if options.is_folder:
+            _write_i2b2_xml(counted, staging)
+        else:
+            _write_json_lines(counted, staging, packed=options.out.suffix.lower() == ".gz")
+    for line in summary.lines():
+        click.echo(line)
+    if options.carriers:
+        click.echo("note       the documents hold text of the carriers: keep them as safe")
+
+
+def _documents(options: GenerateOptions) -> Iterator[Document]:
+    """Read the carriers and begin to generate; imported here so that `--help` stays quick."""
+    try:
+        from inverse_deid.corpora.names import load_name_pools
+
+        load_name_pools()
+    except ImportError as error:
+        raise ConfigurationError(
+            f"generating needs the package {error.name}; install 'inverse-deid[train]'"
+        ) from error
+    if not options.carriers:
+        return generated_documents(options.documents, options.seed)
+    from inverse_deid.learning.augmentation import INVENTED_SHARE
+    from inverse_deid.learning.corpus import read_annotated
+
+    share = INVENTED_SHARE if options.invented_share is None else options.invented_share
+    carriers = [doc for path in options.carriers for doc in read_annotated(path)]
+    return generated_documents(options.documents, options.seed, carriers=carriers, invented_share=share)
+
+
+def _counted(docs: Iterable[Document], n_documents: int, summary: Summary) -> Iterator[Document]:
+    """The documents, counted on their way; a bar shows how far they are on a terminal."""
+    from tqdm import tqdm
+
+    hidden = not sys.stderr.isatty()
+    for doc in tqdm(docs, total=n_documents, unit=" documents", file=sys.stderr, disable=hidden, leave=False):
+        summary.add(doc)
+        yield doc
+
+
+def _write_json_lines(docs: Iterable[Document], staging: Path, *, packed: bool) -> None:
+    with staging.open("wb") as file:
+        # without name and time, for the same bytes again
+        with gzip.GzipFile("", "wb", fileobj=file, mtime=0) if packed else nullcontext(file) as target:
+            for doc in docs:
+                target.write(gold_json_line(doc))
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _write_i2b2_xml(docs: Iterable[Document], staging: Path) -> None:
+    staging.mkdir()
+    for doc in docs:
+        (staging / f"{doc.id}.xml").write_bytes(gold_i2b2_xml(doc))
+
+
+@contextmanager
+def _staged(out: Path) -> Iterator[Path]:
+    """A hidden place beside `out`: gets that name when all is written, goes away if it is not."""
+    staging = partial_path(out)
+    try:
+        with _output_errors(out):
+            out.parent.mkdir(parents=True, exist_ok=True)
+            _remove(staging)
+            yield staging
+            _move(staging, out)
+    finally:
+        with suppress(OSError):
+            _remove(staging)
+
+
+def _move(staging: Path, out: Path) -> None:
+    """Give what is complete its name; an older folder goes only when the new one stands there."""
+    if not staging.is_dir() or not out.exists():
+        staging.replace(out)
+        return
+    older = out.with_name(f".{out.name}.older")
+    out.rename(older)
+    try:
+        staging.rename(out)
+    except OSError:
+        older.rename(out)
+        raise
+    shutil.rmtree(older, ignore_errors=True)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+@contextmanager
+def _output_errors(out: Path) -> Iterator[None]:
+    """Turn what the operating system raises into one line with a remedy."""
+    problem = ""
+    try:
+        yield
+    except OSError as error:
+        problem = error.strerror or type(error).__name__
+    if problem:
+        raise OutputError(
+            f"{shown(out)} cannot be written ({problem}); make room or choose another place with --out"
+        )

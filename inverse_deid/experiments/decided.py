@@ -1,0 +1,80 @@
+"""From scores to decisions on a corpus, and from decisions to the figures of the evaluation."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+
+from inverse_deid.combine import Thresholds, combine, rules_alone
+from inverse_deid.core.values import BoolArray, Decisions, RuleVerdicts, Tokens
+from inverse_deid.document_passes import mask_joined_parts, mask_names_everywhere
+from inverse_deid.evaluation.evaluation import Evaluation, evaluate_masks
+from inverse_deid.experiments.analysed import AnalysedCorpus, TokenScores
+
+
+def decide(scores: TokenScores, thresholds: Thresholds, verdicts: RuleVerdicts | None = None) -> Decisions:
+    """Decide on the tokens of a corpus by the adaptive threshold; without verdicts by `high` alone."""
+    if verdicts is None:
+        nothing = np.zeros(len(scores.p_safe), np.bool_)
+        verdicts = RuleVerdicts(nothing, nothing, nothing, nothing)
+    return combine(verdicts, scores.p_safe, scores.categories, thresholds)
+
+
+def decide_by_rules(verdicts: RuleVerdicts) -> Decisions:
+    """Decide by the rules alone."""
+    return rules_alone(verdicts)
+
+
+def by_argmax(scores: TokenScores) -> BoolArray:
+    """Keep what is most probably safe: bool (n_tokens,)."""
+    return np.asarray((scores.best == 0) & ~np.isnan(scores.p_safe))
+
+
+def after_passes(corpus: AnalysedCorpus, verdicts: RuleVerdicts, decisions: Decisions) -> BoolArray:
+    """What the passes over whole documents leave: bool (n_tokens,)."""
+    keep = decisions.keep.copy()
+    for tokens, (start, end) in zip(corpus.tokens, itertools.pairwise(corpus.starts), strict=True):
+        part = slice(start, end)
+        one = mask_names_everywhere(tokens, _part_of_verdicts(verdicts, part), _part(decisions, part))
+        keep[part] = mask_joined_parts(tokens, one).keep
+    return keep
+
+
+def _part(decisions: Decisions, part: slice) -> Decisions:
+    return Decisions(
+        decisions.keep[part],
+        decisions.reasons[part],
+        decisions.p_safe[part],
+        decisions.thresholds[part],
+        decisions.categories[part],
+    )
+
+
+def _part_of_verdicts(verdicts: RuleVerdicts, part: slice) -> RuleVerdicts:
+    return RuleVerdicts(verdicts.safe[part], verdicts.never[part], verdicts.veto[part], verdicts.titled[part])
+
+
+def evaluate(corpus: AnalysedCorpus, keep: BoolArray) -> Evaluation:
+    """Evaluate the masks of a corpus.
+
+    Args:
+        corpus: The gold.
+        keep: bool (n_tokens,).
+
+    Raises:
+        AnnotationError: Two documents have one id.
+    """
+    masks = {
+        doc.id: _ranges(tokens, keep[start:end])
+        for doc, tokens, (start, end) in zip(
+            corpus.docs, corpus.tokens, itertools.pairwise(corpus.starts), strict=True
+        )
+    }
+    return evaluate_masks(corpus.docs, masks)
+
+
+def _ranges(tokens: Tokens, keep: BoolArray) -> list[tuple[int, int]]:
+    """The characters of the masked tokens of one document."""
+    masked = ~keep
+    return list(zip(tokens.starts[masked].tolist(), tokens.ends[masked].tolist(), strict=True))

@@ -1,0 +1,96 @@
+"""`inverse-deid mask --operating-point`: the thresholds of the model's own manifest, and what is refused."""
+
+import json
+import shutil
+
+import pytest
+from click.testing import CliRunner
+
+from inverse_deid.assemble import packaged_model
+from inverse_deid.cli.main import main
+
+TEXT = "The patient had a rash and fever 38.4 on both arms; aspirin was given.\n"
+POINTS = {
+    "strict": {"low": 1.0, "high": 1.0},
+    "balanced": {"low": 0.125, "high": 0.75},
+    "lenient": {"low": 0.0, "high": 0.0},
+}
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    """The packaged network with operating points of ours."""
+    folder = tmp_path_factory.mktemp("models") / "model"
+    shutil.copytree(packaged_model(), folder)
+    alter(folder, operating_points=POINTS)
+    return folder
+
+
+def alter(folder, **changed):
+    path = folder / "manifest.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **changed}))
+
+
+def mask(given, out, *options):
+    (given / "case.txt").write_text(TEXT)
+    result = CliRunner().invoke(main, ["mask", str(given), "--out", str(out), *map(str, options)])
+    assert "rash" not in result.output
+    return result
+
+
+def thresholds(out):
+    (line,) = (out / "case.txt.explain.jsonl").read_text().splitlines()
+    tokens = json.loads(line)["tokens"]
+    return {token["threshold"] for token in tokens}, sum(token["decision"] == "mask" for token in tokens)
+
+
+@pytest.mark.parametrize("point", POINTS)
+def test_the_thresholds_are_those_of_the_manifest(model, given, out, point):
+    chosen = () if point == "balanced" else ("--operating-point", point)
+    result = mask(given, out, "--model", model, "--explain", *chosen)
+    assert result.exit_code == 0, result.output
+    found, _ = thresholds(out)
+    assert found - {None} <= set(POINTS[point].values())
+    assert found & set(POINTS[point].values())
+
+
+def test_strict_masks_most_and_lenient_least(model, given, tmp_path):
+    counts = []
+    for point in POINTS:
+        folder = tmp_path / point
+        assert mask(given, folder, "--model", model, "--explain", "--operating-point", point).exit_code == 0
+        counts.append(thresholds(folder)[1])
+    assert counts == sorted(counts, reverse=True)
+    assert counts[0] > counts[2]
+
+
+def test_an_own_threshold_goes_before_the_point(model, given, out):
+    result = mask(given, out, "--model", model, "--explain", "--operating-point", "lenient", "--high", "0.625")
+    assert result.exit_code == 0, result.output
+    assert thresholds(out)[0] - {None} <= {0.0, 0.625}
+
+
+def test_an_unknown_name_is_refused_with_the_known_ones(model, given, out):
+    result = mask(given, out, "--model", model, "--operating-point", "careful")
+    assert result.exit_code == 2
+    assert "'strict', 'balanced', 'lenient'" in result.stderr
+    assert not out.exists()
+
+
+@pytest.mark.parametrize(
+    ("changed", "complaint"),
+    [
+        ({"format": 1}, "not of model format 2; train it with this version"),
+        ({"operating_points": {"balanced": POINTS["balanced"]}}, "no operating point 'strict'; it has balanced"),
+        ({"operating_points": {"strict": {"low": 0.5}}}, "manifest.json: damaged; install or train"),
+    ],
+)
+def test_a_model_that_cannot_say_is_refused_in_one_line(model, given, out, tmp_path, changed, complaint):
+    copy = tmp_path / "copy"
+    shutil.copytree(model, copy)
+    alter(copy, **changed)
+    result = mask(given, out, "--model", copy, "--operating-point", "strict")
+    assert result.exit_code == 2
+    (line,) = result.stderr.splitlines()
+    assert complaint in line
+    assert not (out / "case.txt").exists()

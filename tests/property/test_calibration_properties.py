@@ -1,0 +1,83 @@
+"""Whatever the scores: the operating points are in order and keep what they promise."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from inverse_deid.combine import combine
+from inverse_deid.core.values import RuleVerdicts
+from inverse_deid.learning.calibration import ScoredCorpus, calibrate_precision, measure, operating_points
+from inverse_deid.learning.config import CalibrationConfig
+
+P_SAFE = st.sampled_from([0.0, 1e-6, 0.2, 0.5, 0.500001, 0.9, 0.9999999, 1.0]) | st.floats(0, 1, width=32)
+TOKENS = st.tuples(st.booleans(), P_SAFE, st.booleans(), st.sampled_from([False, False, True]))
+AIMS = st.floats(0.05, 1.0)
+
+
+@st.composite
+def corpora(draw: st.DrawFn) -> list[ScoredCorpus]:
+    """One to three corpora; at least one token is PHI."""
+    found = []
+    for i in range(draw(st.integers(1, 3))):
+        tokens = draw(st.lists(TOKENS, min_size=1, max_size=25))
+        if not i:
+            tokens.append((True, draw(P_SAFE), draw(st.booleans()), False))
+        is_phi, p_safe, rule_safe, always = zip(*tokens, strict=True)
+        arrays = (np.array(is_phi), np.array(p_safe, np.float32), np.array(rule_safe), np.array(always))
+        found.append(ScoredCorpus(f"corpus {i}", *arrays))
+    return found
+
+
+def masked(corpus: ScoredCorpus, thresholds) -> np.ndarray:  # noqa: ANN001
+    """What masking itself masks, before the passes over the document."""
+    none = np.zeros(len(corpus.is_phi), bool)
+    verdicts = RuleVerdicts(corpus.rule_safe, corpus.always_masked, none, none)
+    return ~combine(verdicts, corpus.p_safe, none.astype(np.uint8), thresholds).keep
+
+
+@settings(max_examples=300, deadline=None)
+@given(corpora(), AIMS, AIMS, AIMS)
+def test_points_are_in_order_and_reach_their_recall(
+    scored: list[ScoredCorpus], strict: float, balanced: float, lenient: float
+) -> None:
+    config = CalibrationConfig(strict_recall=strict, balanced_recall=balanced, lenient_precision=lenient)
+    points = operating_points(scored, config)
+    pairs = [points[name] for name in ("strict", "balanced", "lenient")]
+    assert [p.high for p in pairs] == sorted((p.high for p in pairs), reverse=True)
+    assert [p.low for p in pairs] == sorted((p.low for p in pairs), reverse=True)
+    for corpus in scored:
+        by_point = [masked(corpus, pair) for pair in pairs]
+        assert not (by_point[1] & ~by_point[0]).any()
+        assert not (by_point[2] & ~by_point[1]).any()
+    hits = sum(int((masked(corpus, pairs[0]) & corpus.is_phi).sum()) for corpus in scored)
+    reachable = sum(int((corpus.is_phi & (_reachable(corpus))).sum()) for corpus in scored)
+    n_phi = sum(int(corpus.is_phi.sum()) for corpus in scored)
+    assert hits >= min(strict * n_phi - 1e-6, reachable)
+
+
+def _reachable(corpus: ScoredCorpus) -> np.ndarray:
+    """Tokens that the highest threshold masks: of a `p_safe` that is not 1 as good as."""
+    return corpus.always_masked | (corpus.p_safe < np.where(corpus.rule_safe, 0.999997, 0.999998))
+
+
+@settings(max_examples=300, deadline=None)
+@given(corpora(), AIMS)
+def test_every_corpus_reaches_the_precision_or_nothing_lower_is_left(
+    scored: list[ScoredCorpus], precision: float
+) -> None:
+    thresholds = calibrate_precision(scored, precision)
+    found = [measure(corpus, thresholds).precision for corpus in scored if corpus.is_phi.any()]
+    assert thresholds.high <= 0.01 or all(p is None or p >= precision - 1e-9 for p in found)
+
+
+@settings(max_examples=200, deadline=None)
+@given(corpora(), AIMS)
+def test_masking_and_calibration_agree_on_what_is_masked(scored: list[ScoredCorpus], recall: float) -> None:
+    for pair in operating_points(scored, CalibrationConfig(strict_recall=recall)).values():
+        for corpus in scored:
+            point, hidden = measure(corpus, pair), masked(corpus, pair)
+            hits, n_phi, n_masked = int((hidden & corpus.is_phi).sum()), int(corpus.is_phi.sum()), int(hidden.sum())
+            assert point.recall == (hits / n_phi if n_phi else None)
+            assert point.precision == (hits / n_masked if n_masked else None)
