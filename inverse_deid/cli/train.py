@@ -21,11 +21,12 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 _ANY = click.Path(path_type=Path)
 _FOLDER = click.Path(file_okay=False, path_type=Path)
 
+INTERRUPTED = 130
 FINE_TUNING_EPOCHS = 2
 FINE_TUNING_RATE = 5e-4
 
 
-def _shared(command: Callable[..., None]) -> Callable[..., None]:
+def _shared(command: Callable[..., int]) -> Callable[..., int]:
     """The options that both commands have."""
     options = (
         click.option(
@@ -67,7 +68,7 @@ def _shared(command: Callable[..., None]) -> Callable[..., None]:
 
 @click.command()
 @_shared
-def train(**given: Any) -> None:  # noqa: ANN401 - the options are listed in _shared
+def train(**given: Any) -> int:  # noqa: ANN401 - the options are listed in _shared
     """Train a model on annotated documents and calibrate its operating points.
 
     Give --config, or --gold for the default settings with your documents. Beside
@@ -76,7 +77,7 @@ def train(**given: Any) -> None:  # noqa: ANN401 - the options are listed in _sh
     Needs the extra `train` (pip install 'inverse-deid[train]'). Use the model
     with `inverse-deid mask --model FOLDER`.
     """
-    _run(given, _defaults=lambda training: training)
+    return _run(given, _defaults=lambda training: training)
 
 
 @click.command("fine-tune")
@@ -90,7 +91,7 @@ def train(**given: Any) -> None:  # noqa: ANN401 - the options are listed in _sh
     "May be repeated.",
 )
 @_shared
-def fine_tune(model: Path | None, freeze: tuple[str, ...], **given: Any) -> None:  # noqa: ANN401
+def fine_tune(model: Path | None, freeze: tuple[str, ...], **given: Any) -> int:  # noqa: ANN401
     """Train a model further on your own annotated documents.
 
     Every corpus of --gold (its held-out part) and of --compare is measured before
@@ -106,10 +107,10 @@ def fine_tune(model: Path | None, freeze: tuple[str, ...], **given: Any) -> None
             training, epochs=FINE_TUNING_EPOCHS, learning_rate=FINE_TUNING_RATE, synthetic=200, weak=0
         )
 
-    _run(given, _defaults=fewer, start=model or packaged_model(), freeze=freeze)
+    return _run(given, _defaults=fewer, start=model or packaged_model(), freeze=freeze)
 
 
-def _run(given: dict[str, Any], _defaults: Callable[[Any], Any], **around: Any) -> None:  # noqa: ANN401
+def _run(given: dict[str, Any], _defaults: Callable[[Any], Any], **around: Any) -> int:  # noqa: ANN401
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     try:
         from inverse_deid.learning import run
@@ -125,9 +126,14 @@ def _run(given: dict[str, Any], _defaults: Callable[[Any], Any], **around: Any) 
         resume=given["resume"],
         **around,
     )
-    run.train(_config(given, _defaults), given["out"], surroundings)
+    try:
+        run.train(_config(given, _defaults), given["out"], surroundings)
+    except KeyboardInterrupt:
+        click.echo("inverse-deid: stopped; run the same command with --resume to go on", err=True)
+        return INTERRUPTED
     if not quiet:
         click.echo(f"model written to {given['out']}")
+    return 0
 
 
 def _config(given: dict[str, Any], defaults: Callable[[Any], Any]) -> RunConfig:

@@ -94,7 +94,7 @@ def run_ablations(settings: AblationSettings, say: Say) -> None:
     vectors = load_word_vectors(config.word_vectors)
     key = {
         "data": sorted(hashes.values()),
-        "base": fingerprint(base.network, base.training),
+        "base": fingerprint(base.network, dataclasses.replace(base.training, epochs=1)),
         "epochs": settings.n_epochs,
         "rules": fingerprint(FEATURE_NAMES, load_lexicon().sha256),
         "vectors": fingerprint(vectors.words, vectors.codes.tobytes(), vectors.scale.tobytes()),

@@ -109,14 +109,14 @@ class TokenScores:
     categories: npt.NDArray[np.uint8] = field(repr=False)
 
 
-def score(parts: ModelParts, corpus: AnalysedCorpus, n_threads: int = 0) -> TokenScores:
+def score(parts: ModelParts, corpus: AnalysedCorpus) -> TokenScores:
     """Score a corpus with an exported model, as masking would.
 
     Raises:
         ModelError: The model does not fit this version.
         StageError: The network returned another shape than was asked for.
     """
-    scorer = Scorer(parts, corpus.interned, n_threads)
+    scorer = Scorer(parts, corpus.interned, n_threads=1)
     columns = feature_columns(parts.feature_names)
     inputs = [
         ScorerInput(tokens, analysis.ids, analysis.features[:, columns])

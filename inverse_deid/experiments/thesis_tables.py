@@ -14,6 +14,7 @@ from inverse_deid.experiments.published import published
 from inverse_deid.experiments.tables import Cell, Table
 from inverse_deid.experiments.thesis_figures import (
     ALONE,
+    PRECISION,
     Figure,
     Judged,
     best_of,
@@ -218,7 +219,7 @@ def fine_tuning_table(tuned: FineTuned, test: Judged) -> Table:
             evaluation.value("recall_all"),
             evaluation.value("recall_all_corrected"),
             evaluation.value("recall_hipaa"),
-            evaluation.value("precision"),
+            evaluation.value(PRECISION),
             *_pair(facts["fine_tuned"].get(f"{epochs}-{pair}")),
         ))  # fmt: skip
     rows += [

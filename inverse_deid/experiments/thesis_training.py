@@ -5,6 +5,7 @@
     runs/NAME/epoch-N.npz          scores of every corpus after epoch N
     runs/NAME/epoch-N.weights.npz  to fine-tune from
     runs/NAME/checkpoint.npz       while it trains: where an interrupted run goes on
+    runs/NAME/progress.json        losses and seconds so far
     runs/NAME/run.json             key, losses and seconds: written last
 """
 
@@ -85,7 +86,7 @@ class TrainedRun:
         targets: Classes of its network.
         epochs: Scores of every corpus by its name, after each epoch.
         weights: Files, one an epoch.
-        losses: Of each epoch.
+        losses: Of each epoch; None = not noted.
         seconds: Training and scoring.
     """
 
@@ -93,7 +94,7 @@ class TrainedRun:
     targets: Targets
     epochs: tuple[dict[str, TokenScores], ...] = field(repr=False)
     weights: tuple[Path, ...]
-    losses: tuple[float, ...]
+    losses: tuple[float | None, ...]
     seconds: float
 
 
@@ -145,7 +146,9 @@ def _train(run: ThesisRun, folder: Path, say: Say) -> dict[str, Any]:
     network = build_network(run.network, len(names), run.vectors.matrix())
     if run.start is not None:
         assign_weights(network, read_arrays(run.start))
-    keeper = _Keeper(run, folder, read_record(place / "progress.json", run.record_key) or {})
+    checkpoints = Checkpoints(place, run.record_key)
+    state = checkpoints.read()
+    keeper = _Keeper(run, folder, n_done=state.epoch if state else 0)
 
     def on_epoch(report: EpochReport) -> None:
         keeper.note(report.loss)
@@ -154,7 +157,6 @@ def _train(run: ThesisRun, folder: Path, say: Say) -> dict[str, Any]:
             f"validation accuracy {report.gain or 0:.4f}"
         )
 
-    checkpoints = Checkpoints(place, run.record_key)
     watch = Watch(on_epoch=on_epoch, validate=keeper.after_epoch, checkpoints=checkpoints)
     columns = [i for i, name in enumerate(names) if name in DICTIONARY_FEATURE_NAMES]
     recipe = EpochRecipe(
@@ -173,11 +175,13 @@ def _train(run: ThesisRun, folder: Path, say: Say) -> dict[str, Any]:
 class _Keeper:
     """Scores and keeps the network after every epoch, and notes losses and time for a run that goes on."""
 
-    def __init__(self, run: ThesisRun, folder: Path, noted: dict[str, Any]) -> None:
-        self._run, self._folder = run, folder
-        self.losses: list[float] = list(noted.get("losses", []))
+    def __init__(self, run: ThesisRun, folder: Path, n_done: int) -> None:
+        self._run, self._folder, self._epoch = run, folder, n_done
+        self._path = folder / "runs" / run.name / "progress.json"
+        noted = (read_record(self._path, run.record_key) or {}) if n_done else {}
+        # A run that was killed right after saving an epoch has not noted its loss.
+        self.losses: list[float | None] = [*noted.get("losses", []), *[None] * n_done][:n_done]
         self._before, self._start = float(noted.get("seconds", 0.0)), time.perf_counter()
-        self._epoch = len(self.losses)
 
     @property
     def seconds(self) -> float:
@@ -199,8 +203,7 @@ class _Keeper:
     def note(self, loss: float) -> None:
         """Remember an epoch that is done and saved."""
         self.losses.append(loss)
-        path = self._folder / "runs" / self._run.name / "progress.json"
-        write_record(path, self._run.record_key, {"losses": self.losses, "seconds": self.seconds})
+        write_record(self._path, self._run.record_key, {"losses": self.losses, "seconds": self.seconds})
 
 
 class _Epochs:

@@ -158,10 +158,10 @@ def _start_worker(bench: Bench) -> None:
 def _work(job: Job) -> dict[str, Any]:
     if _bench is None:
         raise RuntimeError("the worker was not started")
-    return train_variant(_bench, job, lambda line: None, n_threads=1)
+    return train_variant(_bench, job, lambda line: None)
 
 
-def train_variant(bench: Bench, job: Job, say: Say, n_threads: int = 0) -> dict[str, Any]:
+def train_variant(bench: Bench, job: Job, say: Say) -> dict[str, Any]:
     """Train one variant, score the corpora, and write the run's files.
 
     Raises:
@@ -196,7 +196,7 @@ def train_variant(bench: Bench, job: Job, say: Say, n_threads: int = 0) -> dict[
     fit(network, _data(bench, job), training, dictionary_columns=columns, watch=Watch(on_epoch=on_epoch))
     parts = model_parts(network, variant.network, bench.vectors)
     record, scores, weights = paths_of(bench.folder, job)
-    write_scores(scores, {corpus.name: score(parts, corpus, n_threads) for corpus in bench.corpora})
+    write_scores(scores, {corpus.name: score(parts, corpus) for corpus in bench.corpora})
     write_arrays(weights, trained_weights(network))
     values = {
         "loss": losses[-1],

@@ -6,6 +6,7 @@ import dataclasses
 import itertools
 import os
 import random
+import signal
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -134,6 +135,7 @@ _maker: EpochMaker | None = None
 
 def _start_worker(recipe: EpochRecipe) -> None:
     _end_with_parent()
+    signal.signal(signal.SIGINT, lambda *_: os._exit(1))  # at once and without a traceback
     global _maker  # noqa: PLW0603 - a worker process holds one maker
     _maker = EpochMaker(recipe)
 

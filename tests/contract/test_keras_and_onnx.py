@@ -128,5 +128,7 @@ def test_the_weights_fit_a_network_that_is_built_later(both):
     later = build_network(parts.network, len(parts.feature_names), parts.word_vectors.matrix())
     export.load_weights(later, parts.weights)
     wanted = probabilities(network, [e for _, e in examples], parts.network)
-    for rows, expected in zip(probabilities(later, [e for _, e in examples], parts.network), wanted, strict=True):
+    for rows, expected in zip(
+        probabilities(later, [e for _, e in examples], parts.network), wanted, strict=True
+    ):
         assert np.abs(rows - expected).max() < 1e-5

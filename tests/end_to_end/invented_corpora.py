@@ -4,6 +4,8 @@ import json
 import random
 from pathlib import Path
 
+import numpy as np
+
 from inverse_deid.corpora.surrogates import SurrogateMaker
 from inverse_deid.corpora.synthetic import synthetic_document
 
@@ -33,6 +35,14 @@ def write_corpus(path: Path, n_documents: int, seed: int) -> Path:
             doc = synthetic_document(rng, maker)
             spans = [{"start": s.start, "end": s.end, "type": s.type} for s in doc.spans]
             file.write(json.dumps({"id": f"{path.stem}-{i}", "text": doc.text, "spans": spans}) + "\n")
+    return path
+
+
+def write_word_vectors(path: Path) -> Path:
+    """A vocabulary of ten words: networks with it are built at once."""
+    words = "the was patient on at and with rash seen given".split()
+    codes = np.random.default_rng(1).integers(-127, 127, (len(words), 100)).astype(np.int8)
+    np.savez(path, words=np.array(words), codes=codes, scale=np.full(100, 0.01, np.float32))
     return path
 
 

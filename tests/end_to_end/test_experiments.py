@@ -4,7 +4,7 @@ import csv
 
 import pytest
 from click.testing import CliRunner
-from invented_corpora import TINY, words_of, write_corpus
+from invented_corpora import TINY, words_of, write_corpus, write_word_vectors
 
 pytest.importorskip("tensorflow")
 
@@ -42,7 +42,8 @@ def corpora(tmp_path_factory):
     folder = tmp_path_factory.mktemp("corpora")
     for seed, (name, size) in enumerate({"train": 40, "test": 12, "carriers": 10}.items(), start=1):
         write_corpus(folder / f"{name}.jsonl", size, seed)
-    data = '[data]\ngold = ["train.jsonl"]\ncarriers = ["carriers.jsonl"]\n'
+    write_word_vectors(folder / "vectors.npz")
+    data = '[data]\ngold = ["train.jsonl"]\ncarriers = ["carriers.jsonl"]\nword_vectors = "vectors.npz"\n'
     (folder / "base.toml").write_text(data + TINY, encoding="utf-8")
     (folder / "ablations.toml").write_text(ABLATIONS, encoding="utf-8")
     return folder
@@ -68,7 +69,14 @@ def ablated(corpora, tmp_path_factory):
 def test_ablations_measure_every_variant_on_every_corpus(ablated):
     found = rows(ablated[0] / "runs.csv")
     measured = {(row["variant"], row["seeds"]) for row in found}
-    assert {("base", "4"), ("base", "5"), ("base", "6"), ("crf", "4"), ("fine", "4"), ("student", "4")} < measured
+    assert {
+        ("base", "4"),
+        ("base", "5"),
+        ("base", "6"),
+        ("crf", "4"),
+        ("fine", "4"),
+        ("student", "4"),
+    } < measured
     assert {("mean-2", "4+5"), ("minimum-3", "4+5+6"), ("single-threshold", "6"), ("passes", "5")} < measured
     assert len({row["corpus"] for row in found}) == 2
     assert all(0 <= float(row["recall"]) <= 1 for row in found)
@@ -85,7 +93,9 @@ def test_the_ablation_report_says_where_it_comes_from_and_shows_no_text(ablated,
 
 def test_finished_ablations_are_not_trained_again(ablated):
     out, arguments, _ = ablated
-    before = {path: path.stat().st_mtime_ns for path in (*(out / "runs").iterdir(), *(out / "epochs").iterdir())}
+    before = {
+        path: path.stat().st_mtime_ns for path in (*(out / "runs").iterdir(), *(out / "epochs").iterdir())
+    }
     (out / "report.md").unlink()
     result = invoke(*arguments)
     assert result.exit_code == 0, result.output
@@ -117,7 +127,8 @@ def test_network_alone(corpora, tmp_path):
     config = tmp_path / "alone.toml"
     data = f'[data]\ngold = ["{corpora}/train.jsonl"]\n[calibration]\nbalanced_recall = 0.9\n'
     config.write_text(
-        data + TINY.replace("[network]", '[network]\nlearn_words = true\nfeature_set = "casing"').replace(
+        data
+        + TINY.replace("[network]", '[network]\nlearn_words = true\nfeature_set = "casing"').replace(
             "[training]", "[training]\nepochs = 1"
         ),
         encoding="utf-8",
@@ -148,8 +159,12 @@ def test_a_test_file_that_is_trained_on_is_refused(corpora, tmp_path):
 def repeated(corpora, tmp_path_factory):
     folder = tmp_path_factory.mktemp("thesis")
     for name, features in {"a": "none", "b": "none", "c": "casing", "d": "casing"}.items():
-        network = f'[network]\npost_space = {"true" if name in "bd" else "false"}\nfeature_set = "{features}"\n'
-        text = '[data]\ngold = ["x"]\n' + TINY.replace("[network]", network + 'targets = "fine"')
+        network = (
+            f'[network]\npost_space = {"true" if name in "bd" else "false"}\nfeature_set = "{features}"\n'
+        )
+        text = f'[data]\ngold = ["x"]\nword_vectors = "{corpora}/vectors.npz"\n' + TINY.replace(
+            "[network]", network + 'targets = "fine"'
+        )
         text = text.replace("synthetic = 12", "synthetic = 0").replace("weak = 6", "weak = 0")
         (folder / f"thesis-{name}.toml").write_text(text, encoding="utf-8")
     second = write_corpus(folder / "second.jsonl", 12, 7)
@@ -174,7 +189,14 @@ def test_the_thesis_has_all_its_tables(repeated):
     methods = [row["method"] for row in rows(out / "comparison.csv")]
     assert {"rules alone, literal", "rules alone, case-aware", "published: rules alone"} < set(methods)
     tuned = rows(out / "fine-tuned.csv")
-    assert [row["published recall"] for row in tuned[:6]] == ["0.983", "0.99", "0.979", "0.981", "0.901", "0.929"]
+    assert [row["published recall"] for row in tuned[:6]] == [
+        "0.983",
+        "0.99",
+        "0.979",
+        "0.981",
+        "0.901",
+        "0.929",
+    ]
     assert rows(out / "fine-tuned-categories.csv")[-1]["category"] == "ALL"
 
 

@@ -65,7 +65,9 @@ def test_strict_masks_most_and_lenient_least(model, given, tmp_path):
 
 
 def test_an_own_threshold_goes_before_the_point(model, given, out):
-    result = mask(given, out, "--model", model, "--explain", "--operating-point", "lenient", "--high", "0.625")
+    result = mask(
+        given, out, "--model", model, "--explain", "--operating-point", "lenient", "--high", "0.625"
+    )
     assert result.exit_code == 0, result.output
     assert thresholds(out)[0] - {None} <= {0.0, 0.625}
 
@@ -81,7 +83,10 @@ def test_an_unknown_name_is_refused_with_the_known_ones(model, given, out):
     ("changed", "complaint"),
     [
         ({"format": 1}, "not of model format 2; train it with this version"),
-        ({"operating_points": {"balanced": POINTS["balanced"]}}, "no operating point 'strict'; it has balanced"),
+        (
+            {"operating_points": {"balanced": POINTS["balanced"]}},
+            "no operating point 'strict'; it has balanced",
+        ),
         ({"operating_points": {"strict": {"low": 0.5}}}, "manifest.json: damaged; install or train"),
     ],
 )

@@ -191,3 +191,21 @@ def test_another_folder_is_not_replaced(tmp_path):
     assert result.exit_code == 2
     assert "notes: exists and is no model folder; choose another name" in result.stderr
     assert not list((tmp_path / "notes").iterdir())
+
+
+def test_a_run_that_is_stopped_says_how_to_go_on(tmp_path, monkeypatch):
+    def stopped(*_):
+        raise KeyboardInterrupt
+
+    gold = gold_files.write_json_lines(tmp_path / "mine.jsonl", gold_files.invented_documents(20, seed=4))
+    monkeypatch.setattr("inverse_deid.learning.run.read_documents", stopped)
+    result = train("--gold", gold, "--out", tmp_path / "model")
+    assert result.exit_code == 130
+    assert result.stderr == "inverse-deid: stopped; run the same command with --resume to go on\n"
+
+
+def test_a_configuration_without_documents_takes_those_of_the_command_line(tmp_path):
+    (tmp_path / "own.toml").write_text(gold_files.TINY_CONFIG)
+    complaint = refused(tmp_path, "--config", tmp_path / "own.toml", "--gold", tmp_path / "none.jsonl")
+    assert "none.jsonl: does not exist" in complaint
+    assert "own.toml: [data] gold names no" in refused(tmp_path, "--config", tmp_path / "own.toml")

@@ -30,7 +30,7 @@ def corpora(draw: st.DrawFn) -> list[ScoredCorpus]:
     return found
 
 
-def masked(corpus: ScoredCorpus, thresholds) -> np.ndarray:  # noqa: ANN001
+def masked(corpus: ScoredCorpus, thresholds) -> np.ndarray:
     """What masking itself masks, before the passes over the document."""
     none = np.zeros(len(corpus.is_phi), bool)
     verdicts = RuleVerdicts(corpus.rule_safe, corpus.always_masked, none, none)
@@ -78,6 +78,10 @@ def test_masking_and_calibration_agree_on_what_is_masked(scored: list[ScoredCorp
     for pair in operating_points(scored, CalibrationConfig(strict_recall=recall)).values():
         for corpus in scored:
             point, hidden = measure(corpus, pair), masked(corpus, pair)
-            hits, n_phi, n_masked = int((hidden & corpus.is_phi).sum()), int(corpus.is_phi.sum()), int(hidden.sum())
+            hits, n_phi, n_masked = (
+                int((hidden & corpus.is_phi).sum()),
+                int(corpus.is_phi.sum()),
+                int(hidden.sum()),
+            )
             assert point.recall == (hits / n_phi if n_phi else None)
             assert point.precision == (hits / n_masked if n_masked else None)

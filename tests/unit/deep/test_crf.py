@@ -5,7 +5,9 @@ import itertools
 import numpy as np
 import pytest
 
-tf = pytest.importorskip("tensorflow")
+pytest.importorskip("tensorflow")
+
+import tensorflow as tf
 
 from inverse_deid.deep.chain import marginals
 from inverse_deid.deep.crf import Crf
@@ -86,7 +88,10 @@ def test_padding_has_no_influence():
     padding[..., 1] = -50
     longer, valid = np.concatenate([scores, padding], axis=1), np.arange(8)[None] < 5
     crf = layer(transitions)
-    for find in (lambda *given: np.asarray(crf(*map(tf.constant, given))), lambda s, v: marginals(s, v, transitions)):
+    for find in (
+        lambda *given: np.asarray(crf(*map(tf.constant, given))),
+        lambda s, v: marginals(s, v, transitions),
+    ):
         assert np.abs(find(longer, valid)[:, :5] - find(scores, all_valid(scores))).max() < 1e-6
     alone = crf.log_partition(tf.constant(scores), tf.constant(all_valid(scores)))
     assert np.allclose(crf.log_partition(tf.constant(longer), tf.constant(valid)), alone, rtol=1e-6)

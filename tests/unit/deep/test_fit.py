@@ -6,8 +6,9 @@ import json
 import numpy as np
 import pytest
 
-tf = pytest.importorskip("tensorflow")
+pytest.importorskip("tensorflow")
 
+import tensorflow as tf
 import tiny_networks as tiny
 
 from inverse_deid.core.errors import ConfigurationError, OutputError, StageError
@@ -25,7 +26,13 @@ class Stopped(Exception):  # noqa: N818 - no error of ours: the machine went dow
 def run(network, config, *, data=None, **watched):
     reports = []
     watch = Watch(on_epoch=watched.pop("on_epoch", reports.append), **watched)
-    fit(network, data or (lambda epoch: tiny.examples(CONFIG, epoch)), config, dictionary_columns=[1], watch=watch)
+    fit(
+        network,
+        data or (lambda epoch: tiny.examples(CONFIG, epoch)),
+        config,
+        dictionary_columns=[1],
+        watch=watch,
+    )
     return reports
 
 
@@ -193,7 +200,12 @@ def test_a_loss_that_is_no_number_is_an_error_and_is_not_saved(tmp_path):
         return [dataclasses.replace(first, features=first.features * np.float32(np.nan)), *rest]
 
     with pytest.raises(StageError, match=r"epoch 1 is not a number; lower training\.learning_rate"):
-        run(tiny.new_network(CONFIG), tiny.training_config(epochs=2), data=data, checkpoints=Checkpoints(tmp_path, "run"))
+        run(
+            tiny.new_network(CONFIG),
+            tiny.training_config(epochs=2),
+            data=data,
+            checkpoints=Checkpoints(tmp_path, "run"),
+        )
     assert not list(tmp_path.iterdir())
 
 
@@ -225,7 +237,12 @@ def saved(tmp_path_factory):
     folder = tmp_path_factory.mktemp("saved")
     with pytest.raises(Stopped):
         checkpoints = Checkpoints(folder, "run")
-        run(tiny.new_network(CONFIG, 1), tiny.training_config(epochs=2), checkpoints=checkpoints, **stop_after(1))
+        run(
+            tiny.new_network(CONFIG, 1),
+            tiny.training_config(epochs=2),
+            checkpoints=checkpoints,
+            **stop_after(1),
+        )
     return (folder / "checkpoint.npz").read_bytes()
 
 

@@ -6,7 +6,7 @@ import itertools
 import numpy as np
 import pytest
 
-tf = pytest.importorskip("tensorflow")
+pytest.importorskip("tensorflow")
 
 import tiny_networks as tiny
 
@@ -35,7 +35,9 @@ def mean_cross_entropy(docs, found, targets):
 def test_labels_and_weights():
     config = tiny.network_config(dropout=0.0, targets="hyper")
     network, docs = tiny.new_network(config, 1), tiny.examples(config)
-    expected = mean_cross_entropy(docs, probabilities(network, docs, config), [np.eye(8)[d.labels] for d in docs])
+    expected = mean_cross_entropy(
+        docs, probabilities(network, docs, config), [np.eye(8)[d.labels] for d in docs]
+    )
     assert loss_of(network, docs) == pytest.approx(expected, rel=1e-5)
 
 

@@ -39,7 +39,9 @@ def test_the_order_of_equals_does_not_matter():
     rng = np.random.default_rng(1)
     is_phi, needed = rng.random(200) < 0.2, rng.integers(0, 9, 200) / 10
     shuffled = rng.permutation(200)
-    assert average_precision(is_phi, needed) == pytest.approx(average_precision(is_phi[shuffled], needed[shuffled]))
+    assert average_precision(is_phi, needed) == pytest.approx(
+        average_precision(is_phi[shuffled], needed[shuffled])
+    )
 
 
 def test_without_phi_nothing_is_defined():

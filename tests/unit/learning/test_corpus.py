@@ -83,7 +83,11 @@ def test_a_phrase_of_many_documents_joins_none():
 def test_what_is_trained_on_shares_nothing_with_what_is_held_out():
     text = "rash on both arms two hours after the second dose of that vaccine"
     apart = [Document("held", text)]
-    training = [Document("held", "another text"), Document("twin", f"Pt had {text}."), Document("other", "well")]
+    training = [
+        Document("held", "another text"),
+        Document("twin", f"Pt had {text}."),
+        Document("other", "well"),
+    ]
     assert [doc.id for doc in without_near_duplicates(training, apart)] == ["other"]
 
 

@@ -1,6 +1,7 @@
 """Which documents a run trains on, holds out and compares with."""
 
 import gzip
+import json
 
 import gold_files
 import pytest
@@ -156,11 +157,21 @@ def test_line_numbers_as_ids_leave_nothing_out(tmp_path):
     ("docs", "share", "complaint"),
     [
         ([Document(f"s{i}", f"{CANARY} had rash {i}") for i in range(20)], 0.3, "hold no PHI"),
-        ([Document(f"s{i}", f"{CANARY} -- {i}", (PhiSpan(11, 13, PhiType.CITY),)) for i in range(20)], 0.3, "no PHI"),
-        ([Document(f"p{i}", "Velmo", (PhiSpan(0, 5, PhiType.CITY),)) for i in range(20)], 0.3, "nothing but PHI"),
+        (
+            [Document(f"s{i}", f"{CANARY} -- {i}", (PhiSpan(11, 13, PhiType.CITY),)) for i in range(20)],
+            0.3,
+            "no PHI",
+        ),
+        (
+            [Document(f"p{i}", "Velmo", (PhiSpan(0, 5, PhiType.CITY),)) for i in range(20)],
+            0.3,
+            "nothing but PHI",
+        ),
         (
             [
-                Document(f"p{i}", "Velmo, Zoria ", (PhiSpan(0, 5, PhiType.CITY), PhiSpan(7, 12, PhiType.CITY)))
+                Document(
+                    f"p{i}", "Velmo, Zoria ", (PhiSpan(0, 5, PhiType.CITY), PhiSpan(7, 12, PhiType.CITY))
+                )
                 for i in range(20)
             ],
             0.3,
@@ -173,7 +184,9 @@ def test_line_numbers_as_ids_leave_nothing_out(tmp_path):
 )
 def test_one_class_or_one_side_alone_is_refused_before_training(tmp_path, docs, share, complaint):
     path = gold_files.write_json_lines(tmp_path / "own" / "gold.jsonl", docs)
-    with pytest.raises(ConfigurationError, match=rf"^own/gold: .*{complaint}.*; (give|lower|raise)") as caught:
+    with pytest.raises(
+        ConfigurationError, match=rf"^own/gold: .*{complaint}.*; (give|lower|raise)"
+    ) as caught:
         read(path, share=share)
     assert CANARY not in str(caught.value)
 
@@ -201,7 +214,8 @@ def test_their_types_become_ours_and_what_is_not_mapped_is_ours(tmp_path, mappin
 
 def test_an_unknown_type_of_theirs_names_the_document(tmp_path, mapping):
     path = tmp_path / "gold.jsonl"
-    path.write_text('\n{"id": "c-9", "text": "%s", "spans": [{"start": 0, "end": 3, "type": "Ort"}]}' % CANARY)
+    spans = [{"start": 0, "end": 3, "type": "Ort"}]
+    path.write_text("\n" + json.dumps({"id": "c-9", "text": CANARY, "spans": spans}))
     with pytest.raises(InputError, match=r"gold\.jsonl: line 2, document c-9: span 0-3 .* mapping file"):
         read_annotated(path, read_type_mapping(mapping))
 

@@ -19,7 +19,9 @@ from inverse_deid.lexicon import load_lexicon
 from inverse_deid.text.interning import InternedWords
 
 CONFIG = tiny.network_config(feature_set="none")
-DOC = Document("1", "Ann Lindero of Velmo had rash.", (PhiSpan(0, 11, PhiType.PATIENT), PhiSpan(15, 20, PhiType.CITY)))
+DOC = Document(
+    "1", "Ann Lindero of Velmo had rash.", (PhiSpan(0, 11, PhiType.PATIENT), PhiSpan(15, 20, PhiType.CITY))
+)
 DOUBTFUL = Document("2", "Rash on Monday, fever in 2019.")
 
 
