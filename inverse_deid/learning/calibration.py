@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from inverse_deid.combine import Thresholds
+from inverse_deid.combine import Thresholds, combine
 from inverse_deid.core.errors import ConfigurationError
-from inverse_deid.core.values import BoolArray, FloatArray
+from inverse_deid.core.values import BoolArray, FloatArray, RuleVerdicts
 from inverse_deid.learning.config import CalibrationConfig
 
 LOW_HIGH_LOGITS = 1.0
@@ -133,8 +133,9 @@ class OperatingPoint:
 
 def measure(corpus: ScoredCorpus, thresholds: Thresholds) -> OperatingPoint:
     """Recall and precision of masking at a pair of thresholds, before document passes."""
-    limits = np.where(corpus.rule_safe, thresholds.low, thresholds.high)
-    masked = ~(corpus.p_safe >= limits) | corpus.always_masked
+    none = np.zeros(len(corpus.is_phi), np.bool_)
+    verdicts = RuleVerdicts(safe=corpus.rule_safe, never=corpus.always_masked, veto=none, titled=none)
+    masked = ~combine(verdicts, corpus.p_safe, none.astype(np.uint8), thresholds).keep
     hits = int((masked & corpus.is_phi).sum())
     n_phi, n_masked = int(corpus.is_phi.sum()), int(masked.sum())
     return OperatingPoint(hits / n_phi if n_phi else None, hits / n_masked if n_masked else None)

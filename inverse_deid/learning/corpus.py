@@ -21,7 +21,8 @@ from inverse_deid.text.tokenizer import tokenize
 _SHINGLE_TOKENS = 10
 _PHRASE_DOCUMENTS = 5
 """A run of tokens in more documents than this is a phrase, no sign of a duplicate."""
-_PERSON = "person: "
+_PERSON, _WHOLE = "person: ", "whole: "
+"""Beginnings of keys that are no phrases, in however many documents they stand."""
 _I2B2_NAME = re.compile(r"(\d{3})-\d\d(?:\.xml)?")
 """File names of the 2014 i2b2 task: number of the patient, number of the record."""
 _PERSONS = frozenset({PhiType.PATIENT, PhiType.RELATIVE})
@@ -143,7 +144,7 @@ def near_duplicate_groups(docs: Sequence[Document]) -> list[int]:
         for key in set(_keys(doc)):
             members[key].append(i)
     for key, found in members.items():
-        if len(found) > _PHRASE_DOCUMENTS and not key.startswith(_PERSON):
+        if len(found) > _PHRASE_DOCUMENTS and not key.startswith((_PERSON, _WHOLE)):
             continue
         for i in found[1:]:
             first, second = sorted((leader(found[0]), leader(i)))
@@ -166,7 +167,9 @@ def without_near_duplicates(docs: Sequence[Document], of: Sequence[Document]) ->
     shared = [apart.intersection(_keys(doc)) for doc in docs]
     counts = Counter(key for keys in shared for key in keys)
     phrases = {
-        key for key, count in counts.items() if count > _PHRASE_DOCUMENTS and not key.startswith(_PERSON)
+        key
+        for key, count in counts.items()
+        if count > _PHRASE_DOCUMENTS and not key.startswith((_PERSON, _WHOLE))
     }
     return [doc for doc, keys in zip(docs, shared, strict=True) if doc.id not in ids and keys <= phrases]
 
@@ -176,6 +179,8 @@ def _keys(doc: Document) -> Iterator[str]:
     words = [word.casefold() for word in tokenize(doc.text).words]
     for i in range(len(words) - _SHINGLE_TOKENS + 1):
         yield " ".join(words[i : i + _SHINGLE_TOKENS])
+    if words:
+        yield _WHOLE + " ".join(words)
     record = _I2B2_NAME.fullmatch(doc.id)
     if record:
         yield f"{_PERSON}{record[1]}"

@@ -95,3 +95,10 @@ def test_a_phrase_of_many_documents_excludes_none():
     phrase = "no further information could be obtained by the reporter of this case"
     training = [Document(f"d{i}", f"{phrase} {i}") for i in range(8)]
     assert without_near_duplicates(training, [Document("held", phrase)]) == training
+
+
+def test_copies_are_no_phrases_however_many():
+    text = "The same few words."
+    copies = [Document(f"d{i}", text.upper() if i % 2 else text) for i in range(8)]
+    assert len(set(near_duplicate_groups(copies))) == 1
+    assert without_near_duplicates(copies, [Document("held", text)]) == []
