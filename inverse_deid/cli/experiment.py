@@ -221,7 +221,7 @@ def command_line(ctx: click.Context) -> str:
         value = ctx.params.get(param.name or "")
         if isinstance(param, click.Argument):
             words.append(str(value))
-        elif param.name in ("force", "quiet") or value == param.get_default(ctx):
+        elif value is None or param.name in ("force", "quiet") or value == param.get_default(ctx):
             continue
         elif isinstance(value, tuple) and not getattr(param, "multiple", False):
             words += [param.opts[-1], ",".join(map(str, value))]

@@ -112,7 +112,7 @@ class TrainingConfig:
     surrogates: Surrogates = "english"
     teacher_weight: float = 0.7
     patience: int = 0
-    stop_precision: float = 0.8
+    stop_precision: float = 0.95
     class_weights: Mapping[str, float] = field(default_factory=dict)
     split_seed: int = 20260101
     seed: int = 20260101

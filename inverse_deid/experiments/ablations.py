@@ -101,6 +101,8 @@ def run_ablations(settings: AblationSettings, say: Say) -> None:
     }
     prepare_folder(settings.folder, "ablations", key, force=settings.force)
     data = _read(config)
+    if settings.config.teachers:
+        say("data.teachers of the base is left out: here students learn from the base networks")
     say(f"{len(data.gold)} training documents, {len(data.carriers)} carriers; {device_line()}")
     recipe = EpochRecipe(
         gold=data.gold,

@@ -125,5 +125,5 @@ def _model(learner: Learner) -> Any:  # noqa: ANN401 - scikit-learn is imported 
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     return HistGradientBoostingClassifier(
-        learning_rate=0.05, max_iter=200, max_leaf_nodes=15, min_samples_leaf=30, random_state=0
+        learning_rate=0.1, max_iter=100, max_leaf_nodes=15, min_samples_leaf=30, random_state=0
     )

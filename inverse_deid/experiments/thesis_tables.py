@@ -166,8 +166,9 @@ def comparison_table(
     }
     for policy, verdicts in other_rules.items():
         found[f"rules alone, {policy}"] = evaluate(test.corpus, decide_by_rules(verdicts).keep)
-        title = f"adaptive threshold {_TITLES['high']}, {adaptive}, {policy} rules"
-        found.setdefault(title, Judged(test.corpus, verdicts).adaptive(scores, "high"))
+        if verdicts is not test.verdicts:
+            title = f"adaptive threshold {_TITLES['high']}, {adaptive}, {policy} rules"
+            found[title] = Judged(test.corpus, verdicts).adaptive(scores, "high")
     rows: list[tuple[Cell, ...]] = [
         (title, *_cells(figure_of(e)), e.value("recall_all"), e.value("documents_without_hipaa_leak"))
         for title, e in found.items()
@@ -240,7 +241,11 @@ def fine_tuning_table(tuned: FineTuned, test: Judged) -> Table:
 
 
 def _tuning(epochs: int) -> str:
-    return f"fine-tuned, {epochs} epoch{'s' * (epochs > 1)}" if epochs else "not fine-tuned"
+    return f"fine-tuned, {_epochs(epochs)}" if epochs else "not fine-tuned"
+
+
+def _epochs(number: int) -> str:
+    return f"{number} epoch{'s' * (number != 1)}"
 
 
 def _fine_tuned(tuned: FineTuned, test: Judged) -> list[tuple[int, str, Evaluation]]:
@@ -261,10 +266,11 @@ def fine_tuning_category_tables(tuned: FineTuned, test: Judged) -> list[Table]:
         by_choice = [recall_by_type(evaluation)[name] for *_, evaluation in found]
         shares = [(one.recall.value, one.corrected_recall.value) for one in by_choice]
         rows.append((name, figures.recall.whole, *(value for pair in shares for value in pair)))
-    shares = [(e.value("recall_all"), e.value("recall_all_corrected")) for *_, e in found]
-    whole = found[0][2].figure("recall_all").whole
-    rows.append(("ALL", whole, *(value for pair in shares for value in pair)))
-    heads = [f"{epochs} epochs {_TITLES[pair]}" for epochs, pair, _ in found]
+    for name in ("hipaa", "all"):
+        kinds = (f"recall_{name}", f"recall_{name}_corrected")
+        whole = found[0][2].figure(kinds[0]).whole
+        rows.append((name.upper(), whole, *(e.value(kind) for *_, e in found for kind in kinds)))
+    heads = [f"{_epochs(epochs)} {_TITLES[pair]}" for epochs, pair, _ in found]
     columns = tuple(f"{head} {kind}" for head in heads for kind in ("R", "R new"))
     title = f"Recall by category, {tuned.name}, second corpus (thesis, tables 5.9 and 5.10)"
     note = "R new counts a missed token of the harmless list of the evaluation as masked."
@@ -275,7 +281,7 @@ def fine_tuning_category_tables(tuned: FineTuned, test: Judged) -> list[Table]:
 def _published_categories() -> Table:
     theirs: Mapping[str, Any] = published()["thesis"]["fine_tuned_categories"]
     columns = tuple(
-        f"{key.split('-')[0]} epochs {_TITLES[key.split('-')[1]]} {kind}"
+        f"{_epochs(int(key.split('-')[0]))} {_TITLES[key.split('-')[1]]} {kind}"
         for key in theirs
         for kind in ("R", "R new")
     )

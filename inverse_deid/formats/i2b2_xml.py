@@ -160,7 +160,7 @@ def read_i2b2_xml(stream: BinaryIO, name: str) -> I2b2Xml:
 
 
 def read_gold_i2b2_xml(stream: BinaryIO, name: str, types: TypeMapping = OUR_TYPES) -> Document:
-    """Read text and gold tags; spans that overlap are cut so that the earlier one wins.
+    """Read text and gold tags; a tag that is there twice counts once.
 
     Args:
         stream: The bytes.
@@ -169,19 +169,13 @@ def read_gold_i2b2_xml(stream: BinaryIO, name: str, types: TypeMapping = OUR_TYP
 
     Raises:
         FormatError: As `read_i2b2_xml`.
-        AnnotationError: A tag has no usable start, end or TYPE, or repeats another
-            text than stands at its offsets (the message names the document).
+        AnnotationError: A tag has no usable start, end or TYPE, overlaps another, or
+            repeats another text than stands at its offsets (the message names the document).
     """
     root = _parse(read_whole(stream))
     text = _text_of(root)
-    spans = sorted(_span(tag, name, text, types) for tag in root.iterfind("TAGS/*"))
-    disjoint: list[PhiSpan] = []
-    position = 0
-    for span in spans:
-        if span.end > position:
-            disjoint.append(PhiSpan(max(span.start, position), span.end, span.type))
-            position = span.end
-    return Document(name, text, tuple(disjoint))
+    spans = {_span(tag, name, text, types) for tag in root.iterfind("TAGS/*")}
+    return Document(name, text, tuple(sorted(spans)))
 
 
 def _parse(data: bytes) -> etree._Element:

@@ -130,6 +130,7 @@ def train(config: RunConfig, folder: Path, around: Surroundings | None = None) -
     provenance = {
         "revision": around.revision,
         "started_from": model_fingerprint(around.start) if around.start else None,
+        "frozen": list(around.freeze),
         "teachers": [model_fingerprint(path) for path in config.teachers],
         "training": dataclasses.asdict(config.training),
         "data_sha256": data.hashes,

@@ -40,7 +40,7 @@ def write_corpus(path: Path, n_documents: int, seed: int) -> Path:
 
 def write_word_vectors(path: Path) -> Path:
     """A vocabulary of ten words: networks with it are built at once."""
-    words = "the was patient on at and with rash seen given".split()
+    words = ["the", "was", "patient", "on", "at", "and", "with", "rash", "seen", "given"]
     codes = np.random.default_rng(1).integers(-127, 127, (len(words), 100)).astype(np.int8)
     np.savez(path, words=np.array(words), codes=codes, scale=np.full(100, 0.01, np.float32))
     return path

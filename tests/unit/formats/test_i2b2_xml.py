@@ -27,10 +27,15 @@ def test_gold_tags_become_sorted_spans():
     assert doc.spans == (PhiSpan(0, 3, PhiType.PATIENT), PhiSpan(9, 14, PhiType.CITY))
 
 
-def test_overlapping_gold_tags_are_cut():
-    tags = tag(0, 3, "PATIENT", "Ann") + tag(2, 6, "CITY", "n Li") + tag(4, 6, "CITY", "Li")
-    doc = read_gold_i2b2_xml(file("Ann Li", tags), "a")
-    assert doc.spans == (PhiSpan(0, 3, PhiType.PATIENT), PhiSpan(3, 6, PhiType.CITY))
+def test_overlapping_gold_tags_are_an_error_that_names_the_document():
+    tags = tag(0, 3, "PATIENT", "Ann") + tag(2, 6, "CITY", "n Li")
+    with pytest.raises(AnnotationError, match="document a: span 2-6 overlaps"):
+        read_gold_i2b2_xml(file("Ann Li", tags), "a")
+
+
+def test_a_gold_tag_that_is_there_twice_counts_once():
+    doc = read_gold_i2b2_xml(file("Ann Li", tag(0, 3, "PATIENT", "Ann") * 2), "a")
+    assert doc.spans == (PhiSpan(0, 3, PhiType.PATIENT),)
 
 
 @pytest.mark.parametrize(
