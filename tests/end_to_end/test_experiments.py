@@ -1,6 +1,7 @@
 """Each experiment from invented documents to its report, on the smallest scale."""
 
 import csv
+import dataclasses
 
 import pytest
 from click.testing import CliRunner
@@ -70,7 +71,6 @@ def test_ablations_measure_every_variant_on_every_corpus(ablated):
         ("base", "5"),
         ("base", "6"),
         ("crf", "4"),
-        ("fine", "4"),
         ("student", "4"),
     } < measured
     assert {("mean-2", "4+5"), ("minimum-3", "4+5+6"), ("single-threshold", "6"), ("passes", "5")} < measured
@@ -217,3 +217,34 @@ def test_an_interrupted_thesis_trains_only_what_is_missing(repeated):
     assert "a-1: epoch" not in again.output
     assert "d-1: epoch 2/2" in again.output
     assert (out / "adaptive.csv").read_text(encoding="utf-8") == adaptive
+
+
+def test_a_killed_run_goes_on_after_its_last_epoch(repeated, corpora, tmp_path):
+    from inverse_deid.experiments.analysed import analysed
+    from inverse_deid.experiments.thesis_training import ThesisRun, trained
+    from inverse_deid.learning.config import read_run_config
+    from inverse_deid.learning.corpus import read_annotated
+    from inverse_deid.learning.run import load_word_vectors
+
+    config = read_run_config(repeated[0].parent / "thesis-d.toml")
+    run = ThesisRun(
+        name="d-1",
+        network=config.network,
+        training=dataclasses.replace(config.training, epochs=2),
+        gold=read_annotated(corpora / "train.jsonl")[:10],
+        vectors=load_word_vectors(config.word_vectors),
+        corpora=(analysed("validation", read_annotated(corpora / "test.jsonl")),),
+    )
+
+    def stop(line):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        trained(run, tmp_path / "killed", stop)
+    lines = []
+    resumed = trained(run, tmp_path / "killed", lines.append)
+    whole = trained(run, tmp_path / "whole", lambda line: None)
+    assert [line.split(",")[0] for line in lines] == ["d-1: epoch 2/2"]
+    assert resumed.losses == pytest.approx(whole.losses, abs=1e-4)
+    for one, other in zip(resumed.epochs, whole.epochs, strict=True):
+        assert abs(one["validation"].p_safe - other["validation"].p_safe).max() < 1e-3
