@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -113,6 +112,7 @@ def fine_tune(model: Path | None, freeze: tuple[str, ...], **given: Any) -> int:
 def _run(given: dict[str, Any], _defaults: Callable[[Any], Any], **around: Any) -> int:  # noqa: ANN401
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     try:
+        from inverse_deid.experiments.provenance import revision
         from inverse_deid.learning import run
     except ImportError as error:
         raise ConfigurationError(
@@ -122,7 +122,7 @@ def _run(given: dict[str, Any], _defaults: Callable[[Any], Any], **around: Any) 
     surroundings = run.Surroundings(
         say=(lambda line: None) if quiet else click.echo,
         show=not quiet and sys.stderr.isatty(),
-        revision=_revision(),
+        revision=revision(),
         resume=given["resume"],
         **around,
     )
@@ -151,13 +151,3 @@ def _config(given: dict[str, Any], defaults: Callable[[Any], Any]) -> RunConfig:
     changed = {name: given[name] for name in ("epochs", "seed") if given[name] is not None}
     training = dataclasses.replace(config.training, **changed)
     return dataclasses.replace(config, training=training, **named)
-
-
-def _revision() -> str:
-    """The commit that is checked out, "" outside a checkout."""
-    command = ["git", "-C", str(Path(__file__).parent), "rev-parse", "HEAD"]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=10)  # noqa: S603
-    except OSError:
-        return ""
-    return done.stdout.strip() if done.returncode == 0 else ""

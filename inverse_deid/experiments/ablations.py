@@ -19,12 +19,13 @@ from inverse_deid.experiments.ablation_report import Outcome, Row, write_ablatio
 from inverse_deid.experiments.analysed import AnalysedCorpus, analysed, read_scores, verdicts_of
 from inverse_deid.experiments.combinations import Scores
 from inverse_deid.experiments.epoch_store import EpochStore, stored_documents
-from inverse_deid.experiments.provenance import Provenance, fingerprint, prepare_folder, sha256_of
+from inverse_deid.experiments.provenance import Provenance, fingerprint, prepare_folder
 from inverse_deid.experiments.variant_training import Bench, Job, train_all, weights_path
 from inverse_deid.experiments.variants import BASE, Variant, base_variant, read_variants
 from inverse_deid.learning.augmentation import EpochRecipe
 from inverse_deid.learning.config import RunConfig
 from inverse_deid.learning.corpus import read_annotated, read_type_mapping, split_by_group
+from inverse_deid.learning.documents import sha256_of
 from inverse_deid.lexicon import load_lexicon
 from inverse_deid.rules.analysis import FEATURE_NAMES
 

@@ -29,7 +29,6 @@ from inverse_deid.experiments.provenance import (
     fingerprint,
     prepare_folder,
     read_record,
-    sha256_of,
     write_record,
 )
 from inverse_deid.experiments.published import published
@@ -37,6 +36,7 @@ from inverse_deid.experiments.tables import Cell, Table, write_report
 from inverse_deid.learning.calibration import calibrate
 from inverse_deid.learning.config import RunConfig
 from inverse_deid.learning.corpus import read_annotated, read_type_mapping, split_by_group
+from inverse_deid.learning.documents import sha256_of
 
 Say = Callable[[str], None]
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from inverse_deid import __version__
-from inverse_deid.core.errors import ConfigurationError, OutputExistsError, UnreadableInputError
+from inverse_deid.core.errors import ConfigurationError, OutputExistsError
 from inverse_deid.experiments.tables import write_text
 
 MANIFEST = "experiment.json"
@@ -84,21 +84,6 @@ def revision() -> str:
 def _git(*arguments: str) -> str:
     done = subprocess.run(["git", *arguments], capture_output=True, text=True, check=False, timeout=30)  # noqa: S603, S607
     return done.stdout.strip() if done.returncode == 0 else ""
-
-
-def sha256_of(path: Path) -> str:
-    """Hash of a file, or of all XML files below a folder.
-
-    Raises:
-        UnreadableInputError: It cannot be read.
-    """
-    digest = hashlib.sha256()
-    try:
-        for file in sorted(path.rglob("*.xml")) if path.is_dir() else [path]:
-            digest.update(file.read_bytes())
-    except OSError as error:
-        raise UnreadableInputError(f"{path}: cannot be read ({error.strerror}); check the path") from error
-    return digest.hexdigest()
 
 
 def fingerprint(*values: object) -> str:

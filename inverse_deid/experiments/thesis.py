@@ -15,7 +15,7 @@ from pathlib import Path
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.values import Document
 from inverse_deid.experiments.analysed import AnalysedCorpus, TokenScores, analysed, verdicts_of
-from inverse_deid.experiments.provenance import Provenance, fingerprint, prepare_folder, sha256_of
+from inverse_deid.experiments.provenance import Provenance, fingerprint, prepare_folder
 from inverse_deid.experiments.tables import Table, write_report
 from inverse_deid.experiments.thesis_figures import (
     ACCEPTABLE_PRECISION,
@@ -42,6 +42,7 @@ from inverse_deid.experiments.thesis_tables import (
 from inverse_deid.experiments.thesis_training import ThesisRun, TrainedRun, trained
 from inverse_deid.learning.config import RunConfig, read_run_config
 from inverse_deid.learning.corpus import read_annotated, read_type_mapping, split_by_group
+from inverse_deid.learning.documents import sha256_of
 from inverse_deid.lexicon import load_lexicon
 from inverse_deid.rules.allowlist import POLICIES, Policy
 

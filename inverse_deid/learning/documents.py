@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from inverse_deid.core.errors import ConfigurationError
+from inverse_deid.core.errors import ConfigurationError, UnreadableInputError
 from inverse_deid.core.values import Document
 from inverse_deid.learning.config import RunConfig
 from inverse_deid.learning.corpus import (
@@ -82,7 +82,7 @@ def read_documents(config: RunConfig, say: Say) -> RunDocuments:
     if carriers:
         held_out = [doc for corpus in corpora for doc in corpus.held_out]
         carriers = without_near_duplicates(carriers, compared + held_out)
-    docs = RunDocuments(corpora, compare, carriers, {name: _sha256(path) for path, name in names.items()})
+    docs = RunDocuments(corpora, compare, carriers, {name: sha256_of(path) for path, name in names.items()})
     _check(docs)
     return docs
 
@@ -165,9 +165,16 @@ def _names(config: RunConfig) -> dict[Path, str]:
     return {path: name if taken.count(name) == 1 else str(path) for path, name in short.items()}
 
 
-def _sha256(path: Path) -> str:
-    files = sorted(path.rglob("*.xml")) if path.is_dir() else [path]
+def sha256_of(path: Path) -> str:
+    """Hash of a file, or of all XML files below a folder.
+
+    Raises:
+        UnreadableInputError: It cannot be read.
+    """
     digest = hashlib.sha256()
-    for file in files:
-        digest.update(file.read_bytes())
+    try:
+        for file in sorted(path.rglob("*.xml")) if path.is_dir() else [path]:
+            digest.update(file.read_bytes())
+    except OSError as error:
+        raise UnreadableInputError(f"{path}: cannot be read ({error.strerror}); check the path") from error
     return digest.hexdigest()
