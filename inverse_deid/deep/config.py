@@ -73,6 +73,7 @@ class TrainingConfig:
         window: Tokens a training window holds at most.
         learning_rate: Peak of Adam's learning rate.
         warm_up: Share of the steps in which the rate rises to its peak.
+        final_rate: The rate at the end as a share of its peak, reached linearly; 1 = no decay.
         clip_norm: Global norm that gradients are clipped to.
         phi_weight: Weight of a PHI token in the loss (a safe one weighs 1).
         weak_weight: Factor on the weight of tokens of weakly labelled documents.
@@ -100,6 +101,7 @@ class TrainingConfig:
     window: int = 128
     learning_rate: float = 2e-3
     warm_up: float = 0.05
+    final_rate: float = 0.02
     clip_norm: float = 3.0
     phi_weight: float = 3.0
     weak_weight: float = 0.7
@@ -132,6 +134,7 @@ class TrainingConfig:
             self.teacher_weight,
             self.stop_precision,
             self.warm_up,
+            self.final_rate,
             self.word_dropout,
             self.dictionary_dropout,
             self.keep_share,

@@ -193,7 +193,9 @@ def _after(state: State, *, best_gain: float | None, weights: list[FloatArray]) 
 def _optimizer(config: TrainingConfig, n_steps: int) -> keras.optimizers.Optimizer:
     n_warm_up = max(1, int(config.warm_up * n_steps))
     rate = keras.optimizers.schedules.PolynomialDecay(
-        config.learning_rate, max(1, n_steps - n_warm_up), end_learning_rate=config.learning_rate / 50
+        config.learning_rate,
+        max(1, n_steps - n_warm_up),
+        end_learning_rate=config.learning_rate * config.final_rate,
     )
     return keras.optimizers.Adam(_WarmUp(rate, n_warm_up), global_clipnorm=config.clip_norm)
 
