@@ -111,6 +111,9 @@ def _thresholds(parts: ModelParts, settings: MaskingSettings) -> Thresholds:
         raise ConfigurationError(
             f"the model has no operating point {settings.operating_point!r}; it has {known}"
         )
+    if settings.low is None and settings.high is None:
+        return Thresholds(**pair)
+    # Thresholds of the user's own hold in every document alike.
     low = pair["low"] if settings.low is None else settings.low
     high = pair["high"] if settings.high is None else settings.high
     return Thresholds(low, high)
@@ -125,6 +128,7 @@ def _fingerprint(settings: MaskingSettings, thresholds: Thresholds, *hashes: str
         settings.category_markers,
         thresholds.low,
         thresholds.high,
+        thresholds.density_slope,
         sorted(settings.allow),
         sorted(settings.deny),
         *hashes,

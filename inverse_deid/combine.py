@@ -3,7 +3,8 @@
 Source: thesis, section 4.3.5. If the rules say safe, a token is kept from `low`
 on; if not, from `high` on; a weekday, month, street word, holiday or
 written-out number that is not safe is never kept, nor is what stands in a
-pattern that may only mask.
+pattern that may only mask. Beyond the thesis, both thresholds rise in documents
+that are crowded with PHI and fall in those that hold little (docs/decisions/0005).
 """
 
 from __future__ import annotations
@@ -16,6 +17,14 @@ import numpy.typing as npt
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.values import Decisions, FloatArray, Reason, RuleVerdicts
 
+REFERENCE_DENSITY = 0.1
+"""The share of PHI at which the thresholds hold as they stand; about that of hospital records."""
+
+_REFERENCE_TOKENS = 20
+"""A document counts as if it had so many more tokens of that density, so that a short one says little."""
+_FARTHEST = 2.0
+"""Bounds the logarithm of density over reference: no document moves a threshold farther."""
+
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
@@ -24,6 +33,8 @@ class Thresholds:
     Args:
         low: Where the rules say safe, in [0, 1].
         high: Where they do not, in [0, 1], at least `low`.
+        density_slope: By how many logits both rise when a document holds e times the
+            reference density of PHI, in [0, 2]; 0 = the same in every document.
 
     Raises:
         ConfigurationError: Out of range or in the wrong order.
@@ -31,14 +42,49 @@ class Thresholds:
 
     low: float
     high: float
+    density_slope: float = 0.0
 
     def __post_init__(self) -> None:
         if not 0 <= self.low <= self.high <= 1:
             raise ConfigurationError("thresholds need 0 <= low <= high <= 1")
+        if not 0 <= self.density_slope <= 2:
+            raise ConfigurationError("the slope of density is in [0, 2]")
+
+
+def log_density(p_safe: FloatArray) -> float:
+    """How much PHI the network expects in a document, against the reference.
+
+    Args:
+        p_safe: float32 (n_tokens,); what is no probability counts as PHI.
+
+    Returns:
+        Logarithm of expected share of PHI over `REFERENCE_DENSITY`, in [-2, 2].
+
+    Example:
+        >>> log_density(np.ones(0, np.float32))
+        0.0
+        >>> log_density(np.ones(1000, np.float32))
+        -2.0
+    """
+    p = np.asarray(p_safe, np.float64)
+    n_phi = np.where((p >= 0) & (p <= 1), 1 - p, 1.0).sum() + _REFERENCE_TOKENS * REFERENCE_DENSITY
+    density = n_phi / (len(p) + _REFERENCE_TOKENS)
+    return float(np.clip(np.log(density / REFERENCE_DENSITY), -_FARTHEST, _FARTHEST))
+
+
+def shifted(threshold: float, logits: npt.ArrayLike) -> FloatArray:
+    """A threshold raised by so many logits; 0 and 1 stay what they are. float32, shaped as `logits`."""
+    with np.errstate(divide="ignore", over="ignore"):
+        odds = np.log(threshold) - np.log1p(-threshold) + np.asarray(logits, np.float64)
+        return np.asarray(1 / (1 + np.exp(-odds)), np.float32)
 
 
 def combine(
-    verdicts: RuleVerdicts, p_safe: FloatArray, categories: npt.NDArray[np.uint8], thresholds: Thresholds
+    verdicts: RuleVerdicts,
+    p_safe: FloatArray,
+    categories: npt.NDArray[np.uint8],
+    thresholds: Thresholds,
+    densities: npt.NDArray[np.float64] | None = None,
 ) -> Decisions:
     """Decide on every token of a document.
 
@@ -47,6 +93,8 @@ def combine(
         p_safe: float32 (n_tokens,), probability of *safe*; NaN or above 1 masks.
         categories: uint8 (n_tokens,), suspected PHI hyper-class.
         thresholds: `low` and `high`.
+        densities: float64 (n_tokens,), `log_density` of the document of each token, if they
+            are of several documents; None = they are one document.
 
     Example:
         >>> flags = lambda *bits: np.array(bits, bool)
@@ -55,7 +103,8 @@ def combine(
         >>> combine(verdicts, p_safe, np.zeros(3, np.uint8), Thresholds(0.8, 0.95)).keep.tolist()
         [True, False, False]
     """
-    adaptive = np.where(verdicts.safe, np.float32(thresholds.low), np.float32(thresholds.high))
+    low, high = _limits(thresholds, p_safe, densities)
+    adaptive = np.where(verdicts.safe, low, high)
     limits = np.where(verdicts.never | verdicts.veto, np.float32(np.inf), adaptive).astype(np.float32)
     keep = (p_safe >= limits) & (p_safe <= 1)
     reasons = np.full(len(keep), Reason.BELOW_THRESHOLD, np.uint8)
@@ -63,6 +112,17 @@ def combine(
     reasons[verdicts.veto] = Reason.VETO_PATTERN
     reasons[keep] = np.where(verdicts.safe[keep], Reason.KEPT_SAFE_WORD, Reason.KEPT_BY_NETWORK)
     return Decisions(keep, reasons, np.asarray(p_safe, np.float32), limits, categories)
+
+
+def _limits(
+    thresholds: Thresholds, p_safe: FloatArray, densities: npt.NDArray[np.float64] | None
+) -> tuple[FloatArray, FloatArray]:
+    """`low` and `high` as float32 () or (n_tokens,), moved by density."""
+    if not thresholds.density_slope:
+        return np.asarray(thresholds.low, np.float32), np.asarray(thresholds.high, np.float32)
+    density = np.asarray(log_density(p_safe) if densities is None else densities)
+    logits = thresholds.density_slope * density
+    return shifted(thresholds.low, logits), shifted(thresholds.high, logits)
 
 
 def rules_alone(verdicts: RuleVerdicts) -> Decisions:

@@ -102,9 +102,11 @@ def by_type(figures: dict) -> list[str]:
 def main(data: Path, score: Path) -> None:
     points = read_manifest(packaged_model())["operating_points"]
     shown = "; ".join(f"{name} {pair['low']:.4f} and {pair['high']:.4f}" for name, pair in points.items())
+    slopes = ", ".join(sorted({f"{pair['density_slope']:g}" for pair in points.values()}))
     print("# Development sets\n")
     print("Made by `python scripts/report_dev_sets.py ../shared/data ../shared/checks/score.py`.")
-    print(f"Model {model_fingerprint(packaged_model())[:12]}; thresholds low and high: {shown}.")
+    print(f"Model {model_fingerprint(packaged_model())[:12]}; thresholds low and high: {shown};")
+    print(f"they rise by {slopes} logits where a document holds e times as much PHI as the reference.")
     print("Figures in percent of tokens (documents: of those with PHI).")
     print("Tokens of one document are not independent: a few documents move every figure.")
     for title, name in CORPORA.items():

@@ -30,7 +30,7 @@ from inverse_deid.core.values import FloatArray
 from inverse_deid.deep.config import NetworkConfig, network_config
 from inverse_deid.deep.encoding import WordVectors
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 _FILES = ("config.json", "words.txt", "word_vectors.npz", "characters.onnx", "tokens.onnx", "weights.npz")
 
 
@@ -45,7 +45,7 @@ class ModelParts:
         characters: `characters.onnx` as bytes.
         tokens: `tokens.onnx` as bytes.
         weights: Trainable weights by path.
-        operating_points: `low` and `high` of each named operating point.
+        operating_points: `low`, `high` and `density_slope` of each named operating point.
         provenance: Data hashes, seed, configuration, revision; free form, no narrative text.
     """
 
@@ -150,14 +150,18 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 
 
 def _are_points(points: object) -> bool:
-    """Whether each named point has the two thresholds, in [0, 1] and in order."""
-    if not isinstance(points, dict) or not all(isinstance(pair, dict) for pair in points.values()):
+    """Whether each named point has the two thresholds, in [0, 1] and in order, and the slope."""
+    if not isinstance(points, dict) or not all(isinstance(point, dict) for point in points.values()):
         return False
-    pairs = [(pair.get("low"), pair.get("high")) for pair in points.values()]
-    return all(
-        isinstance(low, int | float) and isinstance(high, int | float) and 0 <= low <= high <= 1
-        for low, high in pairs
-    )
+    return all(_is_point(point) for point in points.values())
+
+
+def _is_point(point: Mapping[str, Any]) -> bool:
+    if set(point) != {"low", "high", "density_slope"}:
+        return False
+    if not all(isinstance(value, int | float) for value in point.values()):
+        return False
+    return bool(0 <= point["low"] <= point["high"] <= 1 and 0 <= point["density_slope"] <= 2)
 
 
 def read_model(folder: Path) -> ModelParts:

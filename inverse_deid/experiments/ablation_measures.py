@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,12 +17,12 @@ from inverse_deid.experiments.measures import (
     MaskedShares,
     average_precision,
     masked_shares,
-    needed_to_mask,
     precision_at_recall,
 )
-from inverse_deid.learning.calibration import calibrate
+from inverse_deid.learning.calibration import calibrate, needed_to_mask
 
 RECALLS = (0.98, 0.99, 0.995)
+SLOPES = (0.0, 0.4, 0.8, 1.2)
 
 UNTRAINED = {
     "mean-2": "mean of 2 base networks",
@@ -29,6 +30,7 @@ UNTRAINED = {
     "minimum-2": "minimum of 2 base networks",
     "minimum-3": "minimum of 3 base networks",
     "single-threshold": "one threshold instead of the adaptive one",
+    **{f"slope-{slope:g}": f"density slope {slope:g}" for slope in SLOPES},
     "logistic": "learned combiner: logistic regression",
     "trees": "learned combiner: boosted trees",
     "passes": "base with document passes",
@@ -48,12 +50,14 @@ class Judge:
         compared: Judged besides.
         verdicts: Of both.
         recall: What calibration aims at.
+        density_slope: Of the thresholds.
     """
 
     held_out: tuple[AnalysedCorpus, ...] = field(repr=False)
     compared: tuple[AnalysedCorpus, ...] = field(repr=False)
     verdicts: Verdicts = field(repr=False)
     recall: float
+    density_slope: float = 0.0
 
     def outcomes(
         self, name: str, run: str, scores: Scores, verdicts: Verdicts | None = None
@@ -70,8 +74,9 @@ class Judge:
         thresholds = self._thresholds(scores, verdicts)
         for corpus in (*self.held_out, *self.compared):
             mine, found = verdicts[corpus.name], scores[corpus.name]
-            needed = needed_to_mask(scored(corpus, found, mine))
-            keep = decide(found, thresholds, mine).keep
+            seen = scored(corpus, found, mine)
+            needed = needed_to_mask(seen, self.density_slope)
+            keep = decide(found, thresholds, mine, seen.densities).keep
             values = {"average precision": average_precision(corpus.is_phi, needed)}
             for recall in RECALLS:
                 values[f"precision at {recall:g}"] = precision_at_recall(corpus.is_phi, needed, recall)
@@ -80,7 +85,7 @@ class Judge:
 
     def _thresholds(self, scores: Scores, verdicts: Verdicts) -> Thresholds:
         seen = [scored(corpus, scores[corpus.name], verdicts[corpus.name]) for corpus in self.held_out]
-        return calibrate(seen, self.recall)
+        return calibrate(seen, self.recall, self.density_slope)
 
     def pooled(self, networks: Mapping[int, Scores], sizes: Sequence[int]) -> Iterator[Outcome]:
         """Mean and minimum over every choice of so many networks."""
@@ -97,6 +102,9 @@ class Judge:
         notes: dict[str, None] = {}
         for seed, scores in networks.items():
             outcomes += self.outcomes("single-threshold", str(seed), scores, plain)
+            for slope in SLOPES:
+                other = dataclasses.replace(self, density_slope=slope)
+                outcomes += other.outcomes(f"slope-{slope:g}", str(seed), scores)
             outcomes += self._with_passes(str(seed), scores)
             for learner in LEARNERS:
                 try:
@@ -115,7 +123,9 @@ class Judge:
         thresholds = self._thresholds(scores, self.verdicts)
         for corpus in (*self.held_out, *self.compared):
             verdicts = self.verdicts[corpus.name]
-            keep = after_passes(corpus, verdicts, decide(scores[corpus.name], thresholds, verdicts))
+            found = scores[corpus.name]
+            seen = scored(corpus, found, verdicts)
+            keep = after_passes(corpus, verdicts, decide(found, thresholds, verdicts, seen.densities))
             shares = masked_shares(corpus.is_phi, ~keep, corpus.documents)
             yield Outcome("passes", run, corpus.name, corpus in self.compared, _values(shares))
 

@@ -18,7 +18,7 @@ from inverse_deid.deep.config import Targets, class_names, class_of
 from inverse_deid.deep.folder import ModelParts
 from inverse_deid.deep.scorer import Scorer, ScorerInput
 from inverse_deid.evaluation.groups import TYPE_NUMBER
-from inverse_deid.learning.calibration import ScoredCorpus
+from inverse_deid.learning.calibration import ScoredCorpus, densities
 from inverse_deid.lexicon import load_lexicon
 from inverse_deid.rules.allowlist import Policy
 from inverse_deid.rules.analysis import RuleAnalyser
@@ -154,6 +154,7 @@ def scored(corpus: AnalysedCorpus, scores: TokenScores, verdicts: RuleVerdicts |
         p_safe=scores.p_safe,
         rule_safe=nothing if verdicts is None else verdicts.safe,
         always_masked=nothing if verdicts is None else verdicts.never | verdicts.veto,
+        densities=densities(np.split(scores.p_safe, corpus.starts[1:-1])),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
+import numpy.typing as npt
 
 from inverse_deid.combine import Thresholds, combine, rules_alone
 from inverse_deid.core.values import BoolArray, Decisions, RuleVerdicts, Tokens
@@ -13,12 +14,24 @@ from inverse_deid.evaluation.evaluation import Evaluation, evaluate_masks
 from inverse_deid.experiments.analysed import AnalysedCorpus, TokenScores
 
 
-def decide(scores: TokenScores, thresholds: Thresholds, verdicts: RuleVerdicts | None = None) -> Decisions:
-    """Decide on the tokens of a corpus by the adaptive threshold; without verdicts by `high` alone."""
+def decide(
+    scores: TokenScores,
+    thresholds: Thresholds,
+    verdicts: RuleVerdicts | None = None,
+    densities: npt.NDArray[np.float64] | None = None,
+) -> Decisions:
+    """Decide on the tokens of a corpus by the adaptive threshold.
+
+    Args:
+        scores: Of the corpus.
+        thresholds: With a slope of density only where densities are given.
+        verdicts: Without them `high` alone decides.
+        densities: float64 (n_tokens,), as `ScoredCorpus` has them.
+    """
     if verdicts is None:
         nothing = np.zeros(len(scores.p_safe), np.bool_)
         verdicts = RuleVerdicts(nothing, nothing, nothing, nothing)
-    return combine(verdicts, scores.p_safe, scores.categories, thresholds)
+    return combine(verdicts, scores.p_safe, scores.categories, thresholds, densities)
 
 
 def decide_by_rules(verdicts: RuleVerdicts) -> Decisions:

@@ -12,25 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from inverse_deid.core.values import BoolArray
-from inverse_deid.learning.calibration import LOW_HIGH_LOGITS, ScoredCorpus
 
 Float64Array = npt.NDArray[np.float64]
-
-
-def needed_to_mask(corpus: ScoredCorpus, *, adaptive: bool = True) -> Float64Array:
-    """`p_safe` as seen from the `high` threshold, after the rules that always mask.
-
-    Args:
-        corpus: The scored tokens.
-        adaptive: What the rules call safe earns `LOW_HIGH_LOGITS`.
-
-    Returns:
-        float64 (n_tokens,), in [0, 1]; 0 where the rules or a NaN mask.
-    """
-    p = np.clip(corpus.p_safe.astype(np.float64), 1e-7, 1 - 1e-7)
-    bonus = np.where(corpus.rule_safe, LOW_HIGH_LOGITS, 0.0) if adaptive else 0.0
-    seen = 1 / (1 + np.exp(-(np.log(p / (1 - p)) + bonus)))
-    return np.where(corpus.always_masked | np.isnan(corpus.p_safe), 0.0, seen)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

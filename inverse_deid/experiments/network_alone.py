@@ -23,7 +23,7 @@ from inverse_deid.experiments.analysed import (
     write_scores,
 )
 from inverse_deid.experiments.decided import by_argmax, decide, evaluate
-from inverse_deid.experiments.measures import mean, needed_to_mask, precision_at_recall
+from inverse_deid.experiments.measures import mean, precision_at_recall
 from inverse_deid.experiments.provenance import (
     Provenance,
     fingerprint,
@@ -33,7 +33,7 @@ from inverse_deid.experiments.provenance import (
 )
 from inverse_deid.experiments.published import published
 from inverse_deid.experiments.tables import Cell, Table, write_report
-from inverse_deid.learning.calibration import calibrate
+from inverse_deid.learning.calibration import calibrate, needed_to_mask
 from inverse_deid.learning.config import RunConfig
 from inverse_deid.learning.corpus import read_annotated, read_type_mapping, split_by_group
 from inverse_deid.learning.documents import sha256_of

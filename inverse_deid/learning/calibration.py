@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from inverse_deid.combine import Thresholds, combine
+from inverse_deid.combine import Thresholds, combine, log_density
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.values import BoolArray, FloatArray, RuleVerdicts
 from inverse_deid.learning.config import CalibrationConfig
@@ -18,7 +18,7 @@ LOW_HIGH_LOGITS = 1.0
 
 _LOWEST = 0.01
 """No `high` is lower."""
-_MARGIN = 1e-6
+_MARGIN = 3e-6
 """Above the rounding of single precision, so that the token that sets a threshold is masked by it."""
 
 
@@ -32,6 +32,7 @@ class ScoredCorpus:
         p_safe: float32 (n_tokens,).
         rule_safe: bool (n_tokens,), the rules' safe flag.
         always_masked: bool (n_tokens,), never-safe words and veto patterns.
+        densities: float64 (n_tokens,), `log_density` of each token's document.
     """
 
     name: str
@@ -39,9 +40,16 @@ class ScoredCorpus:
     p_safe: FloatArray = field(repr=False)
     rule_safe: BoolArray = field(repr=False)
     always_masked: BoolArray = field(repr=False)
+    densities: npt.NDArray[np.float64] = field(repr=False)
 
 
-def thresholds_at(high: float) -> Thresholds:
+def densities(p_safe: Sequence[FloatArray]) -> npt.NDArray[np.float64]:
+    """`ScoredCorpus.densities` from the `p_safe` of each document."""
+    lengths = [len(p) for p in p_safe]
+    return np.repeat(np.array([log_density(p) for p in p_safe], np.float64), lengths)
+
+
+def thresholds_at(high: float, density_slope: float = 0.0) -> Thresholds:
     """The pair whose `high` is given.
 
     Example:
@@ -49,36 +57,39 @@ def thresholds_at(high: float) -> Thresholds:
         0.768
     """
     logit = np.log(high / (1 - high)) - LOW_HIGH_LOGITS
-    return Thresholds(float(1 / (1 + np.exp(-logit))), float(high))
+    return Thresholds(float(1 / (1 + np.exp(-logit))), float(high), density_slope)
 
 
-def calibrate(corpora: Sequence[ScoredCorpus], recall: float) -> Thresholds:
+def calibrate(corpora: Sequence[ScoredCorpus], recall: float, density_slope: float = 0.0) -> Thresholds:
     """The smallest thresholds at which the corpora together reach the wanted recall.
 
     Args:
         corpora: Held-out corpora; a few mistakes of the annotators in a small one
             would otherwise set the threshold for all.
         recall: Wanted recall of PHI tokens, in (0, 1].
+        density_slope: As `Thresholds` says.
 
     Raises:
         ConfigurationError: There is no PHI token to calibrate on.
     """
-    at = np.concatenate([_needed_to_mask(corpus)[corpus.is_phi] for corpus in corpora] or [np.zeros(0)])
+    needed = [needed_to_mask(corpus, density_slope)[corpus.is_phi] for corpus in corpora]
+    at = np.concatenate(needed or [np.zeros(0)])
     if not len(at):
         raise ConfigurationError("no PHI among the held-out documents; give more, or a larger share")
     at.sort()
     wanted = at[max(0, int(np.ceil(recall * len(at))) - 1)]
-    return thresholds_at(float(np.clip(wanted + _MARGIN, _LOWEST, 1 - _MARGIN)))
+    return thresholds_at(float(np.clip(wanted + _MARGIN, _LOWEST, 1 - _MARGIN)), density_slope)
 
 
 def calibrate_precision(
-    corpora: Sequence[ScoredCorpus], precision: float, *, highest: float = 1.0
+    corpora: Sequence[ScoredCorpus], precision: float, density_slope: float = 0.0, *, highest: float = 1.0
 ) -> Thresholds:
     """The largest thresholds at which each corpus for itself reaches the wanted precision.
 
     Args:
         corpora: Held-out corpora; those without PHI are passed over.
         precision: Wanted share of PHI among the masked tokens, in (0, 1].
+        density_slope: As `Thresholds` says.
         highest: What `high` may be at most.
 
     Returns:
@@ -90,36 +101,52 @@ def calibrate_precision(
     with_phi = [corpus for corpus in corpora if corpus.is_phi.any()]
     if not with_phi:
         raise ConfigurationError("no PHI among the held-out documents; give more, or a larger share")
-    values = np.unique(np.concatenate([_needed_to_mask(corpus) for corpus in with_phi])) + _MARGIN
+    needed = [needed_to_mask(corpus, density_slope) for corpus in with_phi]
+    values = np.unique(np.concatenate(needed)) + _MARGIN
     top = min(highest, 1 - _MARGIN)
     candidates = np.append(values[(values >= _LOWEST) & (values < top)], top)
-    reached = np.all([_precisions(corpus, candidates) >= precision for corpus in with_phi], axis=0)
-    return thresholds_at(float(candidates[reached].max(initial=_LOWEST)))
+    pairs = zip(with_phi, needed, strict=True)
+    precisions = [_precisions(corpus.is_phi, at, candidates) for corpus, at in pairs]
+    reached = np.all(np.array(precisions) >= precision, axis=0)
+    return thresholds_at(float(candidates[reached].max(initial=_LOWEST)), density_slope)
 
 
-def _precisions(corpus: ScoredCorpus, candidates: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def _precisions(
+    is_phi: BoolArray, at: npt.NDArray[np.float64], candidates: npt.NDArray[np.float64]
+) -> npt.NDArray[np.float64]:
     """Share of PHI among what each candidate for `high` masks; 1 where it masks nothing."""
-    at = _needed_to_mask(corpus)
     order = np.argsort(at, kind="stable")
-    hits = np.append(0, np.cumsum(corpus.is_phi[order]))
+    hits = np.append(0, np.cumsum(is_phi[order]))
     n_masked = np.searchsorted(at[order], candidates)
     return np.where(n_masked, hits[n_masked] / np.maximum(n_masked, 1), 1.0)
 
 
 def operating_points(corpora: Sequence[ScoredCorpus], config: CalibrationConfig) -> dict[str, Thresholds]:
     """The three named operating points; none masks more than the one before it."""
-    strict = calibrate(corpora, config.strict_recall)
-    balanced = calibrate(corpora, config.balanced_recall)
+    slope = config.density_slope
+    strict = calibrate(corpora, config.strict_recall, slope)
+    balanced = calibrate(corpora, config.balanced_recall, slope)
     balanced = min(balanced, strict, key=lambda pair: pair.high)
-    lenient = calibrate_precision(corpora, config.lenient_precision, highest=balanced.high)
+    lenient = calibrate_precision(corpora, config.lenient_precision, slope, highest=balanced.high)
     return {"strict": strict, "balanced": balanced, "lenient": lenient}
 
 
-def _needed_to_mask(corpus: ScoredCorpus) -> npt.NDArray[np.float64]:
-    """float64 (n_tokens,): `p_safe` as seen from `high`; the token is masked where `high` is above it."""
+def needed_to_mask(
+    corpus: ScoredCorpus, density_slope: float = 0.0, *, adaptive: bool = True
+) -> npt.NDArray[np.float64]:
+    """`p_safe` as seen from `high`: a token is masked where `high` is above it.
+
+    Args:
+        corpus: The scored tokens.
+        density_slope: As `Thresholds` says.
+        adaptive: What the rules call safe earns `LOW_HIGH_LOGITS`.
+
+    Returns:
+        float64 (n_tokens,), in [0, 1]; 0 where the rules or a NaN mask.
+    """
     p = np.clip(corpus.p_safe.astype(np.float64), 1e-7, 1 - 1e-7)
-    logit = np.log(p / (1 - p)) + np.where(corpus.rule_safe, LOW_HIGH_LOGITS, 0.0)
-    seen = 1 / (1 + np.exp(-logit))
+    earned = np.where(corpus.rule_safe & adaptive, LOW_HIGH_LOGITS, 0.0) - density_slope * corpus.densities
+    seen = 1 / (1 + np.exp(-(np.log(p / (1 - p)) + earned)))
     return np.where(corpus.always_masked | np.isnan(corpus.p_safe), 0.0, seen)
 
 
@@ -135,7 +162,8 @@ def measure(corpus: ScoredCorpus, thresholds: Thresholds) -> OperatingPoint:
     """Recall and precision of masking at a pair of thresholds, before document passes."""
     none = np.zeros(len(corpus.is_phi), np.bool_)
     verdicts = RuleVerdicts(safe=corpus.rule_safe, never=corpus.always_masked, veto=none, titled=none)
-    masked = ~combine(verdicts, corpus.p_safe, none.astype(np.uint8), thresholds).keep
+    decisions = combine(verdicts, corpus.p_safe, none.astype(np.uint8), thresholds, corpus.densities)
+    masked = ~decisions.keep
     hits = int((masked & corpus.is_phi).sum())
     n_phi, n_masked = int(corpus.is_phi.sum()), int(masked.sum())
     return OperatingPoint(hits / n_phi if n_phi else None, hits / n_masked if n_masked else None)

@@ -26,15 +26,20 @@ class CalibrationConfig:
         strict_recall: Recall of PHI tokens at `strict`, all corpora together.
         balanced_recall: Recall at `balanced`.
         lenient_precision: Precision at `lenient`, in every corpus.
+        density_slope: `Thresholds.density_slope` of all three.
     """
 
     strict_recall: float = 0.995
     balanced_recall: float = 0.985
     lenient_precision: float = 0.9
+    density_slope: float = 0.0
 
     def __post_init__(self) -> None:
-        if not all(0 < value <= 1 for value in dataclasses.astuple(self)):
-            raise ConfigurationError("the values of [calibration] are above 0 and at most 1")
+        aims = (self.strict_recall, self.balanced_recall, self.lenient_precision)
+        if not all(0 < aim <= 1 for aim in aims):
+            raise ConfigurationError("recalls and precision in [calibration] are above 0 and at most 1")
+        if not 0 <= self.density_slope <= 2:
+            raise ConfigurationError("calibration.density_slope is in [0, 2]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -31,7 +31,13 @@ from inverse_deid.deep.network import build_network
 from inverse_deid.deep.scorer import Scorer, ScorerInput
 from inverse_deid.deep.training import Watch, enough_memory, fit
 from inverse_deid.learning.augmentation import EpochRecipe, EpochsAhead
-from inverse_deid.learning.calibration import OperatingPoint, ScoredCorpus, measure, operating_points
+from inverse_deid.learning.calibration import (
+    OperatingPoint,
+    ScoredCorpus,
+    densities,
+    measure,
+    operating_points,
+)
 from inverse_deid.learning.config import RunConfig
 from inverse_deid.learning.corpus import read_type_mapping
 from inverse_deid.learning.documents import Corpus, RunDocuments, Say, read_documents
@@ -141,7 +147,7 @@ def train(config: RunConfig, folder: Path, around: Surroundings | None = None) -
         "held_out_before": before,
         "keras": keras.__version__,
     }
-    pairs = {name: {"low": pair.low, "high": pair.high} for name, pair in points.items()}
+    pairs = {name: dataclasses.asdict(pair) for name, pair in points.items()}
     write_model(dataclasses.replace(parts, operating_points=pairs, provenance=provenance), folder)
     _checkpoints(folder, "").remove()
     return provenance
@@ -258,13 +264,15 @@ def model_parts(network: keras.Model, config: NetworkConfig, vectors: WordVector
         characters=export.export_characters(network),
         tokens=export.export_tokens(network, config, len(names)),
         weights=export.all_weights(network),
-        operating_points={name: {"low": 1.0, "high": 1.0} for name in ("strict", "balanced", "lenient")},
+        operating_points={
+            name: dataclasses.asdict(Thresholds(1.0, 1.0)) for name in ("strict", "balanced", "lenient")
+        },
     )
 
 
 def points_of(parts: ModelParts) -> dict[str, Thresholds]:
     """The operating points of a model."""
-    return {name: Thresholds(pair["low"], pair["high"]) for name, pair in parts.operating_points.items()}
+    return {name: Thresholds(**pair) for name, pair in parts.operating_points.items()}
 
 
 def score_all(parts: ModelParts, corpora: Iterable[Corpus]) -> list[ScoredCorpus]:
@@ -311,6 +319,7 @@ def score_corpus(parts: ModelParts, name: str, docs: Sequence[Document]) -> Scor
         p_safe=np.concatenate([s[:, 0] for s in scores]),
         rule_safe=np.concatenate([a.verdicts.safe for a in analyses]),
         always_masked=np.concatenate([a.verdicts.never | a.verdicts.veto for a in analyses]),
+        densities=densities([s[:, 0] for s in scores]),
     )
 
 

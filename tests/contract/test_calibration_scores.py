@@ -6,6 +6,7 @@ import pytest
 pytest.importorskip("tensorflow")
 
 from inverse_deid.assemble import MaskingSettings, build_deidentifier, feature_names, packaged_model
+from inverse_deid.combine import log_density
 from inverse_deid.core.values import Document
 from inverse_deid.deep import export
 from inverse_deid.deep.config import NetworkConfig
@@ -32,9 +33,12 @@ def test_calibration_and_masking_score_alike(tmp_path, feature_set):
         characters=export.export_characters(network),
         tokens=export.export_tokens(network, config, len(names)),
         weights=export.all_weights(network),
-        operating_points={"balanced": {"low": 0.5, "high": 0.9}},
+        operating_points={"balanced": {"low": 0.5, "high": 0.9, "density_slope": 0.0}},
     )
     write_model(parts, tmp_path / "model")
     masked = build_deidentifier(MaskingSettings(model=tmp_path / "model")).mask_many(DOCS)
     expected = np.concatenate([one.decisions.p_safe for one in masked])
-    assert np.abs(score_corpus(parts, "corpus", DOCS).p_safe - expected).max() < 1e-6
+    scored = score_corpus(parts, "corpus", DOCS)
+    assert np.abs(scored.p_safe - expected).max() < 1e-6
+    own = [log_density(one.decisions.p_safe) for one in masked]
+    assert np.unique(scored.densities) == pytest.approx(np.unique(own), abs=1e-6)

@@ -57,7 +57,7 @@ def both(request):
         characters=export.export_characters(network),
         tokens=export.export_tokens(network, config, n_features),
         weights=export.all_weights(network),
-        operating_points={"balanced": {"low": 0.5, "high": 0.9}},
+        operating_points={"balanced": {"low": 0.5, "high": 0.9, "density_slope": 0.0}},
     )
     return network, parts, [_example(text, vectors, n_features, rng) for text in TEXTS]
 

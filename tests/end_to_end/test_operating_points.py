@@ -11,9 +11,9 @@ from inverse_deid.cli.main import main
 
 TEXT = "The patient had a rash and fever 38.4 on both arms; aspirin was given.\n"
 POINTS = {
-    "strict": {"low": 1.0, "high": 1.0},
-    "balanced": {"low": 0.125, "high": 0.75},
-    "lenient": {"low": 0.0, "high": 0.0},
+    "strict": {"low": 1.0, "high": 1.0, "density_slope": 0.0},
+    "balanced": {"low": 0.125, "high": 0.75, "density_slope": 0.0},
+    "lenient": {"low": 0.0, "high": 0.0, "density_slope": 0.0},
 }
 
 
@@ -54,6 +54,18 @@ def test_the_thresholds_are_those_of_the_manifest(model, given, out, point):
     assert found & set(POINTS[point].values())
 
 
+def test_thresholds_move_with_the_density_of_the_document_unless_given(model, given, tmp_path):
+    copy = tmp_path / "copy"
+    shutil.copytree(model, copy)
+    alter(copy, operating_points={"balanced": {"low": 0.125, "high": 0.75, "density_slope": 1.0}})
+    assert mask(given, tmp_path / "moved", "--model", copy, "--explain").exit_code == 0
+    found, _ = thresholds(tmp_path / "moved")
+    assert found - {None} and not found & {0.125, 0.75}
+    assert mask(given, tmp_path / "given", "--model", copy, "--explain", "--high", 0.75).exit_code == 0
+    found, _ = thresholds(tmp_path / "given")
+    assert found - {None} <= {0.125, 0.75}
+
+
 def test_strict_masks_most_and_lenient_least(model, given, tmp_path):
     counts = []
     for point in POINTS:
@@ -82,7 +94,7 @@ def test_an_unknown_name_is_refused_with_the_known_ones(model, given, out):
 @pytest.mark.parametrize(
     ("changed", "complaint"),
     [
-        ({"format": 1}, "not of model format 2; train it with this version"),
+        ({"format": 1}, "not of model format 3; train it with this version"),
         (
             {"operating_points": {"balanced": POINTS["balanced"]}},
             "no operating point 'strict'; it has balanced",

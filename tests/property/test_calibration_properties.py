@@ -8,11 +8,19 @@ from hypothesis import strategies as st
 
 from inverse_deid.combine import combine
 from inverse_deid.core.values import RuleVerdicts
-from inverse_deid.learning.calibration import ScoredCorpus, calibrate_precision, measure, operating_points
+from inverse_deid.learning.calibration import (
+    ScoredCorpus,
+    calibrate_precision,
+    measure,
+    needed_to_mask,
+    operating_points,
+)
 from inverse_deid.learning.config import CalibrationConfig
 
 P_SAFE = st.sampled_from([0.0, 1e-6, 0.2, 0.5, 0.500001, 0.9, 0.9999999, 1.0]) | st.floats(0, 1, width=32)
-TOKENS = st.tuples(st.booleans(), P_SAFE, st.booleans(), st.sampled_from([False, False, True]))
+DENSITY = st.sampled_from([0.0, -2.0, 2.0]) | st.floats(-2, 2)
+TOKENS = st.tuples(st.booleans(), P_SAFE, st.booleans(), st.sampled_from([False, False, True]), DENSITY)
+SLOPES = st.sampled_from([0.0, 1.0]) | st.floats(0, 1.5)
 AIMS = st.floats(0.05, 1.0)
 
 
@@ -23,9 +31,10 @@ def corpora(draw: st.DrawFn) -> list[ScoredCorpus]:
     for i in range(draw(st.integers(1, 3))):
         tokens = draw(st.lists(TOKENS, min_size=1, max_size=25))
         if not i:
-            tokens.append((True, draw(P_SAFE), draw(st.booleans()), False))
-        is_phi, p_safe, rule_safe, always = zip(*tokens, strict=True)
-        arrays = (np.array(is_phi), np.array(p_safe, np.float32), np.array(rule_safe), np.array(always))
+            tokens.append((True, draw(P_SAFE), draw(st.booleans()), False, 0.0))
+        is_phi, p_safe, rule_safe, always, density = zip(*tokens, strict=True)
+        p_safe = np.array(p_safe, np.float32)
+        arrays = (np.array(is_phi), p_safe, np.array(rule_safe), np.array(always), np.array(density))
         found.append(ScoredCorpus(f"corpus {i}", *arrays))
     return found
 
@@ -34,15 +43,17 @@ def masked(corpus: ScoredCorpus, thresholds) -> np.ndarray:
     """What masking itself masks, before the passes over the document."""
     none = np.zeros(len(corpus.is_phi), bool)
     verdicts = RuleVerdicts(corpus.rule_safe, corpus.always_masked, none, none)
-    return ~combine(verdicts, corpus.p_safe, none.astype(np.uint8), thresholds).keep
+    return ~combine(verdicts, corpus.p_safe, none.astype(np.uint8), thresholds, corpus.densities).keep
 
 
 @settings(max_examples=300, deadline=None)
-@given(corpora(), AIMS, AIMS, AIMS)
+@given(corpora(), AIMS, AIMS, AIMS, SLOPES)
 def test_points_are_in_order_and_reach_their_recall(
-    scored: list[ScoredCorpus], strict: float, balanced: float, lenient: float
+    scored: list[ScoredCorpus], strict: float, balanced: float, lenient: float, slope: float
 ) -> None:
-    config = CalibrationConfig(strict_recall=strict, balanced_recall=balanced, lenient_precision=lenient)
+    config = CalibrationConfig(
+        strict_recall=strict, balanced_recall=balanced, lenient_precision=lenient, density_slope=slope
+    )
     points = operating_points(scored, config)
     pairs = [points[name] for name in ("strict", "balanced", "lenient")]
     assert [p.high for p in pairs] == sorted((p.high for p in pairs), reverse=True)
@@ -52,30 +63,33 @@ def test_points_are_in_order_and_reach_their_recall(
         assert not (by_point[1] & ~by_point[0]).any()
         assert not (by_point[2] & ~by_point[1]).any()
     hits = sum(int((masked(corpus, pairs[0]) & corpus.is_phi).sum()) for corpus in scored)
-    reachable = sum(int((corpus.is_phi & (_reachable(corpus))).sum()) for corpus in scored)
+    reachable = sum(int((corpus.is_phi & _reachable(corpus, slope)).sum()) for corpus in scored)
     n_phi = sum(int(corpus.is_phi.sum()) for corpus in scored)
     assert hits >= min(strict * n_phi - 1e-6, reachable)
 
 
-def _reachable(corpus: ScoredCorpus) -> np.ndarray:
+def _reachable(corpus: ScoredCorpus, slope: float) -> np.ndarray:
     """Tokens that the highest threshold masks: of a `p_safe` that is not 1 as good as."""
-    return corpus.always_masked | (corpus.p_safe < np.where(corpus.rule_safe, 0.999997, 0.999998))
+    return needed_to_mask(corpus, slope) < 1 - 1e-5
 
 
 @settings(max_examples=300, deadline=None)
-@given(corpora(), AIMS)
+@given(corpora(), AIMS, SLOPES)
 def test_every_corpus_reaches_the_precision_or_nothing_lower_is_left(
-    scored: list[ScoredCorpus], precision: float
+    scored: list[ScoredCorpus], precision: float, slope: float
 ) -> None:
-    thresholds = calibrate_precision(scored, precision)
+    thresholds = calibrate_precision(scored, precision, slope)
     found = [measure(corpus, thresholds).precision for corpus in scored if corpus.is_phi.any()]
     assert thresholds.high <= 0.01 or all(p is None or p >= precision - 1e-9 for p in found)
 
 
 @settings(max_examples=200, deadline=None)
-@given(corpora(), AIMS)
-def test_masking_and_calibration_agree_on_what_is_masked(scored: list[ScoredCorpus], recall: float) -> None:
-    for pair in operating_points(scored, CalibrationConfig(strict_recall=recall)).values():
+@given(corpora(), AIMS, SLOPES)
+def test_masking_and_calibration_agree_on_what_is_masked(
+    scored: list[ScoredCorpus], recall: float, slope: float
+) -> None:
+    config = CalibrationConfig(strict_recall=recall, density_slope=slope)
+    for pair in operating_points(scored, config).values():
         for corpus in scored:
             point, hidden = measure(corpus, pair), masked(corpus, pair)
             hits, n_phi, n_masked = (

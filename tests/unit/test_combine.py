@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from inverse_deid.combine import Thresholds, combine, rules_alone
+from inverse_deid.combine import REFERENCE_DENSITY, Thresholds, combine, log_density, rules_alone, shifted
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.values import Reason, RuleVerdicts
 
@@ -40,6 +40,61 @@ def test_adaptive_threshold(verdict, p_safe, keep, reason):
 def test_thresholds_out_of_order_are_refused(low, high):
     with pytest.raises(ConfigurationError):
         Thresholds(low, high)
+
+
+@pytest.mark.parametrize("slope", [-0.1, 2.1, np.nan])
+def test_a_slope_out_of_range_is_refused(slope):
+    with pytest.raises(ConfigurationError, match="slope"):
+        Thresholds(0.5, 0.9, slope)
+
+
+def limits(p_safe, slope, densities=None):
+    n = len(p_safe)
+    none = np.zeros(n, bool)
+    verdicts = RuleVerdicts(none, none, none, none)
+    thresholds = Thresholds(0.5, 0.9, slope)
+    return combine(
+        verdicts, np.array(p_safe, np.float32), none.astype(np.uint8), thresholds, densities
+    ).thresholds
+
+
+def test_thresholds_rise_in_crowded_documents_and_fall_in_sparse_ones():
+    sparse, usual, crowded = [0.999] * 300, [0.9] * 300, [0.999, 0.001] * 150
+    assert (limits(sparse, 0.8) < 0.9).all()
+    assert limits(usual, 0.8) == pytest.approx(0.9, abs=1e-6)
+    assert (limits(crowded, 0.8) > 0.9).all()
+    assert (limits(crowded, 0.0) == np.float32(0.9)).all()
+
+
+def test_no_document_moves_a_threshold_farther_than_two_steps():
+    assert log_density(np.zeros(10_000, np.float32)) == 2
+    assert log_density(np.ones(10_000, np.float32)) == -2
+    assert limits([1.0] * 1000, 1.0)[0] == pytest.approx(9 / (9 + np.exp(2)), abs=1e-6)
+
+
+def test_a_short_document_says_little():
+    assert abs(log_density(np.ones(1, np.float32))) < 0.1
+
+
+@pytest.mark.parametrize("odd", [np.nan, -0.5, 1.5, np.inf])
+def test_what_is_no_probability_counts_as_phi(odd):
+    assert log_density(np.array([odd] * 50, np.float32)) == log_density(np.zeros(50, np.float32))
+
+
+def test_the_reference_density_moves_nothing():
+    p_safe = np.full(500, 1 - REFERENCE_DENSITY, np.float64)
+    assert log_density(p_safe) == pytest.approx(0, abs=1e-9)
+
+
+def test_a_threshold_of_nought_or_one_stays():
+    assert shifted(0.0, [-2.0, 2.0]).tolist() == [0, 0]
+    assert shifted(1.0, [-2.0, 2.0]).tolist() == [1, 1]
+
+
+def test_given_densities_go_before_those_of_the_tokens():
+    assert limits([0.9, 0.9], 1.0, np.array([0.0, 1.0])).tolist() == pytest.approx(
+        [0.9, 9 / (9 + np.exp(-1))], abs=1e-6
+    )
 
 
 def test_rules_alone_keep_what_is_safe_and_not_vetoed():

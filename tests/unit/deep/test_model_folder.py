@@ -16,7 +16,7 @@ from inverse_deid.deep.encoding import quantised
 from inverse_deid.deep.folder import ModelParts, read_model, refuse_other_folder, write_model
 
 ROOT = Path(__file__).parents[3]
-POINTS = {name: {"low": 0.5, "high": 0.9} for name in ("strict", "balanced", "lenient")}
+POINTS = {name: {"low": 0.5, "high": 0.9, "density_slope": 0.5} for name in ("strict", "balanced", "lenient")}
 
 
 def parts(mark=b"first", points=POINTS):
@@ -140,7 +140,7 @@ def altered_manifest(folder, **changed):
 
 def test_a_model_of_the_first_format_is_refused_with_a_remedy(older):
     altered_manifest(older, format=1, thresholds={"low": 0.5, "high": 0.9})
-    with pytest.raises(ModelError, match=r"model: not of model format 2; train it with this version"):
+    with pytest.raises(ModelError, match=r"model: not of model format 3; train it with this version"):
         read_model(older)
 
 
@@ -151,10 +151,14 @@ def test_a_model_of_the_first_format_is_refused_with_a_remedy(older):
         [],
         {"balanced": 0.5},
         {"balanced": {"low": 0.5}},
-        {"balanced": {"low": "0.5", "high": "0.9"}},
-        {"balanced": {"low": 0.9, "high": 0.5}},
-        {"balanced": {"low": 0.5, "high": 1.5}},
-        {"balanced": {"low": float("nan"), "high": 0.9}},
+        {"balanced": {"low": 0.5, "high": 0.9}},
+        {"balanced": {"low": "0.5", "high": "0.9", "density_slope": 0.0}},
+        {"balanced": {"low": 0.9, "high": 0.5, "density_slope": 0.0}},
+        {"balanced": {"low": 0.5, "high": 1.5, "density_slope": 0.0}},
+        {"balanced": {"low": float("nan"), "high": 0.9, "density_slope": 0.0}},
+        {"balanced": {"low": 0.5, "high": 0.9, "density_slope": -1.0}},
+        {"balanced": {"low": 0.5, "high": 0.9, "density_slope": None}},
+        {"balanced": {"low": 0.5, "high": 0.9, "density_slope": 0.0, "more": 1.0}},
     ],
 )
 def test_operating_points_that_are_none_are_refused(older, points):

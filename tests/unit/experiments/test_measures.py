@@ -6,12 +6,11 @@ from inverse_deid.experiments.measures import (
     average_precision,
     masked_shares,
     mean,
-    needed_to_mask,
     precision_at_recall,
     spread,
 )
 from inverse_deid.experiments.thesis_figures import Figure, best_of, best_pair
-from inverse_deid.learning.calibration import ScoredCorpus
+from inverse_deid.learning.calibration import ScoredCorpus, needed_to_mask
 
 
 def flags(*bits):
@@ -20,7 +19,7 @@ def flags(*bits):
 
 def test_rules_that_always_mask_come_first_and_safe_words_later():
     p_safe = np.array([0.9, 0.9, 0.9, np.nan], np.float32)
-    corpus = ScoredCorpus("c", flags(0, 0, 0, 0), p_safe, flags(0, 1, 0, 0), flags(0, 0, 1, 0))
+    corpus = ScoredCorpus("c", flags(0, 0, 0, 0), p_safe, flags(0, 1, 0, 0), flags(0, 0, 1, 0), np.zeros(4))
     found = needed_to_mask(corpus)
     assert found[2] == found[3] == 0
     assert found[0] == pytest.approx(0.9)

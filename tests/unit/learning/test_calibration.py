@@ -13,7 +13,7 @@ from inverse_deid.learning.calibration import (
 from inverse_deid.learning.config import CalibrationConfig
 
 
-def corpus(is_phi, p_safe, rule_safe=None, always=None):
+def corpus(is_phi, p_safe, rule_safe=None, always=None, density=None):
     n = len(is_phi)
     none = np.zeros(n, bool)
     return ScoredCorpus(
@@ -22,6 +22,7 @@ def corpus(is_phi, p_safe, rule_safe=None, always=None):
         np.array(p_safe, np.float32),
         none if rule_safe is None else np.array(rule_safe, bool),
         none if always is None else np.array(always, bool),
+        np.zeros(n) if density is None else np.array(density, float),
     )
 
 
@@ -114,6 +115,20 @@ def test_the_lenient_point_is_sought_below_the_balanced_one():
     points = operating_points([one], config)
     assert 0.4 < points["balanced"].high < 0.5
     assert 0.15 < points["lenient"].high <= 0.3
+
+
+def test_a_crowded_document_is_masked_from_a_higher_threshold_on():
+    one = corpus([1, 0, 0], [0.5, 0.6, 0.6], density=[0, 1, -1])
+    thresholds = calibrate([one], 1.0, 1.0)
+    assert (thresholds.density_slope, thresholds.high) == (1.0, pytest.approx(0.5, abs=1e-5))
+    assert measure(one, thresholds).precision == 0.5
+    assert measure(one, calibrate([one], 1.0)).precision == 1
+
+
+@pytest.mark.parametrize("slope", [-0.1, 2.5, float("nan")])
+def test_a_slope_out_of_range_is_refused(slope):
+    with pytest.raises(ConfigurationError, match="density_slope"):
+        CalibrationConfig(density_slope=slope)
 
 
 @pytest.mark.parametrize("value", [0, -0.1, 1.1, float("nan")])

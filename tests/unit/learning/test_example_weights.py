@@ -43,7 +43,7 @@ def parts(config, seed):
         characters=export.export_characters(network),
         tokens=export.export_tokens(network, config, 0),
         weights=export.all_weights(network),
-        operating_points={"balanced": {"low": 0.5, "high": 0.9}},
+        operating_points={"balanced": {"low": 0.5, "high": 0.9, "density_slope": 0.0}},
     )
 
 
