@@ -142,7 +142,9 @@ def _config(given: dict[str, Any], defaults: Callable[[Any], Any]) -> RunConfig:
     from inverse_deid.learning.config import RunConfig, read_run_config
 
     if given["config_path"]:
-        config = read_run_config(given["config_path"], needs_gold=not given["gold"])
+        config = read_run_config(
+            given["config_path"], needs_gold=not given["gold"], training=defaults(TrainingConfig())
+        )
     elif given["gold"]:
         config = RunConfig(gold=(), training=defaults(TrainingConfig()))
     else:

@@ -51,6 +51,26 @@ class Checkpoints:
         self._run = run
         self._arrays: dict[str, np.ndarray] = {}
 
+    def refuse_unfinished(self) -> None:
+        """Lose no run that was interrupted.
+
+        Raises:
+            ConfigurationError: There is a checkpoint.
+        """
+        if self._path.exists():
+            raise ConfigurationError(
+                f"{self._path}: of a run that was interrupted; go on with it by --resume, or {_REMEDY}"
+            )
+
+    def n_epochs(self) -> int:
+        """How many epochs the saved run has done; 0 without one.
+
+        Raises:
+            ConfigurationError: It is damaged or belongs to another run.
+        """
+        state = self.read()
+        return state.epoch if state else 0
+
     def read(self) -> State | None:
         """The saved state, None if there is none.
 

@@ -191,9 +191,9 @@ def network_config(values: Mapping[str, Any]) -> NetworkConfig:
     return NetworkConfig(**_checked(values, "network", NetworkConfig))
 
 
-def training_config(values: Mapping[str, Any]) -> TrainingConfig:
-    """Make a `TrainingConfig` of a table, refusing unknown names."""
-    return TrainingConfig(**_checked(values, "training", TrainingConfig))
+def training_config(values: Mapping[str, Any], defaults: TrainingConfig | None = None) -> TrainingConfig:
+    """Make a `TrainingConfig` of a table and, where it is silent, `defaults`; unknown names are refused."""
+    return dataclasses.replace(defaults or TrainingConfig(), **_checked(values, "training", TrainingConfig))
 
 
 def _checked(values: Mapping[str, Any], section: str, kind: type) -> dict[str, Any]:

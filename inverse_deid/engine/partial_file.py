@@ -52,7 +52,7 @@ def output_errors(path: Path) -> Iterator[None]:
 
 def _remedy(error: OSError) -> str:
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return "no space left on the disk; free some space and run again with --resume"
+        return "no space left on the disk; free some space and run again (mask goes on with --resume)"
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
         return "no permission to write there; choose another folder with --out"
     if error.errno in (errno.ENAMETOOLONG, errno.EINVAL):

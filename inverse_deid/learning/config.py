@@ -75,19 +75,22 @@ _FILES = ("mapping", "word_vectors")
 _TABLES = ("data", "calibration", "network", "training")
 
 
-def read_run_config(path: Path, *, needs_gold: bool = True) -> RunConfig:
+def read_run_config(
+    path: Path, *, needs_gold: bool = True, training: TrainingConfig | None = None
+) -> RunConfig:
     """Read a training configuration; paths in it count from the file's own folder.
 
     Args:
         path: The TOML file.
         needs_gold: Refuse a file that names no annotated corpus.
+        training: Has what the file's [training] leaves out; None = `TrainingConfig()`.
 
     Raises:
         ConfigurationError: Missing, not TOML, unknown or unfit settings.
     """
     values = read_config(path)
     try:
-        config = _run_config(values, path.parent)
+        config = _run_config(values, path.parent, training)
     except ConfigurationError as error:
         raise ConfigurationError(f"{path}: {error}") from error
     if needs_gold and not config.gold:
@@ -97,7 +100,7 @@ def read_run_config(path: Path, *, needs_gold: bool = True) -> RunConfig:
     return config
 
 
-def _run_config(values: Mapping[str, Any], folder: Path) -> RunConfig:
+def _run_config(values: Mapping[str, Any], folder: Path, defaults: TrainingConfig | None) -> RunConfig:
     data, calibration, network, training = (_table(values, name) for name in _TABLES)
     known = {f.name for f in dataclasses.fields(CalibrationConfig)}
     unknown = sorted(set(values) - set(_TABLES) | set(data) - {*_LISTS, *_FILES} | set(calibration) - known)
@@ -120,7 +123,7 @@ def _run_config(values: Mapping[str, Any], folder: Path) -> RunConfig:
         **{name: resolved(data[name]) if data.get(name) else None for name in _FILES},  # type: ignore[arg-type]
         calibration=CalibrationConfig(**calibration),
         network=network_config(network),
-        training=training_config(training),
+        training=training_config(training, defaults),
     )
 
 

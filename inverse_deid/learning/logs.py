@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,18 +23,25 @@ class TrainingLog:
     """Writes `log.csv` and TensorBoard events to a folder and shows progress; numbers only.
 
     Args:
-        folder: Made if it is not there; lines of an interrupted run are kept.
+        folder: Made if it is not there.
         n_epochs: How many epochs there will be.
         say: Gets a line an epoch.
+        n_done: Epochs of an interrupted run, whose lines are kept; those of an
+            earlier run are removed.
         show: Whether to draw a progress bar on standard error.
     """
 
-    def __init__(self, folder: Path, n_epochs: int, say: Callable[[str], None], *, show: bool) -> None:
+    def __init__(
+        self, folder: Path, n_epochs: int, say: Callable[[str], None], *, n_done: int = 0, show: bool
+    ) -> None:
         self._folder, self._n_epochs, self._say = folder, n_epochs, say
         self._bar: tqdm[None] = tqdm(unit="batch", leave=False, disable=not show, dynamic_ncols=True)
         self._loss = 0.0
         with _writing(folder):
             folder.mkdir(parents=True, exist_ok=True)
+            if not n_done:
+                (folder / "log.csv").unlink(missing_ok=True)
+                shutil.rmtree(folder / "tensorboard", ignore_errors=True)
             self._events = tf.summary.create_file_writer(str(folder / "tensorboard"))
 
     def __enter__(self) -> Self:

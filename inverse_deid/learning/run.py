@@ -105,6 +105,8 @@ def train(config: RunConfig, folder: Path, around: Surroundings | None = None) -
     """
     around = around or Surroundings()
     refuse_other_folder(folder)
+    if not around.resume:
+        _checkpoints(folder, "").refuse_unfinished()
     check_parts(around.freeze)
     data = read_documents(config, around.say)
     start = read_model(around.start) if around.start else None
@@ -221,10 +223,13 @@ def _fit(
     if config.training.patience and validate is None:
         raise ConfigurationError("training.patience needs held-out PHI; raise training.validation_share")
     checkpoints = _checkpoints(folder, _run_key(config, data, vectors, around))
-    if not around.resume:
-        checkpoints.remove()
+    n_done = checkpoints.n_epochs()
+    if n_done:
+        around.say(f"goes on after epoch {n_done} of {config.training.epochs}")
     columns = [i for i, name in enumerate(names) if name in DICTIONARY_FEATURE_NAMES]
-    log = TrainingLog(training_folder(folder), config.training.epochs, around.say, show=around.show)
+    log = TrainingLog(
+        training_folder(folder), config.training.epochs, around.say, n_done=n_done, show=around.show
+    )
     with log, EpochsAhead(recipe) as epochs:
         watch = Watch(
             on_batch=log.on_batch, on_epoch=log.on_epoch, validate=validate, checkpoints=checkpoints

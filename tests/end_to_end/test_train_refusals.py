@@ -204,6 +204,17 @@ def test_a_run_that_is_stopped_says_how_to_go_on(tmp_path, monkeypatch):
     assert result.stderr == "inverse-deid: stopped; run the same command with --resume to go on\n"
 
 
+def test_an_interrupted_run_is_not_thrown_away(tmp_path):
+    gold = gold_files.write_json_lines(tmp_path / "mine.jsonl", gold_files.invented_documents(20, seed=4))
+    checkpoint = tmp_path / "model.training" / "checkpoint.npz"
+    checkpoint.parent.mkdir()
+    checkpoint.write_bytes(b"of an earlier run")
+    result = train("--gold", gold, "--out", tmp_path / "model")
+    assert result.exit_code == 2
+    assert "checkpoint.npz: of a run that was interrupted; go on with it by --resume" in result.stderr
+    assert checkpoint.read_bytes() == b"of an earlier run"
+
+
 def test_a_configuration_without_documents_takes_those_of_the_command_line(tmp_path):
     (tmp_path / "own.toml").write_text(gold_files.TINY_CONFIG)
     complaint = refused(tmp_path, "--config", tmp_path / "own.toml", "--gold", tmp_path / "none.jsonl")

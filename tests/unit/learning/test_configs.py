@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from inverse_deid.deep.config import network_config, read_config
+from inverse_deid.deep.config import TrainingConfig, network_config, read_config
 from inverse_deid.learning.config import read_run_config
 from inverse_deid.learning.corpus import read_type_mapping
 
@@ -17,6 +17,15 @@ RUNS = sorted(path for path in CONFIGS.glob("*.toml") if "[training]" in path.re
 @pytest.mark.parametrize("path", RUNS, ids=lambda path: path.stem)
 def test_a_shipped_configuration_is_valid(path):
     assert read_run_config(path).gold
+
+
+def test_where_a_file_is_silent_the_callers_settings_count(tmp_path):
+    path = tmp_path / "own.toml"
+    path.write_text('[data]\ngold = ["a.jsonl"]\n[training]\nepochs = 7\n')
+    defaults = TrainingConfig(epochs=2, learning_rate=5e-4, synthetic=200)
+    training = read_run_config(path, training=defaults).training
+    assert (training.epochs, training.learning_rate, training.synthetic) == (7, 5e-4, 200)
+    assert read_run_config(path).training == TrainingConfig(epochs=7)
 
 
 @pytest.mark.parametrize("path", sorted(CONFIGS.glob("*-types.toml")), ids=lambda path: path.stem)

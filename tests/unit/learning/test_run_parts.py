@@ -97,15 +97,15 @@ def test_words_that_stand_twice_get_a_vector_of_their_own():
 # Logs -------------------------------------------------------------------------------------------
 
 
-def log(folder, said=None):
-    return TrainingLog(folder, 3, (said if said is not None else []).append, show=False)
+def log(folder, said=None, n_done=0):
+    return TrainingLog(folder, 3, (said if said is not None else []).append, n_done=n_done, show=False)
 
 
 def test_lines_of_an_interrupted_run_are_kept(tmp_path):
     said = []
     with log(tmp_path, said) as one:
         one.on_epoch(EpochReport(1, 0.5, 1000, 2.0, gain=0.75, best=True))
-    with log(tmp_path, said) as two:
+    with log(tmp_path, said, n_done=1) as two:
         two.on_epoch(EpochReport(2, 0.25, 1000, 2.0))
     assert (tmp_path / "log.csv").read_text().split() == [
         "epoch,loss,tokens,tokens_per_second,validation_recall,best",
@@ -116,6 +116,14 @@ def test_lines_of_an_interrupted_run_are_kept(tmp_path):
         "epoch 1/3: loss 0.5000, 1000 tokens, 500 tokens/s, validation recall 0.7500 (best)",
         "epoch 2/3: loss 0.2500, 1000 tokens, 500 tokens/s",
     ]
+
+
+def test_a_new_run_begins_a_new_log(tmp_path):
+    for _ in range(2):
+        with log(tmp_path) as one:
+            one.on_epoch(EpochReport(1, 0.5, 1000, 2.0))
+    assert len((tmp_path / "log.csv").read_text().splitlines()) == 2
+    assert len(list((tmp_path / "tensorboard").iterdir())) == 1
 
 
 def no_space(*_, **__):
