@@ -11,7 +11,7 @@ from inverse_deid.learning.corpus import read_type_mapping
 CONFIGS = Path(__file__).parents[3] / "configs"
 
 
-RUNS = sorted(path for path in CONFIGS.rglob("*.toml") if "[training]" in path.read_text(encoding="utf-8"))
+RUNS = sorted(path for path in CONFIGS.rglob("*.toml") if "[data]" in path.read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("path", RUNS, ids=lambda path: path.stem)
