@@ -1,0 +1,1 @@
+"""The systems that the masker is compared with."""
