@@ -288,8 +288,8 @@ def _choices(best: Chosen, pair: str, settings: ThesisSettings) -> list[str]:
         f"Every variant was trained {settings.n_runs} times for {settings.n_epochs} epochs. About a tenth of "
         "the first corpus, whole groups of related documents, was kept from training for validation. Of each "
         "run the epoch counts whose validation accuracy (most probable class of each token, all classes) is "
-        "highest, the first of equals; the learning rate is planned for all epochs. The test sets chose "
-        "nothing. Precision follows the thesis: a masked token longer than the identifier in it counts "
+        "highest, the first of equals. The test sets chose nothing. "
+        "Precision follows the thesis: a masked token longer than the identifier in it counts "
         "as right and as wrong.",
         "",
         "Best run, best pair of thresholds and best of each kind in the comparison are chosen on validation: "
