@@ -59,11 +59,19 @@ class Provenance:
             f"- device: {self.device}; {os.cpu_count() or 1} CPU cores ({platform.machine()})",
             f"- seeds: {', '.join(map(str, self.seeds))}",
             *(f"- {name}: {value}" for name, value in self.settings.items()),
-            *(f"- data `{name}` sha256 `{digest}`" for name, digest in self.hashes.items()),
+            *(f"- data `{_from_here(name)}` sha256 `{digest}`" for name, digest in self.hashes.items()),
             f"- duration: {_duration(total)} in all"
             + "".join(f"; {name} {_duration(seconds)}" for name, seconds in self.n_seconds.items()),
         ]
         return lines
+
+
+def _from_here(path: str) -> str:
+    """The path as one would write it in the folder where the command runs."""
+    try:
+        return Path(os.path.relpath(path)).as_posix()
+    except ValueError:  # on another drive
+        return path
 
 
 def _duration(n_seconds: float) -> str:
