@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import importlib.resources
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from inverse_deid import __version__
 from inverse_deid.combine import Thresholds
-from inverse_deid.core.errors import ConfigurationError, ModelError
+from inverse_deid.core.errors import ConfigurationError, FormatError, ModelError, UnreadableInputError
 from inverse_deid.core.phi import HYPER_CLASS_OF, HyperClass
 from inverse_deid.core.values import FloatArray, RuleAnalysis, Tokens
 from inverse_deid.deep.config import FeatureSet
@@ -34,6 +37,9 @@ CASING_FEATURES = (
 )
 """What variants c and d of the thesis give the network besides characters and words."""
 
+CERTIFICATE_FORMAT = "inverse-deid certificate"
+CERTIFICATE_VERSION = 1
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MaskingSettings:
@@ -46,9 +52,12 @@ class MaskingSettings:
         rules_only: Decide without the network.
         marker: Stands for masked text.
         category_markers: Show the suspected category instead.
-        operating_point: Which of the model's threshold pairs: strict, balanced or lenient.
+        operating_point: Which of the model's threshold pairs: strict, balanced or lenient;
+            None = balanced.
         low: Threshold where the rules say safe; None = the operating point's.
         high: Threshold where they do not; None = the operating point's.
+        certificate: What `inverse-deid calibrate` wrote; brings the thresholds, and goes with no
+            other choice that could keep more words.
         allow: Words to keep, in any case.
         deny: Words and phrases to mask, in any case, with or without accents.
         n_threads: Threads of the network, 0 = one a core.
@@ -60,9 +69,10 @@ class MaskingSettings:
     rules_only: bool = False
     marker: str = "PHI"
     category_markers: bool = False
-    operating_point: str = "balanced"
+    operating_point: str | None = None
     low: float | None = None
     high: float | None = None
+    certificate: Path | None = None
     allow: frozenset[str] = frozenset()
     deny: frozenset[str] = frozenset()
     n_threads: int = 0
@@ -73,23 +83,52 @@ def packaged_model() -> Path:
     return Path(str(importlib.resources.files("inverse_deid") / "data" / "model"))
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Assembly:
+    """A wired pipeline and the hashes of what it was made of.
+
+    Args:
+        stages: Rules, network, thresholds and replacement.
+        model_sha256: `model_fingerprint`; "" = no network.
+        lexicon_sha256: `Lexicon.sha256`.
+    """
+
+    stages: Stages
+    model_sha256: str
+    lexicon_sha256: str
+
+
 def build_deidentifier(settings: MaskingSettings) -> Deidentifier:
     """Load lexicon and model and wire the stages.
 
     Raises:
         LexiconError: The lexicon is missing or damaged.
         ModelError: The model is missing, damaged or does not fit this version.
-        ConfigurationError: Thresholds or marker out of range.
+        ConfigurationError: Thresholds or marker out of range, or the certificate does not hold
+            for these settings.
+        InputError: The certificate cannot be read or was altered.
     """
+    assembly = assemble(settings)
+    hashes = (assembly.lexicon_sha256, assembly.model_sha256)
+    return Deidentifier(assembly.stages, _fingerprint(settings, assembly.stages.thresholds, *hashes))
+
+
+def assemble(settings: MaskingSettings) -> Assembly:
+    """The stages of a de-identifier; fails as `build_deidentifier` does."""
+    certificate = None if settings.certificate is None else _read_certificate(settings)
     lexicon = load_lexicon(settings.lexicon)
     interned = InternedWords()
     folder = settings.model or packaged_model()
     Thresholds(settings.low or 0.0, 1.0 if settings.high is None else settings.high)
-    thresholds, scorer = Thresholds(1.0, 1.0), None
+    thresholds, scorer, model_sha256 = Thresholds(1.0, 1.0), None, ""
     if not settings.rules_only:
         parts = read_model(folder)
-        thresholds = _thresholds(parts, settings)
         scorer = _NetworkScorer(parts, interned, settings.n_threads)
+        model_sha256 = model_fingerprint(folder)
+        if certificate is None:
+            thresholds = _thresholds(parts, settings)
+        else:
+            thresholds = _certified(certificate, settings, model=model_sha256, lexicon=lexicon.sha256)
     fixed = fixed_marker(settings.marker)
     stages = Stages(
         analyser=RuleAnalyser(lexicon, interned, settings.policy),
@@ -100,23 +139,79 @@ def build_deidentifier(settings: MaskingSettings) -> Deidentifier:
         deny=PhraseList(sorted(settings.deny)),
         between_batches=interned.trim,
     )
-    model_hash = "" if settings.rules_only else model_fingerprint(folder)
-    return Deidentifier(stages, _fingerprint(settings, thresholds, lexicon.sha256, model_hash))
+    return Assembly(stages, model_sha256, lexicon.sha256)
 
 
 def _thresholds(parts: ModelParts, settings: MaskingSettings) -> Thresholds:
-    pair = parts.operating_points.get(settings.operating_point)
+    name = settings.operating_point or "balanced"
+    pair = parts.operating_points.get(name)
     if pair is None:
         known = ", ".join(parts.operating_points)
-        raise ConfigurationError(
-            f"the model has no operating point {settings.operating_point!r}; it has {known}"
-        )
+        raise ConfigurationError(f"the model has no operating point {name!r}; it has {known}")
     if settings.low is None and settings.high is None:
         return Thresholds(**pair)
     # Thresholds of the user's own hold in every document alike.
     low = pair["low"] if settings.low is None else settings.low
     high = pair["high"] if settings.high is None else settings.high
     return Thresholds(low, high)
+
+
+def sealed(certificate: Mapping[str, Any]) -> dict[str, Any]:
+    """A certificate with the hash of its content, so that an edited one is refused.
+
+    Example:
+        >>> sealed({"version": 1})["seal"] == sealed({"seal": "", "version": 1})["seal"]
+        True
+    """
+    content = {name: value for name, value in certificate.items() if name != "seal"}
+    canonical = json.dumps(content, sort_keys=True).encode()
+    return {**content, "seal": hashlib.sha256(canonical).hexdigest()}
+
+
+def _read_certificate(settings: MaskingSettings) -> dict[str, Any]:
+    """The certificate that the settings name, if they leave the decisions to it."""
+    path = settings.certificate or Path()
+    clashing = {
+        "operating-point": settings.operating_point is not None,
+        "low": settings.low is not None,
+        "high": settings.high is not None,
+        "rules-only": settings.rules_only,
+        "allow": bool(settings.allow),
+        "policy": settings.policy != "case-aware",
+    }
+    if any(clashing.values()):
+        given = ", ".join(name for name, is_given in clashing.items() if is_given)
+        raise ConfigurationError(f"{path}: the certificate brings thresholds and rules; leave out {given}")
+    try:
+        certificate = json.loads(path.read_bytes())
+    except OSError as error:
+        raise UnreadableInputError(f"{path}: cannot be read ({error.strerror}); check the path") from error
+    except (ValueError, RecursionError):
+        certificate = None
+    if not isinstance(certificate, dict) or certificate.get("format") != CERTIFICATE_FORMAT:
+        raise FormatError(f"{path}: no certificate; give a file that `inverse-deid calibrate` wrote")
+    if certificate != sealed(certificate):
+        raise FormatError(f"{path}: altered after it was written; calibrate again")
+    return certificate
+
+
+def _certified(
+    certificate: Mapping[str, Any], settings: MaskingSettings, *, model: str, lexicon: str
+) -> Thresholds:
+    """The thresholds of a certificate that holds for this version, model and lexicon."""
+    bound = {
+        "version of certificates": (certificate.get("version"), CERTIFICATE_VERSION),
+        "version of inverse-deid": (certificate.get("tool_version"), __version__),
+        "model": (certificate.get("model_sha256"), model),
+        "lexicon": (certificate.get("lexicon_sha256"), lexicon),
+    }
+    other = [name for name, (certified, ours) in bound.items() if certified != ours]
+    if other:
+        raise ConfigurationError(
+            f"{settings.certificate}: certifies another {' and another '.join(other)}; mask with the "
+            "certified one, or calibrate again"
+        )
+    return Thresholds(**certificate["thresholds"])
 
 
 def _fingerprint(settings: MaskingSettings, thresholds: Thresholds, *hashes: str) -> str:

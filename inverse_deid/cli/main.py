@@ -22,6 +22,11 @@ _SUBCOMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
         "mask": ("inverse_deid.cli.mask", "Mask case narratives: files, folders or standard input."),
         "evaluate": ("inverse_deid.cli.evaluate", "Say what a masking leaked and what it kept."),
+        "calibrate": ("inverse_deid.cli.calibrate", "Find thresholds with a guaranteed leak rate."),
+        "leaks": ("inverse_deid.cli.leaks", "List missed tokens for reviewers, or read their grades."),
+        "risk": ("inverse_deid.cli.risk", "Estimate the risk that a document is re-identified."),
+        "utility": ("inverse_deid.cli.utility", "Say what is left for causality assessment."),
+        "compare": ("inverse_deid.cli.compare", "Run several systems and evaluate them side by side."),
         "lexicon": ("inverse_deid.cli.lexicon", "Build the dictionaries, or ask where a word stands."),
         "train": ("inverse_deid.cli.train", "Train a model on annotated documents."),
         "fine-tune": ("inverse_deid.cli.train", "Train a model further on your own documents."),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -45,9 +46,10 @@ class MaskOptions:
     annotations: Path | None
     policy: Literal["case-aware", "literal"]
     rules_only: bool
-    operating_point: str
+    operating_point: str | None
     low: float | None
     high: float | None
+    certificate: Path | None
     model: Path | None
     lexicon: Path | None
     allow: Path | None
@@ -120,12 +122,11 @@ class MaskOptions:
 @click.option(
     "--operating-point",
     type=click.Choice(["strict", "balanced", "lenient"]),
-    default="balanced",
-    show_default=True,
-    help="How sure to be before a word is kept: strict masks most, lenient least.",
+    help="How sure to be before a word is kept: strict masks most, lenient least.  [default: balanced]",
 )
 @click.option("--low", type=click.FloatRange(0, 1), help="Threshold where the rules say safe.")
 @click.option("--high", type=click.FloatRange(0, 1), help="Threshold where they do not.")
+@click.option("--certificate", type=_FILE, help="Thresholds that inverse-deid calibrate guaranteed.")
 @click.option("--model", type=_FOLDER, help="Folder of another model.")
 @click.option("--lexicon", type=_FILE, help="Another lexicon.")
 @click.option("--allow", type=_FILE, help="File with words to keep, one a line.")
@@ -226,6 +227,7 @@ def masking_settings(options: MaskOptions) -> MaskingSettings:
         operating_point=options.operating_point,
         low=options.low,
         high=options.high,
+        certificate=options.certificate,
         allow=_listed(options.allow, phrases=False),
         deny=_listed(options.deny, phrases=True),
         n_threads=options.threads,
@@ -298,11 +300,21 @@ def _report(tally: Tally, seconds: float, options: MaskOptions) -> int:
     if not options.quiet:
         for line in summary_lines(tally, seconds):
             click.echo(line, err=True)
-        if options.with_text:
-            click.echo(
-                "note       the explanations hold the original words: keep them as safe as the originals",
-                err=True,
-            )
-        if options.annotations is not None:
-            click.echo("note       the annotation files hold the original texts: keep them as safe", err=True)
+        for note in _notes(options):
+            click.echo(f"note       {note}", err=True)
     return exit_status(tally)
+
+
+def _notes(options: MaskOptions) -> Iterator[str]:
+    """What to bear in mind about what was written."""
+    from inverse_deid.engine.jobs import shown
+
+    if options.certificate is not None:
+        yield (
+            f"the thresholds are those of {shown(options.certificate)}; there stands what they guarantee, "
+            "and on which conditions"
+        )
+    if options.with_text:
+        yield "the explanations hold the original words: keep them as safe as the originals"
+    if options.annotations is not None:
+        yield "the annotation files hold the original texts: keep them as safe"

@@ -1,19 +1,37 @@
-"""From gold documents and masks to an evaluation."""
+"""From gold documents and masks to an evaluation and its intervals."""
 
 from __future__ import annotations
 
+import csv
+import io
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Literal
 
-from inverse_deid.core.errors import AnnotationError
+import numpy as np
+
+from inverse_deid.core.errors import AnnotationError, FormatError, InputError
 from inverse_deid.core.values import Document
 from inverse_deid.evaluation.counts import Counts, Range, WordTest, count_document
 from inverse_deid.evaluation.figures import FIGURES, GroupFigures, Share, group_figures
-from inverse_deid.evaluation.groups import GroupKind, group_number
+from inverse_deid.evaluation.groups import GROUPS, GroupKind, group_number
 from inverse_deid.evaluation.harmless import HarmlessTokens, read_harmless
+from inverse_deid.evaluation.uncertainty import (
+    CONFIDENCE,
+    N_RESAMPLES,
+    SEED,
+    Interval,
+    bootstrap_all,
+    clopper_pearson,
+)
+from inverse_deid.formats.registry import input_errors, open_input
 
 _MAX_IDS_SHOWN = 10
+_OF_DOCUMENTS = "documents_"
+"""How the names of those figures begin that count documents, not tokens."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -80,6 +98,156 @@ def evaluate_masks(
     harmless = read_harmless() if harmless is None else harmless
     rows = [count_document(doc, masks.get(doc.id, ()), harmless, clinical) for doc in gold]
     return Evaluation(ids, Counts.stack(rows), missing, harmless, clinical is not None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Intervals:
+    """The intervals of an evaluation. None where a figure is undefined.
+
+    Args:
+        figures: By name, as `FIGURES`.
+        groups: By column (see `group_number`) and name, as the fields of `GroupFigures`;
+            groups without PHI are left out.
+        unit: What was taken as independent.
+        n_units: How many there are.
+        n_units_with_phi: Of these the ones with PHI.
+        confidence: In (0, 1).
+        n_resamples: Draws behind the intervals of tokens.
+        seed: Of the draws.
+    """
+
+    figures: Mapping[str, Interval | None]
+    groups: Mapping[int, Mapping[str, Interval | None]]
+    unit: Literal["document", "patient"]
+    n_units: int
+    n_units_with_phi: int
+    confidence: float
+    n_resamples: int
+    seed: int
+
+    def group(self, number: int, name: str) -> Interval | None:
+        """The interval of one figure of one group; None if it is undefined."""
+        return self.groups.get(number, {}).get(name)
+
+
+def intervals_of(
+    evaluation: Evaluation,
+    patients: Sequence[str] | None = None,
+    *,
+    n_resamples: int = N_RESAMPLES,
+    confidence: float = CONFIDENCE,
+    seed: int = SEED,
+) -> Intervals:
+    """How far each figure may lie from the truth.
+
+    Figures of tokens and identifiers are resampled by documents, or by patients. Shares
+    of documents have Clopper and Pearson's interval, unless patients are given: then
+    documents are not independent either and are resampled too.
+
+    Args:
+        evaluation: Of any number of documents.
+        patients: The patient of each document.
+        n_resamples: Draws.
+        confidence: In (0, 1).
+        seed: Of the draws.
+
+    Raises:
+        ConfigurationError: `n_resamples` or `confidence` is out of range.
+        StageError: Patients of another number of documents.
+
+    Example:
+        >>> intervals_of(evaluate_masks([], {})).figures["recall_all"] is None
+        True
+    """
+    counts = evaluation.counts
+    columns = [
+        number
+        for number, group in enumerate(GROUPS)
+        if group.kind in (GroupKind.HYPER, GroupKind.FINE) and counts.documents[:, number].any()
+    ]
+    found = bootstrap_all(
+        counts,
+        lambda rows: _shares(rows, columns),
+        patients,
+        n_resamples=n_resamples,
+        confidence=confidence,
+        seed=seed,
+    )
+    if patients is None:
+        found |= {
+            key: clopper_pearson(share.part, share.whole, confidence)
+            for key, share in _shares(counts, columns).items()
+            if key[1].startswith(_OF_DOCUMENTS)
+        }
+    units = np.arange(len(counts)) if patients is None else np.asarray(patients)
+    has_phi = counts.documents[:, group_number(GroupKind.ALL)] > 0
+    return Intervals(
+        figures={name: found[None, name] for name in FIGURES},
+        groups={
+            column: {name: interval for (group, name), interval in found.items() if group == column}
+            for column in columns
+        },
+        unit="document" if patients is None else "patient",
+        n_units=len(np.unique(units)),
+        n_units_with_phi=len(np.unique(units[has_phi])),
+        confidence=confidence,
+        n_resamples=n_resamples,
+        seed=seed,
+    )
+
+
+def _shares(counts: Counts, columns: Sequence[int]) -> dict[tuple[int | None, str], Share]:
+    """All figures by column of the group, None for the overall ones, and name."""
+    found: dict[tuple[int | None, str], Share] = {(None, name): f(counts) for name, f in FIGURES.items()}
+    for column in columns:
+        figures = group_figures(counts, column)
+        found |= {(column, entry.name): getattr(figures, entry.name) for entry in fields(figures)}
+    return found
+
+
+def read_patients(path: Path, ids: Sequence[str]) -> list[str]:
+    """Read which document is of which patient, for intervals by patients.
+
+    Args:
+        path: CSV with the columns `id` and `patient`; other columns and documents that
+            are not asked for are passed over.
+        ids: The documents.
+
+    Returns:
+        The patient of each, in the order of `ids`.
+
+    Raises:
+        InputError: It cannot be read, has no such columns, a row lacks one of both, or
+            a document is in it twice or not at all.
+    """
+    try:
+        with input_errors(), open_input(path) as stream:
+            rows = _csv_rows(stream.read())
+    except InputError as error:
+        raise type(error)(f"{path}: {error}") from error
+    if rows is None:
+        raise FormatError(
+            f"{path}: is not CSV with the columns id and patient, separated by commas, in UTF-8"
+        )
+    for number, row in enumerate(rows, start=2):
+        if not (row["id"] and row["patient"]):
+            raise FormatError(f"{path}: row {number} lacks its id or its patient; fill both in")
+    if twice := repeated(row["id"] for row in rows):
+        raise FormatError(f"{path}: there more than once: {named(twice)}; give every document one patient")
+    patients = {row["id"]: row["patient"] for row in rows}
+    if absent := [doc_id for doc_id in ids if doc_id not in patients]:
+        raise AnnotationError(f"{path}: without a patient: {named(absent)}; give every document one patient")
+    return [patients[doc_id] for doc_id in ids]
+
+
+def _csv_rows(data: bytes) -> list[dict[str, str]] | None:
+    """The rows behind the header; None if it is no CSV with the columns that are needed."""
+    with suppress(UnicodeError, csv.Error):
+        table = csv.DictReader(io.StringIO(data.decode("utf-8-sig"), newline=""), strict=True)
+        rows = list(table)
+        if {"id", "patient"} <= set(table.fieldnames or ()):
+            return rows
+    return None
 
 
 def _check_ids(ids: Sequence[str], masks: Mapping[str, object], *, allow_missing: bool) -> tuple[str, ...]:

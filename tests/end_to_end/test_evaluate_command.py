@@ -1,15 +1,24 @@
 """`inverse-deid evaluate`: the real masking measured, and what is refused."""
 
 import gzip
+import hashlib
 import json
 import os
+import random
 import subprocess
 import sys
+import time
+from contextlib import suppress
 from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
+import psutil
 import pytest
 from fake_maskers import CANARY
+from gold_files import invented_documents, write_json_lines
+
+from inverse_deid import __version__
+from inverse_deid.core.values import Document
 
 ROOT = Path(__file__).parent.parent.parent
 TEXT = f"Mrs. {CANARY} of Velmo took aspirin on 12 May 2019 and had a rash."
@@ -52,13 +61,24 @@ def masked(tmp_path):
 
 
 def inverse_deid(*args):
+    done = finished(*args)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def refused(*args):
+    done = finished(*args)
+    assert (done.returncode, done.stdout) == (2, "")
+    return done.stderr
+
+
+def finished(*args):
     command = [sys.executable, "-m", "inverse_deid.cli.main", *map(str, args)]
     path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
     env = {**os.environ, "PYTHONPATH": path}
     done = subprocess.run(command, check=False, env=env, capture_output=True, text=True, timeout=120)
     assert CANARY not in done.stdout + done.stderr
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    return done
 
 
 def test_masked_json_lines_are_measured(gold, out, tmp_path):
@@ -72,6 +92,13 @@ def test_masked_json_lines_are_measured(gold, out, tmp_path):
     assert report["tokens"] == 14 + 8
     assert "clinical" in report["over_masking"]
     assert "100.00 %" in table
+    assert report["version"] == 2
+    assert (
+        report["intervals"]["recall_all"]["method"] == "Clopper-Pearson over clusters, as resamples are alike"
+    )
+    result = refused("evaluate", gold, out, "--explain", out, "--json", tmp_path / "curve.json")
+    assert "holds no p_safe" in result
+    assert not (tmp_path / "curve.json").exists()
 
 
 def test_annotation_xml_is_measured_and_masked_xml_refused(command, given, out, tmp_path):
@@ -98,7 +125,8 @@ def test_gold_may_be_gzipped_and_other_systems_need_only_masks(command, gold, ma
     assert result.status == 0, result.stderr
     assert CANARY not in result.stdout
     row = next(line for line in result.stdout.splitlines() if line.startswith("PHI masked, all"))
-    assert row.split()[-4:] == ["20.00", "%", "1", "5"]
+    # One document with PHI: nothing to draw, so nearly anything may be true.
+    assert row.split()[-8:] == ["20.00", "%", "*", "0.00", "to", "99.19", "1", "5"]
 
 
 def test_missing_documents_are_refused_or_counted_as_unmasked(command, gold, masked, tmp_path):
@@ -133,6 +161,177 @@ def test_masks_that_do_not_match_the_gold_are_refused_whole(command, gold, maske
     assert len(result.stderr.splitlines()) == 1
     assert CANARY not in result.stderr
     assert not (tmp_path / "all.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("spans", "message"),
+    [
+        ([{"start": 0, "end": 999, "type": "PATIENT"}], "document a: span 0-999"),
+        ([{"start": -1, "end": 3, "type": "PATIENT"}], "document a: span -1-3"),
+        ([{"start": 5, "end": 5, "type": "PATIENT"}], "document a: span 5-5"),
+        ([{"start": 0, "end": 4, "type": CANARY}], "unknown type"),
+        ([{"start": 0, "end": 4, "type": "DATE"}, {"start": 3, "end": 6, "type": "DATE"}], "overlaps"),
+        ([{"start": 0, "end": 4, "type": "DATE", "text": CANARY}], "not what stands there"),
+        ([[0, 4, "DATE"]], "cannot be read"),
+    ],
+)
+def test_gold_spans_that_do_not_fit_are_refused(command, gold, masked, tmp_path, spans, message):
+    gold.write_text(json.dumps({"id": "a", "text": TEXT, "spans": spans}) + "\n" + gold_line("b", QUIET))
+    result = command("evaluate", gold, masked, "--json", tmp_path / "all.json")
+    assert (result.status, result.stdout) == (2, "")
+    assert message in result.stderr
+    assert str(gold) in result.stderr
+    assert CANARY not in result.stderr
+    assert not (tmp_path / "all.json").exists()
+
+
+def test_gold_and_masked_xml_of_another_text_are_refused(command, given, tmp_path):
+    (given / "110-01.xml").write_text(gold_xml(TEXT))
+    other = tmp_path / "annotations"
+    other.mkdir()
+    (other / "110-01.xml").write_text(gold_xml(TEXT.replace("rash", "cough")))
+    result = command("evaluate", given, other, "--json", tmp_path / "all.json")
+    assert (result.status, result.stdout) == (2, "")
+    assert "does not fit gold text and masks: document 110-01.xml" in result.stderr
+    assert CANARY not in result.stderr
+    assert not (tmp_path / "all.json").exists()
+
+
+def test_intervals_have_the_confidence_and_the_seed_that_are_given(command, gold, masked, tmp_path):
+    gold.write_text("".join(gold_line(f"{i}", TEXT) for i in range(6)))
+    start = TEXT.index(CANARY)
+    name, all_of_it = [start, start + len(CANARY)], [0, len(TEXT)]
+    lines = [{"id": f"{i}", "masks": [name if i % 2 else all_of_it]} for i in range(6)]
+    masked.write_text("\n".join(map(json.dumps, lines)))
+    found = {}
+    for key, options in {
+        "usual": [],
+        "again": ["--seed", "1", "--resamples", "2000"],
+        "half": ["--confidence", "0.5"],
+        "seed": ["--seed", "7", "--resamples", "101"],
+    }.items():
+        path = tmp_path / f"{key}.json"
+        result = command("evaluate", gold, masked, "--json", path, *options)
+        assert result.status == 0, result.stderr
+        found[key] = json.loads(path.read_text())
+        assert f"{50 if key == 'half' else 95} % interval" in result.stdout
+    intervals = {key: report["intervals"]["recall_all"] for key, report in found.items()}
+    assert intervals["usual"] == intervals["again"]
+    assert intervals["usual"]["low"] < intervals["half"]["low"] < 0.6 < intervals["half"]["high"]
+    assert (intervals["usual"]["confidence"], intervals["half"]["confidence"]) == (0.95, 0.5)
+    assert (found["seed"]["provenance"]["seed"], found["seed"]["provenance"]["resamples"]) == (7, 101)
+    category = found["usual"]["categories"]["fine"]["DATE"]
+    assert category["intervals"]["documents_without_leak"]["method"] == "Clopper-Pearson"
+    assert list(category["intervals"]) == [key for key in category if key != "intervals"]
+
+
+@pytest.mark.parametrize(
+    "option", [["--confidence", "1"], ["--confidence", "95"], ["--resamples", "0"], ["--seed", "-1"]]
+)
+def test_settings_out_of_range_are_refused(command, gold, masked, tmp_path, option):
+    result = command("evaluate", gold, masked, "--json", tmp_path / "all.json", *option)
+    assert (result.status, result.stdout) == (2, "")
+    assert not (tmp_path / "all.json").exists()
+
+
+def test_the_report_tells_what_it_was_made_of(command, gold, masked, given, tmp_path):
+    path = tmp_path / "all.json"
+    patients = tmp_path / "patients.csv"
+    patients.write_text("id,patient\na,1\nb,1\n")
+    assert command("evaluate", gold, masked, "--json", path, "--patients", patients).status == 0
+    provenance = json.loads(path.read_text())["provenance"]
+    for role, file in {"gold": gold, "masked": masked, "patients": patients}.items():
+        assert provenance[role] == {
+            "name": str(file),
+            "sha256": hashlib.sha256(file.read_bytes()).hexdigest(),
+        }
+    assert provenance["version"] == __version__
+    assert (provenance["intervals_by"], provenance["units"]) == ("patient", 1)
+    folder = tmp_path / "masks"
+    (folder / "sub").mkdir(parents=True)
+    (folder / ".hidden").write_text("x")
+    masked.rename(folder / "sub" / "masks.jsonl")
+    assert command("evaluate", gold, folder, "--json", path, "--force").status == 0
+    found = json.loads(path.read_text())["provenance"]
+    digest = hashlib.sha256((folder / "sub" / "masks.jsonl").read_bytes()).hexdigest()
+    assert found["masked"] == {"name": str(folder), "files": {"sub/masks.jsonl": digest}}
+    assert found["intervals_by"] == "document"
+
+
+def test_patients_make_the_clusters_and_must_be_complete(command, gold, masked, tmp_path):
+    patients = tmp_path / "patients.csv"
+    patients.write_text(f"id,patient\na,{CANARY}\nb,{CANARY}\n")
+    result = command("evaluate", gold, masked, "--patients", patients)
+    assert result.status == 0, result.stderr
+    assert "documents of one patient, are not independent: intervals are by patients" in result.stdout
+    assert CANARY not in result.stdout
+    patients.write_text(f"id,patient\na,{CANARY}\n")
+    result = command("evaluate", gold, masked, "--patients", patients, "--json", tmp_path / "all.json")
+    assert (result.status, result.stdout) == (2, "")
+    assert "without a patient: document b;" in result.stderr
+    assert CANARY not in result.stderr
+    assert not (tmp_path / "all.json").exists()
+
+
+def test_explanations_add_curve_and_reliability(command, gold, out, tmp_path):
+    assert command("mask", gold, "--out", out, "--explain", "-q").status == 0
+    result = command("evaluate", gold, out, "--explain", out, "--json", tmp_path / "all.json")
+    assert result.status == 0, result.stderr
+    report = json.loads((tmp_path / "all.json").read_text())
+    # 5 PHI tokens, masked like the The of the other document; 16 safe ones are kept with 0.9877.
+    assert report["curve"]["points"] == {
+        "threshold": [0.9877, None],
+        "recall": [1.0, 1.0],
+        "precision": [5 / 7, 5 / 22],
+        "safe_kept": [15 / 17, 0.0],
+    }
+    assert report["curve"]["average_precision"] == 5 / 7
+    assert report["reliability"]["unknown"] == 7
+    assert report["reliability"]["bins"][9]["safe"] == {"share": 1.0, "part": 15, "whole": 15}
+    assert report["reliability"]["expected_calibration_error"] == pytest.approx(1 - 0.9877)
+    assert "average precision  0.7143" in result.stdout
+    assert CANARY not in result.stdout + json.dumps(report)
+
+
+def test_explanations_of_another_text_are_refused(command, gold, masked, out, tmp_path):
+    other = tmp_path / "other.jsonl"
+    other.write_text(gold_line("a", f"{CANARY} was ill") + gold_line("b", QUIET))
+    assert command("mask", other, "--out", out, "--explain", "-q").status == 0
+    explained = out / "other.jsonl.explain.jsonl"
+    result = command("evaluate", gold, masked, "--explain", explained, "--json", tmp_path / "all.json")
+    assert (result.status, result.stdout) == (2, "")
+    assert f"{explained}: document a: explains tokens of another text" in result.stderr
+    assert CANARY not in result.stderr
+    assert not (tmp_path / "all.json").exists()
+
+
+@pytest.mark.slow
+def test_ten_thousand_documents_take_less_than_a_minute_and_a_gigabyte(tmp_path):
+    """Time is that of the processor: other work on the machine does not count."""
+    rng = random.Random(1)
+    base = invented_documents(100, seed=1)
+    docs = [Document(f"n{i}", base[i % 100].text, base[i % 100].spans) for i in range(10_000)]
+    gold = write_json_lines(tmp_path / "gold.jsonl", docs)
+    masked = tmp_path / "masks.jsonl"
+    with masked.open("w") as stream:
+        for doc in docs:
+            kept = [[span.start, span.end] for span in doc.spans if rng.random() < 0.97]
+            stream.write(json.dumps({"id": doc.id, "masks": [*kept, [0, 3]]}) + "\n")
+    args = ["-m", "inverse_deid.cli.main", "evaluate", gold, masked, "--json", tmp_path / "all.json"]
+    with psutil.Popen([sys.executable, *map(str, args)], cwd=ROOT, stdout=subprocess.DEVNULL) as process:
+        seconds, most_bytes = 0.0, 0
+        while process.poll() is None:
+            with suppress(psutil.Error):
+                times = process.cpu_times()
+                seconds = max(seconds, times.user + times.system)
+                most_bytes = max(most_bytes, process.memory_info().rss)
+            time.sleep(0.02)
+    assert process.returncode == 0
+    report = json.loads((tmp_path / "all.json").read_text())
+    assert report["documents"] == 10_000
+    assert 0.96 < report["intervals"]["recall_all"]["low"] < report["intervals"]["recall_all"]["high"] < 0.99
+    assert seconds < 60
+    assert most_bytes < 1e9
 
 
 def test_gold_ids_that_repeat_and_missing_files_are_refused(command, gold, masked):

@@ -1,5 +1,9 @@
 """Documents counted by hand: every count is written out."""
 
+import io
+import re
+from xml.etree import ElementTree
+
 import numpy as np
 import pytest
 
@@ -9,8 +13,11 @@ from inverse_deid.core.values import Document, PhiSpan
 from inverse_deid.evaluation.counts import Counts, SafeKind, count_document
 from inverse_deid.evaluation.evaluation import evaluate_masks
 from inverse_deid.evaluation.figures import FIGURES, Share, over_masking
+from inverse_deid.evaluation.gold_tokens import gold_tokens
 from inverse_deid.evaluation.groups import GROUPS, GroupKind, group_number
 from inverse_deid.evaluation.harmless import HarmlessTokens, read_harmless
+from inverse_deid.formats.i2b2_xml import read_gold_i2b2_xml
+from inverse_deid.text.tokenizer import tokenize
 
 NOTHING_HARMLESS = HarmlessTokens({})
 CANARY = "Zebulonova"
@@ -152,6 +159,123 @@ def test_marks_that_end_within_a_token(masks, recalled, inexact):
     assert of_all(counts.recalled) == recalled
     assert counts.inexact_masks.tolist() == [inexact]
     assert counts.false_masks.sum() == 0
+
+
+NOTE = """Record date: 2069-04-07
+
+Mr. Villegas is a 41yo man seen at Oak Valley Clinic (OVC) by Dr. Q.R. Nutley.
+MRN 8249813TST. Call 614-555-0123.
+"""
+# 28 tokens, 16 of them PHI, which the marks cut into 17 gold tokens (8249813TST is two).
+NOTE_TAGS = [
+    ("DATE", "DATE", "2069-04-07"),
+    ("NAME", "PATIENT", "Villegas"),
+    ("AGE", "AGE", "41"),
+    ("LOCATION", "HOSPITAL", "Oak Valley Clinic"),
+    ("LOCATION", "HOSPITAL", "OVC"),
+    ("NAME", "DOCTOR", "Q.R. Nutley"),
+    ("ID", "MEDICALRECORD", "8249813"),
+    ("LOCATION", "HOSPITAL", "TST"),
+    ("CONTACT", "PHONE", "614-555-0123"),
+]
+# Missed: Clinic and Q. Masked without need: man and Call. Longer tokens than marked: 41yo, 8249813TST.
+NOTE_MASKS = [
+    "2069-04-07",
+    "Villegas",
+    "41yo",
+    "man",
+    "Oak Valley",
+    "OVC",
+    "R. Nutley",
+    "8249813TST",
+    "Call 614-555-0123",
+]
+
+
+def note_xml():
+    places = ranges(NOTE, [piece for *_, piece in NOTE_TAGS])
+    tags = "".join(
+        f'<{element} id="P{i}" start="{start}" end="{end}" text="{piece}" TYPE="{name}" comment="" />'
+        for i, ((element, name, piece), (start, end)) in enumerate(zip(NOTE_TAGS, places, strict=True))
+    )
+    return f'<?xml version="1.0"?><deIdi2b2><TEXT><![CDATA[{NOTE}]]></TEXT><TAGS>{tags}</TAGS></deIdi2b2>'
+
+
+def i2b2_scorer_tokens(xml):
+    """How the scorer of the 2014 task cuts marks: each by itself into [a-zA-Z0-9]+."""
+    root = ElementTree.fromstring(xml)
+    return [
+        (tag.get("TYPE"), int(tag.get("start")) + match.start(), int(tag.get("start")) + match.end())
+        for tag in root.find("TAGS")
+        for match in re.finditer("[a-zA-Z0-9]+", tag.get("text"))
+    ]
+
+
+@pytest.fixture
+def note():
+    return read_gold_i2b2_xml(io.BytesIO(note_xml().encode()), "110-01.xml")
+
+
+def test_an_i2b2_record_has_the_tokens_of_the_scorer_of_the_task(note):
+    expected = i2b2_scorer_tokens(note_xml())
+    gold = gold_tokens(note, tokenize(note.text))
+    found = zip(
+        [note.spans[i].type.value for i in gold.spans], gold.starts.tolist(), gold.ends.tolist(), strict=True
+    )
+    assert list(found) == expected
+    words = " ".join(note.text[start:end] for _, start, end in expected)
+    assert words == "2069 04 07 Villegas 41 Oak Valley Clinic OVC Q R Nutley 8249813 TST 614 555 0123"
+
+
+def test_every_count_of_an_i2b2_record(note):
+    masks = ranges(NOTE, NOTE_MASKS)
+    counts = count(note, masks)
+    assert counts.tokens.tolist() == [28]
+    assert counts.masked.tolist() == [16]
+    assert counts.inexact_masks.tolist() == [2]
+    assert counts.safe.tolist() == [[12, 0, 0, 0]]
+    assert counts.false_masks.tolist() == [[2, 0, 0, 0]]
+    assert counts.harmless_missed.sum() == 0
+    rows = {  # gold tokens, recalled, documents, leaking, identifiers, masked ones
+        "ALL": (17, 15, 1, 1, 9, 7),
+        "HIPAA": (8, 8, 1, 0, 4, 4),
+        "SHORT_NAMES": (2, 1, 1, 1, 0, 0),
+        "NAME": (4, 3, 1, 1, 2, 1),
+        "PATIENT": (1, 1, 1, 0, 1, 1),
+        "DOCTOR": (3, 2, 1, 1, 1, 0),
+        "PLACE": (5, 4, 1, 1, 3, 2),
+        "HOSPITAL": (5, 4, 1, 1, 3, 2),
+        "DATE": (3, 3, 1, 0, 1, 1),
+        "AGE": (1, 1, 1, 0, 1, 1),
+        "CONTACT": (3, 3, 1, 0, 1, 1),
+        "PHONE": (3, 3, 1, 0, 1, 1),
+        "ID": (1, 1, 1, 0, 1, 1),
+        "MEDICALRECORD": (1, 1, 1, 0, 1, 1),
+    }
+    names = ("phi", "recalled", "documents", "leaking", "entities", "entities_masked")
+    for number, group in enumerate(GROUPS):
+        found = tuple(int(getattr(counts, name)[0, number]) for name in names)
+        assert found == rows.get(group.name, (0,) * 6), group
+
+
+def test_an_i2b2_record_is_recalled_as_the_rule_of_the_task_says(note):
+    masks = ranges(NOTE, NOTE_MASKS)
+    hidden = {i for start, end in masks for i in range(start, end)}
+    tokens = i2b2_scorer_tokens(note_xml())
+    hits = [hidden.issuperset(range(start, end)) for _, start, end in tokens]
+    assert Share(sum(hits), len(hits)) == Share(15, 17)
+    evaluation = evaluate_masks([note], {note.id: masks})
+    shares = {
+        "recall_all": Share(15, 17),
+        "recall_hipaa": Share(8, 8),
+        "precision": Share(14, 16),
+        "precision_overlap": Share(15, 19),
+        "safe_kept": Share(10, 12),
+        "documents_without_leak": Share(0, 1),
+        "documents_without_hipaa_leak": Share(1, 1),
+        "entities_masked": Share(7, 9),
+    }
+    assert {name: evaluation.figure(name) for name in shares} == shares
 
 
 def test_a_mark_without_a_token_is_phi_that_cannot_leak():

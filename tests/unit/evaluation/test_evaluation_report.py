@@ -1,13 +1,17 @@
 import json
 
+import numpy as np
 import pytest
 from fake_maskers import CANARY
 
 from inverse_deid.core.phi import PhiType
 from inverse_deid.core.values import Document, PhiSpan
-from inverse_deid.evaluation.evaluation import evaluate_masks
+from inverse_deid.evaluation.curves import score_figures
+from inverse_deid.evaluation.evaluation import evaluate_masks, intervals_of
 from inverse_deid.evaluation.figures import FIGURES, Share
-from inverse_deid.evaluation.report import json_report, percent, table_lines
+from inverse_deid.evaluation.groups import GroupKind, group_number
+from inverse_deid.evaluation.report import interval_text, json_report, note_lines, percent, table_lines
+from inverse_deid.evaluation.uncertainty import Interval, Method
 
 TEXT = f"{CANARY} left on 3 May"
 DOC = Document(
@@ -40,6 +44,113 @@ def test_the_table_is_aligned_and_leaves_out_categories_without_phi():
     assert all(line.isascii() for line in lines)
     assert not any(line.startswith("clinical") for line in lines)
     assert CANARY not in "\n".join(lines)
+
+
+@pytest.mark.parametrize(
+    ("interval", "shown"),
+    [
+        (None, "-"),
+        (Interval(0.0, 1.0, 0.95, Method.BOOTSTRAP), "0.00 to 100.00"),
+        (Interval(0.98765, 0.99999, 0.95, Method.CLOPPER_PEARSON), "98.76 to 100.00"),
+        (Interval(0.2, 0.57, 0.95, Method.ALIKE), "* 20.00 to 57.00"),
+        (Interval(0.00001, 0.12341, 0.95, Method.BOOTSTRAP), "0.00 to 12.35"),
+    ],
+)
+def test_intervals_are_rounded_outwards(interval, shown):
+    assert interval_text(interval) == shown
+
+
+def test_figures_and_groups_have_their_intervals():
+    docs = [Document(f"d{i}", DOC.text, DOC.spans) for i in range(30)]
+    evaluation = evaluate_masks(docs, {doc.id: MASKS if int(doc.id[1:]) % 3 else [] for doc in docs})
+    intervals = intervals_of(evaluation, confidence=0.9)
+    lines = list(table_lines(evaluation, intervals))
+    assert next(line for line in lines if "share" in line).split("  ")[-3].strip() == "90 % interval"
+    row = next(line for line in lines if line.startswith("PHI masked, all"))
+    shown = interval_text(intervals.figures["recall_all"])
+    assert row.split() == [
+        "PHI",
+        "masked,",
+        "all",
+        "categories",
+        "(recall)",
+        "22.22",
+        "%",
+        *shown.split(),
+        "20",
+        "90",
+    ]
+    name = intervals.groups[group_number(GroupKind.HYPER, "NAME")]
+    row = next(line for line in lines if line.startswith("NAME"))
+    assert interval_text(name["recall"]) in row
+    assert interval_text(name["documents_without_leak"]) in row
+    row = next(line for line in lines if line.startswith("DATE"))
+    assert "* 0.00 to" in row
+    report = json_report(evaluation, intervals)
+    assert report["intervals"]["recall_all"] == {
+        "low": intervals.figures["recall_all"].low,
+        "high": intervals.figures["recall_all"].high,
+        "confidence": 0.9,
+        "method": "cluster bootstrap, percentiles",
+    }
+    assert report["categories"]["hyper"]["NAME"]["intervals"]["recall"]["low"] == name["recall"].low
+    assert report["categories"]["fine"]["PHONE"]["intervals"] == dict.fromkeys(
+        ["recall", "corrected_recall", "documents_without_leak", "entities_masked"]
+    )
+
+
+def test_notes_say_what_is_independent_and_what_is_not():
+    evaluation = evaluate_masks([DOC], {"a": MASKS})
+    documents, patients = (list(note_lines(intervals_of(evaluation, p))) for p in (None, ["p"]))
+    assert documents[1] == (
+        "Tokens of one document are not independent: intervals are by documents, drawn 2,000 times (seed 1); "
+        "for shares of documents they are Clopper-Pearson's."
+    )
+    assert "documents of one patient, are not independent: intervals are by patients" in patients[1]
+    assert documents[2].startswith("* Draws were alike")
+    assert documents[3].startswith("Documents with PHI: only 1.")
+    assert len(documents) == 4
+
+
+def test_provenance_holds_what_was_given_and_how_intervals_are_made():
+    report = json_report(evaluate_masks([DOC], {"a": MASKS}), provenance={"version": "7"})
+    assert report["provenance"] == {
+        "version": "7",
+        "intervals_by": "document",
+        "units": 1,
+        "units_with_phi": 1,
+        "confidence": 0.95,
+        "resamples": 2000,
+        "seed": 1,
+    }
+
+
+def test_scores_add_a_thinned_curve_and_bins():
+    rng = np.random.default_rng(1)
+    p_safe = rng.random(3_000)
+    scores = score_figures(rng.random(3_000) > p_safe, p_safe)
+    evaluation = evaluate_masks([DOC], {"a": MASKS})
+    report = json.loads(json.dumps(json_report(evaluation, scores=scores), allow_nan=False))
+    assert (report["curve"]["thresholds"], len(report["curve"]["points"]["recall"])) == (3_000, 500)
+    assert report["curve"]["points"]["threshold"][-1] is None
+    assert report["curve"]["average_precision"] == scores.curve.average_precision
+    assert sum(row["tokens"] for row in report["reliability"]["bins"]) == 3_000
+    lines = list(table_lines(evaluation, scores=scores))
+    assert f"{scores.curve.average_precision:.4f}" in next(
+        line for line in lines if "average precision" in line
+    )
+    assert sum(line[:8].endswith("to ") for line in lines) == 10
+    assert any("take tokens as independent" in line for line in lines)
+    assert "curve" not in json_report(evaluation)
+
+
+def test_scores_of_nothing_are_undefined():
+    scores = score_figures(np.zeros(0, np.bool_), np.zeros(0))
+    evaluation = evaluate_masks([], {})
+    report = json_report(evaluation, scores=scores)
+    assert report["curve"] is None
+    assert report["reliability"]["expected_calibration_error"] is None
+    assert "p_safe alone: average precision  -" in list(table_lines(evaluation, scores=scores))
 
 
 def test_missing_documents_are_told():

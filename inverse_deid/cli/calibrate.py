@@ -1,0 +1,291 @@
+"""`inverse-deid calibrate`: annotated documents in, thresholds with a guarantee out."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import sys
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from inverse_deid import __version__
+from inverse_deid.assemble import (
+    CERTIFICATE_FORMAT,
+    CERTIFICATE_VERSION,
+    Assembly,
+    MaskingSettings,
+    assemble,
+    packaged_model,
+    sealed,
+)
+from inverse_deid.combine import Thresholds
+from inverse_deid.core.errors import OutputExistsError
+from inverse_deid.core.values import Document
+from inverse_deid.deep.folder import read_manifest
+from inverse_deid.engine.jobs import shown
+from inverse_deid.engine.partial_file import PartialFile
+from inverse_deid.evaluation.evaluation import Evaluation, evaluate_masks, read_patients
+from inverse_deid.evaluation.guarantees import (
+    Aim,
+    Method,
+    Unit,
+    chosen_step,
+    conditions,
+    guarantee,
+    refuse_too_few,
+)
+from inverse_deid.evaluation.report import percent
+from inverse_deid.learning.corpus import near_duplicate_groups, read_annotated
+from inverse_deid.learning.documents import sha256_of
+from inverse_deid.learning.guaranteed import (
+    CalibrationSet,
+    calibration_set,
+    kept_phi,
+    refuse_training_documents,
+    threshold_sequence,
+)
+from inverse_deid.pipeline import Deidentifier
+
+_FILE = click.Path(dir_okay=False, path_type=Path)
+_ANY = click.Path(path_type=Path)
+_HEAD_BYTES = 100
+_BATCH_DOCUMENTS = 256
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CalibrateOptions:
+    """What was given on the command line."""
+
+    gold: Path
+    target_leak_rate: float
+    confidence: float | None
+    unit: str
+    method: str
+    model: Path | None
+    lexicon: Path | None
+    patients: Path | None
+    out: Path
+    force: bool
+
+    @property
+    def aim(self) -> Aim:
+        """What is to be guaranteed."""
+        return Aim(
+            target=self.target_leak_rate,
+            confidence=self.confidence,
+            unit=Unit(self.unit),
+            method=Method(self.method),
+            counted="documents" if self.patients is None else "patients",
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Calibrated:
+    """What was chosen and what it does on the calibration set.
+
+    Args:
+        thresholds: The chosen ones.
+        n_counted: Documents or patients with PHI.
+        n_leaking: Of these, those with any PHI token kept.
+        mean_loss: What was held against the target, in [0, 1].
+        evaluation: Of masking all documents with these thresholds.
+    """
+
+    thresholds: Thresholds
+    n_counted: int
+    n_leaking: int
+    mean_loss: float
+    evaluation: Evaluation
+
+
+@click.command()
+@click.argument("gold", type=_ANY)
+@click.option(
+    "--target-leak-rate", type=float, required=True, metavar="R", help="What may leak at most: 0.01 is 1 %."
+)
+@click.option("--confidence", type=float, metavar="C", help="How sure to be, as 0.95; for exact alone.")
+@click.option(
+    "--unit",
+    type=click.Choice([unit.value for unit in Unit]),
+    default=Unit.DOCUMENT.value,
+    show_default=True,
+    help="Share of documents that leak, or mean share of a document's PHI tokens that is kept.",
+)
+@click.option(
+    "--method",
+    type=click.Choice([method.value for method in Method]),
+    default=Method.EXACT.value,
+    show_default=True,
+    help="Exact tests with a confidence, or conformal risk control: right on average.",
+)
+@click.option("--model", type=_ANY, help="Folder of another model.")
+@click.option("--lexicon", type=_FILE, help="Another lexicon.")
+@click.option("--patients", type=_FILE, help="CSV with the columns id, patient: each patient counts once.")
+@click.option("-o", "--out", type=_FILE, required=True, help="The certificate, a JSON file.")
+@click.option("--force", is_flag=True, help="Overwrite an earlier certificate.")
+def calibrate(**given: Any) -> None:  # noqa: ANN401 - click's options, typed in CalibrateOptions
+    """Find the lowest thresholds whose leak rate is guaranteed.
+
+    GOLD is annotated as for `evaluate`, by documents like those to be masked, which
+    the model was not trained on and nothing was chosen by. The certificate holds
+    the thresholds, the guarantee with its conditions, and what it is bound to:
+
+    inverse-deid mask CASES --out MASKED --certificate CERTIFICATE.json
+
+    Exit status: 0 done; 2 refused (too few documents, or the model leaks too
+    much), nothing was written.
+    """
+    options = CalibrateOptions(**given)
+    aim = options.aim
+    _check_target(options.out, force=options.force)
+    gold = read_annotated(options.gold)
+    ids = [doc.id for doc in gold]
+    patients = None if options.patients is None else read_patients(options.patients, ids)
+    calibration = calibration_set(gold, patients)
+    refuse_too_few(calibration.n_counted, aim)
+    manifest = read_manifest(options.model or packaged_model())
+    refuse_training_documents(options.gold, manifest.get("provenance") or {})
+    assembly = assemble(MaskingSettings(model=options.model, lexicon=options.lexicon))
+    calibrated = _calibrated(gold, calibration, assembly, aim)
+    _write(options.out, _certificate(calibrated, assembly, options))
+    for line in (*_found_lines(calibrated, calibration, options), "", *_guarantee_lines(calibration, aim)):
+        click.echo(line)
+
+
+def _calibrated(
+    gold: Sequence[Document], calibration: CalibrationSet, assembly: Assembly, aim: Aim
+) -> Calibrated:
+    """Choose the thresholds by what the whole pipeline keeps, then mask with them."""
+    from tqdm import tqdm
+
+    stages = assembly.stages
+    sequence = threshold_sequence(stages.thresholds.density_slope)
+    hidden = not sys.stderr.isatty()
+    bar = tqdm(total=len(calibration.docs), unit=" documents", file=sys.stderr, disable=hidden, leave=False)
+    with bar:
+        kept = kept_phi(calibration, stages, sequence, bar.update)
+    losses = kept.leaking() if aim.unit is Unit.DOCUMENT else kept.share_kept()
+    step = chosen_step(losses.sum(axis=0), calibration.n_counted, aim)
+    stages = dataclasses.replace(stages, thresholds=sequence[step])
+    return Calibrated(
+        thresholds=sequence[step],
+        n_counted=calibration.n_counted,
+        n_leaking=int(kept.leaking()[:, step].sum()),
+        mean_loss=float(losses[:, step].mean()),
+        evaluation=_evaluated(gold, Deidentifier(stages)),
+    )
+
+
+def _evaluated(gold: Sequence[Document], deidentifier: Deidentifier) -> Evaluation:
+    """What masking does to all documents of the calibration set."""
+    batches = [gold[i : i + _BATCH_DOCUMENTS] for i in range(0, len(gold), _BATCH_DOCUMENTS)]
+    masked = [doc for batch in batches for doc in deidentifier.mask_many(batch)]
+    return evaluate_masks(gold, {doc.id: doc.masks for doc in masked})
+
+
+def _certificate(calibrated: Calibrated, assembly: Assembly, options: CalibrateOptions) -> dict[str, Any]:
+    """What is guaranteed, on which conditions, and what it is bound to: numbers and hashes, no ids."""
+    aim, evaluation = options.aim, calibrated.evaluation
+    figures = {name: evaluation.figure(name) for name in ("recall_all", "precision", "safe_kept")}
+    return sealed(
+        {
+            "format": CERTIFICATE_FORMAT,
+            "version": CERTIFICATE_VERSION,
+            "tool_version": __version__,
+            "guarantee": guarantee(aim),
+            "conditions": list(conditions(aim)),
+            "target_leak_rate": aim.target,
+            "confidence": aim.confidence,
+            "unit": aim.unit.value,
+            "method": aim.method.value,
+            "thresholds": dataclasses.asdict(calibrated.thresholds),
+            "documents": len(evaluation.ids),
+            "counted": aim.counted,
+            "counted_with_phi": calibrated.n_counted,
+            "counted_leaking": calibrated.n_leaking,
+            "mean_loss": calibrated.mean_loss,
+            **{
+                name: {"share": share.value, "part": share.part, "whole": share.whole}
+                for name, share in figures.items()
+            },
+            "model_sha256": assembly.model_sha256,
+            "lexicon_sha256": assembly.lexicon_sha256,
+            "calibration_sha256": sha256_of(options.gold),
+            "patients_sha256": None if options.patients is None else sha256_of(options.patients),
+        }
+    )
+
+
+def _found_lines(
+    calibrated: Calibrated, calibration: CalibrationSet, options: CalibrateOptions
+) -> Iterator[str]:
+    """What was counted and chosen."""
+    aim, evaluation, thresholds = options.aim, calibrated.evaluation, calibrated.thresholds
+    slope = f", moved by density ({thresholds.density_slope:g})" if thresholds.density_slope else ""
+    yield f"documents      {len(evaluation.ids):,}, with PHI {len(calibration.docs):,}"
+    yield f"counted        {calibrated.n_counted:,} {aim.counted} with PHI"
+    yield f"thresholds     high {thresholds.high:.6f}, low {thresholds.low:.6f}{slope}"
+    yield f"leaking        {calibrated.n_leaking:,} {aim.counted}"
+    if aim.unit is Unit.TOKEN:
+        yield f"mean loss      {100 * calibrated.mean_loss:.3f} %"
+    yield f"recall         {percent(evaluation.figure('recall_all'))} of the PHI tokens masked"
+    yield f"precision      {percent(evaluation.figure('precision'))} of the masked tokens PHI"
+    yield f"safe kept      {percent(evaluation.figure('safe_kept'))} of the other tokens"
+    yield f"certificate    {shown(options.out)}"
+
+
+def _guarantee_lines(calibration: CalibrationSet, aim: Aim) -> Iterator[str]:
+    """The guarantee in plain words."""
+    yield guarantee(aim)
+    if aim.confidence is not None:
+        yield f"One calibration in {1 / (1 - aim.confidence):,.0f} may promise too much."
+    yield "This holds if"
+    yield from (f"  {number}. {text}" for number, text in enumerate(conditions(aim), start=1))
+    if n_alike := _n_alike(calibration):
+        yield (
+            f"Note: {n_alike:,} of the documents with PHI share ten words in a row or a patient's name with "
+            "one that counts apart; if they are of one patient, let them count once (--patients)."
+        )
+
+
+def _n_alike(calibration: CalibrationSet) -> int:
+    """Documents that look as if they belonged to another that is counted apart."""
+    owners: dict[int, set[int]] = defaultdict(set)
+    groups = near_duplicate_groups(calibration.docs)
+    for group, owner in zip(groups, calibration.owners.tolist(), strict=True):
+        owners[group].add(owner)
+    return sum(len(owners[group]) > 1 for group in groups)
+
+
+def _check_target(path: Path, *, force: bool) -> None:
+    """Nothing but an earlier certificate is ever overwritten, and that only when asked.
+
+    Raises:
+        OutputExistsError: The file is there.
+    """
+    if not path.exists():
+        return
+    head = b""
+    with suppress(OSError), path.open("rb") as stream:
+        head = stream.read(_HEAD_BYTES)
+    if CERTIFICATE_FORMAT.encode() not in head:
+        raise OutputExistsError(f"{shown(path)} exists and is no certificate; choose another name with --out")
+    if not force:
+        raise OutputExistsError(f"{shown(path)} exists already; give --force to overwrite it")
+
+
+def _write(path: Path, certificate: Mapping[str, Any]) -> None:
+    file = PartialFile(path)
+    is_complete = False
+    try:
+        file.write(json.dumps(certificate, indent=1).encode() + b"\n")
+        file.sync()
+        is_complete = True
+    finally:
+        file.commit() if is_complete else file.discard()

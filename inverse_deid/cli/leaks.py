@@ -1,0 +1,158 @@
+"""`inverse-deid leaks`: write the missed tokens for reviewers, read their grades."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import click
+
+from inverse_deid.core.errors import ConfigurationError, OutputExistsError
+from inverse_deid.engine.partial_file import PartialFile
+from inverse_deid.evaluation.evaluation import evaluate_masks
+from inverse_deid.evaluation.grades import FORMAT_NAME, grade_lines, graded_groups, json_grades, read_grades
+from inverse_deid.evaluation.groups import GroupKind
+from inverse_deid.evaluation.leaks import COLUMNS, CONTEXT_TOKENS, leak_list, leaks_of
+from inverse_deid.evaluation.masked_files import masks_by_id, read_masked
+from inverse_deid.learning.corpus import read_annotated
+
+_FILE = click.Path(dir_okay=False, path_type=Path)
+_HEAD_BYTES = 100
+_MARK = ",".join(COLUMNS)
+"""How a list of leaks begins."""
+
+
+@click.group()
+def leaks() -> None:
+    """List the missed tokens for reviewers, or read their grades."""
+
+
+@leaks.command("list")
+@click.argument("gold", type=click.Path(path_type=Path))
+@click.argument("masked", type=click.Path(path_type=Path))
+@click.option("--out", required=True, type=_FILE, help="CSV file to write; it holds identifiers.")
+@click.option(
+    "--context",
+    type=click.IntRange(0, 1000),
+    default=CONTEXT_TOKENS,
+    show_default=True,
+    help="How many tokens to show on each side.",
+)
+@click.option("--allow-missing", is_flag=True, help="Take documents without masks as unmasked.")
+@click.option("--force", is_flag=True, help="Overwrite an earlier list, and the grades in it.")
+def list_leaks(gold: Path, masked: Path, out: Path, context: int, allow_missing: bool, force: bool) -> None:
+    """Write every token of GOLD that MASKED missed, with its context, for reviewers to grade.
+
+    GOLD and MASKED are those of `inverse-deid evaluate`. The list is CSV, a row a
+    leak; the context is that of the output, what is masked is hidden here too.
+    Give each reviewer a copy: they write direct, indirect or none (or d, i, n)
+    into the column `grade`. THE LIST HOLDS IDENTIFIERS: keep it where the originals
+    are kept, and delete it with all copies after grading.
+
+    Exit status: 0 done; 2 refused, nothing was written.
+    """
+    _check_place(out, masked)
+    check_target(out, _MARK, force=force)
+    docs = read_annotated(gold)
+    masks = masks_by_id(docs, read_masked(masked))
+    tokens = evaluate_masks(docs, masks, allow_missing=allow_missing).group(GroupKind.ALL).recall
+    found = [leak for doc in docs for leak in leaks_of(doc, masks.get(doc.id, ()), context)]
+    write_whole(out, leak_list(found), private=True)
+    n_documents = len({leak.document for leak in found})
+    click.echo(
+        f"{len(found):,} of {tokens.whole:,} PHI tokens missed; documents with a leak: {n_documents:,}"
+    )
+    click.echo(f"{out} HOLDS IDENTIFIERS in plain text. Only you can read it (mode 600).")
+    click.echo("Delete it and every copy of it once the leaks are graded.")
+
+
+def _check_place(out: Path, masked: Path) -> None:
+    """Leaks must never lie among the masked files.
+
+    Raises:
+        ConfigurationError: The list would lie in the folder of the masked files.
+    """
+    if masked.is_dir() and masked.resolve() in out.resolve().parents:
+        raise ConfigurationError("--out holds identifiers; give a file outside of the folder of masked files")
+
+
+@leaks.command()
+@click.argument("first", metavar="LEAKS_A.csv", type=_FILE)
+@click.argument("second", metavar="[LEAKS_B.csv]", type=_FILE, required=False)
+@click.option("--json", "json_path", type=_FILE, help="Write all figures, exact, as JSON.")
+@click.option("--allow-ungraded", is_flag=True, help="Leave leaks without a grade out.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the resampling.")
+@click.option("--force", is_flag=True, help="Overwrite a JSON file of earlier grades.")
+def grade(
+    first: Path, second: Path | None, json_path: Path | None, allow_ungraded: bool, seed: int, force: bool
+) -> None:
+    """Say what reviewers found in their copies of a list of leaks, and how far two of them agree.
+
+    Grades are direct, indirect and none, or d, i, n. Shown are counts, never text.
+
+    Exit status: 0 done; 2 refused, nothing was written.
+    """
+    if json_path is not None:
+        check_target(json_path, FORMAT_NAME, force=force)
+    a = read_grades(first, allow_ungraded=allow_ungraded)
+    b = None if second is None else read_grades(second, allow_ungraded=allow_ungraded)
+    if second is not None and second.samefile(first):
+        raise ConfigurationError(f"{second} is given twice; give the copies of two reviewers, or one alone")
+    groups = graded_groups(a, b, seed=seed)
+    if json_path is not None:
+        write_json(json_path, json_grades(groups, seed=seed))
+    click.echo(f"A: {first}")
+    if second is not None:
+        click.echo(f"B: {second}")
+    for line in grade_lines(groups):
+        click.echo(line)
+
+
+def check_target(path: Path, mark: str, *, force: bool) -> None:
+    """Nothing but an earlier file of the same kind is ever overwritten, and that only when asked.
+
+    Args:
+        path: Where to write.
+        mark: Stands near the beginning of files of this kind.
+        force: Whether it was asked.
+
+    Raises:
+        OutputExistsError: The file is there.
+    """
+    if not os.path.lexists(path):
+        return
+    head = b""
+    with suppress(OSError), path.open("rb") as stream:
+        head = stream.read(_HEAD_BYTES)
+    if mark.encode() not in head:
+        raise OutputExistsError(f"{path} exists and is another kind of file; choose another name")
+    if not force:
+        raise OutputExistsError(f"{path} exists already; give --force to overwrite it")
+
+
+def write_json(path: Path, report: dict[str, Any]) -> None:
+    """Write a report; the file is there only when it is complete."""
+    write_whole(path, [json.dumps(report, ensure_ascii=False, indent=1).encode("utf-8", "replace"), b"\n"])
+
+
+def write_whole(path: Path, pieces: Iterable[bytes], *, private: bool = False) -> None:
+    """Write a file that is there only when it is complete.
+
+    Args:
+        path: Its name.
+        pieces: What it holds.
+        private: Readable by its owner alone (mode 600), from the first byte on.
+    """
+    file = PartialFile(path, private=private)
+    is_complete = False
+    try:
+        for piece in pieces:
+            file.write(piece)
+        file.sync()
+        is_complete = True
+    finally:
+        file.commit() if is_complete else file.discard()

@@ -1,0 +1,252 @@
+"""What `p_safe` alone is worth: the exact recall/precision curve, and whether it means what it says.
+
+One rule for ties: a token is masked where `p_safe < threshold`, as `mask` does it. An
+unknown `p_safe` (NaN) is masked at every threshold. Tokens are those of the text; one is
+PHI if a gold span touches it. `mask` does more than hold `p_safe` against one threshold
+(rules, passes over the document), so its own figures need not lie on the curve.
+"""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from inverse_deid.core.errors import ConfigurationError, StageError
+from inverse_deid.core.values import BoolArray
+from inverse_deid.evaluation.figures import Share
+from inverse_deid.evaluation.uncertainty import CONFIDENCE, Float64Array, Interval, clopper_pearson
+
+N_BINS = 10
+_STRAIGHT = 1e-12
+"""A point that is nearer to the line between its neighbours is no corner."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Curve:
+    """Recall and precision at rising thresholds. All arrays are float64 (n_points,).
+
+    Args:
+        thresholds: What `p_safe` is held against; the last one is infinite and masks all.
+        recall: Of the PHI tokens, those that are masked; never falls.
+        precision: Of the masked tokens, those that are PHI.
+        safe_kept: Of the safe tokens, those that are kept; never rises.
+        average_precision: Of the whole curve, also where it was thinned: precision at
+            each threshold, weighted by what it adds to recall.
+        n_thresholds: Points of the whole curve.
+    """
+
+    thresholds: Float64Array = field(repr=False)
+    recall: Float64Array = field(repr=False)
+    precision: Float64Array = field(repr=False)
+    safe_kept: Float64Array = field(repr=False)
+    average_precision: float
+    n_thresholds: int
+
+    def __len__(self) -> int:
+        return len(self.thresholds)
+
+
+def recall_precision_curve(is_phi: BoolArray, p_safe: npt.ArrayLike) -> Curve | None:
+    """The curve at every threshold that makes a difference and masks something.
+
+    Args:
+        is_phi: bool (n_tokens,), gold truth.
+        p_safe: (n_tokens,), probability of *safe* in [0, 1], NaN = unknown.
+
+    Returns:
+        One point for each distinct value; None if there is no PHI or no safe token.
+
+    Raises:
+        StageError: Unequal lengths, or a value that is no probability.
+
+    Example:
+        >>> curve = recall_precision_curve(np.array([True, False, True]), [0.1, 0.9, 0.9])
+        >>> curve.thresholds.tolist(), curve.recall.tolist(), curve.safe_kept.tolist()
+        ([0.9, inf], [0.5, 1.0], [1.0, 0.0])
+    """
+    scores = _checked(is_phi, p_safe)
+    values, group = np.unique(np.where(np.isnan(scores), -np.inf, scores), return_inverse=True)
+    masked = np.cumsum(np.bincount(group, minlength=len(values)))
+    hits = np.cumsum(np.bincount(group[is_phi], minlength=len(values)))
+    n_phi = int(is_phi.sum())
+    n_safe = len(is_phi) - n_phi
+    if not (n_phi and n_safe):
+        return None
+    recall, precision = hits / n_phi, hits / masked
+    return Curve(
+        thresholds=np.append(values[1:], np.inf),
+        recall=recall,
+        precision=precision,
+        safe_kept=(n_safe - (masked - hits)) / n_safe,
+        average_precision=float((np.diff(recall, prepend=0.0) * precision).sum()),
+        n_thresholds=len(values),
+    )
+
+
+def _checked(is_phi: BoolArray, p_safe: npt.ArrayLike) -> Float64Array:
+    scores = np.asarray(p_safe, np.float64)
+    if scores.shape != is_phi.shape or scores.ndim != 1:
+        raise StageError(f"p_safe of shape {scores.shape} for {is_phi.shape} tokens; give one a token")
+    if ((scores < 0) | (scores > 1)).any():
+        raise StageError("p_safe outside of [0, 1]; give probabilities, NaN where there is none")
+    return scores
+
+
+def thinned(curve: Curve, n_points: int = 500) -> Curve:
+    """The corners of a curve, for drawing.
+
+    Begins with both ends and takes the point that lies farthest from the lines drawn so
+    far (in recall, precision and safe tokens kept), until all lie on them or there are
+    `n_points`.
+
+    Args:
+        curve: Of any length.
+        n_points: How many points may stay, at least 2.
+
+    Raises:
+        ConfigurationError: Fewer than 2 points are asked for.
+
+    Source: Douglas and Peucker 1973, with the worst line first.
+    """
+    if n_points < 2:
+        raise ConfigurationError(f"a line of {n_points} points; ask for at least 2")
+    if len(curve) <= n_points:
+        return curve
+    points = np.stack([curve.recall, curve.precision, curve.safe_kept], axis=1)
+    kept = [0, len(curve) - 1]
+    lines = [_farthest(points, *kept)]
+    while len(kept) < n_points and lines:
+        distance, first, middle, last = heapq.heappop(lines)
+        if -distance <= _STRAIGHT:
+            break
+        kept.append(middle)
+        for start, end in ((first, middle), (middle, last)):
+            if end - start > 1:
+                heapq.heappush(lines, _farthest(points, start, end))
+    chosen = np.sort(kept)
+    return replace(
+        curve,
+        thresholds=curve.thresholds[chosen],
+        recall=curve.recall[chosen],
+        precision=curve.precision[chosen],
+        safe_kept=curve.safe_kept[chosen],
+    )
+
+
+def _farthest(points: Float64Array, first: int, last: int) -> tuple[float, int, int, int]:
+    """Distance (negative), first, number and last of the point that the line leaves out most."""
+    line = points[last] - points[first]
+    offsets = points[first + 1 : last] - points[first]
+    length = float(line @ line)
+    along = np.clip(offsets @ line / length, 0, 1) if length else np.zeros(len(offsets))
+    distances = np.sqrt(((offsets - along[:, None] * line) ** 2).sum(1))
+    worst = int(distances.argmax())
+    return -float(distances[worst]), first, first + 1 + worst, last
+
+
+@dataclass(frozen=True, slots=True)
+class ReliabilityBin:
+    """Tokens of similar `p_safe`: from `low` up to, but not including, `high` (1 is in the last bin).
+
+    Args:
+        low: Smallest `p_safe`.
+        high: Where the next bin begins.
+        mean_p_safe: Of the tokens; None if there are none.
+        safe: How many of them are really safe.
+        interval: Clopper-Pearson, as if tokens were independent (they are not: it is too
+            narrow); None if there are no tokens.
+    """
+
+    low: float
+    high: float
+    mean_p_safe: float | None
+    safe: Share
+    interval: Interval | None
+
+
+@dataclass(frozen=True, slots=True)
+class Reliability:
+    """Whether of the tokens with a `p_safe` of 90 % some 90 % are safe.
+
+    Args:
+        bins: By rising `p_safe`, of equal width.
+        expected_calibration_error: Mean distance of `p_safe` from the share really safe,
+            over bins, weighted by tokens; None if there are no tokens.
+        n_unknown: Tokens without `p_safe`, which are in no bin.
+    """
+
+    bins: tuple[ReliabilityBin, ...]
+    expected_calibration_error: float | None
+    n_unknown: int
+
+
+def reliability(
+    is_phi: BoolArray, p_safe: npt.ArrayLike, n_bins: int = N_BINS, confidence: float = CONFIDENCE
+) -> Reliability:
+    """Hold `p_safe` against what is really safe.
+
+    Args:
+        is_phi: bool (n_tokens,), gold truth.
+        p_safe: (n_tokens,), probability of *safe* in [0, 1], NaN = unknown.
+        n_bins: Bins of equal width, at least 1.
+        confidence: Of the intervals, in (0, 1).
+
+    Raises:
+        ConfigurationError: An argument is out of range.
+        StageError: Unequal lengths, or a value that is no probability.
+
+    Source: Guo et al. 2017, "On calibration of modern neural networks" (expected
+        calibration error).
+
+    Example:
+        >>> found = reliability(np.array([False, False, True, True]), [0.9, 0.7, 0.8, np.nan], n_bins=2)
+        >>> [bin.safe for bin in found.bins], round(found.expected_calibration_error, 4), found.n_unknown
+        ([Share(part=0, whole=0), Share(part=2, whole=3)], 0.1333, 1)
+    """
+    if n_bins < 1:
+        raise ConfigurationError(f"{n_bins} bins; ask for at least one")
+    scores = _checked(is_phi, p_safe)
+    is_known = ~np.isnan(scores)
+    known, is_safe = scores[is_known], ~is_phi[is_known]
+    edges = np.arange(n_bins + 1) / n_bins
+    numbers = np.minimum(np.searchsorted(edges, known, side="right") - 1, n_bins - 1)
+    wholes = np.bincount(numbers, minlength=n_bins)
+    parts = np.bincount(numbers[is_safe], minlength=n_bins)
+    sums = np.bincount(numbers, weights=known, minlength=n_bins)
+    bins = tuple(
+        ReliabilityBin(
+            low,
+            high,
+            total / whole if whole else None,
+            Share(part, whole),
+            clopper_pearson(part, whole, confidence),
+        )
+        for low, high, total, part, whole in zip(
+            edges[:-1].tolist(),
+            edges[1:].tolist(),
+            sums.tolist(),
+            parts.tolist(),
+            wholes.tolist(),
+            strict=True,
+        )
+    )
+    error = float(np.abs(sums - parts).sum() / len(known)) if len(known) else None
+    return Reliability(bins, error, int((~is_known).sum()))
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreFigures:
+    """What a report says of `p_safe`; `curve` is None if there is no PHI or no safe token."""
+
+    curve: Curve | None
+    reliability: Reliability
+
+
+def score_figures(is_phi: BoolArray, p_safe: npt.ArrayLike, confidence: float = CONFIDENCE) -> ScoreFigures:
+    """Curve and reliability of the same tokens; arguments and errors as theirs."""
+    return ScoreFigures(
+        recall_precision_curve(is_phi, p_safe), reliability(is_phi, p_safe, confidence=confidence)
+    )

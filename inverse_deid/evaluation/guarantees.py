@@ -1,0 +1,302 @@
+"""Which threshold can be guaranteed, from the losses of a calibration set: pure statistics.
+
+Thresholds come as a sequence that was fixed beforehand, the safest first. Each document
+(or patient) with PHI has a loss in [0, 1] at each of them: 1 if it leaks, or the share of
+its PHI tokens that is kept. Documents are taken as drawn independently from one population;
+tokens are not, which is why no test here counts tokens.
+
+*Exact*: each threshold of the sequence, one after the other, is tested for "the mean loss of
+the population is above the target", until one test does not reject. The last rejected one is
+chosen. The probability of choosing one whose mean loss is above the target is at most 1 - C,
+without any correction for the number of tests: for an error, the first threshold of the
+sequence whose mean loss is above the target would have to pass its test. *Conformal risk
+control*: bounds the mean loss on average over calibration sets; there is no confidence.
+
+Source: Angelopoulos et al. 2021, Learn then Test, arXiv:2110.01052 (fixed sequence testing,
+Hoeffding-Bentkus p-values); Clopper and Pearson 1934; Bates et al. 2021, Distribution-free,
+risk-controlling prediction sets, arXiv:2101.02703; Angelopoulos et al. 2022, Conformal risk
+control, arXiv:2208.02814, theorem 1.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import brentq
+from scipy.special import rel_entr
+from scipy.stats import beta, binom
+
+from inverse_deid.core.errors import ConfigurationError
+from inverse_deid.core.values import BoolArray
+
+Float64Array = npt.NDArray[np.float64]
+
+_ROUNDING = 1 + 1e-12
+"""Where both sides are equal on paper, as for 2 documents at 50 % and 75 %, rounding must not decide."""
+
+
+class Unit(StrEnum):
+    """What the loss of a document (or patient) is."""
+
+    DOCUMENT = "document"
+    TOKEN = "token"  # noqa: S105 - a word, no secret
+
+
+class Method(StrEnum):
+    """How the threshold is chosen."""
+
+    EXACT = "exact"
+    CRC = "crc"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Aim:
+    """What is to be guaranteed.
+
+    Args:
+        target: The mean loss that is allowed, in (0, 1).
+        confidence: With which confidence, in (0, 1); None for conformal risk control.
+        unit: `DOCUMENT`: 1 if any PHI token is kept; `TOKEN`: the share that is kept.
+        method: How the threshold is chosen.
+        counted: Whose losses they are.
+
+    Raises:
+        ConfigurationError: Out of range, or method and confidence do not go together.
+    """
+
+    target: float
+    confidence: float | None
+    unit: Unit = Unit.DOCUMENT
+    method: Method = Method.EXACT
+    counted: Literal["documents", "patients"] = "documents"
+
+    def __post_init__(self) -> None:
+        if not 0 < self.target < 1:
+            raise ConfigurationError("the target leak rate is above 0 and below 1, as 0.01")
+        if self.method is Method.CRC and self.confidence is not None:
+            raise ConfigurationError(
+                "conformal risk control has no confidence; leave it out, or choose the method exact"
+            )
+        if self.method is Method.EXACT and self.confidence is None:
+            raise ConfigurationError("the method exact needs a confidence, as 0.95")
+        if self.confidence is not None and not 0 < self.confidence < 1:
+            raise ConfigurationError("the confidence is above 0 and below 1, as 0.95")
+
+
+def n_needed(target: float, confidence: float | None) -> int:
+    """How many documents with PHI can prove a target if none of them leaks.
+
+    Args:
+        target: Leak rate, in (0, 1).
+        confidence: In (0, 1); None for conformal risk control.
+
+    Returns:
+        The smallest n with (1 - target)^n <= 1 - confidence, or with 1 / (n + 1) <= target.
+
+    Source: Hanley and Lippman-Hand 1983, If nothing goes wrong, is everything all right?
+
+    Example:
+        >>> n_needed(0.01, 0.95), n_needed(0.01, None)
+        (299, 99)
+    """
+    if confidence is None:
+        return max(1, math.ceil(1 / (target * _ROUNDING)) - 1)
+    limit = math.log((1 - confidence) * _ROUNDING)
+    return max(1, math.ceil(limit / math.log1p(-target)))
+
+
+def binomial_p_values(n_leaking: npt.ArrayLike, n: int, target: float) -> Float64Array:
+    """Exact p-values of "more than `target` of all documents leak".
+
+    At most 1 - C just where the one-sided Clopper-Pearson bound of confidence C is at most `target`.
+
+    Args:
+        n_leaking: Any shape, of n documents.
+        n: Documents.
+        target: In (0, 1).
+
+    Returns:
+        float64, shaped as `n_leaking`, in [0, 1].
+
+    Example:
+        >>> round(float(binomial_p_values(0, 299, 0.01)), 4)
+        0.0495
+    """
+    return np.asarray(binom.cdf(n_leaking, n, target), np.float64)
+
+
+def hoeffding_bentkus_p_values(total_losses: npt.ArrayLike, n: int, target: float) -> Float64Array:
+    """Valid p-values of "the mean loss is above `target`" for any losses in [0, 1].
+
+    Args:
+        total_losses: Any shape, sums of n independent losses.
+        n: Documents.
+        target: In (0, 1).
+
+    Returns:
+        float64, shaped as `total_losses`, in [0, 1].
+
+    Source: Bates et al. 2021, Angelopoulos et al. 2021: the smaller of Hoeffding's bound
+    (1963) in its relative-entropy form and e times the binomial tail of Bentkus (2004).
+    """
+    total = np.asarray(total_losses, np.float64)
+    below = np.minimum(total / n, target)
+    entropy = rel_entr(below, target) + rel_entr(1 - below, 1 - target)
+    bentkus = np.e * binom.cdf(np.ceil(total), n, target)
+    return np.asarray(np.minimum(np.minimum(np.exp(-n * entropy), bentkus), 1), np.float64)
+
+
+def are_proven(total_losses: Float64Array, n: int, aim: Aim) -> BoolArray:
+    """Whether each threshold for itself shows what is aimed at: bool (n_thresholds,).
+
+    Args:
+        total_losses: float64 (n_thresholds,), sums over n documents.
+        n: Documents (or patients) with PHI.
+        aim: Target, unit and method.
+    """
+    if aim.confidence is None:
+        return np.asarray((total_losses + 1) / (n + 1) <= aim.target * _ROUNDING)
+    p_values = binomial_p_values if aim.unit is Unit.DOCUMENT else hoeffding_bentkus_p_values
+    return np.asarray(p_values(total_losses, n, aim.target) <= (1 - aim.confidence) * _ROUNDING)
+
+
+def refuse_too_few(n: int, aim: Aim) -> None:
+    """Refuse a calibration set that could prove nothing even if nothing leaked.
+
+    Raises:
+        ConfigurationError: Says how many there are and how many are needed.
+    """
+    needed = n_needed(aim.target, aim.confidence)
+    if n < needed:
+        raise ConfigurationError(
+            f"{n:,} {aim.counted} with PHI cannot show {_aim_text(aim)}, even if none leaks; "
+            f"{needed:,} are needed: give more, or a higher target"
+        )
+
+
+def chosen_step(total_losses: Float64Array, n: int, aim: Aim) -> int:
+    """The lowest threshold that is guaranteed.
+
+    Args:
+        total_losses: float64 (n_thresholds,), the summed losses at each threshold of a
+            sequence that was fixed before any was seen, the safest first.
+        n: Documents (or patients) with PHI.
+        aim: What is to be guaranteed.
+
+    Returns:
+        Index of the last threshold before the first that is not proven.
+
+    Raises:
+        ConfigurationError: Too few documents, or not even the safest threshold is proven;
+            says what can be done.
+
+    Example:
+        >>> aim = Aim(target=0.01, confidence=0.95)
+        >>> chosen_step(np.array([0.0, 0.0, 1.0, 0.0]), 299, aim)
+        1
+    """
+    refuse_too_few(n, aim)
+    proven = are_proven(total_losses, n, aim)
+    n_proven = len(proven) if proven.all() else int(np.argmin(proven))
+    if not n_proven:
+        raise ConfigurationError(_not_even_the_safest(float(total_losses[0]), n, aim))
+    return n_proven - 1
+
+
+def provable_target(total_loss: float, n: int, aim: Aim) -> float:
+    """The smallest target that these losses at one threshold show, in (0, 1]; 1 = none.
+
+    Args:
+        total_loss: Summed loss of n documents; a whole number for documents.
+        n: Documents (or patients) with PHI.
+        aim: Confidence, unit and method; its target does not matter.
+
+    Example:
+        >>> round(provable_target(0, 299, Aim(target=0.5, confidence=0.95)), 4)
+        0.01
+    """
+    if aim.confidence is None:
+        return min(1.0, (total_loss + 1) / (n + 1))
+    if total_loss >= n:
+        return 1.0
+    level = 1 - aim.confidence
+    if aim.unit is Unit.DOCUMENT:
+        return float(beta.ppf(aim.confidence, total_loss + 1, n - total_loss))
+    lowest = max(total_loss / n, 1e-12)
+    excess = lambda target: float(hoeffding_bentkus_p_values(total_loss, n, target)) - level  # noqa: E731
+    return float(brentq(excess, lowest, 1 - 1e-12))
+
+
+def _not_even_the_safest(total_loss: float, n: int, aim: Aim) -> str:
+    found = (
+        f"{total_loss:,.0f} of {n:,} {aim.counted} with PHI leak"
+        if aim.unit is Unit.DOCUMENT
+        else f"{_percent_up(total_loss / n)} of the PHI tokens are kept on average over {n:,} {aim.counted}"
+    )
+    provable = provable_target(total_loss, n, aim)
+    with_confidence = "" if aim.confidence is None else f" with {percent(aim.confidence)} confidence"
+    remedy = (
+        f"{_percent_up(provable)} could be guaranteed{with_confidence}; take a better model, or a target "
+        "that you fix before you calibrate on other documents"
+        if provable < 1
+        else "no target can be guaranteed; take a better model"
+    )
+    return f"no threshold shows {_aim_text(aim)}: even at the safest {found}; {remedy}"
+
+
+def _aim_text(aim: Aim) -> str:
+    with_confidence = "" if aim.confidence is None else f" with {percent(aim.confidence)} confidence"
+    return f"a leak rate of at most {percent(aim.target)}{with_confidence}"
+
+
+def percent(share: float) -> str:
+    """A share that somebody chose, as they would write it.
+
+    Example:
+        >>> percent(0.01), percent(0.995), percent(0.0005)
+        ('1 %', '99.5 %', '0.05 %')
+    """
+    return f"{100 * share:.10g} %"
+
+
+def _percent_up(share: float) -> str:
+    """Rounded up, so that what is shown can be guaranteed."""
+    return f"{math.ceil(10_000 * share) / 100:.2f} %"
+
+
+def guarantee(aim: Aim) -> str:
+    """What is guaranteed at the chosen threshold, in a sentence for people who know no statistics."""
+    promise = {
+        (Unit.DOCUMENT, "documents"): "of the documents that hold identifiers, at most {} leave masking with "
+        "any word or number of an identifier unmasked",
+        (Unit.DOCUMENT, "patients"): "of the patients whose documents hold identifiers, at most {} have a "
+        "document that leaves masking with any word or number of an identifier unmasked",
+        (Unit.TOKEN, "documents"): "of the words and numbers that identify, at most {} stay unmasked in a "
+        "document, on average over all documents that hold identifiers",
+        (Unit.TOKEN, "patients"): "of the words and numbers that identify, at most {} stay unmasked in the "
+        "documents of a patient, on average over all patients whose documents hold identifiers",
+    }[aim.unit, aim.counted].format(percent(aim.target))
+    if aim.confidence is not None:
+        return f"With {percent(aim.confidence)} confidence: {promise}."
+    return (
+        f"On average over many calibrations like this one: {promise}. This one alone may have turned "
+        "out worse; no confidence goes with it."
+    )
+
+
+def conditions(aim: Aim) -> tuple[str, ...]:
+    """What must hold for the guarantee, one sentence each."""
+    return (
+        f"The {aim.counted} to be masked and those of the calibration set are of the same kind, as if "
+        "drawn at random from one pile, each independent of the others (exchangeable).",
+        "No document of the calibration set, and none of the same patients, was used to train the model or "
+        "to choose anything else: settings, dictionary, target.",
+        "The marks of the calibration set are the truth: an identifier that nobody marked is not counted.",
+        "Masking uses this certificate, with the same version, model and dictionary; the certificate is the "
+        "first from this calibration set, not the best of several.",
+    )

@@ -1,0 +1,144 @@
+"""Elements, scales and axes of hand-made SVG drawings; everything that is text is escaped."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+WIDTH = 720
+"""Of every drawing, in user units; about a pixel on a wide screen."""
+
+_NICE = (1, 2, 2.5, 5, 10)
+
+
+def element(tag: str, *children: str, **attributes: object) -> Markup:
+    """An element; `class_` stands for class, `_` within a name for `-`.
+
+    Example:
+        >>> element("text", "a < b", x=1.25, text_anchor="end")
+        Markup('<text x="1.2" text-anchor="end">a &lt; b</text>')
+    """
+    shown = Markup("").join(
+        Markup(' {}="{}"').format(name.rstrip("_").replace("_", "-"), _shown(value))
+        for name, value in attributes.items()
+    )
+    if not children:
+        return Markup("<{}{}/>").format(tag, shown)
+    return Markup("<{0}{1}>{2}</{0}>").format(tag, shown, Markup("").join(children))
+
+
+def _shown(value: object) -> str:
+    return coordinate(value) if isinstance(value, float) else str(value)
+
+
+def coordinate(value: float) -> str:
+    """A position with a tenth of a unit.
+
+    Example:
+        >>> coordinate(3.0), coordinate(0.26), coordinate(-0.01)
+        ('3', '0.3', '0')
+    """
+    return f"{round(value, 1) + 0.0:.1f}".removesuffix(".0")
+
+
+def drawing(key: str, title: str, description: str, height: float, marks: Iterable[Markup]) -> Markup:
+    """A whole drawing that a screen reader can name.
+
+    Args:
+        key: Starts the ids of title and description; once on a page.
+        title: In a few words.
+        description: What a reader who does not see it has to know.
+        height: In user units.
+        marks: What is drawn.
+    """
+    return element(
+        "svg",
+        element("title", title, id=f"{key}-title"),
+        element("desc", description, id=f"{key}-desc"),
+        *marks,
+        class_="chart",
+        role="img",
+        aria_labelledby=f"{key}-title {key}-desc",
+        viewBox=f"0 0 {WIDTH} {coordinate(height)}",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """Turns values into positions, linearly.
+
+    Args:
+        low: Value at the start.
+        high: Value at the end, not that at the start.
+        start: Position of `low`.
+        end: Position of `high`.
+
+    Example:
+        >>> Scale(0, 10, 100, 200).at(5)
+        150.0
+    """
+
+    low: float
+    high: float
+    start: float
+    end: float
+
+    def at(self, value: float) -> float:
+        """The position of a value; values outside of the scale lie on its ends."""
+        inside = min(max(value, self.low), self.high)
+        return self.start + (inside - self.low) / (self.high - self.low) * (self.end - self.start)
+
+
+def nice_ticks(top: float, n_steps: int = 5) -> list[float]:
+    """Round numbers from 0 to at least `top`, in at most `n_steps` steps.
+
+    Args:
+        top: Above 0.
+        n_steps: At least 1.
+
+    Example:
+        >>> nice_ticks(0.07), nice_ticks(93)
+        ([0.0, 0.02, 0.04, 0.06, 0.08], [0.0, 20.0, 40.0, 60.0, 80.0, 100.0])
+    """
+    power = 10.0 ** math.floor(math.log10(top / n_steps))
+    step = next(nice * power for nice in _NICE if nice * power * n_steps >= top * (1 - 1e-9))
+    n_needed = math.ceil(top / step - 1e-9)
+    return [round(step * i, 12) for i in range(n_needed + 1)]
+
+
+def text(shown: str, x: float, y: float, kind: str = "", *, anchor: str = "start") -> Markup:
+    """A line of text with its baseline at `y`."""
+    return element("text", shown, x=float(x), y=float(y), class_=f"t {kind}".strip(), text_anchor=anchor)
+
+
+def line(x1: float, y1: float, x2: float, y2: float, kind: str) -> Markup:
+    """A straight line."""
+    return element("line", x1=float(x1), y1=float(y1), x2=float(x2), y2=float(y2), class_=kind)
+
+
+def rectangle(x: float, y: float, width: float, height: float, kind: str) -> Markup:
+    """A filled rectangle."""
+    return element(
+        "rect", x=float(x), y=float(y), width=float(width), height=float(height), rx="1.5", class_=kind
+    )
+
+
+def x_axis(scale: Scale, ticks: Sequence[tuple[float, str]], top: float, bottom: float) -> list[Markup]:
+    """Vertical grid lines from `top` to `bottom` with labels under them."""
+    marks = []
+    for value, label in ticks:
+        x = scale.at(value)
+        marks += [line(x, top, x, bottom, "grid"), text(label, x, bottom + 16, "m", anchor="middle")]
+    return marks
+
+
+def y_axis(scale: Scale, ticks: Sequence[tuple[float, str]], left: float, right: float) -> list[Markup]:
+    """Horizontal grid lines from `left` to `right` with labels before them."""
+    marks = []
+    for value, label in ticks:
+        y = scale.at(value)
+        marks += [line(left, y, right, y, "grid"), text(label, left - 7, y + 4, "m", anchor="end")]
+    return marks

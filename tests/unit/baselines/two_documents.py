@@ -1,0 +1,49 @@
+"""Two annotated documents and the masks of two tools, small enough to count by hand.
+
+a: `Mr Zorath left Velmo on 3/4/2021`, 8 tokens, 5 of them PHI (a name, a city, a date);
+b: `Zorath had rash`, 3 tokens, 1 of them PHI. All PHI is of HIPAA categories.
+
+some: masks name and date of a, and of b the rash: 4 of 6 PHI tokens, 4 of 5 masks right.
+all: masks everything: 6 of 6, 6 of 11.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from inverse_deid.core.phi import PhiType
+from inverse_deid.core.values import Document, PhiSpan
+
+DOCS = (
+    Document(
+        "a",
+        "Mr Zorath left Velmo on 3/4/2021",
+        (
+            PhiSpan(3, 9, PhiType.PATIENT),
+            PhiSpan(15, 20, PhiType.CITY),
+            PhiSpan(24, 32, PhiType.DATE),
+        ),
+    ),
+    Document("b", "Zorath had rash", (PhiSpan(0, 6, PhiType.PATIENT),)),
+)
+SOME = {"a": [[3, 9], [24, 32]], "b": [[11, 15]]}
+ALL = {"a": [[0, 32]], "b": [[0, 15]]}
+
+
+def write_gold(path: Path, docs=DOCS) -> Path:
+    lines = [
+        {
+            "id": doc.id,
+            "text": doc.text,
+            "spans": [{"start": s.start, "end": s.end, "type": s.type} for s in doc.spans],
+        }
+        for doc in docs
+    ]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path
+
+
+def write_masks(path: Path, masks: dict) -> Path:
+    path.write_text("".join(json.dumps({"id": i, "masks": m}) + "\n" for i, m in masks.items()))
+    return path
