@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import sys
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,12 +22,11 @@ from inverse_deid.assemble import (
     packaged_model,
     sealed,
 )
+from inverse_deid.cli.report_files import check_target, write_json
 from inverse_deid.combine import Thresholds
-from inverse_deid.core.errors import OutputExistsError
 from inverse_deid.core.values import Document
 from inverse_deid.deep.folder import read_manifest
 from inverse_deid.engine.jobs import shown
-from inverse_deid.engine.partial_file import PartialFile
 from inverse_deid.evaluation.evaluation import Evaluation, evaluate_masks, read_patients
 from inverse_deid.evaluation.guarantees import (
     Aim,
@@ -54,7 +51,6 @@ from inverse_deid.pipeline import Deidentifier
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 _ANY = click.Path(path_type=Path)
-_HEAD_BYTES = 100
 _BATCH_DOCUMENTS = 256
 
 
@@ -143,7 +139,7 @@ def calibrate(**given: Any) -> None:  # noqa: ANN401 - click's options, typed in
     """
     options = CalibrateOptions(**given)
     aim = options.aim
-    _check_target(options.out, force=options.force)
+    check_target(options.out, CERTIFICATE_FORMAT, force=options.force)
     gold = read_annotated(options.gold)
     ids = [doc.id for doc in gold]
     patients = None if options.patients is None else read_patients(options.patients, ids)
@@ -153,7 +149,7 @@ def calibrate(**given: Any) -> None:  # noqa: ANN401 - click's options, typed in
     refuse_training_documents(options.gold, manifest.get("provenance") or {})
     assembly = assemble(MaskingSettings(model=options.model, lexicon=options.lexicon))
     calibrated = _calibrated(gold, calibration, assembly, aim)
-    _write(options.out, _certificate(calibrated, assembly, options))
+    write_json(options.out, _certificate(calibrated, assembly, options))
     for line in (*_found_lines(calibrated, calibration, options), "", *_guarantee_lines(calibration, aim)):
         click.echo(line)
 
@@ -261,31 +257,3 @@ def _n_alike(calibration: CalibrationSet) -> int:
     for group, owner in zip(groups, calibration.owners.tolist(), strict=True):
         owners[group].add(owner)
     return sum(len(owners[group]) > 1 for group in groups)
-
-
-def _check_target(path: Path, *, force: bool) -> None:
-    """Nothing but an earlier certificate is ever overwritten, and that only when asked.
-
-    Raises:
-        OutputExistsError: The file is there.
-    """
-    if not path.exists():
-        return
-    head = b""
-    with suppress(OSError), path.open("rb") as stream:
-        head = stream.read(_HEAD_BYTES)
-    if CERTIFICATE_FORMAT.encode() not in head:
-        raise OutputExistsError(f"{shown(path)} exists and is no certificate; choose another name with --out")
-    if not force:
-        raise OutputExistsError(f"{shown(path)} exists already; give --force to overwrite it")
-
-
-def _write(path: Path, certificate: Mapping[str, Any]) -> None:
-    file = PartialFile(path)
-    is_complete = False
-    try:
-        file.write(json.dumps(certificate, indent=1).encode() + b"\n")
-        file.sync()
-        is_complete = True
-    finally:
-        file.commit() if is_complete else file.discard()

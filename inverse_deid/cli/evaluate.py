@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,9 +13,10 @@ import click
 import numpy as np
 
 from inverse_deid import __version__
-from inverse_deid.core.errors import FormatError, InputError, OutputExistsError
+from inverse_deid.cli.report_files import check_target, write_json, write_whole
+from inverse_deid.core.errors import ConfigurationError, FormatError, InputError
 from inverse_deid.core.values import BoolArray, Document
-from inverse_deid.engine.partial_file import PartialFile, sha256_of
+from inverse_deid.engine.partial_file import sha256_of
 from inverse_deid.evaluation.counts import WordTest
 from inverse_deid.evaluation.curves import ScoreFigures, score_figures
 from inverse_deid.evaluation.evaluation import evaluate_masks, intervals_of, read_patients
@@ -30,7 +31,11 @@ from inverse_deid.lexicon import Lexicon, WordFlag, load_lexicon
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 _PATH = click.Path(path_type=Path)
-_HEAD_BYTES = 100
+_SECTIONS = {
+    "inverse-deid risk": "risk",
+    "inverse-deid utility": "utility",
+    "inverse-deid leak grades": "grades",
+}
 _CLINICAL = WordFlag.DRUG | WordFlag.MEDICAL | WordFlag.SHORTHAND | WordFlag.UNIT
 
 
@@ -39,6 +44,8 @@ class EvaluateOptions:
     """What was given on the command line beside GOLD and MASKED."""
 
     json_path: Path | None
+    html: Path | None
+    added: tuple[Path, ...]
     explain: Path | None
     patients: Path | None
     confidence: float
@@ -53,6 +60,14 @@ class EvaluateOptions:
 @click.argument("gold", type=_PATH)
 @click.argument("masked", type=_PATH)
 @click.option("--json", "json_path", type=_FILE, help="Write all figures, exact and by document, as JSON.")
+@click.option("--html", type=_FILE, help="Write the same as one HTML page, for people and for paper.")
+@click.option(
+    "--add",
+    "added",
+    type=_FILE,
+    multiple=True,
+    help="JSON of `risk`, `utility` or `leaks grade`: goes into the page and the JSON. May be repeated.",
+)
 @click.option(
     "--explain", type=_PATH, help="What `mask --explain` wrote: adds the curve and the reliability of p_safe."
 )
@@ -76,7 +91,7 @@ class EvaluateOptions:
 @click.option("--seed", type=click.IntRange(0), default=SEED, show_default=True, help="Of these draws.")
 @click.option("--harmless", type=_FILE, help="TOML file with the tokens that the corrected recall forgives.")
 @click.option("--allow-missing", is_flag=True, help="Count documents without masks as unmasked.")
-@click.option("--force", is_flag=True, help="Overwrite a JSON file of an earlier evaluation.")
+@click.option("--force", is_flag=True, help="Overwrite files of an earlier evaluation.")
 def evaluate(gold: Path, masked: Path, **given: Any) -> None:  # noqa: ANN401 - click's options, typed above
     """Say what leaked and what was kept: hold MASKED against GOLD.
 
@@ -89,16 +104,22 @@ def evaluate(gold: Path, masked: Path, **given: Any) -> None:  # noqa: ANN401 - 
     Exit status: 0 done; 2 refused, nothing was written.
     """
     options = EvaluateOptions(**given)
-    if options.json_path is not None:
-        _check_target(options.json_path, force=options.force)
+    for path in (options.json_path, options.html):
+        if path is not None:
+            check_target(path, FORMAT_NAME, force=options.force)
+    if options.added and options.json_path is None and options.html is None:
+        raise ConfigurationError("--add has nothing to go into; give --html FILE or --json FILE")
+    added = _added_reports(options.added)
     forgiven = read_harmless(options.harmless)
     docs = read_annotated(gold)
-    masks = masks_by_id(docs, read_masked(masked))
+    with _naming(masked):
+        masks = masks_by_id(docs, read_masked(masked))
     patients = None if options.patients is None else read_patients(options.patients, [doc.id for doc in docs])
     clinical = _clinical_test(load_lexicon())
-    evaluation = evaluate_masks(
-        docs, masks, harmless=forgiven, clinical=clinical, allow_missing=options.allow_missing
-    )
+    with _naming(gold, masked):
+        evaluation = evaluate_masks(
+            docs, masks, harmless=forgiven, clinical=clinical, allow_missing=options.allow_missing
+        )
     explain = options.explain
     scores = (
         None if explain is None else _scores(docs, evaluation.missing, explain, confidence=options.confidence)
@@ -110,11 +131,23 @@ def evaluate(gold: Path, masked: Path, **given: Any) -> None:  # noqa: ANN401 - 
         confidence=options.confidence,
         seed=options.seed,
     )
-    if options.json_path is not None:
+    if options.json_path is not None or options.html is not None:
         provenance = _provenance(gold, masked, options)
-        _write(options.json_path, json_report(evaluation, intervals, provenance=provenance, scores=scores))
+        report = json_report(evaluation, intervals, provenance=provenance, scores=scores) | added
+        _write(report, options)
     for line in table_lines(evaluation, intervals, scores):
         click.echo(line)
+
+
+@contextmanager
+def _naming(*paths: Path) -> Iterator[None]:
+    """An error about these files names them."""
+    try:
+        yield
+    except InputError as error:
+        if any(str(path) in str(error) for path in paths):
+            raise
+        raise type(error)(f"{' and '.join(map(str, paths))}: {error}") from error
 
 
 def _scores(
@@ -125,7 +158,8 @@ def _scores(
     Raises:
         InputError: The explanations are not those of the documents, or hold no `p_safe`.
     """
-    is_phi, p_safe = scored_tokens(docs, read_explained(path), missing)
+    with _naming(path):
+        is_phi, p_safe = scored_tokens(docs, read_explained(path), missing)
     if np.isnan(p_safe).all():
         raise FormatError(f"{path}: holds no p_safe; explain a masking without --rules-only")
     return score_figures(is_phi, p_safe, confidence)
@@ -152,15 +186,12 @@ def _provenance(gold: Path, masked: Path, options: EvaluateOptions) -> Mapping[s
 
 def _hashes(path: Path) -> dict[str, Any]:
     """SHA-256 of a file, or of each file of a folder that is not hidden, by its name there."""
-    try:
-        with input_errors():
-            if not path.is_dir():
-                return {"sha256": sha256_of(path)}
-            names = [file.relative_to(path) for file in sorted(path.rglob("*")) if file.is_file()]
-            shown = [name for name in names if not any(part.startswith(".") for part in name.parts)]
-            return {"files": {name.as_posix(): sha256_of(path / name) for name in shown}}
-    except InputError as error:
-        raise type(error)(f"{path}: {error}") from error
+    with _naming(path), input_errors():
+        if not path.is_dir():
+            return {"sha256": sha256_of(path)}
+        names = [file.relative_to(path) for file in sorted(path.rglob("*")) if file.is_file()]
+        shown = [name for name in names if not any(part.startswith(".") for part in name.parts)]
+        return {"files": {name.as_posix(): sha256_of(path / name) for name in shown}}
 
 
 def _clinical_test(lexicon: Lexicon) -> WordTest:
@@ -180,29 +211,36 @@ def _clinical_test(lexicon: Lexicon) -> WordTest:
     return test
 
 
-def _check_target(path: Path, *, force: bool) -> None:
-    """Nothing but an earlier evaluation is ever overwritten, and that only when asked.
+def _added_reports(paths: Sequence[Path]) -> dict[str, Any]:
+    """Reports of other commands, by the name of their section.
 
     Raises:
-        OutputExistsError: The file is there.
+        UnreadableInputError: A file cannot be read.
+        FormatError: It is no such report, or the second of its kind.
     """
-    if not path.exists():
-        return
-    head = b""
-    with suppress(OSError), path.open("rb") as stream:
-        head = stream.read(_HEAD_BYTES)
-    if FORMAT_NAME.encode() not in head:
-        raise OutputExistsError(f"{path} exists and is no evaluation; choose another name with --json")
-    if not force:
-        raise OutputExistsError(f"{path} exists already; give --force to overwrite it")
+    found: dict[str, Any] = {}
+    for path in paths:
+        with _naming(path), input_errors():
+            data = path.read_bytes()
+        try:
+            report = json.loads(data)
+        except (ValueError, RecursionError):
+            report = None
+        name = _SECTIONS.get(str(report.get("format"))) if isinstance(report, dict) else None
+        if name is None:
+            kinds = "`risk --json`, `utility --json` or `leaks grade --json`"
+            raise FormatError(f"{path}: no report that can be added; give a file that {kinds} wrote")
+        if name in found:
+            raise FormatError(f"{path}: is the second report of {name}; give one of each kind")
+        found[name] = report
+    return found
 
 
-def _write(path: Path, report: dict[str, object]) -> None:
-    file = PartialFile(path)
-    is_complete = False
-    try:
-        file.write(json.dumps(report, ensure_ascii=False, indent=1).encode("utf-8", "replace") + b"\n")
-        file.sync()
-        is_complete = True
-    finally:
-        file.commit() if is_complete else file.discard()
+def _write(report: dict[str, Any], options: EvaluateOptions) -> None:
+    """Write the files that were asked for."""
+    if options.json_path is not None:
+        write_json(options.json_path, report)
+    if options.html is not None:
+        from inverse_deid.evaluation.page.page import html_report
+
+        write_whole(options.html, [html_report(report).encode("utf-8", "replace")])

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from inverse_deid.cli.leaks import check_target, write_json
+from inverse_deid.cli.report_files import check_target, write_json
 from inverse_deid.evaluation.evaluation import evaluate_masks
 from inverse_deid.evaluation.grades import aligned
 from inverse_deid.evaluation.masked_files import masks_by_id, read_masked

@@ -10,7 +10,7 @@ from typing import Any
 import click
 from scipy.stats import binomtest
 
-from inverse_deid.cli.leaks import check_target, write_json
+from inverse_deid.cli.report_files import check_target, write_json
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.evaluation.evaluation import Evaluation, evaluate_masks, named
 from inverse_deid.evaluation.figures import Share

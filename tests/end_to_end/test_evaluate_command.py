@@ -158,6 +158,7 @@ def test_masks_that_do_not_match_the_gold_are_refused_whole(command, gold, maske
     result = command("evaluate", gold, masked, "--json", tmp_path / "all.json", "--allow-missing")
     assert (result.status, result.stdout) == (2, "")
     assert message in result.stderr
+    assert str(masked) in result.stderr
     assert len(result.stderr.splitlines()) == 1
     assert CANARY not in result.stderr
     assert not (tmp_path / "all.json").exists()

@@ -19,11 +19,26 @@ from inverse_deid.evaluation.report import json_report
 FEW = settings(max_examples=40, deadline=None)
 SHARES = st.floats(0, 1)
 MARK = "\N{SECTION SIGN}"
-KEYS = st.text("abc_", min_size=1, max_size=4)
+NAMES = [
+    "share",
+    "value",
+    "part",
+    "whole",
+    "low",
+    "high",
+    "points",
+    "bins",
+    "tokens",
+    "safe",
+    "recall",
+    "precision",
+    "threshold",
+]
+KEYS = st.text("abc_", min_size=1, max_size=4) | st.sampled_from(NAMES)
 LEAVES = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5).map(lambda t: MARK + t)
 ANYTHING = st.recursive(
     LEAVES,
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS | st.just("share"), inner, max_size=4),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=4),
 )
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import zip_longest
 
 from inverse_deid.evaluation.page.blocks import Chart, Row, Section, Table, without_empty_columns
 from inverse_deid.evaluation.page.curves import CurvePoint, ReliabilityBin, recall_curve, reliability_diagram
-from inverse_deid.evaluation.page.labels import FURTHER_SECTIONS, plain_label
+from inverse_deid.evaluation.page.labels import FURTHER_SECTIONS, SETTING_LABELS, plain_label
 from inverse_deid.evaluation.page.measures import (
     DASH,
     SPACE,
@@ -19,10 +20,11 @@ from inverse_deid.evaluation.page.measures import (
     number_range,
     percent,
     percent_range,
+    proportion,
     read_measure,
     whole_number,
 )
-from inverse_deid.evaluation.page.sections import Report, figure
+from inverse_deid.evaluation.page.sections import Report, figure, interval_head
 from inverse_deid.evaluation.risk import Verdict
 
 _TARGETS = (0.5, 0.75, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999, 1.0)
@@ -46,20 +48,18 @@ def threshold_section(report: Report) -> Iterator[Section]:
 def curve_points(report: Report) -> list[CurvePoint]:
     """The points of the curve with a defined recall."""
     points = mapping(mapping(report.get("curve")).get("points"))
-    recalls = _column(points, "recall")
-    columns = [_column(points, name, len(recalls)) for name in ("threshold", "precision", "safe_kept")]
+    columns = [_column(points, name) for name in ("threshold", "recall", "precision", "safe_kept")]
     return [
         CurvePoint(threshold, recall, precision, kept)
-        for recall, threshold, precision, kept in zip(recalls, *columns, strict=True)
+        for threshold, recall, precision, kept in zip_longest(*columns)
         if recall is not None
     ]
 
 
-def _column(points: Mapping[str, object], name: str, length: int | None = None) -> list[float | None]:
-    """A column of the curve; one that is absent or of another length is undefined throughout."""
+def _column(points: Mapping[str, object], name: str) -> list[float | None]:
+    """A column of the curve; what is no number in [0, 1] is undefined."""
     found = points.get(name)
-    values = [finite(value) for value in found] if isinstance(found, Sequence) else []
-    return values if length in (None, len(values)) else [None] * (length or 0)
+    return [proportion(value) for value in found] if isinstance(found, Sequence) else []
 
 
 def _curve_chart(report: Report) -> Iterator[Chart]:
@@ -100,10 +100,11 @@ def reliability_bins(report: Report) -> list[ReliabilityBin]:
     listed = mapping(report.get("reliability")).get("bins")
     found = []
     for row in map(mapping, listed if isinstance(listed, Sequence) else ()):
-        low, high, n = finite(row.get("low")), finite(row.get("high")), whole_number(row.get("tokens"))
+        low, high = proportion(row.get("low")), proportion(row.get("high"))
+        n = whole_number(row.get("tokens"))
         if low is not None and high is not None and n is not None:
             safe = read_measure(row.get("safe"), row.get("interval"))
-            found.append(ReliabilityBin(low, high, n, finite(row.get("mean_p_safe")), safe))
+            found.append(ReliabilityBin(low, high, n, proportion(row.get("mean_p_safe")), safe))
     return sorted(found, key=lambda row: row.low)
 
 
@@ -120,7 +121,8 @@ def _reliability_chart(report: Report) -> Iterator[Chart]:
         sentence += f" Left out: {counted(n_unknown, 'word')} without a probability."
     if (error := finite(found.get("expected_calibration_error"))) is not None:
         sentence += f" Expected calibration error: {number(error)}."
-    head = ("Probability", "Words", "Mean probability", "Safe", "Interval")
+    interval = interval_head(row.safe for row in bins)
+    head = ("Probability", "Words", "Mean probability", "Safe", interval)
     numbers = Table(title, head, tuple(map(_bin_row, bins)))
     yield Chart(title, sentence, reliability_diagram("reliability", title, bins), numbers, is_labelled=False)
 
@@ -241,7 +243,9 @@ def provenance_section(report: Report) -> Section:
     if files:
         rows = tuple(Row((plain_label(role), *cells)) for role, cells in files.items())
         blocks.append(Table("Files", ("Role", "Name", "SHA-256"), rows, frozenset({1, 2})))
-    settings = tuple(Row((plain_label(name), shown)) for name, shown in _flat(others))
+    settings = tuple(
+        Row((SETTING_LABELS.get(name, plain_label(name)), shown)) for name, shown in _flat(others)
+    )
     if settings:
         blocks.append(Table("Version and settings", ("", "Value"), settings, frozenset({1})))
     sentences = () if blocks else ("The report does not tell.",)
@@ -256,7 +260,7 @@ def _file_cells(file: Mapping[str, object]) -> tuple[str, str] | None:
     if "files" not in file:
         return None
     lines = "".join(f"{inner[path]}  {path}\n" for path in sorted(inner))
-    digest = hashlib.sha256(lines.encode("utf-8", "surrogateescape")).hexdigest()
+    digest = hashlib.sha256(lines.encode("utf-8", "replace")).hexdigest()
     return f"{name} (folder)", f"{digest}, of the list of its {counted(len(inner), 'file')}"
 
 

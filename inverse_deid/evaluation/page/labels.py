@@ -75,6 +75,17 @@ KIND_LABELS: Mapping[str, str] = MappingProxyType(
 """Labels of the kinds of safe words."""
 
 
+SETTING_LABELS: Mapping[str, str] = MappingProxyType(
+    {
+        "units": "Independent units",
+        "units_with_phi": "Independent units with identifiers",
+        "resamples": "Resamples for the intervals",
+        "seed": "Seed of the resamples",
+    }
+)
+"""Labels of settings whose own names say too little."""
+
+
 @dataclass(frozen=True, slots=True)
 class SectionText:
     """Title and introduction of a further section."""

@@ -77,6 +77,12 @@ def finite(value: object) -> float | None:
     return number if math.isfinite(number) else None
 
 
+def proportion(value: object) -> float | None:
+    """A number in [0, 1] as float; None for anything else."""
+    number = finite(value)
+    return number if number is not None and 0 <= number <= 1 else None
+
+
 def whole_number(value: object) -> int | None:
     """A whole number as int; None for anything else."""
     if isinstance(value, bool):
@@ -88,7 +94,7 @@ def read_measure(found: object, interval: object = None) -> Measure:
     """Read `{"share" or "value", "part", "whole", "low", "high", ...}`; what is absent is undefined.
 
     Args:
-        found: The share.
+        found: A share, in [0, 1], or a value that can be any number.
         interval: `{"low", "high", "confidence", "method"}`; None: they stand in the share, or nowhere.
 
     Example:
@@ -98,12 +104,13 @@ def read_measure(found: object, interval: object = None) -> Measure:
     share = mapping(found)
     bounds = mapping(interval) or share
     method = bounds.get("method")
+    read = finite if "value" in share and "share" not in share else proportion
     return Measure(
-        finite(share.get("share", share.get("value"))),
+        read(share.get("share", share.get("value"))),
         whole_number(share.get("part")),
         whole_number(share.get("whole")),
-        finite(bounds.get("low")),
-        finite(bounds.get("high")),
+        read(bounds.get("low")),
+        read(bounds.get("high")),
         finite(bounds.get("confidence")),
         method if isinstance(method, str) else None,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from inverse_deid.core.phi import HYPER_CLASS_OF
@@ -11,6 +11,7 @@ from inverse_deid.evaluation.page.charts import Bar, histogram, interval_bars, l
 from inverse_deid.evaluation.page.labels import CATEGORY_LABELS, FIGURE_LABELS, KIND_LABELS, plain_label
 from inverse_deid.evaluation.page.measures import (
     DASH,
+    SPACE,
     Measure,
     counted,
     interval_name,
@@ -122,7 +123,10 @@ def _has_phi(category: Category) -> bool:
 
 def leaks_section(report: Report) -> Section:
     """What was missed, by kind of identifier."""
+    title = "What was missed, by kind of identifier"
     listed = categories(report)
+    if not listed:
+        return Section("kinds", title, ("No document holds identifiers.",))
     blocks: list[Chart | Table] = []
     groups, kinds = (_by_misses([row for row in listed if row.depth == depth]) for depth in (0, 1))
     leaking = [kind for kind in kinds if kind.missed.part]
@@ -132,10 +136,9 @@ def leaks_section(report: Report) -> Section:
         blocks.append(_missed_chart("groups", "By group", groups))
     if leaking:
         blocks.append(_missed_chart("fine", "Within the groups", leaking, others))
-    if listed:
-        blocks.append(_category_table(listed))
+    blocks.append(_category_table(listed))
     sentence = "Bars show the share of identifying words that was missed: shorter is better."
-    return Section("kinds", "What was missed, by kind of identifier", (sentence,), tuple(blocks))
+    return Section("kinds", title, (sentence,), tuple(blocks))
 
 
 def _by_misses(listed: Sequence[Category]) -> list[Category]:
@@ -159,7 +162,14 @@ def _missed_chart(key: str, title: str, ranked: Sequence[Category], others: str 
 def share_table(caption: str, first: str, bars: Sequence[Bar], part: str) -> Table:
     """The numbers of a chart of bars."""
     rows = tuple(Row((bar.label, *share_cells(bar.share))) for bar in bars)
-    return Table(caption, (first, "Share", "Interval", part, "Of"), rows)
+    return Table(caption, (first, "Share", interval_head([bar.share for bar in bars]), part, "Of"), rows)
+
+
+def interval_head(shares: Iterable[Measure]) -> str:
+    """The head of a column of intervals, with their confidence if it is the same for all."""
+    confidences = {share.confidence for share in shares if share.has_interval}
+    name = interval_name(confidences.pop() if len(confidences) == 1 else None)
+    return name[:1].upper() + name[1:]
 
 
 def share_cells(share: Measure) -> tuple[str, str, str, str]:
@@ -168,8 +178,9 @@ def share_cells(share: Measure) -> tuple[str, str, str, str]:
 
 
 def _category_table(listed: Sequence[Category]) -> Table:
-    head = ("Kind", "Type", "Masked", "Interval", "Corrected", "Words", "Missed", "Documents", "Without leak",
-            "Identifiers")  # fmt: skip
+    interval = interval_head(category.measure("recall") for category in listed)
+    recall = ("Masked", interval, "Corrected", "Words", "Missed")
+    head = ("Kind", "Type", *recall, "Documents", "Without leak", "Identifiers")
     return Table("Every kind of identifier", head, tuple(map(_category_row, listed)), frozenset({1}))
 
 
@@ -249,7 +260,8 @@ def _leaking_table(leaking: Sequence[Leaks]) -> Iterator[Table]:
 def over_masking_section(report: Report) -> Section:
     """The safe words that were masked, by kind."""
     shares = {name: read_measure(share) for name, share in mapping(report.get("over_masking")).items()}
-    bars = [Bar(KIND_LABELS.get(name, plain_label(name)), share) for name, share in shares.items()]
+    found = {name: share for name, share in shares.items() if share.whole}
+    bars = [Bar(KIND_LABELS.get(name, plain_label(name)), share) for name, share in found.items()]
     bars.sort(key=lambda bar: (-(bar.share.part or 0), bar.label))
     title = "Safe words that were masked"
     blocks: tuple[Chart, ...] = ()
@@ -263,14 +275,19 @@ def over_masking_section(report: Report) -> Section:
 
 def figures_section(report: Report) -> Section:
     """All overall figures."""
-    names = dict.fromkeys([*FIGURE_LABELS, *mapping(report.get("figures"))])
     found = mapping(report.get("figures"))
-    rows = []
-    for name in names:
-        label = FIGURE_LABELS.get(name, plain_label(name))
-        if name in found:
-            rows.append(Row((label, *share_cells(figure(report, name))), int(label[:1].islower())))
-    table = Table("Overall, with exact counts", ("Figure", "Share", "Interval", "Part", "Of"), tuple(rows))
+    names = [
+        *(name for name in FIGURE_LABELS if name in found),
+        *(n for n in found if n not in FIGURE_LABELS),
+    ]
+    labels = [FIGURE_LABELS.get(name, plain_label(name)) for name in names]
+    shares = [figure(report, name) for name in names]
+    rows = [
+        Row((label, *share_cells(share)), int(label[:1].islower()))
+        for label, share in zip(labels, shares, strict=True)
+    ]
+    head = ("Figure", "Share", interval_head(shares), "Part", "Of")
+    table = Table("Overall, with exact counts", head, tuple(rows))
     sentences = (
         "A word is a run of letters and digits; of an identifier, what lies inside its marks.",
         "Corrected figures count a missed word as masked if it stands on the list of harmless words.",
@@ -285,11 +302,12 @@ def _method_table(report: Report) -> Iterator[Table]:
     for name in mapping(report.get("intervals")):
         share = figure(report, name)
         if share.has_interval:
-            way = (interval_name(share.confidence), share.method or DASH)
-            methods.setdefault(way, []).append(plain_label(name))
-    rows = tuple(Row((method, shown, ", ".join(names))) for (shown, method), names in methods.items())
+            confidence = DASH if share.confidence is None else f"{100 * share.confidence:.4g}{SPACE}%"
+            methods.setdefault((share.method or DASH, confidence), []).append(name)
+    rows = tuple(Row((*way, ", ".join(names))) for way, names in methods.items())
     if rows:
-        yield Table("Methods of the intervals", ("Method", "Interval", "Figures"), rows, frozenset({1, 2}))
+        head = ("Method", "Confidence", "Figures, as the JSON report names them")
+        yield Table("Methods of the intervals", head, rows, frozenset({1, 2}))
 
 
 def harmless_section(report: Report) -> Section:

@@ -22,9 +22,13 @@ def fitted(output):
     return system
 
 
-@pytest.mark.parametrize("output", ["softmax", "crf"])
-def test_it_learns_and_masks_what_is_not_most_probably_safe(output):
-    system = fitted(output)
+@pytest.fixture(scope="module", params=["softmax", "crf"])
+def trained(request):
+    return request.param, fitted(request.param)
+
+
+def test_it_learns_and_masks_what_is_not_most_probably_safe(trained):
+    output, system = trained
     unseen = notes(4, first=30)
     masks = system.masks(unseen)
     evaluation = evaluate_masks(unseen, {d.id: m for d, m in zip(unseen, masks, strict=True)})
@@ -34,9 +38,10 @@ def test_it_learns_and_masks_what_is_not_most_probably_safe(output):
     assert system.name == {"softmax": "bilstm", "crf": "bilstm-crf"}[output]
 
 
-def test_the_same_seed_gives_the_same_masks():
+def test_the_same_seed_gives_the_same_masks(trained):
+    output, system = trained
     docs = notes(6, first=40)
-    assert fitted("softmax").masks(docs) == fitted("softmax").masks(docs)
+    assert fitted(output).masks(docs) == system.masks(docs)
 
 
 def test_it_refuses_to_mask_before_it_has_learned():

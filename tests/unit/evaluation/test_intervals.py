@@ -14,11 +14,12 @@ from inverse_deid.evaluation.uncertainty import Method, bootstrap, clopper_pears
 
 @pytest.fixture
 def evaluation():
-    """12 documents with the date Li 3 and, every third time, with the name left."""
+    """12 documents with a name and a date, of which each third name is missed, and one without PHI."""
     text = "Li came on 3"
     spans = (PhiSpan(0, 2, PhiType.PATIENT), PhiSpan(11, 12, PhiType.DATE))
     docs = [Document(f"d{i}", text, spans) for i in range(12)]
-    return evaluate_masks(docs, {doc.id: [(11, 12), (0, 2)][: 1 + (i % 3 > 0)] for i, doc in enumerate(docs)})
+    masks = {doc.id: [(11, 12), (0, 2)][: 1 + (i % 3 > 0)] for i, doc in enumerate(docs)}
+    return evaluate_masks([*docs, Document("well", "Well.")], {**masks, "well": []})
 
 
 def test_tokens_are_drawn_and_documents_have_clopper_pearson(evaluation):
@@ -27,7 +28,7 @@ def test_tokens_are_drawn_and_documents_have_clopper_pearson(evaluation):
     assert found.figures["recall_all"] == bootstrap(evaluation.counts, FIGURES["recall_all"])
     assert found.figures["recall_all"].method is Method.BOOTSTRAP
     assert found.figures["documents_without_leak"] == clopper_pearson(8, 12)
-    assert (found.unit, found.n_units, found.n_units_with_phi) == ("document", 12, 12)
+    assert (found.unit, found.n_units, found.n_units_with_phi) == ("document", 13, 12)
     assert (found.confidence, found.n_resamples, found.seed) == (0.95, 2000, 1)
 
 
@@ -49,9 +50,9 @@ def evaluation_recall(counts, column):
 
 
 def test_with_patients_documents_are_drawn_too_and_intervals_are_wider(evaluation):
-    patients = [f"p{min(i % 3, 1)}{i // 6}" for i in range(12)]
+    patients = [*(f"p{min(i % 3, 1)}{i // 6}" for i in range(12)), "healthy"]
     alone, together = intervals_of(evaluation), intervals_of(evaluation, patients)
-    assert (together.unit, together.n_units) == ("patient", 4)
+    assert (together.unit, together.n_units, together.n_units_with_phi) == ("patient", 5, 4)
     name = "documents_without_leak"
     assert together.figures[name].method is Method.BOOTSTRAP
     assert width(together.figures[name]) > width(alone.figures[name])

@@ -1,6 +1,7 @@
 """The HTML report: what it says, what it never shows, and that anybody can read it."""
 
 import copy
+import hashlib
 import importlib.resources
 import json
 import re
@@ -425,6 +426,14 @@ def test_sections_that_hold_no_number_are_left_out():
     assert keys == ["summary", "kinds", "documents", "overmasking", "figures", "harmless", "provenance"]
 
 
+def test_a_share_outside_of_0_to_1_is_undefined_and_a_value_is_not():
+    (table,) = number_tables(
+        {"a": {"share": 1.5}, "b": {"value": 1.5}, "c": {"share": 0.5, "low": -1, "high": 1}}
+    )
+    assert [row.cells[1] for row in table.rows] == ["–", "1.5", "50.00\N{NO-BREAK SPACE}%"]
+    assert table.head == ("", "Value")
+
+
 def test_like_mappings_share_a_table():
     kinds = {"DRUG": {"kept": share(1, 2), "n": 3}, "DOSE": {"kept": None, "n": 4}}
     (table,) = number_tables(kinds, "Kinds")
@@ -435,7 +444,7 @@ def test_like_mappings_share_a_table():
 
 def test_provenance_has_hashes_settings_and_the_command(full):
     assert table_rows(full, "Files") == [["Gold", "gold.jsonl", HASH]]
-    assert ["Seed", "4711"] in table_rows(full, "Version and settings")
+    assert ["Seed of the resamples", "4711"] in table_rows(full, "Version and settings")
     assert shown(section(full, "provenance").find("pre")) == "inverse-deid evaluate GOLD MASKED"
 
 
@@ -445,8 +454,28 @@ def test_the_files_of_a_folder_have_one_hash_and_stay_unnamed():
     assert HIDDEN not in page
     ((role, name, digest),) = table_rows(parsed(page), "Files")
     assert (role, name) == ("Masked", "xml (folder)")
-    assert re.fullmatch(r"[0-9a-f]{64}, of the list of its 2 files", digest)
+    listed = hashlib.sha256(f"{HASH}  {HIDDEN}.xml\n{HASH}  b.xml\n".encode()).hexdigest()
+    assert digest == f"{listed}, of the list of its 2 files"
     assert "<code>recorded</code>" in page
+
+
+def test_columns_of_intervals_name_the_confidence_that_they_share(root):
+    heads = {shown(t.find("caption")): [shown(c) for c in t.find("thead/tr")] for t in root.iter("table")}
+    assert heads["Overall, with exact counts"][2] == "95 % interval"
+    assert heads["Every kind of identifier"][3] == "95 % interval"
+    assert heads["Safe words that were masked"] == ["Kind of word", "Share", "Interval", "Masked", "Of"]
+
+
+def test_every_interval_has_its_method(root):
+    assert table_rows(root, "Methods of the intervals") == [
+        ["cluster bootstrap, percentiles", "95 %", "recall_all"],
+        ["Clopper-Pearson", "95 %", "documents_without_leak"],
+    ]
+
+
+def test_kinds_of_words_that_do_not_occur_are_not_drawn():
+    page = parsed(html_report(changed(over_masking={"word": share(0, 3), "clinical": share(0, 0)})))
+    assert table_rows(page, "Safe words that were masked") == [["Other words", "0.00 %", "–", "0", "3"]]
 
 
 def test_undefined_values_are_dashes(root):
@@ -573,6 +602,7 @@ def test_text_and_charts_have_enough_contrast(scheme):
     for ground in ("page", "card"):
         assert all(contrast(scheme[ink], scheme[ground]) >= 4.5 for ink in ("ink", "muted", "kept"))
         assert all(contrast(scheme[ink], scheme[ground]) >= 3 for ink in ("missed", "quiet", "extra"))
+    assert contrast(scheme["ink"], scheme["missed"]) >= 3, "a whisker on its bar"
     assert contrast(scheme["notice-ink"], scheme["notice"]) >= 4.5
 
 

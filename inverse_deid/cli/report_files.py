@@ -1,0 +1,61 @@
+"""The report files of commands: complete or not there, and never in place of something else."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from inverse_deid.core.errors import OutputExistsError
+from inverse_deid.engine.partial_file import PartialFile
+
+_HEAD_BYTES = 400
+
+
+def check_target(path: Path, mark: str, *, force: bool) -> None:
+    """Nothing but an earlier file of the same kind is ever overwritten, and that only when asked.
+
+    Args:
+        path: Where to write.
+        mark: Stands near the beginning of files of this kind.
+        force: Whether it was asked.
+
+    Raises:
+        OutputExistsError: The file is there.
+    """
+    if not os.path.lexists(path):
+        return
+    head = b""
+    with suppress(OSError), path.open("rb") as stream:
+        head = stream.read(_HEAD_BYTES)
+    if mark.encode() not in head:
+        raise OutputExistsError(f"{path} exists and is another kind of file; choose another name")
+    if not force:
+        raise OutputExistsError(f"{path} exists already; give --force to overwrite it")
+
+
+def write_json(path: Path, report: dict[str, Any]) -> None:
+    """Write a report; the file is there only when it is complete."""
+    write_whole(path, [json.dumps(report, ensure_ascii=False, indent=1).encode("utf-8", "replace"), b"\n"])
+
+
+def write_whole(path: Path, pieces: Iterable[bytes], *, private: bool = False) -> None:
+    """Write a file that is there only when it is complete.
+
+    Args:
+        path: Its name.
+        pieces: What it holds.
+        private: Readable by its owner alone (mode 600), from the first byte on.
+    """
+    file = PartialFile(path, private=private)
+    is_complete = False
+    try:
+        for piece in pieces:
+            file.write(piece)
+        file.sync()
+        is_complete = True
+    finally:
+        file.commit() if is_complete else file.discard()
