@@ -19,7 +19,7 @@ class Presidio:
     """Masks all that Presidio's analyzer finds, with the recognisers and the threshold it has by default.
 
     Presidio is no dependency of this package. It runs with the largest English spaCy
-    model that is installed; nothing is downloaded.
+    model that is installed; no model is downloaded.
 
     Args:
         analyzer: The module `presidio_analyzer`; None imports it.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -27,13 +28,28 @@ class Estimate:
     high: float | None = None
 
     def text(self, digits: int) -> str:
-        """Value and interval, rounded."""
+        """Value and interval, the bounds rounded outwards."""
         if self.value is None:
             return "-"
-        shown = f"{self.value:.{digits}f}"
+        shown = rounded(self.value, digits)
         if self.low is None or self.high is None:
             return shown
-        return f"{shown} ({self.low:.{digits}f} to {self.high:.{digits}f})"
+        factor = 10**digits
+        low = math.floor(round(self.low * factor, 6)) / factor
+        high = math.ceil(round(self.high * factor, 6)) / factor
+        return f"{shown} ({low:.{digits}f} to {high:.{digits}f})"
+
+
+def rounded(share: float, digits: int) -> str:
+    """A number in [0, 1]; shown as 0 or 1 only if it is exactly that.
+
+    Example:
+        >>> rounded(0.99999, 3), rounded(1.0, 3), rounded(0.0004, 3), rounded(0.12345, 3)
+        ('0.999', '1.000', '0.001', '0.123')
+    """
+    step = 10.0**-digits
+    shown = min(max(share, step), 1 - step) if 0 < share < 1 else share
+    return f"{shown:.{digits}f}"
 
 
 Cell = str | int | float | Estimate | None
@@ -120,7 +136,7 @@ def _shown(cell: Cell, digits: int) -> str:
     if isinstance(cell, Estimate):
         return cell.text(digits)
     if isinstance(cell, float):
-        return f"{cell:.{digits}f}"
+        return rounded(cell, digits)
     return f"{cell:,}" if isinstance(cell, int) else cell
 
 

@@ -146,6 +146,12 @@ def test_markdown_shows_intervals_and_escapes_bars():
     ]
 
 
+def test_nothing_is_rounded_to_all_or_none_and_bounds_go_outwards():
+    assert Estimate(0.99996, 0.98765, 0.99999).text(4) == "0.9999 (0.9876 to 1.0000)"
+    assert Estimate(1.0, 1 / 3, 1.0).text(2) == "1.00 (0.33 to 1.00)"
+    assert Estimate(0.0, 0.0, 0.0001).text(2) == "0.00 (0.00 to 0.01)"
+
+
 def test_plain_text_is_aligned():
     assert list(plain_lines(TABLE)) == [
         "Two | rows",
