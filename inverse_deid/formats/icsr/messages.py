@@ -1,0 +1,355 @@
+"""Messages read case by case, in constant memory.
+
+The parser fetches nothing, loads no DTD and expands no entity; its own limits stay on. On top
+of them a case may not be too large or too deep, and what is wrong with one case costs only
+that case. Broken XML ends the file: the cases before it are read, the rest is reported.
+
+Source: XML 1.0; ICH E2B(R3) implementation guide, appendix I (batch and message wrappers);
+ICH ICSR DTD 2.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import BinaryIO, NamedTuple, cast
+
+from lxml import etree
+
+from inverse_deid.core.errors import FormatError, InputError
+from inverse_deid.formats.icsr.cases import Case, case_from
+from inverse_deid.formats.icsr.dialects import MessageDialect, Role, remove_keeping_tail
+from inverse_deid.formats.icsr.prolog import Prolog, read_prolog
+from inverse_deid.formats.icsr.r2 import R2
+from inverse_deid.formats.icsr.r3 import R3
+from inverse_deid.formats.icsr.writing import Frame
+from inverse_deid.formats.records import MAX_RECORD_BYTES
+
+_ENCODING_ERRORS = frozenset({"ERR_INVALID_ENCODING", "ERR_ENCODING_NAME", "ERR_UNKNOWN_ENCODING"})
+_ENTITY_ERRORS = frozenset({"ERR_UNDECLARED_ENTITY", "WAR_UNDECLARED_ENTITY", "ERR_ENTITY_LOOP"})
+_LIMIT_ERRORS = frozenset({"ERR_RESOURCE_LIMIT"})
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one case may be.
+
+    Args:
+        max_case_bytes: Bytes of its XML.
+        max_depth: Elements inside one another.
+    """
+
+    max_case_bytes: int = MAX_RECORD_BYTES
+    max_depth: int = 100
+
+
+@dataclass(frozen=True, slots=True)
+class BrokenCase:
+    """A case that could not be read.
+
+    Args:
+        number: Which case of the file, from 1; 0 = something around the cases.
+        error: Why.
+    """
+
+    number: int
+    error: InputError
+
+
+@dataclass(slots=True)
+class Stripped:
+    """What was left out because it is neither element nor value, counted while reading.
+
+    Args:
+        n_comments: XML comments.
+        n_instructions: Processing instructions.
+        n_attributes: Attributes of the outermost element that are not structure.
+        n_stray_texts: Texts between the parts of a batch.
+    """
+
+    n_comments: int = 0
+    n_instructions: int = 0
+    n_attributes: int = 0
+    n_stray_texts: int = 0
+
+
+class _Meter:
+    """A stream that counts what is read from it; begins with what was read before."""
+
+    def __init__(self, head: bytes, stream: BinaryIO) -> None:
+        self._head = head
+        self._stream = stream
+        self.n_bytes = 0
+
+    def read(self, n_bytes: int) -> bytes:
+        data, self._head = self._head[:n_bytes], self._head[n_bytes:]
+        if not data:
+            data = self._stream.read(n_bytes)
+        self.n_bytes += len(data)
+        return data
+
+
+class _Open(NamedTuple):
+    """A part that is being read."""
+
+    node: etree._Element
+    start: int
+
+
+class Message:
+    """An open E2B message; `parts` can be run through once.
+
+    Args:
+        stream: The bytes.
+        limits: What one case may be.
+
+    Raises:
+        FormatError: Not XML, not E2B, or with declarations of entities.
+        UnreadableInputError: Empty, or of an encoding that is not read or not the declared one.
+    """
+
+    def __init__(self, stream: BinaryIO, limits: Limits | None = None) -> None:
+        prolog = read_prolog(stream)
+        self._limits = limits or Limits()
+        self._meter = _Meter(prolog.head, stream)
+        self._events = _events(self._meter)
+        self.stripped = Stripped()
+        self._depth = 0
+        self._n_cases = 0
+        self._open: _Open | None = None
+        self._problem = ""
+        self._finished: tuple[etree._Element, str] | None = None
+        self._comments: list[etree._Element] = []
+        self._failure: FormatError | None = None
+        self._root = self._read_root(prolog)
+        self._level = 1 if self._root.tag in (R3().case_tag, R2().case_tag) else 2
+        self.frame = self._read_frame(prolog)
+
+    def parts(self) -> Iterator[Case | BrokenCase]:
+        """The cases and what stands around them, in the order of the file."""
+        while self._failure is None:
+            try:
+                event = next(self._events, None)
+            except etree.XMLSyntaxError:
+                self._failure = _broken(self._events, self.frame.prolog)
+                break
+            if event is None:
+                break
+            if self._take(*event):
+                yield from self._finish()
+        yield from self._finish()
+        if self._failure is not None:
+            yield BrokenCase(self._n_cases + 1 if self._is_in_case() else 0, self._failure)
+
+    def _read_root(self, prolog: Prolog) -> etree._Element:
+        """Read to the start of the outermost element."""
+        problem: FormatError | None = None
+        try:
+            for event, node in cast(Iterator[tuple[str, etree._Element]], self._events):
+                if event == "start":
+                    self._depth = 1
+                    return node
+                self._count(event)
+        except etree.XMLSyntaxError:
+            problem = _broken(self._events, prolog)
+        raise problem or FormatError("holds no element; give an E2B file")
+
+    def _read_frame(self, prolog: Prolog) -> Frame:
+        """Read to the start of the first part."""
+        root = self._root
+        dialect = _dialect(str(root.tag))
+        if prolog.doctype and dialect.name == "r3":
+            raise FormatError("has a document type declaration, which E2B(R3) has not; delete <!DOCTYPE ...>")
+        is_single = root.tag == dialect.case_tag
+        attributes = tuple((str(k), str(v)) for k, v in root.attrib.items())
+        if is_single:
+            self._open = _Open(root, 0)
+        else:
+            n_before = len(attributes)
+            attributes = tuple(
+                (k, v) for k, v in attributes if dialect.role_of_attribute(root, k, v) == Role.STRUCTURE
+            )
+            self.stripped.n_attributes = n_before - len(attributes)
+            self._read_to_first_part(prolog)
+        lead = "" if is_single else self._white((root.text or "") + _tails(next(iter(root), None)))
+        namespaces = dict(root.nsmap)
+        return Frame(prolog, dialect, str(root.tag), attributes, namespaces, lead, is_single)
+
+    def _read_to_first_part(self, prolog: Prolog) -> None:
+        try:
+            for event, node in self._events:
+                self._take(event, node)
+                if event in ("start", "end"):
+                    return
+        except etree.XMLSyntaxError:
+            self._failure = _broken(self._events, prolog)
+
+    def _take(self, event: str, node: etree._Element) -> bool:
+        """Follow one event of the parser; True: a part that was finished can be given out."""
+        level = self._level
+        if event == "start":
+            self._depth += 1
+            if self._depth == level:
+                self._open = _Open(node, self._meter.n_bytes)
+            self._check_limits()
+            return self._depth == level
+        if event == "end":
+            self._depth -= 1
+            if self._problem and self._depth >= level:
+                _forget(node)
+            if self._depth == level - 1 and self._open is not None:
+                self._finished, self._open = (node, self._problem), None
+                self._problem = ""
+            return self._depth == 0
+        self._count(event)
+        if self._open is not None and not self._problem:
+            self._comments.append(node)
+        return False
+
+    def _is_in_case(self) -> bool:
+        return self._open is not None and self._open.node.tag == self.frame.dialect.case_tag
+
+    def _check_limits(self) -> None:
+        if self._open is None or self._problem:
+            return
+        if self._depth > self._limits.max_depth:
+            self._problem = f"is nested deeper than {self._limits.max_depth} elements; it is left out"
+        elif self._meter.n_bytes - self._open.start > self._limits.max_case_bytes:
+            limit = self._limits.max_case_bytes // 2**20
+            self._problem = f"is larger than {limit} MiB; it is left out"
+        if self._problem:
+            self._comments.clear()
+
+    def _count(self, event: str) -> None:
+        if event == "comment":
+            self.stripped.n_comments += 1
+        elif event == "pi":
+            self.stripped.n_instructions += 1
+
+    def _finish(self) -> Iterator[Case | BrokenCase]:
+        """Give out the part that was finished, with the white space behind it."""
+        if self._finished is None:
+            return
+        (node, problem), self._finished = self._finished, None
+        is_case = node.tag == self.frame.dialect.case_tag
+        self._n_cases += is_case
+        number = self._n_cases if is_case else 0
+        tail = self._detach(node)
+        yield BrokenCase(number, FormatError(problem)) if problem else self._case(number, node, tail)
+
+    def _case(self, number: int, node: etree._Element, tail: str) -> Case | BrokenCase:
+        refusal = ""
+        try:
+            return case_from(number, node, tail, self.frame.dialect)
+        except FormatError as error:
+            refusal = str(error)
+        return BrokenCase(number, FormatError(refusal))
+
+    def _detach(self, node: etree._Element) -> str:
+        """Take a part out of the tree, without comments; the white space that stood behind it."""
+        for comment in self._comments:
+            remove_keeping_tail(comment)
+        self._comments.clear()
+        if self.frame.is_single:
+            return ""
+        tail = self._white((node.tail or "") + _tails(node.getnext()))
+        root = self._root
+        while len(root) and root[0] is not node:
+            del root[0]
+        while len(root) > 1 and not _is_element(root[1]):
+            del root[1]
+        node.tail = None
+        root.remove(node)
+        return tail
+
+    def _white(self, text: str) -> str:
+        if not text or text.isspace():
+            return text
+        self.stripped.n_stray_texts += 1
+        return "\n"
+
+
+def _events(meter: _Meter) -> etree.iterparse:
+    return etree.iterparse(
+        meter,
+        events=("start", "end", "comment", "pi"),
+        resolve_entities=False,
+        no_network=True,
+        load_dtd=False,
+        attribute_defaults=False,
+        dtd_validation=False,
+        huge_tree=False,
+    )
+
+
+def _dialect(tag: str) -> MessageDialect:
+    dialects: tuple[MessageDialect, ...] = (R3(), R2())
+    for dialect in dialects:
+        if tag in (dialect.root_tag, dialect.case_tag):
+            return dialect
+    raise FormatError(
+        "is no E2B message: its outermost element must be MCCI_IN200100UV01 or PORR_IN049016UV of "
+        "urn:hl7-org:v3 (R3), or ichicsr or safetyreport (R2)"
+    )
+
+
+def _tails(node: etree._Element | None) -> str:
+    """The texts behind comments and instructions up to the next element."""
+    text = ""
+    while node is not None and not _is_element(node):
+        text += node.tail or ""
+        node = node.getnext()
+    return text
+
+
+def _is_element(node: etree._Element) -> bool:
+    """Whether it is not a comment, an instruction or an entity."""
+    tag: object = node.tag
+    return isinstance(tag, str)
+
+
+def _forget(node: etree._Element) -> None:
+    """Free what has been read of a part that is left out."""
+    node.clear()
+    parent = node.getparent()
+    while parent is not None and node.getprevious() is not None:
+        del parent[0]
+
+
+def _broken(events: etree.iterparse, prolog: Prolog) -> FormatError:
+    """The line for broken XML; the parser's own message may quote the file and is not passed on."""
+    fatal = next((entry for entry in events.error_log if entry.level_name != "WARNING"), None)
+    name = "" if fatal is None else fatal.type_name
+    where = f"at line {1 if fatal is None else fatal.line}"
+    if name in _ENTITY_ERRORS:
+        return FormatError(f"holds an entity (&name;) {where}, which is refused; write the character itself")
+    if name in _ENCODING_ERRORS:
+        codec = prolog.codec
+        return FormatError(
+            f"is not {codec} text {where}, though it says so; save it in the declared encoding"
+        )
+    if name in _LIMIT_ERRORS:
+        return FormatError(f"holds a text that is too long or is nested too deeply {where}; split or mend it")
+    return FormatError(f"is broken XML {where}; mend it there or export the file again")
+
+
+def read_cases(stream: BinaryIO, limits: Limits | None = None) -> Iterator[Case | BrokenCase]:
+    """The cases of a message, one after the other, and what is wrong with those that cannot be read.
+
+    Args:
+        stream: The bytes of an R3 or R2 message, single or batch.
+        limits: What one case may be.
+
+    Raises:
+        FormatError: Not XML, not E2B, or with declarations of entities.
+        UnreadableInputError: Empty, or of an encoding that is not read or not the declared one.
+
+    Example:
+        >>> import io
+        >>> r2 = b"<ichicsr><safetyreport><safetyreportid>X-1</safetyreportid></safetyreport></ichicsr>"
+        >>> [case.case_id for case in read_cases(io.BytesIO(r2))]
+        ['X-1']
+    """
+    for part in Message(stream, limits).parts():
+        if isinstance(part, BrokenCase) or part.is_case:
+            yield part

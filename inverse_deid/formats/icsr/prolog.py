@@ -1,0 +1,159 @@
+"""What stands before the first element of an XML file, read before any parser sees it.
+
+The encoding must be one whose markup cannot be mistaken, and be the declared one. A document
+type declaration may name an external DTD, which is never fetched; one with declarations of
+its own (entities, parameter entities) is refused here.
+"""
+
+from __future__ import annotations
+
+import codecs
+import io
+import re
+from dataclasses import dataclass, field
+from typing import BinaryIO
+
+from inverse_deid.core.errors import FormatError, UnreadableInputError
+
+MAX_PROLOG_BYTES = 1024 * 1024
+
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+_BARE = ((b"<\0", "utf-16-le"), (b"\0<", "utf-16-be"))
+_SAFE = re.compile(r"utf-8|ascii|iso8859-\d{1,2}|cp125\d")
+
+_DECLARATION = re.compile(r"<\?xml\s[^?]*\?>")
+_ENCODING = re.compile(r"""\sencoding\s*=\s*["']([A-Za-z0-9._-]{1,40})["']""")
+_SKIPPED = re.compile(r"\s+|<!--.*?-->|<\?.*?\?>", re.DOTALL)
+_LITERAL = r"""(?:"[^"<&]*"|'[^'<&]*')"""
+_DOCTYPE = re.compile(
+    rf"<!DOCTYPE\s+[^\s<>\[\]'\"]+(?:\s+(?:SYSTEM|PUBLIC\s+{_LITERAL})\s+{_LITERAL})?\s*(?P<next>.)",
+    re.DOTALL,
+)
+_ROOT = re.compile(r"<[^!?\s/<>]")
+
+
+@dataclass(frozen=True, slots=True)
+class Prolog:
+    """What stands before the first element.
+
+    Args:
+        codec: The encoding of the file.
+        mark: Its byte-order mark, b"" = none.
+        declaration: `<?xml ...?>` as it stands there, "" = none.
+        doctype: `<!DOCTYPE ...>` as it stands there, "" = none.
+        head: The bytes that were read to find this out.
+    """
+
+    codec: str
+    mark: bytes
+    declaration: str
+    doctype: str
+    head: bytes = field(repr=False)
+
+
+def read_prolog(stream: BinaryIO) -> Prolog:
+    """Read up to the first element.
+
+    Raises:
+        FormatError: Not XML, or a document type declaration with declarations of its own.
+        UnreadableInputError: Empty, of an encoding that is not read, or of another than is declared.
+
+    Example:
+        >>> read_prolog(io.BytesIO(b'<?xml version="1.0"?><ichicsr/>')).codec
+        'utf-8'
+    """
+    head = b""
+    while True:
+        chunk = stream.read(io.DEFAULT_BUFFER_SIZE * 8)
+        head += chunk
+        if not head:
+            raise UnreadableInputError("is empty; give a file that holds case reports")
+        codec, mark = _codec(head, at_end=not chunk)
+        if codec:
+            found = _scan(head[len(mark) :], codec)
+            if found is not None:
+                return Prolog(codec, mark, *found, head)
+        if not chunk or len(head) > MAX_PROLOG_BYTES:
+            raise FormatError("is no XML: no element follows its beginning; give an E2B file")
+
+
+def _codec(head: bytes, *, at_end: bool) -> tuple[str, bytes]:
+    """The encoding and the byte-order mark; "" = more bytes are needed to say."""
+    actual, mark = _actual_codec(head)
+    text = head[len(mark) :].decode(actual or "latin-1", "replace").lstrip()
+    declaration = _DECLARATION.match(text)
+    if text.startswith("<?xml") and declaration is None and not at_end and len(head) < MAX_PROLOG_BYTES:
+        return "", mark
+    found = _ENCODING.search(declaration[0]) if declaration else None
+    declared = found[1] if found else ""
+    if actual.startswith("utf-16"):
+        _must_be(declared, "utf-16", actual)
+        return actual, mark
+    name = _looked_up(declared or "utf-8")
+    if name.startswith("utf-16") or (mark and name != "utf-8"):
+        raise UnreadableInputError(
+            f"declares the encoding {declared} and is of another; save it again in the declared one"
+        )
+    if not _SAFE.fullmatch(name):
+        raise UnreadableInputError(
+            f"is in the encoding {declared}, which is not read; save it as UTF-8, UTF-16 or ISO-8859-1"
+        )
+    return name, mark
+
+
+def _actual_codec(head: bytes) -> tuple[str, bytes]:
+    """What the first bytes say: an encoding ("" = one that begins like ASCII) and a mark."""
+    if head.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
+        raise UnreadableInputError("is in UTF-32, which is not read; save it as UTF-8")
+    for mark, codec in _MARKS:
+        if head.startswith(mark):
+            return codec, mark
+    return next((codec for start, codec in _BARE if head.startswith(start)), ""), b""
+
+
+def _must_be(declared: str, *allowed: str) -> None:
+    if declared and _looked_up(declared) not in allowed:
+        raise UnreadableInputError(
+            f"declares the encoding {declared} and is in UTF-16; save it again in the declared one"
+        )
+
+
+def _looked_up(name: str) -> str:
+    try:
+        return codecs.lookup(name).name
+    except LookupError:
+        return name
+
+
+def _scan(data: bytes, codec: str) -> tuple[str, str] | None:
+    """XML and document type declaration; None: the first element has not been reached."""
+    text = data.decode(codec, "replace")
+    declaration = _DECLARATION.match(text)
+    position = declaration.end() if declaration else 0
+    doctype = ""
+    while True:
+        skipped = _SKIPPED.match(text, position)
+        if skipped is not None:
+            position = skipped.end()
+        elif _ROOT.match(text, position):
+            return declaration[0] if declaration else "", doctype
+        elif not doctype and text.startswith("<!DOCTYPE", position):
+            found = _DOCTYPE.match(text, position)
+            if found is None:
+                return None
+            doctype, position = _allowed(found), found.end()
+        else:
+            return None
+
+
+def _allowed(found: re.Match[str]) -> str:
+    if found["next"] != ">":
+        raise FormatError(
+            "has a document type declaration with declarations of its own (entities), which is refused; "
+            "delete what stands between [ and ]"
+        )
+    return found[0]

@@ -1,0 +1,121 @@
+"""E2B(R2): what in an `ichicsr` file is structure, and how a value is masked, emptied or left out.
+
+R2 has no attributes but `lang`; codes, numbers, units and format codes are texts of elements
+with names of their own. Kept as structure is the text of those elements, if it looks as it
+should; what does not, and every element that no table names, is free text.
+
+Source: ICH ICSR DTD 2.1 (names of the elements); E2B(R2) (which hold codes); PRIVACY for a
+masked value: ICH E2B(R3) implementation guide, appendix on conversion between R2 and R3.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+from lxml import etree
+
+from inverse_deid.formats.icsr.dates import StampDate, stamp_with
+from inverse_deid.formats.icsr.dialects import Role, remove_keeping_tail
+from inverse_deid.formats.icsr.elements import Dialect, Element, Kind, r2_codes
+
+MASKED = "PRIVACY"
+
+
+_MEDDRA = re.compile(r"\s*10\d{6}\s*", re.ASCII)
+_TEXTS = {
+    "numbers": re.compile(r"\s*[+-]?\d{1,10}(?:[.,]\d{1,10})?\s*", re.ASCII),
+    "versions": re.compile(r"\s*\d{1,4}(?:\.\d{1,4}){0,2}\s*", re.ASCII),
+    "countries": re.compile(r"\s*[A-Za-z]{2,3}\s*"),
+    "coded": _MEDDRA,
+}
+_TYPE = re.compile(r"\s*(?:ichicsr|backlog|psur|ctasr|masterichicsr)\s*", re.IGNORECASE)
+_FORMAT = re.compile(r"\s*\d{3}\s*", re.ASCII)
+_LANGUAGE = re.compile(r"[A-Za-z]{2,3}(?:-[A-Za-z]{2})?")
+_FORMATS_NAMED_OTHERWISE = {"patientlastmenstrualdate": "lastmenstrualdateformat"}
+_CODE_OF_LENGTH = {4: "602", 6: "610", 8: "102"}
+"""Format code by number of digits."""
+
+
+@dataclass(frozen=True, slots=True)
+class R2:
+    """E2B(R2) (a `MessageDialect`)."""
+
+    name: Dialect = "r2"
+    root_tag: str = "ichicsr"
+    case_tag: str = "safetyreport"
+
+    def role_of_attribute(self, node: etree._Element, name: str, value: str) -> Role:
+        """What an attribute value is: a language, or text."""
+        is_language = name == "lang" and _LANGUAGE.fullmatch(value) is not None
+        return Role.STRUCTURE if is_language else Role.TEXT
+
+    def role_of_text(self, node: etree._Element, text: str) -> Role:
+        """What the text of an element is that the table does not name."""
+        pattern = _patterns().get(str(node.tag))
+        if str(node.tag).endswith("dateformat"):
+            pattern = _FORMAT
+        is_structure = pattern is not None and pattern.fullmatch(text) is not None
+        return Role.STRUCTURE if is_structure else Role.TEXT
+
+    def is_code(self, node: etree._Element, text: str) -> bool:
+        """Whether an element that may hold a MedDRA code or a term holds a code."""
+        return node.tag in r2_codes()["coded"] and _MEDDRA.fullmatch(text) is not None
+
+    def is_file(self, node: etree._Element) -> bool:
+        """Never: R2 embeds no files."""
+        return False
+
+    def drop_file_marks(self, node: etree._Element) -> None:
+        """Nothing says so in R2."""
+
+    def mask(self, node: etree._Element, element: Element) -> bool:
+        """Write PRIVACY; where it does not fit (dates, country codes), the element goes."""
+        room = element.max_length["r2"]
+        if element.kind == Kind.DATE or (room is not None and room < len(MASKED)):
+            self.leave_out(node, "", element)
+            return False
+        self.empty(node, "")
+        node.text = MASKED
+        return True
+
+    def is_masked(self, node: etree._Element) -> bool:
+        """Whether the text is PRIVACY."""
+        return (node.text or "").strip() == MASKED
+
+    def empty(self, node: etree._Element, attribute: str) -> None:
+        """Take the text away; that of the format beside a date, too."""
+        for emptied in (node, _format_beside(node)):
+            if emptied is not None:
+                del emptied[:]
+                emptied.text = None
+
+    def leave_out(self, node: etree._Element, attribute: str, element: Element | None) -> None:
+        """Take the element away; the format beside a date, too."""
+        for gone in (_format_beside(node), node):
+            if gone is not None:
+                remove_keeping_tail(gone)
+
+    def write_date(self, node: etree._Element, attribute: str, date: StampDate) -> None:
+        """Write a date in the place of one that is at least as precise; its format follows."""
+        old = (node.text or "").strip()
+        node.text = stamp_with(old, date)
+        beside = _format_beside(node)
+        if beside is not None and len(node.text) != len(old):
+            beside.text = _CODE_OF_LENGTH[len(node.text)]
+
+
+@lru_cache(maxsize=1)
+def _patterns() -> Mapping[str, re.Pattern[str]]:
+    """How the text of an element that holds a code must look."""
+    named = {tag: pattern for sort, pattern in _TEXTS.items() for tag in r2_codes()[sort]}
+    return {**named, "messagetype": _TYPE}
+
+
+def _format_beside(node: etree._Element) -> etree._Element | None:
+    tag, parent = str(node.tag), node.getparent()
+    if parent is None or not tag.endswith("date"):
+        return None
+    return parent.find(_FORMATS_NAMED_OTHERWISE.get(tag, f"{tag}format"))

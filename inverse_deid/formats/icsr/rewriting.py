@@ -1,0 +1,314 @@
+"""A case with its masked texts in place and its structured fields as the profile says.
+
+Exactly the values that are treated change; the case that was read stays as it was.
+"""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from lxml import etree
+
+from inverse_deid.core.errors import ConfigurationError, StageError
+from inverse_deid.formats.icsr.dates import DateElement, StampDate, parse_stamp
+from inverse_deid.formats.icsr.dialects import MessageDialect
+from inverse_deid.formats.icsr.elements import Element
+from inverse_deid.formats.icsr.known import KnownValue, KnownValueFinder
+from inverse_deid.formats.icsr.profiles import Action, Profile
+from inverse_deid.formats.icsr.survey import TAIL, TEXT, Sort, Value
+
+PseudonymFor = Callable[[str, str], str]
+"""From the id of an element and its value to what stands in its place."""
+
+DateFor = Callable[[DateElement], StampDate | None]
+"""From a date to the one that stands in its place, None = none can."""
+
+DEFAULT_MARKER = "PHI"
+
+_NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_SPACE = re.compile(r"\s")
+
+
+class Done(StrEnum):
+    """What was done to a value."""
+
+    KEPT = "kept"
+    MASKER = "went through the masker"
+    SHORTENED = "went through the masker and was shortened to the longest text allowed"
+    MASKED = "masked"
+    BLANKED = "blanked"
+    LEFT_OUT = "left out"
+    PSEUDONYM = "replaced by a pseudonym"
+    DATE = "date replaced"
+    DATE_REMOVED = "date removed"
+    FILE_LEFT_OUT = "embedded file left out"
+    WITHHELD = "words beside a code left out, they repeated a masked value"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What was done to one value.
+
+    Args:
+        element: Its E2B element, "" = none that is known.
+        path: Where it stands in the case.
+        done: What was done.
+    """
+
+    element: str
+    path: str
+    done: Done
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replacements:
+    """Where the values come from that stand in the place of others.
+
+    Args:
+        pseudonym: For ids; needed if the profile asks for pseudonyms.
+        date_value: For dates; needed if the profile asks for dates.
+        marker: Stands for a text that cannot be shown at all.
+    """
+
+    pseudonym: PseudonymFor | None = None
+    date_value: DateFor | None = None
+    marker: str = DEFAULT_MARKER
+
+
+@dataclass(frozen=True, slots=True)
+class Rewritten:
+    """A rewritten case.
+
+    Args:
+        node: Its XML.
+        changes: What was done, one entry a value.
+        tail: What stands behind it in the batch (white space).
+    """
+
+    node: etree._Element = field(repr=False)
+    changes: tuple[Change, ...]
+    tail: str = ""
+
+
+def rewrite(
+    root: etree._Element,
+    values: Sequence[Value],
+    masked_texts: Sequence[str],
+    dialect: MessageDialect,
+    plan: tuple[Profile, Replacements, Sequence[KnownValue]],
+) -> tuple[etree._Element, tuple[Change, ...]]:
+    """A rewritten copy of a case, and what was done.
+
+    Args:
+        root: The case.
+        values: Its values, as `survey` found them.
+        masked_texts: One for each free text, in the order of `values`.
+        dialect: R3 or R2.
+        plan: Profile, replacements, and the identifiers that the case states.
+
+    Raises:
+        ConfigurationError: The profile asks for pseudonyms or dates and there is no source of them.
+        StageError: Masked texts or pseudonyms that do not fit.
+    """
+    profile, replacements, known = plan
+    _check(values, masked_texts, profile, replacements)
+    fresh = copy.deepcopy(root)
+    fresh.tail = None
+    removed = (value for value in known if profile.removes(value.element))
+    rewriter = _Rewriter(list(fresh.iter()), dialect, profile, replacements, KnownValueFinder(removed))
+    texts = iter(masked_texts)
+    changes = [
+        rewriter.text(value, next(texts)) if value.sort == Sort.FREE_TEXT else rewriter.other(value)
+        for value in values
+    ]
+    return fresh, tuple(changes)
+
+
+def _check(
+    values: Sequence[Value], masked_texts: Sequence[str], profile: Profile, replacements: Replacements
+) -> None:
+    n_texts = sum(value.sort == Sort.FREE_TEXT for value in values)
+    if len(masked_texts) != n_texts:
+        raise StageError(f"{len(masked_texts)} masked texts for {n_texts} free texts of a case")
+    if profile.asks_for(Action.PSEUDONYM) and replacements.pseudonym is None:
+        raise ConfigurationError(f"profile {profile.name} maps ids to pseudonyms; give a key for them")
+    if profile.asks_for(Action.DATE) and replacements.date_value is None:
+        raise ConfigurationError(f"profile {profile.name} changes dates; say how with --dates")
+
+
+class _Rewriter:
+    """Changes the nodes of a copy in place."""
+
+    def __init__(
+        self,
+        nodes: list[etree._Element],
+        dialect: MessageDialect,
+        profile: Profile,
+        replacements: Replacements,
+        repeats: KnownValueFinder,
+    ) -> None:
+        self._nodes = nodes
+        self._dialect = dialect
+        self._profile = profile
+        self._given = replacements
+        self._repeats = repeats
+
+    def text(self, value: Value, masked: str) -> Change:
+        """Put a masked text in its place."""
+        if _NOT_XML.search(masked):
+            raise StageError("a masked text holds a character that XML does not allow")
+        longest = None if value.element is None else value.element.max_length[self._dialect.name]
+        fitting = fitted(masked, longest, self._given.marker)
+        node = self._nodes[value.index]
+        if value.slot == TEXT:
+            node.text = fitting
+        elif value.slot == TAIL:
+            node.tail = fitting
+        elif value.slot in node.attrib:  # it may have gone with a masked value or a file
+            node.set(value.slot, fitting)
+        is_shorter = len(fitting) < len(masked)
+        return _change(value, Done.SHORTENED if is_shorter else Done.MASKER)
+
+    def other(self, value: Value) -> Change:
+        """Do what the profile says of a value that is no free text."""
+        node = self._nodes[value.index]
+        match value.sort:
+            case Sort.ATTACHMENT:
+                return _change(value, self._attachment(value, node))
+            case Sort.FILE:
+                self._dialect.empty(node, "")
+                self._dialect.drop_file_marks(node)
+                node.text = self._given.marker
+                return _change(value, Done.FILE_LEFT_OUT)
+            case Sort.DISPLAY:
+                return _change(value, self._display(value, node))
+            case _:
+                return _change(value, self._structured(value, node))
+
+    def _attachment(self, value: Value, node: etree._Element) -> Done:
+        if self._profile.attachments == Action.KEEP:
+            return Done.KEPT
+        self._dialect.leave_out(node, "", value.element)
+        return Done.FILE_LEFT_OUT
+
+    def _display(self, value: Value, node: etree._Element) -> Done:
+        if self._profile.display_names == Action.DROP:
+            done = Done.LEFT_OUT
+        elif self._repeats.finds(value.text):
+            done = Done.WITHHELD
+        else:
+            return Done.KEPT
+        node.attrib.pop(value.slot, "")
+        return done
+
+    def _structured(self, value: Value, node: etree._Element) -> Done:
+        element, attribute = value.element, "" if value.slot == TEXT else value.slot
+        if element is not None and element.msk and self._dialect.is_masked(node):
+            self._dialect.mask(node, element)  # it said so before, whatever it still held
+            return Done.MASKED
+        action = self._profile.other_dates if element is None else self._profile.actions[element.id]
+        if action == Action.DATE:
+            return self._date(value, node, attribute)
+        if action == Action.KEEP:
+            return Done.KEPT
+        if element is None:
+            self._dialect.empty(node, attribute)
+            return Done.DATE_REMOVED
+        return self._by_profile(action, element, value.text, (node, attribute))
+
+    def _by_profile(
+        self, action: Action, element: Element, text: str, place: tuple[etree._Element, str]
+    ) -> Done:
+        node, attribute = place
+        match action:
+            case Action.MASK:
+                return Done.MASKED if self._dialect.mask(node, element) else Done.LEFT_OUT
+            case Action.BLANK:
+                self._dialect.empty(node, attribute)
+                return Done.BLANKED
+            case Action.DROP:
+                self._dialect.leave_out(node, attribute, element)
+                return Done.LEFT_OUT
+            case _:
+                self._write(node, attribute, self._pseudonym(element, text))
+                return Done.PSEUDONYM
+
+    def _pseudonym(self, element: Element, text: str) -> str:
+        """The pseudonym of an id; it must fit."""
+        name = self._given.pseudonym(element.id, text) if self._given.pseudonym is not None else ""
+        longest = element.max_length[self._dialect.name]
+        if not name.strip() or _NOT_XML.search(name) or (longest is not None and len(name) > longest):
+            raise StageError(f"a pseudonym for {element.id} is empty or longer than {longest} characters")
+        return name
+
+    def _write(self, node: etree._Element, attribute: str, text: str) -> None:
+        if attribute:
+            node.set(attribute, text)
+        else:
+            self._dialect.empty(node, "")
+            node.text = text
+
+    def _date(self, value: Value, node: etree._Element, attribute: str) -> Done:
+        date = parse_stamp(value.text.strip())
+        new: StampDate | None = None
+        if date is not None and self._given.date_value is not None:
+            new = self._given.date_value(DateElement(value.element_id, value.path, value.text.strip(), date))
+        if new is not None:
+            self._dialect.write_date(node, attribute, new)
+            return Done.DATE
+        self._without_date(value.element, date, node, attribute)
+        return Done.DATE_REMOVED
+
+    def _without_date(
+        self, element: Element | None, date: StampDate | None, node: etree._Element, attribute: str
+    ) -> None:
+        """Masked where E2B allows it, left out where it may be missing; else the year stays."""
+        if element is None:
+            self._dialect.empty(node, attribute)
+        elif element.msk:
+            self._dialect.mask(node, element)
+        elif not element.required:
+            self._dialect.leave_out(node, attribute, element)
+        elif date is not None:
+            self._dialect.write_date(node, attribute, StampDate(date.year))
+        else:
+            self._dialect.empty(node, attribute)
+
+
+def _change(value: Value, done: Done) -> Change:
+    return Change(value.element_id, value.path, done)
+
+
+def fitted(text: str, longest: int | None, marker: str) -> str:
+    """A masked text that fits its element.
+
+    A text that is too long ends with a marker, which stands for everything behind it: one that is
+    there, or one put after the last whole word that leaves room for it. If no word fits, the
+    marker stands alone. An empty text becomes the marker, since an element that held words may
+    not be empty.
+
+    Args:
+        text: The masked text.
+        longest: Characters that the element may hold, None = any number.
+        marker: Stands for what does not fit.
+
+    Example:
+        >>> fitted("well until PHI came", 15, "PHI")
+        'well until PHI'
+        >>> fitted("unbelievably", 5, "PHI")
+        'PHI'
+    """
+    if not text or text.isspace():
+        text = marker
+    if longest is None or len(text) <= longest:
+        return text
+    room = longest - len(marker) - 1
+    ends = [match.start() for match in _SPACE.finditer(text, 0, max(room + 1, 0))]
+    kept = text[: ends[-1]].rstrip() if ends else ""
+    if not kept.strip():
+        return marker[:longest]
+    return kept if kept.endswith(marker) else f"{kept} {marker}"

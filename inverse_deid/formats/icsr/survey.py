@@ -1,0 +1,264 @@
+"""Finding every value of a case that is not structure, and what the table says of it.
+
+Nothing is passed over: each text and each attribute value of the XML is either the value of a
+known element, or structure by its looks, or else free text without a name, which goes through
+the masker and is listed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from lxml import etree
+
+from inverse_deid.core.errors import FormatError
+from inverse_deid.formats.icsr.dialects import MessageDialect, Role
+from inverse_deid.formats.icsr.elements import Element, Kind, elements_in, path_words
+
+_POSITION = re.compile(r"\[\d+\]")
+
+TEXT = "text()"
+TAIL = "tail()"
+"""Slots of a value; any other slot is the name of an attribute."""
+
+
+class Sort(StrEnum):
+    """How a value is treated."""
+
+    FREE_TEXT = "free text"
+    IDENTIFIER = "identifier"
+    DATE = "date"
+    PRODUCT = "product"
+    ATTACHMENT = "attachment"
+    FILE = "file"
+    """An embedded file where none is expected."""
+    DISPLAY = "display"
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """One value of a case.
+
+    Args:
+        index: Which XML element of the case, in document order.
+        slot: Its text, the text behind it, or the name of an attribute.
+        sort: How it is treated.
+        element: What the table says, None = nothing.
+        path: Where it stands; names that the table does not use are shown as `*`.
+        text: The value.
+    """
+
+    index: int
+    slot: str
+    sort: Sort
+    element: Element | None
+    path: str
+    text: str = field(repr=False)
+
+    @property
+    def element_id(self) -> str:
+        """Id of the element, "" = none."""
+        return "" if self.element is None else self.element.id
+
+
+_SORT_OF_KIND = {
+    Kind.FREE_TEXT: Sort.FREE_TEXT,
+    Kind.IDENTIFIER: Sort.IDENTIFIER,
+    Kind.DATE: Sort.DATE,
+    Kind.PRODUCT: Sort.PRODUCT,
+    Kind.ATTACHMENT: Sort.ATTACHMENT,
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Survey:
+    """What stands in a case.
+
+    Args:
+        nodes: Its XML elements in document order.
+        named: The slots that the table names, by index of the XML element and slot; with or without a value.
+        values: All values that are not structure.
+    """
+
+    nodes: tuple[etree._Element, ...] = field(repr=False)
+    named: Mapping[tuple[int, str], Element] = field(repr=False)
+    values: tuple[Value, ...] = field(repr=False)
+
+    def nodes_of(self, element: str) -> list[etree._Element]:
+        """The XML elements where a known element stands."""
+        return [self.nodes[index] for (index, _), known in self.named.items() if known.id == element]
+
+
+def survey(root: etree._Element, dialect: MessageDialect, *, batch: bool) -> Survey:
+    """What stands in a case, or in a part of a batch outside its cases.
+
+    Args:
+        root: The XML element of the case, without comments and instructions.
+        dialect: R3 or R2.
+        batch: Whether it is a part outside the cases.
+
+    Raises:
+        FormatError: An entity stands in it.
+    """
+    nodes = list(root.iter())
+    if not all(isinstance(node.tag, str) for node in nodes):
+        raise FormatError("holds an entity (&name;), which is refused; write the character itself")
+    surveyor = _Surveyor(nodes, dialect, batch=batch)
+    return Survey(tuple(nodes), surveyor.named, tuple(surveyor.values()))
+
+
+class _Surveyor:
+    """Walks through the XML elements once."""
+
+    def __init__(self, nodes: list[etree._Element], dialect: MessageDialect, *, batch: bool) -> None:
+        self._nodes = nodes
+        self._dialect = dialect
+        self._index = {node: index for index, node in enumerate(nodes)}
+        self.named = self._named_slots(batch=batch)
+        self._paths = Paths(nodes[0])
+        self._owners: dict[int, Element | None] = {}
+        self._done: set[int] = set()  # inside a file: nothing there is looked at
+        self._taken: set[int] = set()  # inside a structured value: its text went with it
+
+    def _named_slots(self, *, batch: bool) -> dict[tuple[int, str], Element]:
+        """The slots that the table names."""
+        named: dict[tuple[int, str], Element] = {}
+        for element in elements_in(self._dialect.name, batch=batch):
+            place = element.places[self._dialect.name]
+            for node in place.nodes(self._nodes[0]):
+                named.setdefault((self._index[node], place.attribute or TEXT), element)
+        return named
+
+    def values(self) -> Iterator[Value]:
+        """All values, in document order; can be run through once."""
+        for index, node in enumerate(self._nodes):
+            if index not in self._done and index not in self._taken:
+                yield from self._text(index, node)
+            if index not in self._done:
+                yield from self._attributes(index, node)
+            if index:
+                yield from self._tail(index, node)
+
+    def _text(self, index: int, node: etree._Element) -> Iterator[Value]:
+        element = self.named.get((index, TEXT)) or self._owner_above(node)
+        if element is None and not node.text and not len(node):
+            return
+        if element is not None and element.kind != Kind.FREE_TEXT:
+            yield from self._whole(index, node, _SORT_OF_KIND[element.kind], element)
+        elif self._dialect.is_file(node):
+            yield from self._whole(index, node, Sort.FILE, element)
+        else:
+            self._owners[index] = element
+            text = node.text
+            if text and not text.isspace() and not self._is_structure(node, text, element):
+                yield self._value(index, TEXT, Sort.FREE_TEXT, element, text)
+
+    def _whole(
+        self, index: int, node: etree._Element, sort: Sort, element: Element | None
+    ) -> Iterator[Value]:
+        """The text of an element with all that is in it, as one value."""
+        is_file = sort in (Sort.ATTACHMENT, Sort.FILE)
+        (self._done if is_file else self._taken).update(self._index[n] for n in node.iterdescendants())
+        text = all_text(node).strip()
+        if text or (is_file and len(node)):
+            yield self._value(index, TEXT, sort, element, text)
+
+    def _attributes(self, index: int, node: etree._Element) -> Iterator[Value]:
+        for name, text in node.attrib.items():
+            key, value = str(name), str(text)
+            if not value or value.isspace():
+                continue
+            element = self.named.get((index, key))
+            if element is not None:
+                yield self._value(index, key, _SORT_OF_KIND[element.kind], element, value)
+                continue
+            sort = _SORT_OF_ROLE[self._dialect.role_of_attribute(node, key, value)]
+            if sort is not None:
+                yield self._value(index, key, sort, None, value)
+
+    def _tail(self, index: int, node: etree._Element) -> Iterator[Value]:
+        """The text behind an element, unless it was taken with the element around it."""
+        text, parent = node.tail, node.getparent()
+        if not text or text.isspace() or parent is None or index in self._done or index in self._taken:
+            return
+        yield self._value(index, TAIL, Sort.FREE_TEXT, self._owner_above(node), text)
+
+    def _owner_above(self, node: etree._Element) -> Element | None:
+        """The free-text element in whose text a nested element stands."""
+        parent = node.getparent()
+        return None if parent is None else self._owners.get(self._index.get(parent, -1))
+
+    def _is_structure(self, node: etree._Element, text: str, element: Element | None) -> bool:
+        if self._dialect.is_code(node, text):
+            return True
+        return element is None and self._dialect.role_of_text(node, text) == Role.STRUCTURE
+
+    def _value(self, index: int, slot: str, sort: Sort, element: Element | None, text: str) -> Value:
+        return Value(index, slot, sort, element, self._paths.of(self._nodes[index], slot), text)
+
+
+_SORT_OF_ROLE = {
+    Role.STRUCTURE: None,
+    Role.DISPLAY: Sort.DISPLAY,
+    Role.DATE: Sort.DATE,
+    Role.TEXT: Sort.FREE_TEXT,
+}
+
+
+def bare_path(path: str) -> str:
+    """A path without positions, so that the same place of all cases is counted together.
+
+    Example:
+        >>> bare_path("patient/drug[2]/drugadditional")
+        'patient/drug/drugadditional'
+    """
+    return _POSITION.sub("", path)
+
+
+def all_text(node: etree._Element) -> str:
+    """The text of an XML element with that of all elements in it."""
+    return "".join(str(piece) for piece in node.itertext())
+
+
+class Paths:
+    """Where things stand, from the case on, with positions among siblings of the same name."""
+
+    def __init__(self, root: etree._Element) -> None:
+        self._shown = path_words() | _ALSO_SHOWN
+        self._of_node = {root: ""}
+        self._root_name = self._name(str(root.tag))
+
+    def of(self, node: etree._Element, slot: str) -> str:
+        """Path of a slot."""
+        inner = self._path(node)
+        if slot == TEXT:
+            return inner or self._root_name
+        step = TAIL if slot == TAIL else f"@{self._name(slot)}"
+        return f"{inner}/{step}" if inner else step
+
+    def _path(self, node: etree._Element) -> str:
+        path = self._of_node.get(node)
+        if path is None:
+            parent = node.getparent()
+            above = "" if parent is None else self._path(parent)
+            path = f"{above}/{self._step(node)}" if above else self._step(node)
+            self._of_node[node] = path
+        return path
+
+    def _step(self, node: etree._Element) -> str:
+        tag = str(node.tag)
+        n_before = sum(1 for _ in node.itersiblings(tag, preceding=True))
+        is_one_of_many = n_before or next(node.itersiblings(tag), None) is not None
+        return f"{self._name(tag)}[{n_before + 1}]" if is_one_of_many else self._name(tag)
+
+    def _name(self, tag: str) -> str:
+        name = tag.rpartition("}")[2]
+        return name if name in self._shown else "*"
+
+
+_ALSO_SHOWN = frozenset(
+    ("displayName", "codeSystemName", "language", "mediaType", "qualifier", "use", "unit", "lang", "country")
+)

@@ -1,0 +1,91 @@
+"""Messages written case by case, in the encoding that they had."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import cast
+
+from lxml import etree
+
+from inverse_deid.core.errors import StageError
+from inverse_deid.formats.icsr.dialects import MessageDialect
+from inverse_deid.formats.icsr.prolog import Prolog
+from inverse_deid.formats.icsr.rewriting import Rewritten
+from inverse_deid.formats.records import Writable
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """What stands around the cases.
+
+    Args:
+        prolog: Before the first element.
+        dialect: R3 or R2.
+        tag: The outermost element.
+        attributes: Of it, those that are structure.
+        namespaces: That it declares.
+        lead: White space before its first part.
+        is_single: Whether it is itself the only case.
+    """
+
+    prolog: Prolog
+    dialect: MessageDialect
+    tag: str
+    attributes: tuple[tuple[str, str], ...]
+    namespaces: dict[str | None, str]
+    lead: str
+    is_single: bool
+
+
+class MessageWriter:
+    """Writes a message in the encoding that it had.
+
+    Args:
+        target: Takes the bytes.
+        frame: What stands around the cases.
+    """
+
+    def __init__(self, target: Writable, frame: Frame) -> None:
+        self._target = target
+        self._frame = frame
+        self._shell = etree.Element(frame.tag, nsmap=cast(dict[str, str], frame.namespaces))
+        for name, value in frame.attributes:
+            self._shell.set(name, value)
+        prolog = frame.prolog
+        self._target.write(prolog.mark)
+        self._write("".join(f"{line}\n" for line in (prolog.declaration, prolog.doctype) if line))
+        self._start, self._end = _tags(self._shell)
+        if not frame.is_single:
+            self._write(self._start + frame.lead)
+
+    def write(self, part: Rewritten) -> None:
+        """Write one case, or one of the parts around the cases; its XML is used up.
+
+        Raises:
+            StageError: The XML of the part cannot stand in the frame.
+        """
+        if self._frame.is_single:
+            self._write(etree.tostring(part.node, encoding="unicode"))
+            return
+        self._shell.append(part.node)
+        whole = etree.tostring(self._shell, encoding="unicode")
+        self._shell.remove(part.node)
+        if not (whole.startswith(self._start) and whole.endswith(self._end)):
+            raise StageError("a rewritten case does not fit between the others")
+        self._write(whole[len(self._start) : -len(self._end)] + part.tail)
+
+    def finish(self) -> None:
+        """Close the outermost element; the target stays open."""
+        self._write("\n" if self._frame.is_single else f"{self._end}\n")
+
+    def _write(self, text: str) -> None:
+        self._target.write(text.encode(self._frame.prolog.codec, "xmlcharrefreplace"))
+
+
+def _tags(shell: etree._Element) -> tuple[str, str]:
+    """Start and end tag of an element."""
+    shell.text = "-"
+    whole = etree.tostring(shell, encoding="unicode")
+    shell.text = None
+    start, end = whole.split(">-<", 1)
+    return f"{start}>", f"<{end}"

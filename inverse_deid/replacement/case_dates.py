@@ -1,0 +1,133 @@
+"""What the dates of one case say about each other."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+
+from inverse_deid.replacement.date_layouts import Candidate, candidates
+from inverse_deid.replacement.date_text import DateReading, orders_in, read_candidates, read_date
+from inverse_deid.replacement.date_words import MonthStyle
+from inverse_deid.replacement.partial_dates import PartialDate, Precision
+
+_STRUCTURED = re.compile(
+    r"(?P<year>[12]\d{3})(?:(?P<month>\d\d)(?:(?P<day>\d\d)"
+    r"(?P<time>(?:[01]\d|2[0-3])(?:[0-5]\d(?:[0-5]\d(?:\.\d{1,4})?)?)?(?:[+-]\d\d(?:\d\d)?)?)?)?)?"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class CaseDates:
+    """The dates of one case; build it with `case_dates`.
+
+    Args:
+        today: The day of the case's last information; no date lies after it.
+        day_first: The order of dates in numbers, None if it is not known.
+        month_style: Full if all months with a full name have it, else short.
+        written: The full dates with a year, of text and fields, sorted: missing years come from them.
+        in_text: The full dates of the texts, sorted, filled years included.
+        partial: The months and years of text and fields.
+    """
+
+    today: date = field(repr=False)
+    day_first: bool | None = None
+    month_style: MonthStyle = MonthStyle.SHORT
+    written: tuple[date, ...] = field(default=(), repr=False)
+    in_text: tuple[date, ...] = field(default=(), repr=False)
+    partial: tuple[PartialDate, ...] = field(default=(), repr=False)
+    _known: Mapping[str, DateReading | None] = field(default_factory=dict, repr=False, compare=False)
+
+    def read(self, text: str) -> DateReading | None:
+        """Read a date of this case."""
+        if text in self._known:
+            return self._known[text]
+        return read_date(text, reference=self.today, day_first=self.day_first, dates=self.written)
+
+    def finer_than(self, when: PartialDate) -> tuple[PartialDate, ...]:
+        """Every date of the case that is known better than this one."""
+        days = tuple(PartialDate(d.year, d.month, d.day) for d in {*self.written, *self.in_text})
+        if when.precision is Precision.YEAR:
+            return (*days, *(month for month in self.partial if month.precision is Precision.MONTH))
+        return days if when.precision is Precision.MONTH else ()
+
+
+def case_dates(
+    texts: Sequence[str], *, today: date, day_first: bool | None = None, structured: Sequence[str] = ()
+) -> CaseDates:
+    """Gather what the dates of a case tell about reading any of them.
+
+    Args:
+        texts: The words of every date in every text of the case.
+        today: The day of the case's last information (C.1.5), or the latest date it was received.
+        day_first: The stated order of dates in numbers; if dates of the case contradict it, the
+            ambiguous ones stay unread.
+        structured: The values of its date fields, `CCYYMMDDhhmmss+ZZzz` or shorter.
+
+    Example:
+        >>> case = case_dates(["25/12/2019", "10/12/2019"], today=date(2020, 2, 1))
+        >>> case.read("10/12/2019").first.as_date
+        datetime.date(2019, 12, 10)
+    """
+    possible = {text: candidates(text, today) for text in texts}
+    orders = orders_in(possible.values()) | ({day_first} - {None})
+    order = next(iter(orders)) if len(orders) == 1 else None
+    found = [read[0] for read in map(read_structured, structured) if read is not None]
+    fields = [when for when in found if when.earliest <= today]
+    plain = _readings(possible, today, order, ())
+    written = tuple(sorted(_days(plain.values()) | {day for when in fields if (day := when.as_date)}))
+    known = _readings(possible, today, order, written)
+    readings = [reading for reading in known.values() if reading is not None]
+    styles = {reading.month_style for reading in readings} - {None}
+    partial = (*(reading.first for reading in readings), *fields)
+    return CaseDates(
+        today=today,
+        day_first=order,
+        month_style=MonthStyle.FULL if styles == {MonthStyle.FULL} else MonthStyle.SHORT,
+        written=written,
+        in_text=tuple(sorted(_days(readings))),
+        partial=tuple(dict.fromkeys(when for when in partial if when.as_date is None)),
+        _known=known,
+    )
+
+
+def read_structured(value: str) -> tuple[PartialDate, str] | None:
+    """A date field of an E2B message and the time behind its date.
+
+    Args:
+        value: `CCYY`, `CCYYMM`, `CCYYMMDD` or `CCYYMMDDhh[mm[ss[.UUUU]]][+|-ZZzz]`.
+
+    Returns:
+        None if it is no such date.
+
+    Source:
+        ICH E2B(R3) implementation guide, appendix II, and the date formats 102, 203, 204, 602
+        and 610 of E2B(R2).
+
+    Example:
+        >>> read_structured("20191012140500+0100")[1]
+        '140500+0100'
+    """
+    match = _STRUCTURED.fullmatch(value.strip())
+    if match is None:
+        return None
+    parts = (int(match[name]) if match[name] else None for name in ("year", "month", "day"))
+    try:
+        return PartialDate(*parts), match["time"] or ""
+    except ValueError:
+        return None
+
+
+def _readings(
+    possible: Mapping[str, Sequence[Candidate]], today: date, order: bool | None, dates: Sequence[date]
+) -> dict[str, DateReading | None]:
+    return {
+        text: read_candidates(found, reference=today, day_first=order, dates=dates)
+        for text, found in possible.items()
+    }
+
+
+def _days(readings: Iterable[DateReading | None]) -> set[date]:
+    ends = (end for reading in readings if reading for end in (reading.first, reading.last) if end)
+    return {day for end in ends if (day := end.as_date)}

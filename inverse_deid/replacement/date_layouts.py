@@ -1,0 +1,398 @@
+"""Every way in which the words of one date can be understood.
+
+A template is a regular expression whose named groups are the fields of a date; what stands
+between them is copied when another date is written in the same layout. A text that several
+templates fit has several readings, and whoever asks must not choose by taste: `10/12/19` is two
+days, `OCT 12` a day or a month of 2012, `2009-10` a month or two years.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from datetime import date
+from functools import cache
+
+from inverse_deid.replacement.date_words import ORDINALS, ROMAN, month_words, read_day, weekday_words
+from inverse_deid.replacement.partial_dates import PartialDate, Precision
+
+_MAX_CHARS = 60
+_PIVOT_YEARS = 10
+_LONGEST_LEANING_RANGE_DAYS = 183
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A field of a date, or what stands between two.
+
+    Args:
+        kind: `day`, `month`, `name`, `roman`, `year`, `weekday`; empty for the text between.
+        text: As it was written.
+        of_last: Belongs to the last day of a range.
+    """
+
+    kind: str
+    text: str = field(repr=False)
+    of_last: bool = False
+
+
+Layout = tuple[Piece, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """One way to understand a text.
+
+    Args:
+        first: The date; its year is None if none was written.
+        last: The end of a range.
+        layout: The pieces of the text.
+        single: For a range: the layout of one whole date, for when its ends share no month or year.
+        joined_by: *and* for two days with nothing said of those between, else *to*.
+        shared: What a range writes once for both ends: `month`, `year`.
+        day_first: The order of a date in numbers; None where the order is plain.
+        is_pair: Two numbers, which can also be a month and a year.
+        writable: Another date can be written in this layout.
+        is_certain: False for one that only casts doubt on others.
+        weekday: The weekday that is written, 0 = Monday.
+        last_weekday: That of the end of a range.
+        time: A time of day that follows.
+    """
+
+    first: PartialDate
+    last: PartialDate | None = None
+    layout: Layout = field(repr=False)
+    single: Layout = field(default=(), repr=False)
+    joined_by: str = "to"
+    shared: frozenset[str] = frozenset()
+    day_first: bool | None = None
+    is_pair: bool = False
+    writable: bool = True
+    is_certain: bool = True
+    weekday: int | None = field(default=None, repr=False)
+    last_weekday: int | None = field(default=None, repr=False)
+    time: str = field(default="", repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class _Template:
+    pattern: str
+    day_first: bool | None = None
+    is_pair: bool = False
+    writable: bool = True
+    is_range: bool = False
+    is_certain: bool = True
+
+
+_DASH = "[-\u2010\u2011\u2013\u2014]"
+_THE = r"(?:(?:on\s+)?the\s+)?"
+_OF = rf"(?:\s?(?:{_DASH}|[/_.·])\s?|\.?\s+|,\s+|(?:\s+day)?\s+of\s+|)"
+_BY = rf"(?:\.?,?\s+(?:of\s+|in\s+)?|\s?(?:{_DASH}|[/_])\s?|[.,]|)"
+_TO = rf"(?:\.?\s*|{_DASH}|[/_]|\s+the\s+)"
+_THEN = rf"(?:,\s*|{_DASH}|[/_]|,?\s+(?:of\s+|in\s+)?)"
+_THEN_SHORT = r"(?:,\s*'?|_|,?\s+')"
+_THEN_EITHER = rf"(?:,\s*'?|{_DASH}|/|,?\s+'|,?\s+(?=[12][0-9]{{3}}))"
+_S = rf"\s*(?P<s>{_DASH}|[/._·\\])\s*"
+_AGAIN = r"\s*(?P=s)\s*"
+_R = rf"(?P<r>\s*(?:{_DASH}|/|&)\s*|\s+(?:to|and|through|until)\s+)"
+_UNKNOWN = r"(?:UNK?|XX|\?\?|--|__|00|\?|-)"
+_US = r"[-/]?"
+
+_TEMPLATES = (
+    _Template(f"{_THE}<day>{_OF}<name>{_BY}'?<year>"),
+    _Template(r"<num>\.?(?:\s+|[-/.]|\s+de\s+)<foreign>\.?(?:\s+|[-/.]|\s+de\s+)<year4>"),
+    _Template(f"<name>{_TO}<day>{_THEN}<year4>"),
+    _Template(f"<name>{_TO}<day>{_THEN_SHORT}<year2>"),
+    _Template(f"<name>(?P<s>{_DASH}|/)<day>(?P=s)<year2>"),
+    _Template(f"<name>\\.?\\s*<day>(?:{_DASH}|/)<year2>", is_certain=False),
+    _Template(r"<year4>(?P<s>[-/._ ]?|,\s)<name>(?:(?P=s)|\s)<num>"),
+    _Template(f"<num>{_S}<month>{_AGAIN}'?<year>\\.?", day_first=True),
+    _Template(f"<month>{_S}<num>{_AGAIN}'?<year>\\.?", day_first=False),
+    _Template(r"<num>(?P<s>,?\s|\.\s)<month>(?P=s)<year4>\.?", day_first=True),
+    _Template(r"<month>(?P<s>,?\s|\.\s)<num>(?P=s)<year4>\.?", day_first=False),
+    _Template("<day2><month2><year4>", day_first=True),
+    _Template("<month2><day2><year4>", day_first=False),
+    _Template(f"<year4>\\s?(?P<s>{_DASH}|[/._ ])\\s?<month>\\s?(?P=s)\\s?<num>"),
+    _Template("<year4><month2><day2>"),
+    _Template("<year4>年<month>月<num>日"),
+    _Template(r"<num>(?P<s>[-/.])<roman>(?P=s)'?<year>"),
+    _Template(f"{_THE}<day>{_OF}<name>\\.?"),
+    _Template(f"<name>{_TO}<day>"),
+    _Template(r"<num>\s?/\s?<month>", day_first=True, is_pair=True),
+    _Template(r"<month>\s?/\s?<num>", day_first=False, is_pair=True),
+    _Template(f"<name>(?:\\.?,?\\s+(?:of\\s+)?|{_DASH}|[/']|)<year4>"),
+    _Template(f"<foreign>(?:\\s+(?:de\\s+)?|{_DASH}|/)<year4>"),
+    _Template(r"<name>(?:\.?\s+(?:of\s+)?)?'<year2>"),
+    _Template(f"<name>(?:{_DASH}|/|)<year2>"),
+    _Template(r"(?-i:<NAME>)\s+<year2>"),
+    _Template(f"<month>(?:{_DASH}|/)<year4>"),
+    _Template("<month>/<year2>"),
+    _Template(f"<year4>(?:{_DASH}|[/.])<month2>"),
+    _Template(f"<year4>(?:{_DASH}|/|\\s)<name>"),
+    _Template("<roman>[/.]<year4>"),
+    _Template("<year4>年<month>月"),
+    _Template(f"<year4>(?:{_DASH}|/)<next_year>", writable=False),
+    _Template("<year4>"),
+    _Template("'<year2>"),
+    _Template(f"{_UNKNOWN}{_US}<name>{_US}<year>"),
+    _Template(f"{_UNKNOWN}[-/]<month>[-/]<year>"),
+    _Template(f"<month>[-/]{_UNKNOWN}[-/]<year>"),
+    _Template(f"{_UNKNOWN}[-/]{_UNKNOWN}[-/]<year4>"),
+    _Template(f"<year4>-?<month2>-?{_UNKNOWN}"),
+    _Template(f"<year4>-{_UNKNOWN}-{_UNKNOWN}"),
+    _Template(
+        r"(?:early|mid|late|(?:beginning|end)(?:\s+of)?)[-\s]+(?:<name>\.?,?\s+)?<year4>", writable=False
+    ),
+    _Template(r"(?:spring|autumn|fall|(?:Q[1-4]|H[12])(?=[/ ]))(?:\s+of\s+|\s+|/)<year4>", writable=False),
+    _Template(r"<year4>\s+(?:Q[1-4]|H[12])", writable=False),
+    _Template(r"(?:Christmas|Xmas|Easter|Thanksgiving|Halloween|Diwali),?\s+<year4>", writable=False),
+    _Template(f"{_THE}<day>{_R}<end>{_OF}<name>(?:{_BY}'?<year>)?", is_range=True),
+    _Template(f"<name>(?:\\.?\\s*|\\s+the\\s+)<day>{_R}<end>(?:{_THEN_EITHER}<year>)?", is_range=True),
+    _Template(rf"<num>\.?\s?{_DASH}\s?<end>(?P<s>[/.])<month>(?P=s)'?<year>", day_first=True, is_range=True),
+)
+_KIND_OF_GROUP = {"end": "day", "foreign": "name"}
+_SPLIT = re.compile(rf"\s+(?:to|and|through|until|{_DASH})\s+|{_DASH}|/", re.IGNORECASE)
+_FIELDS_OF_A_DAY = re.compile(r"\d{8}|\d\W*[^\W\d_]|[^\W\d_]\W*\d|\d\W+\d")
+_TIME = re.compile(
+    r"(?P<before>T|,?\s+(?:at\s+)?)"
+    r"(?P<time>(?:[01]?\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d+)?)?(?:\s?[ap]\.?m\b\.?)?(?:Z|\s?[+-]\d\d:?\d\d)?)$",
+    re.IGNORECASE,
+)
+_TRAILING = re.compile(r"[\s,;]*$")
+
+
+def candidates(text: str, reference: date) -> list[Candidate]:
+    """All readings of a text, none if it is no date; possible ones, not certain ones.
+
+    Args:
+        text: The words of one date.
+        reference: Two-digit years lie up to ten years after it, else in the century before.
+
+    Example:
+        >>> sorted(c.first.month for c in candidates("10/12/19", date(2022, 1, 1)))
+        [10, 12]
+    """
+    if len(text) > _MAX_CHARS or not text.strip():
+        return []
+    return [*_singles(text, reference), *_split_ranges(text, reference)]
+
+
+def _singles(text: str, reference: date) -> list[Candidate]:
+    end = len(text) - len(_TRAILING.search(text)[0])  # type: ignore[index]
+    start = len(text) - len(text.lstrip())
+    time = _TIME.search(text, start, end)
+    weekday = _weekday_pattern().match(text, start, time.start() if time else end)
+    core = (weekday.end() if weekday else start, time.start() if time else end)
+    found = []
+    has_letters = any(map(str.isalpha, text[slice(*core)]))
+    for template, regex, needs_letters in _compiled():
+        if needs_letters and not has_letters:
+            continue
+        match = regex.fullmatch(text, *core)
+        candidate = _candidate(template, match, weekday, reference) if match else None
+        if candidate and (candidate.first.day or not (weekday or time)):
+            found.append(replace(candidate, time=time["time"] if time else ""))
+    return found
+
+
+def _candidate(
+    template: _Template, match: re.Match[str], weekday: re.Match[str] | None, reference: date
+) -> Candidate | None:
+    groups = {name: value for name, value in match.groupdict().items() if value is not None}
+    try:
+        first, last = _dates(groups, reference)
+    except ValueError:
+        return None
+    if template.is_range and weekday is not None:
+        return None
+    layout = _layout(match, weekday)
+    return Candidate(
+        first=first,
+        last=last,
+        layout=layout,
+        single=_without_first_day(layout) if template.is_range else (),
+        joined_by=_joined_by(groups.get("r", "-")),
+        shared=frozenset(("month", "year")) if template.is_range else frozenset(),
+        day_first=template.day_first,
+        is_pair=template.is_pair,
+        writable=template.writable,
+        is_certain=template.is_certain,
+        weekday=weekday_words()[weekday["weekday"].lower()] if weekday else None,
+    )
+
+
+def _dates(groups: dict[str, str], reference: date) -> tuple[PartialDate, PartialDate | None]:
+    """The dates that the fields of a template give.
+
+    Raises:
+        ValueError: There is no such date, or a range does not rise.
+    """
+    year = _year(groups["year"], reference) if "year" in groups else None
+    month = _month(groups)
+    first = PartialDate(year, month, read_day(groups["day"]) if "day" in groups else None)
+    if "next_year" in groups and year is not None:
+        following = int(groups["next_year"])
+        return first, PartialDate(_rising(year % 100, following) - year % 100 + year)
+    if "end" not in groups:
+        return first, None
+    return first, PartialDate(year, month, _rising(first.day or 0, read_day(groups["end"])))
+
+
+def _rising(first: int, last: int) -> int:
+    if last <= first:
+        raise ValueError("a range must rise")
+    return last
+
+
+def _month(groups: dict[str, str]) -> int | None:
+    if "month" in groups:
+        return int(groups["month"])
+    if "name" in groups or "foreign" in groups:
+        word = month_words().get((groups.get("name") or groups["foreign"]).lower())
+        if word is None or (word.language == "en") != ("name" in groups):
+            raise ValueError("not the name of a month")
+        return word.number
+    return ROMAN.index(groups["roman"].lower()) + 1 if "roman" in groups else None
+
+
+def _year(text: str, reference: date) -> int:
+    if len(text) == 4:
+        return int(text)
+    latest = reference.year + _PIVOT_YEARS
+    return latest - (latest - int(text)) % 100
+
+
+def _layout(match: re.Match[str], weekday: re.Match[str] | None) -> Layout:
+    text = match.string
+    spans = [
+        (*match.span(name), name)
+        for name in match.groupdict()
+        if name not in ("s", "r") and match[name] is not None
+    ]
+    if weekday is not None:
+        spans.append((*weekday.span("weekday"), "weekday"))
+    pieces: list[Piece] = []
+    position = 0
+    for start, end, name in sorted(spans):
+        pieces += [Piece("", text[position:start])] if position < start else []
+        pieces.append(Piece(_KIND_OF_GROUP.get(name, name), text[start:end], of_last=name == "end"))
+        position = end
+    return (*pieces, Piece("", text[position:])) if position < len(text) else tuple(pieces)
+
+
+def _without_first_day(layout: Layout) -> Layout:
+    kinds = [(piece.kind, piece.of_last) for piece in layout]
+    first, last = kinds.index(("day", False)), kinds.index(("day", True))
+    return tuple(replace(piece, of_last=False) for piece in layout[:first] + layout[last:])
+
+
+def _split_ranges(text: str, reference: date) -> Iterator[Candidate]:
+    """Ranges of two whole days, where one may lean on the year of the other."""
+    for match in _SPLIT.finditer(text):
+        sides = text[: match.start()], text[match.end() :]
+        if not all(_FIELDS_OF_A_DAY.search(side) for side in sides):
+            continue
+        lefts = _singles(sides[0], reference)
+        rights = _singles(sides[1], reference) if lefts else []
+        for left in lefts:
+            for right in rights:
+                joined = _joined(left, match[0], right)
+                if joined is not None:
+                    yield joined
+
+
+def _joined(left: Candidate, between: str, right: Candidate) -> Candidate | None:
+    days = Precision.DAY
+    if left.first.precision is not days or right.first.precision is not days:
+        return None
+    if left.day_first != right.day_first or left.time or right.time or (left.is_pair and right.is_pair):
+        return None
+    first, last = left.first, right.first
+    try:
+        if first.year is None and last.year is not None:
+            first = _beside(first, last, -1)
+        elif first.year is not None and last.year is None:
+            last = _beside(last, first, 1)
+    except ValueError:
+        return None
+    if (last.year or 0, last.month or 0, last.day or 0) <= (
+        first.year or 0,
+        first.month or 0,
+        first.day or 0,
+    ):
+        return None
+    leans = (left.first.year is None) != (right.first.year is None)
+    return Candidate(
+        first=first,
+        last=last,
+        layout=(*left.layout, Piece("", between), *(replace(p, of_last=True) for p in right.layout)),
+        single=(left if right.first.year is None else right).layout,
+        joined_by=_joined_by(between) if "/" not in between else "to",
+        shared=frozenset(("year",)) if leans else frozenset(),
+        day_first=left.day_first,
+        writable=left.writable and right.writable,
+        weekday=left.weekday,
+        last_weekday=right.weekday,
+    )
+
+
+def _joined_by(between: str) -> str:
+    return "and" if between.strip().lower() in ("and", "&", "/") else "to"
+
+
+def _beside(day: PartialDate, other: PartialDate, years: int) -> PartialDate:
+    """The day in the year of another, or so many years beside it, whichever keeps their order.
+
+    Raises:
+        ValueError: It is the same day, or lies more than half a year away.
+    """
+    year = other.year or 0
+    for candidate in (year, year + years):
+        whole = day.in_year(candidate)
+        apart = (whole.earliest - other.earliest).days * years
+        if 0 < apart <= _LONGEST_LEANING_RANGE_DAYS:
+            return whole
+    raise ValueError("no year brings these two days into order")
+
+
+@cache
+def _compiled() -> tuple[tuple[_Template, re.Pattern[str], bool], ...]:
+    """Templates, their expressions, and whether a text without letters cannot fit."""
+    lettered = re.compile("<(?:name|NAME|foreign|roman)>|spring|Christmas|Q")
+    return tuple(
+        (
+            template,
+            re.compile(_expanded(template.pattern), re.IGNORECASE),
+            bool(lettered.search(template.pattern)),
+        )
+        for template in _TEMPLATES
+    )
+
+
+@cache
+def _weekday_pattern() -> re.Pattern[str]:
+    return re.compile(rf"(?P<weekday>{'|'.join(weekday_words())})(?:[.,]+|,?\s+the)?\s+", re.IGNORECASE)
+
+
+def _expanded(pattern: str) -> str:
+    number = "0?[1-9]|[12][0-9]|3[01]"
+    words = "|".join(sorted((word.replace("-", r"[-\s]") for word in ORDINALS), key=len, reverse=True))
+    day = rf"(?:{number})(?:\s?(?:st|nd|rd|th))?|{words}"
+    fields = {
+        "day": f"(?P<day>{day})",
+        "end": f"(?P<end>{day})",
+        "num": f"(?P<day>{number})",
+        "day2": "(?P<day>0[1-9]|[12][0-9]|3[01])",
+        "month": "(?P<month>0?[1-9]|1[0-2])",
+        "month2": "(?P<month>0[1-9]|1[0-2])",
+        "name": r"(?P<name>[^\W\d_]{3,9})",
+        "NAME": r"(?P<name>[A-Z]{3,9})",
+        "foreign": r"(?P<foreign>[^\W\d_]{3,12})",
+        "roman": f"(?P<roman>{'|'.join(sorted(ROMAN, key=len, reverse=True))})",
+        "year": "(?P<year>(?:19|20)[0-9][0-9]|[0-9][0-9])",
+        "year4": "(?P<year>(?:19|20)[0-9][0-9])",
+        "year2": "(?P<year>[0-9][0-9])",
+        "next_year": "(?P<next_year>[0-9][0-9])",
+    }
+    return re.sub(r"<(\w+)>", lambda match: fields.get(match[1], match[0]), pattern)

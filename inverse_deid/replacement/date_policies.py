@@ -1,0 +1,279 @@
+"""What stands in the place of the dates of one case: nothing, the year, a day count, another date.
+
+A policy belongs to one case. What it cannot replace for certain it does not replace: None means
+*mask*. No policy shows a date of 90 or more years before the case's today, for it tells an age that
+45 CFR 164.514(b)(2)(i)(C) does not allow.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import date, timedelta
+from typing import Protocol
+
+from inverse_deid.replacement.ages import age_on
+from inverse_deid.replacement.case_dates import CaseDates, read_structured
+from inverse_deid.replacement.date_shift import secret_shift_days
+from inverse_deid.replacement.date_text import DateReading, read_date, write_date
+from inverse_deid.replacement.partial_dates import PartialDate, Precision, partial
+
+_OLDEST_YEARS = 90
+_DAYS_A_MONTH = 30.436875
+_DAYS_A_YEAR = 365.2425
+_SAFE_DISTANCE = 2
+_MAX_DAYS_WITHIN_MONTH = 10
+
+
+class DatePolicy(Protocol):
+    """What becomes of the dates of one case."""
+
+    def replacement(self, text: str) -> str | None:
+        """What stands for the words of one date, None = mask them."""
+        ...
+
+    def structured(self, value: str) -> str | None:
+        """What stands for the value of a date field, None = mask it."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class MaskedDates:
+    """Every date is masked."""
+
+    def replacement(self, text: str) -> str | None:
+        """None."""
+        return None
+
+    def structured(self, value: str) -> str | None:
+        """None."""
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class YearDates:
+    """The year alone, if it is written.
+
+    Args:
+        case: The dates of the case.
+
+    Example:
+        >>> from inverse_deid.replacement.case_dates import case_dates
+        >>> YearDates(case_dates([], today=date(2020, 2, 1))).replacement("12-OCT-19")
+        '2019'
+    """
+
+    case: CaseDates = field(repr=False)
+
+    def replacement(self, text: str) -> str | None:
+        """The year or years of a date, None if none is written."""
+        reading = self.case.read(text)
+        if reading is None or reading.inferred_year or _tells_high_age(reading.first, self.case):
+            return None
+        years = dict.fromkeys(when.earliest.year for when in _ends(reading))
+        return f" {reading.joined_by} ".join(f"{year:04}" for year in years)
+
+    def structured(self, value: str) -> str | None:
+        """The first four digits of a date field."""
+        when = _field_of_case(value, self.case)
+        return f"{when[0].earliest.year:04}" if when else None
+
+
+@dataclass(frozen=True, slots=True)
+class RelativeDays:
+    """`Day +7`: days from an anchor; build it with `relative_days`.
+
+    Months and years become `about Month -2` and `about Year -4`: the difference of the calendar
+    months or years, from which no day can be counted.
+
+    Args:
+        case: The dates of the case.
+        anchor: Day 0; None masks every date.
+        statement: What Day 0 is, to be said once a case; no date, no text of the case.
+    """
+
+    case: CaseDates = field(repr=False)
+    anchor: date | None = field(repr=False)
+    statement: str
+
+    def replacement(self, text: str) -> str | None:
+        """The day, the first and the last day of a range, or about when."""
+        reading = self.case.read(text)
+        if self.anchor is None or reading is None or _tells_high_age(reading.first, self.case):
+            return None
+        counted = f" {reading.joined_by} ".join(_relative(end, self.anchor) for end in _ends(reading))
+        return f"{counted} {reading.time}" if reading.time else counted
+
+    def structured(self, value: str) -> str | None:
+        """None: a date field cannot hold a day count."""
+        return None
+
+
+def relative_days(
+    case: CaseDates, anchor: date | None = None, anchor_name: str = "first dose"
+) -> RelativeDays:
+    """Count from a given day, or else from the earliest full date of the case's texts.
+
+    Args:
+        case: The dates of the case.
+        anchor: First dose or onset, from the structured fields.
+        anchor_name: What the anchor is.
+
+    Example:
+        >>> from inverse_deid.replacement.case_dates import case_dates
+        >>> policy = relative_days(case_dates([], today=date(2020, 2, 1)), date(2019, 10, 12))
+        >>> policy.statement, policy.replacement("19-OCT-2019")
+        ('Day 0 = first dose', 'Day +7')
+    """
+    if anchor is not None:
+        return RelativeDays(case, anchor, f"Day 0 = {anchor_name}")
+    earliest = min(case.in_text, default=None)
+    named = "earliest date of the text" if earliest else "not known, dates are masked"
+    return RelativeDays(case, earliest, f"Day 0 = {named}")
+
+
+@dataclass(frozen=True, slots=True)
+class ShiftedDates:
+    """Every date lies the same secret number of days earlier; build it with `shifted_dates`.
+
+    Days move by exactly that number, so that intervals between days stay what they are. A month
+    moves by the nearest number of whole months, a year by the nearest number of whole years; it is
+    masked if it then lies less than two months (years) from a shifted, better known date of the case
+    or from the shifted today. So it never changes sides; and since the rule looks at the result alone,
+    what it masks does not tell the shift. All dates are written in one style a case. What would not
+    be read again as the shifted date is masked, and so is a long range within one month.
+
+    Args:
+        case: The dates of the case.
+        shift_days: 30 to 395; secret.
+    """
+
+    case: CaseDates = field(repr=False)
+    shift_days: int = field(repr=False)
+
+    def replacement(self, text: str) -> str | None:
+        """The shifted date in the manner of the original."""
+        reading = self.case.read(text)
+        if reading is None or not reading.writable or _tells_high_age(reading.first, self.case):
+            return None
+        if reading.day_first not in (None, self.case.day_first) or _tells_days_of_month(reading):
+            return None
+        first = self._moved(reading.first)
+        if first is None:
+            return None
+        written = write_date(first, reading, month_style=self.case.month_style)
+        again = self._read_shifted(written)
+        last = reading.last and self._moved(reading.last)
+        return written if again is not None and (again.first, again.last) == (first, last) else None
+
+    def structured(self, value: str) -> str | None:
+        """The shifted value of a date field, its time of day as it was."""
+        found = _field_of_case(value, self.case)
+        moved = self._moved(found[0]) if found else None
+        if found is None or moved is None:
+            return None
+        digits = f"{moved.earliest:%Y%m%d}"
+        length = {Precision.YEAR: 4, Precision.MONTH: 6, Precision.DAY: 8}[moved.precision]
+        return digits[:length] + found[1]
+
+    def keeps_age(self, birth: date, on: date) -> bool:
+        """Whether the completed years between two days are the same after the shift.
+
+        They are not for some days next to a birthday, since years differ in length. Then an age that
+        the text states contradicts the shifted birth date: mask one of them.
+        """
+        back = timedelta(days=self.shift_days)
+        return age_on(birth, on) == age_on(birth - back, on - back)
+
+    def _moved(self, when: PartialDate) -> PartialDate | None:
+        day = when.as_date
+        if day is not None:
+            return partial(day - timedelta(days=self.shift_days))
+        if when.precision is Precision.YEAR:
+            moved = PartialDate(when.earliest.year - round(self.shift_days / _DAYS_A_YEAR))
+        else:
+            moved = self._month_back(when)
+        today = self.case.today - timedelta(days=self.shift_days)
+        others = (*map(self._beside, self.case.finer_than(when)), partial(today))
+        return None if any(abs(_steps(moved, other)) < _SAFE_DISTANCE for other in others) else moved
+
+    def _beside(self, other: PartialDate) -> PartialDate:
+        """A better known date of the case, shifted whether it is masked or not."""
+        day = other.as_date
+        return self._month_back(other) if day is None else partial(day - timedelta(days=self.shift_days))
+
+    def _month_back(self, when: PartialDate) -> PartialDate:
+        month = _month_number(when) - round(self.shift_days / _DAYS_A_MONTH)
+        return PartialDate(month // 12, month % 12 + 1)
+
+    def _read_shifted(self, written: str) -> DateReading | None:
+        back = timedelta(days=self.shift_days)
+        return read_date(
+            written,
+            reference=self.case.today - back,
+            day_first=self.case.day_first,
+            dates=[day - back for day in self.case.written],
+        )
+
+
+def shifted_dates(case: CaseDates, key: bytes, case_id: str) -> ShiftedDates:
+    """Shift the dates of a case by the days that key and id give.
+
+    Args:
+        case: The dates of the case.
+        key: At least 16 secret bytes.
+        case_id: The same for all versions of a case.
+
+    Raises:
+        ConfigurationError: The key is too short or the id is empty.
+
+    Example:
+        >>> from inverse_deid.replacement.case_dates import case_dates
+        >>> policy = shifted_dates(case_dates([], today=date(2020, 2, 1)), b"an example, no secret", "case-1")
+        >>> policy.replacement("12-OCT-2019") in (None, "12-OCT-2019")
+        False
+    """
+    return ShiftedDates(case, secret_shift_days(key, case_id))
+
+
+def _ends(reading: DateReading) -> tuple[PartialDate, ...]:
+    return (reading.first,) if reading.last is None else (reading.first, reading.last)
+
+
+def _tells_high_age(when: PartialDate, case: CaseDates) -> bool:
+    return case.today.year - when.earliest.year >= _OLDEST_YEARS
+
+
+def _tells_days_of_month(reading: DateReading) -> bool:
+    """A range within one month tells the better where in the month it lies, the longer it is."""
+    if reading.last is None or not reading.shares_month:
+        return False
+    return (reading.last.earliest - reading.first.earliest).days > _MAX_DAYS_WITHIN_MONTH
+
+
+def _field_of_case(value: str, case: CaseDates) -> tuple[PartialDate, str] | None:
+    found = read_structured(value)
+    if found is None or found[0].earliest > case.today or _tells_high_age(found[0], case):
+        return None
+    return found
+
+
+def _relative(when: PartialDate, anchor: date) -> str:
+    day = when.as_date
+    if day is not None:
+        days = (day - anchor).days
+        return f"Day {days:+d}" if days else "Day 0"
+    steps = _steps(when, partial(anchor))
+    unit = "Year" if when.precision is Precision.YEAR else "Month"
+    return f"about {unit} {steps:+d}" if steps else f"about {unit} 0"
+
+
+def _steps(when: PartialDate, other: PartialDate) -> int:
+    """How many calendar years or months, by its own precision, a date lies after another."""
+    if when.precision is Precision.YEAR:
+        return when.earliest.year - other.earliest.year
+    return _month_number(when) - _month_number(other)
+
+
+def _month_number(when: PartialDate) -> int:
+    start = when.earliest
+    return 12 * start.year + start.month - 1

@@ -1,0 +1,95 @@
+"""Comparing E2B messages in tests: canonical XML, and which values of two trees differ."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+
+from icsr_messages import ALL_KEEP
+from lxml import etree
+
+from inverse_deid.formats.icsr.cases import Case
+from inverse_deid.formats.icsr.dates import DateElement, StampDate
+from inverse_deid.formats.icsr.masking import mask_message
+from inverse_deid.formats.icsr.messages import BrokenCase, Limits, Message, read_cases
+from inverse_deid.formats.icsr.profiles import Profile
+from inverse_deid.formats.icsr.report import MessageReport
+from inverse_deid.formats.icsr.rewriting import Replacements
+
+
+def canonical(data: bytes) -> bytes:
+    """Canonical XML without comments and instructions."""
+    parser = etree.XMLParser(remove_comments=True, remove_pis=True, load_dtd=False, no_network=True)
+    return etree.tostring(etree.fromstring(data, parser), method="c14n", with_comments=False)
+
+
+def cases_of(data: bytes, limits: Limits | None = None) -> list[Case | BrokenCase]:
+    return list(read_cases(io.BytesIO(data), limits))
+
+
+def only_case(data: bytes) -> Case:
+    (case,) = cases_of(data)
+    assert isinstance(case, Case)
+    return case
+
+
+def parts_of(data: bytes) -> list[Case | BrokenCase]:
+    return list(Message(io.BytesIO(data)).parts())
+
+
+def keep_texts(case: Case) -> list[str]:
+    return [text.text for text in case.free_texts]
+
+
+def mark_texts(case: Case) -> list[str]:
+    return ["PHI" for _ in case.free_texts]
+
+
+def a_year_later(date: DateElement) -> StampDate | None:
+    if date.date is None:
+        return None
+    return StampDate(date.date.year + 1, date.date.month, date.date.day and min(date.date.day, 28))
+
+
+def pseudonym(element: str, value: str) -> str:
+    return f"ps-{element}-{sum(value.encode()) % 9999}"[:35]
+
+
+REPLACEMENTS = Replacements(pseudonym=pseudonym, date_value=a_year_later)
+
+
+def masked_file(
+    data: bytes,
+    profile: Profile = ALL_KEEP,
+    mask: Callable[[Case], list[str]] = keep_texts,
+    limits: Limits | None = None,
+) -> tuple[bytes, MessageReport]:
+    target = io.BytesIO()
+    report = mask_message(
+        (io.BytesIO(data), target), mask, profile, replacements_for=lambda case: REPLACEMENTS, limits=limits
+    )
+    return target.getvalue(), report
+
+
+def differences(before: etree._Element, after: etree._Element) -> set[tuple[int, str]]:
+    """Which texts, tails and attributes differ between two trees of the same elements."""
+    pairs = list(zip(before.iter(), after.iter(), strict=True))
+    changed = set()
+    for index, (old, new) in enumerate(pairs):
+        assert old.tag == new.tag
+        if (old.text or "") != (new.text or ""):
+            changed.add((index, "text()"))
+        if index and (old.tail or "") != (new.tail or ""):
+            changed.add((index, "tail()"))
+        for name in set(old.attrib) | set(new.attrib):
+            if old.get(name) != new.get(name):
+                changed.add((index, str(name)))
+    return changed
+
+
+def changed_elements(case: Case, after: etree._Element) -> set[str]:
+    """Ids of the E2B elements whose XML element differs; everything else must be as it was."""
+    changed = {index for index, _ in differences(case.node, after)}
+    of_index = {value.index: value.element_id for value in case.values}
+    assert changed <= set(of_index), "an element that holds no known value was changed"
+    return {of_index[index] for index in changed}
