@@ -21,7 +21,7 @@ from inverse_deid.deep.config import FeatureSet
 from inverse_deid.deep.folder import ModelParts, model_fingerprint, read_model
 from inverse_deid.deep.scorer import Scorer, ScorerInput
 from inverse_deid.document_passes import PhraseList
-from inverse_deid.lexicon import load_lexicon
+from inverse_deid.lexicon import SAFE_FLAGS, load_lexicon
 from inverse_deid.pipeline import Deidentifier, Scores, Stages
 from inverse_deid.replacement.markers import category_marker, fixed_marker
 from inverse_deid.rules.allowlist import Policy
@@ -137,6 +137,7 @@ def assemble(settings: MaskingSettings) -> Assembly:
         marker_for=category_marker(settings.marker) if settings.category_markers else fixed,
         allow=PhraseList(sorted(settings.allow)),
         deny=PhraseList(sorted(settings.deny)),
+        is_common_word=lambda word: bool(lexicon.flags(word) & SAFE_FLAGS),
         between_batches=interned.trim,
     )
     return Assembly(stages, model_sha256, lexicon.sha256)

@@ -20,6 +20,7 @@ from inverse_deid.core.values import (
     Decisions,
     Document,
     FloatArray,
+    KnownIdentifier,
     MaskedDocument,
     Reason,
     RuleAnalysis,
@@ -29,10 +30,12 @@ from inverse_deid.document_passes import (
     PhraseList,
     apply_allow_list,
     mask_joined_parts,
+    mask_more,
     mask_names_everywhere,
     mask_phrases,
 )
 from inverse_deid.replacement.markers import MarkerFor
+from inverse_deid.rules.known_identifiers import KnownIdentifiers
 from inverse_deid.text.rendering import render
 from inverse_deid.text.tokenizer import tokenize
 
@@ -77,6 +80,8 @@ class Stages:
         marker_for: Gives the marker of each mask.
         allow: Words that the user keeps.
         deny: Words and phrases that the user masks.
+        is_common_word: Says of a word, in any case, whether it is a common one; it is then not
+            masked for its likeness to a known identifier alone.
         between_batches: Called after every batch; keeps caches within bounds.
     """
 
@@ -86,6 +91,7 @@ class Stages:
     marker_for: MarkerFor
     allow: PhraseList = field(default_factory=lambda: PhraseList(()))
     deny: PhraseList = field(default_factory=lambda: PhraseList(()))
+    is_common_word: Callable[[str], bool] = lambda word: False
     between_batches: Callable[[], None] = lambda: None
 
 
@@ -134,8 +140,9 @@ class Deidentifier:
         tokens = [tokenize(doc.text) for doc in docs]
         analyses = self._stages.analyser.analyse_many(tokens)
         decided = self._decide(tokens, analyses)
+        known = {values: KnownIdentifiers(values, self._stages.is_common_word) for values in _known(docs)}
         return [
-            self._finish(doc, t, analysis, decisions)
+            self._finish(doc, analysis, decisions, (t, known.get(doc.known)))
             for doc, t, analysis, decisions in zip(docs, tokens, analyses, decided, strict=True)
         ]
 
@@ -149,20 +156,30 @@ class Deidentifier:
         ]
 
     def _finish(
-        self, doc: Document, tokens: Tokens, analysis: RuleAnalysis, decisions: Decisions
+        self,
+        doc: Document,
+        analysis: RuleAnalysis,
+        decisions: Decisions,
+        found: tuple[Tokens, KnownIdentifiers | None],
     ) -> MaskedDocument:
         """Allow list, passes that only mask more, rendering."""
+        tokens, known = found
         if len(decisions) != len(tokens):
             raise StageError(f"document {doc.id}: {len(decisions)} decisions for {len(tokens)} tokens")
         if self._stages.scorer is not None:
             decisions = mask_names_everywhere(tokens, analysis.verdicts, decisions)
             decisions = mask_joined_parts(tokens, decisions)
         decisions = apply_allow_list(tokens, self._stages.allow, analysis.verdicts, decisions)
-        known = PhraseList(doc.known)
-        decisions = mask_phrases(tokens, known, Reason.KNOWN_IDENTIFIER, decisions)
+        if known is not None:
+            decisions = mask_more(decisions, known.among(tokens), Reason.KNOWN_IDENTIFIER)
         decisions = mask_phrases(tokens, self._stages.deny, Reason.DENY_LIST, decisions)
         rendering = render(tokens, decisions.keep, self._stages.marker_for(decisions))
         return MaskedDocument(doc.id, rendering.text, rendering.masks, rendering.replaced, tokens, decisions)
+
+
+def _known(docs: Sequence[Document]) -> set[tuple[str | KnownIdentifier, ...]]:
+    """The known values of documents, those of one case once."""
+    return {doc.known for doc in docs if doc.known}
 
 
 def mask_everything(doc: Document, marker_for: MarkerFor) -> MaskedDocument:

@@ -10,7 +10,7 @@ from lxml import etree
 
 from inverse_deid.formats.icsr.cases import Case
 from inverse_deid.formats.icsr.dates import DateElement, StampDate
-from inverse_deid.formats.icsr.masking import mask_message
+from inverse_deid.formats.icsr.masking import TreatCases, TreatedCase, mask_message
 from inverse_deid.formats.icsr.messages import BrokenCase, Limits, Message, read_cases
 from inverse_deid.formats.icsr.profiles import Profile
 from inverse_deid.formats.icsr.report import MessageReport
@@ -58,6 +58,11 @@ def pseudonym(element: str, value: str) -> str:
 REPLACEMENTS = Replacements(pseudonym=pseudonym, date_value=a_year_later)
 
 
+def treating(mask: Callable[[Case], list[str]], given: Replacements = REPLACEMENTS) -> TreatCases:
+    """Masks the texts of one case after the other."""
+    return lambda cases: [TreatedCase(mask(case), given) for case in cases]
+
+
 def masked_file(
     data: bytes,
     profile: Profile = ALL_KEEP,
@@ -65,9 +70,7 @@ def masked_file(
     limits: Limits | None = None,
 ) -> tuple[bytes, MessageReport]:
     target = io.BytesIO()
-    report = mask_message(
-        (io.BytesIO(data), target), mask, profile, replacements_for=lambda case: REPLACEMENTS, limits=limits
-    )
+    report = mask_message((io.BytesIO(data), target), treating(mask), profile, limits=limits)
     return target.getvalue(), report
 
 

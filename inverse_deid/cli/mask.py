@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import secrets
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
 from inverse_deid import __version__
+from inverse_deid.cli.case_options import CaseOptions, case_options
 from inverse_deid.core.errors import ConfigurationError, UnreadableInputError
 from inverse_deid.formats.encodings import normal_encoding
 from inverse_deid.formats.records import ReadOptions
@@ -19,6 +21,7 @@ from inverse_deid.formats.registry import FormatName, input_errors
 
 if TYPE_CHECKING:
     from inverse_deid.assemble import MaskingSettings
+    from inverse_deid.cases.masker import CaseMasker
     from inverse_deid.engine.tally import Tally
     from inverse_deid.pipeline import Deidentifier
 
@@ -58,6 +61,7 @@ class MaskOptions:
     force: bool
     resume: bool
     quiet: bool
+    cases: CaseOptions = field(default_factory=CaseOptions)
 
     @property
     def format(self) -> FormatName | None:
@@ -96,8 +100,10 @@ class MaskOptions:
             raise ConfigurationError(
                 "- writes to standard output; leave out --out, --explain, --annotations and --resume"
             )
-        if self.format is FormatName.PARQUET:
-            raise ConfigurationError("Parquet cannot come from standard input; give the file")
+        if self.cases.run_report is not None:
+            raise ConfigurationError("--run-report is for files; leave it out with -")
+        if self.format in (FormatName.PARQUET, FormatName.ICSR):
+            raise ConfigurationError(f"{self.format} cannot come from standard input; give the file")
 
 
 @click.command()
@@ -131,6 +137,7 @@ class MaskOptions:
 @click.option("--lexicon", type=_FILE, help="Another lexicon.")
 @click.option("--allow", type=_FILE, help="File with words to keep, one a line.")
 @click.option("--deny", type=_FILE, help="File with words or phrases to mask, one a line.")
+@case_options
 @click.option("--threads", type=click.IntRange(0), default=0, help="For the network; 0 = one a core.")
 @click.option("--force", is_flag=True, help="Overwrite masked files that exist; never an input.")
 @click.option("--resume", is_flag=True, help="Go on with a run that was interrupted.")
@@ -139,15 +146,17 @@ def mask(inputs: tuple[str, ...], **given: Any) -> int:  # noqa: ANN401 - click'
     """Mask case narratives: everything is hidden but what is surely safe.
 
     INPUT is a file, a folder (searched with its subfolders) or - for standard
-    input. Formats by suffix: .txt, .xml (2014 i2b2), .jsonl, .csv, .tsv,
-    .parquet; .gz is unpacked. Masked files go to the folder --out under the same
-    names. File names, ids and the other columns of a table are copied: make sure
+    input. Formats by suffix: .txt, .xml (case safety reports, ICH E2B(R3) and
+    E2B(R2); 2014 i2b2), .jsonl, .csv, .tsv, .parquet; .gz is unpacked. Masked
+    files go to the folder --out under the same names. File names, ids and the other columns of a table are copied: make sure
     that they hold no names.
 
     Exit status: 0 all done; 1 some documents failed and are listed; 2 nothing
     could be done; 130 stopped (run again with --resume).
     """
-    options = MaskOptions(**given)
+    names = {one.name for one in fields(CaseOptions)}
+    cases = CaseOptions(**{name: given.pop(name) for name in names})
+    options = MaskOptions(**given, cases=cases)
     options.check(inputs)
     started = time.monotonic()
     try:
@@ -176,9 +185,9 @@ def _mask_files(inputs: tuple[str, ...], options: MaskOptions) -> Tally:
     jobs, tally = plan_jobs([Path(given) for given in inputs], plan)
     if not jobs:
         return tally
-    masker = load_masker(options)
+    masker, profile = case_masker(options), options.cases.report_profile()
     shape = (options.read_options, options.format, options.explain, options.with_text, options.annotations)
-    fingerprint = settings_fingerprint(__version__, masker.fingerprint, *shape)
+    fingerprint = settings_fingerprint(__version__, masker.fingerprint, *shape, profile, options.marker)
     journal = Journal(plan.out, fingerprint)
     with _Progress(options) as progress:
         run = RunSettings(
@@ -187,6 +196,9 @@ def _mask_files(inputs: tuple[str, ...], options: MaskOptions) -> Tally:
             force=options.force,
             resume=options.resume,
             on_progress=progress.add,
+            profile=profile,
+            key=masker.settings.key or secrets.token_bytes(32),
+            marker=options.marker,
         )
         tally.merge(run_jobs(jobs, journal, masker, run))
     if not tally.n_failures:
@@ -203,7 +215,15 @@ def _mask_pipe(options: MaskOptions) -> Tally:
     with _Progress(options) as progress:
         run = RunSettings(fingerprint="", read_options=options.read_options, on_progress=progress.add)
         pipes = (sys.stdin.buffer, sys.stdout.buffer)
-        return mask_pipe(pipes, options.format or FormatName.TEXT, load_masker(options), run)
+        return mask_pipe(pipes, options.format or FormatName.TEXT, case_masker(options), run)
+
+
+def case_masker(options: MaskOptions) -> CaseMasker:
+    """The masker with what stands in the place of dates and ages; cheap errors come first."""
+    from inverse_deid.cases.masker import CaseMasker
+
+    settings = options.cases.settings(options.cases.secret())
+    return CaseMasker(load_masker(options), settings)
 
 
 def load_masker(options: MaskOptions) -> Deidentifier:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import IntEnum
+from enum import IntEnum, StrEnum
 
 import numpy as np
 import numpy.typing as npt
@@ -44,6 +44,33 @@ class PhiSpan:
             )
 
 
+class KnownSort(StrEnum):
+    """What sort of identifier a known value is; it says how else the value may be written."""
+
+    NAME = "name"
+    INITIALS = "initials"
+    DATE = "date"
+    NUMBER = "number"
+    ORGANISATION = "organisation"
+    ADDRESS = "address"
+    PHONE = "phone"
+    EMAIL = "email"
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class KnownIdentifier:
+    """A value that is known to identify somebody in a case.
+
+    Args:
+        value: As it is written; dates as `CCYYMMDD`.
+        sort: What it is; OTHER = what it looks like.
+    """
+
+    value: str = field(repr=False)
+    sort: KnownSort = KnownSort.OTHER
+
+
 @dataclass(frozen=True, slots=True)
 class Document:
     """A narrative and, if it was annotated, its PHI spans.
@@ -53,7 +80,7 @@ class Document:
         text: The untouched original.
         spans: Sorted, not overlapping, inside the text.
         known: Identifiers that are known to belong to the case (names, record
-            numbers); every mention of them is masked.
+            numbers); every mention of them is masked, in other spellings too.
         meta: Whatever the reader wants to carry along.
 
     Raises:
@@ -63,7 +90,7 @@ class Document:
     id: str
     text: str = field(repr=False)
     spans: tuple[PhiSpan, ...] = field(default=(), repr=False)
-    known: tuple[str, ...] = field(default=(), repr=False)
+    known: tuple[str | KnownIdentifier, ...] = field(default=(), repr=False)
     meta: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
@@ -202,6 +229,7 @@ class MaskedDocument:
         tokens: The tokens of the original.
         decisions: One per token.
         failed: True if a stage failed and the whole document was masked for that.
+        stand_ins: How many masks have something else than a marker, by what it is (date, age).
     """
 
     id: str
@@ -211,3 +239,4 @@ class MaskedDocument:
     tokens: Tokens = field(repr=False)
     decisions: Decisions = field(repr=False)
     failed: bool = False
+    stand_ins: Mapping[str, int] = field(default_factory=dict)

@@ -101,4 +101,5 @@ def _commit(
             tally.fail(job.shown, str(error))
         else:
             tally.merge(entry.tally)
+            run.on_file(job, entry)
             run.on_progress(entry.tally.n_documents, entry.tally.n_tokens)

@@ -34,6 +34,19 @@ class JobFiles:
             if len(self._files) < len(job.outputs):
                 self.close()
 
+    @property
+    def masked(self) -> PartialFile:
+        """The masked file."""
+        return next(file for output, file in self._files.items() if output.role == "masked")
+
+    @property
+    def explanations(self) -> ExplanationSink | None:
+        """Where the explanations go, None = nobody asked for them."""
+        for output, file in self._files.items():
+            if output.role == "explain":
+                return ExplanationSink(file, with_text=output.private)
+        return None
+
     def sinks(self, source: Source) -> list[Sink]:
         """What writes into the files, in the order of the outputs."""
         return [self._sink(source, output, file) for output, file in self._files.items()]

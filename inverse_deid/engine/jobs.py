@@ -15,7 +15,7 @@ from inverse_deid.core.errors import (
     UnreadableInputError,
 )
 from inverse_deid.engine.tally import Tally
-from inverse_deid.formats.registry import FormatName, format_of, input_errors, without_gz
+from inverse_deid.formats.registry import FormatName, format_of, input_errors, sniffed_format, without_gz
 
 Role = Literal["masked", "explain", "annotations"]
 
@@ -180,7 +180,7 @@ def _job(file: Path, place: PurePosixPath, settings: PlanSettings) -> Job:
         raise UnreadableInputError("does not exist; check the spelling")
     if not file.is_file():
         raise UnreadableInputError("is not a file; give a file or folder, or - for standard input")
-    format_name = settings.format_name or format_of(place)
+    format_name = settings.format_name or sniffed_format(file, format_of(place))
     name = PurePosixPath(without_gz(place))
     outputs = tuple(_outputs(name, format_name, settings))
     printable = str(name).encode("utf-8", "backslashreplace").decode()

@@ -45,6 +45,7 @@ class Entry:
         n_records: Records of the input that are done.
         files: By role (masked, explain, annotations), what is written.
         tally: What was counted.
+        report: Of a file of case reports: what was done to which element, without values.
     """
 
     input: str
@@ -52,6 +53,7 @@ class Entry:
     n_records: int
     files: dict[str, WrittenState]
     tally: Tally
+    report: dict[str, Any] | None = None
 
     def as_json(self) -> dict[str, Any]:
         """A dictionary that `from_json` takes back."""
@@ -61,6 +63,7 @@ class Entry:
             "n_records": self.n_records,
             "files": {role: [state.n_bytes, state.sha256] for role, state in self.files.items()},
             "tally": self.tally.as_json(),
+            "report": self.report,
         }
 
     @classmethod
@@ -68,7 +71,8 @@ class Entry:
         """The entry that `as_json` described."""
         files = {role: WrittenState(*state) for role, state in stored["files"].items()}
         tally = Tally.from_json(stored["tally"])
-        return cls(stored["input"], stored["settings"], stored["n_records"], files, tally)
+        known = (stored["input"], stored["settings"], stored["n_records"], files, tally)
+        return cls(*known, stored.get("report"))
 
     def at(self, n_records: int, files: dict[str, WrittenState]) -> Entry:
         """The same file, further on; the tally is shared."""

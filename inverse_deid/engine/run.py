@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
+from typing import Protocol
 
 from inverse_deid.core.errors import ConfigurationError, InputError, InverseDeidError
+from inverse_deid.engine.case_job import MasksCases, mask_case_job
 from inverse_deid.engine.document_jobs import mask_document_jobs
 from inverse_deid.engine.jobs import Job, check_target
 from inverse_deid.engine.journal import Entry, Journal, input_fingerprint, is_intact, remove_progress
@@ -14,12 +16,16 @@ from inverse_deid.engine.run_settings import RunSettings
 from inverse_deid.engine.serial import BATCH_CHARS, FIRST_BATCH_CHARS
 from inverse_deid.engine.stream_job import mask_stream_job
 from inverse_deid.engine.tally import Tally
-from inverse_deid.formats.registry import SINGLE_DOCUMENT_FORMATS, input_errors
+from inverse_deid.formats.registry import SINGLE_DOCUMENT_FORMATS, FormatName, input_errors
 
 MAX_FILES_A_GROUP = 128
 
 
-def run_jobs(jobs: Sequence[Job], journal: Journal, masker: Masker, run: RunSettings) -> Tally:
+class JobMasker(Masker, MasksCases, Protocol):
+    """Masks documents and cases."""
+
+
+def run_jobs(jobs: Sequence[Job], journal: Journal, masker: JobMasker, run: RunSettings) -> Tally:
     """Do all jobs; a file that fails is noted and the others are finished.
 
     Args:
@@ -44,6 +50,8 @@ def run_jobs(jobs: Sequence[Job], journal: Journal, masker: Masker, run: RunSett
             continue
         if _is_single(group[0]):
             tally.merge(mask_document_jobs(group, todo, journal, masker, run))
+        elif group[0].format is FormatName.ICSR:
+            tally.merge(mask_case_job(todo[0], journal, masker, run))
         else:
             tally.merge(mask_stream_job(todo[0], journal, masker, run))
     return tally
@@ -90,6 +98,8 @@ def _todo(
                 todo.append(job)
             else:
                 tally.merge(done)
+                if entry is not None:
+                    run.on_file(job, entry)
     return todo
 
 

@@ -4,10 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from inverse_deid.engine.jobs import Job
+from inverse_deid.engine.journal import Entry
 from inverse_deid.engine.serial import OnProgress
+from inverse_deid.formats.icsr.profiles import Profile, builtin_profile
 from inverse_deid.formats.records import ReadOptions
+
+OnFile = Callable[[Job, Entry], None]
+"""Told of a file that is complete, and what was done to it."""
+
+DEFAULT_PROFILE = "third-party"
+"""Takes away all that names a person and leaves a message that another's system can load."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,6 +30,10 @@ class RunSettings:
         force: Overwrite outputs that exist.
         resume: Go on where an interrupted run was safe.
         on_progress: Told of every batch.
+        on_file: Told of every file that is complete, in this run or in the one that is resumed.
+        profile: What happens to the structured fields of case reports.
+        key: Secret bytes for the pseudonyms of report ids.
+        marker: Stands for a text of a case report that cannot be shown at all.
     """
 
     fingerprint: str
@@ -27,6 +41,10 @@ class RunSettings:
     force: bool = False
     resume: bool = False
     on_progress: OnProgress = field(default=lambda _documents, _tokens: None)
+    on_file: OnFile = field(default=lambda _job, _entry: None)
+    profile: Profile = field(default_factory=lambda: builtin_profile(DEFAULT_PROFILE))
+    key: bytes = field(default=b"", repr=False)
+    marker: str = "PHI"
 
 
 def settings_fingerprint(*parts: object) -> str:

@@ -24,6 +24,7 @@ def mask_stream_job(job: Job, journal: Journal, masker: Masker, run: RunSettings
         else:
             journal.append({job.name: entry})
             files.commit()
+            run.on_file(job, entry)
         tally = entry.tally
     except InverseDeidError as error:
         tally.fail(job.shown, str(error))

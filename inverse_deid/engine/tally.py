@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -32,6 +33,7 @@ class Tally:
         failures: The first of them.
         n_copied_columns: Columns of a table that were copied without masking.
         tokens_by_reason: Counts in the order of `Reason`.
+        stand_ins: Masks that have something else than a marker, by what it is (date, age).
     """
 
     n_documents: int = 0
@@ -41,14 +43,32 @@ class Tally:
     failures: list[Failure] = field(default_factory=list)
     n_copied_columns: int = 0
     tokens_by_reason: list[int] = field(default_factory=lambda: [0] * len(Reason))
+    stand_ins: dict[str, int] = field(default_factory=dict)
 
     def add(self, masked: MaskedDocument) -> None:
         """Count one written document."""
         self.n_documents += 1
         self.n_failed_documents += masked.failed
+        self._count(masked)
+
+    def add_case(self, texts: Iterable[MaskedDocument], *, is_case: bool = True) -> None:
+        """Count one written case of several texts; what stands around the cases is none."""
+        self.n_documents += is_case
+        has_failed = False
+        for masked in texts:
+            self._count(masked)
+            has_failed |= masked.failed
+        self.n_failed_documents += has_failed and is_case
+
+    def _count(self, masked: MaskedDocument) -> None:
         self.n_tokens += len(masked.tokens)
         counts = np.bincount(masked.decisions.reasons, minlength=len(Reason)).tolist()
         self.tokens_by_reason = [a + b for a, b in zip(self.tokens_by_reason, counts, strict=True)]
+        self._count_stand_ins(masked.stand_ins)
+
+    def _count_stand_ins(self, counts: Mapping[str, int]) -> None:
+        for sort, n in counts.items():
+            self.stand_ins[sort] = self.stand_ins.get(sort, 0) + n
 
     def fail(self, where: str, reason: str) -> None:
         """Note a failure."""
@@ -66,6 +86,7 @@ class Tally:
         self.n_copied_columns = max(self.n_copied_columns, other.n_copied_columns)
         pairs = zip(self.tokens_by_reason, other.tokens_by_reason, strict=True)
         self.tokens_by_reason = [a + b for a, b in pairs]
+        self._count_stand_ins(other.stand_ins)
 
     def as_json(self) -> dict[str, Any]:
         """A dictionary that `from_json` takes back."""
@@ -77,6 +98,7 @@ class Tally:
             "failures": [[failure.where, failure.reason] for failure in self.failures],
             "n_copied_columns": self.n_copied_columns,
             "tokens_by_reason": self.tokens_by_reason,
+            "stand_ins": self.stand_ins,
         }
 
     @classmethod

@@ -6,7 +6,7 @@ import gzip
 import stat
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from enum import StrEnum
 from pathlib import Path, PurePath
 from typing import BinaryIO, cast
@@ -14,6 +14,7 @@ from typing import BinaryIO, cast
 from inverse_deid.core.errors import FormatError, UnreadableInputError
 from inverse_deid.formats.csv_table import read_csv
 from inverse_deid.formats.i2b2_xml import read_i2b2_xml
+from inverse_deid.formats.icsr.prolog import is_icsr
 from inverse_deid.formats.json_lines import read_json_lines
 from inverse_deid.formats.parquet_table import read_parquet
 from inverse_deid.formats.plain_text import read_plain_text
@@ -28,6 +29,7 @@ class FormatName(StrEnum):
     JSONL = "jsonl"
     CSV = "csv"
     PARQUET = "parquet"
+    ICSR = "icsr"
 
 
 _OF_SUFFIX = {
@@ -40,6 +42,8 @@ _OF_SUFFIX = {
     ".tsv": FormatName.CSV,
     ".parquet": FormatName.PARQUET,
 }
+
+_MAX_HEAD_BYTES = 64 * 1024
 
 SINGLE_DOCUMENT_FORMATS = frozenset({FormatName.TEXT, FormatName.I2B2})
 """Formats in which a file is one document."""
@@ -66,6 +70,21 @@ def format_of(path: PurePath) -> FormatName:
         known = ", ".join(_OF_SUFFIX)
         raise FormatError(f"has an unknown suffix; known are {known} (each also with .gz); or give --format")
     return name
+
+
+def sniffed_format(path: Path, suffix_format: FormatName) -> FormatName:
+    """The format of a file: XML that begins like an E2B message holds case safety reports.
+
+    Args:
+        path: The file; one that cannot be read is reported when it is masked.
+        suffix_format: What its suffix stands for.
+    """
+    if suffix_format is not FormatName.I2B2:
+        return suffix_format
+    head = b""
+    with suppress(OSError, EOFError, zlib.error, UnreadableInputError), open_input(path) as stream:
+        head = stream.read(_MAX_HEAD_BYTES)
+    return FormatName.ICSR if is_icsr(head) else suffix_format
 
 
 def open_input(path: Path) -> BinaryIO:
@@ -124,3 +143,5 @@ def open_source(stream: BinaryIO, name: str, format_name: FormatName, options: R
             return read_csv(stream, options, default_delimiter=delimiter)
         case FormatName.PARQUET:
             return read_parquet(stream, options)
+        case FormatName.ICSR:
+            raise FormatError("holds case safety reports, whose texts are masked together; give the file")

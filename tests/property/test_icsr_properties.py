@@ -5,13 +5,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from icsr_messages import ALL_KEEP, invent
 from icsr_trees import (
-    REPLACEMENTS,
     a_year_later,
     canonical,
     changed_elements,
     masked_file,
     only_case,
     pseudonym,
+    treating,
 )
 from lxml import etree
 
@@ -150,9 +150,8 @@ def test_damaged_bytes_never_write_a_removed_name(dialect, seed, data):
     with contextlib.suppress(InputError):
         mask_message(
             (io.BytesIO(damaged), target),
-            lambda case: ["PHI" for _ in case.free_texts],
+            treating(lambda case: ["PHI" for _ in case.free_texts]),
             builtin_profile("public"),
-            replacements_for=lambda case: REPLACEMENTS,
         )
     if canary.encode() in damaged:
         assert canary.encode() not in target.getvalue()

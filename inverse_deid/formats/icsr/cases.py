@@ -52,6 +52,7 @@ class Case:
         node: Its XML, without comments and instructions.
         tail: What stands behind it in the batch (white space).
         values: All of its values that are not structure.
+        n_nodes: Its XML elements.
     """
 
     number: int
@@ -59,6 +60,7 @@ class Case:
     node: etree._Element = field(repr=False)
     tail: str = field(repr=False)
     values: tuple[Value, ...] = field(repr=False)
+    n_nodes: int
 
     @property
     def is_case(self) -> bool:
@@ -133,7 +135,8 @@ def case_from(number: int, node: etree._Element, tail: str, dialect: MessageDial
     Raises:
         FormatError: An entity stands in it.
     """
-    return Case(number, dialect, node, tail, survey(node, dialect, batch=number == 0).values)
+    found = survey(node, dialect, batch=number == 0)
+    return Case(number, dialect, node, tail, found.values, len(found.nodes))
 
 
 def _date_element(value: Value, *, is_suspect: bool) -> DateElement:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import BinaryIO
 
 from inverse_deid.core.errors import StageError
@@ -16,19 +16,40 @@ from inverse_deid.formats.icsr.rewriting import Replacements, Rewritten
 from inverse_deid.formats.icsr.writing import MessageWriter
 from inverse_deid.formats.records import Writable
 
-MaskTexts = Callable[[Case], Sequence[str]]
-"""From a case to one masked text for each of its free texts."""
+BATCH_CHARS = 400_000
+BATCH_NODES = 100_000
+"""What goes into one batch of the masker at most, but for a single larger case."""
+
+
+@dataclass(frozen=True, slots=True)
+class TreatedCase:
+    """What the masker made of a case.
+
+    Args:
+        texts: One masked text for each of its free texts.
+        given: Its pseudonyms and dates.
+    """
+
+    texts: Sequence[str] = field(repr=False)
+    given: Replacements = field(default_factory=Replacements)
+
+
+TreatCases = Callable[[Sequence[Case]], Sequence[TreatedCase]]
+"""From cases (and what stands around them) to what the masker makes of each."""
+
+OnPart = Callable[[Case | BrokenCase, CaseProblem | None], None]
+"""Told of every part that was written or, with a problem, not."""
 
 
 def mask_message(
     streams: tuple[BinaryIO, Writable],
-    mask: MaskTexts,
+    treat: TreatCases,
     profile: Profile,
     *,
-    replacements_for: Callable[[Case], Replacements] = lambda case: Replacements(),
+    on_part: OnPart = lambda part, problem: None,
     limits: Limits | None = None,
 ) -> MessageReport:
-    """Read a message and write it masked, one case in memory at a time.
+    """Read a message and write it masked, a batch of cases in memory at a time.
 
     A case that cannot be read, or that the rule check refuses, is not written and is listed; the
     others are. What stands around the cases is treated like a case; if it is refused, nothing
@@ -36,43 +57,76 @@ def mask_message(
 
     Args:
         streams: Where the message is read from, and where it is written to.
-        mask: Masks the free texts of a case.
+        treat: Masks the free texts of cases; is also asked for what stands around them.
         profile: What happens to the structured fields.
-        replacements_for: Pseudonyms and dates of a case; is also asked for what stands around the cases.
+        on_part: Is told of every part.
         limits: What one case may be.
 
     Raises:
         InputError: The file cannot be used at all.
         ConfigurationError: The profile asks for pseudonyms or dates and there is no source of them.
-        StageError: What stands around the cases cannot be written as the profile asks.
+        StageError: What stands around the cases cannot be written as the profile asks, or `treat`
+            gave back another number of cases.
     """
     source, target = streams
     message = Message(source, limits)
     writer = MessageWriter(target, message.frame)
     report = MessageReport(profile.name)
-    for part in message.parts():
-        if isinstance(part, BrokenCase):
-            report.fail(CaseProblem(part.number, str(part.error)))
-            continue
-        rewritten = _rewritten(part, mask, profile, replacements_for(part))
-        if isinstance(rewritten, CaseProblem):
-            if not part.is_case:
-                raise StageError(f"what stands around the cases was refused: {rewritten.reason}")
-            report.fail(rewritten)
-            continue
-        writer.write(rewritten)
-        report.add(rewritten.changes)
-        report.n_cases += part.is_case
+    for batch in _batches(message.parts()):
+        for part, result in _results(batch, treat, profile):
+            problem = result if isinstance(result, CaseProblem) else None
+            if not isinstance(result, CaseProblem):
+                writer.write(result)
+                report.add(result.changes)
+                report.n_cases += isinstance(part, Case) and part.is_case
+            elif isinstance(part, Case) and not part.is_case:
+                raise StageError(f"what stands around the cases was refused: {result.reason}")
+            else:
+                report.fail(result)
+            on_part(part, problem)
     writer.finish()
     report.stripped = asdict(message.stripped)
     return report
 
 
-def _rewritten(part: Case, mask: MaskTexts, profile: Profile, given: Replacements) -> Rewritten | CaseProblem:
+def _batches(parts: Iterable[Case | BrokenCase]) -> Iterator[list[Case | BrokenCase]]:
+    """Parts whose texts go into the masker together."""
+    batch: list[Case | BrokenCase] = []
+    n_chars = n_nodes = 0
+    for part in parts:
+        batch.append(part)
+        if isinstance(part, Case):
+            n_chars += sum(len(value.text) for value in part.values)
+            n_nodes += part.n_nodes
+        if n_chars >= BATCH_CHARS or n_nodes >= BATCH_NODES:
+            yield batch
+            batch, n_chars, n_nodes = [], 0, 0
+    if batch:
+        yield batch
+
+
+def _results(
+    batch: Sequence[Case | BrokenCase], treat: TreatCases, profile: Profile
+) -> Iterator[tuple[Case | BrokenCase, Rewritten | CaseProblem]]:
+    """Each part of a batch, rewritten, or why it is not."""
+    cases = [part for part in batch if isinstance(part, Case)]
+    treated = treat(cases)
+    if len(treated) != len(cases):
+        raise StageError(f"{len(cases)} cases went into the masker and {len(treated)} came out")
+    results = iter(treated)
+    for part in batch:
+        if isinstance(part, BrokenCase):
+            yield part, CaseProblem(part.number, str(part.error))
+        else:
+            yield part, _rewritten(part, next(results), profile)
+
+
+def _rewritten(part: Case, treated: TreatedCase, profile: Profile) -> Rewritten | CaseProblem:
     """The rewritten case, or why there is none."""
+    given = treated.given
     try:
         rewritten = part.rewritten(
-            mask(part), profile, given.pseudonym, given.date_value, marker=given.marker
+            treated.texts, profile, given.pseudonym, given.date_value, marker=given.marker
         )
     except StageError as error:
         return CaseProblem(part.number, str(error))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import codecs
 import io
 import re
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import BinaryIO
 
@@ -36,6 +37,14 @@ _DOCTYPE = re.compile(
 _ROOT = re.compile(r"<[^!?\s/<>]")
 
 
+_FIRST_TAG = re.compile(
+    r"(?>\s+|<\?.*?\?>|<!--.*?-->|<!DOCTYPE\s+(?P<named>[^\s>\[]+)[^>\[]*(?:\[.*?\]\s*)?>)*+"
+    r"<(?:[^\s<>/:]+:)?(?P<root>[^\s<>/:]+)",
+    re.DOTALL,
+)
+_ROOTS = frozenset(("MCCI_IN200100UV01", "PORR_IN049016UV", "ichicsr", "safetyreport"))
+
+
 @dataclass(frozen=True, slots=True)
 class Prolog:
     """What stands before the first element.
@@ -53,6 +62,27 @@ class Prolog:
     declaration: str
     doctype: str
     head: bytes = field(repr=False)
+
+
+def is_icsr(head: bytes) -> bool:
+    """Whether XML begins like an E2B message, well formed or not.
+
+    Args:
+        head: The first bytes of a file.
+
+    Example:
+        >>> is_icsr(b'<?xml version="1.0"?><ichicsr lang="en">'), is_icsr(b"<deIdi2b2>")
+        (True, False)
+    """
+    actual, mark = "", b""
+    with suppress(UnreadableInputError):
+        actual, mark = _actual_codec(head)
+    text = head[len(mark) :].decode(actual or "latin-1", "replace")
+    found = _FIRST_TAG.match(text)
+    if found is None:
+        doctype = re.search(r"<!DOCTYPE\s+([^\s>\[]+)", text)
+        return doctype is not None and doctype[1] in _ROOTS
+    return bool(_ROOTS & {found["root"], found["named"]})
 
 
 def read_prolog(stream: BinaryIO) -> Prolog:

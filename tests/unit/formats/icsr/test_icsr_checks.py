@@ -2,7 +2,7 @@ import json
 
 import pytest
 from icsr_messages import ALL_KEEP, invent
-from icsr_trees import REPLACEMENTS, a_year_later, keep_texts, mark_texts, masked_file, only_case, pseudonym
+from icsr_trees import a_year_later, keep_texts, mark_texts, masked_file, only_case, pseudonym, treating
 from lxml import etree
 
 from inverse_deid.core.errors import StageError
@@ -266,7 +266,7 @@ def test_what_stands_around_the_cases_is_refused_as_a_whole():
 
     streams = (io.BytesIO(invent("r3").data), io.BytesIO())
     with pytest.raises(StageError, match="around the cases"):
-        mask_message(streams, lambda case: ["x"], PUBLIC, replacements_for=lambda case: REPLACEMENTS)
+        mask_message(streams, treating(lambda case: ["x"]), PUBLIC)
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)

@@ -1,7 +1,7 @@
 import psutil
 import pytest
 from icsr_messages import invent
-from icsr_trees import REPLACEMENTS
+from icsr_trees import treating
 
 from inverse_deid.formats.icsr.masking import mask_message
 from inverse_deid.formats.icsr.profiles import builtin_profile
@@ -39,9 +39,7 @@ def test_a_batch_of_two_thousand_cases_takes_constant_memory(dialect, tmp_path):
 
     target = Nowhere()
     with path.open("rb") as stream:
-        report = mask_message(
-            (stream, target), mask, builtin_profile("public"), replacements_for=lambda case: REPLACEMENTS
-        )
+        report = mask_message((stream, target), treating(mask), builtin_profile("public"))
     assert (report.n_cases, report.n_problems) == (N_CASES, 0)
     assert target.n_bytes > 10 * MIB
     assert memory[1] - memory[0] < 16 * MIB

@@ -1,0 +1,100 @@
+"""What a user chooses for the dates, ages and ids of cases."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from dataclasses import dataclass, field
+from datetime import date
+from enum import StrEnum
+
+from inverse_deid.core.errors import ConfigurationError
+from inverse_deid.replacement.ages import (
+    BAND_SCHEMES,
+    AgePolicy,
+    AgesUnder90,
+    BandedAges,
+    MaskedAges,
+)
+from inverse_deid.replacement.date_shift import MIN_KEY_BYTES
+
+_FINGERPRINT_OF_KEY = b"inverse-deid fingerprint of a key 1"
+
+
+class DateMode(StrEnum):
+    """What becomes of dates."""
+
+    MASK = "mask"
+    YEAR = "year"
+    RELATIVE_DAY = "relative-day"
+    SHIFT = "shift"
+
+
+class AgeMode(StrEnum):
+    """What becomes of ages."""
+
+    MASK = "mask"
+    BAND = "band"
+    KEEP_UNDER_90 = "keep-under-90"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaseSettings:
+    """What stands in the place of the dates, ages and ids of cases.
+
+    Args:
+        today: The day after which no date of a case can lie, if the case does not say it.
+        dates: What becomes of dates.
+        ages: What becomes of ages.
+        age_bands: The scheme of `AgeMode.BAND`, one for a whole run.
+        day_first: The order of dates in numbers, None = as the case shows it.
+        key: At least 16 secret bytes, for shifts and pseudonyms.
+
+    Raises:
+        ConfigurationError: A shift without a key, a short key, an unknown scheme, or one without bands.
+    """
+
+    today: date
+    dates: DateMode = DateMode.MASK
+    ages: AgeMode = AgeMode.MASK
+    age_bands: str | None = None
+    day_first: bool | None = None
+    key: bytes | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.dates is DateMode.SHIFT and self.key is None:
+            raise ConfigurationError("--dates shift needs a key: give --key FILE or set INVERSE_DEID_KEY")
+        if self.key is not None and len(self.key) < MIN_KEY_BYTES:
+            raise ConfigurationError(
+                f"the key has {len(self.key)} bytes and needs at least {MIN_KEY_BYTES}; "
+                "make one with: openssl rand -hex 32"
+            )
+        if (self.ages is AgeMode.BAND) != (self.age_bands is not None):
+            known = ", ".join(BAND_SCHEMES)
+            raise ConfigurationError(f"--ages band goes with --age-bands and one of {known}; give both")
+        if self.age_bands is not None and self.age_bands not in BAND_SCHEMES:
+            known = ", ".join(BAND_SCHEMES)
+            raise ConfigurationError(f"there are no age bands {self.age_bands!r}; known are {known}")
+
+    @property
+    def age_policy(self) -> AgePolicy:
+        """What becomes of ages, for the whole run."""
+        match self.ages:
+            case AgeMode.MASK:
+                return MaskedAges()
+            case AgeMode.KEEP_UNDER_90:
+                return AgesUnder90()
+            case AgeMode.BAND:
+                return BandedAges(BAND_SCHEMES[self.age_bands or ""])
+
+    @property
+    def replaces(self) -> bool:
+        """Whether anything but a marker stands for a date or an age."""
+        return self.dates is not DateMode.MASK or self.ages is not AgeMode.MASK
+
+    @property
+    def fingerprint(self) -> str:
+        """Changes with everything that shapes the output but the default of `today`; tells no key."""
+        key = b"" if self.key is None else hmac.digest(self.key, _FINGERPRINT_OF_KEY, "sha256")
+        choices = (str(self.dates), str(self.ages), self.age_bands, self.day_first, key.hex())
+        return hashlib.sha256(repr(choices).encode()).hexdigest()

@@ -1,0 +1,45 @@
+"""The texts of one case before and after masking."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import date
+
+from inverse_deid.core.values import Document, MaskedDocument
+from inverse_deid.replacement.date_policies import DatePolicy
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaseTexts:
+    """All texts of one case and what its fields say of its dates.
+
+    Args:
+        id: The same for all versions of the case; secret shifts depend on it.
+        docs: The texts.
+        today: The day of the case's last information; None = not known.
+        date_fields: The values of its date fields.
+        anchor: Day 0 of relative days, None = the earliest date of the texts.
+        anchor_name: What the anchor is.
+        births: Dates of birth, which are masked in every text.
+    """
+
+    id: str = field(repr=False)
+    docs: tuple[Document, ...]
+    today: date | None = field(default=None, repr=False)
+    date_fields: tuple[str, ...] = field(default=(), repr=False)
+    anchor: date | None = field(default=None, repr=False)
+    anchor_name: str = ""
+    births: tuple[date, ...] = field(default=(), repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class MaskedCase:
+    """All texts of one case, masked.
+
+    Args:
+        docs: The masked texts, in the order of the originals.
+        dates: What becomes of the dates of the case, for its fields.
+    """
+
+    docs: tuple[MaskedDocument, ...]
+    dates: DatePolicy = field(repr=False)

@@ -1,0 +1,135 @@
+"""Options of `inverse-deid mask` for dates, ages, ids and case safety reports."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from inverse_deid.core.errors import ConfigurationError, UnreadableInputError
+from inverse_deid.formats.registry import input_errors
+
+if TYPE_CHECKING:
+    from inverse_deid.cases.settings import CaseSettings
+    from inverse_deid.formats.icsr.profiles import Profile
+
+KEY_VARIABLE = "INVERSE_DEID_KEY"
+_MAX_KEY_BYTES = 4096
+
+_FILE = click.Path(dir_okay=False, path_type=Path)
+
+_OPTIONS = (
+    click.option(
+        "--profile",
+        metavar="NAME|FILE.toml",
+        help="Case reports: what happens to structured fields. eudravigilance, fda, third-party, public, "
+        "or a file of your own (docs/icsr.md). third-party takes all persons out and keeps a message that other "
+        "systems can load.  [default: third-party]",
+    ),
+    click.option(
+        "--dates",
+        type=click.Choice(["mask", "year", "relative-day", "shift"]),
+        help="Dates: masked, the year alone, Day N from the first dose, or moved by a secret number of days "
+        "a case.  [default: mask]",
+    ),
+    click.option(
+        "--day-first/--month-first", default=None, help="What 3/4/2020 means.  [default: as a case shows]"
+    ),
+    click.option(
+        "--ages", type=click.Choice(["mask", "band", "keep-under-90"]), help="Ages.  [default: mask]"
+    ),
+    click.option("--age-bands", metavar="SCHEME", help="With --ages band: 5-years, 10-years or e2b."),
+    click.option(
+        "--key",
+        type=_FILE,
+        help=f"File with 16 secret bytes or more, for shifts and pseudonyms of ids; or set {KEY_VARIABLE}.",
+    ),
+    click.option(
+        "--today",
+        type=click.DateTime(["%Y-%m-%d"]),
+        help="No date lies after this day.  [default: what a case report says, else the day of the run]",
+    ),
+    click.option("--run-report", type=_FILE, help="Write what was done to which element (JSON, no values)."),
+)
+
+
+def case_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options to a command."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaseOptions:
+    """What was given on the command line."""
+
+    profile: str | None = None
+    dates: str | None = None
+    day_first: bool | None = None
+    ages: str | None = None
+    age_bands: str | None = None
+    key: Path | None = None
+    today: datetime | None = None
+    run_report: Path | None = field(default=None)
+
+    def secret(self) -> bytes | None:
+        """The key, None = none was given.
+
+        Raises:
+            UnreadableInputError: The file cannot be read.
+            ConfigurationError: File and environment variable are both given, or the key is too long.
+        """
+        from_environment = os.environ.get(KEY_VARIABLE)
+        if self.key is None:
+            return (
+                None
+                if from_environment is None
+                else from_environment.strip().encode("utf-8", "surrogateescape")
+            )
+        if from_environment is not None:
+            raise ConfigurationError(f"--key and {KEY_VARIABLE} are both given; leave one of them out")
+        try:
+            with input_errors(), self.key.open("rb") as stream:
+                key = stream.read(_MAX_KEY_BYTES + 1).strip()
+        except UnreadableInputError as error:
+            raise UnreadableInputError(f"{self.key} {error}") from None
+        if len(key) > _MAX_KEY_BYTES:
+            raise ConfigurationError(f"{self.key} is no key: it is longer than {_MAX_KEY_BYTES} bytes")
+        return key
+
+    def settings(self, secret: bytes | None) -> CaseSettings:
+        """What stands in the place of dates, ages and ids.
+
+        Raises:
+            ConfigurationError: Options that contradict each other.
+        """
+        from inverse_deid.cases.settings import AgeMode, CaseSettings, DateMode
+
+        return CaseSettings(
+            today=date.today() if self.today is None else self.today.date(),  # noqa: DTZ011, RUF100 - a person's day
+            dates=DateMode(self.dates or DateMode.MASK),
+            ages=AgeMode(self.ages or AgeMode.MASK),
+            age_bands=self.age_bands,
+            day_first=self.day_first,
+            key=secret,
+        )
+
+    def report_profile(self) -> Profile:
+        """What happens to the structured fields of case reports; dates of all of them agree with the texts.
+
+        Raises:
+            ConfigurationError: No such profile, or its file cannot be used.
+        """
+        from inverse_deid.engine.run_settings import DEFAULT_PROFILE
+        from inverse_deid.formats.icsr.profiles import builtin_profile, read_profile
+
+        name = self.profile or DEFAULT_PROFILE
+        is_file = name.endswith(".toml") or "/" in name or "\\" in name
+        profile = read_profile(Path(name)) if is_file else builtin_profile(name)
+        return profile if self.dates in (None, "mask") else profile.with_dates()

@@ -1,0 +1,116 @@
+"""One file of case safety reports (E2B): masked case by case, several in one batch of the masker."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from inverse_deid.cases.reports import batch_number, replacements_of, texts_of
+from inverse_deid.cases.texts import CaseTexts, MaskedCase
+from inverse_deid.core.errors import InverseDeidError, StageError
+from inverse_deid.core.values import MaskedDocument
+from inverse_deid.engine.job_files import JobFiles
+from inverse_deid.engine.jobs import Job
+from inverse_deid.engine.journal import Entry, Journal, input_fingerprint
+from inverse_deid.engine.run_settings import RunSettings
+from inverse_deid.engine.tally import Tally
+from inverse_deid.formats.icsr.cases import Case
+from inverse_deid.formats.icsr.masking import TreatedCase, mask_message
+from inverse_deid.formats.icsr.messages import BrokenCase
+from inverse_deid.formats.icsr.report import CaseProblem
+from inverse_deid.formats.records import Record
+from inverse_deid.formats.registry import input_errors, open_input
+
+
+class MasksCases(Protocol):
+    """Masks the texts of cases."""
+
+    def mask_cases(self, cases: Sequence[CaseTexts]) -> list[MaskedCase]:
+        """Mask the texts of cases, all in one batch."""
+        ...
+
+
+def mask_case_job(job: Job, journal: Journal, masker: MasksCases, run: RunSettings) -> Tally:
+    """Mask one file; whatever fails is in the tally that comes back.
+
+    A case that fails is left out and listed; a file of which no case can be written leaves no output.
+    """
+    tally = Tally()
+    try:
+        entry, files = _mask(job, masker, run)
+        tally = entry.tally
+        if entry.tally.n_failures and not entry.tally.n_documents:
+            files.discard()
+        else:
+            journal.append({job.name: entry})
+            files.commit()
+            run.on_file(job, entry)
+    except InverseDeidError as error:
+        tally.fail(job.shown, str(error))
+    return tally
+
+
+def _mask(job: Job, masker: MasksCases, run: RunSettings) -> tuple[Entry, JobFiles]:
+    """Write all output files, complete and on the disk, but not yet under their names."""
+    with input_errors():
+        input_print = input_fingerprint(job.input)
+    files = JobFiles(job)
+    is_complete = False
+    try:
+        work = _CaseWork(job, files, masker, run)
+        with open_input(job.input) as stream, input_errors():
+            report = mask_message((stream, files.masked), work.treat, run.profile, on_part=work.finish)
+        tally = work.tally
+        entry = Entry(input_print, run.fingerprint, report.n_cases, files.sync(), tally, report.as_json())
+        is_complete = True
+    finally:
+        files.close() if is_complete else files.discard()
+    return entry, files
+
+
+class _CaseWork:
+    """Masks the cases of one file and counts them."""
+
+    def __init__(self, job: Job, files: JobFiles, masker: MasksCases, run: RunSettings) -> None:
+        self._job = job
+        self._explanations = files.explanations
+        self._masker = masker
+        self._run = run
+        self._batch_number = ""
+        self._waiting: dict[int, tuple[MaskedDocument, ...]] = {}
+        self.tally = Tally()
+
+    def treat(self, cases: Sequence[Case]) -> list[TreatedCase]:
+        """Mask the texts of cases."""
+        texts = [self._texts(case) for case in cases]
+        masked = self._masker.mask_cases(texts)
+        if [len(case.docs) for case in texts] != [len(case.docs) for case in masked]:
+            raise StageError("cases went into the masker and others came out")
+        self._waiting = {id(case): one.docs for case, one in zip(cases, masked, strict=True)}
+        return [self._treated(case, one) for case, one in zip(cases, masked, strict=True)]
+
+    def _texts(self, case: Case) -> CaseTexts:
+        self._batch_number = batch_number(case) or self._batch_number
+        return texts_of(case, f"case {case.number}", self._batch_number)
+
+    def _treated(self, case: Case, masked: MaskedCase) -> TreatedCase:
+        given = replacements_of(case, masked, self._run.key, self._run.marker)
+        return TreatedCase([doc.text for doc in masked.docs], given)
+
+    def finish(self, part: Case | BrokenCase, problem: CaseProblem | None) -> None:
+        """Count a part that was written, or note why it was not."""
+        where = f"{self._job.shown} case {part.number}" if part.number else self._job.shown
+        if problem is not None:
+            self.tally.fail(where, f"{problem.reason}; it was left out")
+        elif isinstance(part, Case):
+            docs = self._waiting.pop(id(part))
+            self.tally.add_case(docs, is_case=part.is_case)
+            if any(doc.failed for doc in docs):
+                self.tally.fail(where, "could not be analysed and was masked completely")
+            for doc in docs if self._explanations is not None else ():
+                self._explain(part.number, doc)
+            self._run.on_progress(int(part.is_case), sum(len(doc.tokens) for doc in docs))
+
+    def _explain(self, number: int, doc: MaskedDocument) -> None:
+        if self._explanations is not None:
+            self._explanations.write(Record(number), doc)
