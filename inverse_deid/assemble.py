@@ -6,7 +6,7 @@ import hashlib
 import importlib.resources
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -110,7 +110,13 @@ def build_deidentifier(settings: MaskingSettings) -> Deidentifier:
     """
     assembly = assemble(settings)
     hashes = (assembly.lexicon_sha256, assembly.model_sha256)
-    return Deidentifier(assembly.stages, _fingerprint(settings, assembly.stages.thresholds, *hashes))
+    thresholds = assembly.stages.thresholds
+    made_of = {
+        "model_sha256": assembly.model_sha256 or None,
+        "lexicon_sha256": assembly.lexicon_sha256,
+        "thresholds": None if settings.rules_only else asdict(thresholds),
+    }
+    return Deidentifier(assembly.stages, _fingerprint(settings, thresholds, *hashes), made_of)
 
 
 def assemble(settings: MaskingSettings) -> Assembly:

@@ -7,8 +7,9 @@ document its text, never its privacy: it comes back with every token masked and
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Protocol
 
 import numpy as np
@@ -101,6 +102,7 @@ class Deidentifier:
     Args:
         stages: Rules, network, thresholds and replacement.
         fingerprint: Changes with anything that can change a decision.
+        made_of: What it was made of, for reports: hashes and thresholds.
 
     Example:
         >>> from inverse_deid.assemble import MaskingSettings, build_deidentifier
@@ -109,9 +111,12 @@ class Deidentifier:
         'Mr. PHI had a rash.'
     """
 
-    def __init__(self, stages: Stages, fingerprint: str = "") -> None:
+    def __init__(
+        self, stages: Stages, fingerprint: str = "", made_of: Mapping[str, object] = MappingProxyType({})
+    ) -> None:
         self._stages = stages
         self.fingerprint = fingerprint
+        self.made_of = dict(made_of)
 
     def mask(self, doc: Document) -> MaskedDocument:
         """Mask one document; see `mask_many`."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 from typing import Protocol
 
@@ -48,11 +49,18 @@ class CaseMasker:
         masker: Decides what is masked.
         settings: What becomes of dates and ages.
         surrogates_for: Gives the surrogates of a case; None = markers.
+        known: Identifiers that documents must not show, by the id of the document.
     """
 
     def __init__(
-        self, masker: DocumentMasker, settings: CaseSettings, surrogates_for: SurrogatesFor | None = None
+        self,
+        masker: DocumentMasker,
+        settings: CaseSettings,
+        surrogates_for: SurrogatesFor | None = None,
+        *,
+        known: Mapping[str, tuple[KnownIdentifier, ...]] | None = None,
     ) -> None:
+        self._known = known or {}
         self._masker = masker
         self.settings = settings
         self._surrogates_for = surrogates_for
@@ -62,10 +70,19 @@ class CaseMasker:
         """Changes with anything that can change the output."""
         return f"{self._masker.fingerprint} {self.settings.fingerprint}"
 
+    @property
+    def made_of(self) -> dict[str, object]:
+        """What the masker was made of, for reports."""
+        return dict(getattr(self._masker, "made_of", {}))
+
     def mask_many(self, docs: Sequence[Document]) -> list[MaskedDocument]:
         """Mask documents each of which is a case of its own."""
-        cases = [CaseTexts(id=doc.id, docs=(doc,)) for doc in docs]
+        cases = [CaseTexts(id=doc.id, docs=(self._with_known(doc),)) for doc in docs]
         return [masked.docs[0] for masked in self.mask_cases(cases)]
+
+    def _with_known(self, doc: Document) -> Document:
+        known = self._known.get(doc.id)
+        return doc if known is None else replace(doc, known=(*doc.known, *known))
 
     def mask_cases(self, cases: Sequence[CaseTexts]) -> list[MaskedCase]:
         """Mask the texts of cases, all in one batch."""

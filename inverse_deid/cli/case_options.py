@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,8 +28,8 @@ _OPTIONS = (
         "--profile",
         metavar="NAME|FILE.toml",
         help="Case reports: what happens to structured fields. eudravigilance, fda, third-party, public, "
-        "or a file of your own (docs/icsr.md). third-party takes all persons out and keeps a message that other "
-        "systems can load.  [default: third-party]",
+        "or a file of your own (docs/icsr.md). third-party takes all persons out and keeps a message that "
+        "other systems can load.  [default: third-party]",
     ),
     click.option(
         "--dates",
@@ -54,6 +54,12 @@ _OPTIONS = (
         type=click.DateTime(["%Y-%m-%d"]),
         help="No date lies after this day.  [default: what a case report says, else the day of the run]",
     ),
+    click.option(
+        "--known",
+        type=_FILE,
+        help="CSV or JSON Lines with the id of a document and identifiers that it must not show "
+        "(docs/icsr.md). Confidential.",
+    ),
     click.option("--run-report", type=_FILE, help="Write what was done to which element (JSON, no values)."),
 )
 
@@ -76,7 +82,8 @@ class CaseOptions:
     age_bands: str | None = None
     key: Path | None = None
     today: datetime | None = None
-    run_report: Path | None = field(default=None)
+    known: Path | None = None
+    run_report: Path | None = None
 
     def secret(self) -> bytes | None:
         """The key, None = none was given.

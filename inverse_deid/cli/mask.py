@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -22,7 +22,10 @@ from inverse_deid.formats.registry import FormatName, input_errors
 if TYPE_CHECKING:
     from inverse_deid.assemble import MaskingSettings
     from inverse_deid.cases.masker import CaseMasker
+    from inverse_deid.engine.jobs import Job
     from inverse_deid.engine.tally import Tally
+    from inverse_deid.formats.icsr.profiles import Profile
+    from inverse_deid.formats.known_values import KnownOfDocuments
     from inverse_deid.pipeline import Deidentifier
 
 STANDARD_INPUT = "-"
@@ -91,6 +94,8 @@ class MaskOptions:
             self._check_pipe(inputs)
         elif self.out is None:
             raise ConfigurationError("give the folder for the masked files with --out")
+        elif self.cases.run_report is not None and self.cases.run_report.exists() and not self.force:
+            raise ConfigurationError(f"{self.cases.run_report} exists; give another --run-report, or --force")
 
     def _check_pipe(self, inputs: tuple[str, ...]) -> None:
         if len(inputs) > 1:
@@ -100,8 +105,8 @@ class MaskOptions:
             raise ConfigurationError(
                 "- writes to standard output; leave out --out, --explain, --annotations and --resume"
             )
-        if self.cases.run_report is not None:
-            raise ConfigurationError("--run-report is for files; leave it out with -")
+        if self.cases.run_report is not None or self.cases.known is not None:
+            raise ConfigurationError("--known and --run-report are for files; leave them out with -")
         if self.format in (FormatName.PARQUET, FormatName.ICSR):
             raise ConfigurationError(f"{self.format} cannot come from standard input; give the file")
 
@@ -148,8 +153,8 @@ def mask(inputs: tuple[str, ...], **given: Any) -> int:  # noqa: ANN401 - click'
     INPUT is a file, a folder (searched with its subfolders) or - for standard
     input. Formats by suffix: .txt, .xml (case safety reports, ICH E2B(R3) and
     E2B(R2); 2014 i2b2), .jsonl, .csv, .tsv, .parquet; .gz is unpacked. Masked
-    files go to the folder --out under the same names. File names, ids and the other columns of a table are copied: make sure
-    that they hold no names.
+    files go to the folder --out under the same names. File names, ids and the
+    other columns of a table are copied: make sure that they hold no names.
 
     Exit status: 0 all done; 1 some documents failed and are listed; 2 nothing
     could be done; 130 stopped (run again with --resume).
@@ -170,9 +175,11 @@ def mask(inputs: tuple[str, ...], **given: Any) -> int:  # noqa: ANN401 - click'
 
 def _mask_files(inputs: tuple[str, ...], options: MaskOptions) -> Tally:
     """Plan, load the model, mask; planning comes first because it is quick to fail."""
+    from inverse_deid.engine.document_ids import hash_of
     from inverse_deid.engine.jobs import PlanSettings, plan_jobs
     from inverse_deid.engine.journal import Journal
     from inverse_deid.engine.run import run_jobs
+    from inverse_deid.engine.run_report import RunReport
     from inverse_deid.engine.run_settings import RunSettings, settings_fingerprint
 
     plan = PlanSettings(
@@ -185,10 +192,15 @@ def _mask_files(inputs: tuple[str, ...], options: MaskOptions) -> Tally:
     jobs, tally = plan_jobs([Path(given) for given in inputs], plan)
     if not jobs:
         return tally
-    masker, profile = case_masker(options), options.cases.report_profile()
+    profile = options.cases.report_profile()
+    known = _known_of(jobs, options)
+    masker = case_masker(options, known)
     shape = (options.read_options, options.format, options.explain, options.with_text, options.annotations)
-    fingerprint = settings_fingerprint(__version__, masker.fingerprint, *shape, profile, options.marker)
+    fingerprint = settings_fingerprint(
+        __version__, masker.fingerprint, *shape, profile, options.marker, hash_of(known)
+    )
     journal = Journal(plan.out, fingerprint)
+    report = RunReport(report_settings(options, masker, profile, hash_of(known)))
     with _Progress(options) as progress:
         run = RunSettings(
             fingerprint=fingerprint,
@@ -199,8 +211,11 @@ def _mask_files(inputs: tuple[str, ...], options: MaskOptions) -> Tally:
             profile=profile,
             key=masker.settings.key or secrets.token_bytes(32),
             marker=options.marker,
+            on_file=report.add if options.cases.run_report is not None else lambda _job, _entry: None,
         )
         tally.merge(run_jobs(jobs, journal, masker, run))
+    if options.cases.run_report is not None:
+        report.write(options.cases.run_report, tally)
     if not tally.n_failures:
         journal.remove()
     return tally
@@ -218,12 +233,54 @@ def _mask_pipe(options: MaskOptions) -> Tally:
         return mask_pipe(pipes, options.format or FormatName.TEXT, case_masker(options), run)
 
 
-def case_masker(options: MaskOptions) -> CaseMasker:
+def report_settings(
+    options: MaskOptions, masker: CaseMasker, profile: Profile, known_sha256: str
+) -> dict[str, Any]:
+    """Everything that shapes the output, for the run report: hashes for words and keys, no values."""
+    from inverse_deid.engine.document_ids import hash_of_words
+    from inverse_deid.engine.run_report import profile_json
+
+    masking, cases = masking_settings(options), masker.settings
+    lists = {"allow": masking.allow, "deny": masking.deny}
+    return {
+        "fingerprint": masker.fingerprint,
+        **masker.made_of,
+        "policy": options.policy,
+        "rules_only": options.rules_only,
+        "operating_point": options.operating_point,
+        "certificate": None if options.certificate is None else str(options.certificate),
+        "marker": options.marker,
+        "category_markers": options.category_markers,
+        **{name: {"n": len(words), "sha256": hash_of_words(words)} for name, words in lists.items()},
+        "known_sha256": known_sha256 if options.cases.known is not None else None,
+        "dates": str(cases.dates),
+        "day_first": cases.day_first,
+        "ages": str(cases.ages),
+        "age_bands": cases.age_bands,
+        "today": cases.today.isoformat(),
+        "key_given": cases.key is not None,
+        "profile": profile_json(profile),
+    }
+
+
+def _known_of(jobs: Sequence[Job], options: MaskOptions) -> KnownOfDocuments:
+    """The sidecar with known identifiers, whose ids must all be those of documents."""
+    from inverse_deid.engine.document_ids import check_ids
+    from inverse_deid.formats.known_values import read_known_values
+
+    if options.cases.known is None:
+        return {}
+    known = read_known_values(options.cases.known)
+    check_ids(jobs, known, options.cases.known, options.read_options)
+    return known
+
+
+def case_masker(options: MaskOptions, known: KnownOfDocuments | None = None) -> CaseMasker:
     """The masker with what stands in the place of dates and ages; cheap errors come first."""
     from inverse_deid.cases.masker import CaseMasker
 
     settings = options.cases.settings(options.cases.secret())
-    return CaseMasker(load_masker(options), settings)
+    return CaseMasker(load_masker(options), settings, known=known)
 
 
 def load_masker(options: MaskOptions) -> Deidentifier:

@@ -26,8 +26,9 @@ _MAX_DATE_GAP = 4
 _NUMBER_GAPS = frozenset(" /-.")
 _PHONE_GAPS = frozenset(" -./()+\u00a0\u2011\u2013")
 _BEFORE_INITIALS = frozenset(
-    ("initials", "initial", "patient", "pt", "dr", "mr", "mrs", "ms", "prof", "signed")
+    ["initials", "initial", "patient", "pt", "dr", "mr", "mrs", "ms", "prof", "signed"]
 )
+_INITIAL_GAPS = frozenset((".", ". ", " ", "-", ".-"))
 
 
 class KnownIdentifiers:
@@ -102,9 +103,8 @@ class KnownIdentifiers:
 
     def _resembles(self, word: str) -> bool:
         """Whether a word is near a name or holds an identifier."""
-        return self._near.near(word) or any(
-            len(inner) < len(word) and inner in word for inner in self._inside
-        )
+        holds = any(len(inner) < len(word) and inner in word for inner in self._inside)
+        return holds or self._near.near(word)
 
     def _longer(self, text: _Text, i: int, word: str) -> Iterator[int]:
         """Behind which tokens those identifiers end that begin with a token."""
@@ -134,9 +134,7 @@ class KnownIdentifiers:
         """`JD`, `J.D.`, `J D`."""
         letters, j = word, i + 1
         if len(word) == 1:
-            while (
-                j < len(text.words) and len(text.words[j]) == 1 and text.gap(j) in (".", ". ", " ", "-", ".-")
-            ):
+            while j < len(text.words) and len(text.words[j]) == 1 and text.gap(j) in _INITIAL_GAPS:
                 letters += text.words[j]
                 j += 1
                 if self._are_initials(text, i, j, letters):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import date
 from functools import lru_cache
@@ -24,49 +24,14 @@ _MIN_GLUED_NAME = 5
 _MIN_DIGITS_ALONE = 5
 _PHONE_DIGITS = 7
 _MAX_INITIALS = 5
-_PARTICLES = frozenset(
-    [
-        "al",
-        "af",
-        "av",
-        "bin",
-        "d",
-        "da",
-        "das",
-        "de",
-        "del",
-        "den",
-        "der",
-        "des",
-        "di",
-        "do",
-        "dos",
-        "du",
-        "el",
-        "la",
-        "las",
-        "le",
-        "los",
-        "mac",
-        "mc",
-        "ibn",
-        "o",
-        "of",
-        "och",
-        "ten",
-        "ter",
-        "und",
-        "van",
-        "von",
-        "vom",
-        "y",
-        "zu",
-        "zur",
-    ]
+_PARTICLE_WORDS = (
+    "al af av bin d da das de del den der des di do dos du el la las le los mac mc ibn o of och ten ter "
+    "und van von vom y zu zur"
 )
+_PARTICLES = frozenset(_PARTICLE_WORDS.split())
 _UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "å": "aa", "ø": "oe"})
 _LETTERS = str.maketrans(
-    {"ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "æ": "ae", "œ": "oe", "ı": "i", "ħ": "h"}
+    {"ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "æ": "ae", "œ": "oe", "\u0131": "i", "ħ": "h"}
 )
 _ISO_DATE = re.compile(r"(\d{4})-?(\d\d)-?(\d\d)", re.ASCII)
 _PHONE = re.compile(r"[+\d][\d\s()./-]{6,}", re.ASCII)
@@ -165,29 +130,33 @@ def _add(found: Spellings, value: str, sort: KnownSort) -> None:
     if sum(map(len, words)) >= MIN_SIGNS:
         found.sequences.add(words)
         found.glued.add("".join(words))
-    match sort:
-        case KnownSort.NAME:
-            _add_name(found, value, words)
-            if not value.isascii():
-                other = unicodedata.normalize("NFC", value).casefold().translate(_UMLAUTS)
-                _add_name(found, other, tuple(plain(word) for word in tokenize(other).words))
-        case KnownSort.INITIALS:
-            letters = "".join(words)
-            if 2 <= len(letters) <= _MAX_INITIALS:
-                found.initials.add(letters)
-        case KnownSort.ORGANISATION | KnownSort.ADDRESS:
-            found.capitalised.update(word for word in words if len(word) > MIN_SIGNS and word.isalpha())
-        case KnownSort.NUMBER:
-            _add_number(found, words)
-        case KnownSort.PHONE:
-            _add_phone(found, words)
-        case KnownSort.EMAIL:
-            local = "".join(plain(word) for word in tokenize(value.partition("@")[0]).words)
-            found.glued.update([local] if len(local) > MIN_SIGNS else [])
-        case KnownSort.DATE:
-            _add_date(found, value)
-        case _:
-            pass
+    if sort is KnownSort.NAME:
+        _add_name(found, value, words)
+        if not value.isascii():
+            other = unicodedata.normalize("NFC", value).casefold().translate(_UMLAUTS)
+            _add_name(found, other, tuple(plain(word) for word in tokenize(other).words))
+    elif sort is KnownSort.DATE:
+        _add_date(found, value)
+    elif sort in _ADDERS:
+        _ADDERS[sort](found, words)
+
+
+def _add_initials(found: Spellings, words: tuple[str, ...]) -> None:
+    letters = "".join(words)
+    if 2 <= len(letters) <= _MAX_INITIALS:
+        found.initials.add(letters)
+
+
+def _add_place(found: Spellings, words: tuple[str, ...]) -> None:
+    found.capitalised.update(word for word in words if len(word) > MIN_SIGNS and word.isalpha())
+
+
+def _add_email(found: Spellings, words: tuple[str, ...]) -> None:
+    """The part before the domain, run together from its words."""
+    for n_words in range(1, len(words)):
+        local = "".join(words[:n_words])
+        if len(local) > MIN_SIGNS and n_words < len(words) - 1:
+            found.glued.add(local)
 
 
 def _add_name(found: Spellings, value: str, words: tuple[str, ...]) -> None:
@@ -272,6 +241,16 @@ def _add_date(found: Spellings, value: str) -> None:
         for parts in ((d, m, y), (m, d, y), (y, m, d))
         if len("".join(parts)) > MIN_SIGNS
     )
+
+
+_ADDERS: dict[KnownSort, Callable[[Spellings, tuple[str, ...]], None]] = {
+    KnownSort.INITIALS: _add_initials,
+    KnownSort.ORGANISATION: _add_place,
+    KnownSort.ADDRESS: _add_place,
+    KnownSort.NUMBER: _add_number,
+    KnownSort.PHONE: _add_phone,
+    KnownSort.EMAIL: _add_email,
+}
 
 
 @lru_cache(maxsize=1)
