@@ -98,14 +98,17 @@ def _runs_of(
     for i in range(first + 1, stop + 1):
         if i < stop and (groups[i] is groups[i - 1] or _gap(masked, i) != " "):
             continue
-        yield Run(begin, i, _category(groups[begin:i]), mask)
+        yield Run(begin, i, _category(groups[begin:i], masked.tokens.words[begin:i]), mask)
         begin = i
 
 
-def _category(groups: Sequence[HyperClass]) -> HyperClass:
-    """The one that all words have; of mixed ones most, of equally many none of the timely."""
+def _category(groups: Sequence[HyperClass], words: Sequence[str]) -> HyperClass:
+    """The one that all words have; of mixed ones that of the numbers if it is AGE, or DATE if most are."""
     if len(set(groups)) == 1:
         return groups[0]
+    of_numbers = {group for group, word in zip(groups, words, strict=True) if not word.isalpha()}
+    if of_numbers == {HyperClass.AGE} and HyperClass.DATE not in groups:
+        return HyperClass.AGE
     n_dates = sum(group is HyperClass.DATE for group in groups)
     return HyperClass.DATE if 2 * n_dates > len(groups) else HyperClass.NAME
 
