@@ -83,7 +83,7 @@ def _dates_of(case) -> tuple[list[str], dict[str, date]]:
     fields = {
         found.element: found.date.first_day for found in case.dates.every if found.date and found.date.day
     }
-    return re.findall(WRITTEN, texts["H.1"]), fields
+    return re.findall(WRITTEN, texts["H.1"], re.DOTALL), fields
 
 
 @pytest.mark.parametrize("day_first", [True, False])
