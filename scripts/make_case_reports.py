@@ -25,7 +25,7 @@ SENTENCES = (
     "The reporter considered the event possibly related to the vaccine, and it was not serious.",
     "Past history included asthma, hypertension and an allergy to penicillin since childhood.",
 )
-MONTHS = "JAN FEB MAR APR MAY JUN JUL AUG SEP OCT NOV DEC".split()
+MONTHS = ["JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC"]
 CHARS_A_CASE = 25_000
 
 
