@@ -35,6 +35,7 @@ from inverse_deid.learning.calibration import (
     OperatingPoint,
     ScoredCorpus,
     densities,
+    floor_lines,
     measure,
     operating_points,
 )
@@ -131,6 +132,8 @@ def train(config: RunConfig, folder: Path, around: Surroundings | None = None) -
     scored = score_all(parts, data.measured)
     own = [corpus for corpus in scored if corpus.name in {c.name for c in data.corpora}]
     points = operating_points(own, config.calibration)
+    for line in floor_lines(own, points["lenient"], config.calibration.lenient_precision):
+        say(line)
     figures = _figures(scored, points)
     before = _figures(scored_before, points_of(start)) if start else {}
     for line in _lines("before", before) + _lines("held out", figures):
