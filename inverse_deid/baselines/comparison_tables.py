@@ -7,10 +7,12 @@ from dataclasses import dataclass
 
 from inverse_deid.baselines.comparison import Comparison, Result
 from inverse_deid.baselines.tables import Cell, Estimate, Table
+from inverse_deid.evaluation.cluster_sums import Figure
 from inverse_deid.evaluation.counts import Counts
 from inverse_deid.evaluation.figures import FIGURES, Share, group_figures
 from inverse_deid.evaluation.groups import GROUPS, Group, GroupKind, group_number
-from inverse_deid.evaluation.uncertainty import Figure, Interval, Method, paired_permutation_test
+from inverse_deid.evaluation.paired_test import paired_permutation_test
+from inverse_deid.evaluation.uncertainty import Interval, Method
 
 _FURTHER = {
     "recall_all": "recall, all PHI",

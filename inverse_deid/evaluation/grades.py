@@ -25,7 +25,7 @@ from inverse_deid.core.values import BoolArray
 from inverse_deid.evaluation.figures import Share
 from inverse_deid.evaluation.gold_tokens import Int64Array
 from inverse_deid.evaluation.leaks import ListedLeak, named_rows, read_leak_list
-from inverse_deid.evaluation.report import percent
+from inverse_deid.evaluation.plain_text import aligned, percent
 
 Float64Array = npt.NDArray[np.float64]
 
@@ -320,19 +320,6 @@ def _shown(value: float | None) -> str:
 
 def _interval(kappa: Kappa) -> str:
     return "-" if kappa.low is None else f"{_shown(kappa.low)} to {_shown(kappa.high)}"
-
-
-def aligned(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
-    """Lines of text: the first column to the left, the others to the right.
-
-    Example:
-        >>> list(aligned([("type", "leaks"), ("DATE", "7")]))
-        ['type  leaks', 'DATE      7']
-    """
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        cells = [row[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(row[1:], widths[1:], strict=True))]
-        yield "  ".join(cells).rstrip()
 
 
 def json_grades(groups: Sequence[GroupGrades], *, seed: int) -> dict[str, Any]:

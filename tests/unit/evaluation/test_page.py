@@ -382,7 +382,7 @@ def test_the_curve_marks_what_was_measured(full):
 def test_the_table_of_the_curve_gives_the_best_threshold_for_each_recall(full):
     rows = {
         row[0]: row[1:]
-        for row in table_rows(full, "The least that is lost for each recall (3 of 999 thresholds)")
+        for row in table_rows(full, "The least that is lost for each recall (of 3 thresholds)")
     }
     assert rows["50 %"] == ["50.00 %", "100.00 %", "100.00 %", "0.1"]
     assert rows["95 %"] == ["96.00 %", "80.00 %", "90.00 %", "0.5"]
