@@ -22,7 +22,6 @@ from enum import StrEnum
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy.stats import binom
 
 from inverse_deid.core.phi import PhiType
@@ -33,9 +32,7 @@ from inverse_deid.evaluation.figures import Share
 from inverse_deid.evaluation.gold_tokens import Int64Array
 from inverse_deid.evaluation.groups import GroupKind, group_number
 from inverse_deid.evaluation.risk_assumptions import TYPE_LISTS, Assumptions
-from inverse_deid.evaluation.uncertainty import clopper_pearson
-
-Float64Array = npt.NDArray[np.float64]
+from inverse_deid.evaluation.uncertainty import Float64Array, clopper_pearson
 
 FORMAT_NAME = "inverse-deid risk"
 FORMAT_VERSION = 1

@@ -36,7 +36,7 @@ def test_six_tokens_by_hand():
     assert curve.precision.tolist() == [1 / 2, 2 / 3, 3 / 6]
     assert curve.safe_kept.tolist() == [2 / 3, 2 / 3, 0.0]
     assert curve.average_precision == pytest.approx(1 / 3 * (1 / 2 + 2 / 3 + 1 / 2))
-    assert (len(curve), curve.n_thresholds) == (3, 3)
+    assert len(curve) == 3
 
 
 def test_unknown_is_masked_at_every_threshold():
