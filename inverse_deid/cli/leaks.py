@@ -65,13 +65,19 @@ def list_leaks(gold: Path, masked: Path, out: Path, context: int, allow_missing:
 
 
 def _check_place(out: Path, gold: Path, masked: Path) -> None:
-    """Leaks must never lie among the masked files; a folder that holds the gold too is confidential anyway.
+    """Leaks must never lie among the masked files.
+
+    Beside a single masked file they may, where the gold lies there too: that place is confidential anyway.
 
     Raises:
         ConfigurationError: The list would lie in the folder of the masked files.
     """
-    folder = (masked if masked.is_dir() else masked.parent).resolve()
-    if folder in out.resolve().parents and folder not in gold.resolve().parents:
+    folder = out.resolve().parent
+    if masked.is_dir():
+        is_among = masked.resolve() in out.resolve().parents
+    else:
+        is_among = masked.resolve().parent == folder != gold.resolve().parent
+    if is_among:
         raise ConfigurationError("--out holds identifiers; give a file outside of the folder of masked files")
 
 

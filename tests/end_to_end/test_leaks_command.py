@@ -151,6 +151,9 @@ def test_leaks_never_lie_among_the_masked_files(command, gold, masked, tmp_path)
     assert result.status == 2
     assert "outside of the folder of masked files" in result.stderr
     assert [path.name for path in folder.iterdir()] == ["masks.jsonl"]
+    apart = folder / "private" / "leaks.csv"
+    assert command("leaks", "list", gold, folder / "masks.jsonl", "--out", apart).status == 0
+    apart.unlink()
     assert command("leaks", "list", gold, folder, "--out", tmp_path / "leaks.csv").status == 0
 
 

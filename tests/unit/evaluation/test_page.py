@@ -523,6 +523,21 @@ def test_nothing_is_loaded_from_anywhere():
     assert "default-src 'none'" in page
 
 
+def test_intervals_of_kinds_that_few_documents_hold_are_called_too_narrow():
+    few = "Intervals of kinds that fewer than 20 documents hold"
+
+    def page(figures):
+        return html_report(changed(categories={"hyper": {"NAME": figures}, "fine": {}}))
+
+    drawn = group(3, 4, interval(0.5, 0.9))
+    assert few in page(drawn)
+    assert few not in page({**drawn, "documents_without_leak": share(19, 20)})
+    assert few not in page(
+        group(3, 4, interval(0.5, 0.9, "Clopper-Pearson over clusters, as resamples are alike"))
+    )
+    assert few not in page(group(3, 4))
+
+
 def test_links_lead_somewhere_and_ids_are_unique(full):
     ids = [e.get("id") for e in full.iter() if e.get("id")]
     assert len(ids) == len(set(ids))
