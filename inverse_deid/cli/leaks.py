@@ -76,7 +76,7 @@ def _check_place(out: Path, gold: Path, masked: Path) -> None:
     if masked.is_dir():
         is_among = masked.resolve() in out.resolve().parents
     else:
-        is_among = masked.resolve().parent == folder != gold.resolve().parent
+        is_among = masked.resolve().parent == folder and folder not in gold.resolve().parents
     if is_among:
         raise ConfigurationError("--out holds identifiers; give a file outside of the folder of masked files")
 
