@@ -1,4 +1,4 @@
-"""What fine-tuning gained or lost, at one recall: the figures of two models differ by their thresholds, too."""
+"""What fine-tuning gained or lost, at one recall: figures of two models differ by their thresholds, too."""
 
 from __future__ import annotations
 
