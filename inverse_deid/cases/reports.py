@@ -8,6 +8,7 @@ from datetime import date
 from itertools import product
 
 from inverse_deid.cases.pseudonyms import pseudonym
+from inverse_deid.cases.report_ages import age_field
 from inverse_deid.cases.texts import CaseTexts, MaskedCase
 from inverse_deid.core.values import Document, KnownIdentifier, KnownSort
 from inverse_deid.formats.icsr.cases import Case
@@ -72,7 +73,7 @@ def known_identifiers(case: Case) -> Iterator[KnownIdentifier]:
 
 
 def replacements_of(case: Case, masked: MaskedCase, key: bytes, marker: str) -> Replacements:
-    """What stands in the ids and date fields of a case.
+    """What stands in the ids, date and age fields of a case.
 
     Args:
         case: As it was read.
@@ -82,7 +83,10 @@ def replacements_of(case: Case, masked: MaskedCase, key: bytes, marker: str) -> 
     """
     fields = _DateFields(masked.dates, case.dates)
     return Replacements(
-        pseudonym=lambda element, value: pseudonym(key, value), date_value=fields.value, marker=marker
+        pseudonym=lambda element, value: pseudonym(key, value),
+        date_value=fields.value,
+        age_value=lambda age: age_field(age, masked.ages),
+        marker=marker,
     )
 
 

@@ -16,6 +16,7 @@ from enum import StrEnum
 from lxml import etree
 
 from inverse_deid.core.errors import FormatError
+from inverse_deid.formats.icsr.ages import AGE_GROUP, HIGH_AGE_YEARS, years_of
 from inverse_deid.formats.icsr.cases import Case
 from inverse_deid.formats.icsr.elements import Element, Kind
 from inverse_deid.formats.icsr.known import KnownValueFinder
@@ -100,17 +101,23 @@ class _Check:
         """A structured value that should not be there any more."""
         if value.sort == Sort.ATTACHMENT and self._profile.attachments == Action.DROP:
             yield Finding(Rule.ATTACHMENT_LEFT, value.element_id, value.path)
-        if value.element is None or value.sort not in (Sort.IDENTIFIER, Sort.DATE, Sort.PRODUCT):
+        if value.element is None or value.sort not in (Sort.IDENTIFIER, Sort.DATE, Sort.AGE, Sort.PRODUCT):
             return
         action = self._profile.actions[value.element_id]
         is_left = {
             Action.MASK: not self._dialect.is_masked(self._found.nodes[value.index]),
             Action.BLANK: True,
             Action.DROP: True,
+            Action.AGE: value.element_id != AGE_GROUP and not self._is_below_90(value),
             Action.PSEUDONYM: (value.element_id, value.text) in self._before,
         }
         if is_left.get(action, False):
             yield Finding(Rule.VALUE_LEFT, value.element_id, value.path)
+
+    def _is_below_90(self, value: Value) -> bool:
+        """Whether an age is surely below 90 years."""
+        years = years_of(value.text, self._dialect.unit(self._found.nodes[value.index]))
+        return years is not None and years < HIGH_AGE_YEARS
 
     def _masks(self) -> Iterator[Finding]:
         """Every element that says that it is masked: may it (or did it before), and is it empty?"""

@@ -17,6 +17,7 @@ from functools import lru_cache
 
 from lxml import etree
 
+from inverse_deid.formats.icsr.ages import AgeElement
 from inverse_deid.formats.icsr.dates import StampDate, stamp_with
 from inverse_deid.formats.icsr.dialects import Role, remove_keeping_tail
 from inverse_deid.formats.icsr.elements import HL7, Dialect, Element, nodes_at
@@ -156,6 +157,19 @@ class R3:
             above = None if element is None else element.whole
             whole = [] if above is None else nodes_at(above, node)
             remove_keeping_tail(whole[0] if whole else node)
+
+    def written(self, node: etree._Element, attribute: str) -> str:
+        """The value of an attribute or, without one, the text."""
+        return str(node.get(attribute, "")) if attribute else node.text or ""
+
+    def unit(self, node: etree._Element) -> str:
+        """The unit of an age in UCUM, "" = none."""
+        return str(node.get("unit", ""))
+
+    def write_age(self, node: etree._Element, attribute: str, age: AgeElement) -> None:
+        """Write an age in the place of another, with its unit."""
+        node.set(attribute, age.number)
+        node.set("unit", age.unit)
 
     def write_date(self, node: etree._Element, attribute: str, date: StampDate) -> None:
         """Write a date in the place of one that is at least as precise."""

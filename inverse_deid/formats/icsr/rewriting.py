@@ -14,6 +14,7 @@ from enum import StrEnum
 from lxml import etree
 
 from inverse_deid.core.errors import ConfigurationError, StageError
+from inverse_deid.formats.icsr.ages import AgeElement, AgeFor
 from inverse_deid.formats.icsr.dates import DateElement, StampDate, parse_stamp
 from inverse_deid.formats.icsr.dialects import MessageDialect
 from inverse_deid.formats.icsr.elements import Element
@@ -45,6 +46,7 @@ class Done(StrEnum):
     PSEUDONYM = "replaced by a pseudonym"
     DATE = "date replaced"
     DATE_REMOVED = "date removed"
+    AGE = "age made less precise"
     FILE_LEFT_OUT = "embedded file left out"
     WITHHELD = "words beside a code left out, they repeated a masked value"
 
@@ -71,11 +73,13 @@ class Replacements:
     Args:
         pseudonym: For ids; needed if the profile asks for pseudonyms.
         date_value: For dates; needed if the profile asks for dates.
+        age_value: For ages; without it the ages that the profile asks for are left out.
         marker: Stands for a text that cannot be shown at all.
     """
 
     pseudonym: PseudonymFor | None = None
     date_value: DateFor | None = None
+    age_value: AgeFor | None = None
     marker: str = DEFAULT_MARKER
 
 
@@ -215,6 +219,8 @@ class _Rewriter:
             return self._date(value, node, attribute)
         if action == Action.KEEP:
             return Done.KEPT
+        if action == Action.AGE:
+            return self._age(value, node, attribute)
         if element is None:
             self._dialect.empty(node, attribute)
             return Done.DATE_REMOVED
@@ -262,6 +268,17 @@ class _Rewriter:
             return Done.DATE
         self._without_date(value.element, date, node, attribute)
         return Done.DATE_REMOVED
+
+    def _age(self, value: Value, node: etree._Element, attribute: str) -> Done:
+        old = AgeElement(value.element_id, value.text.strip(), self._dialect.unit(node))
+        new = None if self._given.age_value is None else self._given.age_value(old)
+        if new is None:
+            self._dialect.leave_out(node, attribute, value.element)
+            return Done.LEFT_OUT
+        if new == old:
+            return Done.KEPT
+        self._dialect.write_age(node, attribute, new)
+        return Done.AGE
 
     def _without_date(
         self, element: Element | None, date: StampDate | None, node: etree._Element, attribute: str

@@ -15,6 +15,7 @@ from enum import StrEnum
 from lxml import etree
 
 from inverse_deid.core.errors import FormatError
+from inverse_deid.formats.icsr.ages import is_age
 from inverse_deid.formats.icsr.dialects import MessageDialect, Role
 from inverse_deid.formats.icsr.elements import Element, Kind, elements_in, path_words
 
@@ -31,6 +32,7 @@ class Sort(StrEnum):
     FREE_TEXT = "free text"
     IDENTIFIER = "identifier"
     DATE = "date"
+    AGE = "age"
     PRODUCT = "product"
     ATTACHMENT = "attachment"
     FILE = "file"
@@ -68,6 +70,7 @@ _SORT_OF_KIND = {
     Kind.FREE_TEXT: Sort.FREE_TEXT,
     Kind.IDENTIFIER: Sort.IDENTIFIER,
     Kind.DATE: Sort.DATE,
+    Kind.AGE: Sort.AGE,
     Kind.PRODUCT: Sort.PRODUCT,
     Kind.ATTACHMENT: Sort.ATTACHMENT,
 }
@@ -129,6 +132,8 @@ class _Surveyor:
         for element in elements_in(self._dialect.name, batch=batch):
             place = element.places[self._dialect.name]
             for node in place.nodes(self._nodes[0]):
+                if element.kind == Kind.AGE and not is_age(self._dialect.written(node, place.attribute)):
+                    continue  # no number: what it is, its looks say
                 named.setdefault((self._index[node], place.attribute or TEXT), element)
         return named
 
