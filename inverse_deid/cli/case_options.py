@@ -103,7 +103,8 @@ class CaseOptions:
             raise ConfigurationError(f"--key and {KEY_VARIABLE} are both given; leave one of them out")
         try:
             with input_errors(), self.key.open("rb") as stream:
-                key = stream.read(_MAX_KEY_BYTES + 1).strip()
+                key = stream.read(_MAX_KEY_BYTES + 2)
+                key = key.removesuffix(b"\n").removesuffix(b"\r")
         except UnreadableInputError as error:
             raise UnreadableInputError(f"{self.key} {error}") from None
         if len(key) > _MAX_KEY_BYTES:
@@ -128,7 +129,7 @@ class CaseOptions:
         )
 
     def report_profile(self) -> Profile:
-        """What happens to the structured fields of case reports; dates of all of them agree with the texts.
+        """What happens to the structured fields of case reports; their dates and ages agree with the texts.
 
         Raises:
             ConfigurationError: No such profile, or its file cannot be used.
@@ -139,4 +140,5 @@ class CaseOptions:
         name = self.profile or DEFAULT_PROFILE
         is_file = name.endswith(".toml") or "/" in name or "\\" in name
         profile = read_profile(Path(name)) if is_file else builtin_profile(name)
-        return profile if self.dates in (None, "mask") else profile.with_dates()
+        profile = profile if self.dates in (None, "mask") else profile.with_dates()
+        return profile if self.ages in (None, "mask") else profile.with_ages()

@@ -18,16 +18,13 @@ from lxml import etree
 from inverse_deid.core.errors import FormatError
 from inverse_deid.formats.icsr.ages import AGE_GROUP, HIGH_AGE_YEARS, years_of
 from inverse_deid.formats.icsr.cases import Case
-from inverse_deid.formats.icsr.elements import Element, Kind
+from inverse_deid.formats.icsr.elements import Element, Kind, path_words
 from inverse_deid.formats.icsr.known import KnownValueFinder
 from inverse_deid.formats.icsr.profiles import Action, Profile
-from inverse_deid.formats.icsr.r3 import BESIDE_A_MASK
+from inverse_deid.formats.icsr.r3 import BESIDE_A_MASK, VOCABULARY
 from inverse_deid.formats.icsr.survey import TEXT, Paths, Sort, Survey, Value, all_text, bare_path, survey
 
 NARRATIVE = "H.1"
-
-_CODES = frozenset({"code", "codeSystemVersion", "unit", "root"})
-"""Structure in which a name could hide."""
 
 _DIGIT = re.compile(r"\d")
 
@@ -186,13 +183,16 @@ class _Check:
         yield from self._names_in_structure(names)
 
     def _names_in_structure(self, names: KnownValueFinder) -> Iterator[Finding]:
-        """Names in codes, and in what XML itself lets one choose: tags, prefixes, namespaces."""
+        """Names in attributes, and in what XML itself lets one choose: tags, prefixes, namespaces."""
         valued = {(value.index, value.slot) for value in self._found.values}
         for index, node in enumerate(self._found.nodes):
-            for slot in _CODES & set(map(str, node.attrib)):
-                if (index, slot) not in valued and names.finds(str(node.get(slot))):
+            for name, text in node.attrib.items():
+                slot, value = str(name), str(text)
+                if (index, slot) in valued or value in VOCABULARY:
+                    continue
+                if names.finds(value):
                     yield Finding(Rule.KNOWN_VALUE, "", self._paths.of(node, slot))
-        chosen = {etree.QName(node).localname for node in self._found.nodes}
+        chosen = {etree.QName(node).localname for node in self._found.nodes} - path_words()
         spaces = etree.iterwalk(self._found.nodes[0], events=("start-ns",))
         chosen.update(f"{prefix} {uri}" for _, (prefix, uri) in spaces)
         if any(names.finds(text) for text in chosen):

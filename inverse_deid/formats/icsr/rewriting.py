@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -20,7 +20,8 @@ from inverse_deid.formats.icsr.dialects import MessageDialect
 from inverse_deid.formats.icsr.elements import Element
 from inverse_deid.formats.icsr.known import KnownValue, KnownValueFinder
 from inverse_deid.formats.icsr.profiles import Action, Profile
-from inverse_deid.formats.icsr.survey import TAIL, TEXT, Sort, Value
+from inverse_deid.formats.icsr.survey import TAIL, TEXT, WHOLE, Paths, Sort, Value
+from inverse_deid.formats.icsr.telling_ids import numbered_uuid, tells_time
 
 PseudonymFor = Callable[[str, str], str]
 """From the id of an element and its value to what stands in its place."""
@@ -48,6 +49,7 @@ class Done(StrEnum):
     DATE_REMOVED = "date removed"
     AGE = "age made less precise"
     FILE_LEFT_OUT = "embedded file left out"
+    TELLING_ID = "identifier that tells a time replaced by a number"
     WITHHELD = "words beside a code left out, they repeated a masked value"
 
 
@@ -129,7 +131,20 @@ def rewrite(
         rewriter.text(value, next(texts)) if value.sort == Sort.FREE_TEXT else rewriter.other(value)
         for value in values
     ]
+    if profile.other_dates != Action.KEEP:
+        changes += list(_without_telling_ids(fresh))
     return fresh, tuple(changes)
+
+
+def _without_telling_ids(case: etree._Element) -> Iterator[Change]:
+    """Number the identifiers that tell when they were made: beside moved dates they would tell the shift."""
+    paths = Paths(case)
+    numbers: dict[str, str] = {}
+    for node in case.iter():
+        root = str(node.get("root", ""))
+        if tells_time(root):
+            node.set("root", numbers.setdefault(root.lower(), numbered_uuid(len(numbers) + 1)))
+            yield Change("", paths.of(node, "root"), Done.TELLING_ID)
 
 
 def _check(
@@ -168,7 +183,9 @@ class _Rewriter:
         longest = None if value.element is None else value.element.max_length[self._dialect.name]
         fitting = fitted(masked, longest, self._given.marker)
         node = self._nodes[value.index]
-        if value.slot == TEXT:
+        if value.slot == WHOLE:
+            del node[:]
+        if value.slot in (TEXT, WHOLE):
             node.text = fitting
         elif value.slot == TAIL:
             node.tail = fitting
