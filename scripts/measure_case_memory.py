@@ -2,8 +2,8 @@
 
     python scripts/measure_case_memory.py CASES.xml [PROFILE]
 
-The stand-in gives every text back as it is, so that reading, rewriting, checking and writing are measured
-and nothing else; the masked message is thrown away. Make the batch with `make_case_reports.py`.
+The stand-in gives back as many letters as each text has, so that reading, rewriting, checking and
+writing are measured and nothing else; the masked message is thrown away. Make the batch with `make_case_reports.py`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,9 @@ class Nowhere:
 
 def treated(cases: Sequence[Case]) -> list[TreatedCase]:
     given = Replacements(pseudonym=lambda _element, _value: "PSEUDONYM", date_value=lambda _field: None)
-    return [TreatedCase([text.text for text in case.free_texts], given) for case in cases]
+    return [
+        TreatedCase(["word " * (len(text.text) // 5) for text in case.free_texts], given) for case in cases
+    ]
 
 
 def peak_mb() -> int:

@@ -578,7 +578,10 @@ def patient(v: Invention, drug_id: str, reaction_id: str) -> str:
     cause, autopsy = maybe("originalText", v("D.9.2.r.2")), maybe("originalText", v("D.9.4.r.2"))
     other = (
         when(with_attribute("value", "value", v("D.6"), xsi__type="TS"), lambda x: observation("22", x)),
-        when(with_attribute("value", "value", v("D.2.2a"), unit="a", xsi__type="PQ"), lambda x: observation("3", x)),
+        when(
+            with_attribute("value", "value", v("D.2.2a"), unit="a", xsi__type="PQ"),
+            lambda x: observation("3", x),
+        ),
         when(
             with_attribute("value", "value", v("D.2.2.1a"), unit="wk", xsi__type="PQ"),
             lambda x: observation("16", x),

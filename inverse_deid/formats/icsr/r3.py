@@ -56,7 +56,9 @@ _PATTERNS = {
     f"{XML}space": r"default|preserve",
 }
 _STRUCTURE = {name: re.compile(pattern) for name, pattern in _PATTERNS.items()}
-_LOCATION = re.compile(r"(?!.*(?:file:|\\|\b[A-Za-z]:/|/(?:home|[Uu]sers)/))[!-~]{1,300}(?: [!-~]{1,300}){0,9}")
+_LOCATION = re.compile(
+    r"(?!.*(?:file:|\\|\b[A-Za-z]:/|/(?:home|[Uu]sers)/))[!-~]{1,300}(?: [!-~]{1,300}){0,9}"
+)
 _INTERACTION = re.compile(r"[A-Z]{4}_[A-Z]{2}\d{6}UV\d{0,2}")
 _FLAG = re.compile(r"true|false")
 _NUMBER = re.compile(r"[+-]?\d{1,12}(?:\.\d{1,12})?(?:[eE][+-]?\d{1,3})?", re.ASCII)

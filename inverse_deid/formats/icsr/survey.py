@@ -24,8 +24,8 @@ _POSITION = re.compile(r"\[\d+\]")
 TEXT = "text()"
 TAIL = "tail()"
 WHOLE = "string()"
-"""Slots of a value: its own text, the text behind it, its text with that of all elements in it; any other slot
-is the name of an attribute."""
+"""Slots of a value: its own text, the text behind it, its text with that of all elements in it; any other
+slot is the name of an attribute."""
 
 
 class Sort(StrEnum):

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import re
 
-_UUID_WITH_TIME = re.compile(r"[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[1267][0-9A-Fa-f]{3}-[89ABab][0-9A-Fa-f]{3}-[0-9A-Fa-f]{12}")
+_UUID_WITH_TIME = re.compile(
+    r"[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[1267][0-9A-Fa-f]{3}-[89ABab][0-9A-Fa-f]{3}-[0-9A-Fa-f]{12}"
+)
 _DAY_IN_OID = re.compile(
     r"[0-9.]*(?<![0-9])(?:19|20)\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])(?:\d{4}|\d{6,7})?(?![0-9])[0-9.]*"
 )

@@ -24,7 +24,12 @@ def r3(given: dict[str, str | None] | None = None) -> bytes:
 
 @pytest.mark.parametrize(
     "inside",
-    ["Seen by Ok<b/>onkwo.", "Seen by <b>Ok</b>onkwo.", "<b>Seen by Ok</b><b>onkwo.</b>", "Seen by Ok<b>o</b>nkwo."],
+    [
+        "Seen by Ok<b/>onkwo.",
+        "Seen by <b>Ok</b>onkwo.",
+        "<b>Seen by Ok</b><b>onkwo.</b>",
+        "Seen by Ok<b>o</b>nkwo.",
+    ],
 )
 def test_a_name_across_the_borders_of_elements_is_one_text(inside):
     data = r3({"H.1": "NARRATIVE", **SURNAME}).replace(b"NARRATIVE", inside.encode())
@@ -69,7 +74,13 @@ def test_words_in_the_place_of_structure_are_free_text(old, new):
 
 @pytest.mark.parametrize(
     "attribute",
-    ['classCode="OKONKWO"', 'moodCode="Okonkwo"', 'qualifier="okonkwo"', 'mediaType="x/okonkwo"', 'use="H okonkwo"'],
+    [
+        'classCode="OKONKWO"',
+        'moodCode="Okonkwo"',
+        'qualifier="okonkwo"',
+        'mediaType="x/okonkwo"',
+        'use="H okonkwo"',
+    ],
 )
 def test_a_known_name_in_any_attribute_costs_the_case(attribute):
     data = r3(SURNAME).replace(b"<statusCode", f"<odd {attribute}/><statusCode".encode(), 1)

@@ -299,7 +299,7 @@ def test_a_narrative_of_a_text_type_is_no_file():
     [
         ("<unknown>Jane Roe</unknown>", ["Jane Roe"]),
         ("<unknown note='Jane Roe'/>", ["Jane Roe"]),
-        ("<unknown>a<b/>Jane Roe</unknown>", ["a", "Jane Roe"]),
+        ("<unknown>a<b/>Jane Roe</unknown>", ["aJane Roe"]),
         ("<code code='Jane Roe'/>", ["Jane Roe"]),
         ("<code displayName='Jane Roe'/>", ["Jane Roe"]),
         ("<id root='Jane Roe' extension='77'/>", ["Jane Roe", "77"]),
