@@ -3,7 +3,8 @@
     python scripts/measure_case_memory.py CASES.xml [PROFILE]
 
 The stand-in gives back as many letters as each text has, so that reading, rewriting, checking and
-writing are measured and nothing else; the masked message is thrown away. Make the batch with `make_case_reports.py`.
+writing are measured and nothing else; the masked message is thrown away. `make_case_reports.py`
+makes the batch.
 """
 
 from __future__ import annotations
