@@ -234,6 +234,9 @@ class _Rewriter:
         action = self._profile.other_dates if element is None else self._profile.actions[element.id]
         if action == Action.DATE:
             return self._date(value, node, attribute)
+        if action == Action.KEEP and value.sort == Sort.DATE and any(map(str.isalpha, value.text)):
+            self._without_date(element, None, node, attribute)  # words, which nobody has looked at
+            return Done.DATE_REMOVED
         if action == Action.KEEP:
             return Done.KEPT
         if action == Action.AGE:

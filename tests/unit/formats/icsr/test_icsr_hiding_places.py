@@ -138,3 +138,12 @@ def test_an_error_of_any_kind_costs_the_case_and_shows_nothing():
     assert "KeyError" in report.problems[0].reason
     assert "Okonkwo" not in repr(report)
     assert len(cases_of(target.getvalue())) == 2
+
+
+@pytest.mark.parametrize("dialect", ["r3", "r2"])
+@pytest.mark.parametrize("element", ["D.2.1", "C.1.4", "F.r.1", "E.i.4"])
+def test_words_in_a_date_field_do_not_leave_though_the_profile_keeps_it(dialect, element):
+    data = invent(dialect, given={element: "20100304"}).data.replace(b"20100304", b"in May, Mbeki")
+    out, report = masked_file(data, builtin_profile("eudravigilance"), mark_texts)
+    assert report.n_cases == 1
+    assert b"Mbeki" not in out
