@@ -21,7 +21,7 @@ from inverse_deid.formats.icsr.elements import Element
 from inverse_deid.formats.icsr.known import KnownValue, KnownValueFinder
 from inverse_deid.formats.icsr.profiles import Action, Profile
 from inverse_deid.formats.icsr.survey import TAIL, TEXT, WHOLE, Paths, Sort, Value
-from inverse_deid.formats.icsr.telling_ids import numbered_uuid, tells_time
+from inverse_deid.formats.icsr.telling_ids import REPORT_IDS, holds_day, numbered_uuid, tells_time
 
 PseudonymFor = Callable[[str, str], str]
 """From the id of an element and its value to what stands in its place."""
@@ -231,20 +231,29 @@ class _Rewriter:
         if element is not None and element.msk and self._dialect.is_masked(node):
             self._dialect.mask(node, element)  # it said so before, whatever it still held
             return Done.MASKED
-        action = self._profile.other_dates if element is None else self._profile.actions[element.id]
+        action = self._action(element, value.text)
+        if action == Action.KEEP:
+            if value.sort != Sort.DATE or not any(map(str.isalpha, value.text)):
+                return Done.KEPT
+            action = Action.DATE  # words, which nobody has looked at
         if action == Action.DATE:
             return self._date(value, node, attribute)
-        if action == Action.KEEP and value.sort == Sort.DATE and any(map(str.isalpha, value.text)):
-            self._without_date(element, None, node, attribute)  # words, which nobody has looked at
-            return Done.DATE_REMOVED
-        if action == Action.KEEP:
-            return Done.KEPT
         if action == Action.AGE:
             return self._age(value, node, attribute)
         if element is None:
             self._dialect.empty(node, attribute)
             return Done.DATE_REMOVED
         return self._by_profile(action, element, value.text, (node, attribute))
+
+    def _action(self, element: Element | None, text: str) -> Action:
+        """What the profile says; a kept report id that holds a day goes where the days of a case change."""
+        if element is None:
+            return self._profile.other_dates
+        action = self._profile.actions[element.id]
+        changes = self._profile.other_dates != Action.KEEP
+        if action == Action.KEEP and changes and element.id in REPORT_IDS and holds_day(text):
+            return Action.PSEUDONYM
+        return action
 
     def _by_profile(
         self, action: Action, element: Element, text: str, place: tuple[etree._Element, str]

@@ -15,6 +15,12 @@ _DAY_IN_OID = re.compile(
     r"[0-9.]*(?<![0-9])(?:19|20)\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])(?:\d{4}|\d{6,7})?(?![0-9])[0-9.]*"
 )
 
+_DAY = re.compile(
+    r"(?<![0-9])(?:19|20)[0-9]{2}([-_/.]?)(?:0[1-9]|1[0-2])\1(?:0[1-9]|[12][0-9]|3[01])(?![0-9]{1,3}(?![0-9]))"
+)
+REPORT_IDS = frozenset(("N.1.2", "N.2.r.1", "C.1.1", "C.1.8.1", "C.1.9.1.r.2", "C.1.10.r"))
+"""Ids that senders make up, often from the day; pseudonyms may stand for them."""
+
 
 def tells_time(identifier: str) -> bool:
     """Whether an identifier holds a time or a day.
@@ -36,3 +42,13 @@ def numbered_uuid(number: int) -> str:
         '00000000-0000-4000-8000-000000000001'
     """
     return f"00000000-0000-4000-8000-{number:012d}"
+
+
+def holds_day(text: str) -> bool:
+    """Whether an id holds what reads as a day, year first.
+
+    Example:
+        >>> holds_day("SE-ACME-2020-03-04-7"), holds_day("SE-ACME-4711")
+        (True, False)
+    """
+    return _DAY.search(text) is not None

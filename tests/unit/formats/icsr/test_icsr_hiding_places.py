@@ -147,3 +147,15 @@ def test_words_in_a_date_field_do_not_leave_though_the_profile_keeps_it(dialect,
     out, report = masked_file(data, builtin_profile("eudravigilance"), mark_texts)
     assert report.n_cases == 1
     assert b"Mbeki" not in out
+
+
+@pytest.mark.parametrize("dialect", ["r3", "r2"])
+def test_a_kept_report_id_that_holds_a_day_is_a_pseudonym_where_dates_change(dialect):
+    given = {"C.1.1": "SE-ACME-20200304", "C.1.8.1": "SE-ACME-4711", "N.1.2": "B_2020-03-04"}
+    data = invent(dialect, given=given).data
+    profile = builtin_profile("eudravigilance")
+    kept, _ = masked_file(data, profile, mark_texts)
+    assert all(value.encode() in kept for value in given.values())
+    moved, report = masked_file(data, profile.with_dates(), mark_texts)
+    assert report.n_cases == 1
+    assert [value.encode() in moved for value in given.values()] == [False, True, False]
