@@ -28,12 +28,6 @@ _BETWEEN = re.compile(
     r"|\s*,?\s+(?:of|the|de|del|di|to|and|until|through|till)(?:\s+the)?\s+",
     re.IGNORECASE,
 )
-_JOINED = 4
-_MAX_TRIMMED = 2
-_BETWEEN = re.compile(
-    r"[\s,./\u2013'\u2019-]{1,4}|\s*,?\s+(?:of|the|de|del|di|to|and|until|through|till)(?:\s+the)?\s+",
-    re.IGNORECASE,
-)
 _JOINED = JOINING_GAPS | {" '", " \u2019"}
 _ABSORBED = frozenset(("the", "of", "on", "in", "at", "dated"))
 
