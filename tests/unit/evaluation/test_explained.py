@@ -42,7 +42,7 @@ def test_what_mask_writes_is_read(path, with_text):
     found = read_explained(path)["a"]
     assert found.starts.tolist() == [0, 6, 17, 21]
     assert found.ends.tolist() == [4, 16, 20, 25]
-    np.testing.assert_array_equal(found.p_safe, [0.9877, np.nan, 0.9877, 0.9877])
+    np.testing.assert_array_equal(found.p_safe, [0.987654, np.nan, 0.987654, 0.987654])
     assert (found.words is not None) == with_text
     assert CANARY not in repr(found)
 
