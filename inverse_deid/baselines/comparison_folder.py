@@ -21,7 +21,7 @@ from inverse_deid.baselines.comparison import Comparison, Result
 from inverse_deid.baselines.tables import Table, csv_text, markdown
 from inverse_deid.core.errors import OutputExistsError
 from inverse_deid.engine.jobs import shown
-from inverse_deid.engine.partial_file import output_errors
+from inverse_deid.engine.partial_file import output_errors, replace_folder
 from inverse_deid.evaluation.json_report import json_report
 
 FORMAT_NAME = "inverse-deid comparison"
@@ -89,24 +89,9 @@ def write_comparison(
         try:
             _fill(staging, comparison, tables, head, provenance)
             staging.chmod(0o755)
-            _replace(folder, staging)
+            replace_folder(folder, staging)
         finally:
             shutil.rmtree(staging, ignore_errors=True)
-
-
-def _replace(folder: Path, staging: Path) -> None:
-    """Give the complete folder its name; an earlier one goes last."""
-    if not folder.exists():
-        staging.rename(folder)
-        return
-    older = staging.with_name(staging.name + "-older")
-    folder.rename(older)
-    try:
-        staging.rename(folder)
-    except OSError:
-        older.rename(folder)
-        raise
-    shutil.rmtree(older, ignore_errors=True)
 
 
 def _fill(

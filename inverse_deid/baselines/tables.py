@@ -5,9 +5,10 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from inverse_deid.evaluation.markdown import markdown_table
 from inverse_deid.evaluation.plain_text import aligned
 
 
@@ -100,17 +101,7 @@ def markdown(table: Table) -> str:
         | crf | 0.985 |
         <BLANKLINE>
     """
-    lines = [f"### {table.title}", "", _line(table.columns)]
-    lines.append("|---|" + "---:|" * (len(table.columns) - 1))
-    lines += [_line(row) for row in _shown_rows(table)]
-    lines.append("")
-    for note in table.notes:
-        lines += [note, ""]
-    return "\n".join(lines)
-
-
-def _line(cells: Sequence[str]) -> str:
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+    return markdown_table(table.title, table.columns, _shown_rows(table), table.notes)
 
 
 def plain_lines(table: Table) -> Iterator[str]:

@@ -20,7 +20,7 @@ from inverse_deid.core.phi import PhiType
 from inverse_deid.core.values import Document
 from inverse_deid.corpora.generation import generated_documents
 from inverse_deid.engine.jobs import shown
-from inverse_deid.engine.partial_file import partial_path
+from inverse_deid.engine.partial_file import partial_path, replace_folder
 from inverse_deid.formats.gold_writers import gold_i2b2_xml, gold_json_line
 from inverse_deid.text.alignment import span_of_token
 from inverse_deid.text.tokenizer import tokenize
@@ -217,25 +217,13 @@ def _staged(out: Path) -> Iterator[Path]:
             out.parent.mkdir(parents=True, exist_ok=True)
             _remove(staging)
             yield staging
-            _move(staging, out)
+            if staging.is_dir():
+                replace_folder(out, staging)
+            else:
+                staging.replace(out)
     finally:
         with suppress(OSError):
             _remove(staging)
-
-
-def _move(staging: Path, out: Path) -> None:
-    """Give what is complete its name; an older folder goes only when the new one stands there."""
-    if not staging.is_dir() or not out.exists():
-        staging.replace(out)
-        return
-    older = out.with_name(f".{out.name}.older")
-    out.rename(older)
-    try:
-        staging.rename(out)
-    except OSError:
-        older.rename(out)
-        raise
-    shutil.rmtree(older, ignore_errors=True)
 
 
 def _remove(path: Path) -> None:

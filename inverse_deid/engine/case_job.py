@@ -7,9 +7,9 @@ from typing import Protocol
 
 from inverse_deid.cases.reports import batch_number, replacements_of, texts_of
 from inverse_deid.cases.texts import CaseTexts, MaskedCase
-from inverse_deid.core.errors import InverseDeidError, StageError
+from inverse_deid.core.errors import StageError
 from inverse_deid.core.values import MaskedDocument
-from inverse_deid.engine.job_files import JobFiles
+from inverse_deid.engine.job_files import JobFiles, settled
 from inverse_deid.engine.jobs import Job
 from inverse_deid.engine.journal import Entry, Journal, input_fingerprint
 from inverse_deid.engine.run_settings import RunSettings
@@ -35,19 +35,7 @@ def mask_case_job(job: Job, journal: Journal, masker: MasksCases, run: RunSettin
 
     A case that fails is left out and listed; a file of which no case can be written leaves no output.
     """
-    tally = Tally()
-    try:
-        entry, files = _mask(job, masker, run)
-        tally = entry.tally
-        if entry.tally.n_failures and not entry.tally.n_documents:
-            files.discard()
-        else:
-            journal.append({job.name: entry})
-            files.commit()
-            run.on_file(job, entry)
-    except InverseDeidError as error:
-        tally.fail(job.shown, str(error))
-    return tally
+    return settled(job, journal, run, lambda: _mask(job, masker, run))
 
 
 def _mask(job: Job, masker: MasksCases, run: RunSettings) -> tuple[Entry, JobFiles]:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from inverse_deid.core.errors import InverseDeidError
 from inverse_deid.engine.jobs import Job, Output
-from inverse_deid.engine.journal import Entry, remove_progress
+from inverse_deid.engine.journal import Entry, Journal, remove_progress
 from inverse_deid.engine.partial_file import PartialFile, WrittenState
+from inverse_deid.engine.run_settings import RunSettings
+from inverse_deid.engine.tally import Tally
 from inverse_deid.formats.explanation import ExplanationSink
 from inverse_deid.formats.i2b2_xml import AnnotationXmlSink
 from inverse_deid.formats.records import Sink, Source
@@ -80,3 +85,32 @@ class JobFiles:
         """Close the files; what was written stays for `--resume`."""
         for file in self._files.values():
             file.close()
+
+
+def settled(
+    job: Job, journal: Journal, run: RunSettings, write: Callable[[], tuple[Entry, JobFiles]]
+) -> Tally:
+    """Write the files of one job and give them their names, unless nothing in them could be done.
+
+    Args:
+        job: The job.
+        journal: Of the output folder.
+        run: Is told of a file that is done.
+        write: Writes all output files, complete and on the disk, but not yet under their names.
+
+    Returns:
+        What was done; whatever fails is in it.
+    """
+    tally = Tally()
+    try:
+        entry, files = write()
+        if entry.tally.n_failures and not entry.tally.n_documents:
+            files.discard()
+        else:
+            journal.append({job.name: entry})
+            files.commit()
+            run.on_file(job, entry)
+        tally = entry.tally
+    except InverseDeidError as error:
+        tally.fail(job.shown, str(error))
+    return tally

@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -58,6 +59,29 @@ def _remedy(error: OSError) -> str:
     if error.errno in (errno.ENAMETOOLONG, errno.EINVAL):
         return "its name is too long or not allowed there; rename the input file"
     return f"{error.strerror or type(error).__name__}; choose another folder with --out"
+
+
+def replace_folder(folder: Path, staging: Path) -> None:
+    """Give a complete folder its name; an older one goes only when the new one stands there.
+
+    Args:
+        folder: The name.
+        staging: The complete folder, beside it.
+
+    Raises:
+        OSError: It cannot be renamed; the older folder stands where it was.
+    """
+    if not folder.exists():
+        staging.rename(folder)
+        return
+    older = staging.with_name(staging.name + "-older")
+    folder.rename(older)
+    try:
+        staging.rename(folder)
+    except OSError:
+        older.rename(folder)
+        raise
+    shutil.rmtree(older, ignore_errors=True)
 
 
 def sha256_of(path: Path) -> str:

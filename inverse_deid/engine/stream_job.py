@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from inverse_deid.core.errors import InverseDeidError, OutputError
-from inverse_deid.engine.job_files import JobFiles
+from inverse_deid.engine.job_files import JobFiles, settled
 from inverse_deid.engine.jobs import Job
 from inverse_deid.engine.journal import Entry, Journal, input_fingerprint, read_progress, write_progress
 from inverse_deid.engine.masker import Masker
@@ -16,19 +16,7 @@ from inverse_deid.formats.registry import input_errors, open_input, open_source
 
 def mask_stream_job(job: Job, journal: Journal, masker: Masker, run: RunSettings) -> Tally:
     """Mask one file; whatever fails is in the tally that comes back."""
-    tally = Tally()
-    try:
-        entry, files = _mask(job, masker, run)
-        if entry.tally.n_failures and not entry.tally.n_documents:
-            files.discard()
-        else:
-            journal.append({job.name: entry})
-            files.commit()
-            run.on_file(job, entry)
-        tally = entry.tally
-    except InverseDeidError as error:
-        tally.fail(job.shown, str(error))
-    return tally
+    return settled(job, journal, run, lambda: _mask(job, masker, run))
 
 
 def _mask(job: Job, masker: Masker, run: RunSettings) -> tuple[Entry, JobFiles]:

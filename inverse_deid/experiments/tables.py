@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from inverse_deid.core.errors import OutputError
+from inverse_deid.evaluation.markdown import markdown_table
 
 Cell = str | int | float | None
 """A share is a float in [0, 1]; None is undefined or absent."""
@@ -57,17 +58,8 @@ def markdown(table: Table) -> str:
         | a-2 | - |
         <BLANKLINE>
     """
-    lines = [f"### {table.title}", "", _line(table.columns)]
-    lines.append("|---|" + "---:|" * (len(table.columns) - 1))
-    lines += [_line([_shown(cell, table) for cell in row]) for row in table.rows]
-    lines.append("")
-    for note in table.notes:
-        lines += [note, ""]
-    return "\n".join(lines)
-
-
-def _line(cells: Sequence[str]) -> str:
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+    rows = ([_shown(cell, table) for cell in row] for row in table.rows)
+    return markdown_table(table.title, table.columns, rows, table.notes)
 
 
 def _shown(cell: Cell, table: Table) -> str:
