@@ -12,6 +12,8 @@ import pytest
 from fake_maskers import FakeMasker, mask_capitals
 from hypothesis import settings
 
+import inverse_deid
+
 # A busy machine is no failure: no example has a deadline.
 settings.register_profile("unhurried", deadline=None)
 settings.load_profile("unhurried")
@@ -31,6 +33,8 @@ def fake_assemble(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[FakeMasker]]
     module = types.ModuleType("inverse_deid.assemble")
     module.MaskingSettings = dict  # type: ignore[attr-defined]
     module.build_deidentifier = lambda settings: maskers[0]  # type: ignore[attr-defined]
+    model = Path(inverse_deid.__file__).parent / "data" / "model"
+    module.packaged_model = lambda: model  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "inverse_deid.assemble", module)
     yield maskers
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,12 +10,11 @@ from typing import Any
 import click
 import numpy as np
 
-from inverse_deid import __version__
 from inverse_deid.cli.added_reports import read_added, refuse_foreign
+from inverse_deid.cli.provenance import naming, provenance
 from inverse_deid.cli.report_files import check_target, write_json, write_whole
-from inverse_deid.core.errors import ConfigurationError, FormatError, InputError
+from inverse_deid.core.errors import ConfigurationError, FormatError
 from inverse_deid.core.values import BoolArray, Document
-from inverse_deid.engine.partial_file import sha256_of
 from inverse_deid.evaluation.counts import WordTest
 from inverse_deid.evaluation.curves import ScoreFigures, score_figures
 from inverse_deid.evaluation.evaluation import evaluate_masks, intervals_of, read_patients
@@ -27,7 +25,6 @@ from inverse_deid.evaluation.masked_files import masks_by_id, read_masked
 from inverse_deid.evaluation.report import table_lines
 from inverse_deid.evaluation.resampling import N_RESAMPLES, SEED
 from inverse_deid.evaluation.uncertainty import CONFIDENCE
-from inverse_deid.formats.registry import input_errors
 from inverse_deid.learning.corpus import read_annotated
 from inverse_deid.lexicon import Lexicon, WordFlag, load_lexicon
 
@@ -111,11 +108,11 @@ def evaluate(gold: Path, masked: Path, **given: Any) -> None:  # noqa: ANN401 - 
     added = read_added(options.added)
     forgiven = read_harmless(options.harmless)
     docs = read_annotated(gold)
-    with _naming(masked):
+    with naming(masked):
         masks = masks_by_id(docs, read_masked(masked))
     patients = None if options.patients is None else read_patients(options.patients, [doc.id for doc in docs])
     clinical = _clinical_test(load_lexicon())
-    with _naming(gold, masked):
+    with naming(gold, masked):
         evaluation = evaluate_masks(
             docs, masks, harmless=forgiven, clinical=clinical, allow_missing=options.allow_missing
         )
@@ -132,22 +129,13 @@ def evaluate(gold: Path, masked: Path, **given: Any) -> None:  # noqa: ANN401 - 
         seed=options.seed,
     )
     if options.json_path is not None or options.html is not None:
-        provenance = _provenance(gold, masked, options)
-        report = json_report(evaluation, intervals, provenance=provenance, scores=scores) | added
+        read = provenance(
+            gold=gold, masked=masked, explain=explain, patients=options.patients, harmless=options.harmless
+        )
+        report = json_report(evaluation, intervals, provenance=read, scores=scores) | added
         _write(report, options)
     for line in table_lines(evaluation, intervals, scores):
         click.echo(line)
-
-
-@contextmanager
-def _naming(*paths: Path) -> Iterator[None]:
-    """An error about these files names them."""
-    try:
-        yield
-    except InputError as error:
-        if any(str(path) in str(error) for path in paths):
-            raise
-        raise type(error)(f"{' and '.join(map(str, paths))}: {error}") from error
 
 
 def _scores(
@@ -158,40 +146,11 @@ def _scores(
     Raises:
         InputError: The explanations are not those of the documents, or hold no `p_safe`.
     """
-    with _naming(path):
+    with naming(path):
         is_phi, p_safe = scored_tokens(docs, read_explained(path), missing)
     if np.isnan(p_safe).all():
         raise FormatError(f"{path}: holds no p_safe; explain a masking without --rules-only")
     return score_figures(is_phi, p_safe, confidence)
-
-
-def _provenance(gold: Path, masked: Path, options: EvaluateOptions) -> Mapping[str, Any]:
-    """The version and, under the names that were given, the SHA-256 of every file.
-
-    Raises:
-        UnreadableInputError: A file cannot be read any more.
-    """
-    read = {
-        "gold": gold,
-        "masked": masked,
-        "explain": options.explain,
-        "patients": options.patients,
-        "harmless": options.harmless,
-    }
-    return {
-        "version": __version__,
-        **{role: {"name": str(path), **_hashes(path)} for role, path in read.items() if path is not None},
-    }
-
-
-def _hashes(path: Path) -> dict[str, Any]:
-    """SHA-256 of a file, or of each file of a folder that is not hidden, by its name there."""
-    with _naming(path), input_errors():
-        if not path.is_dir():
-            return {"sha256": sha256_of(path)}
-        names = [file.relative_to(path) for file in sorted(path.rglob("*")) if file.is_file()]
-        shown = [name for name in names if not any(part.startswith(".") for part in name.parts)]
-        return {"files": {name.as_posix(): sha256_of(path / name) for name in shown}}
 
 
 def _clinical_test(lexicon: Lexicon) -> WordTest:

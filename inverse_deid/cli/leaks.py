@@ -6,10 +6,12 @@ from pathlib import Path
 
 import click
 
+from inverse_deid.cli.provenance import provenance
 from inverse_deid.cli.report_files import check_target, write_json, write_whole
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.evaluation.evaluation import evaluate_masks
-from inverse_deid.evaluation.grades import FORMAT_NAME, grade_lines, graded_groups, json_grades, read_grades
+from inverse_deid.evaluation.grade_report import FORMAT_NAME, grade_lines, json_grades
+from inverse_deid.evaluation.grades import graded_groups, read_grades
 from inverse_deid.evaluation.groups import GroupKind
 from inverse_deid.evaluation.leaks import COLUMNS, CONTEXT_TOKENS, leak_list, leaks_of
 from inverse_deid.evaluation.masked_files import masks_by_id, read_masked
@@ -105,7 +107,8 @@ def grade(
         raise ConfigurationError(f"{second} is given twice; give the copies of two reviewers, or one alone")
     groups = graded_groups(a, b, seed=seed)
     if json_path is not None:
-        write_json(json_path, json_grades(groups, seed=seed))
+        read = provenance(first=first, second=second)
+        write_json(json_path, {**json_grades(groups, seed=seed), "provenance": read})
     click.echo(f"A: {first}")
     if second is not None:
         click.echo(f"B: {second}")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from inverse_deid.cli.provenance import provenance
 from inverse_deid.cli.report_files import check_target, write_json
 from inverse_deid.evaluation.evaluation import evaluate_masks
 from inverse_deid.evaluation.masked_files import masks_by_id, read_masked
@@ -52,7 +53,8 @@ def risk(
     evaluation = evaluate_masks(docs, masks, allow_missing=allow_missing)
     estimate = reidentification_risk(evaluation.counts, assumptions)
     if json_path is not None:
-        write_json(json_path, json_risk(evaluation, estimate))
+        read = provenance(gold=gold, masked=masked, assumptions=path)
+        write_json(json_path, {**json_risk(evaluation, estimate), "provenance": read})
     if evaluation.missing:
         click.echo(f"Missing documents, taken as unmasked: {len(evaluation.missing):,}.")
     for line in _risk_lines(estimate):

@@ -9,9 +9,14 @@ from typing import Any
 
 import click
 
+from inverse_deid.cli.provenance import provenance
 from inverse_deid.cli.report_files import check_target, write_json
 from inverse_deid.core.errors import ConfigurationError
-from inverse_deid.evaluation.causality_set import CausalityDocument, read_causality_set
+from inverse_deid.evaluation.causality_set import (
+    CausalityDocument,
+    packaged_causality_set,
+    read_causality_set,
+)
 from inverse_deid.evaluation.evaluation import Evaluation, evaluate_masks, named
 from inverse_deid.evaluation.figures import Share
 from inverse_deid.evaluation.masked_files import MaskedOutput, read_masked
@@ -122,12 +127,24 @@ def utility(
         outputs = read_masked(masked)
     result = measured(docs, outputs)
     if json_path is not None:
-        write_json(json_path, json_utility(result))
+        read = provenance(
+            gold=gold or packaged_causality_set(), masked=masked, model=_masking_model(masked, model)
+        )
+        write_json(json_path, {**json_utility(result), "provenance": read})
     for line in utility_lines(result):
         click.echo(line)
     if failed:
         click.echo(f"inverse-deid: failed and masked whole: {named(failed)}", err=True)
     return SOME_FAILED if failed else 0
+
+
+def _masking_model(masked: Path | None, model: Path | None) -> Path | None:
+    """The model that masks the gold; None if it is masked already."""
+    if masked is not None:
+        return None
+    from inverse_deid.assemble import packaged_model
+
+    return model or packaged_model()
 
 
 def _masked_now(

@@ -1,5 +1,6 @@
 """`inverse-deid risk`: the estimate in words and as JSON, and what is refused."""
 
+import hashlib
 import json
 
 import pytest
@@ -56,6 +57,10 @@ def test_a_leaked_name_is_told_in_words_and_as_json(command, given, tmp_path):
     assert report["overall"]["upper"] == pytest.approx(0.4450 + 0.3085 / 5, abs=1e-4)
     assert report["by_document"]["d0"] == 1
     assert (report["verdict"], report["missing"]) == ("above", [])
+    assert {role: report["provenance"][role]["sha256"] for role in ("gold", "masked")} == {
+        "gold": hashlib.sha256(gold.read_bytes()).hexdigest(),
+        "masked": hashlib.sha256(masked.read_bytes()).hexdigest(),
+    }
     assert CANARY not in result.stdout + json.dumps(report)
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from fake_maskers import BROKEN_STAGE, CANARY
 
+from inverse_deid.engine.partial_file import sha256_of
 from inverse_deid.evaluation.causality_set import packaged_causality_set
 
 ROOT = Path(__file__).parent.parent.parent
@@ -122,6 +123,8 @@ def test_without_masks_the_packaged_set_is_masked(command, tmp_path):
     assert report["kept"]["ALL"]["items"]["whole"] > 1_000
     assert 0 < report["kept"]["DRUG"]["items"]["share"] < 1
     assert len(report["by_document"]) == 60
+    assert report["provenance"]["gold"]["sha256"] == sha256_of(packaged_causality_set())
+    assert "manifest.json" in report["provenance"]["model"]["files"]
 
 
 def test_documents_that_fail_are_named_and_lose_everything(command, gold, tmp_path):

@@ -12,16 +12,10 @@ from sklearn.metrics import cohen_kappa_score
 
 from inverse_deid.core.errors import AnnotationError
 from inverse_deid.core.phi import PhiType
+from inverse_deid.evaluation.agreement import Kappa, cohen_kappa
 from inverse_deid.evaluation.figures import Share
-from inverse_deid.evaluation.grades import (
-    Grade,
-    Kappa,
-    cohen_kappa,
-    grade_lines,
-    graded_groups,
-    json_grades,
-    read_grades,
-)
+from inverse_deid.evaluation.grade_report import grade_lines, json_grades
+from inverse_deid.evaluation.grades import Grade, graded_groups, read_grades
 from inverse_deid.evaluation.leaks import Leak, leak_list
 from inverse_deid.evaluation.plain_text import aligned
 
