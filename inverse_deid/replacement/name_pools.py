@@ -62,12 +62,14 @@ class NamePools:
     Args:
         given: Given names, by sex and first letter.
         surnames: Surnames by first letter.
+        all_surnames: The same in one list.
         sexes: Sex of given names that the lists know, by the name without case and accents.
         known_surnames: Surnames that the lists know, without case and accents.
     """
 
     given: Mapping[Sex, Mapping[str, tuple[str, ...]]] = field(repr=False)
     surnames: Mapping[str, tuple[str, ...]] = field(repr=False)
+    all_surnames: tuple[str, ...] = field(repr=False)
     sexes: Mapping[str, Sex] = field(repr=False)
     known_surnames: frozenset[str] = field(repr=False)
 
@@ -90,7 +92,7 @@ def load_name_pools() -> NamePools:
     providers = [_provider("person", locale) for locale in _locales()]
     female, male = _names(providers, _FEMALE), _names(providers, _MALE)
     surnames = _names(providers, _SURNAMES)
-    sexes = {name: Sex.NEUTRAL for name in _folded(_names(providers, _GIVEN))}
+    sexes = dict.fromkeys(_folded(_names(providers, _GIVEN)), Sex.NEUTRAL)
     sexes |= dict.fromkeys(_folded(female) - _folded(male), Sex.FEMALE)
     sexes |= dict.fromkeys(_folded(male) - _folded(female), Sex.MALE)
     given = {
@@ -98,7 +100,9 @@ def load_name_pools() -> NamePools:
         Sex.MALE: _by_letter(name for name in male if sexes[folded(name)] is Sex.MALE),
         Sex.NEUTRAL: _by_letter(female & male),
     }
-    return NamePools(given, _by_letter(surnames - female - male), sexes, frozenset(_folded(surnames)))
+    lasts = _by_letter(surnames - female - male)
+    every = tuple(name for letter in string.ascii_lowercase for name in lasts[letter])
+    return NamePools(given, lasts, every, sexes, frozenset(_folded(surnames)))
 
 
 def faker_list(kind: str, locale: str, attribute: str) -> tuple[str, ...]:

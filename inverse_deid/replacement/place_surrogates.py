@@ -33,7 +33,8 @@ _STREET = re.compile(
     re.IGNORECASE,
 )
 _FOREIGN_STREET = re.compile(
-    r"(?P<name>[^\W\d_][^\d,]*?)(?P<gap> ?)(?P<type>weg|straße|strasse|str\.?|gasse|allee|platz|gatan|vägen|laan|straat)"
+    r"(?P<name>[^\W\d_][^\d,]*?)(?P<gap> ?)"
+    r"(?P<type>weg|straße|strasse|str\.?|gasse|allee|platz|gatan|vägen|laan|straat)"
     r"(?P<number> \d{1,4}[A-Za-z]?)?",
     re.IGNORECASE,
 )
@@ -50,7 +51,7 @@ _KINDS = tuple((frozenset(signs.split()), kinds) for signs, kinds in (
     ("hospital infirmary medical klinik klinikum krankenhaus hopital ospedale sanatorium",
      ("Hospital", "Infirmary", "Medical Centre", "Medical Center")),
     ("clinic surgery practice health centre center", ("Clinic", "Surgery", "Practice", "Polyclinic")),
-    ("university college school academy institute", ("University", "College", "School", "Academy", "Institute")),
+    ("university college school academy institute", ("University", "College", "School", "Academy")),
     ("agency authority ministry department", ("Agency", "Authority", "Bureau")),
     ("foundation society association trust charity", ("Foundation", "Society", "Association", "Trust")),
     ("inc ltd llc plc gmbh ag ab sa corp corporation company co group pharma pharmaceuticals biologics "
@@ -58,7 +59,8 @@ _KINDS = tuple((frozenset(signs.split()), kinds) for signs, kinds in (
 ))  # fmt: skip
 _KIND_WORDS = frozenset(word for signs, _ in _KINDS for word in signs)
 _POST_CODE = re.compile(
-    r"\d{4,6}(?:-\d{3,4})?|\d{3} \d{2,3}|[A-Z]{1,2}\d[A-Z\d]? ?\d[A-Z]{2}|[A-Z]\d[A-Z] ?\d[A-Z]\d|\d{4} ?[A-Z]{2}"
+    r"\d{4,6}(?:-\d{3,4})?|\d{3} \d{2,3}|\d{4} ?[A-Z]{2}|"
+    r"[A-Z]{1,2}\d[A-Z\d]? ?\d[A-Z]{2}|[A-Z]\d[A-Z] ?\d[A-Z]\d"
 )
 _CITY_AND_CODES = re.compile(
     r"(?P<city>[^\W\d_][^\d,]*?)(?P<state> [A-Z]{2})?(?P<gap> )(?P<code>\d{5}(?:-\d{4})?)|"
@@ -79,7 +81,7 @@ class PlaceSurrogates:
     def __init__(self, draws: Draws, reserved: Reserved, pools: NamePools, numbers: NumberSurrogates) -> None:
         self._draws = draws
         self._reserved = reserved
-        self._stems = tuple(name for letter in sorted(pools.surnames) for name in pools.surnames[letter])
+        self._stems = pools.all_surnames
         self._numbers = numbers
         self._of_place: dict[str, str] = {}
         self._of_name: dict[str, str] = {}
@@ -116,6 +118,8 @@ class PlaceSurrogates:
         return None
 
     def _street(self, text: str) -> str | None:
+        if not _is_capital(text):
+            return None
         if match := _STREET.fullmatch(text):
             is_short = match["type"].capitalize() in _SHORT_TYPES
             lead = text[: match.start("name")].replace(match["number"] or "-", self._number(match["number"]))
@@ -152,8 +156,7 @@ class PlaceSurrogates:
             if key in names and (names is not _state_codes() or text.isupper()):
                 return self._first(text, self._shuffled("listed", text, tuple(names.values())))
         words = _WORDS.findall(text)
-        is_capital = all(_is_capital(word) or joined(word) in _SMALL for word in words)
-        if not _PLAIN.fullmatch(text) or len(words) > _MAX_WORDS or not is_capital:
+        if not _PLAIN.fullmatch(text) or len(words) > _MAX_WORDS or not _is_capital(text):
             return None
         plain = [joined(word) for word in words]
         own = [word for word in plain if word not in _KIND_WORDS and word not in _SMALL]
@@ -182,10 +185,7 @@ class PlaceSurrogates:
 
     def _made(self, text: str, name: str, shapes: Iterable[str]) -> str | None:
         """A place in one of the shapes, named by the surrogate of its name."""
-        words = _WORDS.findall(name)
-        if not words or not all(_is_capital(word) or joined(word) in _SMALL for word in words):
-            return None
-        stem = self._stem(joined(name))
+        stem = self._stem(joined(name)) if name else None
         return None if stem is None else self._first(text, [shape.format(stem) for shape in shapes])
 
     def _stem(self, key: str) -> str | None:
@@ -205,8 +205,9 @@ class PlaceSurrogates:
         return next((one for one in free if self._reserved.take(one, text)), None)
 
 
-def _is_capital(word: str) -> bool:
-    return word[0].isupper()
+def _is_capital(text: str) -> bool:
+    """Whether all of its words but the small ones begin with a capital."""
+    return all(word[0].isupper() or joined(word) in _SMALL for word in _WORDS.findall(text))
 
 
 @cache
