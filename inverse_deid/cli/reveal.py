@@ -66,7 +66,9 @@ def reveal(masked: Path, out: Path, **given: Any) -> None:  # noqa: ANN401 - cli
     _check_target(target, (masked, map_path), force=given["force"])
     try:
         with input_errors():
-            format_given = FormatName(format_name) if format_name else sniffed_format(masked, format_of(masked))
+            format_given = (
+                FormatName(format_name) if format_name else sniffed_format(masked, format_of(masked))
+            )
     except InputError as error:
         raise InputError(f"{masked} {error}") from None
     done = _reveal((masked, map_path), target, secret, (format_given, options, only))

@@ -184,7 +184,8 @@ class PersonSurrogates:
 
     def _learn(self, words: Sequence[_Word]) -> None:
         """Note which words of a value are given names, and of which sex a title makes them."""
-        self._cased.update(word.key for word in words if not word.text.isupper() and len(word.key) > 1)
+        cased = (w for w in words if w.text[0].isupper() and not w.text.isupper())
+        self._cased.update(word.key for word in cased)
         titles = {word.key for word in words if word.key in _TITLES}
         names = [word for word in words if word.key not in _TITLES and len(word.key) > 1]
         if not 2 <= len(names) <= MAX_NAME_WORDS:
