@@ -66,12 +66,10 @@ def reveal(masked: Path, out: Path, **given: Any) -> None:  # noqa: ANN401 - cli
     _check_target(target, (masked, map_path), force=given["force"])
     try:
         with input_errors():
-            format_given = (
-                FormatName(format_name) if format_name else sniffed_format(masked, format_of(masked))
-            )
+            chosen = FormatName(format_name) if format_name else sniffed_format(masked, format_of(masked))
     except InputError as error:
         raise InputError(f"{masked} {error}") from None
-    done = _reveal((masked, map_path), target, secret, (format_given, options, only))
+    done = _reveal((masked, map_path), target, secret, (chosen, options, only))
     if not done.n_revealed and only is not None:
         raise InputError(f"{map_path} knows no document or case of the id given with --case")
     _report(done, target)

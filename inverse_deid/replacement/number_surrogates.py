@@ -24,12 +24,16 @@ _AMOUNT = re.compile(
     re.IGNORECASE,
 )
 _DATE_LIKE = re.compile(
-    r"(?:\d{1,2}|\d{4})\s?[-/.]\s?\d{1,2}\s?[-/.]\s?(?:\d{1,2}|\d{4})|(?:19|20)\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])\d*"
+    r"(?:\d{1,2}|\d{4})\s?[-/.]\s?\d{1,2}\s?[-/.]\s?(?:\d{1,2}|\d{4})|"
+    r"(?:19|20)\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])\d*"
     r"|(?:19|20)\d\d|.*(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\W*\d.*",
     re.IGNORECASE,
 )
-_PHONE = re.compile(r"(?P<number>[+(]*\d[\d\s().+/-]*\d)(?P<extension>[\s,]*(?:ext|extn|extension|x)\.?\s*\d{1,6})?",
-                    re.IGNORECASE)  # fmt: skip
+_PHONE = re.compile(
+    r"(?P<number>[+(]*\d[\d\s().+/-]*\d)"
+    r"(?P<extension>[\s,]*(?:ext|extn|extension|x)\.?\s*\d{1,6})?",
+    re.IGNORECASE,
+)
 _MIN_PHONE_DIGITS = 3
 _MAX_PHONE_DIGITS = 15
 

@@ -25,12 +25,12 @@ _POSSESSIVE = re.compile(rf"[{_APOSTROPHES}][sS]\Z")
 _GLUED = re.compile(r"(?!Mc|Mac|De|Di|Du|La|Le|Fitz|Van|O['\u2019]|D['\u2019])[A-Z][a-z]+(?:[A-Z][a-z]+)+")
 _FEMALE_TITLES = frozenset(("mrs", "ms", "miss", "sister"))
 _MALE_TITLES = frozenset(("mr", "sir"))
-_TITLES = (
-    _FEMALE_TITLES
-    | _MALE_TITLES
-    | frozenset(
-        ("dr", "mx", "prof", "professor", "rev", "md", "rn", "phd", "mbbs", "frcp", "pharmd")
-        + ("jr", "sr", "ii", "iii")
+_TITLES = frozenset(
+    (
+        *_FEMALE_TITLES,
+        *_MALE_TITLES,
+        *("dr", "mx", "prof", "professor", "rev", "md", "rn", "phd", "mbbs", "frcp", "pharmd"),
+        *("jr", "sr", "ii", "iii"),
     )
 )
 _PARTICLES = (

@@ -116,8 +116,8 @@ def test_nothing_is_overwritten_unasked(tmp_path):
 
 R2 = (
     '<?xml version="1.0" encoding="UTF-8"?>\n<ichicsr lang="en"><safetyreport><safetyreportid>X-1'
-    "</safetyreportid><summary><narrativeincludeclinical>Seen by {}, well.</narrativeincludeclinical>"
-    "</summary></safetyreport></ichicsr>"
+    "</safetyreportid><patient><summary><narrativeincludeclinical>Seen by {}, well.</narrativeincludeclinical>"
+    "</summary></patient></safetyreport></ichicsr>"
 )
 
 
