@@ -160,6 +160,12 @@ def _thresholds(parts: ModelParts, settings: MaskingSettings) -> Thresholds:
     # Thresholds of the user's own hold in every document alike.
     low = pair["low"] if settings.low is None else settings.low
     high = pair["high"] if settings.high is None else settings.high
+    if low > high:
+        own, other = ("low", "high") if settings.high is None else ("high", "low")
+        raise ConfigurationError(
+            f"low {low:g} is above high {high:g}, and {other} is that of the operating point {name}; give "
+            f"{other} too, or another {own}"
+        )
     return Thresholds(low, high)
 
 

@@ -59,7 +59,7 @@ def masker_of(spans_of: SpansOf = lambda text: (), common: Iterable[str] = ()) -
 
 def spans_by(**patterns: str) -> SpansOf:
     """What the first group of a pattern matches, by the name of its category."""
-    compiled = {HyperClass(name): re.compile(pattern) for name, pattern in patterns.items()}
+    compiled = {HyperClass(name): re.compile(pattern, re.DOTALL) for name, pattern in patterns.items()}
 
     def spans(text: str) -> Iterable[tuple[int, int, HyperClass]]:
         for category, pattern in compiled.items():

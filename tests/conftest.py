@@ -10,6 +10,11 @@ from pathlib import Path
 
 import pytest
 from fake_maskers import FakeMasker, mask_capitals
+from hypothesis import settings
+
+# A busy machine is no failure: no example has a deadline.
+settings.register_profile("unhurried", deadline=None)
+settings.load_profile("unhurried")
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from inverse_deid.baselines.tables import Table, csv_text, markdown
 from inverse_deid.core.errors import OutputExistsError
 from inverse_deid.engine.jobs import shown
 from inverse_deid.engine.partial_file import output_errors
-from inverse_deid.evaluation.report import json_report
+from inverse_deid.evaluation.json_report import json_report
 
 FORMAT_NAME = "inverse-deid comparison"
 FORMAT_VERSION = 1

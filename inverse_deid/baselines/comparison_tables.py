@@ -7,10 +7,12 @@ from dataclasses import dataclass
 
 from inverse_deid.baselines.comparison import Comparison, Result
 from inverse_deid.baselines.tables import Cell, Estimate, Table
+from inverse_deid.evaluation.cluster_sums import Figure
 from inverse_deid.evaluation.counts import Counts
 from inverse_deid.evaluation.figures import FIGURES, Share, group_figures
 from inverse_deid.evaluation.groups import GROUPS, Group, GroupKind, group_number
-from inverse_deid.evaluation.uncertainty import Figure, Interval, Method, paired_permutation_test
+from inverse_deid.evaluation.paired_test import paired_permutation_test
+from inverse_deid.evaluation.uncertainty import FEW_UNITS, Interval, Method
 
 _FURTHER = {
     "recall_all": "recall, all PHI",
@@ -93,6 +95,11 @@ def _notes(comparison: Comparison) -> Iterator[str]:
         f"{first.n_resamples:,} times; where all draws are alike, {of_documents}the interval is that of "
         f"{Method.CLOPPER_PEARSON}."
     )
+    if first.n_units_with_phi < FEW_UNITS:
+        yield (
+            f"Only {first.n_units_with_phi} {unit} with PHI: intervals by drawing fewer than {FEW_UNITS} are "
+            "too narrow."
+        )
     yield (
         "Tokens per second: masking alone, the test documents once after a warm-up, on as many threads as "
         "the system takes by itself."

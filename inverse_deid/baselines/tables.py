@@ -8,6 +8,8 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from inverse_deid.evaluation.plain_text import aligned
+
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
@@ -119,11 +121,7 @@ def plain_lines(table: Table) -> Iterator[str]:
         Recall|system    p|crf     0.5
     """
     yield table.title
-    rows = [table.columns, *_shown_rows(table)]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        cells = [row[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(row[1:], widths[1:], strict=True))]
-        yield "  ".join(cells).rstrip()
+    yield from aligned([table.columns, *_shown_rows(table)])
 
 
 def _shown_rows(table: Table) -> list[tuple[str, ...]]:

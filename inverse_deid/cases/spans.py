@@ -24,8 +24,11 @@ _MAX_DATE_CHARS = 60
 _MAX_JOINED = 4
 _MAX_TRIMMED = 2
 _BETWEEN = re.compile(
-    r"[\s,./\u2013-]{1,4}|\s*,?\s+(?:of|the|de|del|di|to|and|until|through|till)(?:\s+the)?\s+", re.IGNORECASE
+    r"[\s,./\u2013'\u2019-]{1,4}"
+    r"|\s*,?\s+(?:of|the|de|del|di|to|and|until|through|till)(?:\s+the)?\s+",
+    re.IGNORECASE,
 )
+_JOINED = JOINING_GAPS | {" '", " \u2019"}
 _ABSORBED = frozenset(("the", "of", "on", "in", "at", "dated"))
 
 ReadsAsDate = Callable[[str], bool]
@@ -213,8 +216,8 @@ def _span(masked: MaskedDocument, first: int, stop: int, category: HyperClass) -
 def _has_number_beside(masked: MaskedDocument, first: int, stop: int) -> bool:
     """Whether a masked token with a digit stands right beside: then the words may be half of something."""
     words, keep = masked.tokens.words, masked.decisions.keep
-    before = first > 0 and _gap(masked, first) in JOINING_GAPS and not keep[first - 1]
-    behind = stop < len(words) and _gap(masked, stop) in JOINING_GAPS and not keep[stop]
+    before = first > 0 and _gap(masked, first) in _JOINED and not keep[first - 1]
+    behind = stop < len(words) and _gap(masked, stop) in _JOINED and not keep[stop]
     beside = ([words[first - 1]] if before else []) + ([words[stop]] if behind else [])
     return any(any(map(str.isdigit, word)) for word in beside)
 

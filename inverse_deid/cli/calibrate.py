@@ -37,7 +37,7 @@ from inverse_deid.evaluation.guarantees import (
     guarantee,
     refuse_too_few,
 )
-from inverse_deid.evaluation.report import percent
+from inverse_deid.evaluation.plain_text import percent
 from inverse_deid.learning.corpus import near_duplicate_groups, read_annotated
 from inverse_deid.learning.documents import sha256_of
 from inverse_deid.learning.guaranteed import (
@@ -240,7 +240,7 @@ def _guarantee_lines(calibration: CalibrationSet, aim: Aim) -> Iterator[str]:
     """The guarantee in plain words."""
     yield guarantee(aim)
     if aim.confidence is not None:
-        yield f"One calibration in {1 / (1 - aim.confidence):,.0f} may promise too much."
+        yield f"Of calibrations done like this, up to {100 * (1 - aim.confidence):.4g} % promise too much."
     yield "This holds if"
     yield from (f"  {number}. {text}" for number, text in enumerate(conditions(aim), start=1))
     if n_alike := _n_alike(calibration):

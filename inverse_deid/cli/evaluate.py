@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ import click
 import numpy as np
 
 from inverse_deid import __version__
+from inverse_deid.cli.added_reports import read_added, refuse_foreign
 from inverse_deid.cli.report_files import check_target, write_json, write_whole
 from inverse_deid.core.errors import ConfigurationError, FormatError, InputError
 from inverse_deid.core.values import BoolArray, Document
@@ -22,20 +22,17 @@ from inverse_deid.evaluation.curves import ScoreFigures, score_figures
 from inverse_deid.evaluation.evaluation import evaluate_masks, intervals_of, read_patients
 from inverse_deid.evaluation.explained import read_explained, scored_tokens
 from inverse_deid.evaluation.harmless import read_harmless
+from inverse_deid.evaluation.json_report import FORMAT_NAME, json_report
 from inverse_deid.evaluation.masked_files import masks_by_id, read_masked
-from inverse_deid.evaluation.report import FORMAT_NAME, json_report, table_lines
-from inverse_deid.evaluation.uncertainty import CONFIDENCE, N_RESAMPLES, SEED
+from inverse_deid.evaluation.report import table_lines
+from inverse_deid.evaluation.resampling import N_RESAMPLES, SEED
+from inverse_deid.evaluation.uncertainty import CONFIDENCE
 from inverse_deid.formats.registry import input_errors
 from inverse_deid.learning.corpus import read_annotated
 from inverse_deid.lexicon import Lexicon, WordFlag, load_lexicon
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 _PATH = click.Path(path_type=Path)
-_SECTIONS = {
-    "inverse-deid risk": "risk",
-    "inverse-deid utility": "utility",
-    "inverse-deid leak grades": "grades",
-}
 _CLINICAL = WordFlag.DRUG | WordFlag.MEDICAL | WordFlag.SHORTHAND | WordFlag.UNIT
 
 
@@ -104,12 +101,14 @@ def evaluate(gold: Path, masked: Path, **given: Any) -> None:  # noqa: ANN401 - 
     Exit status: 0 done; 2 refused, nothing was written.
     """
     options = EvaluateOptions(**given)
-    for path in (options.json_path, options.html):
-        if path is not None:
-            check_target(path, FORMAT_NAME, force=options.force)
+    targets = [path for path in (options.json_path, options.html) if path is not None]
+    if len({path.resolve() for path in targets}) < len(targets):
+        raise ConfigurationError("--json and --html name the same file; give each its own")
+    for path in targets:
+        check_target(path, FORMAT_NAME, force=options.force)
     if options.added and options.json_path is None and options.html is None:
         raise ConfigurationError("--add has nothing to go into; give --html FILE or --json FILE")
-    added = _added_reports(options.added)
+    added = read_added(options.added)
     forgiven = read_harmless(options.harmless)
     docs = read_annotated(gold)
     with _naming(masked):
@@ -120,6 +119,7 @@ def evaluate(gold: Path, masked: Path, **given: Any) -> None:  # noqa: ANN401 - 
         evaluation = evaluate_masks(
             docs, masks, harmless=forgiven, clinical=clinical, allow_missing=options.allow_missing
         )
+    refuse_foreign(added, evaluation)
     explain = options.explain
     scores = (
         None if explain is None else _scores(docs, evaluation.missing, explain, confidence=options.confidence)
@@ -211,36 +211,14 @@ def _clinical_test(lexicon: Lexicon) -> WordTest:
     return test
 
 
-def _added_reports(paths: Sequence[Path]) -> dict[str, Any]:
-    """Reports of other commands, by the name of their section.
-
-    Raises:
-        UnreadableInputError: A file cannot be read.
-        FormatError: It is no such report, or the second of its kind.
-    """
-    found: dict[str, Any] = {}
-    for path in paths:
-        with _naming(path), input_errors():
-            data = path.read_bytes()
-        try:
-            report = json.loads(data)
-        except (ValueError, RecursionError):
-            report = None
-        name = _SECTIONS.get(str(report.get("format"))) if isinstance(report, dict) else None
-        if name is None:
-            kinds = "`risk --json`, `utility --json` or `leaks grade --json`"
-            raise FormatError(f"{path}: no report that can be added; give a file that {kinds} wrote")
-        if name in found:
-            raise FormatError(f"{path}: is the second report of {name}; give one of each kind")
-        found[name] = report
-    return found
-
-
 def _write(report: dict[str, Any], options: EvaluateOptions) -> None:
-    """Write the files that were asked for."""
-    if options.json_path is not None:
-        write_json(options.json_path, report)
+    """Write the files that were asked for; all are made before the first is written."""
+    page = None
     if options.html is not None:
         from inverse_deid.evaluation.page.page import html_report
 
-        write_whole(options.html, [html_report(report).encode("utf-8", "replace")])
+        page = html_report(report).encode("utf-8", "replace")
+    if options.json_path is not None:
+        write_json(options.json_path, report)
+    if options.html is not None and page is not None:
+        write_whole(options.html, [page])

@@ -49,7 +49,7 @@ def list_leaks(gold: Path, masked: Path, out: Path, context: int, allow_missing:
 
     Exit status: 0 done; 2 refused, nothing was written.
     """
-    _check_place(out, masked)
+    _check_place(out, gold, masked)
     check_target(out, _MARK, force=force)
     docs = read_annotated(gold)
     masks = masks_by_id(docs, read_masked(masked))
@@ -64,13 +64,20 @@ def list_leaks(gold: Path, masked: Path, out: Path, context: int, allow_missing:
     click.echo("Delete it and every copy of it once the leaks are graded.")
 
 
-def _check_place(out: Path, masked: Path) -> None:
+def _check_place(out: Path, gold: Path, masked: Path) -> None:
     """Leaks must never lie among the masked files.
+
+    Beside a single masked file they may, where the gold lies there too: that place is confidential anyway.
 
     Raises:
         ConfigurationError: The list would lie in the folder of the masked files.
     """
-    if masked.is_dir() and masked.resolve() in out.resolve().parents:
+    folder = out.resolve().parent
+    if masked.is_dir():
+        is_among = masked.resolve() in out.resolve().parents
+    else:
+        is_among = masked.resolve().parent == folder and folder not in gold.resolve().parents
+    if is_among:
         raise ConfigurationError("--out holds identifiers; give a file outside of the folder of masked files")
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
+from inverse_deid.cli.report_files import write_whole
 from inverse_deid.core.errors import InverseDeidError, OutputExistsError
-from inverse_deid.engine.partial_file import PartialFile
 from inverse_deid.lexicon import Lexicon, load_lexicon
 from inverse_deid.lexicon.artefact import dump_artefact, parse_artefact
 from inverse_deid.lexicon.explain import explain_word, format_explanation
@@ -46,7 +46,7 @@ def build(meddra: Path | None, whodrug: Path | None, out: Path, base: Path | Non
         known = load_lexicon(base)
         lists = licensed_lists(meddra, whodrug, known)
         data = dump_artefact(merge_lists(known, lists))
-        _write(out, data)
+        write_whole(out, [data])
     except InverseDeidError as error:
         raise _InputProblem(str(error)) from error
     built = Lexicon(parse_artefact(data))
@@ -67,17 +67,6 @@ def _check_out(out: Path, *, force: bool) -> None:
         raise OutputExistsError(f"{out} exists and is no lexicon; choose another name with --out")
     if not force:
         raise OutputExistsError(f"{out} exists already; give --force to overwrite it")
-
-
-def _write(out: Path, data: bytes) -> None:
-    file = PartialFile(out)
-    is_complete = False
-    try:
-        file.write(data)
-        file.sync()
-        is_complete = True
-    finally:
-        file.commit() if is_complete else file.discard()
 
 
 @lexicon.command()

@@ -240,8 +240,8 @@ def report_settings(
     from inverse_deid.engine.document_ids import hash_of_words
     from inverse_deid.engine.run_report import profile_json
 
-    masking, cases = masking_settings(options), masker.settings
-    lists = {"allow": masking.allow, "deny": masking.deny}
+    cases = masker.settings
+    lists = {"allow": _listed(options.allow, phrases=False), "deny": _listed(options.deny, phrases=True)}
     return {
         "fingerprint": masker.fingerprint,
         **masker.made_of,

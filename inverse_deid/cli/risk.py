@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,19 +10,17 @@ import click
 
 from inverse_deid.cli.report_files import check_target, write_json
 from inverse_deid.evaluation.evaluation import evaluate_masks
-from inverse_deid.evaluation.grades import aligned
 from inverse_deid.evaluation.masked_files import masks_by_id, read_masked
-from inverse_deid.evaluation.report import percent
+from inverse_deid.evaluation.plain_text import aligned, percent
 from inverse_deid.evaluation.risk import (
     FORMAT_NAME,
     NO_PROOF,
-    Assumptions,
     Risk,
     Verdict,
     json_risk,
-    read_assumptions,
     reidentification_risk,
 )
+from inverse_deid.evaluation.risk_assumptions import Assumptions, read_assumptions
 from inverse_deid.learning.corpus import read_annotated
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
@@ -97,7 +96,7 @@ def _estimate_rows(risk: Risk) -> Iterator[tuple[str, ...]]:
         ("by quasi-identifiers", risk.quasi),
         ("by either", risk.overall),
     ):
-        yield title, _shown(estimate.point), _shown(estimate.upper)
+        yield title, _shown(estimate.point), _shown_up(estimate.upper)
     yield "  if identifiers leaked independently", _shown(risk.independent), ""
 
 
@@ -123,7 +122,7 @@ def _type_rows(risk: Risk) -> Iterator[tuple[str, ...]]:
             f"{leaks.documents.whole:,}",
             f"{leaks.documents.part:,}",
             percent(leaks.documents),
-            _shown(leaks.upper),
+            _shown_up(leaks.upper),
             f"{leaks.identifiers.whole:,}",
             f"{leaks.identifiers.part:,}",
         )
@@ -155,3 +154,8 @@ def _shown(probability: float | None) -> str:
     if probability is None:
         return "-"
     return "< 0.01 %" if 0 < probability < 0.0001 else f"{100 * probability:.2f} %"
+
+
+def _shown_up(bound: float | None) -> str:
+    """An upper bound in percent, rounded up: it never looks lower than it is."""
+    return "-" if bound is None else f"{math.ceil(round(10_000 * bound, 6)) / 100:.2f} %"

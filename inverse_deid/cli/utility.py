@@ -8,28 +8,25 @@ from pathlib import Path
 from typing import Any
 
 import click
-from scipy.stats import binomtest
 
 from inverse_deid.cli.report_files import check_target, write_json
 from inverse_deid.core.errors import ConfigurationError
+from inverse_deid.evaluation.causality_set import CausalityDocument, read_causality_set
 from inverse_deid.evaluation.evaluation import Evaluation, evaluate_masks, named
 from inverse_deid.evaluation.figures import Share
-from inverse_deid.evaluation.grades import aligned
 from inverse_deid.evaluation.masked_files import MaskedOutput, read_masked
-from inverse_deid.evaluation.report import percent
+from inverse_deid.evaluation.plain_text import aligned, interval_text, percent
+from inverse_deid.evaluation.uncertainty import CONFIDENCE, clopper_pearson
 from inverse_deid.evaluation.utility import (
     ALL,
     COLUMNS,
-    CausalityDocument,
     Utility,
     best_case,
-    read_causality_set,
 )
 from inverse_deid.evaluation.utility import utility as utility_of
 
 FORMAT_NAME = "inverse-deid utility"
 FORMAT_VERSION = 1
-CONFIDENCE = 0.95
 SOME_FAILED = 1
 
 _PATH = click.Path(path_type=Path)
@@ -156,19 +153,6 @@ def measured(docs: Sequence[CausalityDocument], outputs: Sequence[MaskedOutput])
     return UtilityResult(phi, kept, best_case(docs))
 
 
-def narrative_interval(share: Share, confidence: float = CONFIDENCE) -> tuple[float, float] | None:
-    """The interval of Clopper and Pearson (1934) for a share of narratives; None of none.
-
-    Example:
-        >>> [round(bound, 4) for bound in narrative_interval(Share(10, 10))]
-        [0.6915, 1.0]
-    """
-    if not share.whole:
-        return None
-    interval = binomtest(share.part, share.whole).proportion_ci(confidence, method="exact")
-    return float(interval.low), float(interval.high)
-
-
 def utility_lines(result: UtilityResult) -> Iterator[str]:
     """The figures as plain, aligned text."""
     yield from aligned([("narratives", f"{len(result.kept.ids):,}")])
@@ -199,8 +183,8 @@ def _narrative_rows(result: UtilityResult) -> Iterator[tuple[str, ...]]:
     yield "narratives that lost none", "share", "part", "of", "95 % interval", "at best"
     for column, title in _TITLES.items():
         share = result.kept.figures(column).narratives
-        if bounds := narrative_interval(share):
-            interval = f"{100 * bounds[0]:.2f} to {100 * bounds[1]:.2f}"
+        if share.whole:
+            interval = interval_text(clopper_pearson(share.part, share.whole))
             yield title, *_share_cells(share), interval, percent(result.at_best.figures(column).narratives)
 
 
@@ -229,12 +213,13 @@ def json_utility(result: UtilityResult) -> dict[str, Any]:
 
 def _json_kind(result: UtilityResult, column: str) -> dict[str, Any]:
     figures, best = result.kept.figures(column), result.at_best.figures(column)
-    low, high = narrative_interval(figures.narratives) or (None, None)
+    interval = clopper_pearson(figures.narratives.part, figures.narratives.whole)
+    bounds = {name: None if interval is None else getattr(interval, name) for name in ("low", "high")}
     return {
         "items": _json_share(figures.items),
         "items_at_best": _json_share(best.items),
         "tokens": _json_share(figures.tokens),
-        "narratives_without_loss": {**_json_share(figures.narratives), "low": low, "high": high},
+        "narratives_without_loss": {**_json_share(figures.narratives), **bounds},
         "narratives_at_best": _json_share(best.narratives),
     }
 

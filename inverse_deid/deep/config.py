@@ -75,7 +75,8 @@ class TrainingConfig:
         warm_up: Share of the steps in which the rate rises to its peak.
         final_rate: The rate at the end as a share of its peak, reached linearly; 1 = no decay.
         clip_norm: Global norm that gradients are clipped to.
-        phi_weight: Weight of a PHI token in the loss (a safe one weighs 1).
+        phi_weight: Weight of a PHI token in the loss (a safe one weighs 1). A CRF learns whole sequences:
+            this one, `weak_weight` and `class_weights` do not act on it.
         weak_weight: Factor on the weight of tokens of weakly labelled documents.
         word_dropout: Share of words hidden from the word embedding, doubled on PHI.
         dictionary_dropout: Share of tokens whose dictionary features are hidden.

@@ -156,7 +156,7 @@ def count_document(
     check_masks(doc, masks)
     tokens = tokenize(doc.text)
     gold = gold_tokens(doc, tokens)
-    before = _masked_before(len(doc.text), masks)
+    before = masked_before(len(doc.text), masks)
     masked_chars = before[tokens.ends] - before[tokens.starts]
     n_chars = gold.ends - gold.starts
     recalled = before[gold.ends] - before[gold.starts] == n_chars
@@ -184,8 +184,17 @@ def count_document(
     return Counts(**{name: np.asarray(value, np.int64)[None] for name, value in row.items()})
 
 
-def _masked_before(n_chars: int, masks: Sequence[Range]) -> Int64Array:
-    """int64 (n_chars + 1,): how many characters before each offset are masked."""
+def masked_before(n_chars: int, masks: Sequence[Range]) -> Int64Array:
+    """How many characters before each offset are masked: int64 (n_chars + 1,).
+
+    Args:
+        n_chars: Length of the text.
+        masks: Half-open ranges inside of it, in any order; they may overlap.
+
+    Example:
+        >>> masked_before(4, [(1, 3), (2, 3)]).tolist()
+        [0, 0, 1, 2, 2]
+    """
     depth = np.zeros(n_chars + 1, np.int64)
     bounds = np.array(masks, np.int64).reshape(-1, 2)
     np.add.at(depth, bounds[:, 0], 1)

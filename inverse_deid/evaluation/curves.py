@@ -9,7 +9,7 @@ PHI if a gold span touches it. `mask` does more than hold `p_safe` against one t
 from __future__ import annotations
 
 import heapq
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,7 @@ import numpy.typing as npt
 from inverse_deid.core.errors import ConfigurationError, StageError
 from inverse_deid.core.values import BoolArray
 from inverse_deid.evaluation.figures import Share
+from inverse_deid.evaluation.gold_tokens import Int64Array
 from inverse_deid.evaluation.uncertainty import CONFIDENCE, Float64Array, Interval, clopper_pearson
 
 N_BINS = 10
@@ -33,9 +34,7 @@ class Curve:
         recall: Of the PHI tokens, those that are masked; never falls.
         precision: Of the masked tokens, those that are PHI.
         safe_kept: Of the safe tokens, those that are kept; never rises.
-        average_precision: Of the whole curve, also where it was thinned: precision at
-            each threshold, weighted by what it adds to recall.
-        n_thresholds: Points of the whole curve.
+        average_precision: Precision at each threshold, weighted by what it adds to recall.
     """
 
     thresholds: Float64Array = field(repr=False)
@@ -43,7 +42,6 @@ class Curve:
     precision: Float64Array = field(repr=False)
     safe_kept: Float64Array = field(repr=False)
     average_precision: float
-    n_thresholds: int
 
     def __len__(self) -> int:
         return len(self.thresholds)
@@ -82,7 +80,6 @@ def recall_precision_curve(is_phi: BoolArray, p_safe: npt.ArrayLike) -> Curve | 
         precision=precision,
         safe_kept=(n_safe - (masked - hits)) / n_safe,
         average_precision=float((np.diff(recall, prepend=0.0) * precision).sum()),
-        n_thresholds=len(values),
     )
 
 
@@ -95,16 +92,18 @@ def _checked(is_phi: BoolArray, p_safe: npt.ArrayLike) -> Float64Array:
     return scores
 
 
-def thinned(curve: Curve, n_points: int = 500) -> Curve:
-    """The corners of a curve, for drawing.
+def corners(points: Float64Array, n_points: int) -> Int64Array:
+    """Which points of a line are needed to draw it.
 
     Begins with both ends and takes the point that lies farthest from the lines drawn so
-    far (in recall, precision and safe tokens kept), until all lie on them or there are
-    `n_points`.
+    far, until all lie on them or there are `n_points`.
 
     Args:
-        curve: Of any length.
-        n_points: How many points may stay, at least 2.
+        points: float64 (n, n_dimensions), in the order of the line.
+        n_points: How many may be chosen, at least 2.
+
+    Returns:
+        Their numbers, rising.
 
     Raises:
         ConfigurationError: Fewer than 2 points are asked for.
@@ -113,10 +112,9 @@ def thinned(curve: Curve, n_points: int = 500) -> Curve:
     """
     if n_points < 2:
         raise ConfigurationError(f"a line of {n_points} points; ask for at least 2")
-    if len(curve) <= n_points:
-        return curve
-    points = np.stack([curve.recall, curve.precision, curve.safe_kept], axis=1)
-    kept = [0, len(curve) - 1]
+    if len(points) <= n_points:
+        return np.arange(len(points))
+    kept = [0, len(points) - 1]
     lines = [_farthest(points, *kept)]
     while len(kept) < n_points and lines:
         distance, first, middle, last = heapq.heappop(lines)
@@ -126,14 +124,7 @@ def thinned(curve: Curve, n_points: int = 500) -> Curve:
         for start, end in ((first, middle), (middle, last)):
             if end - start > 1:
                 heapq.heappush(lines, _farthest(points, start, end))
-    chosen = np.sort(kept)
-    return replace(
-        curve,
-        thresholds=curve.thresholds[chosen],
-        recall=curve.recall[chosen],
-        precision=curve.precision[chosen],
-        safe_kept=curve.safe_kept[chosen],
-    )
+    return np.sort(kept)
 
 
 def _farthest(points: Float64Array, first: int, last: int) -> tuple[float, int, int, int]:

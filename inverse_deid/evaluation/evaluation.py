@@ -19,14 +19,8 @@ from inverse_deid.evaluation.counts import Counts, Range, WordTest, count_docume
 from inverse_deid.evaluation.figures import FIGURES, GroupFigures, Share, group_figures
 from inverse_deid.evaluation.groups import GROUPS, GroupKind, group_number
 from inverse_deid.evaluation.harmless import HarmlessTokens, read_harmless
-from inverse_deid.evaluation.uncertainty import (
-    CONFIDENCE,
-    N_RESAMPLES,
-    SEED,
-    Interval,
-    bootstrap_all,
-    clopper_pearson,
-)
+from inverse_deid.evaluation.resampling import N_RESAMPLES, SEED, bootstrap_all
+from inverse_deid.evaluation.uncertainty import CONFIDENCE, Interval, clopper_pearson
 from inverse_deid.formats.registry import input_errors, open_input
 
 _MAX_IDS_SHOWN = 10
@@ -111,6 +105,7 @@ class Intervals:
         unit: What was taken as independent.
         n_units: How many there are.
         n_units_with_phi: Of these the ones with PHI.
+        n_units_of_group: Of these the ones with PHI of a group, by column as `groups`.
         confidence: In (0, 1).
         n_resamples: Draws behind the intervals of tokens.
         seed: Of the draws.
@@ -121,6 +116,7 @@ class Intervals:
     unit: Literal["document", "patient"]
     n_units: int
     n_units_with_phi: int
+    n_units_of_group: Mapping[int, int]
     confidence: float
     n_resamples: int
     seed: int
@@ -190,6 +186,9 @@ def intervals_of(
         unit="document" if patients is None else "patient",
         n_units=len(np.unique(units)),
         n_units_with_phi=len(np.unique(units[has_phi])),
+        n_units_of_group={
+            column: len(np.unique(units[counts.documents[:, column] > 0])) for column in columns
+        },
         confidence=confidence,
         n_resamples=n_resamples,
         seed=seed,

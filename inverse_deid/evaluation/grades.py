@@ -25,15 +25,13 @@ from inverse_deid.core.values import BoolArray
 from inverse_deid.evaluation.figures import Share
 from inverse_deid.evaluation.gold_tokens import Int64Array
 from inverse_deid.evaluation.leaks import ListedLeak, named_rows, read_leak_list
-from inverse_deid.evaluation.report import percent
-
-Float64Array = npt.NDArray[np.float64]
+from inverse_deid.evaluation.plain_text import aligned, percent
+from inverse_deid.evaluation.resampling import N_RESAMPLES
+from inverse_deid.evaluation.uncertainty import CONFIDENCE, Float64Array
 
 FORMAT_NAME = "inverse-deid leak grades"
 FORMAT_VERSION = 1
 
-N_RESAMPLES = 2_000
-CONFIDENCE = 0.95
 _MAX_UNDEFINED = 0.05
 """An interval is left out if more than this share of the resamples leaves kappa undefined."""
 
@@ -281,8 +279,8 @@ def grade_lines(groups: Sequence[GroupGrades]) -> Iterator[str]:
     yield "Grades of A and B side by side (d direct, i indirect, n none):"
     yield from aligned(list(_table_rows(groups)))
     yield ""
-    yield f"Intervals: {CONFIDENCE:.0%}, from {N_RESAMPLES:,} resamples of whole documents; a handful of"
-    yield "documents gives no reliable interval. - stands for undefined. Weighted: direct against none"
+    yield f"Intervals: {100 * CONFIDENCE:g} %, from {N_RESAMPLES:,} resamples of whole documents; a handful"
+    yield "of documents gives no reliable interval. - stands for undefined. Weighted: direct against none"
     yield "counts twice."
 
 
@@ -320,19 +318,6 @@ def _shown(value: float | None) -> str:
 
 def _interval(kappa: Kappa) -> str:
     return "-" if kappa.low is None else f"{_shown(kappa.low)} to {_shown(kappa.high)}"
-
-
-def aligned(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
-    """Lines of text: the first column to the left, the others to the right.
-
-    Example:
-        >>> list(aligned([("type", "leaks"), ("DATE", "7")]))
-        ['type  leaks', 'DATE      7']
-    """
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        cells = [row[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(row[1:], widths[1:], strict=True))]
-        yield "  ".join(cells).rstrip()
 
 
 def json_grades(groups: Sequence[GroupGrades], *, seed: int) -> dict[str, Any]:

@@ -33,8 +33,7 @@ from scipy.stats import beta, binom
 
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.values import BoolArray
-
-Float64Array = npt.NDArray[np.float64]
+from inverse_deid.evaluation.uncertainty import Float64Array
 
 _ROUNDING = 1 + 1e-12
 """Where both sides are equal on paper, as for 2 documents at 50 % and 75 %, rounding must not decide."""

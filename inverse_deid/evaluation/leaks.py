@@ -23,8 +23,8 @@ import numpy as np
 from inverse_deid.core.errors import FormatError, InputError
 from inverse_deid.core.phi import PhiType
 from inverse_deid.core.values import BoolArray, Document
-from inverse_deid.evaluation.counts import Range, check_masks
-from inverse_deid.evaluation.gold_tokens import GoldTokens, gold_tokens
+from inverse_deid.evaluation.counts import Range, check_masks, masked_before
+from inverse_deid.evaluation.gold_tokens import GoldTokens, Int64Array, gold_tokens
 from inverse_deid.formats.records import MAX_RECORD_BYTES
 from inverse_deid.formats.registry import input_errors, open_input
 from inverse_deid.text.tokenizer import tokenize
@@ -124,24 +124,20 @@ def missed_tokens(doc: Document, masks: Sequence[Range]) -> GoldTokens:
     Raises:
         AnnotationError: A mask is empty, reversed or leaves the text.
     """
-    return _missed(doc, _hidden(doc, masks))[0]
+    return _missed(doc, _masked_before(doc, masks))[0]
 
 
-def _hidden(doc: Document, masks: Sequence[Range]) -> BoolArray:
-    """Which characters are masked: bool (n_characters,)."""
+def _masked_before(doc: Document, masks: Sequence[Range]) -> Int64Array:
+    """How many characters before each offset are masked: int64 (n_characters + 1,)."""
     check_masks(doc, masks)
-    hidden = np.zeros(len(doc.text), np.bool_)
-    for start, end in masks:
-        hidden[start:end] = True
-    return hidden
+    return masked_before(len(doc.text), masks)
 
 
-def _missed(doc: Document, hidden: BoolArray) -> tuple[GoldTokens, list[Range]]:
+def _missed(doc: Document, before: Int64Array) -> tuple[GoldTokens, list[Range]]:
     """The missed gold tokens, and where the tokens of the text stand."""
     tokens = tokenize(doc.text)
     gold = gold_tokens(doc, tokens)
-    shown_before = np.concatenate(([0], np.cumsum(~hidden)))
-    missed = shown_before[gold.ends] > shown_before[gold.starts]
+    missed = before[gold.ends] - before[gold.starts] < gold.ends - gold.starts
     found = GoldTokens(
         gold.starts[missed],
         gold.ends[missed],
@@ -171,8 +167,9 @@ def leaks_of(doc: Document, masks: Sequence[Range], n_context: int = CONTEXT_TOK
         >>> leak.left, leak.token, leak.right
         ('Mr [...]-', 'Wu', 'left')
     """
-    hidden = _hidden(doc, masks)
-    missed, places = _missed(doc, hidden)
+    before = _masked_before(doc, masks)
+    missed, places = _missed(doc, before)
+    hidden = np.diff(before) > 0
     for i, token in enumerate(missed.tokens.tolist()):
         start, end = int(missed.starts[i]), int(missed.ends[i])
         first = places[max(token - n_context, 0)][0] if n_context else start

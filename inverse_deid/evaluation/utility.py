@@ -1,201 +1,29 @@
-"""What a masking leaves of what causality assessment needs: drugs, doses, reactions, time to onset.
+"""What a masking leaves of what causality assessment needs.
 
-A gold document has *items*: a fact that an assessor needs, and the words that tell it. An
-item is kept if all of its words are. Time to onset may be told twice, by a duration and
+An item is kept if all of its words are. Time to onset may be told twice, by a duration and
 by two dates, and is kept as long as it can still be computed from the output.
-`docs/utility.md` is the marking scheme.
-
-Source: the kinds follow the WHO-UMC categories and the questions of Naranjo et al. (1981),
-and what the master's thesis of the method looks for (sections 2.1.1, 4.4.2 and 5.2.4).
 """
 
 from __future__ import annotations
 
-import importlib.resources
-import io
-import json
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
-from enum import StrEnum
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from inverse_deid.core.errors import AnnotationError, InputError
-from inverse_deid.core.values import Document
-from inverse_deid.evaluation.counts import Range
-from inverse_deid.evaluation.evaluation import named, repeated
+from inverse_deid.core.errors import AnnotationError
+from inverse_deid.evaluation.causality_set import CausalityDocument, Item, Kind, Part, Role, UtilitySpan
+from inverse_deid.evaluation.counts import Range, masked_before
+from inverse_deid.evaluation.evaluation import named
 from inverse_deid.evaluation.figures import Share
 from inverse_deid.evaluation.gold_tokens import Int64Array
 from inverse_deid.evaluation.masked_files import MaskedOutput, masks_by_id
-from inverse_deid.formats.json_lines import numbered_lines, read_gold_json_lines
-from inverse_deid.formats.registry import input_errors, open_input
+from inverse_deid.evaluation.onset import days_between
 from inverse_deid.text.tokenizer import tokenize
-
-
-class Kind(StrEnum):
-    """What an item tells."""
-
-    DRUG = "DRUG"
-    DOSE = "DOSE"
-    REACTION = "REACTION"
-    ONSET = "ONSET"
-    DECHALLENGE = "DECHALLENGE"
-    RECHALLENGE = "RECHALLENGE"
-    LAB = "LAB"
-    SERIOUSNESS = "SERIOUSNESS"
-    TREATMENT = "TREATMENT"
-    OUTCOME = "OUTCOME"
-    HISTORY = "HISTORY"
-
-
-class Role(StrEnum):
-    """What a drug is in the case."""
-
-    SUSPECT = "suspect"
-    CONCOMITANT = "concomitant"
-
-
-class Part(StrEnum):
-    """What a span says of the time to onset."""
-
-    DURATION = "duration"
-    START = "start"
-    REACTION = "reaction"
-
 
 ALL = "ALL"
 COLUMNS: tuple[str, ...] = (ALL, Kind.DRUG.value, *(role.name for role in Role), *list(Kind)[1:])
 """What is counted apart: everything, each kind, and the drugs by role."""
-
-
-@dataclass(frozen=True, slots=True)
-class UtilitySpan:
-    """Words of an item (half-open offsets in code points); only those of ONSET have a part."""
-
-    start: int
-    end: int
-    part: Part | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Item:
-    """One fact.
-
-    Args:
-        kind: What it tells.
-        spans: Its words.
-        role: Of a drug; None for other kinds.
-        days: From the date of the part `start` to that of the part `reaction`.
-
-    Raises:
-        AnnotationError: Role, parts or days do not go with the kind.
-    """
-
-    kind: Kind
-    spans: tuple[UtilitySpan, ...] = field(repr=False)
-    role: Role | None = None
-    days: int | None = None
-
-    def __post_init__(self) -> None:
-        parts = [span.part for span in self.spans]
-        n_dates = parts.count(Part.START), parts.count(Part.REACTION)
-        if (self.role is not None) != (self.kind is Kind.DRUG):
-            raise AnnotationError("a role goes with DRUG and with no other kind")
-        if {part is None for part in parts} != {self.kind is not Kind.ONSET}:
-            raise AnnotationError("parts go with ONSET and with no other kind")
-        if n_dates not in ((0, 0), (1, 1)):
-            raise AnnotationError("two dates tell the time to onset: one start and one reaction")
-        if type(self.days) is not (int if any(n_dates) else type(None)):
-            raise AnnotationError("days, a whole number, go with the two dates of ONSET alone")
-
-
-@dataclass(frozen=True, slots=True)
-class CausalityDocument:
-    """A narrative with its identifiers and what causality assessment needs.
-
-    Raises:
-        AnnotationError: A span leaves the text or holds no letter or digit.
-    """
-
-    doc: Document
-    items: tuple[Item, ...] = field(repr=False)
-
-    def __post_init__(self) -> None:
-        for span in (span for item in self.items for span in item.spans):
-            inside = 0 <= span.start < span.end <= len(self.doc.text)
-            if not inside or not len(tokenize(self.doc.text[span.start : span.end])):
-                problem = "leaves the text or holds no letter or digit; offsets count code points"
-                raise AnnotationError(f"document {self.doc.id}: span {span.start}-{span.end} {problem}")
-
-
-def packaged_causality_set() -> Path:
-    """Where the invented gold set lies."""
-    return Path(str(importlib.resources.files("inverse_deid") / "evaluation" / "causality.jsonl"))
-
-
-def read_causality_set(path: Path | None = None) -> list[CausalityDocument]:
-    """Read narratives with both kinds of marks, by default the packaged ones.
-
-    Args:
-        path: JSON Lines, also gzipped, of `{"id", "text", "spans", "utility"}`, where utility is
-            a list of `{"start", "end", "kind", "item"}` and, as the kind needs, `"role"`, `"part"`, `"days"`.
-
-    Raises:
-        InputError: Names the file, the line or document and the remedy.
-
-    Example:
-        >>> len(read_causality_set())
-        60
-    """
-    path = packaged_causality_set() if path is None else path
-    try:
-        with input_errors(), open_input(path) as stream:
-            data = stream.read()
-        docs = list(read_gold_json_lines(io.BytesIO(data)))
-        marks = [json.loads(line).get("utility", []) for _, line in numbered_lines(io.BytesIO(data))]
-        read = [CausalityDocument(doc, _items(doc, listed)) for doc, listed in zip(docs, marks, strict=True)]
-        if twice := repeated(doc.id for doc in docs):
-            raise AnnotationError(f"more than once: {named(twice)}; give every document its own id")
-        if not any(doc.items for doc in read):
-            raise AnnotationError('holds no utility marks; add "utility" as docs/utility.md says')
-    except InputError as error:
-        raise type(error)(f"{path}: {error}") from error
-    return read
-
-
-def _items(doc: Document, listed: object) -> tuple[Item, ...]:
-    """The items of one document."""
-    rows: dict[int, list[Mapping[str, Any]]] = {}
-    for number, row in enumerate(listed if isinstance(listed, list) else [None], start=1):
-        if not isinstance(row, dict) or {type(row.get(key)) for key in ("start", "end", "item")} != {int}:
-            raise AnnotationError(
-                f"document {doc.id}: utility span {number} cannot be read; it is "
-                '{"start", "end", "kind", "item"} with whole numbers and the name of a kind'
-            )
-        rows.setdefault(row["item"], []).append(row)
-    return tuple(_item(f"document {doc.id}, item {number}", spans) for number, spans in rows.items())
-
-
-def _item(where: str, rows: Sequence[Mapping[str, Any]]) -> Item:
-    """The item that these spans make up; days stand at any of them."""
-    kind, role = rows[0].get("kind"), rows[0].get("role")
-    problem = "its spans differ in kind or role"
-    if all((row.get("kind"), row.get("role")) == (kind, role) for row in rows):
-        try:
-            parts = [Part(row["part"]) if "part" in row else None for row in rows]
-            spans = tuple(UtilitySpan(r["start"], r["end"], p) for r, p in zip(rows, parts, strict=True))
-            days = next((row["days"] for row in rows if "days" in row), None)
-            return Item(Kind(str(kind)), spans, None if role is None else Role(role), days)
-        except AnnotationError as error:
-            problem = str(error)
-        except ValueError:
-            problem = "its kind, role or part is unknown"
-    raise AnnotationError(f"{where}: {problem}; see docs/utility.md")
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,12 +116,9 @@ class _OutputReader:
     """Says what stands in an output at the spans of its original."""
 
     def __init__(self, text: str, output: MaskedOutput) -> None:
-        is_masked = np.zeros(len(text), np.bool_)
-        for start, end in output.masks:
-            is_masked[start:end] = True
         self._text = text
         self._output = output
-        self._masked_before = np.concatenate(([0], np.cumsum(is_masked)))
+        self._masked_before = masked_before(len(text), output.masks)
         self._tokens = tokenize(text)
 
     def tokens_kept(self, span: UtilitySpan) -> tuple[int, int]:
@@ -355,46 +180,3 @@ def _end_of_stand_in(masked: str, position: int, kept: str) -> int:
 
 _UNREADABLE = "PHI"
 _MAX_TIME_CHARS = 40
-_DAY_NUMBER = re.compile(r"day\s*([+-]?\d{1,5})", re.IGNORECASE)
-_NO_DATE_WORD = re.compile(r"(?<=\d)(?:st|nd|rd|th)\b|\bof\b|(?<=\bsep)t\b", re.IGNORECASE)
-_DATE_WORD = re.compile(r"[^\W\d_]+|\d+|[^\s.,/'-]")
-_ORDERS = ("%d %m", "%m %d")  # how two numbers may be read
-_ANY_YEARS = (2023, 2024, 2025)  # for unknown years; one of them is a leap year
-
-
-def days_between(start: str, reaction: str) -> frozenset[int]:
-    """How many days lie between two dates, or two day numbers, as they are written.
-
-    Returns:
-        All numbers that are possible: the order of day and month may be open; where a year is,
-        the reaction comes within a year after the start.
-
-    Example:
-        >>> days_between("Day 1", "Day +8"), days_between("12-OCT-2019", "Oct 15, 2019")
-        (frozenset({7}), frozenset({3}))
-        >>> days_between("PHI", "15 Oct")
-        frozenset()
-    """
-    numbers = [int(found[1]) for text in (start, reaction) if (found := _DAY_NUMBER.fullmatch(text.strip()))]
-    if len(numbers) == 2:
-        return frozenset({numbers[1] - numbers[0]})
-    days: set[int] = set()
-    for order in _ORDERS:
-        told = [_dates(text, order) for text in (start, reaction)]
-        near = {day.year + step for day in told[0] | told[1] for step in (-1, 0, 1)} or _ANY_YEARS
-        first, second = told[0] or _dates(start, order, near), told[1] or _dates(reaction, order, near)
-        gaps = {(b - a).days for a in first for b in second}
-        days |= gaps if all(told) else gaps.intersection(range(365))
-    return frozenset(days)
-
-
-def _dates(text: str, order: str, years: Iterable[int] = ()) -> set[datetime]:
-    """The date that is written; years are for one without a year of its own."""
-    words = " ".join(_DATE_WORD.findall(_NO_DATE_WORD.sub("", text)))
-    forms = [f"{day} {year}" for day in (order, "%d %b", "%d %B", "%b %d", "%B %d") for year in ("%Y", "%y")]
-    found: set[datetime] = set()
-    for written in [f"{words} {year}" for year in years] or [words]:
-        for form in (*forms, "%Y %m %d", "%Y%m%d"):
-            with suppress(ValueError):
-                found.add(datetime.strptime(written, form))
-    return found

@@ -17,7 +17,8 @@ from dataclasses import dataclass, field
 from inverse_deid.core.values import MaskedDocument, Reason
 from inverse_deid.formats.records import Record, Writable
 
-N_DECIMALS = 4
+N_DECIMALS = 7
+"""As many as single precision tells apart near 1, where the thresholds lie."""
 
 
 @dataclass(frozen=True, slots=True)

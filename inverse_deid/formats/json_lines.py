@@ -104,12 +104,14 @@ def _record(number: int, line: bytes, source: JsonLines) -> Record:
     return Record(number, Document(str(doc_id), text), carried=(doc_id,))
 
 
-def _parse(line: bytes, codec: TextCodec) -> dict[str, Any] | str:
+def _parse(
+    line: bytes, codec: TextCodec, remedy: str = "save the file as UTF-8 or give --encoding"
+) -> dict[str, Any] | str:
     """The object of a line, or what is wrong with it."""
     try:
         parsed = json.loads(line.decode(codec.name))
     except UnicodeError:
-        return f"is not {codec.name} text; save the file as UTF-8 or give --encoding"
+        return f"is not {codec.name} text; {remedy}"
     except (ValueError, RecursionError):
         return "is not valid JSON; write one JSON object a line"
     return parsed if isinstance(parsed, dict) else "is not a JSON object; write one object a line"
@@ -152,9 +154,11 @@ def read_gold_json_lines(stream: BinaryIO, types: TypeMapping = OUR_TYPES) -> It
     """
     codec = TextCodec("utf-8")
     for number, line in numbered_lines(stream):
-        parsed = _parse(line, codec)
+        parsed = _parse(line, codec, "save the file as UTF-8")
         if isinstance(parsed, str):
             raise FormatError(f"line {number} {parsed}")
+        if not isinstance(parsed.get("text"), str):
+            raise FormatError(f'line {number} has no text; a document is {{"id", "text", "spans"}}')
         text, doc_id, problem = _fields(parsed, ReadOptions())
         if problem:
             raise FormatError(f"line {number} {problem}")

@@ -131,6 +131,29 @@ def operating_points(corpora: Sequence[ScoredCorpus], config: CalibrationConfig)
     return {"strict": strict, "balanced": balanced, "lenient": lenient}
 
 
+def floor_lines(corpora: Sequence[ScoredCorpus], lenient: Thresholds, precision: float) -> list[str]:
+    """Says where the wanted precision is out of reach, a line a corpus; none where it is reached.
+
+    Args:
+        corpora: Held-out corpora; those without PHI are passed over.
+        lenient: As `calibrate_precision` gave it for them.
+        precision: Wanted share of PHI among the masked tokens.
+    """
+    reached = {
+        corpus.name: _precisions(
+            corpus.is_phi, needed_to_mask(corpus, lenient.density_slope), np.array([lenient.high])
+        ).item()
+        for corpus in corpora
+        if corpus.is_phi.any()
+    }
+    return [
+        f"lenient: of what the smallest thresholds mask in {name}, {100 * share:.1f} % is PHI; "
+        f"{100 * precision:g} % was wanted and is out of reach"
+        for name, share in reached.items()
+        if share < precision
+    ]
+
+
 def needed_to_mask(
     corpus: ScoredCorpus, density_slope: float = 0.0, *, adaptive: bool = True
 ) -> npt.NDArray[np.float64]:

@@ -135,7 +135,12 @@ def _has(docs: Sequence[Document], *, phi: bool) -> Iterator[bool]:
 def _with_official_parts(config: RunConfig, say: Say) -> RunConfig:
     """Replace a folder of the 2014 i2b2 release by its official parts: train on one, compare on the other."""
     gold: list[Path] = []
-    compare = list(config.compare)
+    compare: list[Path] = []
+    for path in config.compare:
+        split = official_split(path)
+        compare += [path] if split is None else split.test
+        if split is not None:
+            say("official split: the test part is compared with, the training part is left out")
     for path in config.gold:
         split = official_split(path)
         if split is None:

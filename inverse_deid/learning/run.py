@@ -35,6 +35,7 @@ from inverse_deid.learning.calibration import (
     OperatingPoint,
     ScoredCorpus,
     densities,
+    floor_lines,
     measure,
     operating_points,
 )
@@ -42,6 +43,7 @@ from inverse_deid.learning.config import RunConfig
 from inverse_deid.learning.corpus import read_type_mapping
 from inverse_deid.learning.documents import Corpus, RunDocuments, Say, read_documents
 from inverse_deid.learning.examples import ExampleMaker
+from inverse_deid.learning.forgetting import AtOneRecall, at_one_recall
 from inverse_deid.learning.logs import TrainingLog
 from inverse_deid.learning.validation import validator
 from inverse_deid.lexicon import load_lexicon
@@ -116,6 +118,8 @@ def train(config: RunConfig, folder: Path, around: Surroundings | None = None) -
     n_words = len(vectors.words)
     say(f"{len(data.gold)} training documents, {len(data.carriers)} carriers, {n_words} word vectors")
     say(device_line())
+    if network_config.output == "crf":
+        say("the CRF learns whole sequences: phi_weight, class_weights and weak_weight do not act")
     scored_before = score_all(start, data.measured) if start else []
     keras.utils.set_random_seed(config.training.seed)
     names = feature_names(network_config.feature_set)
@@ -131,9 +135,12 @@ def train(config: RunConfig, folder: Path, around: Surroundings | None = None) -
     scored = score_all(parts, data.measured)
     own = [corpus for corpus in scored if corpus.name in {c.name for c in data.corpora}]
     points = operating_points(own, config.calibration)
+    for line in floor_lines(own, points["lenient"], config.calibration.lenient_precision):
+        say(line)
     figures = _figures(scored, points)
     before = _figures(scored_before, points_of(start)) if start else {}
-    for line in _lines("before", before) + _lines("held out", figures):
+    alike = at_one_recall(scored_before, scored, points_of(start), points) if start else {}
+    for line in _lines("before", before) + _lines("held out", figures) + _lines_at_one_recall(alike):
         say(line)
     provenance = {
         "revision": around.revision,
@@ -142,11 +149,13 @@ def train(config: RunConfig, folder: Path, around: Surroundings | None = None) -
         "teachers": [model_fingerprint(path) for path in config.teachers],
         "training": dataclasses.asdict(config.training),
         "data_sha256": data.hashes,
+        "type_mapping": {} if config.mapping is None else dict(read_type_mapping(config.mapping)),
         "n_documents": {c.name: [len(c.train), len(c.held_out)] for c in (*data.corpora, *data.compare)},
         "lexicon_sha256": load_lexicon().sha256,
         "calibration": dataclasses.asdict(config.calibration),
         "held_out": figures,
         "held_out_before": before,
+        "at_one_recall": {name: one and dataclasses.asdict(one) for name, one in alike.items()},
         "keras": keras.__version__,
     }
     pairs = {name: dataclasses.asdict(pair) for name, pair in points.items()}
@@ -301,6 +310,14 @@ def _lines(title: str, figures: Mapping[str, Mapping[str, Mapping[str, float | N
         shown = "; ".join(f"{name} {_shown(OperatingPoint(**point))}" for name, point in points.items())
         lines.append(f"{corpus}, {title}: recall/precision {shown}")
     return lines
+
+
+def _lines_at_one_recall(figures: Mapping[str, AtOneRecall | None]) -> list[str]:
+    return [
+        f"{corpus}: precision at recall {one.recall:.4f}: {one.before:.4f} before, {one.after:.4f} now"
+        for corpus, one in figures.items()
+        if one
+    ]
 
 
 def _shown(point: OperatingPoint) -> str:

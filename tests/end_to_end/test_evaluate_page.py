@@ -86,3 +86,59 @@ def test_two_reports_of_a_kind_and_a_report_without_a_page_are_refused(gold, mas
     assert "second report of risk" in twice.stderr
     assert "nothing to go into" in run("evaluate", gold, masked, "--add", one).stderr
     assert not (tmp_path / "p.html").exists()
+
+
+def test_both_files_under_one_name_are_refused(gold, masked, tmp_path):
+    result = run(
+        "evaluate", gold, masked, "--html", tmp_path / "all", "--json", tmp_path / "x" / ".." / "all"
+    )
+    assert result.exit_code == 2
+    assert "name the same file" in result.stderr
+    assert not (tmp_path / "all").exists()
+
+
+def graded(gold, masked, tmp_path):
+    """The JSON of a list of leaks that was graded."""
+    path = tmp_path / "leaks.csv"
+    assert run_with_text("leaks", "list", gold, masked, "--out", path).exit_code == 0
+    path.write_text(path.read_text(encoding="utf-8-sig").replace(",,\n", ",d,\n").replace(",,\r", ",d,\r"))
+    assert run("leaks", "grade", path, "--json", tmp_path / "grades.json").exit_code == 0
+    return tmp_path / "grades.json"
+
+
+def run_with_text(*arguments):
+    return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+
+def test_risk_and_grades_of_other_masks_or_documents_are_refused(gold, masked, tmp_path):
+    assert run("risk", gold, masked, "--json", tmp_path / "risk.json").exit_code == 0
+    reports = {"risk": tmp_path / "risk.json", "grades": graded(gold, masked, tmp_path)}
+    page = tmp_path / "p.html"
+    added = [argument for path in reports.values() for argument in ("--add", path)]
+    result = run("evaluate", gold, masked, "--html", page, *added)
+    assert result.exit_code == 0, result.output
+    page.unlink()
+    start = TEXT.index(CANARY)
+    masked.write_text(json.dumps({"id": "a", "masks": [[start, start + len(CANARY)]]}) + "\n")
+    for name, path in reports.items():
+        result = run("evaluate", gold, masked, "--html", page, "--add", path)
+        assert result.exit_code == 2
+        assert f"the {name} is that of other documents or other masks" in result.stderr
+    masked.write_text(json.dumps({"id": "b", "masks": []}) + "\n")
+    gold.write_text(gold.read_text().replace('"id": "a"', '"id": "b"'))
+    result = run("evaluate", gold, masked, "--html", page, "--add", reports["risk"])
+    assert (result.exit_code, "the risk is that of other documents" in result.stderr) == (2, True)
+    assert not page.exists()
+
+
+@pytest.mark.parametrize(
+    "content", ["{}", '{"by_document": [], "types": {}}', '{"types": {"X": 1}, "groups": 3}']
+)
+@pytest.mark.parametrize("name", ["risk", "leak grades"])
+def test_a_report_that_is_not_whole_is_not_added(gold, masked, tmp_path, content, name):
+    one = tmp_path / "one.json"
+    one.write_text(json.dumps({**json.loads(content), "format": f"inverse-deid {name}"}))
+    result = run("evaluate", gold, masked, "--html", tmp_path / "p.html", "--add", one)
+    assert result.exit_code == 2
+    assert "other documents or other masks" in result.stderr
+    assert not (tmp_path / "p.html").exists()

@@ -147,7 +147,19 @@ def test_leaks_never_lie_among_the_masked_files(command, gold, masked, tmp_path)
     assert result.status == 2
     assert "outside of the folder of masked files" in result.stderr
     assert not (folder / "deep").exists()
+    result = command("leaks", "list", gold, folder / "masks.jsonl", "--out", folder / "leaks.csv")
+    assert result.status == 2
+    assert "outside of the folder of masked files" in result.stderr
+    assert [path.name for path in folder.iterdir()] == ["masks.jsonl"]
+    apart = folder / "private" / "leaks.csv"
+    assert command("leaks", "list", gold, folder / "masks.jsonl", "--out", apart).status == 0
+    apart.unlink()
     assert command("leaks", "list", gold, folder, "--out", tmp_path / "leaks.csv").status == 0
+
+
+def test_a_folder_that_holds_the_gold_too_may_hold_the_leaks(command, gold, masked, given):
+    assert masked.parent == gold.parent == given
+    assert command("leaks", "list", gold, masked, "--out", given / "leaks.csv").status == 0
 
 
 def test_what_evaluate_refuses_is_refused_and_nothing_is_written(command, gold, masked, tmp_path):

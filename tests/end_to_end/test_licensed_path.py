@@ -53,6 +53,8 @@ def test_train_fine_tune_mask_evaluate(tmp_path):
     measured = [line.split(": ")[0] for line in said.splitlines() if "recall/precision" in line]
     corpora = ("own/narratives", f"{tmp_path.name}/theirs")
     assert measured == [f"{name}, {when}" for when in ("before", "held out") for name in corpora]
+    at_one_recall = [line.split(": ")[0] for line in said.splitlines() if "precision at recall" in line]
+    assert at_one_recall == list(corpora)
 
     before, after = read_model(first), read_model(second)
     assert after.provenance["started_from"]
@@ -60,6 +62,8 @@ def test_train_fine_tune_mask_evaluate(tmp_path):
         is_frozen = path.startswith("character_")
         assert np.array_equal(weight, before.weights[path]) == is_frozen, path
     assert any(path.startswith("character_") for path in after.weights)
+    assert after.provenance["type_mapping"] == {}
+    assert set(after.provenance["at_one_recall"]) == set(corpora)
     assert set(after.provenance["held_out_before"]) == set(after.provenance["held_out"]) == set(corpora)
 
     places, recalls = [], []

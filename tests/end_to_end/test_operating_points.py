@@ -84,6 +84,24 @@ def test_an_own_threshold_goes_before_the_point(model, given, out):
     assert thresholds(out)[0] - {None} <= {0.0, 0.625}
 
 
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        (
+            ("--low", "0.875"),
+            "low 0.875 is above high 0.75, and high is that of the operating point balanced",
+        ),
+        (("--high", "0.0625"), "low 0.125 is above high 0.0625, and low is that of the operating point"),
+        (("--low", "0.9", "--high", "0.5"), "0 <= low <= high <= 1"),
+    ],
+)
+def test_an_own_threshold_on_the_wrong_side_of_the_other_is_refused(model, given, out, options, complaint):
+    result = mask(given, out, "--model", model, *options)
+    assert result.exit_code == 2
+    assert complaint in result.stderr
+    assert not (out / "case.txt").exists()
+
+
 def test_an_unknown_name_is_refused_with_the_known_ones(model, given, out):
     result = mask(given, out, "--model", model, "--operating-point", "careful")
     assert result.exit_code == 2

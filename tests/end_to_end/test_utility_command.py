@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from fake_maskers import BROKEN_STAGE, CANARY
 
-from inverse_deid.evaluation.utility import packaged_causality_set
+from inverse_deid.evaluation.causality_set import packaged_causality_set
 
 ROOT = Path(__file__).parent.parent.parent
 TEXT = f"Mr {CANARY} took aspirin on 3 May and had a rash on 8 May."

@@ -83,7 +83,7 @@ def _dates_of(case) -> tuple[list[str], dict[str, date]]:
     fields = {
         found.element: found.date.first_day for found in case.dates.every if found.date and found.date.day
     }
-    return re.findall(WRITTEN, texts["H.1"]), fields
+    return re.findall(WRITTEN, texts["H.1"], re.DOTALL), fields
 
 
 @pytest.mark.parametrize("day_first", [True, False])
@@ -102,7 +102,7 @@ def test_relative_days_keep_the_time_to_onset(day_first: bool) -> None:
 
 def _number(text: str) -> int | None:
     match = re.match(r"Day (0|[+-]\d+)\b", text)
-    assert match or text == "PHI", text
+    assert match or "PHI" in text, text
     return int(match[1]) if match else None
 
 
@@ -126,7 +126,7 @@ def test_shifts_keep_the_time_to_onset_and_hide_the_days(day_first: bool) -> Non
 
 
 def _day(text: str, reference: date, *, day_first: bool) -> date | None:
-    if text == "PHI":
+    if "PHI" in text:
         return None
     found = read_date(text, reference=reference + timedelta(days=400), day_first=day_first)
     return found.first.as_date if found else None

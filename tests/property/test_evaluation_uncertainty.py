@@ -177,3 +177,39 @@ def test_an_interval_is_there_where_the_figure_is_and_lies_between_0_and_1(corpu
         assert (found[name] is None) == (shares[name].value is None)
         if found[name] is not None:
             assert 0 <= found[name].low < found[name].high <= 1
+
+
+def halves(doc, masks, cut):
+    """A document as two, cut behind an offset, with the masks of each."""
+    parts = []
+    for name, start, end in (("left", 0, cut), ("right", cut, len(doc.text))):
+        spans = tuple(
+            dataclasses.replace(span, start=span.start - start, end=span.end - start)
+            for span in doc.spans
+            if start <= span.start and span.end <= end
+        )
+        inside = [(max(a, start) - start, min(b, end) - start) for a, b in masks if a < end and start < b]
+        parts.append((Document(f"{doc.id} {name}", doc.text[start:end], spans), inside))
+    return parts
+
+
+@settings(max_examples=100)
+@given(masked_corpora(), st.data())
+def test_documents_cut_in_two_between_tokens_have_the_same_tokens(corpus, data):
+    docs, masks = corpus
+    parts = []
+    for doc in docs:
+        in_tokens = {
+            i for token in re.finditer(r"[^\W_]+", doc.text) for i in range(token.start() + 1, token.end())
+        }
+        in_spans = {i for span in doc.spans for i in range(span.start + 1, span.end)}
+        places = sorted(set(range(len(doc.text) + 1)) - in_tokens - in_spans)
+        parts += halves(doc, masks[doc.id], data.draw(st.sampled_from(places)))
+    whole = figures(docs, masks)
+    cut = figures([doc for doc, _ in parts], {doc.id: found for doc, found in parts})
+    of_tokens = [name for name in whole if not name.startswith(("documents", "entities"))]
+    assert {name: cut[name] for name in of_tokens} == {name: whole[name] for name in of_tokens}
+    for name in set(whole) - set(of_tokens):
+        missed, were_missed = (s.whole - s.part for s in (cut[name], whole[name]))
+        assert were_missed <= missed <= 2 * were_missed, name
+        assert whole[name].whole <= cut[name].whole <= 2 * whole[name].whole, name

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from lxml import etree
 
 from inverse_deid.evaluation.evaluation import evaluate_masks, intervals_of
+from inverse_deid.evaluation.json_report import json_report
 from inverse_deid.evaluation.page.charts import leak_columns
 from inverse_deid.evaluation.page.curves import CurvePoint, recall_curve
 from inverse_deid.evaluation.page.measures import Measure, percent_number, percent_range
 from inverse_deid.evaluation.page.page import html_report
 from inverse_deid.evaluation.page.svg import nice_ticks
-from inverse_deid.evaluation.report import json_report
 
 FEW = settings(max_examples=40, deadline=None)
 SHARES = st.floats(0, 1)

@@ -6,6 +6,9 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import zip_longest
 
+import numpy as np
+
+from inverse_deid.evaluation.curves import corners
 from inverse_deid.evaluation.page.blocks import Chart, Row, Section, Table, without_empty_columns
 from inverse_deid.evaluation.page.curves import CurvePoint, ReliabilityBin, recall_curve, reliability_diagram
 from inverse_deid.evaluation.page.labels import FURTHER_SECTIONS, SETTING_LABELS, plain_label
@@ -27,6 +30,8 @@ from inverse_deid.evaluation.page.measures import (
 from inverse_deid.evaluation.page.sections import Report, figure, interval_head
 from inverse_deid.evaluation.risk import Verdict
 
+_MAX_DRAWN = 500
+"""Points of a curve that are drawn; its table is made of all."""
 _TARGETS = (0.5, 0.75, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999, 1.0)
 _MAX_GRID_COLUMNS = 6
 _MAX_ENTRIES = 50
@@ -76,13 +81,19 @@ def _curve_chart(report: Report) -> Iterator[Chart]:
     )
     if (average := finite(curve.get("average_precision"))) is not None:
         sentence += f" Average precision: {number(average)}."
-    n_thresholds = whole_number(curve.get("thresholds"))
-    drawn = f"{len(points):,}" if n_thresholds is None else f"{len(points):,} of {n_thresholds:,}"
-    caption = f"The least that is lost for each recall ({drawn} thresholds)"
+    caption = f"The least that is lost for each recall (of {counted(len(points), 'threshold')})"
     head = ("Recall of at least", "Recall", "Precision", "Safe words kept", "Threshold")
     numbers = Table(caption, head, tuple(_target_row(points, target) for target in _TARGETS))
-    drawing = recall_curve("curve", title, points, recall, precision)
+    drawing = recall_curve("curve", title, drawn_points(points), recall, precision)
     yield Chart(title, sentence, drawing, numbers, is_labelled=False)
+
+
+def drawn_points(points: Sequence[CurvePoint]) -> Sequence[CurvePoint]:
+    """The points of a long curve that are needed to draw it."""
+    columns = [(point.recall, point.precision, point.safe_kept) for point in points]
+    if any(None in column for column in columns):
+        return points
+    return [points[i] for i in corners(np.array(columns, np.float64).reshape(-1, 3), _MAX_DRAWN)]
 
 
 def _target_row(points: Sequence[CurvePoint], target: float) -> Row:

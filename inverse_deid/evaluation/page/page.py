@@ -9,6 +9,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from inverse_deid.core.errors import FormatError
+from inverse_deid.evaluation.json_report import FORMAT_NAME
 from inverse_deid.evaluation.page.blocks import Section
 from inverse_deid.evaluation.page.further import added_sections, provenance_section, threshold_section
 from inverse_deid.evaluation.page.measures import counted, mapping, whole_number
@@ -23,11 +24,9 @@ from inverse_deid.evaluation.page.sections import (
     leaks_section,
     over_masking_section,
 )
-from inverse_deid.evaluation.report import FORMAT_NAME
+from inverse_deid.evaluation.uncertainty import FEW_UNITS
 
 TITLE = "What the masking caught, and what it missed"
-_FEW_UNITS = 20
-"""Intervals that resample fewer are too narrow; the text report warns from the same number on."""
 
 
 def html_report(report: Mapping[str, Any], *, title: str = TITLE, command: str | None = None) -> str:
@@ -47,7 +46,7 @@ def html_report(report: Mapping[str, Any], *, title: str = TITLE, command: str |
 
     Example:
         >>> from inverse_deid.evaluation.evaluation import evaluate_masks
-        >>> from inverse_deid.evaluation.report import json_report
+        >>> from inverse_deid.evaluation.json_report import json_report
         >>> html_report(json_report(evaluate_masks([], {}))).splitlines()[0]
         '<!doctype html>'
     """
@@ -140,6 +139,6 @@ def _reading(report: Report) -> Reading:
     return Reading(
         tuple(f"{100 * c:.4g}" for c in sorted({share.confidence for share in known if share.confidence})),
         "patient" if provenance.get("intervals_by") == "patient" else "document",
-        n_units if known and n_units is not None and n_units < _FEW_UNITS else None,
+        n_units if known and n_units is not None and n_units < FEW_UNITS else None,
         any(share.is_alike for share in [*known, *within]),
     )

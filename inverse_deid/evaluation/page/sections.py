@@ -22,6 +22,7 @@ from inverse_deid.evaluation.page.measures import (
     read_measure,
     whole_number,
 )
+from inverse_deid.evaluation.uncertainty import FEW_UNITS, Method
 
 MAX_IDS = 50
 """Of documents with leaks, at most so many are listed."""
@@ -137,8 +138,19 @@ def leaks_section(report: Report) -> Section:
     if leaking:
         blocks.append(_missed_chart("fine", "Within the groups", leaking, others))
     blocks.append(_category_table(listed))
-    sentence = "Bars show the share of identifying words that was missed: shorter is better."
-    return Section("kinds", title, (sentence,), tuple(blocks))
+    sentences = ["Bars show the share of identifying words that was missed: shorter is better."]
+    if any(map(_is_drawn_from_few, listed)):
+        sentences.append(
+            f"Intervals of kinds that fewer than {FEW_UNITS} documents hold (see the table) are too narrow."
+        )
+    return Section("kinds", title, tuple(sentences), tuple(blocks))
+
+
+def _is_drawn_from_few(category: Category) -> bool:
+    """Whether its interval comes from drawing fewer documents than an interval needs."""
+    n_documents = category.measure("documents_without_leak").whole
+    is_drawn = category.measure("recall").method == Method.BOOTSTRAP
+    return is_drawn and n_documents is not None and n_documents < FEW_UNITS
 
 
 def _by_misses(listed: Sequence[Category]) -> list[Category]:

@@ -112,6 +112,7 @@ def test_further_figures_and_systems_are_complete(tables):
 def test_the_notes_say_what_was_drawn_and_tested(tables):
     notes = " ".join(tables["methods"].notes)
     assert "2 documents (2 with PHI) are drawn 2,000 times" in notes
+    assert "Only 2 documents with PHI: intervals by drawing fewer than 20 are too narrow." in notes
     assert "against all" in notes
     assert "not corrected" in notes
 

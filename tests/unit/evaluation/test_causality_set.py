@@ -7,16 +7,9 @@ from itertools import pairwise
 import pytest
 
 from inverse_deid.core.phi import PhiType
-from inverse_deid.evaluation.utility import (
-    ALL,
-    COLUMNS,
-    Kind,
-    Part,
-    Role,
-    best_case,
-    days_between,
-    read_causality_set,
-)
+from inverse_deid.evaluation.causality_set import Kind, Part, Role, read_causality_set
+from inverse_deid.evaluation.onset import days_between
+from inverse_deid.evaluation.utility import ALL, COLUMNS, best_case
 
 DOCS = read_causality_set()
 STYLES = {"company": 11, "letter": 10, "consumer": 10, "telegraphic": 9, "vaccine": 10, "hospital": 10}

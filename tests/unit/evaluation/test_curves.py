@@ -6,11 +6,10 @@ from sklearn.metrics import average_precision_score, precision_recall_curve
 
 from inverse_deid.core.errors import ConfigurationError, StageError
 from inverse_deid.evaluation.curves import (
-    Curve,
+    corners,
     recall_precision_curve,
     reliability,
     score_figures,
-    thinned,
 )
 from inverse_deid.evaluation.figures import Share
 from inverse_deid.evaluation.uncertainty import clopper_pearson
@@ -37,7 +36,7 @@ def test_six_tokens_by_hand():
     assert curve.precision.tolist() == [1 / 2, 2 / 3, 3 / 6]
     assert curve.safe_kept.tolist() == [2 / 3, 2 / 3, 0.0]
     assert curve.average_precision == pytest.approx(1 / 3 * (1 / 2 + 2 / 3 + 1 / 2))
-    assert (len(curve), curve.n_thresholds) == (3, 3)
+    assert len(curve) == 3
 
 
 def test_unknown_is_masked_at_every_threshold():
@@ -84,46 +83,43 @@ def test_what_are_no_probabilities_is_refused(p_safe):
 
 
 def drawn(recall, precision):
-    n = len(recall)
-    return Curve(np.arange(n) / n, recall, precision, np.zeros(n), 0.5, n)
+    return np.stack([recall, precision], axis=1)
 
 
 def test_thinning_leaves_no_corner_out():
-    corners = [(0.0, 1.0), (0.3, 0.9), (0.3, 0.5), (0.7, 0.6), (0.9, 0.1), (1.0, 0.1)]
+    bends = [(0.0, 1.0), (0.3, 0.9), (0.3, 0.5), (0.7, 0.6), (0.9, 0.1), (1.0, 0.1)]
     line = np.concatenate(
-        [np.linspace(a, b, 1_000, endpoint=False) for a, b in itertools.pairwise(corners)]
-        + [np.array(corners[-1:])]
+        [np.linspace(a, b, 1_000, endpoint=False) for a, b in itertools.pairwise(bends)]
+        + [np.array(bends[-1:])]
     )
-    found = thinned(drawn(*line.T), 20)
-    np.testing.assert_allclose(np.stack([found.recall, found.precision], 1), corners, atol=1e-9)
-    assert found.thresholds.tolist() == sorted(found.thresholds)
-    assert (found.average_precision, found.n_thresholds) == (0.5, len(line))
+    found = corners(line, 20)
+    np.testing.assert_allclose(line[found], bends, atol=1e-9)
+    assert found.tolist() == sorted(found)
 
 
 def test_thinning_keeps_at_most_so_many_points_near_to_all_others():
     rng = np.random.default_rng(1)
     recall = np.sort(rng.random(5_000))
     precision = np.clip(1 - recall**3 + rng.normal(0, 0.002, 5_000), 0, 1)
-    whole = drawn(recall, precision)
-    found = thinned(whole, 100)
-    assert len(found) == 100
-    assert (found.recall[0], found.recall[-1]) == (recall[0], recall[-1])
-    assert np.abs(np.interp(recall, found.recall, found.precision) - precision).max() < 0.02
-    assert set(found.recall) <= set(recall)
+    found = corners(drawn(recall, precision), 100)
+    assert len(set(found)) == 100
+    assert (found[0], found[-1]) == (0, 4_999)
+    assert np.abs(np.interp(recall, recall[found], precision[found]) - precision).max() < 0.02
 
 
 def test_a_short_curve_stays_and_a_line_has_two_points():
     curve = drawn(np.array([0.0, 0.5, 1.0]), np.array([1.0, 0.2, 0.1]))
-    assert thinned(curve, 3) is curve
-    assert thinned(curve, 2).recall.tolist() == [0.0, 1.0]
+    assert corners(curve, 3).tolist() == [0, 1, 2]
+    assert corners(curve, 2).tolist() == [0, 2]
+    assert corners(curve[:0], 2).tolist() == []
     with pytest.raises(ConfigurationError):
-        thinned(curve, 1)
+        corners(curve, 1)
 
 
 @pytest.mark.parametrize("last", [0.5, 0.4])
 def test_a_curve_that_goes_back_over_itself_keeps_its_peak(last):
     curve = drawn(np.zeros(9), np.array([0.5, 0.5, 0.5, 0.9, 0.5, 0.5, 0.5, 0.5, last]))
-    assert 0.9 in thinned(curve, 3).precision
+    assert 3 in corners(curve, 3)
 
 
 def test_reliability_by_hand():

@@ -1,3 +1,4 @@
+import dataclasses
 import json
 
 import numpy as np
@@ -10,7 +11,9 @@ from inverse_deid.evaluation.curves import score_figures
 from inverse_deid.evaluation.evaluation import evaluate_masks, intervals_of
 from inverse_deid.evaluation.figures import FIGURES, Share
 from inverse_deid.evaluation.groups import GroupKind, group_number
-from inverse_deid.evaluation.report import interval_text, json_report, note_lines, percent, table_lines
+from inverse_deid.evaluation.json_report import json_report
+from inverse_deid.evaluation.plain_text import interval_text, percent
+from inverse_deid.evaluation.report import note_lines, table_lines
 from inverse_deid.evaluation.uncertainty import Interval, Method
 
 TEXT = f"{CANARY} left on 3 May"
@@ -112,6 +115,18 @@ def test_notes_say_what_is_independent_and_what_is_not():
     assert len(documents) == 4
 
 
+def test_categories_that_few_documents_hold_are_named():
+    two = Document("", "Li of Velmo", (PhiSpan(0, 2, PhiType.PATIENT), PhiSpan(6, 11, PhiType.CITY)))
+    one = Document("", "Li is here", (PhiSpan(0, 2, PhiType.PATIENT),))
+    docs = [dataclasses.replace(two if i < 19 else one, id=f"d{i}") for i in range(40)]
+    masks = {doc.id: [] if i % 3 else [(0, len(doc.text))] for i, doc in enumerate(docs)}
+    few = "Fewer than 20 documents hold PLACE, CITY: intervals by drawing so few are too narrow."
+    assert few in list(note_lines(intervals_of(evaluate_masks(docs, masks))))
+    enough = [*docs, dataclasses.replace(two, id="more")]
+    notes = list(note_lines(intervals_of(evaluate_masks(enough, {**masks, "more": []}))))
+    assert not any("Fewer than" in line for line in notes)
+
+
 def test_provenance_holds_what_was_given_and_how_intervals_are_made():
     report = json_report(evaluate_masks([DOC], {"a": MASKS}), provenance={"version": "7"})
     assert report["provenance"] == {
@@ -125,13 +140,15 @@ def test_provenance_holds_what_was_given_and_how_intervals_are_made():
     }
 
 
-def test_scores_add_a_thinned_curve_and_bins():
+def test_scores_add_the_whole_curve_and_bins():
     rng = np.random.default_rng(1)
     p_safe = rng.random(3_000)
     scores = score_figures(rng.random(3_000) > p_safe, p_safe)
     evaluation = evaluate_masks([DOC], {"a": MASKS})
     report = json.loads(json.dumps(json_report(evaluation, scores=scores), allow_nan=False))
-    assert (report["curve"]["thresholds"], len(report["curve"]["points"]["recall"])) == (3_000, 500)
+    assert report["curve"]["thresholds"] == 3_000
+    assert {len(column) for column in report["curve"]["points"].values()} == {3_000}
+    assert report["curve"]["points"]["recall"] == scores.curve.recall.tolist()
     assert report["curve"]["points"]["threshold"][-1] is None
     assert report["curve"]["average_precision"] == scores.curve.average_precision
     assert sum(row["tokens"] for row in report["reliability"]["bins"]) == 3_000

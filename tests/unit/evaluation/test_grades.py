@@ -16,7 +16,6 @@ from inverse_deid.evaluation.figures import Share
 from inverse_deid.evaluation.grades import (
     Grade,
     Kappa,
-    aligned,
     cohen_kappa,
     grade_lines,
     graded_groups,
@@ -24,6 +23,7 @@ from inverse_deid.evaluation.grades import (
     read_grades,
 )
 from inverse_deid.evaluation.leaks import Leak, leak_list
+from inverse_deid.evaluation.plain_text import aligned
 
 
 def graded(path, rows):

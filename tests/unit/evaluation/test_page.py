@@ -382,7 +382,7 @@ def test_the_curve_marks_what_was_measured(full):
 def test_the_table_of_the_curve_gives_the_best_threshold_for_each_recall(full):
     rows = {
         row[0]: row[1:]
-        for row in table_rows(full, "The least that is lost for each recall (3 of 999 thresholds)")
+        for row in table_rows(full, "The least that is lost for each recall (of 3 thresholds)")
     }
     assert rows["50 %"] == ["50.00 %", "100.00 %", "100.00 %", "0.1"]
     assert rows["95 %"] == ["96.00 %", "80.00 %", "90.00 %", "0.5"]
@@ -521,6 +521,21 @@ def test_nothing_is_loaded_from_anywhere():
     )
     assert all(a.get("href").startswith("#") for a in parsed(page).iter("a"))
     assert "default-src 'none'" in page
+
+
+def test_intervals_of_kinds_that_few_documents_hold_are_called_too_narrow():
+    few = "Intervals of kinds that fewer than 20 documents hold"
+
+    def page(figures):
+        return html_report(changed(categories={"hyper": {"NAME": figures}, "fine": {}}))
+
+    drawn = group(3, 4, interval(0.5, 0.9))
+    assert few in page(drawn)
+    assert few not in page({**drawn, "documents_without_leak": share(19, 20)})
+    assert few not in page(
+        group(3, 4, interval(0.5, 0.9, "Clopper-Pearson over clusters, as resamples are alike"))
+    )
+    assert few not in page(group(3, 4))
 
 
 def test_links_lead_somewhere_and_ids_are_unique(full):

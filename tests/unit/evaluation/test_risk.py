@@ -22,9 +22,9 @@ from inverse_deid.evaluation.figures import Share
 from inverse_deid.evaluation.risk import (
     Verdict,
     json_risk,
-    read_assumptions,
     reidentification_risk,
 )
+from inverse_deid.evaluation.risk_assumptions import read_assumptions
 
 quick = settings(max_examples=60, deadline=None)
 PACKAGED = Path(inverse_deid.evaluation.risk.__file__).with_name("risk.toml")

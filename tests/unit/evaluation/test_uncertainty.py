@@ -7,18 +7,17 @@ from scipy.stats import binomtest
 
 from inverse_deid.core.errors import ConfigurationError, StageError
 from inverse_deid.core.values import Document
-from inverse_deid.evaluation import uncertainty
+from inverse_deid.evaluation import cluster_sums, paired_test
 from inverse_deid.evaluation.counts import Counts
 from inverse_deid.evaluation.evaluation import evaluate_masks
 from inverse_deid.evaluation.figures import FIGURES, Share
 from inverse_deid.evaluation.groups import GroupKind, group_number
+from inverse_deid.evaluation.paired_test import paired_permutation_test
+from inverse_deid.evaluation.resampling import bootstrap, bootstrap_all
 from inverse_deid.evaluation.uncertainty import (
     Interval,
     Method,
-    bootstrap,
-    bootstrap_all,
     clopper_pearson,
-    paired_permutation_test,
 )
 
 ALL = group_number(GroupKind.ALL)
@@ -134,7 +133,7 @@ def test_draws_depend_on_the_seed_alone(monkeypatch):
     counts = counts_of(*[(i % 5, 7) for i in range(50)])
     found = bootstrap(counts, RECALL)
     assert bootstrap(counts, RECALL, seed=2) != found
-    monkeypatch.setattr(uncertainty, "_MAX_CELLS", 333)
+    monkeypatch.setattr(cluster_sums, "_MAX_CELLS", 333)
     assert bootstrap(counts, RECALL) == found
 
 
@@ -232,7 +231,7 @@ def test_random_swaps_come_near_to_all_swaps(monkeypatch):
     a = counts_of(*[(i % 3, 3) for i in range(12)])
     b = counts_of(*[(3 - i % 4, 3) for i in range(12)])
     exact = paired_permutation_test(a, b, RECALL)
-    monkeypatch.setattr(uncertainty, "_MAX_ENUMERATED", 0)
+    monkeypatch.setattr(paired_test, "_MAX_ENUMERATED", 0)
     drawn = paired_permutation_test(a, b, RECALL, n_permutations=20_000)
     assert exact.is_exact
     assert not drawn.is_exact

@@ -11,21 +11,19 @@ from hypothesis import strategies as st
 from inverse_deid.core.errors import AnnotationError, InputError
 from inverse_deid.core.phi import PhiType
 from inverse_deid.core.values import Document, PhiSpan
-from inverse_deid.evaluation.figures import Share
-from inverse_deid.evaluation.masked_files import MaskedOutput
-from inverse_deid.evaluation.utility import (
-    COLUMNS,
+from inverse_deid.evaluation.causality_set import (
     CausalityDocument,
     Item,
     Kind,
     Part,
     Role,
     UtilitySpan,
-    best_case,
-    days_between,
     read_causality_set,
-    utility,
 )
+from inverse_deid.evaluation.figures import Share
+from inverse_deid.evaluation.masked_files import MaskedOutput
+from inverse_deid.evaluation.onset import days_between
+from inverse_deid.evaluation.utility import COLUMNS, best_case, utility
 
 TEXT = (
     "Aspirin 100 mg, begun 3 May 2020; also iron. On 8 May 2020, five days later, rash. Stopped. It cleared."

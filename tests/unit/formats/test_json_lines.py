@@ -4,7 +4,7 @@ import json
 import pytest
 from fake_maskers import mask_capitals
 
-from inverse_deid.core.errors import AnnotationError, ConfigurationError
+from inverse_deid.core.errors import AnnotationError, ConfigurationError, FormatError
 from inverse_deid.core.phi import PhiType
 from inverse_deid.core.values import PhiSpan
 from inverse_deid.engine.masker import mask_records
@@ -64,7 +64,7 @@ def test_explanations_hold_no_text_unless_asked():
                 "end": 3,
                 "decision": "keep",
                 "reason": "KEPT_SAFE_WORD",
-                "p_safe": 0.9877,
+                "p_safe": 0.987654,
                 "threshold": 0.9,
             },
             {
@@ -90,6 +90,18 @@ def test_gold_spans_are_read_in_order():
 def test_gold_spans_that_cannot_be_read_name_the_line(spans):
     with pytest.raises(AnnotationError, match="line 1, document 1"):
         list(read_gold_json_lines(io.BytesIO(f'{{"text": "Ann", "spans": {spans}}}'.encode())))
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (b'{"id": 1, "text": "Ann \xe9"}', "line 1 is not utf-8 text; save the file as UTF-8$"),
+        (b'{"id": 1, "narrative": "Ann"}', 'line 1 has no text; a document is {"id", "text", "spans"}$'),
+    ],
+)
+def test_gold_that_cannot_be_used_is_told_apart_without_options_of_mask(line, message):
+    with pytest.raises(FormatError, match=message):
+        list(read_gold_json_lines(io.BytesIO(line)))
 
 
 def test_the_narrative_is_never_its_own_id():

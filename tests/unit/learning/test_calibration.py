@@ -6,6 +6,7 @@ from inverse_deid.learning.calibration import (
     ScoredCorpus,
     calibrate,
     calibrate_precision,
+    floor_lines,
     measure,
     operating_points,
     thresholds_at,
@@ -91,6 +92,17 @@ def test_the_precision_is_that_of_every_corpus_at_one_threshold():
 
 def test_a_precision_out_of_reach_gives_the_smallest_thresholds():
     assert calibrate_precision([corpus([0, 1], [0.001, 0.9])], 0.9).high == pytest.approx(0.01)
+
+
+def test_a_precision_out_of_reach_is_said_and_one_in_reach_is_not():
+    # Below the smallest threshold lie one token of PHI and three safe ones.
+    crowded = corpus([1, 0, 0, 0, 1], [0.001, 0.002, 0.003, 0.004, 0.9])
+    clear = corpus([1, 0], [0.3, 0.9])
+    (line,) = floor_lines([crowded], calibrate_precision([crowded], 0.9), 0.9)
+    assert "in corpus, 25.0 % is PHI; 90 % was wanted" in line
+    assert floor_lines([crowded], calibrate_precision([crowded], 0.25), 0.25) == []
+    without_phi = corpus([0], [0.001])
+    assert floor_lines([clear, without_phi], calibrate_precision([clear, without_phi], 0.9), 0.9) == []
 
 
 @pytest.mark.parametrize("is_phi", [[1, 0], [0, 1]])

@@ -72,6 +72,15 @@ def test_the_sizes_of_the_task_are_recognised(tmp_path):
     assert said == ["official split: 790 training and 514 test records, as in the task"]
 
 
+def test_a_release_to_compare_with_means_its_test_part(release, tmp_path):
+    said = []
+    own = gold_files.write_json_lines(tmp_path / "own.jsonl", distinct(40, "own"))
+    docs = read(own, compare=[release], said=said)
+    test_ids = {path.name for path in (release / "testing-PHI-Gold-fixed").iterdir()}
+    assert [ids(corpus.held_out) for corpus in docs.compare] == [test_ids]
+    assert said == ["official split: the test part is compared with, the training part is left out"]
+
+
 def test_records_of_one_patient_stand_on_one_side_even_across_the_sets(release):
     docs = read(release)
     patients = {doc.id.split("-")[0] for doc in docs.gold}
