@@ -25,8 +25,18 @@ _AFTER_CHARS = 40
 Surrogate = Callable[[str, HyperClass], str | None]
 """From the words of a mask and what they are taken for to what stands there, None = the marker."""
 
-SurrogatesFor = Callable[[CaseTexts, Sequence[str]], Surrogate]
-"""From a case and the words of all its masks to its surrogates."""
+
+class SurrogatesFor(Protocol):
+    """Gives every case its surrogates."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Changes with anything, but the key, that can change a surrogate."""
+        ...
+
+    def __call__(self, case: CaseTexts, real_values: Sequence[str], /) -> Surrogate:
+        """The surrogates of a case with these known values and words of masks."""
+        ...
 
 
 class DocumentMasker(Protocol):
@@ -68,7 +78,8 @@ class CaseMasker:
     @property
     def fingerprint(self) -> str:
         """Changes with anything that can change the output."""
-        return f"{self._masker.fingerprint} {self.settings.fingerprint}"
+        surrogates = "" if self._surrogates_for is None else f" {self._surrogates_for.fingerprint}"
+        return f"{self._masker.fingerprint} {self.settings.fingerprint}{surrogates}"
 
     @property
     def made_of(self) -> dict[str, object]:
@@ -115,7 +126,7 @@ class CaseMasker:
         return lambda text: bool(candidates(text, today))
 
     def _surrogate(self, case: CaseTexts, docs: Sequence[MaskedDocument]) -> Surrogate | None:
-        if self._surrogates_for is None:
+        if self._surrogates_for is None or not any(doc.masks for doc in docs):
             return None
         known = [value.value if isinstance(value, KnownIdentifier) else value for value in _known(case)]
         hidden = [doc.tokens.text[start:end] for doc in docs for start, end in doc.masks]

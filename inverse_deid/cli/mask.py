@@ -72,6 +72,11 @@ class MaskOptions:
         return None if self.format_name is None else FormatName(self.format_name)
 
     @property
+    def shows_categories(self) -> bool:
+        """Whether markers show the suspected category."""
+        return self.category_markers or self.cases.replace == "category"
+
+    @property
     def read_options(self) -> ReadOptions:
         """How files are read."""
         delimiter = {"tab": "\t", r"\t": "\t"}.get(self.delimiter or "", self.delimiter)
@@ -88,6 +93,10 @@ class MaskOptions:
             raise ConfigurationError("--delimiter must be one character, or tab")
         if self.with_text and not self.explain:
             raise ConfigurationError("--with-text adds the words to --explain; give both")
+        if self.category_markers and self.cases.replace not in (None, "category"):
+            raise ConfigurationError(
+                f"--category-markers is --replace category, not {self.cases.replace}; leave one out"
+            )
         if "" in inputs:
             raise ConfigurationError("an INPUT is empty text; give a file or folder (. is this folder)")
         if STANDARD_INPUT in inputs:
@@ -96,6 +105,7 @@ class MaskOptions:
             raise ConfigurationError("give the folder for the masked files with --out")
         elif self.cases.run_report is not None and self.cases.run_report.exists() and not self.force:
             raise ConfigurationError(f"{self.cases.run_report} exists; give another --run-report, or --force")
+        self.cases.check()
 
     def _check_pipe(self, inputs: tuple[str, ...]) -> None:
         if len(inputs) > 1:
@@ -105,8 +115,8 @@ class MaskOptions:
             raise ConfigurationError(
                 "- writes to standard output; leave out --out, --explain, --annotations and --resume"
             )
-        if self.cases.run_report is not None or self.cases.known is not None:
-            raise ConfigurationError("--known and --run-report are for files; leave them out with -")
+        if any(option is not None for option in (self.cases.run_report, self.cases.known, self.cases.maps)):
+            raise ConfigurationError("--known, --map and --run-report are for files; leave them out with -")
         if self.format in (FormatName.PARQUET, FormatName.ICSR):
             raise ConfigurationError(f"{self.format} cannot come from standard input; give the file")
 
@@ -122,7 +132,7 @@ class MaskOptions:
 @click.option("--delimiter", help="Between the cells of a CSV file: one character, or tab.  [default: ,]")
 @click.option("--encoding", default="utf-8", show_default=True, help="Of text, JSON Lines and CSV files.")
 @click.option("--marker", default="PHI", show_default=True, help="Stands for what is masked.")
-@click.option("--category-markers", is_flag=True, help="Show the suspected category: [NAME], [DATE] ...")
+@click.option("--category-markers", is_flag=True, help="The same as --replace category.")
 @click.option("--explain", is_flag=True, help="Write NAME.explain.jsonl: each word's decision and why.")
 @click.option("--with-text", is_flag=True, help="With --explain: add the words. Confidential.")
 @click.option("--annotations", type=_FOLDER, help="Folder for i2b2 annotation XML. Holds the ORIGINAL text.")
@@ -188,6 +198,7 @@ def _mask_files(inputs: tuple[str, ...], options: MaskOptions) -> Tally:
         explain=options.explain,
         with_text=options.with_text,
         annotations=options.annotations,
+        maps=options.cases.maps,
     )
     jobs, tally = plan_jobs([Path(given) for given in inputs], plan)
     if not jobs:
@@ -195,7 +206,8 @@ def _mask_files(inputs: tuple[str, ...], options: MaskOptions) -> Tally:
     profile = options.cases.report_profile()
     known = _known_of(jobs, options)
     masker = case_masker(options, known)
-    shape = (options.read_options, options.format, options.explain, options.with_text, options.annotations)
+    written = (options.explain, options.with_text, options.annotations, options.cases.maps)
+    shape = (options.read_options, options.format, *written)
     fingerprint = settings_fingerprint(
         __version__, masker.fingerprint, *shape, profile, options.marker, hash_of(known)
     )
@@ -250,7 +262,9 @@ def report_settings(
         "operating_point": options.operating_point,
         "certificate": None if options.certificate is None else str(options.certificate),
         "marker": options.marker,
-        "category_markers": options.category_markers,
+        "category_markers": options.shows_categories,
+        "surrogates": options.cases.makes_surrogates,
+        "maps": options.cases.maps is not None,
         **{name: {"n": len(words), "sha256": hash_of_words(words)} for name, words in lists.items()},
         "known_sha256": known_sha256 if options.cases.known is not None else None,
         "dates": str(cases.dates),
@@ -280,7 +294,8 @@ def case_masker(options: MaskOptions, known: KnownOfDocuments | None = None) -> 
     from inverse_deid.cases.masker import CaseMasker
 
     settings = options.cases.settings(options.cases.secret())
-    return CaseMasker(load_masker(options), settings, known=known)
+    masker = load_masker(options)
+    return CaseMasker(masker, settings, options.cases.surrogates(settings.key, masker), known=known)
 
 
 def load_masker(options: MaskOptions) -> Deidentifier:
@@ -300,7 +315,7 @@ def masking_settings(options: MaskOptions) -> MaskingSettings:
         policy=options.policy,
         rules_only=options.rules_only,
         marker=options.marker,
-        category_markers=options.category_markers,
+        category_markers=options.shows_categories,
         operating_point=options.operating_point,
         low=options.low,
         high=options.high,
@@ -395,3 +410,7 @@ def _notes(options: MaskOptions) -> Iterator[str]:
         yield "the explanations hold the original words: keep them as safe as the originals"
     if options.annotations is not None:
         yield "the annotation files hold the original texts: keep them as safe"
+    if options.cases.maps is not None:
+        yield "with the key the maps give back the originals: keep both where the originals are"
+    if options.cases.makes_surrogates:
+        yield "made-up names stand beside what was missed; that is no anonymisation (docs/surrogates.md)"

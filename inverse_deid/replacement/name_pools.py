@@ -114,6 +114,15 @@ def faker_list(kind: str, locale: str, attribute: str) -> tuple[str, ...]:
     return tuple(sorted(_names([_provider(kind, locale)], (attribute,))))
 
 
+def names_version() -> str:
+    """The version of Faker, whose lists change with it.
+
+    Raises:
+        ConfigurationError: Faker is not installed.
+    """
+    return str(_module("faker").VERSION)
+
+
 def _locales() -> list[str]:
     package = _module("faker.providers.person")
     return sorted(module.name for module in iter_modules(package.__path__) if module.ispkg)

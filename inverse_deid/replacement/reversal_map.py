@@ -177,6 +177,18 @@ class MapReader:
             raise InputError("does not hold as many cases as it says; it is damaged")
 
 
+def check_cryptography() -> None:
+    """Find out early whether maps can be written.
+
+    Raises:
+        ConfigurationError: `cryptography` is not installed.
+    """
+    if find_spec("cryptography") is None:
+        raise ConfigurationError(
+            'a reversal map needs the package cryptography; pip install "inverse-deid[surrogates]"'
+        )
+
+
 def _salt(stream: BinaryIO) -> bytes:
     """Read the beginning of a map."""
     magic = stream.read(len(MAGIC))
@@ -239,10 +251,7 @@ def _cipher(key: bytes, salt: bytes) -> Cipher:
     """
     if len(key) < MIN_KEY_BYTES:
         raise ConfigurationError(f"the key has {len(key)} bytes: give a file with at least {MIN_KEY_BYTES}")
-    if find_spec("cryptography") is None:
-        raise ConfigurationError(
-            'a reversal map needs the package cryptography; pip install "inverse-deid[surrogates]"'
-        )
+    check_cryptography()
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
     from cryptography.hazmat.primitives.hashes import SHA256
     from cryptography.hazmat.primitives.kdf.hkdf import HKDF
