@@ -14,10 +14,11 @@ import click
 
 from inverse_deid import __version__
 from inverse_deid.cli.case_options import CaseOptions, case_options
-from inverse_deid.core.errors import ConfigurationError, UnreadableInputError
+from inverse_deid.cli.word_lists import listed_words
+from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.formats.encodings import normal_encoding
 from inverse_deid.formats.records import ReadOptions
-from inverse_deid.formats.registry import FormatName, input_errors
+from inverse_deid.formats.registry import FormatName
 
 if TYPE_CHECKING:
     from inverse_deid.assemble import MaskingSettings
@@ -253,7 +254,10 @@ def report_settings(
     from inverse_deid.engine.run_report import profile_json
 
     cases = masker.settings
-    lists = {"allow": _listed(options.allow, phrases=False), "deny": _listed(options.deny, phrases=True)}
+    lists = {
+        "allow": listed_words(options.allow, phrases=False),
+        "deny": listed_words(options.deny, phrases=True),
+    }
     return {
         "fingerprint": masker.fingerprint,
         **masker.made_of,
@@ -320,42 +324,10 @@ def masking_settings(options: MaskOptions) -> MaskingSettings:
         low=options.low,
         high=options.high,
         certificate=options.certificate,
-        allow=_listed(options.allow, phrases=False),
-        deny=_listed(options.deny, phrases=True),
+        allow=listed_words(options.allow, phrases=False),
+        deny=listed_words(options.deny, phrases=True),
         n_threads=options.threads,
     )
-
-
-def _listed(path: Path | None, *, phrases: bool) -> frozenset[str]:
-    """The words (or phrases) of a file, one a line; blank lines and lines that begin with # are skipped.
-
-    Raises:
-        UnreadableInputError: The file cannot be read or is not UTF-8.
-        ConfigurationError: A line is no word or, where no phrases are allowed, several.
-    """
-    from inverse_deid.text.tokenizer import tokenize
-
-    if path is None:
-        return frozenset()
-    text = None
-    try:
-        with input_errors():
-            text = path.read_bytes().decode("utf-8-sig")
-    except UnicodeError:
-        pass
-    except UnreadableInputError as error:
-        raise UnreadableInputError(f"{path} {error}") from None
-    if text is None:
-        raise UnreadableInputError(f"{path} is not UTF-8 text; save it as UTF-8, one word a line")
-    lines = {number: line.strip() for number, line in enumerate(text.splitlines(), start=1)}
-    words = {number: line for number, line in lines.items() if line and not line.startswith("#")}
-    for number, line in words.items():
-        found = tokenize(line).words
-        if not found or (not phrases and found != [line]):
-            raise ConfigurationError(
-                f"{path} line {number} is not one word of letters and digits; give each part its own line"
-            )
-    return frozenset(words.values())
 
 
 class _Progress:
