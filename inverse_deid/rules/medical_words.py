@@ -30,9 +30,10 @@ class LooksUpWords(Protocol):
 class MedicalWords:
     """Tells drugs and medical terms among the words of a mask.
 
-    Drugs always count. Other medical terms do not where they are labels (`study`, `room`), parts of an
-    address (`clinic`, `lane`), more often names than words (`Rose`), or words of an occupation; shorthand
-    (`ALT`) counts in what is taken for a number alone, since elsewhere it may be initials.
+    Drugs always count. Other medical terms do not where they are labels (`study`, `room`), in an address
+    or the name of a hospital (`Mill Lane`), more often names than words (`Charles`), or words of an
+    occupation; shorthand (`ALT`) counts in what is taken for a number alone, since elsewhere it may be
+    initials.
 
     Args:
         lexicon: The dictionaries.
@@ -55,16 +56,17 @@ class MedicalWords:
         """
         told = [word for word in words if word.lower() not in GENERIC_WORDS]
         table = self.lexicon.lookup(told)
-        found = zip(table.flags.tolist(), table.lower_ratio.tolist(), strict=True)
-        return any(_is_medical(WordFlag(flags), ratio, category) for flags, ratio in found)
+        flags = [WordFlag(bits) for bits in table.flags.tolist()]
+        if any(one & WordFlag.DRUG for one in flags):
+            return True
+        if category is HyperClass.PROFESSION or any(one & _ADDRESSES for one in flags):
+            return False
+        if category is HyperClass.ID and any(one & WordFlag.SHORTHAND for one in flags):
+            return True
+        return any(map(_is_term, flags, table.lower_ratio.tolist()))
 
 
-def _is_medical(flags: WordFlag, lower_ratio: float, category: HyperClass) -> bool:
-    if flags & WordFlag.DRUG:
-        return True
-    if category is HyperClass.PROFESSION or flags & _ADDRESSES:
-        return False
-    if category is HyperClass.ID and flags & WordFlag.SHORTHAND:
-        return True
+def _is_term(flags: WordFlag, lower_ratio: float) -> bool:
+    """Whether it is a medical term, and no name unless it is more often a word."""
     is_name = bool(flags & _NAMES) and not lower_ratio >= MIN_LOWER_RATIO
     return bool(flags & WordFlag.MEDICAL) and not is_name
