@@ -210,7 +210,8 @@ class PersonSurrogates:
         rich = [letter for letter in letters if self._is_rich(letter)]
         poor = [letter for letter in letters if letter not in rich]
         rng = self._draws.rng("letters")
-        initials = {joined(v) for v in real_values if len(joined(v)) <= _LONGEST_INITIALS}
+        short = {joined(value) for value in real_values}
+        initials = {value for value in short if len(value) <= _LONGEST_INITIALS and value.isalpha()}
         best: dict[str, str] = {}
         for _ in range(_EXCHANGES_TRIED):
             found = dict(zip(order, rng.sample(rich, len(rich)) + rng.sample(poor, len(poor)), strict=True))

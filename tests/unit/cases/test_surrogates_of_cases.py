@@ -1,7 +1,8 @@
 """Surrogates of cases: none for drugs, and a fingerprint that goes with the lists of names."""
 
+from datetime import date
+
 from case_maskers import masker_of, spans_by
-from test_case_masker import KEY, TODAY
 
 from inverse_deid.cases import surrogates as module
 from inverse_deid.cases.masker import CaseMasker
@@ -10,6 +11,8 @@ from inverse_deid.cases.surrogates import KeyedSurrogates
 from inverse_deid.core.values import Document
 from inverse_deid.replacement.name_pools import names_version
 
+TODAY = date(2020, 2, 1)
+KEY = b"an example key, not a secret"
 SPANS = spans_by(NAME=r"(Amara Okonkwo|Brundapril|Okonkwo)")
 
 
