@@ -119,7 +119,10 @@ class CaseOptions:
         from inverse_deid.replacement.reversal_map import check_cryptography
 
         has_key = self.key is not None or KEY_VARIABLE in os.environ
-        for option, is_given in (("--replace surrogate", self.makes_surrogates), ("--map", bool(self.maps))):
+        for option, is_given in (
+            ("--replace surrogate", self.makes_surrogates),
+            ("--map", self.maps is not None),
+        ):
             if is_given and not has_key:
                 raise ConfigurationError(f"{option} needs a key: give --key FILE or set {KEY_VARIABLE}")
         if self.makes_surrogates:

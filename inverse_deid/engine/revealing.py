@@ -81,7 +81,7 @@ def reveal_message(
         stream: The masked message.
         target: Takes the bytes.
         reader: The map.
-        only: The id (C.1.1) of the one case to reveal; None = all.
+        only: The id (C.1.1) of the one case to reveal, its own or its pseudonym; None = all.
 
     Raises:
         InputError: The file is not the one that the map was made for, or either is damaged.
@@ -95,7 +95,7 @@ def reveal_message(
             raise InputError(f"case {part.number} {part.error}")
         hidden = _next(cases)
         originals = list(_originals(part, hidden, marker, done))
-        is_asked = only in (None, hidden.document)
+        is_asked = only is None or only in (hidden.document, part.case_id)
         if is_asked:
             _put(part, originals)
         if part.is_case:

@@ -251,6 +251,18 @@ def test_one_case_alone_is_revealed(surrogate, reveal, given):
     ]
 
 
+@pytest.mark.parametrize("named_by", ["own id", "pseudonym"])
+def test_one_case_report_alone_is_revealed(surrogate, reveal, given, out, named_by):
+    data = invent("r3", 3, given={"H.1": TEXT}).data
+    (given / "a.xml").write_bytes(data)
+    assert surrogate(given).status == 0
+    cases = cases_of(data if named_by == "own id" else (out / "a.xml").read_bytes())
+    result, back = reveal("a.xml", "--case", cases[1].case_id)
+    assert result.status == 0, result.stderr
+    shown = [any("458213" in text.text for text in case.free_texts) for case in cases_of(back.read_bytes())]
+    assert shown == [False, True, False]
+
+
 def test_a_key_repeats_its_surrogates_and_another_does_not(command, given, out, key):
     (given / "a.jsonl").write_bytes(lines_of(TEXTS))
     found = []
