@@ -319,7 +319,7 @@ def probabilities(
     names = [t.name for t in network.inputs]
     real = [i for i, example in enumerate(examples) if len(example)]
     for batch in batches([examples[i] for i in real], _SCORING_TOKENS, config.max_characters, None):
-        rows = np.asarray(network({n: batch.inputs[n] for n in names}, training=False))
+        rows = network.predict_on_batch({n: batch.inputs[n] for n in names})
         for row, member in zip(rows, batch.members, strict=True):
             found[real[member]] = row[: len(examples[real[member]])]
     return found

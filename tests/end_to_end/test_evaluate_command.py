@@ -279,9 +279,9 @@ def test_explanations_add_curve_and_reliability(command, gold, out, tmp_path):
     result = command("evaluate", gold, out, "--explain", out, "--json", tmp_path / "all.json")
     assert result.status == 0, result.stderr
     report = json.loads((tmp_path / "all.json").read_text())
-    # 5 PHI tokens, masked like the The of the other document; 16 safe ones are kept with 0.9877.
+    # 5 PHI tokens, masked like the The of the other document; 16 safe ones are kept with 0.987654.
     assert report["curve"]["points"] == {
-        "threshold": [0.9877, None],
+        "threshold": [0.987654, None],
         "recall": [1.0, 1.0],
         "precision": [5 / 7, 5 / 22],
         "safe_kept": [15 / 17, 0.0],
@@ -289,7 +289,7 @@ def test_explanations_add_curve_and_reliability(command, gold, out, tmp_path):
     assert report["curve"]["average_precision"] == 5 / 7
     assert report["reliability"]["unknown"] == 7
     assert report["reliability"]["bins"][9]["safe"] == {"share": 1.0, "part": 15, "whole": 15}
-    assert report["reliability"]["expected_calibration_error"] == pytest.approx(1 - 0.9877)
+    assert report["reliability"]["expected_calibration_error"] == pytest.approx(1 - 0.987654)
     assert "average precision  0.7143" in result.stdout
     assert CANARY not in result.stdout + json.dumps(report)
 
