@@ -77,6 +77,8 @@ class Invention:
         known, rng = elements()[element], self.rng
         if known.kind == Kind.DATE:
             return self._date()
+        if known.kind == Kind.AGE:
+            return {"D.2.3": "5", "D.2.2.1a": "10", "G.k.6a": "10"}.get(element, "48")
         if known.kind == Kind.FREE_TEXT:
             return self._text(element)
         if known.kind == Kind.PRODUCT:
@@ -441,6 +443,10 @@ def drug(v: Invention, uuid: str) -> str:
         + dose(v)
         + when(more, lambda m: node("outboundRelationship2", None, observation("2", m), typeCode="REFR"))
         + when(
+            with_attribute("value", "value", v("G.k.6a"), unit="wk", xsi__type="PQ"),
+            lambda x: node("outboundRelationship2", None, observation("16", x), typeCode="PERT"),
+        )
+        + when(
             reason,
             lambda r: node(
                 "inboundRelationship",
@@ -458,6 +464,7 @@ def drug(v: Invention, uuid: str) -> str:
 
 def uuid_of(rng: random.Random) -> str:
     digits = f"{rng.getrandbits(128):032x}"
+    digits = f"{digits[:12]}4{digits[13:]}"
     return "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
 
 
@@ -470,6 +477,10 @@ def patient(v: Invention, drug_id: str, reaction_id: str) -> str:
             maybe("name", v("D.10.1")) + with_attribute("birthTime", "value", v("D.10.2.1")),
             classCode="PSN",
             determinerCode="INSTANCE",
+        )
+        + when(
+            with_attribute("value", "value", v("D.10.2.2a"), unit="a", xsi__type="PQ"),
+            lambda x: node("subjectOf2", None, observation("3", x), typeCode="SBJ"),
         )
         + when(
             with_attribute("value", "value", v("D.10.3"), xsi__type="TS"),
@@ -567,7 +578,15 @@ def patient(v: Invention, drug_id: str, reaction_id: str) -> str:
     cause, autopsy = maybe("originalText", v("D.9.2.r.2")), maybe("originalText", v("D.9.4.r.2"))
     other = (
         when(with_attribute("value", "value", v("D.6"), xsi__type="TS"), lambda x: observation("22", x)),
-        observation("3", node("value", xsi__type="PQ", value="48", unit="a")),
+        when(
+            with_attribute("value", "value", v("D.2.2a"), unit="a", xsi__type="PQ"),
+            lambda x: observation("3", x),
+        ),
+        when(
+            with_attribute("value", "value", v("D.2.2.1a"), unit="wk", xsi__type="PQ"),
+            lambda x: observation("16", x),
+        ),
+        when(with_attribute("value", "code", v("D.2.3"), xsi__type="CE"), lambda x: observation("4", x)),
         when(
             cause,
             lambda c: observation(
@@ -882,13 +901,13 @@ R2_CASE = """safetyreport: safetyreportversion=1 safetyreportid@C.1.1 primarysou
   receivermiddlename@A.3.2.2e receiverfamilyname@A.3.2.2f receiverstreetaddress@A.3.2.3a receivercity@A.3.2.3b receiverstate@A.3.2.3c
   receiverpostcode@A.3.2.3d receivercountrycode@A.3.2.3e receivertel@A.3.2.3f receiveremailaddress@A.3.2.3l ;
  patient: patientinitial@D.1 patientgpmedicalrecordnumb@D.1.1.1 patientspecialistrecordnumb@D.1.1.2 patienthospitalrecordnumb@D.1.1.3
-  patientinvestigationnumb@D.1.1.4 patientbirthdate@D.2.1 patientonsetage=48 patientonsetageunit=801 patientweight=70.5 patientsex=2
+  patientinvestigationnumb@D.1.1.4 patientbirthdate@D.2.1 patientonsetage@D.2.2a patientonsetageunit=801 gestationperiod@D.2.2.1a gestationperiodunit=803 patientagegroup@D.2.3 patientweight=70.5 patientsex=2
   patientlastmenstrualdate@D.6 patientmedicalhistorytext@D.7.2 resultstestsprocedures@F.r.3.4
   medicalhistoryepisode: patientepisodenamemeddraversion=20.1 patientepisodename=10012431 patientmedicalstartdate@D.7.1.r.2
    patientmedicalcontinue=1 patientmedicalenddate@D.7.1.r.4 patientmedicalcomment@D.7.1.r.5 ;
   patientpastdrugtherapy: patientdrugname@D.8.r.1 patientdrugstartdate@D.8.r.4 patientdrugenddate@D.8.r.5 ;
   patientdeath: patientdeathdate@D.9.1 patientautopsyyesno=1 patientdeathcause: patientdeathreport@D.9.2.r.2 ; patientautopsy: patientdetermineautopsy@D.9.4.r.2 ; ;
-  parent: parentidentification@D.10.1 parentbirthdate@D.10.2.1 parentage=30 parentageunit=801 parentlastmenstrualdate@D.10.3 parentsex=2
+  parent: parentidentification@D.10.1 parentbirthdate@D.10.2.1 parentage@D.10.2.2a parentageunit=801 parentlastmenstrualdate@D.10.3 parentsex=2
    parentmedicalrelevanttext@D.10.7.2
    parentmedicalhistoryepisode: parentmedicalstartdate@D.10.7.1.r.2 parentmedicalenddate@D.10.7.1.r.4 parentmedicalcomment@D.10.7.1.r.5 ;
    parentpastdrugtherapy: parentdrugname@D.10.8.r.1 parentdrugstartdate@D.10.8.r.4 parentdrugenddate@D.10.8.r.5 ; ;
@@ -897,6 +916,7 @@ R2_CASE = """safetyreport: safetyreportversion=1 safetyreportid@C.1.1 primarysou
   drug: drugcharacterization=1 medicinalproduct@G.k.2.2 obtaindrugcountry=SE drugbatchnumb@G.k.4.r.7 drugauthorizationnumb@G.k.3.1
    drugauthorizationcountry=SE drugauthorizationholder@G.k.3.3 drugstructuredosagenumb=20 drugstructuredosageunit=003 drugdosagetext@G.k.4.r.8
    drugdosageform@G.k.4.r.9.1 drugadministrationroute=048 drugindication@G.k.7.r.1 drugstartdate@G.k.4.r.4 drugenddate@G.k.4.r.5 actiondrug=1
+   reactiongestationperiod@G.k.6a reactiongestationperiodunit=803
    drugadditional@G.k.11 activesubstance: activesubstancename@G.k.2.3.r.1 ;
    drugreactionrelatedness: drugreactionasses=10037844 drugassessmentsource@G.k.9.i.2.r.1 drugassessmentmethod@G.k.9.i.2.r.2 drugresult@G.k.9.i.2.r.3 ; ;
   summary: narrativeincludeclinical@H.1 reportercomment@H.2 senderdiagnosis=10037844 sendercomment@H.4 ; ; ;"""

@@ -101,13 +101,13 @@ class CaseMasker:
         return [self._replaced(case, tuple(islice(masked, len(case.docs)))) for case in cases]
 
     def _replaced(self, case: CaseTexts, docs: tuple[MaskedDocument, ...]) -> MaskedCase:
-        """Put words for markers; a date that the calendar has no room for costs the case its dates."""
+        """Put words for markers; whatever goes wrong costs the case its words, and markers stay."""
         if not self.settings.replaces and self._surrogates_for is None:
             return MaskedCase(docs, MaskedDates())
         try:
             return self._with_words(case, docs)
-        except (ValueError, OverflowError):
-            return MaskedCase(docs, MaskedDates())
+        except Exception:  # noqa: BLE001 - fail closed, whatever went wrong
+            return MaskedCase(docs, MaskedDates(), is_plain=True)
 
     def _with_words(self, case: CaseTexts, docs: tuple[MaskedDocument, ...]) -> MaskedCase:
         found = [_Found(masked, self._is_date(case)) for masked in docs]
@@ -116,7 +116,7 @@ class CaseMasker:
         words = _Words(self.settings, policy, dates, case)
         surrogate = self._surrogate(case, docs)
         texts = [with_stand_ins(one.masked, list(words.stand_ins(one, surrogate))) for one in found]
-        return MaskedCase(tuple(texts), policy)
+        return MaskedCase(tuple(texts), policy, self.settings.age_policy)
 
     def _is_date(self, case: CaseTexts) -> Callable[[str], bool] | None:
         """Whether words can be a date; None: nobody wants to know."""

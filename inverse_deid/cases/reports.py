@@ -8,6 +8,7 @@ from datetime import date
 from itertools import product
 
 from inverse_deid.cases.pseudonyms import pseudonym
+from inverse_deid.cases.report_ages import age_field
 from inverse_deid.cases.texts import CaseTexts, MaskedCase
 from inverse_deid.core.values import Document, KnownIdentifier, KnownSort
 from inverse_deid.formats.icsr.cases import Case
@@ -32,20 +33,21 @@ def batch_number(case: Case) -> str:
     return next((value.text for value in case.values if value.element_id == "N.1.2"), "")
 
 
-def texts_of(case: Case, name: str, batch: str = "") -> CaseTexts:
+def texts_of(case: Case, name: str, batch: str = "", source: str = "") -> CaseTexts:
     """All texts of a case safety report.
 
     Args:
         case: As it was read, or a part around the cases.
         name: Names the case in ids of documents.
         batch: The batch number; a part around the cases has no other id.
+        source: Names the file; cases without an id of two files move apart.
     """
     known = tuple(dict.fromkeys(known_identifiers(case)))
     dates = case.dates
     docs = (Document(f"{name} {text.path}", text.text, known=known) for text in case.free_texts)
     anchor, anchor_name = _anchor(dates)
     return CaseTexts(
-        id=_id_of(case, batch),
+        id=_id_of(case, batch, source),
         docs=tuple(docs),
         today=max(_days(dates, _REPORT_DATES), default=None),
         date_fields=tuple(found.value for found in dates.every),
@@ -72,7 +74,7 @@ def known_identifiers(case: Case) -> Iterator[KnownIdentifier]:
 
 
 def replacements_of(case: Case, masked: MaskedCase, key: bytes, marker: str) -> Replacements:
-    """What stands in the ids and date fields of a case.
+    """What stands in the ids, date and age fields of a case.
 
     Args:
         case: As it was read.
@@ -82,7 +84,10 @@ def replacements_of(case: Case, masked: MaskedCase, key: bytes, marker: str) -> 
     """
     fields = _DateFields(masked.dates, case.dates)
     return Replacements(
-        pseudonym=lambda element, value: pseudonym(key, value), date_value=fields.value, marker=marker
+        pseudonym=lambda element, value: pseudonym(key, value),
+        date_value=fields.value,
+        age_value=lambda age: age_field(age, masked.ages),
+        marker=marker,
     )
 
 
@@ -109,11 +114,11 @@ class _DateFields:
         return all(self._policy.keeps_age(day, on) for on in self._course if on >= day)
 
 
-def _id_of(case: Case, batch: str) -> str:
+def _id_of(case: Case, batch: str, source: str) -> str:
     """What shifts depend on: a part around the cases is none of them and moves on its own."""
     if not case.is_case:
-        return f"around the cases of {batch}"
-    return case.case_id or f"case without id {case.number}"
+        return f"around the cases of {batch or source}"
+    return case.case_id or f"case {case.number} without id of {source}"
 
 
 def _anchor(dates: CaseDates) -> tuple[date | None, str]:

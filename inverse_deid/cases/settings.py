@@ -94,7 +94,8 @@ class CaseSettings:
 
     @property
     def fingerprint(self) -> str:
-        """Changes with everything that shapes the output but the default of `today`; tells no key."""
+        """Changes with everything that shapes the output; tells no key."""
         key = b"" if self.key is None else hmac.digest(self.key, _FINGERPRINT_OF_KEY, "sha256")
-        choices = (str(self.dates), str(self.ages), self.age_bands, self.day_first, key.hex())
+        today = None if self.dates is DateMode.MASK else self.today.isoformat()
+        choices = (str(self.dates), str(self.ages), self.age_bands, self.day_first, today, key.hex())
         return hashlib.sha256(repr(choices).encode()).hexdigest()

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import date
 
 from inverse_deid.core.values import Document, MaskedDocument
+from inverse_deid.replacement.ages import AgePolicy, MaskedAges
 from inverse_deid.replacement.date_policies import DatePolicy
 
 
@@ -39,7 +40,11 @@ class MaskedCase:
     Args:
         docs: The masked texts, in the order of the originals.
         dates: What becomes of the dates of the case, for its fields.
+        ages: What becomes of its ages, for its fields.
+        is_plain: Markers alone were left, since what should have stood there could not be worked out.
     """
 
     docs: tuple[MaskedDocument, ...]
     dates: DatePolicy = field(repr=False)
+    ages: AgePolicy = field(default_factory=MaskedAges)
+    is_plain: bool = False

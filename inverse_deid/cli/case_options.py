@@ -139,16 +139,12 @@ class CaseOptions:
         """
         from_environment = os.environ.get(KEY_VARIABLE)
         if self.key is None:
-            return (
-                None
-                if from_environment is None
-                else from_environment.strip().encode("utf-8", "surrogateescape")
-            )
+            return None if from_environment is None else _without_line_break(os.fsencode(from_environment))
         if from_environment is not None:
             raise ConfigurationError(f"--key and {KEY_VARIABLE} are both given; leave one of them out")
         try:
             with input_errors(), self.key.open("rb") as stream:
-                key = stream.read(_MAX_KEY_BYTES + 1).strip()
+                key = _without_line_break(stream.read(_MAX_KEY_BYTES + 3))
         except UnreadableInputError as error:
             raise UnreadableInputError(f"{self.key} {error}") from None
         if len(key) > _MAX_KEY_BYTES:
@@ -179,7 +175,7 @@ class CaseOptions:
         return KeyedSurrogates(secret or b"", masker.holds_medical_word) if self.makes_surrogates else None
 
     def report_profile(self) -> Profile:
-        """What happens to the structured fields of case reports; dates of all of them agree with the texts.
+        """What happens to the structured fields of case reports; their dates and ages agree with the texts.
 
         Raises:
             ConfigurationError: No such profile, or its file cannot be used.
@@ -190,4 +186,10 @@ class CaseOptions:
         name = self.profile or DEFAULT_PROFILE
         is_file = name.endswith(".toml") or "/" in name or "\\" in name
         profile = read_profile(Path(name)) if is_file else builtin_profile(name)
-        return profile if self.dates in (None, "mask") else profile.with_dates()
+        profile = profile if self.dates in (None, "mask") else profile.with_dates()
+        return profile if self.ages in (None, "mask") else profile.with_ages()
+
+
+def _without_line_break(key: bytes) -> bytes:
+    """The key without one line break at its end; all else may be part of a raw key."""
+    return key.removesuffix(b"\n").removesuffix(b"\r") if key.endswith(b"\n") else key

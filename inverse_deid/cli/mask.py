@@ -6,120 +6,28 @@ import secrets
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from inverse_deid import __version__
 from inverse_deid.cli.case_options import CaseOptions, case_options
-from inverse_deid.cli.word_lists import listed_words
+from inverse_deid.cli.mask_masker import case_masker, report_settings
+from inverse_deid.cli.mask_options import STANDARD_INPUT, MaskOptions
 from inverse_deid.core.errors import ConfigurationError
-from inverse_deid.formats.encodings import normal_encoding
-from inverse_deid.formats.records import ReadOptions
 from inverse_deid.formats.registry import FormatName
 
 if TYPE_CHECKING:
-    from inverse_deid.assemble import MaskingSettings
-    from inverse_deid.cases.masker import CaseMasker
     from inverse_deid.engine.jobs import Job
     from inverse_deid.engine.tally import Tally
-    from inverse_deid.formats.icsr.profiles import Profile
     from inverse_deid.formats.known_values import KnownOfDocuments
-    from inverse_deid.pipeline import Deidentifier
 
-STANDARD_INPUT = "-"
 INTERRUPTED = 130
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 _FOLDER = click.Path(path_type=Path)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MaskOptions:
-    """What was given on the command line."""
-
-    out: Path | None
-    format_name: str | None
-    text_column: str
-    id_column: str | None
-    delimiter: str | None
-    encoding: str
-    marker: str
-    category_markers: bool
-    explain: bool
-    with_text: bool
-    annotations: Path | None
-    policy: Literal["case-aware", "literal"]
-    rules_only: bool
-    operating_point: str | None
-    low: float | None
-    high: float | None
-    certificate: Path | None
-    model: Path | None
-    lexicon: Path | None
-    allow: Path | None
-    deny: Path | None
-    threads: int
-    force: bool
-    resume: bool
-    quiet: bool
-    cases: CaseOptions = field(default_factory=CaseOptions)
-
-    @property
-    def format(self) -> FormatName | None:
-        """The format for all inputs, None = by suffix."""
-        return None if self.format_name is None else FormatName(self.format_name)
-
-    @property
-    def shows_categories(self) -> bool:
-        """Whether markers show the suspected category."""
-        return self.category_markers or self.cases.replace == "category"
-
-    @property
-    def read_options(self) -> ReadOptions:
-        """How files are read."""
-        delimiter = {"tab": "\t", r"\t": "\t"}.get(self.delimiter or "", self.delimiter)
-        return ReadOptions(normal_encoding(self.encoding), self.text_column, self.id_column, delimiter)
-
-    def check(self, inputs: tuple[str, ...]) -> None:
-        """Refuse options that contradict each other, before anything is loaded.
-
-        Raises:
-            ConfigurationError: They do.
-        """
-        delimiter = self.read_options.delimiter
-        if delimiter is not None and (len(delimiter) != 1 or delimiter in '"\r\n'):
-            raise ConfigurationError("--delimiter must be one character, or tab")
-        if self.with_text and not self.explain:
-            raise ConfigurationError("--with-text adds the words to --explain; give both")
-        if self.category_markers and self.cases.replace not in (None, "category"):
-            raise ConfigurationError(
-                f"--category-markers is --replace category, not {self.cases.replace}; leave one out"
-            )
-        if "" in inputs:
-            raise ConfigurationError("an INPUT is empty text; give a file or folder (. is this folder)")
-        if STANDARD_INPUT in inputs:
-            self._check_pipe(inputs)
-        elif self.out is None:
-            raise ConfigurationError("give the folder for the masked files with --out")
-        elif self.cases.run_report is not None and self.cases.run_report.exists() and not self.force:
-            raise ConfigurationError(f"{self.cases.run_report} exists; give another --run-report, or --force")
-        self.cases.check()
-
-    def _check_pipe(self, inputs: tuple[str, ...]) -> None:
-        if len(inputs) > 1:
-            raise ConfigurationError("- (standard input) cannot be combined with files")
-        given = (self.out, self.annotations, self.explain or None, self.resume or None)
-        if any(option is not None for option in given):
-            raise ConfigurationError(
-                "- writes to standard output; leave out --out, --explain, --annotations and --resume"
-            )
-        if any(option is not None for option in (self.cases.run_report, self.cases.known, self.cases.maps)):
-            raise ConfigurationError("--known, --map and --run-report are for files; leave them out with -")
-        if self.format in (FormatName.PARQUET, FormatName.ICSR):
-            raise ConfigurationError(f"{self.format} cannot come from standard input; give the file")
 
 
 @click.command()
@@ -246,41 +154,6 @@ def _mask_pipe(options: MaskOptions) -> Tally:
         return mask_pipe(pipes, options.format or FormatName.TEXT, case_masker(options), run)
 
 
-def report_settings(
-    options: MaskOptions, masker: CaseMasker, profile: Profile, known_sha256: str
-) -> dict[str, Any]:
-    """Everything that shapes the output, for the run report: hashes for words and keys, no values."""
-    from inverse_deid.engine.document_ids import hash_of_words
-    from inverse_deid.engine.run_report import profile_json
-
-    cases = masker.settings
-    lists = {
-        "allow": listed_words(options.allow, phrases=False),
-        "deny": listed_words(options.deny, phrases=True),
-    }
-    return {
-        "fingerprint": masker.fingerprint,
-        **masker.made_of,
-        "policy": options.policy,
-        "rules_only": options.rules_only,
-        "operating_point": options.operating_point,
-        "certificate": None if options.certificate is None else str(options.certificate),
-        "marker": options.marker,
-        "category_markers": options.shows_categories,
-        "surrogates": options.cases.makes_surrogates,
-        "maps": options.cases.maps is not None,
-        **{name: {"n": len(words), "sha256": hash_of_words(words)} for name, words in lists.items()},
-        "known_sha256": known_sha256 if options.cases.known is not None else None,
-        "dates": str(cases.dates),
-        "day_first": cases.day_first,
-        "ages": str(cases.ages),
-        "age_bands": cases.age_bands,
-        "today": cases.today.isoformat(),
-        "key_given": cases.key is not None,
-        "profile": profile_json(profile),
-    }
-
-
 def _known_of(jobs: Sequence[Job], options: MaskOptions) -> KnownOfDocuments:
     """The sidecar with known identifiers, whose ids must all be those of documents."""
     from inverse_deid.engine.document_ids import check_ids
@@ -291,43 +164,6 @@ def _known_of(jobs: Sequence[Job], options: MaskOptions) -> KnownOfDocuments:
     known = read_known_values(options.cases.known)
     check_ids(jobs, known, options.cases.known, options.read_options)
     return known
-
-
-def case_masker(options: MaskOptions, known: KnownOfDocuments | None = None) -> CaseMasker:
-    """The masker with what stands in the place of dates and ages; cheap errors come first."""
-    from inverse_deid.cases.masker import CaseMasker
-
-    settings = options.cases.settings(options.cases.secret())
-    masker = load_masker(options)
-    return CaseMasker(masker, settings, options.cases.surrogates(settings.key, masker), known=known)
-
-
-def load_masker(options: MaskOptions) -> Deidentifier:
-    """Load lexicon and model; imported here so that `--help` stays quick."""
-    from inverse_deid.assemble import build_deidentifier
-
-    return build_deidentifier(masking_settings(options))
-
-
-def masking_settings(options: MaskOptions) -> MaskingSettings:
-    """The part of the options that the de-identifier needs."""
-    from inverse_deid.assemble import MaskingSettings
-
-    return MaskingSettings(
-        model=options.model,
-        lexicon=options.lexicon,
-        policy=options.policy,
-        rules_only=options.rules_only,
-        marker=options.marker,
-        category_markers=options.shows_categories,
-        operating_point=options.operating_point,
-        low=options.low,
-        high=options.high,
-        certificate=options.certificate,
-        allow=listed_words(options.allow, phrases=False),
-        deny=listed_words(options.deny, phrases=True),
-        n_threads=options.threads,
-    )
 
 
 class _Progress:

@@ -81,6 +81,7 @@ class _CaseWork:
         self._run = run
         self._batch_number = ""
         self._waiting: dict[int, tuple[MaskedDocument, ...]] = {}
+        self._plain: set[int] = set()
         self.tally = Tally()
 
     def treat(self, cases: Sequence[Case]) -> list[TreatedCase]:
@@ -90,11 +91,12 @@ class _CaseWork:
         if [len(case.docs) for case in texts] != [len(case.docs) for case in masked]:
             raise StageError("cases went into the masker and others came out")
         self._waiting = {id(case): one.docs for case, one in zip(cases, masked, strict=True)}
+        self._plain = {id(case) for case, one in zip(cases, masked, strict=True) if one.is_plain}
         return [self._treated(case, one) for case, one in zip(cases, masked, strict=True)]
 
     def _texts(self, case: Case) -> CaseTexts:
         self._batch_number = batch_number(case) or self._batch_number
-        return texts_of(case, f"case {case.number}", self._batch_number)
+        return texts_of(case, f"case {case.number}", self._batch_number, self._job.name)
 
     def _treated(self, case: Case, masked: MaskedCase) -> TreatedCase:
         given = replacements_of(case, masked, self._run.key, self._run.marker)
@@ -110,6 +112,9 @@ class _CaseWork:
             if self._map is not None:
                 self._map.add(hidden_report(part, docs, self._run.marker))
             self.tally.add_case(docs, is_case=part.is_case)
+            if id(part) in self._plain:
+                self.tally.fail(where, "its dates and ages could not be worked out and were all masked")
+            self._plain.discard(id(part))
             if any(doc.failed for doc in docs):
                 self.tally.fail(where, "could not be analysed and was masked completely")
             for doc in docs if self._explanations is not None else ():

@@ -335,3 +335,51 @@ def test_explanations_name_case_and_place(command, real_cases, given, out):
     lines = [json.loads(line) for line in (out / "a.xml.explain.jsonl").read_text().splitlines()]
     ids = [line["id"] for line in lines]
     assert "case 1 patient/summary/narrativeincludeclinical" in ids
+
+
+AGES = ("D.2.2a", "D.10.2.2a", "D.2.2.1a", "G.k.6a", "D.2.3")
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("profile", ["third-party", "public"])
+@pytest.mark.parametrize(
+    ("options", "shown"),
+    [
+        ([], {}),
+        (["--ages", "keep-under-90"], {"D.10.2.2a": "61", "D.2.2.1a": "10", "G.k.6a": "10", "D.2.3": "5"}),
+        (["--ages", "band", "--age-bands", "10-years"], {"D.10.2.2a": "6", "D.2.3": "5"}),
+        (["--ages", "band", "--age-bands", "e2b"], {"D.2.3": "5"}),
+    ],
+)
+def test_ages_in_fields_go_the_way_of_the_texts(
+    command, real_cases, given, out, dialect, profile, options, shown
+):
+    data = invent(dialect, given={"D.2.2a": "94", "D.10.2.2a": "61", "H.1": "A 94-year-old."}).data
+    written(given, "a.xml", data)
+    assert command("mask", given, "--out", out, "--profile", profile, *options).status == 0
+    case = only_case((out / "a.xml").read_bytes())
+    assert {v.element_id: v.text for v in case.values if v.element_id in AGES} == shown
+    units = case.node.xpath("//parentageunit/text() | //*[@value='6']/@unit")
+    assert not ("band" in options and "10-years" in options) or set(units) <= {"800", "10.a"}
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_kept_age_goes_with_those_of_the_texts_if_they_change(command, real_cases, given, out, dialect):
+    written(given, "a.xml", invent(dialect, given={"D.2.2a": "94"}).data)
+    for options, is_kept in (([], True), (["--ages", "keep-under-90"], False)):
+        arguments = ("--profile", "eudravigilance", "--force", *options)
+        assert command("mask", given, "--out", out, *arguments).status == 0
+        case = only_case((out / "a.xml").read_bytes())
+        assert ("D.2.2a" in [value.element_id for value in case.values]) == is_kept
+
+
+def test_a_raw_key_keeps_all_but_one_line_break_at_its_end(tmp_path):
+    from inverse_deid.cli.case_options import CaseOptions
+
+    path = tmp_path / "key"
+    for raw, key in (
+        (b" 0123456789abcdef\t\n\n", b" 0123456789abcdef\t\n"),
+        (b"0" * 16 + b"\r\n", b"0" * 16),
+    ):
+        path.write_bytes(raw)
+        assert CaseOptions(key=path).secret() == key

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from lxml import etree
 
+from inverse_deid.formats.icsr.ages import AgeFor
 from inverse_deid.formats.icsr.dates import CaseDates, DateElement, parse_stamp
 from inverse_deid.formats.icsr.dialects import MessageDialect
 from inverse_deid.formats.icsr.elements import suspect_starts
@@ -99,6 +100,7 @@ class Case:
         pseudonym: PseudonymFor | None = None,
         date_value: DateFor | None = None,
         *,
+        age_value: AgeFor | None = None,
         marker: str = DEFAULT_MARKER,
     ) -> Rewritten:
         """The case with masked texts in place and its structured fields as the profile says.
@@ -108,13 +110,16 @@ class Case:
             profile: What happens to the structured fields.
             pseudonym: For ids, if the profile asks for pseudonyms.
             date_value: For dates, if the profile asks for them.
+            age_value: For ages; without it those that the profile asks for are left out.
             marker: Stands for a text that cannot be shown at all.
 
         Raises:
             ConfigurationError: The profile asks for pseudonyms or dates and there is no source of them.
             StageError: Masked texts or pseudonyms that do not fit.
         """
-        replacements = Replacements(pseudonym=pseudonym, date_value=date_value, marker=marker)
+        replacements = Replacements(
+            pseudonym=pseudonym, date_value=date_value, age_value=age_value, marker=marker
+        )
         plan = (profile, replacements, self.known_values)
         node, changes = rewrite(self.node, self.values, masked_texts, self.dialect, plan)
         return Rewritten(node, changes, self.tail)

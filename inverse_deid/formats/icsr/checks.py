@@ -16,17 +16,15 @@ from enum import StrEnum
 from lxml import etree
 
 from inverse_deid.core.errors import FormatError
+from inverse_deid.formats.icsr.ages import AGE_GROUP, HIGH_AGE_YEARS, years_of
 from inverse_deid.formats.icsr.cases import Case
-from inverse_deid.formats.icsr.elements import Element, Kind
+from inverse_deid.formats.icsr.elements import Element, Kind, path_words
 from inverse_deid.formats.icsr.known import KnownValueFinder
 from inverse_deid.formats.icsr.profiles import Action, Profile
-from inverse_deid.formats.icsr.r3 import BESIDE_A_MASK
+from inverse_deid.formats.icsr.r3 import BESIDE_A_MASK, VOCABULARY
 from inverse_deid.formats.icsr.survey import TEXT, Paths, Sort, Survey, Value, all_text, bare_path, survey
 
 NARRATIVE = "H.1"
-
-_CODES = frozenset({"code", "codeSystemVersion", "unit", "root"})
-"""Structure in which a name could hide."""
 
 _DIGIT = re.compile(r"\d")
 
@@ -100,17 +98,23 @@ class _Check:
         """A structured value that should not be there any more."""
         if value.sort == Sort.ATTACHMENT and self._profile.attachments == Action.DROP:
             yield Finding(Rule.ATTACHMENT_LEFT, value.element_id, value.path)
-        if value.element is None or value.sort not in (Sort.IDENTIFIER, Sort.DATE, Sort.PRODUCT):
+        if value.element is None or value.sort not in (Sort.IDENTIFIER, Sort.DATE, Sort.AGE, Sort.PRODUCT):
             return
         action = self._profile.actions[value.element_id]
         is_left = {
             Action.MASK: not self._dialect.is_masked(self._found.nodes[value.index]),
             Action.BLANK: True,
             Action.DROP: True,
+            Action.AGE: value.element_id != AGE_GROUP and not self._is_below_90(value),
             Action.PSEUDONYM: (value.element_id, value.text) in self._before,
         }
         if is_left.get(action, False):
             yield Finding(Rule.VALUE_LEFT, value.element_id, value.path)
+
+    def _is_below_90(self, value: Value) -> bool:
+        """Whether an age is surely below 90 years."""
+        years = years_of(value.text, self._dialect.unit(self._found.nodes[value.index]))
+        return years is not None and years < HIGH_AGE_YEARS
 
     def _masks(self) -> Iterator[Finding]:
         """Every element that says that it is masked: may it (or did it before), and is it empty?"""
@@ -179,13 +183,16 @@ class _Check:
         yield from self._names_in_structure(names)
 
     def _names_in_structure(self, names: KnownValueFinder) -> Iterator[Finding]:
-        """Names in codes, and in what XML itself lets one choose: tags, prefixes, namespaces."""
+        """Names in attributes, and in what XML itself lets one choose: tags, prefixes, namespaces."""
         valued = {(value.index, value.slot) for value in self._found.values}
         for index, node in enumerate(self._found.nodes):
-            for slot in _CODES & set(map(str, node.attrib)):
-                if (index, slot) not in valued and names.finds(str(node.get(slot))):
+            for name, text in node.attrib.items():
+                slot, value = str(name), str(text)
+                if (index, slot) in valued or value in VOCABULARY:
+                    continue
+                if names.finds(value):
                     yield Finding(Rule.KNOWN_VALUE, "", self._paths.of(node, slot))
-        chosen = {etree.QName(node).localname for node in self._found.nodes}
+        chosen = {etree.QName(node).localname for node in self._found.nodes} - path_words()
         spaces = etree.iterwalk(self._found.nodes[0], events=("start-ns",))
         chosen.update(f"{prefix} {uri}" for _, (prefix, uri) in spaces)
         if any(names.finds(text) for text in chosen):

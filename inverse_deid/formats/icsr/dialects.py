@@ -7,6 +7,7 @@ from typing import Protocol
 
 from lxml import etree
 
+from inverse_deid.formats.icsr.ages import AgeElement
 from inverse_deid.formats.icsr.dates import StampDate
 from inverse_deid.formats.icsr.elements import Dialect, Element
 
@@ -75,6 +76,18 @@ class MessageDialect(Protocol):
 
     def leave_out(self, node: etree._Element, attribute: str, element: Element | None) -> None:
         """Take the element away."""
+        ...
+
+    def written(self, node: etree._Element, attribute: str) -> str:
+        """The value of an attribute or, without one, the text."""
+        ...
+
+    def unit(self, node: etree._Element) -> str:
+        """The unit of an age in UCUM, "" = none."""
+        ...
+
+    def write_age(self, node: etree._Element, attribute: str, age: AgeElement) -> None:
+        """Write an age in the place of another, with its unit."""
         ...
 
     def write_date(self, node: etree._Element, attribute: str, date: StampDate) -> None:

@@ -31,6 +31,7 @@ class Kind(StrEnum):
     FREE_TEXT = "free-text"
     IDENTIFIER = "identifier"
     DATE = "date"
+    AGE = "age"
     ATTACHMENT = "attachment"
     PRODUCT = "product"
 

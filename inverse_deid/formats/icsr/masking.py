@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import BinaryIO
 
-from inverse_deid.core.errors import StageError
+from inverse_deid.core.errors import ConfigurationError, StageError
 from inverse_deid.formats.icsr.cases import Case
 from inverse_deid.formats.icsr.checks import check_case
 from inverse_deid.formats.icsr.messages import BrokenCase, Limits, Message
@@ -126,11 +126,20 @@ def _rewritten(part: Case, treated: TreatedCase, profile: Profile) -> Rewritten 
     given = treated.given
     try:
         rewritten = part.rewritten(
-            treated.texts, profile, given.pseudonym, given.date_value, marker=given.marker
+            treated.texts,
+            profile,
+            given.pseudonym,
+            given.date_value,
+            age_value=given.age_value,
+            marker=given.marker,
         )
+        findings = check_case(part, rewritten.node, profile)
     except StageError as error:
         return CaseProblem(part.number, str(error))
-    findings = check_case(part, rewritten.node, profile)
+    except ConfigurationError:
+        raise
+    except Exception as error:  # noqa: BLE001 - fail closed; the message of the error may quote the case
+        return CaseProblem(part.number, f"could not be rewritten ({type(error).__name__})")
     if not findings:
         return rewritten
     rules = "; ".join(sorted({finding.rule for finding in findings}))

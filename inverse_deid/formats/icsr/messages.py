@@ -10,6 +10,7 @@ ICH ICSR DTD 2.1.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import BinaryIO, NamedTuple, cast
@@ -27,6 +28,9 @@ from inverse_deid.formats.records import MAX_RECORD_BYTES
 
 _ENCODING_ERRORS = frozenset({"ERR_INVALID_ENCODING", "ERR_ENCODING_NAME", "ERR_UNKNOWN_ENCODING"})
 _ENTITY_ERRORS = frozenset({"ERR_UNDECLARED_ENTITY", "WAR_UNDECLARED_ENTITY", "ERR_ENTITY_LOOP"})
+_OURS = re.compile(r"urn:hl7-org:|http://www\.w3\.org/")
+"""Namespaces that are declared again around the cases; a case that uses another declares it itself."""
+
 _LIMIT_ERRORS = frozenset({"ERR_RESOURCE_LIMIT"})
 
 
@@ -172,7 +176,7 @@ class Message:
             self.stripped.n_attributes = n_before - len(attributes)
             self._read_to_first_part(prolog)
         lead = "" if is_single else self._white((root.text or "") + _tails(next(iter(root), None)))
-        namespaces = dict(root.nsmap)
+        namespaces = {p: uri for p, uri in root.nsmap.items() if is_single or _OURS.match(uri)}
         return Frame(prolog, dialect, str(root.tag), attributes, namespaces, lead, is_single)
 
     def _read_to_first_part(self, prolog: Prolog) -> None:

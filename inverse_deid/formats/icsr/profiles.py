@@ -31,6 +31,7 @@ class Action(StrEnum):
     DROP = "drop"
     PSEUDONYM = "pseudonym"
     DATE = "date"
+    AGE = "age"
     TEXT = "text"
 
 
@@ -46,8 +47,9 @@ _ACTIONS_OF_KIND: Mapping[Kind, frozenset[Action]] = {
     Kind.FREE_TEXT: frozenset(),
     Kind.ATTACHMENT: frozenset(),
     Kind.PRODUCT: frozenset({Action.KEEP, Action.BLANK, Action.DROP}),
-    Kind.IDENTIFIER: frozenset(_LISTED) - {Action.DATE},
-    Kind.DATE: frozenset(_LISTED) - {Action.PSEUDONYM},
+    Kind.IDENTIFIER: frozenset(_LISTED) - {Action.DATE, Action.AGE},
+    Kind.DATE: frozenset(_LISTED) - {Action.PSEUDONYM, Action.AGE},
+    Kind.AGE: frozenset({Action.KEEP, Action.DROP, Action.AGE}),
 }
 
 
@@ -84,6 +86,17 @@ class Profile:
         }
         other_dates = Action.DATE if self.other_dates == Action.KEEP else self.other_dates
         return replace(self, actions=actions, other_dates=other_dates)
+
+    def with_ages(self) -> Profile:
+        """The same profile, but every age that it keeps goes through the age function.
+
+        For a run that changes the ages of the narratives: a kept field beside them would tell the age.
+        """
+        actions = {
+            name: Action.AGE if action == Action.KEEP and elements()[name].kind == Kind.AGE else action
+            for name, action in self.actions.items()
+        }
+        return replace(self, actions=actions)
 
     def removes(self, element: str) -> bool:
         """Whether the value that an element states does not leave as it is."""
@@ -185,6 +198,8 @@ def _removal(element: Element) -> Action:
     """What takes the value away and leaves a valid message."""
     if element.kind in (Kind.FREE_TEXT, Kind.ATTACHMENT, Kind.PRODUCT):
         return _kept(element)
+    if element.kind == Kind.AGE:
+        return Action.AGE
     if element.msk:
         return Action.MASK
     if not element.required:

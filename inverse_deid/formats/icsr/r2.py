@@ -17,6 +17,7 @@ from functools import lru_cache
 
 from lxml import etree
 
+from inverse_deid.formats.icsr.ages import R2_UNITS, AgeElement
 from inverse_deid.formats.icsr.dates import StampDate, stamp_with
 from inverse_deid.formats.icsr.dialects import Role, remove_keeping_tail
 from inverse_deid.formats.icsr.elements import Dialect, Element, Kind, r2_codes
@@ -93,10 +94,26 @@ class R2:
                 emptied.text = None
 
     def leave_out(self, node: etree._Element, attribute: str, element: Element | None) -> None:
-        """Take the element away; the format beside a date, too."""
-        for gone in (_format_beside(node), node):
+        """Take the element away; the format beside a date and the unit beside an age, too."""
+        for gone in (_format_beside(node), _unit_beside(node), node):
             if gone is not None:
                 remove_keeping_tail(gone)
+
+    def written(self, node: etree._Element, attribute: str) -> str:
+        """The text; there are no attributes that count."""
+        return node.text or ""
+
+    def unit(self, node: etree._Element) -> str:
+        """The unit of an age in UCUM, "" = none."""
+        beside = _unit_beside(node)
+        return "" if beside is None else R2_UNITS.get((beside.text or "").strip(), "")
+
+    def write_age(self, node: etree._Element, attribute: str, age: AgeElement) -> None:
+        """Write an age in the place of another, with its unit."""
+        node.text = age.number
+        beside = _unit_beside(node)
+        if beside is not None:
+            beside.text = next(code for code, unit in R2_UNITS.items() if unit == age.unit)
 
     def write_date(self, node: etree._Element, attribute: str, date: StampDate) -> None:
         """Write a date in the place of one that is at least as precise; its format follows."""
@@ -119,3 +136,9 @@ def _format_beside(node: etree._Element) -> etree._Element | None:
     if parent is None or not tag.endswith("date"):
         return None
     return parent.find(_FORMATS_NAMED_OTHERWISE.get(tag, f"{tag}format"))
+
+
+def _unit_beside(node: etree._Element) -> etree._Element | None:
+    """Where the unit of an age stands, None = there is none."""
+    parent = node.getparent()
+    return None if parent is None else parent.find(f"{node.tag}unit")

@@ -17,6 +17,7 @@ from functools import lru_cache
 
 from lxml import etree
 
+from inverse_deid.formats.icsr.ages import AgeElement
 from inverse_deid.formats.icsr.dates import StampDate, stamp_with
 from inverse_deid.formats.icsr.dialects import Role, remove_keeping_tail
 from inverse_deid.formats.icsr.elements import HL7, Dialect, Element, nodes_at
@@ -30,19 +31,20 @@ _WORD = r"[A-Za-z][A-Za-z0-9_.]{0,29}"
 _OID = r"[0-2](?:\.\d{1,15}){1,29}"
 _UUID = r"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}"
 _LABEL = r"[A-Za-z]{1,6}-?\d{1,6}"
+_NAME_LIKE = r".*[A-Z][a-z]{3}"
 _PATTERNS = {
     **dict.fromkeys(
         ("classCode", "moodCode", "determinerCode", "typeCode", "ITSVersion", "operator", "representation"),
         _WORD,
     ),
-    NULL_FLAVOR: r"[A-Z]{2,5}",
+    NULL_FLAVOR: "NI|INV|DER|OTH|NINF|PINF|UNC|MSK|NA|UNK|ASKU|NAV|NASK|TRC|QS|NP",
     "use": rf"{_WORD}(?: {_WORD}){{0,3}}",
     "qualifier": rf"{_WORD}(?: {_WORD}){{0,3}}",
-    "code": r"[A-Za-z0-9][A-Za-z0-9._:/+-]{0,59}",
+    "code": rf"(?!{_NAME_LIKE})" r"[A-Za-z0-9][A-Za-z0-9._:/+-]{0,59}",
     "root": rf"{_OID}|{_UUID}|{_LABEL}",
     "codeSystem": rf"{_OID}|{_UUID}",
     "codeSystemVersion": r"[A-Za-z0-9][A-Za-z0-9._+-]{0,24}",
-    "unit": r"""[\w%*./\[\]{}()'"+^-]{1,30}""",
+    "unit": rf"(?!{_NAME_LIKE})" r"""[\w%*./\[\]{}()'"+^-]{1,30}""",
     "language": r"[A-Za-z]{2,3}(?:-[A-Za-z]{2})?",
     "mediaType": r"[a-z]{1,20}/[A-Za-z0-9.+-]{1,80}",
     "compression": r"DF|GZ|ZL|Z",
@@ -54,7 +56,9 @@ _PATTERNS = {
     f"{XML}space": r"default|preserve",
 }
 _STRUCTURE = {name: re.compile(pattern) for name, pattern in _PATTERNS.items()}
-_LOCATION = re.compile(r"[!-~]{1,300}(?: [!-~]{1,300}){0,9}")
+_LOCATION = re.compile(
+    r"(?!.*(?:file:|\\|\b[A-Za-z]:/|/(?:home|[Uu]sers)/))[!-~]{1,300}(?: [!-~]{1,300}){0,9}"
+)
 _INTERACTION = re.compile(r"[A-Z]{4}_[A-Z]{2}\d{6}UV\d{0,2}")
 _FLAG = re.compile(r"true|false")
 _NUMBER = re.compile(r"[+-]?\d{1,12}(?:\.\d{1,12})?(?:[eE][+-]?\d{1,3})?", re.ASCII)
@@ -72,6 +76,18 @@ _TIMES = frozenset(
     ("effectiveTime", "low", "high", "center", "comp", "creationTime", "availabilityTime", "time")
 )
 _DISPLAYS = frozenset({"displayName", "codeSystemName"})
+VOCABULARY = frozenset(
+    (
+        *("ACT", "ACTI", "ASSIGNED", "AUT", "AUTH", "CACT", "CATEGORY", "CAUS", "CLNTRL", "CNTRCT", "COMP"),
+        *("COUNTRY", "CSM", "DEV", "DOC", "DRIV", "EVN", "EVN.CRT", "EXPL", "FLFS", "HLD", "IDENT", "INST"),
+        *("INSTANCE", "INT", "INVSBJ", "INVSTG", "KIND", "LOC", "LOCE", "MANU", "MMAT", "NAT", "OBS", "ORG"),
+        *("PART", "PERT", "PRF", "PRS", "PSN", "QUAL", "RCV", "REFR", "REFV", "RSON", "SBADM", "SBJ", "SND"),
+        *("SPRT", "SUBJ", "SUMM", "TERR", "XML_1.0", "true", "false", "active", "text/plain"),
+        *("application/pdf", "PORR_TE049016UV", "PAT_ADV_EVNT"),
+    )
+)
+"""Values of attributes that the standard names: a person may be called so."""
+
 BESIDE_A_MASK = frozenset(
     (
         *(NULL_FLAVOR, "root", "codeSystem", "use", f"{XSI}type"),
@@ -156,6 +172,19 @@ class R3:
             above = None if element is None else element.whole
             whole = [] if above is None else nodes_at(above, node)
             remove_keeping_tail(whole[0] if whole else node)
+
+    def written(self, node: etree._Element, attribute: str) -> str:
+        """The value of an attribute or, without one, the text."""
+        return str(node.get(attribute, "")) if attribute else node.text or ""
+
+    def unit(self, node: etree._Element) -> str:
+        """The unit of an age in UCUM, "" = none."""
+        return str(node.get("unit", ""))
+
+    def write_age(self, node: etree._Element, attribute: str, age: AgeElement) -> None:
+        """Write an age in the place of another, with its unit."""
+        node.set(attribute, age.number)
+        node.set("unit", age.unit)
 
     def write_date(self, node: etree._Element, attribute: str, date: StampDate) -> None:
         """Write a date in the place of one that is at least as precise."""

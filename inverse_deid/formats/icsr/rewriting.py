@@ -7,19 +7,21 @@ from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
 from lxml import etree
 
 from inverse_deid.core.errors import ConfigurationError, StageError
+from inverse_deid.formats.icsr.ages import AgeElement, AgeFor
 from inverse_deid.formats.icsr.dates import DateElement, StampDate, parse_stamp
 from inverse_deid.formats.icsr.dialects import MessageDialect
 from inverse_deid.formats.icsr.elements import Element
 from inverse_deid.formats.icsr.known import KnownValue, KnownValueFinder
 from inverse_deid.formats.icsr.profiles import Action, Profile
-from inverse_deid.formats.icsr.survey import TAIL, TEXT, Sort, Value
+from inverse_deid.formats.icsr.survey import TAIL, TEXT, WHOLE, Paths, Sort, Value
+from inverse_deid.formats.icsr.telling_ids import REPORT_IDS, holds_day, numbered_uuid, tells_time
 
 PseudonymFor = Callable[[str, str], str]
 """From the id of an element and its value to what stands in its place."""
@@ -45,7 +47,9 @@ class Done(StrEnum):
     PSEUDONYM = "replaced by a pseudonym"
     DATE = "date replaced"
     DATE_REMOVED = "date removed"
+    AGE = "age made less precise"
     FILE_LEFT_OUT = "embedded file left out"
+    TELLING_ID = "identifier that tells a time replaced by a number"
     WITHHELD = "words beside a code left out, they repeated a masked value"
 
 
@@ -71,11 +75,13 @@ class Replacements:
     Args:
         pseudonym: For ids; needed if the profile asks for pseudonyms.
         date_value: For dates; needed if the profile asks for dates.
+        age_value: For ages; without it the ages that the profile asks for are left out.
         marker: Stands for a text that cannot be shown at all.
     """
 
     pseudonym: PseudonymFor | None = None
     date_value: DateFor | None = None
+    age_value: AgeFor | None = None
     marker: str = DEFAULT_MARKER
 
 
@@ -125,7 +131,20 @@ def rewrite(
         rewriter.text(value, next(texts)) if value.sort == Sort.FREE_TEXT else rewriter.other(value)
         for value in values
     ]
+    if profile.other_dates != Action.KEEP:
+        changes += list(_without_telling_ids(fresh))
     return fresh, tuple(changes)
+
+
+def _without_telling_ids(case: etree._Element) -> Iterator[Change]:
+    """Number the identifiers that tell when they were made: beside moved dates they would tell the shift."""
+    paths = Paths(case)
+    numbers: dict[str, str] = {}
+    for node in case.iter():
+        root = str(node.get("root", ""))
+        if tells_time(root):
+            node.set("root", numbers.setdefault(root.lower(), numbered_uuid(len(numbers) + 1)))
+            yield Change("", paths.of(node, "root"), Done.TELLING_ID)
 
 
 def _check(
@@ -164,7 +183,9 @@ class _Rewriter:
         longest = None if value.element is None else value.element.max_length[self._dialect.name]
         fitting = fitted(masked, longest, self._given.marker)
         node = self._nodes[value.index]
-        if value.slot == TEXT:
+        if value.slot == WHOLE:
+            del node[:]
+        if value.slot in (TEXT, WHOLE):
             node.text = fitting
         elif value.slot == TAIL:
             node.tail = fitting
@@ -210,15 +231,29 @@ class _Rewriter:
         if element is not None and element.msk and self._dialect.is_masked(node):
             self._dialect.mask(node, element)  # it said so before, whatever it still held
             return Done.MASKED
-        action = self._profile.other_dates if element is None else self._profile.actions[element.id]
+        action = self._action(element, value.text)
+        if action == Action.KEEP:
+            if value.sort != Sort.DATE or not any(map(str.isalpha, value.text)):
+                return Done.KEPT
+            action = Action.DATE  # words, which nobody has looked at
         if action == Action.DATE:
             return self._date(value, node, attribute)
-        if action == Action.KEEP:
-            return Done.KEPT
+        if action == Action.AGE:
+            return self._age(value, node, attribute)
         if element is None:
             self._dialect.empty(node, attribute)
             return Done.DATE_REMOVED
         return self._by_profile(action, element, value.text, (node, attribute))
+
+    def _action(self, element: Element | None, text: str) -> Action:
+        """What the profile says; a kept report id that holds a day goes where the days of a case change."""
+        if element is None:
+            return self._profile.other_dates
+        action = self._profile.actions[element.id]
+        changes = self._profile.other_dates != Action.KEEP
+        if action == Action.KEEP and changes and element.id in REPORT_IDS and holds_day(text):
+            return Action.PSEUDONYM
+        return action
 
     def _by_profile(
         self, action: Action, element: Element, text: str, place: tuple[etree._Element, str]
@@ -262,6 +297,17 @@ class _Rewriter:
             return Done.DATE
         self._without_date(value.element, date, node, attribute)
         return Done.DATE_REMOVED
+
+    def _age(self, value: Value, node: etree._Element, attribute: str) -> Done:
+        old = AgeElement(value.element_id, value.text.strip(), self._dialect.unit(node))
+        new = None if self._given.age_value is None else self._given.age_value(old)
+        if new is None:
+            self._dialect.leave_out(node, attribute, value.element)
+            return Done.LEFT_OUT
+        if new == old:
+            return Done.KEPT
+        self._dialect.write_age(node, attribute, new)
+        return Done.AGE
 
     def _without_date(
         self, element: Element | None, date: StampDate | None, node: etree._Element, attribute: str

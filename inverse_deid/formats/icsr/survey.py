@@ -15,6 +15,7 @@ from enum import StrEnum
 from lxml import etree
 
 from inverse_deid.core.errors import FormatError
+from inverse_deid.formats.icsr.ages import is_age
 from inverse_deid.formats.icsr.dialects import MessageDialect, Role
 from inverse_deid.formats.icsr.elements import Element, Kind, elements_in, path_words
 
@@ -22,7 +23,9 @@ _POSITION = re.compile(r"\[\d+\]")
 
 TEXT = "text()"
 TAIL = "tail()"
-"""Slots of a value; any other slot is the name of an attribute."""
+WHOLE = "string()"
+"""Slots of a value: its own text, the text behind it, its text with that of all elements in it; any other
+slot is the name of an attribute."""
 
 
 class Sort(StrEnum):
@@ -31,6 +34,7 @@ class Sort(StrEnum):
     FREE_TEXT = "free text"
     IDENTIFIER = "identifier"
     DATE = "date"
+    AGE = "age"
     PRODUCT = "product"
     ATTACHMENT = "attachment"
     FILE = "file"
@@ -68,6 +72,7 @@ _SORT_OF_KIND = {
     Kind.FREE_TEXT: Sort.FREE_TEXT,
     Kind.IDENTIFIER: Sort.IDENTIFIER,
     Kind.DATE: Sort.DATE,
+    Kind.AGE: Sort.AGE,
     Kind.PRODUCT: Sort.PRODUCT,
     Kind.ATTACHMENT: Sort.ATTACHMENT,
 }
@@ -118,9 +123,10 @@ class _Surveyor:
         self._dialect = dialect
         self._index = {node: index for index, node in enumerate(nodes)}
         self.named = self._named_slots(batch=batch)
+        self._named_nodes = {nodes[index] for index, _ in self.named}
         self._paths = Paths(nodes[0])
         self._owners: dict[int, Element | None] = {}
-        self._done: set[int] = set()  # inside a file: nothing there is looked at
+        self._done: set[int] = set()  # inside a file or joined words: it goes, nothing there is looked at
         self._taken: set[int] = set()  # inside a structured value: its text went with it
 
     def _named_slots(self, *, batch: bool) -> dict[tuple[int, str], Element]:
@@ -129,6 +135,8 @@ class _Surveyor:
         for element in elements_in(self._dialect.name, batch=batch):
             place = element.places[self._dialect.name]
             for node in place.nodes(self._nodes[0]):
+                if element.kind == Kind.AGE and not is_age(self._dialect.written(node, place.attribute)):
+                    continue  # no number: what it is, its looks say
                 named.setdefault((self._index[node], place.attribute or TEXT), element)
         return named
 
@@ -152,6 +160,9 @@ class _Surveyor:
             yield from self._whole(index, node, Sort.FILE, element)
         else:
             self._owners[index] = element
+            if self._is_broken_up(node, element):
+                yield from self._joined(index, node, element)
+                return
             text = node.text
             if text and not text.isspace() and not self._is_structure(node, text, element):
                 yield self._value(index, TEXT, Sort.FREE_TEXT, element, text)
@@ -165,6 +176,20 @@ class _Surveyor:
         text = all_text(node).strip()
         if text or (is_file and len(node)):
             yield self._value(index, TEXT, sort, element, text)
+
+    def _is_broken_up(self, node: etree._Element, element: Element | None) -> bool:
+        """Whether elements stand inside words: a name must not hide behind the border between two."""
+        if not len(node) or any(n in self._named_nodes for n in node.iterdescendants()):
+            return False
+        if sum(not str(piece).isspace() for piece in node.itertext()) < 2:
+            return False
+        between = [node.text, *(child.tail for child in node)]
+        return element is not None or any(text and not text.isspace() for text in between)
+
+    def _joined(self, index: int, node: etree._Element, element: Element | None) -> Iterator[Value]:
+        """The words of a text without the elements inside it, which do not stay."""
+        self._done.update(self._index[n] for n in node.iterdescendants())
+        yield self._value(index, WHOLE, Sort.FREE_TEXT, element, all_text(node))
 
     def _attributes(self, index: int, node: etree._Element) -> Iterator[Value]:
         for name, text in node.attrib.items():
@@ -234,7 +259,7 @@ class Paths:
     def of(self, node: etree._Element, slot: str) -> str:
         """Path of a slot."""
         inner = self._path(node)
-        if slot == TEXT:
+        if slot in (TEXT, WHOLE):
             return inner or self._root_name
         step = TAIL if slot == TAIL else f"@{self._name(slot)}"
         return f"{inner}/{step}" if inner else step

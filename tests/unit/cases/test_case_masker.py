@@ -162,3 +162,33 @@ def test_settings_tell_no_key():
 def test_pseudonyms_depend_on_key_and_id_alone():
     assert pseudonym(KEY, "SE-1") == pseudonym(KEY, "se-1 ")
     assert len({pseudonym(KEY, "SE-1"), pseudonym(KEY, "SE-2"), pseudonym(KEY + b"x", "SE-1")}) == 3
+
+
+class _OddError(Exception):
+    pass
+
+
+@pytest.mark.parametrize("place", ["dates_of", "policy_of"])
+def test_an_error_of_any_kind_costs_a_case_its_words_alone(place, monkeypatch):
+    def fails(case, *rest):
+        if case.id == "case-2":
+            raise _OddError("12-OCT-2019")
+        return real(case, *rest)
+
+    import inverse_deid.cases.masker as module
+
+    real = getattr(module, place)
+    monkeypatch.setattr(module, place, fails)
+    masker = CaseMasker(masker_of(SPANS), CaseSettings(today=TODAY, dates=DateMode.YEAR))
+    cases = [CaseTexts(id=f"case-{n}", docs=(Document(str(n), "on 12-OCT-2019"),)) for n in (1, 2, 3)]
+    found = masker.mask_cases(cases)
+    assert [one.docs[0].text for one in found] == ["on 2019", "on PHI", "on 2019"]
+    assert [one.is_plain for one in found] == [False, True, False]
+
+
+def test_the_default_of_today_is_part_of_the_fingerprint_where_it_counts():
+    def prints(mode):
+        days = (date(2020, 2, 1), date(2020, 2, 2))
+        return {CaseSettings(today=day, dates=mode).fingerprint for day in days}
+
+    assert [len(prints(mode)) for mode in (DateMode.MASK, DateMode.YEAR)] == [1, 2]

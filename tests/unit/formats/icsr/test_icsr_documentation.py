@@ -8,7 +8,8 @@ from inverse_deid.formats.icsr.elements import elements
 from inverse_deid.formats.icsr.profiles import builtin_profile
 
 PAGE = (Path(__file__).parents[4] / "docs" / "icsr.md").read_text(encoding="utf-8")
-LETTERS = {"keep": "k", "mask": "m", "blank": "b", "drop": "d", "pseudonym": "p", "date": "t", "text": "x"}
+LETTERS = {"keep": "k", "mask": "m", "blank": "b", "drop": "d", "pseudonym": "p"}
+LETTERS |= {"date": "t", "age": "a", "text": "x"}
 PROFILES = ("eudravigilance", "fda", "third-party", "public")
 ROWS = {
     row[1].strip(): [cell.strip() for cell in row]

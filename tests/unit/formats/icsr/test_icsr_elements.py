@@ -28,6 +28,7 @@ def test_every_kind_has_its_elements():
         Kind.FREE_TEXT: 31,
         Kind.IDENTIFIER: 62,
         Kind.DATE: 23,
+        Kind.AGE: 5,
         Kind.ATTACHMENT: 2,
         Kind.PRODUCT: 5,
     }

@@ -1,0 +1,87 @@
+"""From the options of `inverse-deid mask` to a masker, and what the run report says of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from inverse_deid.cli.mask_options import MaskOptions
+from inverse_deid.cli.word_lists import listed_words
+
+if TYPE_CHECKING:
+    from inverse_deid.assemble import MaskingSettings
+    from inverse_deid.cases.masker import CaseMasker
+    from inverse_deid.formats.icsr.profiles import Profile
+    from inverse_deid.formats.known_values import KnownOfDocuments
+    from inverse_deid.pipeline import Deidentifier
+
+
+def case_masker(options: MaskOptions, known: KnownOfDocuments | None = None) -> CaseMasker:
+    """The masker with what stands in the place of dates and ages; cheap errors come first."""
+    from inverse_deid.cases.masker import CaseMasker
+
+    settings = options.cases.settings(options.cases.secret())
+    masker = load_masker(options)
+    return CaseMasker(masker, settings, options.cases.surrogates(settings.key, masker), known=known)
+
+
+def load_masker(options: MaskOptions) -> Deidentifier:
+    """Load lexicon and model; imported here so that `--help` stays quick."""
+    from inverse_deid.assemble import build_deidentifier
+
+    return build_deidentifier(masking_settings(options))
+
+
+def masking_settings(options: MaskOptions) -> MaskingSettings:
+    """The part of the options that the de-identifier needs."""
+    from inverse_deid.assemble import MaskingSettings
+
+    return MaskingSettings(
+        model=options.model,
+        lexicon=options.lexicon,
+        policy=options.policy,
+        rules_only=options.rules_only,
+        marker=options.marker,
+        category_markers=options.shows_categories,
+        operating_point=options.operating_point,
+        low=options.low,
+        high=options.high,
+        certificate=options.certificate,
+        allow=listed_words(options.allow, phrases=False),
+        deny=listed_words(options.deny, phrases=True),
+        n_threads=options.threads,
+    )
+
+
+def report_settings(
+    options: MaskOptions, masker: CaseMasker, profile: Profile, known_sha256: str
+) -> dict[str, Any]:
+    """Everything that shapes the output, for the run report: hashes for words and keys, no values."""
+    from inverse_deid.engine.document_ids import hash_of_words
+    from inverse_deid.engine.run_report import profile_json
+
+    cases = masker.settings
+    lists = {
+        "allow": listed_words(options.allow, phrases=False),
+        "deny": listed_words(options.deny, phrases=True),
+    }
+    return {
+        "fingerprint": masker.fingerprint,
+        **masker.made_of,
+        "policy": options.policy,
+        "rules_only": options.rules_only,
+        "operating_point": options.operating_point,
+        "certificate": None if options.certificate is None else str(options.certificate),
+        "marker": options.marker,
+        "category_markers": options.shows_categories,
+        "surrogates": options.cases.makes_surrogates,
+        "maps": options.cases.maps is not None,
+        **{name: {"n": len(words), "sha256": hash_of_words(words)} for name, words in lists.items()},
+        "known_sha256": known_sha256 if options.cases.known is not None else None,
+        "dates": str(cases.dates),
+        "day_first": cases.day_first,
+        "ages": str(cases.ages),
+        "age_bands": cases.age_bands,
+        "today": cases.today.isoformat(),
+        "key_given": cases.key is not None,
+        "profile": profile_json(profile),
+    }

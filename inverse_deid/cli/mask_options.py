@@ -1,0 +1,101 @@
+"""What was given to `inverse-deid mask`, checked before anything is loaded."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from inverse_deid.cli.case_options import CaseOptions
+from inverse_deid.core.errors import ConfigurationError
+from inverse_deid.formats.encodings import normal_encoding
+from inverse_deid.formats.records import ReadOptions
+from inverse_deid.formats.registry import FormatName
+
+STANDARD_INPUT = "-"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MaskOptions:
+    """What was given on the command line."""
+
+    out: Path | None
+    format_name: str | None
+    text_column: str
+    id_column: str | None
+    delimiter: str | None
+    encoding: str
+    marker: str
+    category_markers: bool
+    explain: bool
+    with_text: bool
+    annotations: Path | None
+    policy: Literal["case-aware", "literal"]
+    rules_only: bool
+    operating_point: str | None
+    low: float | None
+    high: float | None
+    certificate: Path | None
+    model: Path | None
+    lexicon: Path | None
+    allow: Path | None
+    deny: Path | None
+    threads: int
+    force: bool
+    resume: bool
+    quiet: bool
+    cases: CaseOptions = field(default_factory=CaseOptions)
+
+    @property
+    def format(self) -> FormatName | None:
+        """The format for all inputs, None = by suffix."""
+        return None if self.format_name is None else FormatName(self.format_name)
+
+    @property
+    def shows_categories(self) -> bool:
+        """Whether markers show the suspected category."""
+        return self.category_markers or self.cases.replace == "category"
+
+    @property
+    def read_options(self) -> ReadOptions:
+        """How files are read."""
+        delimiter = {"tab": "\t", r"\t": "\t"}.get(self.delimiter or "", self.delimiter)
+        return ReadOptions(normal_encoding(self.encoding), self.text_column, self.id_column, delimiter)
+
+    def check(self, inputs: tuple[str, ...]) -> None:
+        """Refuse options that contradict each other, before anything is loaded.
+
+        Raises:
+            ConfigurationError: They do.
+        """
+        delimiter = self.read_options.delimiter
+        if delimiter is not None and (len(delimiter) != 1 or delimiter in '"\r\n'):
+            raise ConfigurationError("--delimiter must be one character, or tab")
+        if self.with_text and not self.explain:
+            raise ConfigurationError("--with-text adds the words to --explain; give both")
+        if self.category_markers and self.cases.replace not in (None, "category"):
+            raise ConfigurationError(
+                f"--category-markers is --replace category, not {self.cases.replace}; leave one out"
+            )
+        if "" in inputs:
+            raise ConfigurationError("an INPUT is empty text; give a file or folder (. is this folder)")
+        if STANDARD_INPUT in inputs:
+            self._check_pipe(inputs)
+        elif self.out is None:
+            raise ConfigurationError("give the folder for the masked files with --out")
+        elif self.cases.run_report is not None and self.cases.run_report.exists() and not self.force:
+            raise ConfigurationError(f"{self.cases.run_report} exists; give another --run-report, or --force")
+        self.cases.check()
+
+    def _check_pipe(self, inputs: tuple[str, ...]) -> None:
+        if len(inputs) > 1:
+            raise ConfigurationError("- (standard input) cannot be combined with files")
+        given = (self.out, self.annotations, self.explain or None, self.resume or None)
+        if any(option is not None for option in given):
+            raise ConfigurationError(
+                "- writes to standard output; leave out --out, --explain, --annotations and --resume"
+            )
+        if any(option is not None for option in (self.cases.run_report, self.cases.known, self.cases.maps)):
+            raise ConfigurationError("--known, --map and --run-report are for files; leave them out with -")
+        if self.format in (FormatName.PARQUET, FormatName.ICSR):
+            raise ConfigurationError(f"{self.format} cannot come from standard input; give the file")

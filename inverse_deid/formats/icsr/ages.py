@@ -1,0 +1,70 @@
+"""The ages of a report: a number with a unit, or a code of a group of ages.
+
+Source: ICH E2B(R3) implementation guide, D.2.2, D.2.3, D.10.2.2 and G.k.6 (UCUM units); E2B(R2), which
+numbers its units (800 decade to 805 hour, 810 trimester).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+AGE_GROUP = "D.2.3"
+GESTATION = frozenset(("D.2.2.1a", "G.k.6a"))
+DECADE = "10.a"
+R2_UNITS = {"800": DECADE, "801": "a", "802": "mo", "803": "wk", "804": "d", "805": "h", "810": "{trimester}"}
+
+HIGH_AGE_YEARS = 90
+"""From here on an age is not shown: 45 CFR 164.514(b)(2)(i)(C)."""
+
+_YEARS_OF = {
+    DECADE: 10.0,
+    "a": 1.0,
+    "{trimester}": 0.25,
+    "mo": 1 / 12,
+    "wk": 7 / 365.25,
+    "d": 1 / 365.25,
+    "h": 1 / 8766,
+}
+_NUMBER = re.compile(r"\s*\d{1,7}(?:[.,]\d{1,4})?\s*", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class AgeElement:
+    """One structured age of a case.
+
+    Args:
+        element: Its E2B element.
+        number: As it is written; of a group of ages, its code.
+        unit: In UCUM, "" = none is stated or it is not known.
+    """
+
+    element: str
+    number: str = field(repr=False)
+    unit: str
+
+
+AgeFor = Callable[[AgeElement], AgeElement | None]
+"""From an age to what stands in its place, None = nothing."""
+
+
+def is_age(text: str) -> bool:
+    """Whether a value is the number of an age (or the code of a group).
+
+    Example:
+        >>> is_age("48"), is_age("about 48")
+        (True, False)
+    """
+    return _NUMBER.fullmatch(text) is not None
+
+
+def years_of(number: str, unit: str) -> float | None:
+    """An age in years, None = it cannot be told.
+
+    Example:
+        >>> years_of("18", "mo"), years_of("9", "10.a"), years_of("9", "")
+        (1.5, 90.0, None)
+    """
+    factor = _YEARS_OF.get(unit)
+    return float(number.replace(",", ".")) * factor if factor is not None and is_age(number) else None
