@@ -12,6 +12,7 @@ from inverse_deid.cases.rendering import StandIn, with_stand_ins
 from inverse_deid.cases.settings import CaseSettings, DateMode
 from inverse_deid.cases.spans import Run, Span, age_spans, date_spans, denied, runs
 from inverse_deid.cases.texts import CaseTexts, MaskedCase
+from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.phi import HyperClass
 from inverse_deid.core.values import Document, KnownIdentifier, KnownSort, MaskedDocument
 from inverse_deid.replacement.case_dates import CaseDates
@@ -101,11 +102,17 @@ class CaseMasker:
         return [self._replaced(case, tuple(islice(masked, len(case.docs)))) for case in cases]
 
     def _replaced(self, case: CaseTexts, docs: tuple[MaskedDocument, ...]) -> MaskedCase:
-        """Put words for markers; whatever goes wrong costs the case its words, and markers stay."""
+        """Put words for markers; whatever goes wrong costs the case its words, and markers stay.
+
+        Raises:
+            ConfigurationError: What the user asked for cannot be done for this case at all.
+        """
         if not self.settings.replaces and self._surrogates_for is None:
             return MaskedCase(docs, MaskedDates())
         try:
             return self._with_words(case, docs)
+        except ConfigurationError:
+            raise
         except Exception:  # noqa: BLE001 - fail closed, whatever went wrong
             return MaskedCase(docs, MaskedDates(), is_plain=True)
 
