@@ -12,6 +12,7 @@ from inverse_deid.cases.rendering import StandIn, with_stand_ins
 from inverse_deid.cases.settings import CaseSettings, DateMode
 from inverse_deid.cases.spans import Run, Span, age_spans, date_spans, denied, runs
 from inverse_deid.cases.texts import CaseTexts, MaskedCase
+from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.phi import HyperClass
 from inverse_deid.core.values import Document, KnownIdentifier, KnownSort, MaskedDocument
 from inverse_deid.replacement.case_dates import CaseDates
@@ -25,8 +26,18 @@ _AFTER_CHARS = 40
 Surrogate = Callable[[str, HyperClass], str | None]
 """From the words of a mask and what they are taken for to what stands there, None = the marker."""
 
-SurrogatesFor = Callable[[CaseTexts, Sequence[str]], Surrogate]
-"""From a case and the words of all its masks to its surrogates."""
+
+class SurrogatesFor(Protocol):
+    """Gives every case its surrogates."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Changes with anything, but the key, that can change a surrogate."""
+        ...
+
+    def __call__(self, case: CaseTexts, real_values: Sequence[str], /) -> Surrogate:
+        """The surrogates of a case with these known values and words of masks."""
+        ...
 
 
 class DocumentMasker(Protocol):
@@ -68,7 +79,8 @@ class CaseMasker:
     @property
     def fingerprint(self) -> str:
         """Changes with anything that can change the output."""
-        return f"{self._masker.fingerprint} {self.settings.fingerprint}"
+        surrogates = "" if self._surrogates_for is None else f" {self._surrogates_for.fingerprint}"
+        return f"{self._masker.fingerprint} {self.settings.fingerprint}{surrogates}"
 
     @property
     def made_of(self) -> dict[str, object]:
@@ -90,11 +102,17 @@ class CaseMasker:
         return [self._replaced(case, tuple(islice(masked, len(case.docs)))) for case in cases]
 
     def _replaced(self, case: CaseTexts, docs: tuple[MaskedDocument, ...]) -> MaskedCase:
-        """Put words for markers; whatever goes wrong costs the case its words, and markers stay."""
+        """Put words for markers; whatever goes wrong costs the case its words, and markers stay.
+
+        Raises:
+            ConfigurationError: What the user asked for cannot be done for this case at all.
+        """
         if not self.settings.replaces and self._surrogates_for is None:
             return MaskedCase(docs, MaskedDates())
         try:
             return self._with_words(case, docs)
+        except ConfigurationError:
+            raise
         except Exception:  # noqa: BLE001 - fail closed, whatever went wrong
             return MaskedCase(docs, MaskedDates(), is_plain=True)
 
@@ -115,7 +133,7 @@ class CaseMasker:
         return lambda text: bool(candidates(text, today))
 
     def _surrogate(self, case: CaseTexts, docs: Sequence[MaskedDocument]) -> Surrogate | None:
-        if self._surrogates_for is None:
+        if self._surrogates_for is None or not any(doc.masks for doc in docs):
             return None
         known = [value.value if isinstance(value, KnownIdentifier) else value for value in _known(case)]
         hidden = [doc.tokens.text[start:end] for doc in docs for start, end in doc.masks]
