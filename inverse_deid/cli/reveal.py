@@ -76,11 +76,16 @@ def reveal(masked: Path, out: Path, **given: Any) -> None:  # noqa: ANN401 - cli
 
 
 def _check_target(target: Path, inputs: tuple[Path, Path], *, force: bool) -> None:
-    """Nothing that is there is overwritten unasked, and no input ever.
+    """No original lies beside the masked file; nothing is overwritten unasked, and no input ever.
 
     Raises:
+        ConfigurationError: It would lie there.
         OutputExistsError: The file is there.
     """
+    if target.resolve().parent == inputs[0].resolve().parent:
+        raise ConfigurationError(
+            f"{inputs[0]} lies in that folder; give another one for the originals with --out"
+        )
     if not os.path.lexists(target):
         return
     if any(path.exists() and target.samefile(path) for path in inputs if target.exists()):

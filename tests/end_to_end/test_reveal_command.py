@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gzip
 import json
 import stat
 from io import BytesIO
@@ -112,6 +113,18 @@ def test_nothing_is_overwritten_unasked(tmp_path):
     assert run(masked, mapped)[0].exit_code == 0
     assert run(masked, mapped)[0].exit_code == 2
     assert run(masked, mapped, "--force")[0].exit_code == 0
+
+
+def test_originals_do_not_lie_beside_masked_files(tmp_path):
+    masked, mapped = masked_file(tmp_path, "note.txt")
+    packed = masked.with_name("note.txt.gz")
+    packed.write_bytes(gzip.compress(masked.read_bytes()))
+    masked.unlink()
+    options = ["--map", str(mapped), "--key", str(tmp_path / "key"), "--out", str(tmp_path), "--force"]
+    result = CliRunner().invoke(main, ["reveal", str(packed), *options])
+    assert result.exit_code == 2
+    assert "--out" in result.output
+    assert not masked.exists()
 
 
 R2 = (
