@@ -32,8 +32,8 @@ class MedicalWords:
 
     Drugs always count. Other medical terms do not where they are labels (`study`, `room`), in an address
     or the name of a hospital (`Mill Lane`), more often names than words (`Charles`), or words of an
-    occupation; shorthand (`ALT`) counts in what is taken for a number alone, since elsewhere it may be
-    initials.
+    occupation. Shorthand counts in what is taken for a number (`ALT 4512`), and in capitals and alone
+    (`ASA`): that may be initials, but it may be a drug or a finding, too.
 
     Args:
         lexicon: The dictionaries.
@@ -58,6 +58,8 @@ class MedicalWords:
         table = self.lexicon.lookup(told)
         flags = [WordFlag(bits) for bits in table.flags.tolist()]
         if any(one & WordFlag.DRUG for one in flags):
+            return True
+        if len(words) == 1 and words[0].isupper() and any(one & WordFlag.SHORTHAND for one in flags):
             return True
         if category is HyperClass.PROFESSION or any(one & _ADDRESSES for one in flags):
             return False

@@ -23,6 +23,8 @@ def words():
         ("Fever", PLACE),
         ("Fever", HyperClass.SAFE),
         ("ALT 4512", ID),
+        ("ASA", NAME),
+        ("DM", NAME),
     ],
 )
 def test_drugs_and_medical_terms(words, text, category):
