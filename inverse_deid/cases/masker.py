@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import islice
+from itertools import groupby, islice
 from typing import Protocol
 
 from inverse_deid.cases.policies import dates_of, policy_of
@@ -22,6 +22,7 @@ from inverse_deid.text.folding import folded
 from inverse_deid.text.tokenizer import tokenize
 
 _AFTER_CHARS = 40
+_TIMELY = (HyperClass.DATE, HyperClass.AGE)
 
 Surrogate = Callable[[str, HyperClass], str | None]
 """From the words of a mask and what they are taken for to what stands there, None = the marker."""
@@ -137,7 +138,7 @@ class CaseMasker:
             return None
         known = [value.value if isinstance(value, KnownIdentifier) else value for value in _known(case)]
         hidden = [doc.tokens.text[start:end] for doc in docs for start, end in doc.masks]
-        return self._surrogates_for(case, [*known, *hidden])
+        return self._surrogates_for(case, [*known, *case.values, *hidden])
 
 
 def _known(case: CaseTexts) -> Iterator[str | KnownIdentifier]:
@@ -187,7 +188,12 @@ class _Words:
             yield from timely
             return
         taken = {i for item in timely for i in range(item.first, item.stop)}
-        others = (self._of_mask(found, mask, surrogate) for mask in found.by_mask)
+        others = (
+            self._of_runs(found, list(rest), surrogate)
+            for mask in found.by_mask
+            for is_timely, rest in groupby(mask, key=lambda run: run.category in _TIMELY)
+            if not is_timely
+        )
         free = [item for item in others if item and taken.isdisjoint(range(item.first, item.stop))]
         yield from sorted([*timely, *free], key=lambda item: item.first)
 
@@ -216,11 +222,9 @@ class _Words:
             if text is not None:
                 yield StandIn(span.first, span.stop, text, "age")
 
-    def _of_mask(self, found: _Found, mask: Sequence[Run], surrogate: Surrogate) -> StandIn | None:
-        """A surrogate for a whole mask."""
-        if not mask:
-            return None
-        first, stop = mask[0].first, mask[-1].stop
+    def _of_runs(self, found: _Found, rest: Sequence[Run], surrogate: Surrogate) -> StandIn | None:
+        """A surrogate for a whole mask, or for what stands before or behind the dates and ages in it."""
+        first, stop = rest[0].first, rest[-1].stop
         tokens = found.masked.tokens
         category = _category(found.masked, first, stop)
         text = surrogate(tokens.text[tokens.starts[first] : tokens.ends[stop - 1]], category)
@@ -228,9 +232,9 @@ class _Words:
 
 
 def _category(masked: MaskedDocument, first: int, stop: int) -> HyperClass:
-    """What most words of a mask are taken for; SAFE = not known."""
+    """What most words of a mask are taken for, the first of them if it is a tie; SAFE = not known."""
     codes = [code for code in masked.decisions.categories[first:stop].tolist() if code]
-    return tuple(HyperClass)[max(set(codes), key=codes.count)] if codes else HyperClass.SAFE
+    return tuple(HyperClass)[max(codes, key=codes.count)] if codes else HyperClass.SAFE
 
 
 def _words_of_identifiers(case: CaseTexts) -> Iterator[str]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from inverse_deid.cases.masker import Surrogate
 from inverse_deid.cases.texts import CaseTexts
 from inverse_deid.core.phi import HyperClass
-from inverse_deid.replacement.name_pools import names_version
+from inverse_deid.replacement.faker_lists import faker_version
 from inverse_deid.replacement.surrogates import CaseSurrogates
 from inverse_deid.rules.medical_words import HoldsMedicalWord
 from inverse_deid.text.tokenizer import tokenize
@@ -30,7 +30,7 @@ class KeyedSurrogates:
     @property
     def fingerprint(self) -> str:
         """Changes with the version of the lists that names are drawn from; the settings tell the key."""
-        return hashlib.sha256(f"surrogates of Faker {names_version()}".encode()).hexdigest()
+        return hashlib.sha256(f"surrogates of Faker {faker_version()}".encode()).hexdigest()
 
     def __call__(self, case: CaseTexts, real_values: Sequence[str]) -> Surrogate:
         """The surrogates of one case.

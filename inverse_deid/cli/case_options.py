@@ -115,8 +115,8 @@ class CaseOptions:
         Raises:
             ConfigurationError: It does.
         """
-        from inverse_deid.replacement.name_pools import load_name_pools
         from inverse_deid.replacement.reversal_map import check_cryptography
+        from inverse_deid.replacement.surrogate_names import load_surrogate_names
 
         has_key = self.key is not None or KEY_VARIABLE in os.environ
         for option, is_given in (
@@ -126,7 +126,7 @@ class CaseOptions:
             if is_given and not has_key:
                 raise ConfigurationError(f"{option} needs a key: give --key FILE or set {KEY_VARIABLE}")
         if self.makes_surrogates:
-            load_name_pools()
+            load_surrogate_names()
         if self.maps is not None:
             check_cryptography()
 

@@ -101,7 +101,10 @@ class _CaseWork:
                 self._map.add(hidden_report(part, docs, self._run.marker))
             self.tally.add_case(docs, is_case=part.is_case)
             if id(part) in self._plain:
-                self.tally.fail(where, "its dates and ages could not be worked out and were all masked")
+                self.tally.fail(
+                    where,
+                    "what should stand for its words could not be worked out; markers were left",
+                )
             self._plain.discard(id(part))
             if any(doc.failed for doc in docs):
                 self.tally.fail(where, "could not be analysed and was masked completely")

@@ -5,8 +5,9 @@ from __future__ import annotations
 import random
 import re
 import string
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
+from inverse_deid.replacement.fiction_numbers import fictional_patterns, filled
 from inverse_deid.replacement.number_schemes import is_issued_ssn, is_valid_somewhere
 from inverse_deid.replacement.surrogate_draws import GENERIC_WORDS, Draws, Reserved, joined
 from inverse_deid.text.folding import folded
@@ -36,18 +37,6 @@ _PHONE = re.compile(
 )
 _MIN_PHONE_DIGITS = 3
 _MAX_PHONE_DIGITS = 15
-
-# Numbers that are never given to anybody: national digits, X = any digit.
-# Source: NANPA, 555-0100 to 555-0199; Ofcom, numbers for drama use; ARCEP, decision 2018-0881,
-# numbers for audiovisual works; ACMA, numbers for creative works.
-_FICTION = {
-    "1": ("XXX55501XX",),
-    "44": ("1632960XXX", "2079460XXX", "7700900XXX"),
-    "33": ("19900XXXX", "26191XXXX", "35301XXXX", "46571XXXX", "53649XXXX", "63998XXXX"),
-    "61": ("25550XXXX", "27010XXXX", "35550XXXX", "75550XXXX", "85550XXXX"),
-}
-_NATIONAL_DIGITS = {"1": 10, "44": 10, "33": 9, "61": 9}
-_MOBILE = {"44": "7", "33": "6"}
 
 
 def is_amount_or_date(text: str) -> bool:
@@ -81,19 +70,31 @@ class NumberSurrogates:
             min_signs: Letters and digits that it must have at least.
 
         Returns:
-            None if it has too few digits, holds words, or may be an amount or a date.
+            None if it has too few digits, holds words or signs that no number has, or may be an
+            amount or a date.
         """
         signs = joined(text)
+        if any(char.isalnum() and not char.isascii() for char in text):
+            return None
         n_digits = sum(map(str.isdecimal, signs))
         if len(signs) < min_signs or n_digits < _MIN_DIGITS or not signs.isascii() or len(text) > _MAX_CHARS:
             return None
-        if not _NUMBER.fullmatch(text) or is_amount_or_date(text) or not _has_no_words(text):
+        if not _NUMBER.fullmatch(text) or is_amount_or_date(text) or not self._has_no_words(text):
             return None
         return self.settled(text, lambda rng: _same_shape(text, rng))
 
+    def _has_no_words(self, text: str) -> bool:
+        """Letters are labels that name nobody in this case, or few capitals, or single."""
+        return all(
+            not self._reserved.is_name(word)
+            if folded(word) in GENERIC_WORDS
+            else len(word) == 1 or (word.isupper() and len(word) <= _MAX_CAPITALS)
+            for word in _WORD.findall(text)
+        )
+
     def user_name(self, text: str) -> str | None:
         """A login: letters for letters, digits for digits."""
-        return self.settled(text, lambda rng: "".join(_same_kind(char, rng) for char in text))
+        return self.settled(text, lambda rng: "".join(same_kind(char, rng) for char in text))
 
     def phone(self, text: str) -> str | None:
         """A telephone number; from the numbers for fiction if the country is told."""
@@ -105,11 +106,11 @@ class NumberSurrogates:
         if not (_MIN_PHONE_DIGITS <= n_digits <= _MAX_PHONE_DIGITS and number.isascii()):
             return None
         digits = "".join(char for char in number if char.isdecimal())
-        templates = list(_templates(digits, is_international=number.lstrip("(").startswith("+")))
+        patterns = fictional_patterns(number)
 
         def draw(rng: random.Random) -> str:
-            pattern = rng.choice(templates) if templates else _leading_zeros(digits)
-            return _filled(number, pattern, rng) + _same_shape(extension, rng)
+            pattern = rng.choice(patterns) if patterns else _leading_zeros(digits)
+            return filled(number, pattern, rng) + _other_digits(extension, rng)
 
         return self.settled(text, draw, is_phone=True)
 
@@ -121,7 +122,9 @@ class NumberSurrogates:
         for _ in range(_TRIES):
             found = draw(rng)
             is_real = self._reserved.is_real_whole if is_phone else self._reserved.is_real
-            if is_real(found) or (not is_phone and _is_issued(found)):
+            if is_real(found) or self._reserved.is_near_number(found):
+                continue
+            if not is_phone and _is_issued(found):
                 continue
             if self._reserved.take(found, original):
                 return found
@@ -132,29 +135,31 @@ def _is_issued(number: str) -> bool:
     return is_valid_somewhere(number) or is_issued_ssn(number)
 
 
-def _has_no_words(text: str) -> bool:
-    """Letters are labels, or few capitals, or single."""
-    return all(
-        folded(word) in GENERIC_WORDS or len(word) == 1 or (word.isupper() and len(word) <= _MAX_CAPITALS)
-        for word in _WORD.findall(text)
-    )
-
-
 def _same_shape(text: str, rng: random.Random) -> str:
     """Random signs of the same kind; words that identify nobody stay."""
     if re.fullmatch(r"\d{3}[- ]\d{2}[- ]\d{4}", text):
-        return rng.choice(("000", "666")) + "".join(_same_kind(char, rng) for char in text[3:])
+        return rng.choice(("000", "666")) + "".join(same_kind(char, rng) for char in text[3:])
     pieces: list[str] = []
     position = 0
     for word in _WORD.finditer(text):
         if folded(word.group()) in GENERIC_WORDS:
-            pieces += ("".join(_same_kind(char, rng) for char in text[position : word.start()]), word.group())
+            pieces += ("".join(same_kind(char, rng) for char in text[position : word.start()]), word.group())
             position = word.end()
-    return "".join((*pieces, *(_same_kind(char, rng) for char in text[position:])))
+    return "".join((*pieces, *(same_kind(char, rng) for char in text[position:])))
 
 
-def _same_kind(char: str, rng: random.Random) -> str:
-    if char.isdecimal():
+def _other_digits(text: str, rng: random.Random) -> str:
+    return "".join(rng.choice(string.digits) if char.isdigit() else char for char in text)
+
+
+def same_kind(char: str, rng: random.Random) -> str:
+    """A random digit for a digit, a letter for a letter in the same case; signs stay.
+
+    Example:
+        >>> same_kind("-", random.Random(1)), same_kind("7", random.Random(1)).isdecimal()
+        ('-', True)
+    """
+    if char.isdigit():
         return rng.choice(string.digits)
     if char.isalpha():
         return rng.choice(string.ascii_uppercase if char.isupper() else string.ascii_lowercase)
@@ -165,38 +170,3 @@ def _leading_zeros(digits: str) -> str:
     """A pattern that keeps the zeros in front, which say how to dial."""
     zeros = len(digits) - len(digits.lstrip("0"))
     return "0" * min(zeros, 2) + "X" * (len(digits) - min(zeros, 2))
-
-
-def _templates(digits: str, *, is_international: bool) -> Iterator[str]:
-    """Patterns of numbers for fiction with as many digits, if the country is told."""
-    for code, patterns in _FICTION.items():
-        n = _NATIONAL_DIGITS[code]
-        for prefix in (code, f"00{code}", f"{code}0"):
-            rest = len(digits) - len(prefix)
-            if digits.startswith(prefix) and rest == n:
-                yield from (prefix + pattern for pattern in _alike(patterns, code, digits[len(prefix)]))
-    if is_international or digits.startswith("00"):
-        return
-    if len(digits) == 10 and digits[0] in "23456789":
-        yield "XXX55501XX"
-    elif len(digits) == 7:
-        yield "55501XX"
-    elif len(digits) == 11 and digits.startswith("0"):
-        yield from ("0" + pattern for pattern in _alike(_FICTION["44"], "44", digits[1]))
-
-
-def _alike(patterns: tuple[str, ...], code: str, first: str) -> list[str]:
-    """Mobile numbers for mobile numbers, as far as they can be told."""
-    mobile = _MOBILE.get(code)
-    if mobile is None:
-        return list(patterns)
-    return [pattern for pattern in patterns if (pattern[0] == mobile) == (first == mobile)]
-
-
-def _filled(number: str, pattern: str, rng: random.Random) -> str:
-    """The digits of the pattern in the places of the digits of the number."""
-    drawn = [rng.choice(string.digits) if sign == "X" else sign for sign in pattern]
-    if pattern.startswith("X") and drawn[0] in "01":
-        drawn[0] = rng.choice("23456789")
-    fresh = iter(drawn)
-    return "".join(next(fresh) if char.isdecimal() else char for char in number)

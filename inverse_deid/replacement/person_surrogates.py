@@ -12,14 +12,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from inverse_deid.replacement.name_pools import NamePools, Sex
 from inverse_deid.replacement.surrogate_draws import Draws, Reserved, in_case_of, joined
+from inverse_deid.replacement.surrogate_names import Sex, SurrogateNames
 from inverse_deid.text.folding import folded
 
 MAX_NAME_WORDS = 6
 
 _APOSTROPHES = "'\u2019"
-_WORD = re.compile(rf"[^\W\d_]+(?:[{_APOSTROPHES}][^\W\d_]+)*")
+_WORD = re.compile(rf"Ph\.D(?![^\W_])|[^\W\d_]+(?:[{_APOSTROPHES}][^\W\d_]+)*")
 _BETWEEN = re.compile(rf"[\s.,\-/&{_APOSTROPHES}()\"]*")
 _POSSESSIVE = re.compile(rf"[{_APOSTROPHES}][sS]\Z")
 _GLUED = re.compile(r"(?!Mc|Mac|De|Di|Du|La|Le|Fitz|Van|O['\u2019]|D['\u2019])[A-Z][a-z]+(?:[A-Z][a-z]+)+")
@@ -72,7 +72,7 @@ class PersonSurrogates:
     """
 
     def __init__(
-        self, draws: Draws, reserved: Reserved, pools: NamePools, real_values: Sequence[str]
+        self, draws: Draws, reserved: Reserved, pools: SurrogateNames, real_values: Sequence[str]
     ) -> None:
         self._draws = draws
         self._reserved = reserved
@@ -94,9 +94,9 @@ class PersonSurrogates:
         """The name of the other person, None = the text is not understood as a name.
 
         Example:
-            >>> from inverse_deid.replacement.name_pools import load_name_pools
+            >>> from inverse_deid.replacement.surrogate_names import load_surrogate_names
             >>> draws, reserved = Draws(bytes(16), "1"), Reserved(["Ann Li"], [])
-            >>> people = PersonSurrogates(draws, reserved, load_name_pools(), ["Ann Li"])
+            >>> people = PersonSurrogates(draws, reserved, load_surrogate_names(), ["Ann Li"])
             >>> people.replacement("Ann Li").split()[1] == people.replacement("LI").title()
             True
         """

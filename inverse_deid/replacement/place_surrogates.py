@@ -7,9 +7,10 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import TypeVar
 
-from inverse_deid.replacement.name_pools import NamePools, faker_list
-from inverse_deid.replacement.number_surrogates import NumberSurrogates
-from inverse_deid.replacement.surrogate_draws import Draws, Reserved, in_case_of, joined
+from inverse_deid.replacement.faker_lists import faker_words
+from inverse_deid.replacement.number_surrogates import NumberSurrogates, same_kind
+from inverse_deid.replacement.surrogate_draws import GENERIC_WORDS, Draws, Reserved, in_case_of, joined
+from inverse_deid.replacement.surrogate_names import SurrogateNames
 
 _TRIES = 200
 _MAX_WORDS = 8
@@ -20,6 +21,11 @@ _WORDS = re.compile(r"[^\W\d_]+(?:['\u2019][^\W\d_]+)*")
 _PLAIN = re.compile(r"[^\W\d_][^\W\d_\s.,&'\u2019()-]*(?:[\s.,&'\u2019()-]+[^\W\d_]+)*[.)]?")
 _SMALL = frozenset(
     ("of", "the", "and", "for", "on", "upon", "de", "la", "le", "di", "du", "des", "am", "an", "y")
+)
+
+_LEAD = re.compile(rf"(?:(?:{'|'.join(sorted(_SMALL - {'the'}))}|at|from|in|near|to) )+")
+_ADJECTIVE = re.compile(
+    r"(?:.{2,}(?:[iy]sh|ese|ian|ean|ican)|french|dutch|greek|czech|swiss|thai)", re.IGNORECASE
 )
 
 _STREET_TYPES = (("Street", "St"), ("Road", "Rd"), ("Avenue", "Ave"), ("Lane", "Ln"), ("Drive", "Dr"),
@@ -78,7 +84,9 @@ class PlaceSurrogates:
         numbers: The surrogates of house numbers and post codes.
     """
 
-    def __init__(self, draws: Draws, reserved: Reserved, pools: NamePools, numbers: NumberSurrogates) -> None:
+    def __init__(
+        self, draws: Draws, reserved: Reserved, pools: SurrogateNames, numbers: NumberSurrogates
+    ) -> None:
         self._draws = draws
         self._reserved = reserved
         self._stems = pools.all_surnames
@@ -89,6 +97,10 @@ class PlaceSurrogates:
 
     def replacement(self, text: str) -> str | None:
         """Another place of the same sort, None = the text is not understood."""
+        lead = _LEAD.match(text)
+        if lead is not None:
+            rest = self.replacement(text[lead.end() :])
+            return None if rest is None else lead.group() + rest
         parts = [part.strip() for part in text.split(",")]
         if len(parts) > 1 and not _STREET.fullmatch(text) and not _LEADING_STREET.fullmatch(text):
             return self._parts(text)
@@ -140,14 +152,18 @@ class PlaceSurrogates:
         if not number:
             return ""
         if number not in self._of_number:
-            rng, taken = self._draws.rng("house", number), {number, *self._of_number.values()}
-            fresh = number
-            for _ in range(_TRIES):
-                if fresh not in taken:
-                    break
-                fresh = "".join(str(rng.randrange(1, 10)) if c.isdecimal() else c for c in number)
-            self._of_number[number] = fresh
+            self._of_number[number] = self._fresh_number(number)
         return self._of_number[number]
+
+    def _fresh_number(self, number: str) -> str:
+        """Another that stands nowhere in the case, of as many digits if one is left, else of more."""
+        rng, taken = self._draws.rng("house", number), {*self._of_number.values(), number}
+        fresh, n_drawn = number, 0
+        while fresh in taken or self._reserved.is_real_word(fresh):
+            longer = "1" * (n_drawn // _TRIES)
+            drawn = (str(rng.randrange(1, 10)) if c.isdigit() else same_kind(c, rng) for c in number)
+            fresh, n_drawn = longer + "".join(drawn), n_drawn + 1
+        return fresh
 
     def _named(self, text: str) -> str | None:
         """Countries, states, hospitals, firms, cities."""
@@ -165,9 +181,11 @@ class PlaceSurrogates:
                 free = [kind for kind in kinds if not self._reserved.is_real(kind)]
                 shapes = (f"{{}} {kind}" for kind in self._shuffled("kind", text, free))
                 return self._made(text, " ".join(own), shapes)
+        if set(plain) <= GENERIC_WORDS or (len(words) == 1 and _ADJECTIVE.fullmatch(text)):
+            return None
         if len(words) > _MAX_CITY_WORDS or (text.isupper() and len(key) <= _MIN_STEM) or len(key) < _MIN_STEM:
             return None
-        endings = faker_list("address", "en_US", "city_suffixes")
+        endings = faker_words("address", ["en_US"], ["city_suffixes"])
         return self._made(text, " ".join(own), ("{}" + e for e in self._shuffled("city", text, endings)))
 
     def _with_codes(self, text: str) -> str | None:
@@ -212,15 +230,15 @@ def _is_capital(text: str) -> bool:
 
 @cache
 def _countries() -> dict[str, str]:
-    names = faker_list("address", "en", "countries")
+    names = faker_words("address", ["en"], ["countries"])
     return {joined(name): name for name in names if re.fullmatch("[A-Z][a-z]+(?: [A-Z][a-z]+)?", name)}
 
 
 @cache
 def _states() -> dict[str, str]:
-    return {joined(name): name for name in faker_list("address", "en_US", "states")}
+    return {joined(name): name for name in faker_words("address", ["en_US"], ["states"])}
 
 
 @cache
 def _state_codes() -> dict[str, str]:
-    return {joined(name): name for name in faker_list("address", "en_US", "states_abbr")}
+    return {joined(name): name for name in faker_words("address", ["en_US"], ["states_abbr"])}

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 from functools import cache
 
-from inverse_deid.replacement.name_pools import faker_list
+from inverse_deid.replacement.faker_lists import faker_words
 from inverse_deid.replacement.surrogate_draws import Draws, Reserved, in_case_of, joined, words_of
 
 _SIMPLE = re.compile("[A-Z][a-z]+(?: [a-z]+){0,2}")
@@ -24,7 +24,7 @@ class _Jobs:
 
 @cache
 def _jobs() -> _Jobs:
-    names = [job.lower() for job in faker_list("job", "", "jobs") if _SIMPLE.fullmatch(job)]
+    names = [job.lower() for job in faker_words("job", [""], ["jobs"]) if _SIMPLE.fullmatch(job)]
     return _Jobs(tuple(names), frozenset(name.split()[-1] for name in names))
 
 

@@ -6,10 +6,11 @@ import hashlib
 import hmac
 import random
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.replacement.date_shift import MIN_KEY_BYTES
+from inverse_deid.text.edit_distance import NearNames
 from inverse_deid.text.folding import folded
 
 MIN_SHARED_LETTERS = 3
@@ -31,6 +32,8 @@ _PURPOSE = b"inverse-deid surrogates 1\0"
 _RUN = re.compile(r"[^\W_]+")
 _MIN_PART = 4
 _MIN_DIGITS = 4
+_MIN_NUMBER = 5
+_PHONE_DIGITS = 7
 
 
 class Draws:
@@ -95,6 +98,10 @@ class Reserved:
         self._real = {word for value in values for word in words_of(value)}
         self._all = self._real | {word for text in kept for word in words_of(text)}
         self._text = " ".join(sorted(self._real))
+        self._near = NearNames(word for word in self._real if word.isalpha())
+        self._names = {word for value in values for word in _possible_names(value)}
+        numbers = {_digits(value) for value in values}
+        self._numbers = sorted(number for number in numbers if len(number) >= _MIN_NUMBER)
         self._given: dict[str, str] = {}
 
     def is_real(self, surrogate: str) -> bool:
@@ -107,13 +114,33 @@ class Reserved:
         """Whether it is a real value of the case; parts may be alike."""
         return joined(surrogate) in self._whole
 
-    def is_near(self, name: str) -> bool:
-        """Whether a made-up name has a word of the case's texts, or holds a part of a real value.
+    def is_real_word(self, word: str) -> bool:
+        """Whether it is one word of a real value, however short."""
+        return folded(word) in self._real
 
-        Parts of fewer than four letters do not count.
+    def is_name(self, label: str) -> bool:
+        """Whether a word that is a label elsewhere (`case`, `box`) may name somebody in this case."""
+        return folded(label) in self._names
+
+    def is_near_number(self, surrogate: str) -> bool:
+        """Whether its digits hold those of a real value, or the other way round; five digits and more.
+
+        Of long numbers the last seven digits: the same telephone number is written with and without
+        the code of its country.
+        """
+        found = _digits(surrogate)
+        return len(found) >= _MIN_NUMBER and any(
+            number[-_PHONE_DIGITS:] in found or found[-_PHONE_DIGITS:] in number for number in self._numbers
+        )
+
+    def is_near(self, name: str) -> bool:
+        """Whether a made-up name has a word of the case's texts, or is like one of a real value.
+
+        So it is if one holds the other (four letters and more), or if a slip of the pen or two lie
+        between them, as many as a known name is looked for with.
         """
         return self.is_real(name) or any(
-            word in self._all or self._has_real_part(word)
+            word in self._all or self._near.near(word) or self._has_real_part(word)
             for word in words_of(name)
             if len(word) >= MIN_SHARED_LETTERS
         )
@@ -127,6 +154,17 @@ class Reserved:
     def take(self, surrogate: str, original: str) -> bool:
         """Give a surrogate to an original; False: another original has it."""
         return self._given.setdefault(joined(surrogate), joined(original)) == joined(original)
+
+
+def _digits(text: str) -> str:
+    return "".join(char for char in folded(text) if char.isdecimal())
+
+
+def _possible_names(value: str) -> Iterator[str]:
+    """Words of a value without digits that begin with a capital; a single one not all in capitals."""
+    words = _RUN.findall(value)
+    if not any(map(str.isdigit, value)):
+        yield from (folded(w) for w in words if w[0].isupper() and (len(words) > 1 or not w.isupper()))
 
 
 def _tells(word: str) -> bool:

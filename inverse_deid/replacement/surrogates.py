@@ -11,12 +11,12 @@ from types import MappingProxyType
 
 from inverse_deid.core.phi import HyperClass
 from inverse_deid.replacement.address_surrogates import AddressSurrogates
-from inverse_deid.replacement.name_pools import load_name_pools
 from inverse_deid.replacement.number_surrogates import NumberSurrogates
 from inverse_deid.replacement.person_surrogates import PersonSurrogates
 from inverse_deid.replacement.place_surrogates import PlaceSurrogates
 from inverse_deid.replacement.profession_surrogates import ProfessionSurrogates
 from inverse_deid.replacement.surrogate_draws import Draws, Reserved, joined
+from inverse_deid.replacement.surrogate_names import load_surrogate_names
 
 MAX_CHARS = 120
 
@@ -53,7 +53,7 @@ class CaseSurrogates:
         self, key: bytes, case_id: str, real_values: Sequence[str], *, kept: Sequence[str] = ()
     ) -> None:
         draws = Draws(key, case_id)
-        pools = load_name_pools()
+        pools = load_surrogate_names()
         reserved = Reserved(real_values, kept)
         self._numbers = NumberSurrogates(draws, reserved)
         self._people = PersonSurrogates(draws, reserved, pools, real_values)

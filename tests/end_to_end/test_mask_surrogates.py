@@ -22,7 +22,7 @@ from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.engine.partial_file import PartialFile
 from inverse_deid.formats.icsr.cases import Case
 from inverse_deid.formats.icsr.messages import BrokenCase
-from inverse_deid.replacement import name_pools, reversal_map
+from inverse_deid.replacement import reversal_map, surrogate_names
 
 SPANS = spans_by(
     NAME=r"\b(Zebulonova|Amara Zebulonova|Brundapril|O\u2019Kelp)",
@@ -345,7 +345,7 @@ def test_missing_packages_are_said_before_anything_is_read(command, given, out, 
         raise ConfigurationError('surrogates need the package Faker; pip install "inverse-deid[surrogates]"')
 
     with monkeypatch.context() as patch:
-        patch.setattr(name_pools, "load_name_pools", missing)
+        patch.setattr(surrogate_names, "load_surrogate_names", missing)
         result = command("mask", given / "nowhere", "--out", out, "--replace", "surrogate", "--key", key)
         assert (result.status, "the package Faker" in result.stderr) == (2, True)
         assert command("mask", given, "--out", out, "--force").status == 0

@@ -47,14 +47,14 @@ def test_accents_do_not_make_another_person():
 
 @pytest.mark.parametrize(("name", "sex"), [("Margaret", "female"), ("Gerald", "male")])
 def test_the_sex_of_the_given_name_stays(name, sex):
-    from inverse_deid.replacement.name_pools import load_name_pools
+    from inverse_deid.replacement.surrogate_names import load_surrogate_names
     from inverse_deid.text.folding import folded
 
     given = [
         surrogates(f"{name} Fenwick", case=f"case-{n}").replacement(f"{name} Fenwick", NAME).split()[0]
         for n in range(20)
     ]
-    assert {load_name_pools().sex_of(folded(one)) for one in given} == {sex}
+    assert {load_surrogate_names().sex_of(folded(one)) for one in given} == {sex}
 
 
 def test_a_place_and_what_is_named_after_it_agree():
@@ -70,7 +70,12 @@ def test_a_place_and_what_is_named_after_it_agree():
     [
         ("617-555-1234", CONTACT, r"[2-9]\d\d-555-01\d\d"),
         ("+44 7911 123456", CONTACT, r"\+44 7700 900\d{3}"),
+        ("+1 800 555 1234", CONTACT, r"\+1 [2-9]\d\d 555 01\d\d"),
+        ("617-555-1234 x4", CONTACT, r"[2-9]\d\d-555-01\d\d x\d"),
         ("+33 6 12 34 56 78", CONTACT, r"\+33 6 39 98 \d\d \d\d"),
+        ("01 44 12 34 56", CONTACT, r"0(1 99 00|2 61 91|3 53 01|4 65 71|5 36 49) \d\d \d\d"),
+        ("+61 412 345 678", CONTACT, r"\+61 491 57\d \d{3}"),
+        ("(08) 9123 4567", CONTACT, r"\(0[2378]\) (5550|7010) \d{4}"),
         ("ann.fenwick7@clinic.test", CONTACT, r"[a-z]{3}\.[a-z]{7}\d@[a-z]{7}\.example\.org"),
         ("https://clinic.test/p/77", CONTACT, r"https://[a-z]{7}\.example\.org/[a-z]/\d\d"),
         ("10.1.2.3", CONTACT, r"(192\.0\.2|198\.51\.100|203\.0\.113)\.\d+"),
@@ -81,6 +86,9 @@ def test_a_place_and_what_is_named_after_it_agree():
         ("Fenwick 617-555-1234", NAME, r"[A-Z][a-z]+ [2-9]\d\d-555-01\d\d"),
         ("02139", PLACE, r"\d{5}"),
         ("Torrhaven", PLACE, r"[A-Z][a-z]+"),
+        ("of Torrhaven", PLACE, r"of [A-Z][a-z]+"),
+        ("12B Mill Street", PLACE, r"[1-9]{2}[A-Z] [A-Z][a-z]+ [A-Z][a-z]+"),
+        ("Ann Fenwick, Ph.D", NAME, r"[A-Z][a-z]+ [A-Z][a-z]+, Ph\.D"),
         ("Torrhaven MA 02139", PLACE, r"[A-Z][a-z]+ [A-Z]{2} \d{5}"),
         ("Northmoor Clinic", PLACE, r"[A-Z][a-z]+ [A-Z][a-z]+"),
         ("Birkenweg 4", PLACE, r"[A-Z][a-z]+weg [1-9]"),
@@ -112,6 +120,9 @@ def test_the_shape_stays(text, category, shape):
         ("Фенвик", NAME),
         ("rash", JOB),
         ("the hospital", PLACE),
+        ("Irish", PLACE),
+        ("Unit", PLACE),
+        ("45\u00b28213", ID),
         ("12", ID),
         ("", NAME),
         ("x" * 500, NAME),
@@ -132,6 +143,44 @@ def test_another_key_or_case_gives_others():
         for key, case in [(KEY, "1"), (KEY, "2"), (KEY + b"x", "1")]
     }
     assert len(names) == 3
+
+
+@pytest.mark.parametrize(
+    "number", ["617-555-1234", "+1 617 555 1234", "1 617 555 1234", "011 44 7911 123456", "6175551234"]
+)
+def test_no_fictional_number_has_the_area_code_of_a_service(number):
+    found = [surrogates(case=f"case-{n}").replacement(number, CONTACT) for n in range(60)]
+    for one in found:
+        digits = "".join(filter(str.isdecimal, one))
+        area = digits[-10:-7]
+        assert digits[-10:].startswith("7700900") or (area[0] not in "01" and area[1] != area[2])
+
+
+def test_no_telephone_number_is_a_real_one_without_the_code_of_its_country():
+    real = [f"+44 7700 900{n:03}" for n in range(990)]
+    found = [surrogates(*real, case=f"case-{n}").replacement("07911 123456", CONTACT) for n in range(10)]
+    assert all(one is None or one >= "07700 900990" for one in found)
+    assert any(found)
+
+
+def test_a_label_that_names_somebody_is_not_kept():
+    assert surrogates("Case 458213").replacement("Case 458213", ID).startswith("Case ")
+    assert surrogates("Ann Case", "Case 458213").replacement("Case 458213", ID) is None
+
+
+def test_no_name_is_like_a_real_one():
+    first = surrogates("Fenwick").replacement("Fenwick", NAME)
+    for like in (first[:-1], f"{first}e", first[0] + first[2] + first[1] + first[3:], f"{first}son"):
+        again = surrogates("Fenwick", like).replacement("Fenwick", NAME)
+        assert again not in (None, first), "one slip of the pen lies between them"
+
+
+def test_no_house_number_is_a_real_one_however_many_there_are():
+    real = [f"{n} Mill Street" for n in range(1, 10)]
+    case = surrogates(*real)
+    found = [case.replacement(text, PLACE).split()[0] for text in real]
+    assert len(set(found)) == 9
+    assert not set(found) & {text.split()[0] for text in real}
 
 
 def test_no_name_is_a_word_of_the_kept_text():

@@ -6,18 +6,15 @@ drawn, so that they can be written in every encoding.
 
 from __future__ import annotations
 
-import importlib
 import re
 import string
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cache
-from pkgutil import iter_modules
-from typing import Any
 
-from inverse_deid.core.errors import ConfigurationError
+from inverse_deid.replacement.faker_lists import faker_words, person_locales
 from inverse_deid.text.folding import folded
 
 _DRAWN = re.compile("[A-Z][a-z]{2,10}")
@@ -56,7 +53,7 @@ class Sex(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class NamePools:
+class SurrogateNames:
     """Names by first letter, a to z, and what is known of names.
 
     Args:
@@ -83,16 +80,16 @@ class NamePools:
 
 
 @cache
-def load_name_pools() -> NamePools:
+def load_surrogate_names() -> SurrogateNames:
     """Read the names of all locales of Faker; takes a fraction of a second, once.
 
     Raises:
         ConfigurationError: Faker is not installed.
     """
-    providers = [_provider("person", locale) for locale in _locales()]
-    female, male = _names(providers, _FEMALE), _names(providers, _MALE)
-    surnames = _names(providers, _SURNAMES)
-    sexes = dict.fromkeys(_folded(_names(providers, _GIVEN)), Sex.NEUTRAL)
+    female, male, surnames, given_names = (
+        set(faker_words("person", person_locales(), lists)) for lists in (_FEMALE, _MALE, _SURNAMES, _GIVEN)
+    )
+    sexes = dict.fromkeys(_folded(given_names), Sex.NEUTRAL)
     sexes |= dict.fromkeys(_folded(female) - _folded(male), Sex.FEMALE)
     sexes |= dict.fromkeys(_folded(male) - _folded(female), Sex.MALE)
     given = {
@@ -102,51 +99,7 @@ def load_name_pools() -> NamePools:
     }
     lasts = _by_letter(surnames - female - male)
     every = tuple(name for letter in string.ascii_lowercase for name in lasts[letter])
-    return NamePools(given, lasts, every, sexes, frozenset(_folded(surnames)))
-
-
-def faker_list(kind: str, locale: str, attribute: str) -> tuple[str, ...]:
-    """A list of one of Faker's providers, sorted; locale "" = the provider of all.
-
-    Raises:
-        ConfigurationError: Faker is not installed.
-    """
-    return tuple(sorted(_names([_provider(kind, locale)], (attribute,))))
-
-
-def names_version() -> str:
-    """The version of Faker, whose lists change with it.
-
-    Raises:
-        ConfigurationError: Faker is not installed.
-    """
-    return str(_module("faker").VERSION)
-
-
-def _locales() -> list[str]:
-    package = _module("faker.providers.person")
-    return sorted(module.name for module in iter_modules(package.__path__) if module.ispkg)
-
-
-def _provider(kind: str, locale: str) -> object:
-    name = f"faker.providers.{kind}" + (f".{locale}" if locale else "")
-    return _module(name).Provider
-
-
-def _module(name: str) -> Any:  # noqa: ANN401 - Faker's modules have no types
-    try:
-        return importlib.import_module(name)
-    except ModuleNotFoundError:
-        missing = True
-    if missing:
-        raise ConfigurationError('surrogates need the package Faker; pip install "inverse-deid[surrogates]"')
-    return None
-
-
-def _names(providers: Iterable[object], attributes: Iterable[str]) -> set[str]:
-    lists = (getattr(provider, name, None) for provider in providers for name in attributes)
-    entries = (entry for found in lists if isinstance(found, Mapping | Sequence) for entry in found)
-    return {str(entry[0] if isinstance(entry, tuple) else entry) for entry in entries}
+    return SurrogateNames(given, lasts, every, sexes, frozenset(_folded(surnames)))
 
 
 def _folded(names: Iterable[str]) -> set[str]:
