@@ -37,6 +37,7 @@ from inverse_deid.document_passes import (
 )
 from inverse_deid.replacement.markers import MarkerFor
 from inverse_deid.rules.known_identifiers import KnownIdentifiers
+from inverse_deid.rules.medical_words import HoldsMedicalWord
 from inverse_deid.text.rendering import render
 from inverse_deid.text.tokenizer import tokenize
 
@@ -83,6 +84,8 @@ class Stages:
         deny: Words and phrases that the user masks.
         is_common_word: Says of a word, in any case, whether it is a common one; it is then not
             masked for its likeness to a known identifier alone.
+        holds_medical_word: Says of the words of a mask, and what they are taken for, whether one is a
+            drug or a medical term; no surrogate stands for it then.
         between_batches: Called after every batch; keeps caches within bounds.
     """
 
@@ -93,6 +96,7 @@ class Stages:
     allow: PhraseList = field(default_factory=lambda: PhraseList(()))
     deny: PhraseList = field(default_factory=lambda: PhraseList(()))
     is_common_word: Callable[[str], bool] = lambda word: False
+    holds_medical_word: HoldsMedicalWord = lambda words, category: False
     between_batches: Callable[[], None] = lambda: None
 
 
@@ -117,6 +121,7 @@ class Deidentifier:
         self._stages = stages
         self.fingerprint = fingerprint
         self.made_of = dict(made_of)
+        self.holds_medical_word = stages.holds_medical_word
 
     def mask(self, doc: Document) -> MaskedDocument:
         """Mask one document; see `mask_many`."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import islice
+from itertools import groupby, islice
 from typing import Protocol
 
 from inverse_deid.cases.policies import dates_of, policy_of
@@ -12,6 +12,7 @@ from inverse_deid.cases.rendering import StandIn, with_stand_ins
 from inverse_deid.cases.settings import CaseSettings, DateMode
 from inverse_deid.cases.spans import Run, Span, age_spans, date_spans, denied, runs
 from inverse_deid.cases.texts import CaseTexts, MaskedCase
+from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.phi import HyperClass
 from inverse_deid.core.values import Document, KnownIdentifier, KnownSort, MaskedDocument
 from inverse_deid.replacement.case_dates import CaseDates
@@ -21,12 +22,23 @@ from inverse_deid.text.folding import folded
 from inverse_deid.text.tokenizer import tokenize
 
 _AFTER_CHARS = 40
+_TIMELY = (HyperClass.DATE, HyperClass.AGE)
 
 Surrogate = Callable[[str, HyperClass], str | None]
 """From the words of a mask and what they are taken for to what stands there, None = the marker."""
 
-SurrogatesFor = Callable[[CaseTexts, Sequence[str]], Surrogate]
-"""From a case and the words of all its masks to its surrogates."""
+
+class SurrogatesFor(Protocol):
+    """Gives every case its surrogates."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Changes with anything, but the key, that can change a surrogate."""
+        ...
+
+    def __call__(self, case: CaseTexts, real_values: Sequence[str], /) -> Surrogate:
+        """The surrogates of a case with these known values and words of masks."""
+        ...
 
 
 class DocumentMasker(Protocol):
@@ -68,7 +80,8 @@ class CaseMasker:
     @property
     def fingerprint(self) -> str:
         """Changes with anything that can change the output."""
-        return f"{self._masker.fingerprint} {self.settings.fingerprint}"
+        surrogates = "" if self._surrogates_for is None else f" {self._surrogates_for.fingerprint}"
+        return f"{self._masker.fingerprint} {self.settings.fingerprint}{surrogates}"
 
     @property
     def made_of(self) -> dict[str, object]:
@@ -90,11 +103,17 @@ class CaseMasker:
         return [self._replaced(case, tuple(islice(masked, len(case.docs)))) for case in cases]
 
     def _replaced(self, case: CaseTexts, docs: tuple[MaskedDocument, ...]) -> MaskedCase:
-        """Put words for markers; whatever goes wrong costs the case its words, and markers stay."""
+        """Put words for markers; whatever goes wrong costs the case its words, and markers stay.
+
+        Raises:
+            ConfigurationError: What the user asked for cannot be done for this case at all.
+        """
         if not self.settings.replaces and self._surrogates_for is None:
             return MaskedCase(docs, MaskedDates())
         try:
             return self._with_words(case, docs)
+        except ConfigurationError:
+            raise
         except Exception:  # noqa: BLE001 - fail closed, whatever went wrong
             return MaskedCase(docs, MaskedDates(), is_plain=True)
 
@@ -115,11 +134,11 @@ class CaseMasker:
         return lambda text: bool(candidates(text, today))
 
     def _surrogate(self, case: CaseTexts, docs: Sequence[MaskedDocument]) -> Surrogate | None:
-        if self._surrogates_for is None:
+        if self._surrogates_for is None or not any(doc.masks for doc in docs):
             return None
         known = [value.value if isinstance(value, KnownIdentifier) else value for value in _known(case)]
         hidden = [doc.tokens.text[start:end] for doc in docs for start, end in doc.masks]
-        return self._surrogates_for(case, [*known, *hidden])
+        return self._surrogates_for(case, [*known, *case.values, *hidden])
 
 
 def _known(case: CaseTexts) -> Iterator[str | KnownIdentifier]:
@@ -169,7 +188,12 @@ class _Words:
             yield from timely
             return
         taken = {i for item in timely for i in range(item.first, item.stop)}
-        others = (self._of_mask(found, mask, surrogate) for mask in found.by_mask)
+        others = (
+            self._of_runs(found, list(rest), surrogate)
+            for mask in found.by_mask
+            for is_timely, rest in groupby(mask, key=lambda run: run.category in _TIMELY)
+            if not is_timely
+        )
         free = [item for item in others if item and taken.isdisjoint(range(item.first, item.stop))]
         yield from sorted([*timely, *free], key=lambda item: item.first)
 
@@ -198,11 +222,9 @@ class _Words:
             if text is not None:
                 yield StandIn(span.first, span.stop, text, "age")
 
-    def _of_mask(self, found: _Found, mask: Sequence[Run], surrogate: Surrogate) -> StandIn | None:
-        """A surrogate for a whole mask."""
-        if not mask:
-            return None
-        first, stop = mask[0].first, mask[-1].stop
+    def _of_runs(self, found: _Found, rest: Sequence[Run], surrogate: Surrogate) -> StandIn | None:
+        """A surrogate for a whole mask, or for what stands before or behind the dates and ages in it."""
+        first, stop = rest[0].first, rest[-1].stop
         tokens = found.masked.tokens
         category = _category(found.masked, first, stop)
         text = surrogate(tokens.text[tokens.starts[first] : tokens.ends[stop - 1]], category)
@@ -210,9 +232,9 @@ class _Words:
 
 
 def _category(masked: MaskedDocument, first: int, stop: int) -> HyperClass:
-    """What most words of a mask are taken for; SAFE = not known."""
+    """What most words of a mask are taken for, the first of them if it is a tie; SAFE = not known."""
     codes = [code for code in masked.decisions.categories[first:stop].tolist() if code]
-    return tuple(HyperClass)[max(set(codes), key=codes.count)] if codes else HyperClass.SAFE
+    return tuple(HyperClass)[max(codes, key=codes.count)] if codes else HyperClass.SAFE
 
 
 def _words_of_identifiers(case: CaseTexts) -> Iterator[str]:

@@ -14,6 +14,7 @@ from inverse_deid.core.values import Document, KnownIdentifier, KnownSort
 from inverse_deid.formats.icsr.cases import Case
 from inverse_deid.formats.icsr.dates import CaseDates, DateElement, StampDate, parse_stamp
 from inverse_deid.formats.icsr.rewriting import Replacements
+from inverse_deid.formats.icsr.survey import Sort
 from inverse_deid.replacement.case_dates import read_structured
 from inverse_deid.replacement.date_policies import DatePolicy, ShiftedDates
 
@@ -54,6 +55,7 @@ def texts_of(case: Case, name: str, batch: str = "", source: str = "") -> CaseTe
         anchor=anchor,
         anchor_name=anchor_name,
         births=tuple(_days(dates, _BIRTHS)),
+        values=tuple(value.text for value in case.values if value.sort is Sort.IDENTIFIER),
     )
 
 

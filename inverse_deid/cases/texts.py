@@ -22,6 +22,7 @@ class CaseTexts:
         anchor: Day 0 of relative days, None = the earliest date of the texts.
         anchor_name: What the anchor is.
         births: Dates of birth, which are masked in every text.
+        values: The values of its other identifying fields; no surrogate is one of them.
     """
 
     id: str = field(repr=False)
@@ -31,6 +32,7 @@ class CaseTexts:
     anchor: date | None = field(default=None, repr=False)
     anchor_name: str = ""
     births: tuple[date, ...] = field(default=(), repr=False)
+    values: tuple[str, ...] = field(default=(), repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Options of `inverse-deid mask` for dates, ages, ids and case safety reports."""
+"""Options of `inverse-deid mask` for what stands in the place of words, and for case safety reports."""
 
 from __future__ import annotations
 
@@ -15,8 +15,10 @@ from inverse_deid.core.errors import ConfigurationError, UnreadableInputError
 from inverse_deid.formats.registry import input_errors
 
 if TYPE_CHECKING:
+    from inverse_deid.cases.masker import SurrogatesFor
     from inverse_deid.cases.settings import CaseSettings
     from inverse_deid.formats.icsr.profiles import Profile
+    from inverse_deid.pipeline import Deidentifier
 
 KEY_VARIABLE = "INVERSE_DEID_KEY"
 _MAX_KEY_BYTES = 4096
@@ -24,6 +26,20 @@ _MAX_KEY_BYTES = 4096
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
 _OPTIONS = (
+    click.option(
+        "--replace",
+        type=click.Choice(["marker", "category", "surrogate"]),
+        help="What stands for masked words: the marker, the suspected category ([NAME], [DATE] ...), or "
+        "made-up names and numbers that agree within a case (needs --key; docs/surrogates.md).  "
+        "[default: marker]",
+    ),
+    click.option(
+        "--map",
+        "maps",
+        type=click.Path(path_type=Path),
+        metavar="FOLDER",
+        help="Write NAME.map for inverse-deid reveal: the originals, encrypted with --key. Confidential.",
+    ),
     click.option(
         "--profile",
         metavar="NAME|FILE.toml",
@@ -47,7 +63,8 @@ _OPTIONS = (
     click.option(
         "--key",
         type=_FILE,
-        help=f"File with 16 secret bytes or more, for shifts and pseudonyms of ids; or set {KEY_VARIABLE}.",
+        help="File with 16 secret bytes or more, for shifts, surrogates, maps and pseudonyms of ids; or set "
+        f"{KEY_VARIABLE}.",
     ),
     click.option(
         "--today",
@@ -75,6 +92,8 @@ def case_options(command: Callable[..., Any]) -> Callable[..., Any]:
 class CaseOptions:
     """What was given on the command line."""
 
+    replace: str | None = None
+    maps: Path | None = None
     profile: str | None = None
     dates: str | None = None
     day_first: bool | None = None
@@ -84,6 +103,32 @@ class CaseOptions:
     today: datetime | None = None
     known: Path | None = None
     run_report: Path | None = None
+
+    @property
+    def makes_surrogates(self) -> bool:
+        """Whether made-up values stand for masked words."""
+        return self.replace == "surrogate"
+
+    def check(self) -> None:
+        """Refuse what lacks a key or a package, before anything is planned.
+
+        Raises:
+            ConfigurationError: It does.
+        """
+        from inverse_deid.replacement.reversal_map import check_cryptography
+        from inverse_deid.replacement.surrogate_names import load_surrogate_names
+
+        has_key = self.key is not None or KEY_VARIABLE in os.environ
+        for option, is_given in (
+            ("--replace surrogate", self.makes_surrogates),
+            ("--map", self.maps is not None),
+        ):
+            if is_given and not has_key:
+                raise ConfigurationError(f"{option} needs a key: give --key FILE or set {KEY_VARIABLE}")
+        if self.makes_surrogates:
+            load_surrogate_names()
+        if self.maps is not None:
+            check_cryptography()
 
     def secret(self) -> bytes | None:
         """The key, None = none was given.
@@ -122,6 +167,12 @@ class CaseOptions:
             day_first=self.day_first,
             key=secret,
         )
+
+    def surrogates(self, secret: bytes | None, masker: Deidentifier) -> SurrogatesFor | None:
+        """What gives every case its surrogates, None = markers."""
+        from inverse_deid.cases.surrogates import KeyedSurrogates
+
+        return KeyedSurrogates(secret or b"", masker.holds_medical_word) if self.makes_surrogates else None
 
     def report_profile(self) -> Profile:
         """What happens to the structured fields of case reports; their dates and ages agree with the texts.

@@ -41,7 +41,7 @@ _FOLDER = click.Path(path_type=Path)
 @click.option("--delimiter", help="Between the cells of a CSV file: one character, or tab.  [default: ,]")
 @click.option("--encoding", default="utf-8", show_default=True, help="Of text, JSON Lines and CSV files.")
 @click.option("--marker", default="PHI", show_default=True, help="Stands for what is masked.")
-@click.option("--category-markers", is_flag=True, help="Show the suspected category: [NAME], [DATE] ...")
+@click.option("--category-markers", is_flag=True, help="The same as --replace category.")
 @click.option("--explain", is_flag=True, help="Write NAME.explain.jsonl: each word's decision and why.")
 @click.option("--with-text", is_flag=True, help="With --explain: add the words. Confidential.")
 @click.option("--annotations", type=_FOLDER, help="Folder for i2b2 annotation XML. Holds the ORIGINAL text.")
@@ -107,6 +107,7 @@ def _mask_files(inputs: tuple[str, ...], options: MaskOptions) -> Tally:
         explain=options.explain,
         with_text=options.with_text,
         annotations=options.annotations,
+        maps=options.cases.maps,
     )
     jobs, tally = plan_jobs([Path(given) for given in inputs], plan)
     if not jobs:
@@ -114,7 +115,8 @@ def _mask_files(inputs: tuple[str, ...], options: MaskOptions) -> Tally:
     profile = options.cases.report_profile()
     known = _known_of(jobs, options)
     masker = case_masker(options, known)
-    shape = (options.read_options, options.format, options.explain, options.with_text, options.annotations)
+    written = (options.explain, options.with_text, options.annotations, options.cases.maps)
+    shape = (options.read_options, options.format, *written)
     fingerprint = settings_fingerprint(
         __version__, masker.fingerprint, *shape, profile, options.marker, hash_of(known)
     )
@@ -216,3 +218,7 @@ def _notes(options: MaskOptions) -> Iterator[str]:
         yield "the explanations hold the original words: keep them as safe as the originals"
     if options.annotations is not None:
         yield "the annotation files hold the original texts: keep them as safe"
+    if options.cases.maps is not None:
+        yield "with the key the maps give back the originals: keep both where the originals are"
+    if options.cases.makes_surrogates:
+        yield "made-up names stand beside what was missed; that is no anonymisation (docs/surrogates.md)"

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from inverse_deid.cli.mask_options import MaskOptions
-from inverse_deid.core.errors import ConfigurationError, UnreadableInputError
-from inverse_deid.formats.registry import input_errors
+from inverse_deid.cli.word_lists import listed_words
 
 if TYPE_CHECKING:
     from inverse_deid.assemble import MaskingSettings
@@ -22,7 +20,8 @@ def case_masker(options: MaskOptions, known: KnownOfDocuments | None = None) -> 
     from inverse_deid.cases.masker import CaseMasker
 
     settings = options.cases.settings(options.cases.secret())
-    return CaseMasker(load_masker(options), settings, known=known)
+    masker = load_masker(options)
+    return CaseMasker(masker, settings, options.cases.surrogates(settings.key, masker), known=known)
 
 
 def load_masker(options: MaskOptions) -> Deidentifier:
@@ -42,47 +41,15 @@ def masking_settings(options: MaskOptions) -> MaskingSettings:
         policy=options.policy,
         rules_only=options.rules_only,
         marker=options.marker,
-        category_markers=options.category_markers,
+        category_markers=options.shows_categories,
         operating_point=options.operating_point,
         low=options.low,
         high=options.high,
         certificate=options.certificate,
-        allow=_listed(options.allow, phrases=False),
-        deny=_listed(options.deny, phrases=True),
+        allow=listed_words(options.allow, phrases=False),
+        deny=listed_words(options.deny, phrases=True),
         n_threads=options.threads,
     )
-
-
-def _listed(path: Path | None, *, phrases: bool) -> frozenset[str]:
-    """The words (or phrases) of a file, one a line; blank lines and lines that begin with # are skipped.
-
-    Raises:
-        UnreadableInputError: The file cannot be read or is not UTF-8.
-        ConfigurationError: A line is no word or, where no phrases are allowed, several.
-    """
-    from inverse_deid.text.tokenizer import tokenize
-
-    if path is None:
-        return frozenset()
-    text = None
-    try:
-        with input_errors():
-            text = path.read_bytes().decode("utf-8-sig")
-    except UnicodeError:
-        pass
-    except UnreadableInputError as error:
-        raise UnreadableInputError(f"{path} {error}") from None
-    if text is None:
-        raise UnreadableInputError(f"{path} is not UTF-8 text; save it as UTF-8, one word a line")
-    lines = {number: line.strip() for number, line in enumerate(text.splitlines(), start=1)}
-    words = {number: line for number, line in lines.items() if line and not line.startswith("#")}
-    for number, line in words.items():
-        found = tokenize(line).words
-        if not found or (not phrases and found != [line]):
-            raise ConfigurationError(
-                f"{path} line {number} is not one word of letters and digits; give each part its own line"
-            )
-    return frozenset(words.values())
 
 
 def report_settings(
@@ -93,7 +60,10 @@ def report_settings(
     from inverse_deid.engine.run_report import profile_json
 
     cases = masker.settings
-    lists = {"allow": _listed(options.allow, phrases=False), "deny": _listed(options.deny, phrases=True)}
+    lists = {
+        "allow": listed_words(options.allow, phrases=False),
+        "deny": listed_words(options.deny, phrases=True),
+    }
     return {
         "fingerprint": masker.fingerprint,
         **masker.made_of,
@@ -102,7 +72,9 @@ def report_settings(
         "operating_point": options.operating_point,
         "certificate": None if options.certificate is None else str(options.certificate),
         "marker": options.marker,
-        "category_markers": options.category_markers,
+        "category_markers": options.shows_categories,
+        "surrogates": options.cases.makes_surrogates,
+        "maps": options.cases.maps is not None,
         **{name: {"n": len(words), "sha256": hash_of_words(words)} for name, words in lists.items()},
         "known_sha256": known_sha256 if options.cases.known is not None else None,
         "dates": str(cases.dates),

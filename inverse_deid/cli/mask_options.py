@@ -52,6 +52,11 @@ class MaskOptions:
         return None if self.format_name is None else FormatName(self.format_name)
 
     @property
+    def shows_categories(self) -> bool:
+        """Whether markers show the suspected category."""
+        return self.category_markers or self.cases.replace == "category"
+
+    @property
     def read_options(self) -> ReadOptions:
         """How files are read."""
         delimiter = {"tab": "\t", r"\t": "\t"}.get(self.delimiter or "", self.delimiter)
@@ -68,6 +73,10 @@ class MaskOptions:
             raise ConfigurationError("--delimiter must be one character, or tab")
         if self.with_text and not self.explain:
             raise ConfigurationError("--with-text adds the words to --explain; give both")
+        if self.category_markers and self.cases.replace not in (None, "category"):
+            raise ConfigurationError(
+                f"--category-markers is --replace category, not {self.cases.replace}; leave one out"
+            )
         if "" in inputs:
             raise ConfigurationError("an INPUT is empty text; give a file or folder (. is this folder)")
         if STANDARD_INPUT in inputs:
@@ -76,6 +85,7 @@ class MaskOptions:
             raise ConfigurationError("give the folder for the masked files with --out")
         elif self.cases.run_report is not None and self.cases.run_report.exists() and not self.force:
             raise ConfigurationError(f"{self.cases.run_report} exists; give another --run-report, or --force")
+        self.cases.check()
 
     def _check_pipe(self, inputs: tuple[str, ...]) -> None:
         if len(inputs) > 1:
@@ -85,7 +95,7 @@ class MaskOptions:
             raise ConfigurationError(
                 "- writes to standard output; leave out --out, --explain, --annotations and --resume"
             )
-        if self.cases.run_report is not None or self.cases.known is not None:
-            raise ConfigurationError("--known and --run-report are for files; leave them out with -")
+        if any(option is not None for option in (self.cases.run_report, self.cases.known, self.cases.maps)):
+            raise ConfigurationError("--known, --map and --run-report are for files; leave them out with -")
         if self.format in (FormatName.PARQUET, FormatName.ICSR):
             raise ConfigurationError(f"{self.format} cannot come from standard input; give the file")

@@ -9,6 +9,7 @@ import string
 from inverse_deid.core.phi import PhiType
 from inverse_deid.corpora.people import Person
 from inverse_deid.corpora.wordlists import load_lists, words
+from inverse_deid.replacement.number_surrogates import same_kind
 
 _DIGIT_WORDS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
 NUMBERED = {
@@ -73,17 +74,9 @@ def reshape_number(original: str, rng: random.Random) -> str:
     if not any(char.isdigit() for char in original) and len(original) > 12:
         return spoken_digits(rng, len(original.split()))
     parts = re.split(r"([a-z]{3,})", original[len(kept) :])
-    changed = ("".join(_same_kind(char, rng) for char in part) for part in parts[::2])
+    changed = ("".join(same_kind(char, rng) for char in part) for part in parts[::2])
     words_between = [*parts[1::2], ""]
     return kept + "".join(part + word for part, word in zip(changed, words_between, strict=True))
-
-
-def _same_kind(char: str, rng: random.Random) -> str:
-    if char.isdigit():
-        return rng.choice(string.digits)
-    if char.isalpha():
-        return rng.choice(string.ascii_uppercase if char.isupper() else string.ascii_lowercase)
-    return char
 
 
 def draw_username(rng: random.Random, person: Person) -> str:

@@ -6,14 +6,14 @@ writes in other scripts, and any word lists the caller adds.
 
 from __future__ import annotations
 
-import importlib
 import random
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
 from inverse_deid.corpora.wordlists import load_lists, words
+from inverse_deid.replacement.faker_lists import faker_words
 
 _LATIN = re.compile("[A-Za-z\u00c0-\u024f\u1e00-\u1eff][A-Za-z\u00c0-\u024f\u1e00-\u1eff'\u2019 -]*")
 _GIVEN = ["first_names", "first_names_female", "first_names_male", "first_romanized_names"]
@@ -174,15 +174,4 @@ def _own_origins() -> Iterator[NameOrigin]:
 
 
 def _gather(provider: str, codes: Iterable[str], attributes: Iterable[str]) -> tuple[str, ...]:
-    found: dict[str, None] = {}
-    for code in codes:
-        module = importlib.import_module(f"faker.providers.{provider}.{code}")
-        for attribute in attributes:
-            entries = getattr(module.Provider, attribute, ())
-            if isinstance(entries, Mapping | Sequence):
-                found.update(dict.fromkeys(map(_word, entries)))
-    return tuple(sorted(filter(_LATIN.fullmatch, found)))  # some providers order by hash
-
-
-def _word(entry: object) -> str:
-    return str(entry[0]) if isinstance(entry, tuple) else str(entry)
+    return tuple(filter(_LATIN.fullmatch, faker_words(provider, codes, attributes)))

@@ -12,6 +12,7 @@ from inverse_deid.core.values import MaskedDocument
 from inverse_deid.engine.job_files import JobFiles, settled
 from inverse_deid.engine.jobs import Job
 from inverse_deid.engine.journal import Entry, Journal, input_fingerprint
+from inverse_deid.engine.reversal_sinks import hidden_report
 from inverse_deid.engine.run_settings import RunSettings
 from inverse_deid.engine.tally import Tally
 from inverse_deid.formats.icsr.cases import Case
@@ -42,12 +43,13 @@ def _mask(job: Job, masker: MasksCases, run: RunSettings) -> tuple[Entry, JobFil
     """Write all output files, complete and on the disk, but not yet under their names."""
     with input_errors():
         input_print = input_fingerprint(job.input)
-    files = JobFiles(job)
+    files = JobFiles(job, key=run.key)
     is_complete = False
     try:
         work = _CaseWork(job, files, masker, run)
         with open_input(job.input) as stream, input_errors():
             report = mask_message((stream, files.masked), work.treat, run.profile, on_part=work.finish)
+        work.finish_map()
         tally = work.tally
         entry = Entry(input_print, run.fingerprint, report.n_cases, files.sync(), tally, report.as_json())
         is_complete = True
@@ -62,6 +64,7 @@ class _CaseWork:
     def __init__(self, job: Job, files: JobFiles, masker: MasksCases, run: RunSettings) -> None:
         self._job = job
         self._explanations = files.explanations
+        self._map = files.map_writer(run.marker)
         self._masker = masker
         self._run = run
         self._batch_number = ""
@@ -94,15 +97,25 @@ class _CaseWork:
             self.tally.fail(where, f"{problem.reason}; it was left out")
         elif isinstance(part, Case):
             docs = self._waiting.pop(id(part))
+            if self._map is not None:
+                self._map.add(hidden_report(part, docs, self._run.marker))
             self.tally.add_case(docs, is_case=part.is_case)
             if id(part) in self._plain:
-                self.tally.fail(where, "its dates and ages could not be worked out and were all masked")
+                self.tally.fail(
+                    where,
+                    "what should stand for its words could not be worked out; markers were left",
+                )
             self._plain.discard(id(part))
             if any(doc.failed for doc in docs):
                 self.tally.fail(where, "could not be analysed and was masked completely")
             for doc in docs if self._explanations is not None else ():
                 self._explain(part.number, doc)
             self._run.on_progress(int(part.is_case), sum(len(doc.tokens) for doc in docs))
+
+    def finish_map(self) -> None:
+        """Write the end of the reversal map, if there is one."""
+        if self._map is not None:
+            self._map.finish()
 
     def _explain(self, number: int, doc: MaskedDocument) -> None:
         if self._explanations is not None:

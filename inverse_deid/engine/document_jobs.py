@@ -67,7 +67,7 @@ def _write(
     """Write the files of one job, complete and on the disk, but not yet under their names."""
     input_print, source, record = opened
     tally = Tally()
-    files = JobFiles(job)
+    files = JobFiles(job, key=run.key)
     is_complete = False
     try:
         sinks = files.sinks(source)

@@ -1,18 +1,20 @@
-"""The output files of one job while they are written: masked text, explanation, annotations."""
+"""The output files of one job while they are written: masked text, explanation, annotations, map."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from inverse_deid.core.errors import InverseDeidError
-from inverse_deid.engine.jobs import Job, Output
+from inverse_deid.core.errors import InputError, InverseDeidError
+from inverse_deid.engine.jobs import Job, Output, shown
 from inverse_deid.engine.journal import Entry, Journal, remove_progress
-from inverse_deid.engine.partial_file import PartialFile, WrittenState
+from inverse_deid.engine.partial_file import PartialFile, WrittenState, output_errors
+from inverse_deid.engine.reversal_sinks import ReversalSink
 from inverse_deid.engine.run_settings import RunSettings
 from inverse_deid.engine.tally import Tally
 from inverse_deid.formats.explanation import ExplanationSink
 from inverse_deid.formats.i2b2_xml import AnnotationXmlSink
 from inverse_deid.formats.records import Sink, Source
+from inverse_deid.replacement.reversal_map import MapWriter
 
 
 class JobFiles:
@@ -21,14 +23,16 @@ class JobFiles:
     Args:
         job: Says which files there are.
         progress: Continue them where they were safe; None begins anew.
+        key: Of the reversal map.
 
     Raises:
         OutputError: One cannot be created.
         InputError: A half-done file is not what the journal says.
     """
 
-    def __init__(self, job: Job, progress: Entry | None = None) -> None:
+    def __init__(self, job: Job, progress: Entry | None = None, *, key: bytes = b"") -> None:
         self._job = job
+        self._key = key
         self._resumed = progress is not None
         self._files: dict[Output, PartialFile] = {}
         try:
@@ -52,6 +56,17 @@ class JobFiles:
                 return ExplanationSink(file, with_text=output.private)
         return None
 
+    def map_writer(self, marker: str) -> MapWriter | None:
+        """What writes the reversal map of case reports, None = nobody asked for it.
+
+        Args:
+            marker: Stands for a text that cannot be shown at all.
+        """
+        for output, file in self._files.items():
+            if output.role == "map":
+                return MapWriter(file, self._key, {"marker": marker})
+        return None
+
     def sinks(self, source: Source) -> list[Sink]:
         """What writes into the files, in the order of the outputs."""
         return [self._sink(source, output, file) for output, file in self._files.items()]
@@ -64,6 +79,21 @@ class JobFiles:
                 return ExplanationSink(file, with_text=output.private)
             case "annotations":
                 return AnnotationXmlSink(file)
+            case "map":
+                encoding = source.text_encoding
+                return ReversalSink(self._begun_map(file, encoding), encoding)
+
+    def _begun_map(self, file: PartialFile, encoding: str) -> MapWriter:
+        about = {"encoding": encoding}
+        if not self._resumed:
+            return MapWriter(file, self._key, about)
+        problem = ""
+        try:
+            with output_errors(file.path), file.path.open("rb") as begun:
+                return MapWriter(file, self._key, about, begun=begun)
+        except InputError as error:
+            problem = str(error)
+        raise InputError(f"{shown(file.path)} {problem}")
 
     def sync(self) -> dict[str, WrittenState]:
         """Force everything to the disk; how much that is, by role."""

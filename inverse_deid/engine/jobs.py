@@ -17,7 +17,7 @@ from inverse_deid.core.errors import (
 from inverse_deid.engine.tally import Tally
 from inverse_deid.formats.registry import FormatName, format_of, input_errors, sniffed_format, without_gz
 
-Role = Literal["masked", "explain", "annotations"]
+Role = Literal["masked", "explain", "annotations", "map"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +67,7 @@ class PlanSettings:
         explain: Write `NAME.explain.jsonl` beside each masked file.
         with_text: The explanation holds the tokens; it is private.
         annotations: Folder for annotation XML (holds the originals), None = none.
+        maps: Folder for reversal maps (hold the originals, encrypted), None = none.
     """
 
     out: Path
@@ -74,6 +75,7 @@ class PlanSettings:
     explain: bool = False
     with_text: bool = False
     annotations: Path | None = None
+    maps: Path | None = None
 
 
 def plan_jobs(inputs: Sequence[Path], settings: PlanSettings) -> tuple[list[Job], Tally]:
@@ -119,17 +121,15 @@ def check_folders(settings: PlanSettings) -> None:
     """Originals must never lie among the masked files.
 
     Raises:
-        ConfigurationError: The folder of the annotations is in the output folder,
+        ConfigurationError: The folder of the annotations or of the maps is in the output folder,
             or a folder is a file.
     """
-    for folder in (settings.out, settings.annotations):
+    for folder in (settings.out, settings.annotations, settings.maps):
         if folder is not None and folder.exists() and not folder.is_dir():
             raise ConfigurationError(f"{folder} is a file; give a folder to write into")
-    if settings.annotations is None:
-        return
-    annotations, out = settings.annotations.resolve(), settings.out.resolve()
-    if annotations == out or out in annotations.parents:
-        raise ConfigurationError("--annotations holds the original texts; give a folder outside of --out")
+    for option, folder in (("--annotations", settings.annotations), ("--map", settings.maps)):
+        if folder is not None and folder.resolve().is_relative_to(settings.out.resolve()):
+            raise ConfigurationError(f"{option} holds the original texts; give a folder outside of --out")
 
 
 def shown(path: Path) -> str:
@@ -147,7 +147,8 @@ def _files(path: Path, settings: PlanSettings, tally: Tally) -> Iterator[tuple[P
     if not path.is_dir():
         yield path, PurePosixPath(path.name)
         return
-    own = {folder.resolve() for folder in (settings.out, settings.annotations) if folder is not None}
+    folders = (settings.out, settings.annotations, settings.maps)
+    own = {folder.resolve() for folder in folders if folder is not None}
     n_files = 0
     for file in _walk(path, own, tally):
         n_files += 1
@@ -198,6 +199,8 @@ def _outputs(name: PurePosixPath, format_name: FormatName, settings: PlanSetting
         if format_name is not FormatName.I2B2:
             raise InputError("is not i2b2 XML, and only for that --annotations can be written")
         yield Output("annotations", settings.annotations / name, private=True)
+    if settings.maps is not None:
+        yield Output("map", settings.maps / name.with_name(name.name + ".map"), private=True)
 
 
 def _claim(job: Job, taken: dict[Path, str]) -> None:

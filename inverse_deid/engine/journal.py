@@ -43,7 +43,7 @@ class Entry:
         input: Fingerprint of the input.
         settings: Fingerprint of model, lexicon and all options that shape the output.
         n_records: Records of the input that are done.
-        files: By role (masked, explain, annotations), what is written.
+        files: By role (masked, explain, annotations, map), what is written.
         tally: What was counted.
         report: Of a file of case reports: what was done to which element, without values.
     """

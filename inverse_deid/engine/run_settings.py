@@ -32,7 +32,7 @@ class RunSettings:
         on_progress: Told of every batch.
         on_file: Told of every file that is complete, in this run or in the one that is resumed.
         profile: What happens to the structured fields of case reports.
-        key: Secret bytes for the pseudonyms of report ids.
+        key: Secret bytes for the pseudonyms of report ids and for reversal maps.
         marker: Stands for a text of a case report that cannot be shown at all.
     """
 

@@ -27,7 +27,7 @@ def _mask(job: Job, masker: Masker, run: RunSettings) -> tuple[Entry, JobFiles]:
     with open_input(job.input) as stream:
         with input_errors():
             source = open_source(stream, job.name, job.format, run.read_options)
-        files = JobFiles(job, progress)
+        files = JobFiles(job, progress, key=run.key)
         begun = progress or Entry(
             input_print, run.fingerprint, 0, {}, Tally(n_copied_columns=source.n_copied_columns)
         )

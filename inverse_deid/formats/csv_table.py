@@ -50,6 +50,11 @@ class CsvTable:
     resumable: bool = True
 
     @property
+    def text_encoding(self) -> str:
+        """That of the file."""
+        return self.layout.codec.name
+
+    @property
     def n_copied_columns(self) -> int:
         """How many columns are copied without masking."""
         return len(self.layout.header) - 1

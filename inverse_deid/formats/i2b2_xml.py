@@ -65,6 +65,7 @@ class I2b2Xml:
     unit: str = "document"
     resumable: bool = False
     n_copied_columns: int = 0
+    text_encoding: str = "utf-8"
 
     def records(self) -> Iterator[Record]:
         """The one document."""

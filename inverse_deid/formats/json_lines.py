@@ -30,6 +30,7 @@ class JsonLines:
     unit: str = "line"
     resumable: bool = True
     n_copied_columns: int = 0
+    text_encoding: str = "utf-8"
 
     def records(self) -> Iterator[Record]:
         """One record a line that is not blank."""

@@ -33,6 +33,7 @@ class ParquetTable:
 
     unit = "row"
     resumable = False
+    text_encoding = "utf-8"
 
     def __init__(self, file: pq.ParquetFile, text_index: int, id_index: int | None) -> None:
         self._file = file

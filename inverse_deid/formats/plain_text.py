@@ -26,6 +26,11 @@ class PlainText:
     resumable: bool = False
     n_copied_columns: int = 0
 
+    @property
+    def text_encoding(self) -> str:
+        """That of the file."""
+        return self.codec.name
+
     def records(self) -> Iterator[Record]:
         """The one document."""
         yield Record(1, self.doc)

@@ -105,6 +105,11 @@ class Source(Protocol):
         ...
 
     @property
+    def text_encoding(self) -> str:
+        """In which encoding masked texts are written."""
+        ...
+
+    @property
     def n_copied_columns(self) -> int:
         """How many columns of a table are copied without masking."""
         ...

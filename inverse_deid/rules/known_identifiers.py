@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterable, Iterator
 import numpy as np
 
 from inverse_deid.core.values import BoolArray, KnownIdentifier, Tokens
-from inverse_deid.rules.edit_distance import NearNames
 from inverse_deid.rules.known_spellings import MIN_FUZZY_LETTERS, DateWords, plain, spellings
+from inverse_deid.text.edit_distance import NearNames
 
 IsCommonWord = Callable[[str], bool]
 

@@ -117,11 +117,15 @@ def test_an_age_that_repeats_a_known_number_is_masked():
 
 
 def test_surrogates_stand_where_no_date_or_age_does():
-    def surrogates(case, values):
-        assert "Amara Okonkwo" in values
-        return lambda text, category: "Jo Bloggs" if category is HyperClass.NAME else None
+    class Surrogates:
+        fingerprint = "invented"
 
-    masker = CaseMasker(masker_of(SPANS), CaseSettings(today=TODAY, dates=DateMode.YEAR), surrogates)
+        def __call__(self, case, values):
+            assert "Amara Okonkwo" in values
+            return lambda text, category: "Jo Bloggs" if category is HyperClass.NAME else None
+
+    masker = CaseMasker(masker_of(SPANS), CaseSettings(today=TODAY, dates=DateMode.YEAR), Surrogates())
+    assert masker.fingerprint.endswith(" invented")
     (found,) = masker.mask_many([Document("1", "Amara Okonkwo came on 12-OCT-2019, aged 43-year")])
     assert found.text == "Jo Bloggs came on 2019, aged PHI-year"
     assert found.stand_ins == {"date": 1, "surrogate": 1}

@@ -3,8 +3,8 @@
 import pytest
 
 from inverse_deid.core.values import KnownIdentifier, KnownSort
-from inverse_deid.rules.edit_distance import NearNames, allowed_slips, is_within
 from inverse_deid.rules.known_identifiers import KnownIdentifiers
+from inverse_deid.text.edit_distance import NearNames, allowed_slips, is_within
 from inverse_deid.text.tokenizer import tokenize
 
 COMMON = frozenset(

@@ -1,0 +1,178 @@
+"""Putting the originals back into masked files, with the map that was made when they were masked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import BinaryIO
+
+import numpy as np
+
+from inverse_deid.core.errors import InputError
+from inverse_deid.core.values import Decisions, MaskedDocument
+from inverse_deid.formats.icsr.cases import Case
+from inverse_deid.formats.icsr.messages import BrokenCase, Message
+from inverse_deid.formats.icsr.rewriting import Rewritten
+from inverse_deid.formats.icsr.survey import TAIL, TEXT, Sort, bare_path
+from inverse_deid.formats.icsr.writing import MessageWriter
+from inverse_deid.formats.records import Source, Writable
+from inverse_deid.replacement.reversal import HiddenCase, HiddenText, digest, reveal
+from inverse_deid.replacement.reversal_map import MapReader
+from inverse_deid.text.tokenizer import tokenize
+
+_TOO_FEW = "holds more documents than the map; give the file and the map of one run"
+_TOO_MANY = "holds fewer documents than the map; give the file and the map of one run"
+
+
+@dataclass(slots=True)
+class Revealed:
+    """What was done.
+
+    Args:
+        n_revealed: Documents or cases whose originals were put back.
+        n_masked: Those that were left masked.
+        n_missing: Texts of the map whose element is not in the file, since the profile left it out.
+    """
+
+    n_revealed: int = 0
+    n_masked: int = 0
+    n_missing: int = 0
+
+
+def reveal_documents(
+    source: Source, target: Writable, reader: MapReader, *, only: str | None = None
+) -> Revealed:
+    """Write a masked file of documents with their originals, in the same format.
+
+    Args:
+        source: The masked file.
+        target: Takes the bytes.
+        reader: The map.
+        only: The id of the one document to reveal; None = all.
+
+    Raises:
+        InputError: The file is not the one that the map was made for, or either is damaged.
+    """
+    encoding = reader.about.get("encoding", "utf-8")
+    done, cases, sink = Revealed(), reader.cases(), source.sink(target)
+    for record in source.records():
+        if record.problem:
+            raise InputError(f"{source.unit} {record.number} {record.problem}")
+        if record.doc is None:
+            sink.write(record, None)
+            continue
+        case = _next(cases)
+        text = record.doc.text
+        original = _original(f"{source.unit} {record.number}", text, case.texts, encoding)
+        is_asked = only in (None, case.document)
+        _count(done, is_asked)
+        sink.write(record, _shown(record.doc.id, original if is_asked else text))
+    sink.finish()
+    _check_end(cases)
+    return done
+
+
+def reveal_message(
+    stream: BinaryIO, target: Writable, reader: MapReader, *, only: str | None = None
+) -> Revealed:
+    """Write a masked E2B message with its original free texts; structured fields stay as they are.
+
+    Args:
+        stream: The masked message.
+        target: Takes the bytes.
+        reader: The map.
+        only: The id (C.1.1) of the one case to reveal, its own or its pseudonym; None = all.
+
+    Raises:
+        InputError: The file is not the one that the map was made for, or either is damaged.
+    """
+    message = Message(stream)
+    writer = MessageWriter(target, message.frame)
+    done, cases = Revealed(), reader.cases()
+    marker = reader.about.get("marker", "PHI")
+    for part in message.parts():
+        if isinstance(part, BrokenCase):
+            raise InputError(f"case {part.number} {part.error}")
+        hidden = _next(cases)
+        originals = list(_originals(part, hidden, marker, done))
+        is_asked = only is None or only in (hidden.document, part.case_id)
+        if is_asked:
+            _put(part, originals)
+        if part.is_case:
+            _count(done, is_asked)
+        writer.write(Rewritten(part.node, (), part.tail))
+    writer.finish()
+    _check_end(cases)
+    return done
+
+
+def _next(cases: Iterator[HiddenCase]) -> HiddenCase:
+    case = next(cases, None)
+    if case is None:
+        raise InputError(_TOO_FEW)
+    return case
+
+
+def _check_end(cases: Iterator[HiddenCase]) -> None:
+    if next(cases, None) is not None:
+        raise InputError(_TOO_MANY)
+
+
+def _count(done: Revealed, is_asked: bool) -> None:
+    done.n_revealed += is_asked
+    done.n_masked += not is_asked
+
+
+def _original(where: str, text: str, hidden: Sequence[HiddenText], encoding: str) -> str:
+    if len(hidden) != 1:
+        raise InputError(f"{where} has {len(hidden)} texts in the map; the map is of another kind of file")
+    problem = ""
+    try:
+        return reveal(text, hidden[0], encoding)
+    except InputError as error:
+        problem = str(error)
+    raise InputError(f"{where} {problem}")
+
+
+def _originals(part: Case, hidden: HiddenCase, marker: str, done: Revealed) -> Iterator[str]:
+    """The original of each free text; a text that the map does not know must be a marker.
+
+    Elements that the profile left out are in the map but not in the file.
+    """
+    waiting = list(hidden.texts)
+    for text in part.free_texts:
+        place, sha256 = bare_path(text.path), digest(text.text)
+        found = next(
+            (i for i, h in enumerate(waiting) if h.sha256 == sha256 and bare_path(h.location) == place), None
+        )
+        if found is None and text.text != marker:
+            where = f"case {part.number}" if part.is_case else "a part around the cases"
+            raise InputError(
+                f"{where} has a text that the map was not made for: it was changed, or the map is another's"
+            )
+        done.n_missing += found or 0
+        yield text.text if found is None else reveal(text.text, waiting[found])
+        waiting = waiting if found is None else waiting[found + 1 :]
+    done.n_missing += len(waiting)
+
+
+def _put(part: Case, originals: Sequence[str]) -> None:
+    """Write the texts into the elements of the case."""
+    nodes = list(part.node.iter())
+    values = [value for value in part.values if value.sort == Sort.FREE_TEXT]
+    for value, original in zip(values, originals, strict=True):
+        node = nodes[value.index]
+        if value.slot == TEXT:
+            node.text = original
+        elif value.slot == TAIL:
+            node.tail = original
+        else:
+            node.set(value.slot, original)
+
+
+def _shown(doc_id: str, text: str) -> MaskedDocument:
+    """A document in which nothing is masked, for a sink."""
+    none = np.zeros(0, np.uint8)
+    numbers = np.zeros(0, np.float32)
+    decisions = Decisions(none > 0, none, numbers, numbers, none)
+    return MaskedDocument(doc_id, text, (), (), tokenize(""), decisions)
