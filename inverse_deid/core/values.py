@@ -172,6 +172,10 @@ class RuleVerdicts:
     veto: BoolArray = field(repr=False)
     titled: BoolArray = field(repr=False)
 
+    def of(self, tokens: slice) -> RuleVerdicts:
+        """What they say of some of the tokens."""
+        return RuleVerdicts(self.safe[tokens], self.never[tokens], self.veto[tokens], self.titled[tokens])
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RuleAnalysis:

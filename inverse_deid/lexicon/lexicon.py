@@ -125,6 +125,20 @@ class Lexicon:
         index = self._artefact.phrases.get(" ".join(tokens), -1)
         return None if index < 0 else PhraseKind(int(self._artefact.phrase_kinds[index]))
 
+    def longest_phrase(self, tokens: Sequence[str]) -> tuple[PhraseKind, int] | None:
+        """Return the longest known phrase that the case-folded `tokens` begin with, and its length.
+
+        >>> load_lexicon().longest_phrase(["new", "york", "today"])
+        (<PhraseKind.CITY: 1>, 2)
+        """
+        text = " ".join(tokens[:MAX_PHRASE_TOKENS])
+        longest = None
+        for phrase, index in self._artefact.phrases.iter_prefixes_with_ids(text):
+            n_tokens = phrase.count(" ") + 1
+            if n_tokens > 1 and text[len(phrase) :][:1] in ("", " "):
+                longest = PhraseKind(int(self._artefact.phrase_kinds[index])), n_tokens
+        return longest
+
     def words_with(self, flag: WordFlag) -> list[str]:
         """Return the keys of all words that carry any bit of `flag`, sorted."""
         ids = np.flatnonzero(self._artefact.arrays["flags"] & np.uint32(flag))
