@@ -220,6 +220,11 @@ class Decisions:
     def __len__(self) -> int:
         return len(self.keep)
 
+    def of(self, tokens: slice) -> Decisions:
+        """The decisions on some of the tokens."""
+        columns = (self.keep, self.reasons, self.p_safe, self.thresholds, self.categories)
+        return Decisions(*(column[tokens] for column in columns))
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MaskedDocument:

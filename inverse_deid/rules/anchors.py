@@ -90,7 +90,7 @@ ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
         "date-of-two-numbers": [Anchor(r"\d{1,2}\Z", behind="/.")],
         "month-slash-year": [Anchor(r"\d{1,2}\Z", behind="/-")],
         "bare-year": [Anchor(rf"{YEAR}\Z")],
-        "short-year": [_within(r"\d\d\Z", before="'’")],
+        "short-year": [_within(r"\d\d\Z", before="'\u2019")],
         "time-of-day": [Anchor(r"\d{1,2}(?!\d)")],
         "age-with-unit": [_SHORT_NUMBER],
         "age-short-form": [_SHORT_NUMBER],

@@ -64,7 +64,9 @@ class JoinedTokens:
 
     def text_ends(self) -> IntArray:
         """Where each text ends in `codes`: int32 (n_docs,)."""
-        return np.append(self.offsets[1:], np.int32(len(self.codes)))[: len(self.docs)] - np.int32(len(BORDER))
+        return np.append(self.offsets[1:], np.int32(len(self.codes)))[: len(self.docs)] - np.int32(
+            len(BORDER)
+        )
 
     def slices(self) -> Iterator[slice]:
         """The tokens of each document."""
