@@ -38,7 +38,8 @@ def mask_more(decisions: Decisions, chosen: BoolArray, reason: Reason) -> Decisi
 def mask_names_everywhere(tokens: JoinedTokens, verdicts: RuleVerdicts, decisions: Decisions) -> Decisions:
     """Mask every capitalised mention of a word that stands with a title or is surely a name elsewhere.
 
-    Elsewhere is in the same document. A word that the rules call safe by itself stays where it stands in lower case.
+    Elsewhere is in the same document. A word that the rules call safe by itself stays where it
+    stands in lower case.
     """
     surely = ~decisions.keep & (decisions.categories == _NAME) & (decisions.p_safe < _CERTAIN)
     with_title = verdicts.titled & ~decisions.keep

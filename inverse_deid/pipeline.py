@@ -79,7 +79,7 @@ class TokenScorer(Protocol):
 
 
 @runtime_checkable
-class EarlyScorer(Protocol):
+class EarlyScorer(TokenScorer, Protocol):
     """A network that reads in the background."""
 
     def begin(

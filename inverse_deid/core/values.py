@@ -222,8 +222,13 @@ class Decisions:
 
     def of(self, tokens: slice) -> Decisions:
         """The decisions on some of the tokens."""
-        columns = (self.keep, self.reasons, self.p_safe, self.thresholds, self.categories)
-        return Decisions(*(column[tokens] for column in columns))
+        return Decisions(
+            self.keep[tokens],
+            self.reasons[tokens],
+            self.p_safe[tokens],
+            self.thresholds[tokens],
+            self.categories[tokens],
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

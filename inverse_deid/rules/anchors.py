@@ -185,7 +185,8 @@ def _documents_with(sign: str | None, tokens: JoinedTokens) -> list[int]:
     if sign is None:
         return []
     places = np.flatnonzero(tokens.codes == ord(sign))
-    return (np.searchsorted(tokens.offsets, places, side="right") - 1).tolist()
+    found: list[int] = (np.searchsorted(tokens.offsets, places, side="right") - 1).tolist()
+    return found
 
 
 def _beginning_at(

@@ -195,7 +195,7 @@ def _upper_shares(
 
 def _counts(chosen: BoolArray, group: IntArray) -> npt.NDArray[np.float64]:
     """How many tokens of each group are chosen: float64 (n_groups,)."""
-    return np.bincount(group, chosen) if len(group) else np.zeros(0)
+    return np.bincount(group, chosen).astype(np.float64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -249,7 +249,9 @@ def _phrases(
     may_begin[-1:] = False
     closely = layout.follows_closely.tolist()
     for i in np.flatnonzero(may_begin).tolist():
-        stop = i + 1
+        if not lexicon.may_begin_phrase(tokens.words[i], tokens.words[i + 1]):
+            continue
+        stop = i + 2
         while stop < len(closely) and closely[stop] and stop - i < lexicon.max_phrase_tokens:
             stop += 1
         words = [word.casefold() for word in tokens.words[i:stop]]
