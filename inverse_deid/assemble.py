@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import importlib.resources
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -275,11 +275,15 @@ class _NetworkScorer:
         self._hyper = _hyper_of_class(self._scorer.class_names)
 
     def score(self, tokens: Sequence[Tokens], analyses: Sequence[RuleAnalysis]) -> list[Scores]:
+        return self.begin(tokens, analyses)()
+
+    def begin(self, tokens: Sequence[Tokens], analyses: Sequence[RuleAnalysis]) -> Callable[[], list[Scores]]:
         inputs = [
             ScorerInput(t, analysis.ids, self._chosen(analysis.features))
             for t, analysis in zip(tokens, analyses, strict=True)
         ]
-        return [self._scores(found) for found in self._scorer.score(inputs)]
+        probabilities = self._scorer.begin(inputs)
+        return lambda: [self._scores(found) for found in probabilities()]
 
     def _chosen(self, features: FloatArray) -> FloatArray:
         return features if self._columns is None else features[:, self._columns]

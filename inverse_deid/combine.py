@@ -9,7 +9,9 @@ that are crowded with PHI and fall in those that hold little (docs/decisions/000
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -66,10 +68,21 @@ def log_density(p_safe: FloatArray) -> float:
         >>> log_density(np.ones(1000, np.float32))
         -2.0
     """
+    return float(log_densities(p_safe, [0, len(p_safe)])[0])
+
+
+def log_densities(p_safe: FloatArray, bounds: Sequence[int]) -> npt.NDArray[np.float64]:
+    """`log_density` of documents that stand one behind the other: float64 (n_docs,).
+
+    Args:
+        p_safe: float32 (n_tokens,), of all documents.
+        bounds: The first token of each document, and the number of tokens.
+    """
     p = np.asarray(p_safe, np.float64)
-    n_phi = np.where((p >= 0) & (p <= 1), 1 - p, 1.0).sum() + _REFERENCE_TOKENS * REFERENCE_DENSITY
-    density = n_phi / (len(p) + _REFERENCE_TOKENS)
-    return float(np.clip(np.log(density / REFERENCE_DENSITY), -_FARTHEST, _FARTHEST))
+    phi = np.where((p >= 0) & (p <= 1), 1 - p, 1.0)
+    n_phi = np.array([phi[first:last].sum() for first, last in pairwise(bounds)], np.float64)
+    density = (n_phi + _REFERENCE_TOKENS * REFERENCE_DENSITY) / (np.diff(bounds) + _REFERENCE_TOKENS)
+    return np.clip(np.log(density / REFERENCE_DENSITY), -_FARTHEST, _FARTHEST)
 
 
 def shifted(threshold: float, logits: npt.ArrayLike) -> FloatArray:

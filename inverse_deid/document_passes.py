@@ -15,6 +15,7 @@ import numpy as np
 from inverse_deid.core.phi import HyperClass
 from inverse_deid.core.values import BoolArray, Decisions, Reason, RuleVerdicts, Tokens
 from inverse_deid.text.folding import folded
+from inverse_deid.text.joined import JoinedTokens
 from inverse_deid.text.tokenizer import tokenize
 
 _NAME = tuple(HyperClass).index(HyperClass.NAME)
@@ -34,10 +35,11 @@ def mask_more(decisions: Decisions, chosen: BoolArray, reason: Reason) -> Decisi
     return dataclasses.replace(decisions, keep=decisions.keep & ~newly, reasons=reasons)
 
 
-def mask_names_everywhere(tokens: Tokens, verdicts: RuleVerdicts, decisions: Decisions) -> Decisions:
+def mask_names_everywhere(tokens: JoinedTokens, verdicts: RuleVerdicts, decisions: Decisions) -> Decisions:
     """Mask every capitalised mention of a word that stands with a title or is surely a name elsewhere.
 
-    A word that the rules call safe by itself stays where it stands in lower case.
+    Elsewhere is in the same document. A word that the rules call safe by itself stays where it
+    stands in lower case.
     """
     surely = ~decisions.keep & (decisions.categories == _NAME) & (decisions.p_safe < _CERTAIN)
     with_title = verdicts.titled & ~decisions.keep
@@ -48,7 +50,7 @@ def mask_names_everywhere(tokens: Tokens, verdicts: RuleVerdicts, decisions: Dec
     return mask_more(decisions, _capitalised_mentions(tokens, surely), Reason.OTHER_MENTION)
 
 
-def mask_joined_parts(tokens: Tokens, decisions: Decisions) -> Decisions:
+def mask_joined_parts(tokens: JoinedTokens, decisions: Decisions) -> Decisions:
     """Mask what one sign joins to a masked token: the other half of a date or of a double name.
 
     Numbers are joined by `/`, `.` or `-`, words by `-` if the masked one is no age or
@@ -58,24 +60,27 @@ def mask_joined_parts(tokens: Tokens, decisions: Decisions) -> Decisions:
     joined = _joined_to_next(tokens)
     if not joined.any():
         return decisions
-    timely = np.isin(decisions.categories, _TIMELY)
-    is_number = np.fromiter((word.isdecimal() for word in tokens.words), np.bool_, len(tokens))
-    masked = ~decisions.keep & (is_number | ~timely)
+    timely = np.logical_or.reduce([decisions.categories == kind for kind in _TIMELY])
+    masked = ~decisions.keep & ~timely
+    for i in np.flatnonzero(~decisions.keep & timely).tolist():
+        masked[i] = tokens.words[i].isdecimal()
     # Tokens that signs join form a chain; one masked token masks its whole chain.
     chain = np.cumsum(~np.concatenate([[False], joined[:-1]]))
-    return mask_more(decisions, np.isin(chain, chain[masked]), Reason.JOINED_TO_MASKED)
+    in_masked_chain = np.zeros(len(tokens) + 1, np.bool_)
+    in_masked_chain[chain[masked]] = True
+    return mask_more(decisions, in_masked_chain[chain], Reason.JOINED_TO_MASKED)
 
 
-def _joined_to_next(tokens: Tokens) -> BoolArray:
+def _joined_to_next(tokens: JoinedTokens) -> BoolArray:
     """Bool (n_tokens,): whether one sign and nothing else joins a token to a like one behind it."""
     joined = np.zeros(len(tokens), np.bool_)
-    for i in np.flatnonzero(tokens.starts[1:] - tokens.ends[:-1] == 1).tolist():
-        sign = tokens.text[tokens.ends[i]]
-        if sign in "/.-":
-            left, right = tokens.words[i], tokens.words[i + 1]
-            words = left.isalpha() and right.isalpha()
-            numbers = left.isdecimal() and right.isdecimal()
-            joined[i] = numbers or (sign == "-" and (words or _over_89(left)))
+    signs = tokens.codes[tokens.ends[:-1]]
+    is_joining = np.logical_or.reduce([signs == ord(sign) for sign in "/.-"])
+    for i in np.flatnonzero(is_joining & (tokens.starts[1:] - tokens.ends[:-1] == 1)).tolist():
+        left, right = tokens.words[i], tokens.words[i + 1]
+        words = left.isalpha() and right.isalpha()
+        numbers = left.isdecimal() and right.isdecimal()
+        joined[i] = numbers or (signs[i] == ord("-") and (words or _over_89(left)))
     return joined
 
 
@@ -84,11 +89,16 @@ def _over_89(word: str) -> bool:
     return word.isdecimal() and 90 <= int(word[:4]) <= _OLDEST
 
 
-def _capitalised_mentions(tokens: Tokens, chosen: BoolArray) -> BoolArray:
-    names = {tokens.words[i].casefold() for i in np.flatnonzero(chosen).tolist()}
-    names = {name for name in names if len(name) >= _MIN_LETTERS and name.isalpha()}
-    hits = (word[0].isupper() and word.casefold() in names for word in tokens.words)
-    return np.fromiter(hits, np.bool_, len(tokens))
+def _capitalised_mentions(tokens: JoinedTokens, chosen: BoolArray) -> BoolArray:
+    """Which tokens are mentions, with a capital, of the chosen words of their document."""
+    mentions = np.zeros(len(tokens), np.bool_)
+    for doc in np.unique(tokens.doc[chosen]).tolist():
+        of = slice(*tokens.bounds[doc : doc + 2].tolist())
+        words = tokens.docs[doc].words
+        names = {words[i].casefold() for i in np.flatnonzero(chosen[of]).tolist()}
+        names = {name for name in names if len(name) >= _MIN_LETTERS and name.isalpha()}
+        mentions[of] = [word[0].isupper() and word.casefold() in names for word in words]
+    return mentions
 
 
 class PhraseList:

@@ -7,15 +7,16 @@ document its text, never its privacy: it comes back with every token masked and
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
-from inverse_deid.combine import Thresholds, combine, rules_alone
+from inverse_deid.combine import Thresholds, combine, log_densities, rules_alone
 from inverse_deid.core.errors import StageError
 from inverse_deid.core.values import (
     Decisions,
@@ -25,6 +26,7 @@ from inverse_deid.core.values import (
     MaskedDocument,
     Reason,
     RuleAnalysis,
+    RuleVerdicts,
     Tokens,
 )
 from inverse_deid.document_passes import (
@@ -38,8 +40,14 @@ from inverse_deid.document_passes import (
 from inverse_deid.replacement.markers import MarkerFor
 from inverse_deid.rules.known_identifiers import KnownIdentifiers
 from inverse_deid.rules.medical_words import HoldsMedicalWord
+from inverse_deid.text.joined import join
 from inverse_deid.text.rendering import render
-from inverse_deid.text.tokenizer import tokenize
+from inverse_deid.text.tokenizer import tokenize, tokenize_many
+
+PART_TOKENS = 3072
+"""About how many tokens the stages take at a time: few enough for the caches of a core."""
+_N_AHEAD = 4
+"""So many parts are begun before the first is finished."""
 
 
 class Analyser(Protocol):
@@ -68,6 +76,17 @@ class TokenScorer(Protocol):
 
     def score(self, tokens: Sequence[Tokens], analyses: Sequence[RuleAnalysis]) -> list[Scores]:
         """Scores of every token of every document."""
+        ...
+
+
+@runtime_checkable
+class EarlyScorer(TokenScorer, Protocol):
+    """A network that reads in the background."""
+
+    def begin(
+        self, tokens: Sequence[Tokens], analyses: Sequence[RuleAnalysis]
+    ) -> Callable[[], Sequence[Scores]]:
+        """Begin to score; what comes back waits for the scores."""
         ...
 
 
@@ -147,23 +166,46 @@ class Deidentifier:
             return mask_everything(doc, self._stages.marker_for)
 
     def _mask_batch(self, docs: Sequence[Document]) -> list[MaskedDocument]:
-        tokens = [tokenize(doc.text) for doc in docs]
-        analyses = self._stages.analyser.analyse_many(tokens)
-        decided = self._decide(tokens, analyses)
+        tokens = tokenize_many([doc.text for doc in docs])
         known = {values: KnownIdentifiers(values, self._stages.is_common_word) for values in _known(docs)}
-        return [
-            self._finish(doc, analysis, decisions, (t, known.get(doc.known)))
-            for doc, t, analysis, decisions in zip(docs, tokens, analyses, decided, strict=True)
-        ]
+        masked: dict[int, MaskedDocument] = {}
+        for part in self._begun_ahead(tokens):
+            for row, analysis, decisions in zip(part.rows, part.analyses, self._decide(part), strict=True):
+                found = (tokens[row], known.get(docs[row].known))
+                masked[row] = self._finish(docs[row], analysis, decisions, found)
+        return [masked[row] for row in range(len(docs))]
 
-    def _decide(self, tokens: Sequence[Tokens], analyses: Sequence[RuleAnalysis]) -> list[Decisions]:
+    def _begun_ahead(self, tokens: Sequence[Tokens]) -> Iterator[_Part]:
+        """The documents in parts; while the network reads one, the rules read the next."""
+        waiting: deque[_Part] = deque()
+        for rows in parts_by_length(tokens):
+            waiting.append(self._begin(rows, [tokens[row] for row in rows]))
+            if len(waiting) > _N_AHEAD:
+                yield waiting.popleft()
+        yield from waiting
+
+    def _begin(self, rows: Sequence[int], tokens: Sequence[Tokens]) -> _Part:
+        analyses = self._stages.analyser.analyse_many(tokens)
         scorer = self._stages.scorer
-        if scorer is None:
-            return [rules_alone(analysis.verdicts) for analysis in analyses]
-        return [
-            combine(analysis.verdicts, scores.p_safe, scores.categories, self._stages.thresholds)
-            for analysis, scores in zip(analyses, scorer.score(tokens, analyses), strict=True)
-        ]
+        if isinstance(scorer, EarlyScorer):
+            return _Part(rows, tokens, analyses, scorer.begin(tokens, analyses))
+        scores = None if scorer is None else scorer.score(tokens, analyses)
+        return _Part(rows, tokens, analyses, lambda: scores)
+
+    def _decide(self, part: _Part) -> list[Decisions]:
+        """Adaptive threshold and the passes that need it alone, for all documents of a part at once."""
+        tokens = join(part.tokens)
+        verdicts = joined_verdicts(part.tokens, [analysis.verdicts for analysis in part.analyses])
+        scores = part.scores()
+        if scores is None:
+            decisions = rules_alone(verdicts)
+        else:
+            p_safe, categories = joined_scores(part.tokens, scores)
+            densities = log_densities(p_safe, tokens.bounds.tolist())[tokens.doc]
+            decisions = combine(verdicts, p_safe, categories, self._stages.thresholds, densities)
+            decisions = mask_names_everywhere(tokens, verdicts, decisions)
+            decisions = mask_joined_parts(tokens, decisions)
+        return [decisions.of(one) for one in tokens.slices()]
 
     def _finish(
         self,
@@ -176,15 +218,82 @@ class Deidentifier:
         tokens, known = found
         if len(decisions) != len(tokens):
             raise StageError(f"document {doc.id}: {len(decisions)} decisions for {len(tokens)} tokens")
-        if self._stages.scorer is not None:
-            decisions = mask_names_everywhere(tokens, analysis.verdicts, decisions)
-            decisions = mask_joined_parts(tokens, decisions)
         decisions = apply_allow_list(tokens, self._stages.allow, analysis.verdicts, decisions)
         if known is not None:
             decisions = mask_more(decisions, known.among(tokens), Reason.KNOWN_IDENTIFIER)
         decisions = mask_phrases(tokens, self._stages.deny, Reason.DENY_LIST, decisions)
         rendering = render(tokens, decisions.keep, self._stages.marker_for(decisions))
         return MaskedDocument(doc.id, rendering.text, rendering.masks, rendering.replaced, tokens, decisions)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Part:
+    """Documents of a batch that go through the stages together.
+
+    Args:
+        rows: Which documents of the batch.
+        tokens: Of each.
+        analyses: Of each.
+        scores: Waits for the network; None if there is none.
+    """
+
+    rows: Sequence[int]
+    tokens: Sequence[Tokens] = field(repr=False)
+    analyses: Sequence[RuleAnalysis] = field(repr=False)
+    scores: Callable[[], Sequence[Scores] | None] = field(repr=False)
+
+
+def parts_by_length(tokens: Sequence[Tokens]) -> Iterator[list[int]]:
+    """Documents of about one length together, about `PART_TOKENS` tokens at a time, longest first.
+
+    Example:
+        >>> list(parts_by_length(tokenize_many(["a b", "a " * PART_TOKENS, "a b c"])))
+        [[1], [2, 0]]
+    """
+    part: list[int] = []
+    n_tokens = 0
+    for row in sorted(range(len(tokens)), key=lambda row: -len(tokens[row])):
+        part.append(row)
+        n_tokens += len(tokens[row])
+        if n_tokens >= PART_TOKENS:
+            yield part
+            part, n_tokens = [], 0
+    if part:
+        yield part
+
+
+def joined_verdicts(tokens: Sequence[Tokens], verdicts: Sequence[RuleVerdicts]) -> RuleVerdicts:
+    """The verdicts of documents in one row.
+
+    Raises:
+        StageError: Not one for every token of every document.
+    """
+    columns = [[v.safe, v.never, v.veto, v.titled] for v in verdicts]
+    return RuleVerdicts(*_joined(tokens, columns))
+
+
+def joined_scores(
+    tokens: Sequence[Tokens], scores: Sequence[Scores]
+) -> tuple[FloatArray, npt.NDArray[np.uint8]]:
+    """`p_safe` and `categories` of documents in one row.
+
+    Raises:
+        StageError: Not one for every token of every document.
+    """
+    p_safe, categories = _joined(tokens, [[one.p_safe, one.categories] for one in scores])
+    return p_safe, categories
+
+
+def _joined(
+    tokens: Sequence[Tokens], columns: Sequence[Sequence[npt.NDArray[Any]]]
+) -> Iterator[npt.NDArray[Any]]:
+    """Each column of all documents in one row; a row that is out of step would let words leave."""
+    if len(columns) != len(tokens):
+        raise StageError(f"a stage answered for {len(columns)} documents of {len(tokens)}")
+    for one, found in zip(tokens, columns, strict=True):
+        if any(len(column) != len(one) for column in found):
+            raise StageError(f"a stage answered for {[len(c) for c in found]} tokens of {len(one)}")
+    return map(np.concatenate, zip(*columns, strict=True))
 
 
 def _known(docs: Sequence[Document]) -> set[tuple[str | KnownIdentifier, ...]]:

@@ -172,6 +172,10 @@ class RuleVerdicts:
     veto: BoolArray = field(repr=False)
     titled: BoolArray = field(repr=False)
 
+    def of(self, tokens: slice) -> RuleVerdicts:
+        """What they say of some of the tokens."""
+        return RuleVerdicts(self.safe[tokens], self.never[tokens], self.veto[tokens], self.titled[tokens])
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RuleAnalysis:
@@ -215,6 +219,16 @@ class Decisions:
 
     def __len__(self) -> int:
         return len(self.keep)
+
+    def of(self, tokens: slice) -> Decisions:
+        """The decisions on some of the tokens."""
+        return Decisions(
+            self.keep[tokens],
+            self.reasons[tokens],
+            self.p_safe[tokens],
+            self.thresholds[tokens],
+            self.categories[tokens],
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

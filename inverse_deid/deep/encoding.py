@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from inverse_deid.core.values import FloatArray, IntArray, Tokens
+from inverse_deid.text.joined import JoinedTokens, code_points, join
 
 PAD, OTHER_LETTER, OTHER_SIGN = 0, 1, 2
 N_GAP_CHARACTERS = 3
@@ -58,7 +59,7 @@ def character_codes(words: Sequence[str], max_characters: int) -> tuple[IntArray
     shown = [w if len(w) <= max_characters else w[: max_characters - tail] + w[-tail:] for w in words]
     lengths = np.fromiter(map(len, shown), np.int32, len(shown))
     codes = np.zeros((len(shown), max_characters), np.int32)
-    flat = np.frombuffer("".join(shown).encode("utf-32-le", "surrogatepass"), np.uint32)
+    flat = code_points("".join(shown))
     codes[np.arange(max_characters) < lengths[:, None]] = _CODE_OF[np.minimum(flat, _TABLE_SIZE - 1)]
     return codes, np.maximum(lengths, 1)
 
@@ -72,14 +73,17 @@ def gap_codes(tokens: Tokens) -> IntArray:
     Source:
         The "post space" characters of the thesis, section 4.3.4.
     """
-    n_tokens = len(tokens)
-    text = tokens.text
-    characters = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
-    codes = np.zeros(len(text) + N_GAP_CHARACTERS, np.int32)
-    codes[: len(text)] = _CODE_OF[np.minimum(characters, _TABLE_SIZE - 1)]
-    next_starts = np.append(tokens.starts[1:], len(text))[:n_tokens]
+    return joined_gap_codes(join([tokens]))
+
+
+def joined_gap_codes(tokens: JoinedTokens) -> IntArray:
+    """`gap_codes` of several documents: int32 (n_tokens, 3)."""
+    codes = _CODE_OF[np.minimum(tokens.codes, _TABLE_SIZE - 1)]
+    gap_ends = np.append(tokens.starts[1:], np.int32(0))[: len(tokens)]
+    last = tokens.bounds[1:][np.diff(tokens.bounds) > 0] - 1
+    gap_ends[last] = tokens.text_ends()[tokens.doc[last]]
     positions = tokens.ends[:, None] + np.arange(N_GAP_CHARACTERS)
-    return np.where(positions < next_starts[:, None], codes[positions], PAD).astype(np.int32)
+    return np.where(positions < gap_ends[:, None], codes[positions], PAD).astype(np.int32)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

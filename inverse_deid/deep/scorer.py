@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 import onnxruntime as ort
@@ -19,16 +22,18 @@ from inverse_deid.core.errors import ModelError, StageError
 from inverse_deid.core.values import FloatArray, IntArray, Tokens
 from inverse_deid.deep.chain import marginals
 from inverse_deid.deep.config import class_names
-from inverse_deid.deep.encoding import character_codes, gap_codes, word_numbers
+from inverse_deid.deep.encoding import character_codes, joined_gap_codes, word_numbers
 from inverse_deid.deep.folder import ModelParts
+from inverse_deid.text.growing import GrowingArray
 from inverse_deid.text.interning import InternedWords
+from inverse_deid.text.joined import join
 
 WINDOW = 256
 """Tokens that the network reads at once; longer documents are read in windows."""
 CONTEXT = 32
 """Tokens of context on either side of a window's own tokens."""
-BATCH_TOKENS = 8192
-_CHARACTER_BATCH = 256
+BATCH_TOKENS = 3072
+_CHARACTER_BATCH = 32
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,11 +51,19 @@ class ScorerInput:
     features: FloatArray = field(repr=False)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Batch:
+    """What the network reads of the tokens of all documents, one row a token."""
+
+    ids: IntArray = field(repr=False)
+    gaps: IntArray = field(repr=False)
+    features: FloatArray = field(repr=False)
+
+
 @dataclass(frozen=True, slots=True)
 class _Window:
-    """Tokens `start` to `end` of a document are read; those from `first` to `last` are its own."""
+    """Tokens `start` to `end` of a batch are read; those from `first` to `last` are its own."""
 
-    doc: int
     start: int
     end: int
     first: int
@@ -60,10 +73,13 @@ class _Window:
 class Scorer:
     """Runs the exported network.
 
+    Each run of the network keeps one thread busy and no lock of Python: while it
+    runs, others run beside it and the caller prepares what comes next.
+
     Args:
         parts: The model.
         interned: Numbers the words; shared with the rules.
-        n_threads: Threads of ONNX Runtime, 0 = one a core.
+        n_threads: Runs of the network at a time, 0 = one a core.
 
     Raises:
         ModelError: The graphs cannot be loaded.
@@ -75,13 +91,14 @@ class Scorer:
         self._word_numbers = parts.word_vectors.numbers()
         self._word_matrix = parts.word_vectors.matrix()
         self._word_matrix[0] = _unknown_vector(parts)
-        self._characters = _session(parts.characters, n_threads)
-        self._tokens = _session(parts.tokens, n_threads)
+        self._characters = _session(parts.characters)
+        self._tokens = _session(parts.tokens)
         self._reads = {value.name for value in self._tokens.get_inputs()}
+        self._runs = ThreadPoolExecutor(n_threads or os.cpu_count() or 1, "network")
         self.class_names = class_names(parts.network.targets)
         self._transitions = _transitions(parts)
         self._generation = interned.generation
-        self._vectors = self._vectors_of([])
+        self._vectors = GrowingArray(self._vectors_of([]))
 
     def score(self, docs: Sequence[ScorerInput]) -> list[FloatArray]:
         """Class probabilities of every token of every document.
@@ -92,39 +109,51 @@ class Scorer:
         Raises:
             StageError: The network returned another shape than was asked for.
         """
+        return self.begin(docs)()
+
+    def begin(self, docs: Sequence[ScorerInput]) -> Callable[[], list[FloatArray]]:
+        """Begin to score; what comes back waits for the scores and fails as `score` does."""
         self._learn_new_words()
-        scores = [np.full((len(doc.tokens), len(self.class_names)), np.nan, np.float32) for doc in docs]
-        gaps = [gap_codes(doc.tokens) for doc in docs]
-        for group in _groups(_windows(docs)):
-            found = self._run(group, docs, gaps)
-            for window, rows in zip(group, found, strict=True):
-                own = rows[window.first - window.start : window.last - window.start]
-                scores[window.doc][window.first : window.last] = own
+        tokens = join([doc.tokens for doc in docs])
+        batch = _Batch(
+            ids=np.concatenate([np.zeros(0, np.int32), *(doc.ids for doc in docs)]),
+            gaps=joined_gap_codes(tokens),
+            features=np.concatenate([doc.features for doc in docs]) if docs else np.zeros((0, 0), np.float32),
+        )
+        groups = list(_groups(_windows(tokens.bounds.tolist())))
+        runs = [self._runs.submit(self._run, self._inputs(batch, group)) for group in groups]
+
+        def scores() -> list[FloatArray]:
+            found = np.full((len(tokens), len(self.class_names)), np.nan, np.float32)
+            for group, run in zip(groups, runs, strict=True):
+                for window, rows in zip(group, run.result(), strict=True):
+                    own = rows[window.first - window.start : window.last - window.start]
+                    found[window.first : window.last] = own
+            return [found[of] for of in tokens.slices()]
+
         return scores
 
-    def _run(
-        self, group: Sequence[_Window], docs: Sequence[ScorerInput], gaps: Sequence[IntArray]
-    ) -> FloatArray:
-        """Pad one group of windows and run the token graph: float32 (batch, time, n_classes)."""
+    def _inputs(self, batch: _Batch, group: Sequence[_Window]) -> dict[str, np.ndarray]:
+        """What the token graph reads of a group of windows, padded with their last tokens."""
+        starts = np.array([w.start for w in group], np.int64)
         lengths = np.array([w.end - w.start for w in group], np.int32)
-        longest = int(lengths.max())
-        n_features = docs[group[0].doc].features.shape[1]
-        ids = np.zeros((len(group), longest), np.int32)
-        gap_batch = np.zeros((len(group), longest, gaps[0].shape[1]), np.int32)
-        features = np.zeros((len(group), longest, n_features), np.float32)
-        for i, w in enumerate(group):
-            ids[i, : lengths[i]] = docs[w.doc].ids[w.start : w.end]
-            gap_batch[i, : lengths[i]] = gaps[w.doc][w.start : w.end]
-            features[i, : lengths[i]] = docs[w.doc].features[w.start : w.end]
+        steps = np.minimum(np.arange(lengths.max()), lengths[:, None] - 1)
+        rows = starts[:, None] + steps
         inputs = {
-            "word_vectors": self._vectors[ids],
-            "gaps": gap_batch,
-            "features": features,
+            "word_vectors": self._vectors.rows[batch.ids[rows]],
+            "gaps": batch.gaps[rows],
+            "features": batch.features[rows],
             "lengths": lengths,
         }
-        found = self._tokens.run(None, {name: inputs[name] for name in self._reads})[0]
-        if found.shape != (len(group), longest, len(self.class_names)):
-            raise StageError(f"the network returned shape {found.shape} for {len(group)} windows")
+        return {name: inputs[name] for name in self._reads}
+
+    def _run(self, inputs: dict[str, np.ndarray]) -> FloatArray:
+        """Run the token graph on one group of windows: float32 (batch, time, n_classes)."""
+        lengths = inputs["lengths"]
+        longest = int(lengths.max())
+        found = self._tokens.run(None, inputs)[0]
+        if found.shape != (len(lengths), longest, len(self.class_names)):
+            raise StageError(f"the network returned shape {found.shape} for {len(lengths)} windows")
         found = np.asarray(found, np.float32)
         if self._transitions is None:
             return found
@@ -134,10 +163,9 @@ class Scorer:
         """Compute the vectors of words that were numbered since the last call."""
         if self._generation != self._interned.generation:
             self._generation = self._interned.generation
-            self._vectors = self._vectors_of([])
+            self._vectors = GrowingArray(self._vectors_of([]))
         if len(self._vectors) < len(self._interned):
-            fresh = self._vectors_of(self._interned.words_from(len(self._vectors)))
-            self._vectors = np.concatenate([self._vectors, fresh])
+            self._vectors.append(self._vectors_of(self._interned.words_from(len(self._vectors))))
 
     def _vectors_of(self, words: list[str]) -> FloatArray:
         """Character and word vector of each word: float32 (n_words, 2 * char_units + word_dim)."""
@@ -174,9 +202,9 @@ def _transitions(parts: ModelParts) -> FloatArray | None:
     raise ModelError("the model has no transition scores; train it again")
 
 
-def _session(graph: bytes, n_threads: int) -> ort.InferenceSession:
+def _session(graph: bytes) -> ort.InferenceSession:
     options = ort.SessionOptions()
-    options.intra_op_num_threads = n_threads
+    options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
     options.log_severity_level = 3
     try:
@@ -185,24 +213,27 @@ def _session(graph: bytes, n_threads: int) -> ort.InferenceSession:
         raise ModelError(f"the network cannot be loaded ({type(error).__name__})") from error
 
 
-def _windows(docs: Sequence[ScorerInput]) -> Iterator[_Window]:
-    """Cut every document into overlapping windows; no token is left out."""
+def _windows(bounds: Sequence[int]) -> Iterator[_Window]:
+    """Cut every document into overlapping windows; no token is left out.
+
+    Args:
+        bounds: The first token of each document, and the number of tokens.
+    """
     step = WINDOW - 2 * CONTEXT
-    for i, doc in enumerate(docs):
-        n_tokens = len(doc.tokens)
-        if n_tokens <= WINDOW:
-            if n_tokens:
-                yield _Window(i, 0, n_tokens, 0, n_tokens)
+    for begin, stop in pairwise(bounds):
+        if stop - begin <= WINDOW:
+            if stop > begin:
+                yield _Window(begin, stop, begin, stop)
             continue
-        for first in range(0, n_tokens, step):
-            last = min(first + step, n_tokens)
-            yield _Window(i, max(0, first - CONTEXT), min(n_tokens, last + CONTEXT), first, last)
+        for first in range(begin, stop, step):
+            last = min(first + step, stop)
+            yield _Window(max(begin, first - CONTEXT), min(stop, last + CONTEXT), first, last)
 
 
 def _groups(windows: Iterator[_Window]) -> Iterator[list[_Window]]:
     """Windows of similar length, at most `BATCH_TOKENS` padded tokens together."""
     group: list[_Window] = []
-    for window in sorted(windows, key=lambda w: (w.start - w.end, w.doc, w.start)):
+    for window in sorted(windows, key=lambda w: (w.start - w.end, w.start)):
         longest = group[0].end - group[0].start if group else 0
         if group and longest * (len(group) + 1) > BATCH_TOKENS:
             yield group

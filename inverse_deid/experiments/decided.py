@@ -12,6 +12,7 @@ from inverse_deid.core.values import BoolArray, Decisions, RuleVerdicts, Tokens
 from inverse_deid.document_passes import mask_joined_parts, mask_names_everywhere
 from inverse_deid.evaluation.evaluation import Evaluation, evaluate_masks
 from inverse_deid.experiments.analysed import AnalysedCorpus, TokenScores
+from inverse_deid.text.joined import join
 
 
 def decide(
@@ -46,26 +47,8 @@ def by_argmax(scores: TokenScores) -> BoolArray:
 
 def after_passes(corpus: AnalysedCorpus, verdicts: RuleVerdicts, decisions: Decisions) -> BoolArray:
     """What the passes over whole documents leave: bool (n_tokens,)."""
-    keep = decisions.keep.copy()
-    for tokens, (start, end) in zip(corpus.tokens, itertools.pairwise(corpus.starts), strict=True):
-        part = slice(start, end)
-        one = mask_names_everywhere(tokens, _part_of_verdicts(verdicts, part), _part(decisions, part))
-        keep[part] = mask_joined_parts(tokens, one).keep
-    return keep
-
-
-def _part(decisions: Decisions, part: slice) -> Decisions:
-    return Decisions(
-        decisions.keep[part],
-        decisions.reasons[part],
-        decisions.p_safe[part],
-        decisions.thresholds[part],
-        decisions.categories[part],
-    )
-
-
-def _part_of_verdicts(verdicts: RuleVerdicts, part: slice) -> RuleVerdicts:
-    return RuleVerdicts(verdicts.safe[part], verdicts.never[part], verdicts.veto[part], verdicts.titled[part])
+    tokens = join(corpus.tokens)
+    return mask_joined_parts(tokens, mask_names_everywhere(tokens, verdicts, decisions)).keep
 
 
 def evaluate(corpus: AnalysedCorpus, keep: BoolArray) -> Evaluation:

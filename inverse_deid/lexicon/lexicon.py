@@ -3,6 +3,7 @@
 import importlib.resources
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,6 +18,7 @@ from inverse_deid.lexicon.keys import word_key
 MAX_PHRASE_TOKENS: Final = 5
 """Longer phrases are not stored."""
 
+_MAX_PAIRS: Final = 1 << 16
 _UNKNOWN_RATIO: Final = 255
 _FLOAT_OF_LEVEL: Final = (np.arange(256) / 255).astype(np.float32)
 _RATIO_OF_LEVEL: Final = np.append(np.arange(255) / 254, np.nan).astype(np.float32)
@@ -52,10 +54,11 @@ class Lexicon:
     True
     """
 
-    __slots__ = ("_artefact", "_rows")
+    __slots__ = ("_artefact", "_rows", "may_begin_phrase")
 
     def __init__(self, artefact: Artefact) -> None:
         self._artefact = artefact
+        self.may_begin_phrase = lru_cache(_MAX_PAIRS)(self._may_begin_phrase)
         # One row past the end answers for unknown words (id -1).
         self._rows = {
             name: np.append(array, array.dtype.type(_UNKNOWN_RATIO * (name == "lower_ratio")))
@@ -124,6 +127,25 @@ class Lexicon:
             return None
         index = self._artefact.phrases.get(" ".join(tokens), -1)
         return None if index < 0 else PhraseKind(int(self._artefact.phrase_kinds[index]))
+
+    def _may_begin_phrase(self, first: str, second: str) -> bool:
+        """Whether a known phrase begins with two words, in any case; the latest answers are kept."""
+        begin = f"{first.casefold()} {second.casefold()}"
+        return bool(self._artefact.phrases.has_keys_with_prefix(begin))
+
+    def longest_phrase(self, tokens: Sequence[str]) -> tuple[PhraseKind, int] | None:
+        """Return the longest known phrase that the case-folded `tokens` begin with, and its length.
+
+        >>> load_lexicon().longest_phrase(["new", "york", "today"])
+        (<PhraseKind.CITY: 1>, 2)
+        """
+        text = " ".join(tokens[:MAX_PHRASE_TOKENS])
+        longest = None
+        for phrase, index in self._artefact.phrases.iter_prefixes_with_ids(text):
+            n_tokens = phrase.count(" ") + 1
+            if n_tokens > 1 and text[len(phrase) :][:1] in ("", " "):
+                longest = PhraseKind(int(self._artefact.phrase_kinds[index])), n_tokens
+        return longest
 
     def words_with(self, flag: WordFlag) -> list[str]:
         """Return the keys of all words that carry any bit of `flag`, sorted."""

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from inverse_deid.core.values import IntArray, RuleAnalysis, Tokens
+from inverse_deid.core.values import RuleAnalysis, Tokens
 from inverse_deid.lexicon import Lexicon
 from inverse_deid.rules.allowlist import POLICIES, Policy, judge
 from inverse_deid.rules.context import CONTEXT_FEATURE_NAMES, describe_context
-from inverse_deid.rules.words import WORD_FEATURE_NAMES, WordKnowledge, WordRows
+from inverse_deid.rules.words import WORD_FEATURE_NAMES, WordKnowledge
 from inverse_deid.text.interning import InternedWords
+from inverse_deid.text.joined import join
 
 FEATURE_NAMES: tuple[str, ...] = (*WORD_FEATURE_NAMES, *CONTEXT_FEATURE_NAMES)
 """Names of the columns of `RuleAnalysis.features`: the fifteen of the thesis and more."""
@@ -43,11 +44,10 @@ class RuleAnalyser:
 
     def analyse_many(self, tokens: Sequence[Tokens]) -> list[RuleAnalysis]:
         """Analyse documents; the distinct words of all of them are looked up together."""
-        ids = [self._interned.ids(one.words) for one in tokens]
+        joined = join(tokens)
+        ids = self._interned.ids(joined.words)
         rows = self._knowledge.rows()
-        return [self._analyse(one, numbers, rows) for one, numbers in zip(tokens, ids, strict=True)]
-
-    def _analyse(self, tokens: Tokens, ids: IntArray, rows: WordRows) -> RuleAnalysis:
-        context = describe_context(tokens, ids, rows, self._lexicon)
+        context = describe_context(joined, ids, rows, self._lexicon)
         features = np.concatenate([rows.features[ids], context.features], axis=1)
-        return RuleAnalysis(ids, features, judge(ids, rows, context, self._policy))
+        verdicts = judge(ids, rows, context, self._policy)
+        return [RuleAnalysis(ids[of], features[of], verdicts.of(of)) for of in joined.slices()]

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+import numpy.typing as npt
 
-from inverse_deid.core.values import BoolArray, FloatArray, IntArray, Tokens
+from inverse_deid.core.values import BoolArray, FloatArray, IntArray
 from inverse_deid.lexicon import Lexicon, PhraseKind, WordFlag
-from inverse_deid.rules.patterns import CONTEXT_PATTERNS, VETO_PATTERNS, pattern_hits
+from inverse_deid.rules.anchors import anchored_hits
+from inverse_deid.rules.patterns import CONTEXT_PATTERNS, VETO_PATTERNS
 from inverse_deid.rules.words import WordRows
+from inverse_deid.text.joined import JoinedTokens
 
 _POSITION_FEATURES = (
     "is-sentence-beginning",
@@ -42,7 +45,7 @@ _LETTERS = ("all-lower-case", "all-upper-case", "has-capital-beginning")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Context:
-    """The neighbourhood of each token of one document.
+    """The neighbourhood of each token of one or more documents.
 
     Args:
         features: float32 (n_tokens, len(CONTEXT_FEATURE_NAMES)), in [0, 1].
@@ -69,57 +72,68 @@ class Context:
     veto: BoolArray = field(repr=False)
 
 
-def describe_context(tokens: Tokens, ids: IntArray, rows: WordRows, lexicon: Lexicon) -> Context:
+def describe_context(tokens: JoinedTokens, ids: IntArray, rows: WordRows, lexicon: Lexicon) -> Context:
     """Compute the features of every token that depend on its neighbours.
 
     Args:
-        tokens: The document's tokens.
+        tokens: The tokens of some documents; none knows of another document.
         ids: int32 (n_tokens,), row of each token in `rows`.
         rows: What is known of each distinct word.
         lexicon: Knows the phrases.
     """
+    flags = rows.flags[ids]
     layout = _layout(tokens)
     cased = {name: rows.has(name, ids) for name in _LETTERS}
-    after_title = _after_salutation(tokens, rows.flags[ids], layout)
+    after_title = _after_salutation(tokens, flags, layout)
     titled = after_title & cased["has-capital-beginning"]
-    domain = layout.after_dot & ((rows.flags[ids] & np.uint32(WordFlag.TOP_LEVEL_DOMAIN)) != 0)
-    phrases = _phrases(tokens, rows.flags[ids], lexicon)
-    veto = np.logical_or.reduce(
-        [np.zeros(len(tokens), np.bool_), *pattern_hits(tokens, VETO_PATTERNS.values())]
-    )
-    shares = _upper_shares(cased["all-upper-case"], cased["all-lower-case"], layout.line)
-    place = phrases[PhraseKind.CITY] | phrases[PhraseKind.COUNTRY] | phrases[PhraseKind.STATE]
-    city_word = (rows.flags[ids] & np.uint32(WordFlag.CITY)) != 0
+    domain = layout.after_dot & ((flags & np.uint32(WordFlag.TOP_LEVEL_DOMAIN)) != 0)
+    phrases = _phrases(tokens, flags, lexicon, layout)
+    hits = anchored_hits(tokens, rows.anchors[ids])
+    veto = np.logical_or.reduce([hits[name] for name in VETO_PATTERNS])
+    shares = _upper_shares(cased["all-upper-case"], cased["all-lower-case"], (tokens.doc, layout.line))
     columns = [
         layout.sentence_start,
         layout.line_start,
         layout.after_empty_line,
         after_title,
-        np.concatenate([[False], after_title[:-1]]) if len(tokens) else after_title,
-        phrases[PhraseKind.CITY] | city_word,
+        _after(after_title) & ~layout.document_start,
+        phrases[PhraseKind.CITY] | ((flags & np.uint32(WordFlag.CITY)) != 0),
         phrases[PhraseKind.EPONYM],
         phrases[PhraseKind.HOLIDAY],
         phrases[PhraseKind.COUNTRY] | phrases[PhraseKind.STATE],
         domain,
         layout.touches_previous,
         *shares,
-        *_elsewhere(tokens, cased, layout.sentence_start, titled),
+        *_elsewhere(_mentions(tokens, rows.keys[ids]), cased, layout.sentence_start, titled),
         _line_length(layout.line),
         veto,
-        *pattern_hits(tokens, CONTEXT_PATTERNS.values()),
+        *(hits[name] for name in CONTEXT_PATTERNS),
     ]
     return Context(
-        features=np.stack(columns, axis=1).astype(np.float32),
+        features=_as_columns(columns),
         sentence_start=layout.sentence_start,
         mostly_upper=(shares[0] > 0.7) | (shares[1] > 0.8),
         eponym=phrases[PhraseKind.EPONYM],
-        place=place,
+        place=phrases[PhraseKind.CITY] | phrases[PhraseKind.COUNTRY] | phrases[PhraseKind.STATE],
         holiday=phrases[PhraseKind.HOLIDAY],
         titled=titled,
         label=layout.line_start & layout.before_colon,
         domain=domain,
         veto=veto,
     )
+
+
+def _as_columns(columns: Sequence[np.ndarray]) -> FloatArray:
+    """float32 (n_tokens, n_columns)."""
+    matrix = np.empty((len(columns[0]), len(columns)), np.float32)
+    for i, column in enumerate(columns):
+        matrix[:, i] = column
+    return matrix
+
+
+def _after(values: BoolArray) -> BoolArray:
+    """What holds of the token before, False for the first: bool (n_tokens,)."""
+    return np.concatenate([[False], values])[:-1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,93 +147,116 @@ class _Layout:
     after_dot: BoolArray
     before_colon: BoolArray
     line: IntArray
+    document_start: BoolArray
+    follows_closely: BoolArray
 
 
-def _layout(tokens: Tokens) -> _Layout:
-    codes = np.frombuffer(tokens.text.encode("utf-32-le", "surrogatepass"), np.uint32)
+def _layout(tokens: JoinedTokens) -> _Layout:
+    codes, starts = tokens.codes, tokens.starts
     new_line = (codes == ord("\n")) | (codes == ord("\r"))
     lines_before = np.concatenate([[0], np.cumsum(new_line)])
     stops = np.concatenate([[0], np.cumsum(_STOP_TABLE[np.minimum(codes, 0x7F)])])
-    previous_ends = np.concatenate([[0], tokens.ends[:-1]]) if len(tokens) else tokens.ends
-    n_new_lines = lines_before[tokens.starts] - lines_before[previous_ends]
-    gap_length = tokens.starts - previous_ends
-    line_start = n_new_lines > 0
-    line_start[:1] = True
-    has_stop = stops[tokens.starts] - stops[previous_ends] > 0
-    before = np.where(tokens.starts > 0, codes[np.maximum(tokens.starts - 1, 0)], 0) if len(codes) else codes
+    previous_ends = tokens.previous_ends()
+    document_start = tokens.first_of_document()
+    n_new_lines = lines_before[starts] - lines_before[previous_ends]
+    gap_length = starts - previous_ends
+    line_start = document_start | (n_new_lines > 0)
+    has_stop = stops[starts] - stops[previous_ends] > 0
     return _Layout(
         sentence_start=line_start | (has_stop & (gap_length >= 2)),
         line_start=line_start,
         after_empty_line=n_new_lines > 1,
         touches_previous=gap_length == 1,
-        after_dot=(before == ord(".")) & (gap_length == 1),
-        before_colon=np.append(codes, 0)[tokens.ends] == ord(":"),
-        line=np.cumsum(line_start).astype(np.int32),
+        after_dot=(codes[starts - 1] == ord(".")) & (gap_length == 1),
+        before_colon=codes[tokens.ends] == ord(":"),
+        line=np.cumsum(line_start, dtype=np.int32),
+        document_start=document_start,
+        follows_closely=~document_start & (gap_length <= 2),
     )
 
 
-def _after_salutation(tokens: Tokens, flags: np.ndarray, layout: _Layout) -> BoolArray:
+def _after_salutation(tokens: JoinedTokens, flags: np.ndarray, layout: _Layout) -> BoolArray:
     """Right after a title on the same line, at most a dot and a space between."""
     is_title = (flags & np.uint32(WordFlag.SALUTATION)) != 0
-    after = np.zeros(len(tokens), np.bool_)
-    after[1:] = is_title[:-1] & ~layout.line_start[1:] & (tokens.starts[1:] - tokens.ends[:-1] <= 2)
-    return after
+    return _after(is_title) & ~layout.line_start & layout.follows_closely
 
 
-def _upper_shares(upper: BoolArray, lower: BoolArray, line: IntArray) -> tuple[FloatArray, FloatArray]:
+def _upper_shares(
+    upper: BoolArray, lower: BoolArray, where: tuple[IntArray, IntArray]
+) -> tuple[FloatArray, FloatArray]:
     """Share of capitals among the all-upper and all-lower words of document and line."""
-    if not len(upper):
-        empty = np.zeros(0, np.float32)
-        return empty, empty
-    n_upper, n_both = np.bincount(line, upper), np.bincount(line, upper | lower)
+    doc, line = where
+    n_upper, n_both = _counts(upper, doc), _counts(upper | lower, doc)
+    of_document = n_upper / np.maximum(n_both, 1)
+    n_upper, n_both = _counts(upper, line), _counts(upper | lower, line)
     of_line = (n_upper / np.maximum(n_both, 1)) * (n_both > 2)
-    of_document = upper.sum() / max(1, int((upper | lower).sum()))
-    return np.full(len(upper), of_document, np.float32), of_line[line].astype(np.float32)
+    return of_document[doc].astype(np.float32), of_line[line].astype(np.float32)
+
+
+def _counts(chosen: BoolArray, group: IntArray) -> npt.NDArray[np.float64]:
+    """How many tokens of each group are chosen: float64 (n_groups,)."""
+    return np.bincount(group, chosen).astype(np.float64)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Mentions:
+    """The mentions of one word, whatever its case, in one document; `group` is int (n_tokens,)."""
+
+    group: npt.NDArray[np.intp]
+    n_tokens: npt.NDArray[np.intp]
+
+    def any_of(self, chosen: BoolArray) -> BoolArray:
+        """Whether any mention of the same word is chosen: bool (n_tokens,)."""
+        found = np.zeros(len(self.n_tokens), np.bool_)
+        found[self.group[chosen]] = True
+        return found[self.group]
+
+
+def _mentions(tokens: JoinedTokens, keys: IntArray) -> _Mentions:
+    of_document = tokens.doc * (np.int64(keys.max(initial=0)) + 1) + keys
+    _, group, n_tokens = np.unique(of_document, return_inverse=True, return_counts=True)
+    return _Mentions(group, n_tokens)
 
 
 def _elsewhere(
-    tokens: Tokens, cased: dict[str, BoolArray], sentence_start: BoolArray, titled: BoolArray
+    mentions: _Mentions, cased: dict[str, BoolArray], sentence_start: BoolArray, titled: BoolArray
 ) -> list[np.ndarray]:
     """How the same word, whatever its case, stands elsewhere in the document."""
-    keys = [word.casefold() for word in tokens.words]
-    counts = Counter(keys)
     inside = cased["has-capital-beginning"] & ~cased["all-upper-case"] & ~sentence_start
-
-    def among(chosen: BoolArray) -> BoolArray:
-        there = {keys[i] for i in np.flatnonzero(chosen).tolist()}
-        return np.fromiter((key in there for key in keys), np.bool_, len(keys))
-
-    count = np.fromiter((counts[key] for key in keys), np.float32, len(keys))
+    count = mentions.n_tokens.astype(np.float32)
     return [
-        among(cased["all-lower-case"]),
-        among(titled),
-        among(inside),
-        np.minimum(np.log2(count + 1) / 6, 1),
+        mentions.any_of(cased["all-lower-case"]),
+        mentions.any_of(titled),
+        mentions.any_of(inside),
+        np.minimum(np.log2(count + 1) / 6, 1)[mentions.group],
     ]
 
 
 def _line_length(line: IntArray) -> FloatArray:
-    return (
-        np.minimum(np.bincount(line)[line] / 20, 1).astype(np.float32)
-        if len(line)
-        else np.zeros(0, np.float32)
-    )
+    """Tokens of the line over 20, at most 1: float32 (n_tokens,)."""
+    if not len(line):
+        return np.zeros(0, np.float32)
+    return np.minimum(np.bincount(line)[line] / 20, 1).astype(np.float32)
 
 
-def _phrases(tokens: Tokens, flags: np.ndarray, lexicon: Lexicon) -> dict[PhraseKind, BoolArray]:
+def _phrases(
+    tokens: JoinedTokens, flags: np.ndarray, lexicon: Lexicon, layout: _Layout
+) -> dict[PhraseKind, BoolArray]:
     """Which tokens belong to a dictionary phrase of each kind; the longest phrase at a place wins."""
     member = {kind: np.zeros(len(tokens), np.bool_) for kind in PhraseKind}
-    for i in np.flatnonzero(flags & np.uint32(WordFlag.PHRASE_START)).tolist():
-        words = [word.casefold() for word in tokens.words[i : i + lexicon.max_phrase_tokens]]
-        for n_words in range(len(words), 1, -1):
-            kind = lexicon.phrase_kind(words[:n_words])
-            if kind is not None and _contiguous(tokens, i, n_words):
-                member[kind][i : i + n_words] = True
-                break
+    may_begin = (flags & np.uint32(WordFlag.PHRASE_START)) != 0
+    may_begin[:-1] &= layout.follows_closely[1:]
+    may_begin[-1:] = False
+    closely = layout.follows_closely.tolist()
+    for i in np.flatnonzero(may_begin).tolist():
+        if not lexicon.may_begin_phrase(tokens.words[i], tokens.words[i + 1]):
+            continue
+        stop = i + 2
+        while stop < len(closely) and closely[stop] and stop - i < lexicon.max_phrase_tokens:
+            stop += 1
+        words = [word.casefold() for word in tokens.words[i:stop]]
+        found = lexicon.longest_phrase(words)
+        if found is not None:
+            kind, n_words = found
+            member[kind][i : i + n_words] = True
     return member
-
-
-def _contiguous(tokens: Tokens, first: int, n_words: int) -> bool:
-    """Whether only short gaps without a full stop in prose lie between the tokens."""
-    gaps = tokens.starts[first + 1 : first + n_words] - tokens.ends[first : first + n_words - 1]
-    return bool((gaps <= 2).all())

@@ -14,19 +14,19 @@ import numpy as np
 from inverse_deid.core.values import BoolArray, Tokens
 from inverse_deid.text.alignment import tokens_touched
 
-_MONTH = (
+MONTH = (
     r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|"
     r"sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)"
 )
-_YEAR = r"(?:1[89]|20|21)\d\d"
-_ORDINAL_DAY = r"(?:0?[1-9]|[12]\d|3[01])(?:st|nd|rd|th)?"
+YEAR = r"(?:1[89]|20|21)\d\d"
+ORDINAL_DAY = r"(?:0?[1-9]|[12]\d|3[01])(?:st|nd|rd|th)?"
 _ID_VALUE = r"((?=[\w./-]{0,30}\d)\w+(?:[./-]\w+)*)"
 _IDENTIFYING_KEY = (
     r"(?:[a-z]{0,20}name|initials|patient|doctor|physician|reporter|nok|location|address|street|city|town|"
     r"county|state|country|zip(?:code)?|postcode|organi[sz]ation|employer|hospital|clinic|facility|"
     r"occupation|profession|age|dob|date|phone|tel|fax|e?mail|url|user(?:id)?|login|password)"
 )
-_ID_LABEL = (
+ID_LABEL = (
     r"(?:MRN|SSN|NHS|DOB|PESEL|UHID|ABHA|NRIC|CRN|URN|hosp(?:ital)? no|record|account|acct|licen[cs]e|lic|"
     r"member|policy|passport|medicare|medicaid|insurance|registration|reg|GMC|NPI|DEA|NMC|plate|VIN|"
     r"serial|s/n|pager|bleep)"
@@ -49,25 +49,25 @@ VETO_PATTERNS = _compiled(
         "phone": r"(?<![\w.])(?:\+\d{1,3}[ .-]?(?:\(\d+\)[ .-]?)?\d{1,5}(?:[ .-]?\d{2,5}){1,5}|"
         r"\(\d{3}\)[ .-]?\d{3}[ .-]\d{4}|\d{3}[-.]\d{3}[-.]\d{4})(?![\w-])(?:\s*(?:x|ext\.?)\s*\d+)?",
         "full-date": r"(?<![\w./-])(?:\d{1,2}([/.-])\d{1,2}\1(?:\d{4}|\d{2})|(?:1[89]|2[01])\d\d([/.-])\d{1,2}\2\d{1,2})(?![\w/]|[.-]\d)",
-        "glued-date": rf"(?<![A-Z0-9])\d{{1,2}}[ ./-]?{_MONTH}[ ./,-]{{0,2}}(?:{_YEAR}|'?\d\d)(?!\w)",
-        "month-day-year": rf"\b{_MONTH}\.?[ -]{{0,2}}{_ORDINAL_DAY},?[ -]{{1,2}}(?:{_YEAR}|'\d\d)\b",
-        "day-month-year": rf"\b{_ORDINAL_DAY} (?:of )?{_MONTH},? (?:{_YEAR}|'\d\d)\b",
-        "month-year": rf"\b{_MONTH}[ ,/-]{{1,2}}{_YEAR}\b",
+        "glued-date": rf"(?<![A-Z0-9])\d{{1,2}}[ ./-]?{MONTH}[ ./,-]{{0,2}}(?:{YEAR}|'?\d\d)(?!\w)",
+        "month-day-year": rf"\b{MONTH}\.?[ -]{{0,2}}{ORDINAL_DAY},?[ -]{{1,2}}(?:{YEAR}|'\d\d)\b",
+        "day-month-year": rf"\b{ORDINAL_DAY} (?:of )?{MONTH},? (?:{YEAR}|'\d\d)\b",
+        "month-year": rf"\b{MONTH}[ ,/-]{{1,2}}{YEAR}\b",
         "identifying-key": rf"(?<![a-z]){_IDENTIFYING_KEY}\s?=\s?([^;,|&\n]{{1,80}})",
-        "labelled-id": rf"\b{_ID_LABEL}\b\s*(?:no|num|number|nr|id)?\s?[.:#]{{1,3}}\s?{_ID_VALUE}",
+        "labelled-id": rf"\b{ID_LABEL}\b\s*(?:no|num|number|nr|id)?\s?[.:#]{{1,3}}\s?{_ID_VALUE}",
     }
 )
 """Well-formed contacts, dates and labelled numbers. A token inside is masked, whatever else says safe."""
 
 _CASED_CONTEXT = {
-    "day-month-glued": rf"\b\d{{1,2}}{_MONTH.upper()}\d{{0,4}}\b",
+    "day-month-glued": rf"\b\d{{1,2}}{MONTH.upper()}\d{{0,4}}\b",
     "code-with-digits": r"\b(?=[A-Z/-]{0,30}\d)(?=[\d/-]{0,30}[A-Z])[A-Z0-9]+(?:[-/][A-Z0-9]+)+\b",
 }
 _ANY_CASE_CONTEXT = {
     "date-of-two-numbers": r"(?<![\w./-])((?:0?[1-9]|1[0-2])/(?:0?[1-9]|[12]\d|3[01])|(?:0?[1-9]|[12]\d|3[01])[/.]"
     r"(?:0?[1-9]|1[0-2]))(?![\w/%]|[.-]\d)",
     "month-slash-year": r"(?<![\w./-])((?:0?[1-9]|1[0-2])[/-](?:\d\d|(?:19|20)\d\d))(?![\w/%]|[.-]\d)",
-    "bare-year": rf"(?<![\w./-]){_YEAR}(?![\w/]|[.-]\d)",
+    "bare-year": rf"(?<![\w./-]){YEAR}(?![\w/]|[.-]\d)",
     "short-year": r"(?<!\w)['’]\d\d\b",
     "time-of-day": r"\b(?:[01]?\d|2[0-4])[:.h][0-5]\d(?:\s?[ap]\.?m)?\b|\b\d{1,2}\s?[ap]\.?m\b",
     "age-with-unit": r"\b(\d{1,3})\s?-?\s?(?:y/?o|yrs?|years?|months?|mos?|m/o|weeks?|wks?|days?|ans|jahre)\b[ -]?(?:old|of age|o\b)",
@@ -93,10 +93,14 @@ CONTEXT_PATTERNS = {**_compiled(_CASED_CONTEXT, re.NOFLAG), **_compiled(_ANY_CAS
 """Named patterns whose hits are features, in the order of the columns."""
 
 
+def counted_span(match: re.Match[str]) -> tuple[int, int]:
+    """What counts of a match: its own group if the pattern has one, or all of it; (-1, -1) = nothing."""
+    return match.span(1 if match.re.groups == 1 else 0)
+
+
 def _ranges(pattern: re.Pattern[str], text: str) -> list[tuple[int, int]]:
-    """Where a pattern stands: its own group named by the module's rule, or all of it."""
-    group = 1 if pattern.groups == 1 else 0
-    return [match.span(group) for match in pattern.finditer(text) if match.start(group) >= 0]
+    spans = map(counted_span, pattern.finditer(text))
+    return [span for span in spans if span[0] >= 0]
 
 
 def pattern_hits(tokens: Tokens, patterns: Iterable[re.Pattern[str]]) -> list[BoolArray]:

@@ -5,15 +5,17 @@ One row a distinct word, kept in step with the numbers of `InternedWords`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 import numpy as np
 import numpy.typing as npt
 
 from inverse_deid.core.values import BoolArray, FloatArray, IntArray
 from inverse_deid.lexicon import SAFE_FLAGS, UNSAFE_FLAGS, Lexicon, WordFlag, WordTable
+from inverse_deid.rules.anchors import BitArray, anchor_bits
 from inverse_deid.rules.shapes import SHAPES, in_foreign_script, shape_matrix
 from inverse_deid.rules.word_classes import WORD_CLASSES, class_matrix
+from inverse_deid.text.growing import GrowingArray
 from inverse_deid.text.interning import InternedWords
 
 _DICTIONARY_FEATURES: dict[str, WordFlag] = {
@@ -73,12 +75,16 @@ class WordRows:
         features: float32 (n_words, len(WORD_FEATURE_NAMES)), in [0, 1].
         lower_ratio: float32 (n_words,), share of lower-case use in [0, 1], NaN = unknown.
         foreign: bool (n_words,), mixes scripts or is outside Latin and Greek.
+        anchors: uint64 (n_words,), see `anchor_bits`.
+        keys: int32 (n_words,), the same number for words that differ in case alone.
     """
 
     flags: npt.NDArray[np.uint32] = field(repr=False)
     features: FloatArray = field(repr=False)
     lower_ratio: FloatArray = field(repr=False)
     foreign: BoolArray = field(repr=False)
+    anchors: BitArray = field(repr=False)
+    keys: IntArray = field(repr=False)
 
     def has(self, name: str, ids: IntArray) -> BoolArray:
         """Whether the words of these numbers have a feature: bool (n_tokens,)."""
@@ -97,35 +103,36 @@ class WordKnowledge:
         self._lexicon = lexicon
         self._interned = interned
         self._generation = interned.generation
-        self._rows = _describe(lexicon, [])
+        self._forget()
+
+    def _forget(self) -> None:
+        self._keys = InternedWords()
+        empty = self._describe([])
+        self._columns = {one.name: GrowingArray(getattr(empty, one.name)) for one in fields(WordRows)}
 
     def rows(self) -> WordRows:
         """The rows of all words that are numbered so far."""
         if self._generation != self._interned.generation:
             self._generation = self._interned.generation
-            self._rows = _describe(self._lexicon, [])
-        n_known = len(self._rows.flags)
+            self._forget()
+        n_known = len(self._columns["flags"])
         if n_known < len(self._interned):
-            fresh = _describe(self._lexicon, self._interned.words_from(n_known))
-            self._rows = _stacked(self._rows, fresh)
-        return self._rows
+            fresh = self._describe(self._interned.words_from(n_known))
+            for name, column in self._columns.items():
+                column.append(getattr(fresh, name))
+        return WordRows(**{name: column.rows for name, column in self._columns.items()})
 
-
-def _stacked(top: WordRows, bottom: WordRows) -> WordRows:
-    return WordRows(
-        flags=np.concatenate([top.flags, bottom.flags]),
-        features=np.concatenate([top.features, bottom.features]),
-        lower_ratio=np.concatenate([top.lower_ratio, bottom.lower_ratio]),
-        foreign=np.concatenate([top.foreign, bottom.foreign]),
-    )
-
-
-def _describe(lexicon: Lexicon, words: list[str]) -> WordRows:
-    table = lexicon.lookup(words)
-    parts = [_lexicon_columns(table), class_matrix(words), shape_matrix(words)]
-    features = np.concatenate(parts, axis=1).astype(np.float32)
-    foreign = np.fromiter(map(in_foreign_script, words), np.bool_, len(words))
-    return WordRows(table.flags, features, table.lower_ratio, foreign)
+    def _describe(self, words: list[str]) -> WordRows:
+        table = self._lexicon.lookup(words)
+        parts = [_lexicon_columns(table), class_matrix(words), shape_matrix(words)]
+        return WordRows(
+            flags=table.flags,
+            features=np.concatenate(parts, axis=1).astype(np.float32),
+            lower_ratio=table.lower_ratio,
+            foreign=np.fromiter(map(in_foreign_script, words), np.bool_, len(words)),
+            anchors=anchor_bits(words),
+            keys=self._keys.ids(list(map(str.casefold, words))),
+        )
 
 
 def _lexicon_columns(table: WordTable) -> FloatArray:

@@ -3,11 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from inverse_deid.core.values import BoolArray, PhiSpan, Tokens
+from inverse_deid.core.values import BoolArray, IntArray, PhiSpan, Tokens
+
+
+class Placed(Protocol):
+    """Tokens of one text, or of several that stand one behind the other."""
+
+    @property
+    def starts(self) -> IntArray:
+        """int32 (n_tokens,), offset of the first character."""
+        ...
+
+    @property
+    def ends(self) -> IntArray:
+        """int32 (n_tokens,), offset behind the last character."""
+        ...
+
+    def __len__(self) -> int: ...
 
 
 def span_of_token(tokens: Tokens, spans: Sequence[PhiSpan]) -> npt.NDArray[np.int32]:
@@ -36,7 +53,7 @@ def span_of_token(tokens: Tokens, spans: Sequence[PhiSpan]) -> npt.NDArray[np.in
     return owners
 
 
-def tokens_touched(tokens: Tokens, ranges: Sequence[tuple[int, int]]) -> BoolArray:
+def tokens_touched(tokens: Placed, ranges: Sequence[tuple[int, int]]) -> BoolArray:
     """Which tokens share at least one character with any of the ranges.
 
     Args:
@@ -46,9 +63,10 @@ def tokens_touched(tokens: Tokens, ranges: Sequence[tuple[int, int]]) -> BoolArr
     Returns:
         bool (n_tokens,).
     """
+    if not ranges:
+        return np.zeros(len(tokens), np.bool_)
+    bounds = np.asarray(ranges, np.int64)
     touched = np.zeros(len(tokens) + 1, np.int32)
-    if ranges:
-        bounds = np.asarray(ranges, np.int64)
-        np.add.at(touched, np.searchsorted(tokens.ends, bounds[:, 0], side="right"), 1)
-        np.add.at(touched, np.searchsorted(tokens.starts, bounds[:, 1], side="left"), -1)
+    np.add.at(touched, np.searchsorted(tokens.ends, bounds[:, 0], side="right"), 1)
+    np.add.at(touched, np.searchsorted(tokens.starts, bounds[:, 1], side="left"), -1)
     return np.cumsum(touched[:-1]) > 0

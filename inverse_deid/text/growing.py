@@ -1,0 +1,47 @@
+"""An array that grows at its end, for what is kept of each distinct word."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+_LEAST_ROWS = 1024
+
+
+class GrowingArray:
+    """Rows that are added and never changed; adding costs as much as the new rows alone.
+
+    Args:
+        first: The first rows, (n_rows, ...); they may be none.
+
+    Example:
+        >>> array = GrowingArray(np.array([3, 1]))
+        >>> array.append(np.array([4]))
+        >>> array.rows.tolist()
+        [3, 1, 4]
+    """
+
+    def __init__(self, first: npt.NDArray[Any]) -> None:
+        self._n_rows = 0
+        self._room = np.empty((0, *first.shape[1:]), first.dtype)
+        self.append(first)
+
+    def __len__(self) -> int:
+        return self._n_rows
+
+    @property
+    def rows(self) -> npt.NDArray[Any]:
+        """All rows; stays what it is when others are added."""
+        return self._room[: self._n_rows]
+
+    def append(self, more: npt.NDArray[Any]) -> None:
+        """Add rows behind the others."""
+        stop = self._n_rows + len(more)
+        if stop > len(self._room):
+            room = np.empty((max(2 * stop, _LEAST_ROWS), *self._room.shape[1:]), self._room.dtype)
+            room[: self._n_rows] = self.rows
+            self._room = room
+        self._room[self._n_rows : stop] = more
+        self._n_rows = stop

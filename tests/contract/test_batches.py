@@ -1,0 +1,250 @@
+"""What is found in a batch is what is found in each document alone: masks, scores and reasons to the bit."""
+
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from inverse_deid.assemble import MaskingSettings, build_deidentifier
+from inverse_deid.core.values import Document
+from inverse_deid.rules.anchors import ANCHORS, SIGNS, anchor_bits, anchored_hits
+from inverse_deid.rules.patterns import CONTEXT_PATTERNS, VETO_PATTERNS, pattern_hits
+from inverse_deid.text.interning import InternedWords
+from inverse_deid.text.joined import join
+from inverse_deid.text.tokenizer import tokenize, tokenize_many
+
+PATTERNS = {**VETO_PATTERNS, **CONTEXT_PATTERNS}
+PIECES = [
+    "12",
+    "3",
+    "2021",
+    "1998",
+    "'98",
+    "’07",
+    "120/80",
+    "7/10",
+    "12/03/2019",
+    "2021-03-14",
+    "3.14",
+    "14MAR97",
+    "14MAR",
+    "MAR97",
+    "mar",
+    "14",
+    "March",
+    "May",
+    "3rd",
+    "may5,2020",
+    "é12mar2020",
+    "_12mar20",
+    "1_2/3/2021",
+    "555-013-7788",
+    "(555)",
+    "013-7788",
+    "+44",
+    "20",
+    "7946",
+    "0999",
+    "123-45-6789",
+    "a123-45-6789",
+    "10.0.0.1",
+    "a1.2.3.4",
+    "fe80:0:0:1:2:3",
+    "00:1b:44:11:3a:b7",
+    "ann@x.example",
+    "@ann",
+    "ann(at)x.example",
+    "ann[AT]x[dot]org",
+    "a",
+    "@",
+    "b.de",
+    "www.x.example",
+    "http://x",
+    "x.co.uk",
+    "HTTPS://Y",
+    "name=Ann",
+    "1name=Li",
+    "_email",
+    "=",
+    "x;",
+    "age:",
+    "MRN:",
+    "12-34",
+    "s/n:A1",
+    "no.",
+    "7",
+    "hosp",
+    "no:",
+    "12",
+    "case",
+    "id",
+    "123",
+    "patient:",
+    "X1/2",
+    "tel",
+    "555",
+    "0137",
+    "fax:(0)123-4567",
+    "dob",
+    "3/4/61",
+    "d.o.b.",
+    "May",
+    "born",
+    "on",
+    "Ash",
+    "Wednesday",
+    "aged45",
+    "age",
+    "43",
+    "43-year-old",
+    "43yo",
+    "7",
+    "m/o",
+    "5",
+    "mg",
+    "5.0-7.5mg/kg",
+    "3days",
+    "two",
+    "weeks",
+    "oneday",
+    "10:30",
+    "10h30",
+    "5",
+    "pm",
+    "SW1A",
+    "1AA",
+    "TX",
+    "75001",
+    "K1A",
+    "0B1",
+    "AB-12/C3",
+    "X/9",
+    "Mr.",
+    "Dr",
+    "Okonkwo",
+    "New",
+    "York",
+    "city",
+    "Christmas",
+    "Day",
+    ".",
+    "..",
+    ",",
+    ";",
+    "(",
+    ")",
+    "/",
+    "-",
+    ":",
+    "=",
+    "'",
+    "’",
+    "\u200b",
+    "٠١",
+    "ſeb",
+    "İ",
+    "K",
+    "Plan:",
+    "THE",
+    "RASH",
+    "WAS",
+    "RED",
+    "rash",
+    "Rash",
+    "will",
+    "Will",
+    "Grace",
+    "grace",
+    "𝐀𝐁",
+    "漢字",
+    "ß",
+    "□",
+]
+SEPARATORS = ["", " ", " ", "  ", "\n", "\n\n", "\t", "-", "/", ".", ", ", "_"]
+TEXTS = st.lists(st.tuples(st.sampled_from(PIECES), st.sampled_from(SEPARATORS)), max_size=14).map(
+    lambda pairs: "".join(map("".join, pairs))
+)
+DOCUMENTS = st.lists(TEXTS | st.text(max_size=12), max_size=5)
+
+
+@pytest.fixture(scope="module")
+def deidentifier():
+    return build_deidentifier(MaskingSettings(n_threads=2))
+
+
+def same(left, right):
+    """Whether two masked documents agree in everything, NaN included."""
+    one, other = left.decisions, right.decisions
+    columns = ("keep", "reasons", "p_safe", "thresholds", "categories")
+    return (left.text, left.masks, left.replaced, left.failed) == (
+        right.text,
+        right.masks,
+        right.replaced,
+        right.failed,
+    ) and all(getattr(one, name).tobytes() == getattr(other, name).tobytes() for name in columns)
+
+
+@given(texts=DOCUMENTS)
+@settings(max_examples=150, deadline=None)
+def test_a_batch_masks_as_each_document_alone(deidentifier, texts):
+    docs = [Document(str(i), text) for i, text in enumerate(texts)]
+    together = deidentifier.mask_many(docs)
+    assert all(same(masked, deidentifier.mask(doc)) for masked, doc in zip(together, docs, strict=True))
+
+
+def test_long_and_short_documents_in_many_parts(deidentifier):
+    text = "Mr. Okonkwo, a 43-year-old baker, took 40 mg on 12/03/2019 in New York and had a rash. "
+    docs = [Document(str(n), text * n + " ".join(PIECES[: n % 9])) for n in (1, 90, 0, 3, 400, 1, 2, 41, 7)]
+    together = deidentifier.mask_many(docs)
+    assert not any(masked.failed for masked in together)
+    assert [masked.id for masked in together] == [doc.id for doc in docs]
+    assert all(same(masked, deidentifier.mask(doc)) for masked, doc in zip(together, docs, strict=True))
+
+
+@given(texts=DOCUMENTS)
+@settings(max_examples=400, deadline=None)
+def test_anchors_miss_no_pattern(texts):
+    docs = [tokenize(text) for text in texts]
+    joined = join(docs)
+    found = anchored_hits(joined, anchor_bits(joined.words))
+    for name, pattern in PATTERNS.items():
+        plain = [pattern_hits(tokens, [pattern])[0] for tokens in docs]
+        assert found[name].tolist() == np.concatenate([np.zeros(0, bool), *plain]).tolist(), name
+
+
+@pytest.mark.parametrize("name", PATTERNS)
+def test_every_pattern_stands_among_the_pieces(name):
+    text = "\n".join([*PIECES, " ".join(PIECES)])
+    assert PATTERNS[name].search(text), "give the test a piece that holds this pattern"
+
+
+def test_every_pattern_has_an_anchor_or_a_sign():
+    assert set(ANCHORS) == set(PATTERNS)
+    assert all(ANCHORS[name] or name in SIGNS for name in PATTERNS)
+
+
+@given(texts=DOCUMENTS | st.lists(st.text()))
+def test_texts_are_split_together_as_alone(texts):
+    for one, other in zip(tokenize_many(texts), map(tokenize, texts), strict=True):
+        assert (one.text, one.words) == (other.text, other.words)
+        assert (one.starts.tolist(), one.ends.tolist()) == (other.starts.tolist(), other.ends.tolist())
+
+
+def test_a_token_is_made_of_the_characters_that_python_calls_letters_and_digits():
+    pattern = re.compile(r"[^\W_]")
+    assert all((pattern.match(chr(c)) is not None) == chr(c).isalnum() for c in range(0x110000))
+
+
+def test_words_numbered_anew_change_nothing(deidentifier):
+    docs = [Document("1", "Mrs. Lindqvist had a rash"), Document("2", "fever on 3/4/2021")]
+    before = deidentifier.mask_many(docs)
+    interned = deidentifier._stages.between_batches.__self__
+    assert isinstance(interned, InternedWords)
+    interned._capacity = 0
+    try:
+        deidentifier.mask_many([Document("3", "other words altogether")])
+        assert all(map(same, before, deidentifier.mask_many(docs)))
+    finally:
+        interned._capacity = 100_000
