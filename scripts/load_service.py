@@ -115,7 +115,7 @@ async def measure(load: Load, n_clients: int) -> dict[str, object]:
 
 
 def quantile(ordered: list[float], share: float) -> float | None:
-    """The smallest latency in ms that at least `share` of the requests stay below or at; None = none was asked."""
+    """The latency in ms that at least `share` of the requests do not exceed; None = none was asked."""
     if not ordered:
         return None
     place = min(len(ordered) - 1, max(0, -int(-share * len(ordered) // 1) - 1))

@@ -57,6 +57,7 @@ def build_app(masker: ServiceMasker, settings: ServiceSettings) -> Starlette:
         exception_handlers={404: _http_error, 405: _http_error},
         lifespan=service.lifespan,
     )
+    app.router.redirect_slashes = False  # a redirect repeats the path
     app.add_middleware(_Gate, settings=settings)
     return app
 
