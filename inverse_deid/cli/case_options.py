@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from inverse_deid.cases.masker import SurrogatesFor
     from inverse_deid.cases.settings import CaseSettings
     from inverse_deid.formats.icsr.profiles import Profile
-    from inverse_deid.pipeline import Deidentifier
+    from inverse_deid.rules.medical_words import HoldsMedicalWord
 
 KEY_VARIABLE = "INVERSE_DEID_KEY"
 _MAX_KEY_BYTES = 4096
@@ -168,11 +168,11 @@ class CaseOptions:
             key=secret,
         )
 
-    def surrogates(self, secret: bytes | None, masker: Deidentifier) -> SurrogatesFor | None:
+    def surrogates(self, secret: bytes | None, holds_medical_word: HoldsMedicalWord) -> SurrogatesFor | None:
         """What gives every case its surrogates, None = markers."""
         from inverse_deid.cases.surrogates import KeyedSurrogates
 
-        return KeyedSurrogates(secret or b"", masker.holds_medical_word) if self.makes_surrogates else None
+        return KeyedSurrogates(secret or b"", holds_medical_word) if self.makes_surrogates else None
 
     def report_profile(self) -> Profile:
         """What happens to the structured fields of case reports; their dates and ages agree with the texts.

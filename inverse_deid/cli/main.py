@@ -22,6 +22,7 @@ _SUBCOMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
         "mask": ("inverse_deid.cli.mask", "Mask case narratives: files, folders or standard input."),
         "reveal": ("inverse_deid.cli.reveal", "Put the originals back, with the map and the key."),
+        "serve": ("inverse_deid.cli.serve", "Mask documents over HTTP."),
         "evaluate": ("inverse_deid.cli.evaluate", "Say what a masking leaked and what it kept."),
         "calibrate": ("inverse_deid.cli.calibrate", "Find thresholds with a guaranteed leak rate."),
         "leaks": ("inverse_deid.cli.leaks", "List missed tokens for reviewers, or read their grades."),

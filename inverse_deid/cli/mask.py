@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 import sys
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
@@ -20,11 +21,14 @@ from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.formats.registry import FormatName
 
 if TYPE_CHECKING:
+    from inverse_deid.cases.masker import CaseMasker
     from inverse_deid.engine.jobs import Job
     from inverse_deid.engine.tally import Tally
+    from inverse_deid.formats.icsr.profiles import Profile
     from inverse_deid.formats.known_values import KnownOfDocuments
 
 INTERRUPTED = 130
+MAX_WORKERS = 256
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 _FOLDER = click.Path(path_type=Path)
@@ -62,7 +66,19 @@ _FOLDER = click.Path(path_type=Path)
 @click.option("--allow", type=_FILE, help="File with words to keep, one a line.")
 @click.option("--deny", type=_FILE, help="File with words or phrases to mask, one a line.")
 @case_options
-@click.option("--threads", type=click.IntRange(0), default=0, help="For the network; 0 = one a core.")
+@click.option(
+    "--threads",
+    type=click.IntRange(0),
+    default=0,
+    help="For the network, in each worker; 0 = one a core, shared among the workers.",
+)
+@click.option(
+    "--workers",
+    type=click.IntRange(1, MAX_WORKERS),
+    default=1,
+    show_default=True,
+    help="Processes that mask at once. The output does not depend on it.",
+)
 @click.option("--force", is_flag=True, help="Overwrite masked files that exist; never an input.")
 @click.option("--resume", is_flag=True, help="Go on with a run that was interrupted.")
 @click.option("-q", "--quiet", is_flag=True, help="No progress and no summary; failures are still listed.")
@@ -94,12 +110,7 @@ def mask(inputs: tuple[str, ...], **given: Any) -> int:  # noqa: ANN401 - click'
 
 def _mask_files(inputs: tuple[str, ...], options: MaskOptions) -> Tally:
     """Plan, load the model, mask; planning comes first because it is quick to fail."""
-    from inverse_deid.engine.document_ids import hash_of
     from inverse_deid.engine.jobs import PlanSettings, plan_jobs
-    from inverse_deid.engine.journal import Journal
-    from inverse_deid.engine.run import run_jobs
-    from inverse_deid.engine.run_report import RunReport
-    from inverse_deid.engine.run_settings import RunSettings, settings_fingerprint
 
     plan = PlanSettings(
         out=options.out or Path(),
@@ -110,17 +121,34 @@ def _mask_files(inputs: tuple[str, ...], options: MaskOptions) -> Tally:
         maps=options.cases.maps,
     )
     jobs, tally = plan_jobs([Path(given) for given in inputs], plan)
-    if not jobs:
-        return tally
-    profile = options.cases.report_profile()
-    known = _known_of(jobs, options)
-    masker = case_masker(options, known)
+    if jobs:
+        profile = options.cases.report_profile()
+        known = _known_of(jobs, options)
+        with case_masker(options, known) as masker:
+            _run(jobs, tally, options, (masker, known, profile))
+    return tally
+
+
+def _run(
+    jobs: Sequence[Job],
+    tally: Tally,
+    options: MaskOptions,
+    loaded: tuple[CaseMasker, KnownOfDocuments, Profile],
+) -> None:
+    """Mask, and count and report what was done."""
+    from inverse_deid.engine.document_ids import hash_of
+    from inverse_deid.engine.journal import Journal
+    from inverse_deid.engine.run import run_jobs
+    from inverse_deid.engine.run_report import RunReport
+    from inverse_deid.engine.run_settings import RunSettings, settings_fingerprint
+
+    masker, known, profile = loaded
     written = (options.explain, options.with_text, options.annotations, options.cases.maps)
     shape = (options.read_options, options.format, *written)
     fingerprint = settings_fingerprint(
         __version__, masker.fingerprint, *shape, profile, options.marker, hash_of(known)
     )
-    journal = Journal(plan.out, fingerprint)
+    journal = Journal(options.out or Path(), fingerprint)
     report = RunReport(report_settings(options, masker, profile, hash_of(known)))
     with _Progress(options) as progress:
         run = RunSettings(
@@ -132,6 +160,7 @@ def _mask_files(inputs: tuple[str, ...], options: MaskOptions) -> Tally:
             profile=profile,
             key=masker.settings.key or secrets.token_bytes(32),
             marker=options.marker,
+            n_at_once=options.workers,
             on_file=report.add if options.cases.run_report is not None else lambda _job, _entry: None,
         )
         tally.merge(run_jobs(jobs, journal, masker, run))
@@ -139,7 +168,6 @@ def _mask_files(inputs: tuple[str, ...], options: MaskOptions) -> Tally:
         report.write(options.cases.run_report, tally)
     if not tally.n_failures:
         journal.remove()
-    return tally
 
 
 def _mask_pipe(options: MaskOptions) -> Tally:
@@ -148,10 +176,15 @@ def _mask_pipe(options: MaskOptions) -> Tally:
 
     if sys.stdin is None or sys.stdout is None:
         raise ConfigurationError("standard input or output is closed; connect both, or give files and --out")
-    with _Progress(options) as progress:
-        run = RunSettings(fingerprint="", read_options=options.read_options, on_progress=progress.add)
-        pipes = (sys.stdin.buffer, sys.stdout.buffer)
-        return mask_pipe(pipes, options.format or FormatName.TEXT, case_masker(options), run)
+    pipes = (sys.stdin.buffer, sys.stdout.buffer)
+    with case_masker(options) as masker, _Progress(options) as progress:
+        run = RunSettings(
+            fingerprint="",
+            read_options=options.read_options,
+            on_progress=progress.add,
+            n_at_once=options.workers,
+        )
+        return mask_pipe(pipes, options.format or FormatName.TEXT, masker, run)
 
 
 def _known_of(jobs: Sequence[Job], options: MaskOptions) -> KnownOfDocuments:
@@ -176,6 +209,7 @@ class _Progress:
         self._bar = tqdm(unit=" documents", file=sys.stderr, disable=not is_shown, leave=False)
         self._started = time.monotonic()
         self._n_tokens = 0
+        self._counting = threading.Lock()
 
     def __enter__(self) -> _Progress:
         return self
@@ -184,11 +218,12 @@ class _Progress:
         self._bar.close()
 
     def add(self, n_documents: int, n_tokens: int) -> None:
-        """Count a batch."""
-        self._n_tokens += n_tokens
-        rate = self._n_tokens / max(time.monotonic() - self._started, 1e-3)
-        self._bar.set_postfix_str(f"{rate:,.0f} tokens/s", refresh=False)
-        self._bar.update(n_documents)
+        """Count a batch; may be called from several threads."""
+        with self._counting:
+            self._n_tokens += n_tokens
+            rate = self._n_tokens / max(time.monotonic() - self._started, 1e-3)
+            self._bar.set_postfix_str(f"{rate:,.0f} tokens/s", refresh=False)
+            self._bar.update(n_documents)
 
 
 def _report(tally: Tally, seconds: float, options: MaskOptions) -> int:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from inverse_deid.cli.mask_options import MaskOptions
@@ -15,20 +18,39 @@ if TYPE_CHECKING:
     from inverse_deid.pipeline import Deidentifier
 
 
-def case_masker(options: MaskOptions, known: KnownOfDocuments | None = None) -> CaseMasker:
-    """The masker with what stands in the place of dates and ages; cheap errors come first."""
+@contextmanager
+def case_masker(options: MaskOptions, known: KnownOfDocuments | None = None) -> Iterator[CaseMasker]:
+    """The masker with what stands in the place of dates and ages; cheap errors come first.
+
+    With several workers, they end when the context does.
+    """
     from inverse_deid.cases.masker import CaseMasker
 
     settings = options.cases.settings(options.cases.secret())
-    masker = load_masker(options)
-    return CaseMasker(masker, settings, options.cases.surrogates(settings.key, masker), known=known)
+    masking = masking_settings(options)
+    if options.workers == 1:
+        masker = load_masker(masking)
+        surrogates = options.cases.surrogates(settings.key, masker.holds_medical_word)
+        yield CaseMasker(masker, settings, surrogates, known=known)
+        return
+    from inverse_deid.engine.worker_pool import WorkerPool
+    from inverse_deid.lexicon import load_lexicon
+    from inverse_deid.replacement.markers import category_marker, fixed_marker
+    from inverse_deid.rules.medical_words import MedicalWords
+
+    holds_medical_word = MedicalWords(load_lexicon(options.lexicon)).among
+    surrogates = options.cases.surrogates(settings.key, holds_medical_word)
+    shows_categories = options.shows_categories
+    marker_for = category_marker(options.marker) if shows_categories else fixed_marker(options.marker)
+    with WorkerPool(partial(load_masker, masking), options.workers, marker_for) as pool:
+        yield CaseMasker(pool, settings, surrogates, known=known)
 
 
-def load_masker(options: MaskOptions) -> Deidentifier:
+def load_masker(settings: MaskingSettings) -> Deidentifier:
     """Load lexicon and model; imported here so that `--help` stays quick."""
     from inverse_deid.assemble import build_deidentifier
 
-    return build_deidentifier(masking_settings(options))
+    return build_deidentifier(settings)
 
 
 def masking_settings(options: MaskOptions) -> MaskingSettings:
@@ -48,8 +70,17 @@ def masking_settings(options: MaskOptions) -> MaskingSettings:
         certificate=options.certificate,
         allow=listed_words(options.allow, phrases=False),
         deny=listed_words(options.deny, phrases=True),
-        n_threads=options.threads,
+        n_threads=_threads(options),
     )
+
+
+def _threads(options: MaskOptions) -> int:
+    """Threads of the network in each process, 0 = one a core."""
+    if options.threads or options.workers == 1:
+        return options.threads
+    from inverse_deid.engine.worker_pool import n_threads_each
+
+    return n_threads_each(options.workers)
 
 
 def report_settings(

@@ -41,6 +41,7 @@ class MaskOptions:
     allow: Path | None
     deny: Path | None
     threads: int
+    workers: int
     force: bool
     resume: bool
     quiet: bool

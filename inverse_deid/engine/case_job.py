@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol
 
 from inverse_deid.cases.reports import batch_number, replacements_of, texts_of
 from inverse_deid.cases.texts import CaseTexts, MaskedCase
 from inverse_deid.core.errors import StageError
 from inverse_deid.core.values import MaskedDocument
-from inverse_deid.engine.job_files import JobFiles, settled
+from inverse_deid.engine.in_order import in_order
+from inverse_deid.engine.job_files import JobFiles, Written
 from inverse_deid.engine.jobs import Job
-from inverse_deid.engine.journal import Entry, Journal, input_fingerprint
+from inverse_deid.engine.journal import Entry, input_fingerprint
 from inverse_deid.engine.reversal_sinks import hidden_report
 from inverse_deid.engine.run_settings import RunSettings
 from inverse_deid.engine.tally import Tally
 from inverse_deid.formats.icsr.cases import Case
-from inverse_deid.formats.icsr.masking import TreatedCase, mask_message
+from inverse_deid.formats.icsr.masking import TreatedCase, mask_batches
 from inverse_deid.formats.icsr.messages import BrokenCase
 from inverse_deid.formats.icsr.report import CaseProblem
 from inverse_deid.formats.records import Record
@@ -31,16 +32,14 @@ class MasksCases(Protocol):
         ...
 
 
-def mask_case_job(job: Job, journal: Journal, masker: MasksCases, run: RunSettings) -> Tally:
-    """Mask one file; whatever fails is in the tally that comes back.
+def write_case_job(job: Job, masker: MasksCases, run: RunSettings) -> Written:
+    """Write all output files, complete and on the disk, but not yet under their names.
 
-    A case that fails is left out and listed; a file of which no case can be written leaves no output.
+    A case that fails is left out and counted.
+
+    Raises:
+        InverseDeidError: The file cannot be read, or its output not be written.
     """
-    return settled(job, journal, run, lambda: _mask(job, masker, run))
-
-
-def _mask(job: Job, masker: MasksCases, run: RunSettings) -> tuple[Entry, JobFiles]:
-    """Write all output files, complete and on the disk, but not yet under their names."""
     with input_errors():
         input_print = input_fingerprint(job.input)
     files = JobFiles(job, key=run.key)
@@ -48,7 +47,7 @@ def _mask(job: Job, masker: MasksCases, run: RunSettings) -> tuple[Entry, JobFil
     try:
         work = _CaseWork(job, files, masker, run)
         with open_input(job.input) as stream, input_errors():
-            report = mask_message((stream, files.masked), work.treat, run.profile, on_part=work.finish)
+            report = mask_batches((stream, files.masked), work.treat, run.profile, on_part=work.finish)
         work.finish_map()
         tally = work.tally
         entry = Entry(input_print, run.fingerprint, report.n_cases, files.sync(), tally, report.as_json())
@@ -72,10 +71,16 @@ class _CaseWork:
         self._plain: set[int] = set()
         self.tally = Tally()
 
-    def treat(self, cases: Sequence[Case]) -> list[TreatedCase]:
-        """Mask the texts of cases."""
-        texts = [self._texts(case) for case in cases]
-        masked = self._masker.mask_cases(texts)
+    def treat(self, batches: Iterable[Sequence[Case]]) -> Iterator[list[TreatedCase]]:
+        """Mask the texts of cases, batch by batch."""
+        given = ((cases, [self._texts(case) for case in cases]) for cases in batches)
+        found = in_order(lambda item: self._masker.mask_cases(item[1]), given, self._run.n_at_once)
+        for (cases, texts), masked in found:
+            yield self._batch(cases, texts, masked)
+
+    def _batch(
+        self, cases: Sequence[Case], texts: Sequence[CaseTexts], masked: Sequence[MaskedCase]
+    ) -> list[TreatedCase]:
         if [len(case.docs) for case in texts] != [len(case.docs) for case in masked]:
             raise StageError("cases went into the masker and others came out")
         self._waiting = {id(case): one.docs for case, one in zip(cases, masked, strict=True)}

@@ -1,12 +1,13 @@
-"""Files of one document each: masked together in one batch, each written for itself."""
+"""Files of one document each: read and masked together in one batch, each written for itself."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 from inverse_deid.core.errors import InverseDeidError
 from inverse_deid.core.values import MaskedDocument
-from inverse_deid.engine.job_files import JobFiles
+from inverse_deid.engine.job_files import JobFiles, Written
 from inverse_deid.engine.jobs import Job
 from inverse_deid.engine.journal import Entry, Journal, input_fingerprint
 from inverse_deid.engine.masker import Masker, mask_records
@@ -20,20 +21,44 @@ Opened = tuple[str, Source, Record]
 """Fingerprint of the input, its source and its one record."""
 
 
-def mask_document_jobs(
-    group: Sequence[Job], todo: Sequence[Job], journal: Journal, masker: Masker, run: RunSettings
-) -> Tally:
-    """Mask a group of files and write those that are to be done.
+@dataclass(frozen=True, slots=True)
+class DocumentGroup:
+    """Files that are masked together.
 
-    The whole group is masked, so that the batch is the same after an
+    Args:
+        todo: Those that are written.
+        opened: All that can be read.
+        tally: What is wrong with the others.
+    """
+
+    todo: Sequence[Job]
+    opened: dict[Job, Opened] = field(repr=False)
+    tally: Tally
+
+
+def open_group(group: Sequence[Job], todo: Sequence[Job], run: RunSettings) -> DocumentGroup:
+    """Read a group of files.
+
+    The whole group is read and masked, so that the batch is the same after an
     interruption and so are all results.
     """
     tally = Tally()
-    opened = _open_all(group, set(todo), run, tally)
-    masked = mask_records(masker, [record for _, _, record in opened.values()])
-    written: dict[Job, tuple[Entry, JobFiles]] = {}
-    for (job, source), result in zip(opened.items(), masked, strict=True):
-        if job in todo:
+    return DocumentGroup(todo, _open_all(group, set(todo), run, tally), tally)
+
+
+def mask_group(group: DocumentGroup, masker: Masker) -> list[MaskedDocument | None]:
+    """Mask the documents of a group, in order."""
+    return mask_records(masker, [record for _, _, record in group.opened.values()])
+
+
+def write_group(
+    group: DocumentGroup, masked: Sequence[MaskedDocument | None], journal: Journal, run: RunSettings
+) -> Tally:
+    """Write the files that are to be done."""
+    tally = group.tally
+    written: dict[Job, Written] = {}
+    for (job, source), result in zip(group.opened.items(), masked, strict=True):
+        if job in group.todo:
             try:
                 written[job] = _write(job, source, result, run)
             except InverseDeidError as error:
@@ -61,9 +86,7 @@ def _open(job: Job, run: RunSettings) -> Opened:
         return input_fingerprint(job.input), source, next(source.records())
 
 
-def _write(
-    job: Job, opened: Opened, masked: MaskedDocument | None, run: RunSettings
-) -> tuple[Entry, JobFiles]:
+def _write(job: Job, opened: Opened, masked: MaskedDocument | None, run: RunSettings) -> Written:
     """Write the files of one job, complete and on the disk, but not yet under their names."""
     input_print, source, record = opened
     tally = Tally()
@@ -81,9 +104,7 @@ def _write(
     return entry, files
 
 
-def _commit(
-    written: dict[Job, tuple[Entry, JobFiles]], journal: Journal, run: RunSettings, tally: Tally
-) -> None:
+def _commit(written: dict[Job, Written], journal: Journal, run: RunSettings, tally: Tally) -> None:
     """First the journal, then the names: a kill in between loses nothing."""
     if not written:
         return

@@ -117,23 +117,36 @@ class JobFiles:
             file.close()
 
 
-def settled(
-    job: Job, journal: Journal, run: RunSettings, write: Callable[[], tuple[Entry, JobFiles]]
-) -> Tally:
-    """Write the files of one job and give them their names, unless nothing in them could be done.
+Written = tuple[Entry, JobFiles]
+"""What a job made, and its files, complete and on the disk, but not yet under their names."""
+
+
+def attempted(write: Callable[[], Written]) -> Written | InverseDeidError:
+    """What was written, or why it was not."""
+    try:
+        return write()
+    except InverseDeidError as error:
+        return error
+
+
+def settled(job: Job, journal: Journal, run: RunSettings, written: Written | InverseDeidError) -> Tally:
+    """Give the files of one job their names, unless nothing in them could be done.
 
     Args:
         job: The job.
         journal: Of the output folder.
         run: Is told of a file that is done.
-        write: Writes all output files, complete and on the disk, but not yet under their names.
+        written: What it made, or why it could not.
 
     Returns:
         What was done; whatever fails is in it.
     """
     tally = Tally()
+    if isinstance(written, InverseDeidError):
+        tally.fail(job.shown, str(written))
+        return tally
+    entry, files = written
     try:
-        entry, files = write()
         if entry.tally.n_failures and not entry.tally.n_documents:
             files.discard()
         else:

@@ -41,7 +41,7 @@ def mask_pipe(
         pipes: Input and output.
         format_name: Of both.
         masker: Masks the documents.
-        run: Only reading and progress matter.
+        run: Only reading, progress and batches at once matter.
 
     Raises:
         OutputError: Nobody reads the output any more.
@@ -63,6 +63,7 @@ def _mask(
         source = open_source(stream, "stdin", format_name, run.read_options)
     tally.n_copied_columns = source.n_copied_columns
     sink = source.sink(_Pipe(target))
-    for _ in mask_source(source, [sink], masker, Start(0, tally), Reporting(PIPE_NAME, run.on_progress)):
+    report = Reporting(PIPE_NAME, run.on_progress, run.n_at_once)
+    for _ in mask_source(source, [sink], masker, Start(0, tally), report):
         pass
     sink.finish()

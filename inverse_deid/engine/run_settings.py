@@ -34,6 +34,8 @@ class RunSettings:
         profile: What happens to the structured fields of case reports.
         key: Secret bytes for the pseudonyms of report ids and for reversal maps.
         marker: Stands for a text of a case report that cannot be shown at all.
+        n_at_once: How many batches the masker takes at once; with more than 1, `on_progress` is called
+            from several threads. The output does not depend on it.
     """
 
     fingerprint: str
@@ -45,6 +47,7 @@ class RunSettings:
     profile: Profile = field(default_factory=lambda: builtin_profile(DEFAULT_PROFILE))
     key: bytes = field(default=b"", repr=False)
     marker: str = "PHI"
+    n_at_once: int = 1
 
 
 def settings_fingerprint(*parts: object) -> str:

@@ -1,4 +1,4 @@
-"""Masking in one process: records in batches, written in order, memory bounded."""
+"""Records in batches, masked one after the other or several at once, written in order, memory bounded."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from inverse_deid.core.errors import UnreadableInputError
 from inverse_deid.core.values import MaskedDocument
+from inverse_deid.engine.in_order import in_order
 from inverse_deid.engine.masker import Masker, mask_records
 from inverse_deid.engine.tally import Tally
 from inverse_deid.formats.records import Record, Sink, Source
@@ -22,10 +23,11 @@ OnProgress = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class Reporting:
-    """What a file is called in messages, and who is told of the progress."""
+    """What a file is called in messages, who is told of the progress, how many batches are masked at once."""
 
     name: str
     on_progress: OnProgress
+    n_at_once: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,21 +109,30 @@ def mask_source(
         sinks: All get every record that can be written.
         masker: Masks the documents.
         start: Records before it are read but not masked again; its tally is counted up.
-        report: Names the file in failures and is told of the progress.
+        report: Names the file in failures, is told of the progress, and says how many batches the
+            masker takes at once.
 
     Raises:
         InputError: The file breaks off or holds no records.
     """
     tally = start.tally
-    n_seen = 0
-    for batch in batches(guarded(source.records()), BatchLimits()):
-        n_seen += len(batch)
-        if n_seen <= start.n_records:
-            continue
+    n_done = start.n_records
+    todo = _behind(start.n_records, batches(guarded(source.records()), BatchLimits()))
+    for (n_done, batch), masked in in_order(
+        lambda item: mask_records(masker, item[1]), todo, report.n_at_once
+    ):
         before = (tally.n_documents, tally.n_tokens)
-        results = zip(batch, mask_records(masker, batch), strict=True)
-        write_batch(results, sinks, tally, f"{report.name} {source.unit}")
+        write_batch(zip(batch, masked, strict=True), sinks, tally, f"{report.name} {source.unit}")
         report.on_progress(tally.n_documents - before[0], tally.n_tokens - before[1])
-        yield n_seen
-    if not n_seen and source.unit == "line":
+        yield n_done
+    if not n_done and source.unit == "line":
         raise UnreadableInputError("is empty; give a file that holds text")
+
+
+def _behind(n_records: int, found: Iterable[list[Record]]) -> Iterator[tuple[int, list[Record]]]:
+    """The batches behind the first records, each with how many records are done after it."""
+    n_seen = 0
+    for batch in found:
+        n_seen += len(batch)
+        if n_seen > n_records:
+            yield n_seen, batch

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from inverse_deid.core.errors import InverseDeidError, OutputError
-from inverse_deid.engine.job_files import JobFiles, settled
+from inverse_deid.engine.job_files import JobFiles, Written
 from inverse_deid.engine.jobs import Job
-from inverse_deid.engine.journal import Entry, Journal, input_fingerprint, read_progress, write_progress
+from inverse_deid.engine.journal import Entry, input_fingerprint, read_progress, write_progress
 from inverse_deid.engine.masker import Masker
 from inverse_deid.engine.run_settings import RunSettings
 from inverse_deid.engine.serial import Reporting, Start, mask_source
@@ -14,13 +14,12 @@ from inverse_deid.formats.records import Source
 from inverse_deid.formats.registry import input_errors, open_input, open_source
 
 
-def mask_stream_job(job: Job, journal: Journal, masker: Masker, run: RunSettings) -> Tally:
-    """Mask one file; whatever fails is in the tally that comes back."""
-    return settled(job, journal, run, lambda: _mask(job, masker, run))
+def write_stream_job(job: Job, masker: Masker, run: RunSettings) -> Written:
+    """Write all output files, complete and on the disk, but not yet under their names.
 
-
-def _mask(job: Job, masker: Masker, run: RunSettings) -> tuple[Entry, JobFiles]:
-    """Write all output files, complete and on the disk, but not yet under their names."""
+    Raises:
+        InverseDeidError: The file cannot be read, or its output not be written.
+    """
     with input_errors():
         input_print = input_fingerprint(job.input)
     progress = _progress(job, input_print, run)
@@ -63,7 +62,7 @@ def _write(job: Job, files: tuple[Source, JobFiles], masker: Masker, begun: Entr
     sinks = outputs.sinks(source)
     n_records = begun.n_records
     start = Start(n_records, begun.tally)
-    report = Reporting(job.shown, run.on_progress)
+    report = Reporting(job.shown, run.on_progress, run.n_at_once)
     for n_records in mask_source(source, sinks, masker, start, report):
         if source.resumable:
             write_progress(job.target, begun.at(n_records, outputs.sync()))

@@ -61,7 +61,7 @@ def _gathered(path: Path, rows: Iterable[Row]) -> dict[str, tuple[KnownIdentifie
     known: dict[str, tuple[KnownIdentifier, ...]] = {}
     problems: list[str] = []
     for number, doc_id, cells, refusal in rows:
-        values, found = _values(cells)
+        values, found = values_of(cells)
         problem = refusal or found or ("" if values else "holds no value") or ("" if doc_id else "has no id")
         if problem:
             problems.append(f"row {number} {problem}")
@@ -78,8 +78,16 @@ def _gathered(path: Path, rows: Iterable[Row]) -> dict[str, tuple[KnownIdentifie
     return known
 
 
-def _values(cells: list[tuple[str, str]]) -> tuple[tuple[KnownIdentifier, ...], str]:
-    """The identifiers of a row, and what is wrong with one of them."""
+def values_of(cells: Iterable[tuple[str, str]]) -> tuple[tuple[KnownIdentifier, ...], str]:
+    """The identifiers of one document, and what is wrong with one of them ("" = nothing).
+
+    Args:
+        cells: The name of each (`name`, `date`, `known` and so on) and its value.
+
+    Example:
+        >>> [value.sort.value for value in values_of([("name", "Amara Okonkwo")])[0]]
+        ['name']
+    """
     values: dict[KnownIdentifier, None] = {}
     for column, text in cells:
         match = _COLUMN.fullmatch(column.strip().lower())

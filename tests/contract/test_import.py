@@ -5,7 +5,19 @@ import sys
 
 import pytest
 
-HEAVY = ("tensorflow", "keras", "onnx", "nltk", "pandas", "pyarrow", "ray", "starlette", "flask", "faker")
+HEAVY = (
+    "tensorflow",
+    "keras",
+    "onnx",
+    "nltk",
+    "pandas",
+    "pyarrow",
+    "ray",
+    "starlette",
+    "uvicorn",
+    "flask",
+    "faker",
+)
 
 
 def run(code):

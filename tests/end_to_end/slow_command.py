@@ -3,12 +3,23 @@
 import os
 import sys
 import types
+from pathlib import Path
 
 from fake_maskers import mask_capitals
+from worker_maskers import failing
 
+
+def build(settings):
+    """A masker that takes its time, or one that fails by words of its documents."""
+    if folder := os.environ.get("FAILING_FOLDER"):
+        return failing(Path(folder))()
+    return mask_capitals(float(os.environ.get("SECONDS_A_BATCH", "0")))
+
+
+# At import, so that worker processes get the same.
 module = types.ModuleType("inverse_deid.assemble")
 module.MaskingSettings = dict
-module.build_deidentifier = lambda settings: mask_capitals(float(os.environ.get("SECONDS_A_BATCH", "0")))
+module.build_deidentifier = build
 sys.modules["inverse_deid.assemble"] = module
 
 if __name__ == "__main__":

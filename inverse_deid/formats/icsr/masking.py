@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import BinaryIO
@@ -34,10 +35,16 @@ class TreatedCase:
     given: Replacements = field(default_factory=Replacements)
 
 
+Part = Case | BrokenCase
+"""A part of a message, or what is known of one that cannot be read."""
+
 TreatCases = Callable[[Sequence[Case]], Sequence[TreatedCase]]
 """From cases (and what stands around them) to what the masker makes of each."""
 
-OnPart = Callable[[Case | BrokenCase, CaseProblem | None], None]
+TreatBatches = Callable[[Iterable[Sequence[Case]]], Iterator[Sequence[TreatedCase]]]
+"""The same for batches of cases, in their order; it may read some batches ahead."""
+
+OnPart = Callable[[Part, CaseProblem | None], None]
 """Told of every part that was written or, with a problem, not."""
 
 
@@ -49,7 +56,19 @@ def mask_message(
     on_part: OnPart = lambda part, problem: None,
     limits: Limits | None = None,
 ) -> MessageReport:
-    """Read a message and write it masked, a batch of cases in memory at a time.
+    """Read a message and write it masked, a batch of cases in memory at a time; see `mask_batches`."""
+    return mask_batches(streams, lambda batches: map(treat, batches), profile, on_part=on_part, limits=limits)
+
+
+def mask_batches(
+    streams: tuple[BinaryIO, Writable],
+    treat: TreatBatches,
+    profile: Profile,
+    *,
+    on_part: OnPart = lambda part, problem: None,
+    limits: Limits | None = None,
+) -> MessageReport:
+    """Read a message and write it masked, batch by batch of cases.
 
     A case that cannot be read, or that the rule check refuses, is not written and is listed; the
     others are. What stands around the cases is treated like a case; if it is refused, nothing
@@ -72,8 +91,8 @@ def mask_message(
     message = Message(source, limits)
     writer = MessageWriter(target, message.frame)
     report = MessageReport(profile.name)
-    for batch in _batches(message.parts()):
-        for part, result in _results(batch, treat, profile):
+    for batch, treated in _treated(_batches(message.parts()), treat):
+        for part, result in _results(batch, treated, profile):
             problem = result if isinstance(result, CaseProblem) else None
             if not isinstance(result, CaseProblem):
                 writer.write(result)
@@ -89,9 +108,9 @@ def mask_message(
     return report
 
 
-def _batches(parts: Iterable[Case | BrokenCase]) -> Iterator[list[Case | BrokenCase]]:
+def _batches(parts: Iterable[Part]) -> Iterator[list[Part]]:
     """Parts whose texts go into the masker together."""
-    batch: list[Case | BrokenCase] = []
+    batch: list[Part] = []
     n_chars = n_nodes = 0
     for part in parts:
         batch.append(part)
@@ -105,14 +124,32 @@ def _batches(parts: Iterable[Case | BrokenCase]) -> Iterator[list[Case | BrokenC
         yield batch
 
 
+def _treated(
+    batches: Iterable[list[Part]], treat: TreatBatches
+) -> Iterator[tuple[list[Part], Sequence[TreatedCase]]]:
+    """Each batch with what the masker made of its cases."""
+    taken: deque[list[Part]] = deque()
+
+    def cases() -> Iterator[list[Case]]:
+        for batch in batches:
+            taken.append(batch)
+            yield [part for part in batch if isinstance(part, Case)]
+
+    for treated in treat(cases()):
+        if not taken:
+            raise StageError("more batches of cases came out of the masker than went in")
+        yield taken.popleft(), treated
+    if taken:
+        raise StageError("fewer batches of cases came out of the masker than went in")
+
+
 def _results(
-    batch: Sequence[Case | BrokenCase], treat: TreatCases, profile: Profile
-) -> Iterator[tuple[Case | BrokenCase, Rewritten | CaseProblem]]:
+    batch: Sequence[Part], treated: Sequence[TreatedCase], profile: Profile
+) -> Iterator[tuple[Part, Rewritten | CaseProblem]]:
     """Each part of a batch, rewritten, or why it is not."""
-    cases = [part for part in batch if isinstance(part, Case)]
-    treated = treat(cases)
-    if len(treated) != len(cases):
-        raise StageError(f"{len(cases)} cases went into the masker and {len(treated)} came out")
+    n_cases = sum(isinstance(part, Case) for part in batch)
+    if len(treated) != n_cases:
+        raise StageError(f"{n_cases} cases went into the masker and {len(treated)} came out")
     results = iter(treated)
     for part in batch:
         if isinstance(part, BrokenCase):

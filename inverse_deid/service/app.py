@@ -1,0 +1,210 @@
+"""The web application: three routes, each error one line of JSON, no text anywhere but in answers."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.resources
+import json
+import logging
+import time
+import traceback
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from inverse_deid import __version__
+from inverse_deid.core.errors import FormatError, InverseDeidError
+from inverse_deid.service.batching import Batcher, QueueFullError, ServiceMasker
+from inverse_deid.service.documents import answer_of, read_request
+from inverse_deid.service.settings import ServiceSettings
+
+LOGGER = logging.getLogger("inverse_deid.service")
+RETRY_AFTER_SECONDS = 1
+
+_OPEN_PATHS = frozenset({"/health"})
+_PATHS = frozenset({"/mask", "/health", "/openapi.json"})
+
+
+def description() -> dict[str, Any]:
+    """The OpenAPI 3.1 description of the service."""
+    text = importlib.resources.files("inverse_deid.service").joinpath("openapi.json").read_text("utf-8")
+    found: dict[str, Any] = json.loads(text)
+    return {**found, "info": {**found["info"], "version": __version__}}
+
+
+def build_app(masker: ServiceMasker, settings: ServiceSettings) -> Starlette:
+    """The application; requests are masked while its lifespan runs.
+
+    Args:
+        masker: Masks documents; is called in one thread.
+        settings: What is allowed, and who may ask.
+    """
+    service = _Service(Batcher(masker, settings.batching), settings)
+    app = Starlette(
+        routes=[
+            Route("/mask", service.mask, methods=["POST"]),
+            Route("/health", service.health, methods=["GET"]),
+            Route("/openapi.json", service.openapi, methods=["GET"]),
+        ],
+        exception_handlers={404: _http_error, 405: _http_error},
+        lifespan=service.lifespan,
+    )
+    app.router.redirect_slashes = False  # a redirect repeats the path
+    app.add_middleware(_Gate, settings=settings)
+    return app
+
+
+class _Service:
+    """The routes."""
+
+    def __init__(self, batcher: Batcher, settings: ServiceSettings) -> None:
+        self._batcher = batcher
+        self._settings = settings
+        self._description = json.dumps(description()).encode()
+
+    @asynccontextmanager
+    async def lifespan(self, _app: Starlette) -> AsyncIterator[None]:
+        masking = asyncio.create_task(self._batcher.run())
+        try:
+            yield
+        finally:
+            masking.cancel()
+            with suppress(asyncio.CancelledError):
+                await masking
+
+    async def health(self, _request: Request) -> Response:
+        return JSONResponse({"status": "ok", "version": __version__, "waiting": self._batcher.n_waiting})
+
+    async def openapi(self, _request: Request) -> Response:
+        return Response(self._description, media_type="application/json")
+
+    async def mask(self, request: Request) -> Response:
+        if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+            return _problem(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "send application/json")
+        try:
+            async with asyncio.timeout(self._settings.seconds):
+                return await self._answer(request)
+        except TimeoutError:
+            return _busy(f"not done within {self._settings.seconds:g} seconds")
+        except QueueFullError as error:
+            return _busy(str(error))
+        except FormatError as error:
+            return _problem(HTTPStatus.UNPROCESSABLE_ENTITY, str(error))
+        except InverseDeidError as error:
+            return _problem(HTTPStatus.INTERNAL_SERVER_ERROR, str(error))
+
+    async def _answer(self, request: Request) -> Response:
+        body = await _body(request, self._settings.max_body_bytes)
+        if body is None:
+            limit = self._settings.max_body_bytes
+            refused = _problem(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"a request may have {limit} bytes")
+            refused.headers["connection"] = "close"  # the rest of the body is not read
+            return refused
+        given = read_request(body, self._settings.max_documents)
+        masked = await self._batcher.mask(given.docs)
+        answer = answer_of(given, masked, self._settings.operating_point)
+        # A lone surrogate in a text cannot be written as UTF-8; it is escaped.
+        return Response(json.dumps(answer).encode("ascii"), media_type="application/json")
+
+
+async def _body(request: Request, max_bytes: int) -> bytes | None:
+    """The body, None = it is too large."""
+    announced = request.headers.get("content-length", "0")
+    if not announced.isdecimal() or len(announced) > 18 or int(announced) > max_bytes:
+        return None
+    parts: list[bytes] = []
+    n_bytes = 0
+    async for part in request.stream():
+        n_bytes += len(part)
+        if n_bytes > max_bytes:
+            return None
+        parts.append(part)
+    return b"".join(parts)
+
+
+class _Gate:
+    """Around all routes: the token, a line in the log, and errors without their text."""
+
+    def __init__(self, app: ASGIApp, settings: ServiceSettings) -> None:
+        self._app = app
+        self._token = settings.token
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        started = time.perf_counter()
+        status = HTTPStatus.INTERNAL_SERVER_ERROR.value
+        has_begun = False
+
+        async def noting(message: Message) -> None:
+            nonlocal status, has_begun
+            if message["type"] == "http.response.start":
+                status, has_begun = message["status"], True
+                message["headers"] = [*message.get("headers", []), (b"cache-control", b"no-store")]
+            await send(message)
+
+        try:
+            answer = self._app if self._may(scope) else _unauthorized()
+            await answer(scope, receive, noting)
+        except ClientDisconnect:
+            status = 499
+        except Exception as error:  # noqa: BLE001 - its message and its traceback may quote a text
+            LOGGER.error("%s", unforeseen(error))  # noqa: TRY400
+            if not has_begun:
+                await _problem(HTTPStatus.INTERNAL_SERVER_ERROR, "an unforeseen error")(
+                    scope, receive, noting
+                )
+        path = scope["path"] if scope["path"] in _PATHS else "(no such path)"
+        method = scope["method"] if scope["method"] in ("GET", "POST") else "(other)"
+        LOGGER.info("%s %s %d %.1f ms", method, path, status, 1000 * (time.perf_counter() - started))
+
+    def _may(self, scope: Scope) -> bool:
+        if self._token is None or scope["path"] in _OPEN_PATHS:
+            return True
+        given = [value for name, value in scope["headers"] if name == b"authorization"]
+        scheme, _, secret = (given[0] if len(given) == 1 else b"").decode("latin-1").partition(" ")
+        return scheme.lower() == "bearer" and self._token.fits(secret.strip())
+
+
+def unforeseen(error: Exception) -> str:
+    """An unforeseen error by its kind and place, not its message.
+
+    Example:
+        >>> unforeseen(KeyError("Okonkwo"))
+        'an unforeseen error (KeyError)'
+    """
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
+    return f"an unforeseen error ({type(error).__name__}{place})"
+
+
+def _problem(status: HTTPStatus, message: str) -> JSONResponse:
+    return JSONResponse({"error": message}, status_code=status)
+
+
+def _busy(message: str) -> JSONResponse:
+    refused = _problem(HTTPStatus.SERVICE_UNAVAILABLE, message)
+    refused.headers["retry-after"] = str(RETRY_AFTER_SECONDS)
+    return refused
+
+
+def _unauthorized() -> JSONResponse:
+    refused = _problem(HTTPStatus.UNAUTHORIZED, "send the token: Authorization: Bearer TOKEN")
+    refused.headers["www-authenticate"] = "Bearer"
+    return refused
+
+
+async def _http_error(_request: Request, error: Exception) -> Response:
+    status = HTTPStatus(getattr(error, "status_code", 500))
+    refused = _problem(status, "there are POST /mask, GET /health and GET /openapi.json")
+    refused.headers.update(getattr(error, "headers", None) or {})
+    return refused

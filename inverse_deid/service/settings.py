@@ -1,0 +1,118 @@
+"""What a service allows, and who may ask it."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import ipaddress
+import socket
+from dataclasses import dataclass, field
+from typing import Self
+
+from inverse_deid.core.errors import ConfigurationError
+from inverse_deid.service.batching import BatchingSettings
+
+MIN_TOKEN_CHARS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """The secret that every client must show; kept as a hash, compared in constant time.
+
+    Args:
+        digest: SHA-256 of the secret.
+
+    Example:
+        >>> Token.of("not-a-secret-00001").fits("not-a-secret-00002")
+        False
+    """
+
+    digest: bytes = field(repr=False)
+
+    @classmethod
+    def of(cls, secret: str) -> Self:
+        """The token of a secret.
+
+        Raises:
+            ConfigurationError: It is short, or holds characters that no header can carry.
+        """
+        if len(secret) < MIN_TOKEN_CHARS or not secret.isascii() or not secret.isprintable() or " " in secret:
+            raise ConfigurationError(
+                f"the token needs {MIN_TOKEN_CHARS} printable ASCII characters or more, without blanks; "
+                "make one with: openssl rand -hex 32"
+            )
+        return cls(_digest(secret))
+
+    def fits(self, secret: str) -> bool:
+        """Whether a client showed the secret."""
+        return hmac.compare_digest(self.digest, _digest(secret))
+
+
+def _digest(secret: str) -> bytes:
+    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).digest()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServiceSettings:
+    """What a service allows.
+
+    Args:
+        operating_point: What answers say of how sure a kept word is.
+        token: What clients must show; None = nothing (on a loopback address alone).
+        max_body_bytes: Size of a request.
+        max_documents: Documents in a request.
+        seconds: How long a request may take, reading and waiting included.
+        batching: How requests are gathered.
+
+    Raises:
+        ConfigurationError: A limit is not above 0.
+    """
+
+    operating_point: str = "balanced"
+    token: Token | None = None
+    max_body_bytes: int = 1_000_000
+    max_documents: int = 1000
+    seconds: float = 30.0
+    batching: BatchingSettings = field(default_factory=BatchingSettings)
+
+    def __post_init__(self) -> None:
+        if min(self.max_body_bytes, self.max_documents, self.seconds) <= 0:
+            raise ConfigurationError("the limits of size, documents and time must be above 0")
+
+
+def check_address(host: str, token: Token | None) -> None:
+    """Refuse to be open to others without a token.
+
+    Args:
+        host: Name or address to listen on.
+        token: What clients must show.
+
+    Raises:
+        ConfigurationError: Others could ask without a token, or there is no such address.
+    """
+    if token is None and not is_loopback(host):
+        raise ConfigurationError(
+            "without a token the service listens on a loopback address alone; give --token-file or set "
+            "INVERSE_DEID_TOKEN, or leave --host out"
+        )
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches an address; of a name, whether that holds for all its addresses.
+
+    Raises:
+        ConfigurationError: There is no such address.
+
+    Example:
+        >>> is_loopback("127.0.0.1"), is_loopback("0.0.0.0"), is_loopback("")
+        (True, False, False)
+    """
+    if not host:
+        return False
+    try:
+        found = {info[4][0] for info in socket.getaddrinfo(host, None)}
+    except (OSError, UnicodeError):
+        found = set()
+    if not found:
+        raise ConfigurationError("--host is no address of this machine; give one, such as 127.0.0.1")
+    return all(ipaddress.ip_address(str(one).partition("%")[0]).is_loopback for one in found)

@@ -1,0 +1,146 @@
+"""Ask a running service as many clients at once do, and print latency and errors as JSON.
+
+Usage: python scripts/load_service.py http://127.0.0.1:8080 [--clients 50] [--requests 100000] [--rate N]
+
+Each client keeps one connection and asks again as soon as it has its answer; with --rate, all together
+ask at most so often a second. The narratives are invented and short. An answer counts as an error if its
+status is not 200, if it is not the answer to its own request, or if it shows a name that was sent.
+Prints requests, errors by kind, requests a second, and the median, 99th percentile and largest latency in
+milliseconds (None = no answer).
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit
+
+NAME = "Zebulonova"
+SENTENCES = (
+    "Ms. {name} had a rash two hours after the second dose.",
+    "Seen by Dr. {name} on 12-OCT-2019; the fever of 38.9 C resolved.",
+    "{name} was given cetirizine 10 mg with relief.",
+    "The mother of {name} reported vomiting for 3 days.",
+)
+
+
+@dataclass(slots=True)
+class Load:
+    """What is asked and what came back.
+
+    Args:
+        host: Name or address.
+        port: Port.
+        n_requests: How many are asked in all.
+        seconds_between: How much later each request begins than the one before, 0 = at once.
+        token: What is shown, "" = nothing.
+        latencies: Seconds of each answer.
+        errors: How often what went wrong.
+        begun: How many requests were begun.
+    """
+
+    host: str
+    port: int
+    n_requests: int
+    seconds_between: float = 0.0
+    token: str = ""
+    latencies: list[float] = field(default_factory=list)
+    errors: Counter[str] = field(default_factory=Counter)
+    begun: int = 0
+
+
+async def client(load: Load, started: float) -> None:
+    """Ask until all requests are begun; a connection that breaks is one error and is opened anew."""
+    streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
+    while load.begun < load.n_requests:
+        number = load.begun
+        load.begun += 1
+        if load.seconds_between:
+            await asyncio.sleep(started + number * load.seconds_between - time.perf_counter())
+        asked = time.perf_counter()
+        try:
+            streams = streams or await asyncio.open_connection(load.host, load.port)
+            problem = await ask(load, number, streams)
+        except (OSError, EOFError, ValueError) as error:
+            problem, streams = type(error).__name__, None
+        load.latencies.append(time.perf_counter() - asked)
+        if problem:
+            load.errors[problem] += 1
+    if streams is not None:
+        streams[1].close()
+
+
+async def ask(load: Load, number: int, streams: tuple[asyncio.StreamReader, asyncio.StreamWriter]) -> str:
+    """Ask one request; what is wrong with its answer, "" = nothing."""
+    reader, writer = streams
+    text = SENTENCES[number % len(SENTENCES)].format(name=NAME)
+    body = json.dumps({"id": number, "text": text}).encode()
+    token = f"Authorization: Bearer {load.token}\r\n" if load.token else ""
+    head = (
+        f"POST /mask HTTP/1.1\r\nHost: {load.host}\r\nContent-Type: application/json\r\n"
+        f"{token}Content-Length: {len(body)}\r\n\r\n"
+    )
+    writer.write(head.encode() + body)
+    lines = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").lower().split("\r\n")
+    fields = dict(line.split(": ", 1) for line in lines[1:] if line)
+    answer = await reader.readexactly(int(fields["content-length"]))
+    status = lines[0].split(" ")[1]
+    if status != "200":
+        return f"status {status}"
+    if json.loads(answer)["id"] != number:
+        return "another's answer"
+    return "a name" if NAME.encode() in answer else ""
+
+
+async def measure(load: Load, n_clients: int) -> dict[str, object]:
+    """Let the clients ask; what they saw."""
+    started = time.perf_counter()
+    await asyncio.gather(*(client(load, started) for _ in range(n_clients)))
+    seconds = time.perf_counter() - started
+    ordered = sorted(load.latencies)
+    return {
+        "clients": n_clients,
+        "requests": len(ordered),
+        "errors": dict(load.errors),
+        "requests_a_second": round(len(ordered) / seconds),
+        "median_ms": quantile(ordered, 0.5),
+        "p99_ms": quantile(ordered, 0.99),
+        "max_ms": quantile(ordered, 1.0),
+    }
+
+
+def quantile(ordered: list[float], share: float) -> float | None:
+    """The latency in ms that at least `share` of the requests do not exceed; None = none was asked."""
+    if not ordered:
+        return None
+    place = min(len(ordered) - 1, max(0, -int(-share * len(ordered) // 1) - 1))
+    return round(1000 * ordered[place], 2)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("address")
+    parser.add_argument("--clients", type=int, default=50)
+    parser.add_argument("--requests", type=int, default=100_000)
+    parser.add_argument("--rate", type=float, default=0.0, help="requests a second, 0 = as fast as it goes")
+    given = parser.parse_args()
+    url = urlsplit(given.address)
+    load = Load(
+        url.hostname or "127.0.0.1",
+        url.port or 80,
+        given.requests,
+        seconds_between=1 / given.rate if given.rate else 0.0,
+        token=os.environ.get("INVERSE_DEID_TOKEN", ""),
+    )
+    print(json.dumps(asyncio.run(measure(load, given.clients)), indent=1))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,130 @@
+import asyncio
+import threading
+import time
+
+import pytest
+from fake_maskers import CANARY, FakeMasker, keep_all
+
+from inverse_deid.core.errors import StageError
+from inverse_deid.core.values import Document
+from inverse_deid.service.batching import Batcher, BatchingSettings, QueueFullError
+
+PATIENT = BatchingSettings(wait_seconds=0.05)
+
+
+def run(masker, settings, use):
+    """Use a batcher while it runs."""
+
+    async def main():
+        batcher = Batcher(masker, settings)
+        masking = asyncio.create_task(batcher.run())
+        try:
+            return await use(batcher)
+        finally:
+            masking.cancel()
+            await asyncio.gather(masking, return_exceptions=True)
+
+    return asyncio.run(main())
+
+
+def docs(*texts):
+    return [Document(str(i), text) for i, text in enumerate(texts, start=1)]
+
+
+async def together(batcher, *requests):
+    return await asyncio.gather(*(batcher.mask(one) for one in requests), return_exceptions=True)
+
+
+def test_requests_that_come_together_are_one_batch_and_each_gets_its_own():
+    masker = keep_all()
+    requests = [docs(*(f"text {i} {j}" for j in range(i))) for i in range(1, 6)]
+    found = run(masker, PATIENT, lambda batcher: together(batcher, *requests))
+    assert masker.batch_sizes == [15]
+    assert [[one.text for one in own] for own in found] == [[d.text for d in own] for own in requests]
+
+
+def test_a_batch_is_bounded_but_for_one_large_request():
+    masker = keep_all()
+    settings = BatchingSettings(wait_seconds=0.05, batch_documents=4, batch_chars=20)
+    requests = [docs("a"), docs("b", "c"), docs("d", "e"), docs("x" * 30), docs(*"123456"), docs("y")]
+    run(masker, settings, lambda batcher: together(batcher, *requests))
+    assert masker.batch_sizes == [3, 2, 1, 6, 1]
+
+
+def test_masking_is_done_in_one_thread_beside_the_event_loop():
+    names = set()
+
+    class Noting(FakeMasker):
+        def mask_many(self, docs):
+            names.add(threading.current_thread().name)
+            return super().mask_many(docs)
+
+    async def use(batcher):
+        for _ in range(5):
+            await together(batcher, docs("a"), docs("b"))
+
+    run(Noting(lambda word: True), BatchingSettings(), use)
+    assert len(names) == 1
+    assert threading.current_thread().name not in names
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [BatchingSettings(queue_requests=2), BatchingSettings(queue_chars=10)],
+    ids=["requests", "characters"],
+)
+def test_a_full_queue_refuses_and_takes_again_when_it_is_empty(settings):
+    async def use(batcher):
+        first = asyncio.create_task(batcher.mask(docs("a")))
+        await asyncio.sleep(0.1)  # it is being masked
+        rest = await together(batcher, *[docs("12345")] * 4)
+        await first
+        return rest, await batcher.mask(docs("x" * 100))
+
+    rest, later = run(FakeMasker(lambda word: True, 0.3), settings, use)
+    assert [isinstance(one, QueueFullError) for one in rest] == [False, False, True, True]
+    assert later[0].text == "x" * 100
+
+
+def test_a_request_whose_time_is_over_is_not_masked_and_harms_no_other():
+    masker = FakeMasker(lambda word: True, 0.3)
+
+    async def use(batcher):
+        first = asyncio.create_task(batcher.mask(docs("a")))
+        await asyncio.sleep(0.1)
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(batcher.mask(docs("b", "c")), 0.05)
+        last = await batcher.mask(docs("d"))
+        return (await first)[0].text, last[0].text, batcher.n_waiting
+
+    assert run(masker, BatchingSettings(), use) == ("a", "d", 0)
+    assert masker.batch_sizes == [1, 1]
+
+
+class Broken(FakeMasker):
+    def mask_many(self, docs):
+        raise KeyError(docs[0].text)
+
+
+class Fewer(FakeMasker):
+    def mask_many(self, docs):
+        return super().mask_many(docs[1:])
+
+
+@pytest.mark.parametrize("broken", [Broken, Fewer])
+def test_an_error_of_the_masker_reaches_every_request_without_text(broken):
+    found = run(
+        broken(lambda word: True), PATIENT, lambda batcher: together(batcher, docs(CANARY), docs(CANARY))
+    )
+    assert all(isinstance(one, StageError) for one in found)
+    assert CANARY not in "".join(str(one) + repr(one.__context__) + repr(one.__cause__) for one in found)
+
+
+def test_a_lonely_request_waits_no_longer_than_it_was_told():
+    async def use(batcher):
+        await batcher.mask(docs("a"))
+        started = time.monotonic()
+        await batcher.mask(docs("a"))
+        return time.monotonic() - started
+
+    assert run(keep_all(), BatchingSettings(wait_seconds=0.0), use) < 5

@@ -1,0 +1,109 @@
+"""The description is written by hand; what the service really does is held against it."""
+
+import jsonschema
+import pytest
+from fake_maskers import BROKEN_STAGE, CANARY, FakeMasker, mask_capitals
+from service_client import client_of
+from starlette.routing import Route
+
+from inverse_deid.formats.known_values import values_of
+from inverse_deid.service.app import build_app, description
+from inverse_deid.service.settings import ServiceSettings, Token
+
+API = description()
+SECRET = "not-a-secret-0123456789"
+KNOWN = {"name": [CANARY], "date 2": "1980-05-12", "number": "12"}
+DOCUMENT = {"id": 7, "text": f"{CANARY} fell", "known": KNOWN}
+GOOD = [DOCUMENT, {"documents": [DOCUMENT, {"id": "b", "text": BROKEN_STAGE, "known": [CANARY]}]}]
+BAD = [
+    [],
+    {},
+    {"id": 7},
+    {"id": True, "text": "x"},
+    {"id": 1.5, "text": "x"},
+    {"id": "", "text": "x"},
+    {"id": "x" * 201, "text": "x"},
+    {"id": 1, "text": None},
+    {"id": 1, "text": "x", "more": 1},
+    {"id": 1, "text": "x", "known": 1},
+    {"id": 1, "text": "x", "known": {"shoe": "x"}},
+    {"documents": []},
+    {"documents": [{"id": 1}]},
+    {"documents": [DOCUMENT], "more": 1},
+]
+
+
+def schema(found):
+    """A schema of the description that stands alone."""
+    return {**found, "components": API["components"]}
+
+
+def body_schema(path, method, status=None):
+    operation = API["paths"][path][method]
+    part = operation["requestBody"] if status is None else operation["responses"][str(status)]
+    return schema(part["content"]["application/json"]["schema"])
+
+
+def test_every_route_is_described_and_no_other():
+    routes = build_app(mask_capitals(), ServiceSettings()).routes
+    real = {(one.path, m.lower()) for one in routes if isinstance(one, Route) for m in one.methods - {"HEAD"}}
+    assert real == {(path, method) for path, methods in API["paths"].items() for method in methods}
+
+
+def test_it_is_openapi_3_1_with_schemas_of_json_schema():
+    assert API["openapi"] == "3.1.0"
+    for found in API["components"]["schemas"].values():
+        jsonschema.Draft202012Validator.check_schema(found)
+
+
+@pytest.mark.parametrize("given", GOOD, ids=["one", "many"])
+def test_what_is_described_is_taken_and_what_comes_back_is_described(given):
+    jsonschema.validate(given, body_schema("/mask", "post"), jsonschema.Draft202012Validator)
+    with client_of() as client:
+        answer = client.post("/mask", json=given)
+        assert answer.status_code == 200
+        jsonschema.validate(answer.json(), body_schema("/mask", "post", 200), jsonschema.Draft202012Validator)
+        health = client.get("/health").json()
+        jsonschema.validate(health, body_schema("/health", "get", 200), jsonschema.Draft202012Validator)
+
+
+@pytest.mark.parametrize("given", BAD, ids=range(len(BAD)))
+def test_what_is_not_described_is_refused(given):
+    validator = jsonschema.Draft202012Validator(body_schema("/mask", "post"))
+    assert not validator.is_valid(given)
+    with client_of() as client:
+        answer = client.post("/mask", json=given)
+    assert answer.status_code == 422
+    jsonschema.validate(answer.json(), body_schema("/mask", "post", 422))
+
+
+def test_every_refusal_is_described():
+    class Broken(FakeMasker):
+        def mask_many(self, docs):
+            raise KeyError
+
+    answers = []
+    with client_of(token=Token.of(SECRET)) as client:
+        answers.append(client.post("/mask", json=DOCUMENT))
+    with client_of(max_body_bytes=5) as client:
+        answers.append(client.post("/mask", json=DOCUMENT))
+    with client_of() as client:
+        answers.append(client.post("/mask", content="x"))
+        answers.append(client.post("/mask", json=[]))
+    with client_of(Broken(str.islower)) as client:
+        answers.append(client.post("/mask", json=DOCUMENT))
+    with client_of(FakeMasker(str.islower, 0.3), seconds=0.05) as client:
+        answers.append(client.post("/mask", json=DOCUMENT))
+    described = API["paths"]["/mask"]["post"]["responses"]
+    assert {str(one.status_code) for one in answers} == set(described) - {"200"}
+    for one in answers:
+        jsonschema.validate(one.json(), body_schema("/mask", "post", one.status_code))
+        named = described[str(one.status_code)].get("headers", {})
+        assert {name.lower() for name in named} <= set(one.headers)
+
+
+def test_the_names_of_known_values_are_those_that_are_read():
+    known = API["components"]["schemas"]["Document"]["properties"]["known"]["oneOf"][2]
+    names = known["propertyNames"]["pattern"].removeprefix("^(").split(")")[0].split("|")
+    assert all(values_of([(name, "1980-05-12")])[1] == "" for name in names)
+    assert all(name in values_of([("shoe", "x")])[1] or name == "other" for name in names)
