@@ -131,7 +131,7 @@ class Lexicon:
     def _may_begin_phrase(self, first: str, second: str) -> bool:
         """Whether a known phrase begins with two words, in any case; the latest answers are kept."""
         begin = f"{first.casefold()} {second.casefold()}"
-        return bool(self._artefact.phrases.has_keys_with_prefix(begin))
+        return next(self._artefact.phrases.iterkeys(begin), None) is not None
 
     def longest_phrase(self, tokens: Sequence[str]) -> tuple[PhraseKind, int] | None:
         """Return the longest known phrase that the case-folded `tokens` begin with, and its length.

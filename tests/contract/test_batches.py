@@ -162,6 +162,7 @@ PIECES = [
     "ß",
     "□",
 ]
+PIECES += ["3 May 2021", "3rd of March, 1998", "May 3, 2021", "mar/2020", "hosp no: 12", "New York City"]
 SEPARATORS = ["", " ", " ", "  ", "\n", "\n\n", "\t", "-", "/", ".", ", ", "_"]
 TEXTS = st.lists(st.tuples(st.sampled_from(PIECES), st.sampled_from(SEPARATORS)), max_size=14).map(
     lambda pairs: "".join(map("".join, pairs))
@@ -175,19 +176,19 @@ def deidentifier():
 
 
 def same(left, right):
-    """Whether two masked documents agree in everything, NaN included."""
+    """Whether two masked documents, of which none failed, agree in everything, NaN included."""
     one, other = left.decisions, right.decisions
     columns = ("keep", "reasons", "p_safe", "thresholds", "categories")
-    return (left.text, left.masks, left.replaced, left.failed) == (
-        right.text,
-        right.masks,
-        right.replaced,
-        right.failed,
-    ) and all(getattr(one, name).tobytes() == getattr(other, name).tobytes() for name in columns)
+    shown = [(masked.text, masked.masks, masked.replaced) for masked in (left, right)]
+    return (
+        not (left.failed or right.failed)
+        and shown[0] == shown[1]
+        and all(getattr(one, name).tobytes() == getattr(other, name).tobytes() for name in columns)
+    )
 
 
 @given(texts=DOCUMENTS)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_a_batch_masks_as_each_document_alone(deidentifier, texts):
     docs = [Document(str(i), text) for i, text in enumerate(texts)]
     together = deidentifier.mask_many(docs)
@@ -204,7 +205,7 @@ def test_long_and_short_documents_in_many_parts(deidentifier):
 
 
 @given(texts=DOCUMENTS)
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_anchors_miss_no_pattern(texts):
     docs = [tokenize(text) for text in texts]
     joined = join(docs)
