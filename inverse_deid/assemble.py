@@ -26,7 +26,6 @@ from inverse_deid.pipeline import Deidentifier, Scores, Stages
 from inverse_deid.replacement.markers import category_marker, fixed_marker
 from inverse_deid.rules.allowlist import Policy
 from inverse_deid.rules.analysis import FEATURE_NAMES, RuleAnalyser
-from inverse_deid.rules.medical_words import MedicalWords
 from inverse_deid.text.interning import InternedWords
 
 CASING_FEATURES = (
@@ -145,7 +144,6 @@ def assemble(settings: MaskingSettings) -> Assembly:
         allow=PhraseList(sorted(settings.allow)),
         deny=PhraseList(sorted(settings.deny)),
         is_common_word=lambda word: bool(lexicon.flags(word) & SAFE_FLAGS),
-        holds_medical_word=MedicalWords(lexicon).among,
         between_batches=interned.trim,
     )
     return Assembly(stages, model_sha256, lexicon.sha256)

@@ -39,7 +39,6 @@ from inverse_deid.document_passes import (
 )
 from inverse_deid.replacement.markers import MarkerFor
 from inverse_deid.rules.known_identifiers import KnownIdentifiers
-from inverse_deid.rules.medical_words import HoldsMedicalWord
 from inverse_deid.text.joined import join
 from inverse_deid.text.rendering import render
 from inverse_deid.text.tokenizer import tokenize, tokenize_many
@@ -103,8 +102,6 @@ class Stages:
         deny: Words and phrases that the user masks.
         is_common_word: Says of a word, in any case, whether it is a common one; it is then not
             masked for its likeness to a known identifier alone.
-        holds_medical_word: Says of the words of a mask, and what they are taken for, whether one is a
-            drug or a medical term; no surrogate stands for it then.
         between_batches: Called after every batch; keeps caches within bounds.
     """
 
@@ -115,7 +112,6 @@ class Stages:
     allow: PhraseList = field(default_factory=lambda: PhraseList(()))
     deny: PhraseList = field(default_factory=lambda: PhraseList(()))
     is_common_word: Callable[[str], bool] = lambda word: False
-    holds_medical_word: HoldsMedicalWord = lambda words, category: False
     between_batches: Callable[[], None] = lambda: None
 
 
@@ -140,7 +136,6 @@ class Deidentifier:
         self._stages = stages
         self.fingerprint = fingerprint
         self.made_of = dict(made_of)
-        self.holds_medical_word = stages.holds_medical_word
 
     def mask(self, doc: Document) -> MaskedDocument:
         """Mask one document; see `mask_many`."""

@@ -44,18 +44,15 @@ class _Spans:
         return Scores(p_safe, categories)
 
 
-def masker_of(
-    spans_of: SpansOf = lambda text: (), common: Iterable[str] = (), medical: Iterable[str] = ()
-) -> Deidentifier:
+def masker_of(spans_of: SpansOf = lambda text: (), common: Iterable[str] = ()) -> Deidentifier:
     """Masks the spans that a function names and the known identifiers, and keeps everything else."""
-    words, terms = frozenset(common), frozenset(medical)
+    words = frozenset(common)
     stages = Stages(
         analyser=_NoRules(),
         scorer=_Spans(spans_of),
         thresholds=Thresholds(0.9, 0.9),
         marker_for=fixed_marker("PHI"),
         is_common_word=lambda word: word.lower() in words,
-        holds_medical_word=lambda found, category: not terms.isdisjoint(found),
     )
     return Deidentifier(stages, "fake")
 

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from inverse_deid.cases.masker import SurrogatesFor
     from inverse_deid.cases.settings import CaseSettings
     from inverse_deid.formats.icsr.profiles import Profile
-    from inverse_deid.rules.medical_words import HoldsMedicalWord
 
 KEY_VARIABLE = "INVERSE_DEID_KEY"
 _MAX_KEY_BYTES = 4096
@@ -168,11 +167,23 @@ class CaseOptions:
             key=secret,
         )
 
-    def surrogates(self, secret: bytes | None, holds_medical_word: HoldsMedicalWord) -> SurrogatesFor | None:
-        """What gives every case its surrogates, None = markers."""
-        from inverse_deid.cases.surrogates import KeyedSurrogates
+    def surrogates(self, secret: bytes | None, lexicon: Path | None) -> SurrogatesFor | None:
+        """What gives every case its surrogates, None = markers.
 
-        return KeyedSurrogates(secret or b"", holds_medical_word) if self.makes_surrogates else None
+        Args:
+            secret: The key.
+            lexicon: Tells drugs and medical terms; None = the packaged one.
+
+        Raises:
+            LexiconError: The lexicon cannot be used.
+        """
+        if not self.makes_surrogates:
+            return None
+        from inverse_deid.cases.surrogates import KeyedSurrogates
+        from inverse_deid.lexicon import load_lexicon
+        from inverse_deid.rules.medical_words import MedicalWords
+
+        return KeyedSurrogates(secret or b"", MedicalWords(load_lexicon(lexicon)).among)
 
     def report_profile(self) -> Profile:
         """What happens to the structured fields of case reports; their dates and ages agree with the texts.

@@ -28,18 +28,13 @@ def case_masker(options: MaskOptions, known: KnownOfDocuments | None = None) -> 
 
     settings = options.cases.settings(options.cases.secret())
     masking = masking_settings(options)
+    surrogates = options.cases.surrogates(settings.key, options.lexicon)
     if options.workers == 1:
-        masker = load_masker(masking)
-        surrogates = options.cases.surrogates(settings.key, masker.holds_medical_word)
-        yield CaseMasker(masker, settings, surrogates, known=known)
+        yield CaseMasker(load_masker(masking), settings, surrogates, known=known)
         return
     from inverse_deid.engine.worker_pool import WorkerPool
-    from inverse_deid.lexicon import load_lexicon
     from inverse_deid.replacement.markers import category_marker, fixed_marker
-    from inverse_deid.rules.medical_words import MedicalWords
 
-    holds_medical_word = MedicalWords(load_lexicon(options.lexicon)).among
-    surrogates = options.cases.surrogates(settings.key, holds_medical_word)
     shows_categories = options.shows_categories
     marker_for = category_marker(options.marker) if shows_categories else fixed_marker(options.marker)
     with WorkerPool(partial(load_masker, masking), options.workers, marker_for) as pool:
