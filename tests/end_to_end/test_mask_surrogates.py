@@ -25,11 +25,11 @@ from inverse_deid.formats.icsr.messages import BrokenCase
 from inverse_deid.replacement import reversal_map, surrogate_names
 
 SPANS = spans_by(
-    NAME=r"\b(Zebulonova|Amara Zebulonova|Brundapril|O\u2019Kelp)",
+    NAME=r"\b(Zebulonova|Amara Zebulonova|Ramipril|O\u2019Kelp)",
     DATE=r"(\d\d-[A-Z]{3}-\d{4})",
     ID=r"(\d{6})",
 )
-TEXT = "Amara Zebulonova (MRN 458213) took Brundapril on 12-OCT-2019.\r\nZebulonova\u2019s wife is well – 3 days."
+TEXT = "Amara Zebulonova (MRN 458213) took Ramipril on 12-OCT-2019.\r\nZebulonova\u2019s wife is well – 3 days."
 SECRETS = ("Zebulonova", "458213")
 
 
@@ -48,7 +48,7 @@ def maps(tmp_path: Path) -> Path:
 @pytest.fixture(autouse=True)
 def masker(fake_assemble):
     """Masks two names, a drug, dates like 12-OCT-2019, numbers of six digits, and known identifiers."""
-    fake_assemble[0] = masker_of(SPANS, medical=["Brundapril"])
+    fake_assemble[0] = masker_of(SPANS)
 
 
 @pytest.fixture
