@@ -8,15 +8,24 @@ Source: the master's thesis of the method, sections 4.4.2 and 5.2.4.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Any
+
+from sqlalchemy import Connection, delete, insert, select
 
 from inverse_deid.core.errors import ReviewError
 from inverse_deid.evaluation.figures import Share
-from inverse_deid.evaluation.uncertainty import Interval
+from inverse_deid.evaluation.uncertainty import Interval, clopper_pearson
+from inverse_deid.review.contents import CaseContent, read_content
+from inverse_deid.review.final import final_tokens, masked_view
+from inverse_deid.review.layers import locked_case
 from inverse_deid.review.store import ReviewStore
-from inverse_deid.review.values import User
+from inverse_deid.review.tables import FORMS
+from inverse_deid.review.trail import TrailEvent, append
+from inverse_deid.review.values import CaseState, LayerTokens, User
 
 
 class Topic(StrEnum):
@@ -125,23 +134,100 @@ def save_form(store: ReviewStore, user: User, form: CausalityForm) -> None:
     Raises:
         ReviewError: No such case, or it is not agreed or released yet.
     """
-    raise NotImplementedError
+    answers = {
+        topic.value: [answer.preserved.value, answer.is_needed] for topic, answer in form.answers.items()
+    }
+    with store.writing() as connection:
+        case = locked_case(connection, form.case_id)
+        _final(connection, store, form.case_id, CaseState(case.state))
+        row = {
+            "case_id": form.case_id,
+            "user_id": user.id,
+            "answers": json.dumps(answers),
+            "sealed": store.sealer.sealed(form.remark.encode("utf-8", "replace"), _place(form.case_id)),
+        }
+        mine = (FORMS.c.case_id == form.case_id) & (FORMS.c.user_id == user.id)
+        connection.execute(delete(FORMS).where(mine))
+        connection.execute(insert(FORMS), row)
+        event = TrailEvent(user=user.name, event="causality form", case=form.case_id, name=case.name)
+        append(connection, store, [event])
 
 
 def form_of(store: ReviewStore, user: User, case_id: int) -> CausalityForm | None:
     """The user's form on a case, None = there is none."""
-    raise NotImplementedError
+    found = select(FORMS).where(FORMS.c.case_id == case_id, FORMS.c.user_id == user.id)
+    with store.reading() as connection:
+        row = connection.execute(found).one_or_none()
+    if row is None:
+        return None
+    remark = store.sealer.opened(row.sealed, _place(case_id)).decode()
+    return CausalityForm(case_id, _answers(row.answers), remark)
 
 
-def final_texts(store: ReviewStore, user: User, case_id: int, *, with_original: bool) -> tuple[str, str]:
+def final_texts(store: ReviewStore, case_id: int, *, with_original: bool) -> tuple[str, str]:
     """The masked text of an agreed or released case and, if asked for, its original (else "").
 
     Raises:
         ReviewError: No such case, or it is not agreed or released yet.
     """
-    raise NotImplementedError
+    with store.reading() as connection:
+        case = locked_case(connection, case_id)
+        content, final = _final(connection, store, case_id, CaseState(case.state))
+    return masked_view(content, final, store.facts).text, content.text if with_original else ""
 
 
 def summarise_forms(store: ReviewStore) -> CausalitySummary:
     """The summary of all forms."""
-    raise NotImplementedError
+    with store.reading() as connection:
+        stored = connection.execute(select(FORMS.c.answers).order_by(FORMS.c.case_id, FORMS.c.user_id))
+        return summary_of([_answers(answers) for answers in stored.scalars().all()])
+
+
+def summary_of(forms: Sequence[Mapping[Topic, TopicAnswer]]) -> CausalitySummary:
+    """The summary of some forms.
+
+    Args:
+        forms: The answers of each.
+    """
+    told = (Preserved.YES, Preserved.PARTLY)
+    counts = (
+        sum(any(answer.preserved in told for answer in form.values()) for form in forms),
+        sum(all(answer.is_needed is None for answer in form.values()) for form in forms),
+        sum(not any(answer.is_needed for answer in form.values()) for form in forms),
+    )
+    any_preserved, none_missing, none_needed = (Share(count, len(forms)) for count in counts)
+    first, second, third = (clopper_pearson(count, len(forms)) for count in counts)
+    return CausalitySummary(
+        n_forms=len(forms),
+        any_preserved=any_preserved,
+        none_missing=none_missing,
+        none_needed_missing=none_needed,
+        intervals=(first, second, third),
+        topics=tuple(_topic([form[topic] for form in forms], topic) for topic in Topic),
+    )
+
+
+def _topic(answers: Sequence[TopicAnswer], topic: Topic) -> TopicSummary:
+    said = [answer.preserved for answer in answers]
+    n_needed = sum(answer.is_needed is True for answer in answers)
+    n_yes, n_partly, n_no = (said.count(one) for one in (Preserved.YES, Preserved.PARTLY, Preserved.NO))
+    return TopicSummary(topic, n_yes, n_partly, n_no, n_needed)
+
+
+def _final(
+    connection: Connection, store: ReviewStore, case_id: int, state: CaseState
+) -> tuple[CaseContent, LayerTokens]:
+    """An agreed or released case and what is masked in it."""
+    if state not in (CaseState.AGREED, CaseState.RELEASED):
+        raise ReviewError(f"case {case_id} is {state.value}; the form is for agreed and released cases")
+    content = read_content(connection, case_id, store.sealer)
+    return content, final_tokens(connection, store, case_id, content)
+
+
+def _answers(stored: str) -> dict[Topic, TopicAnswer]:
+    answers: dict[str, list[Any]] = json.loads(stored)
+    return {Topic(topic): TopicAnswer(Preserved(said), needed) for topic, (said, needed) in answers.items()}
+
+
+def _place(case_id: int) -> str:
+    return f"a form on case {case_id}"

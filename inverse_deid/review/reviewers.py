@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+import statistics
+from collections import defaultdict
 from dataclasses import dataclass
 
-from inverse_deid.evaluation.agreement import Agreement
+import numpy as np
+from sqlalchemy import Connection, select
+
+from inverse_deid.core.values import BoolArray
+from inverse_deid.evaluation.agreement import Agreement, agreement
+from inverse_deid.review.contents import read_content
+from inverse_deid.review.layers import reviewers_tokens, runs_of
 from inverse_deid.review.store import ReviewStore
+from inverse_deid.review.tables import CASES, LAYERS, USERS
+from inverse_deid.review.values import LayerKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,4 +78,54 @@ def summarise_reviewers(store: ReviewStore, *, seed: int = 1) -> ReviewSummary:
         store: The store.
         seed: Of the interval of kappa.
     """
-    raise NotImplementedError
+    with store.reading() as connection:
+        pairs = _pairs(connection, store)
+        times = _times(connection)
+    tokens = None
+    if pairs:
+        judgements = np.concatenate([np.stack(pair) for pair in pairs], axis=1).astype(np.int64)
+        documents = np.repeat(np.arange(len(pairs)), [len(first) for first, _ in pairs])
+        tokens = agreement(judgements, documents, n_steps=2, seed=seed)
+    return ReviewSummary(len(pairs), tokens, span_agreement(pairs), times)
+
+
+def span_agreement(pairs: list[tuple[BoolArray, BoolArray]]) -> SpanAgreement:
+    """Compare runs of masked tokens.
+
+    Args:
+        pairs: For each case what the first and the second keep, bool (n_tokens,) each.
+
+    Example:
+        >>> keep = np.array([True, False, False, True, False])
+        >>> span_agreement([(keep, np.array([True, False, False, False, False]))]).f1
+        0.0
+        >>> span_agreement([(keep, keep)]).f1
+        1.0
+    """
+    n_both = n_first = n_second = 0
+    for first, second in pairs:
+        a, b = set(runs_of(~first)), set(runs_of(~second))
+        n_both, n_first, n_second = n_both + len(a & b), n_first + len(a), n_second + len(b)
+    return SpanAgreement(n_both, n_first, n_second)
+
+
+def _pairs(connection: Connection, store: ReviewStore) -> list[tuple[BoolArray, BoolArray]]:
+    """What both reviewers keep, of every case with two approvals."""
+    found = select(CASES.c.id).where(CASES.c.n_approvals >= 2).order_by(CASES.c.id)
+    pairs = []
+    for case_id in connection.execute(found).scalars().all():
+        content = read_content(connection, case_id, store.sealer)
+        first, second = reviewers_tokens(connection, store, case_id, content)[:2]
+        pairs.append((first.keep, second.keep))
+    return pairs
+
+
+def _times(connection: Connection) -> tuple[ReviewerTime, ...]:
+    found = select(USERS.c.name, LAYERS.c.seconds).join(LAYERS, LAYERS.c.user_id == USERS.c.id)
+    found = found.where(LAYERS.c.approval.is_not(None), LAYERS.c.kind == LayerKind.REVIEW.value)
+    seconds: dict[str, list[float]] = defaultdict(list)
+    for name, spent in connection.execute(found).tuples():
+        seconds[name].append(spent)
+    return tuple(
+        ReviewerTime(name, len(spent), statistics.median(spent)) for name, spent in sorted(seconds.items())
+    )
