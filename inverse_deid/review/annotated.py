@@ -197,6 +197,6 @@ def cases_named(store: ReviewStore) -> dict[str, list[int]]:
 
 def _by_name(connection: Connection) -> dict[str, list[int]]:
     found: dict[str, list[int]] = {}
-    for name, case_id in connection.execute(select(CASES.c.name, CASES.c.id).order_by(CASES.c.id)).tuples():
-        found.setdefault(name, []).append(case_id)
+    for row in connection.execute(select(CASES.c.name, CASES.c.id).order_by(CASES.c.id)):
+        found.setdefault(row.name, []).append(row.id)
     return found

@@ -124,8 +124,8 @@ def _times(connection: Connection) -> tuple[ReviewerTime, ...]:
     found = select(USERS.c.name, LAYERS.c.seconds).join(LAYERS, LAYERS.c.user_id == USERS.c.id)
     found = found.where(LAYERS.c.approval.is_not(None), LAYERS.c.kind == LayerKind.REVIEW.value)
     seconds: dict[str, list[float]] = defaultdict(list)
-    for name, spent in connection.execute(found).tuples():
-        seconds[name].append(spent)
+    for row in connection.execute(found):
+        seconds[row.name].append(row.seconds)
     return tuple(
         ReviewerTime(name, len(spent), statistics.median(spent)) for name, spent in sorted(seconds.items())
     )

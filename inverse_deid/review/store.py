@@ -81,7 +81,8 @@ class ReviewStore:
         self.session_key = key.derived("sessions")
         self.case_key = key.secret
         with self.reading() as connection:
-            stored = dict(connection.execute(select(META.c.name, META.c.value)).tuples().all())
+            rows = connection.execute(select(META.c.name, META.c.value))
+            stored: dict[str, str] = {row[0]: row[1] for row in rows}
         self.sealer.opened(bytes.fromhex(stored["key check"]), "key check")
         settings = json.loads(stored["settings"])
         self.policy = ReviewPolicy(**settings["policy"])
