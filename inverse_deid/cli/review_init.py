@@ -93,9 +93,7 @@ def init(inputs: tuple[Path, ...], address: str, key: Path | None, **given: Any)
     for line in summary_lines(tally, time.monotonic() - started):
         click.echo(line, err=True)
     if made is not None:
-        click.echo(
-            f"note       the key is in {made}; move it away from the store, and never lose it", err=True
-        )
+        click.echo(f"note       the key is in {made}; move it elsewhere, and never lose it", err=True)
     return exit_status(tally)
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import click
 
 from inverse_deid.cli.review_store import opened, store_options
 from inverse_deid.core.errors import ReviewError
+from inverse_deid.core.values import Document
 from inverse_deid.engine.jobs import shown
 from inverse_deid.review.accounts import user_named
 from inverse_deid.review.annotated import (
@@ -19,8 +21,9 @@ from inverse_deid.review.annotated import (
 )
 from inverse_deid.review.exporting import export_released
 from inverse_deid.review.reading import close_case, open_case
+from inverse_deid.review.store import ReviewStore
 from inverse_deid.review.trail import export_trail
-from inverse_deid.review.values import Place
+from inverse_deid.review.values import Place, User
 
 _PATH = click.Path(path_type=Path)
 
@@ -77,15 +80,22 @@ def import_(annotations: Path, address: str, key: Path | None, name: str) -> int
         found = cases_named(store)
         for doc in docs:
             try:
-                ids = found.get(doc.id) or found.get(doc.id.removesuffix(".xml")) or []
-                if len(ids) != 1:
-                    raise ReviewError(f"{len(ids)} cases have this id")
-                view = open_case(store, who, ids[0])
-                adopt_annotations(store, Place(who.id, ids[0], view.revision), doc)
-                close_case(store, who, ids[0])
+                _adopt(store, who, doc, found)
                 n_taken += 1
             except ReviewError as error:
                 n_refused += 1
                 click.echo(f"inverse-deid: document {shown(Path(doc.id))}: {error}", err=True)
     click.echo(f"{n_taken:,} documents taken over, {n_refused:,} not", err=True)
     return 1 if n_refused else 0
+
+
+def _adopt(store: ReviewStore, who: User, doc: Document, found: Mapping[str, Sequence[int]]) -> None:
+    """Take one document over."""
+    ids = found.get(doc.id) or found.get(doc.id.removesuffix(".xml")) or []
+    if len(ids) != 1:
+        raise ReviewError(f"{len(ids)} cases have this id")
+    view = open_case(store, who, ids[0])
+    try:
+        adopt_annotations(store, Place(who.id, ids[0], view.revision), doc)
+    finally:
+        close_case(store, who, ids[0])

@@ -1,13 +1,13 @@
 """The store: nothing readable without the key, nothing lost, and a trail that shows every tampering."""
 
 import json
-import os
 import signal
 import sqlite3
 import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import pytest
 from fake_maskers import FakeMasker
@@ -207,9 +207,8 @@ def test_an_acknowledged_decision_survives_kill_9(tmp_path):
     store = store_of(tmp_path)
     place(store, user(store, "ann"))
     store.close()
-    tests = str(os.path.dirname(os.path.dirname(os.path.dirname(__file__))))
-    root = os.path.dirname(tests)
-    arguments = [sys.executable, "-c", KILLED, root, tests, str(tmp_path / "review.db")]
+    tests = Path(__file__).parents[2]
+    arguments = [sys.executable, "-c", KILLED, str(tests.parent), str(tests), str(tmp_path / "review.db")]
     with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True) as child:
         acknowledged = 0
         for line in child.stdout:
