@@ -92,7 +92,7 @@ def export_released(
 def _sources_with_releases() -> Select[Any]:
     released = CASES.c.state == CaseState.RELEASED.value
     return (
-        select(SOURCES)
+        select(SOURCES.c.id, SOURCES.c.name, SOURCES.c.format)
         .where(SOURCES.c.id.in_(select(CASES.c.source_id).where(released)))
         .order_by(SOURCES.c.id)
     )
@@ -130,7 +130,9 @@ class _Releases:
         cases = {row.number: row for row in self._connection.execute(found)}
         n_before, file, is_complete = self.n_cases, PartialFile(target), False
         try:
-            data = self._store.sealer.opened(source.sealed, f"file {source.id}")
+            sealed = select(SOURCES.c.sealed).where(SOURCES.c.id == source.id)
+            stored = self._connection.execute(sealed).scalar_one()
+            data = self._store.sealer.opened(stored, f"file {source.id}")
             if source.format == FormatName.ICSR.value:
                 self._write_reports(source, data, cases, file)
             else:

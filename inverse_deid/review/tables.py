@@ -18,6 +18,7 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    text,
 )
 
 METADATA = MetaData()
@@ -86,8 +87,8 @@ CASES = Table(
     Column("lock_user_id", ForeignKey("users.id"), index=True),
     Column("lock_until", Double),
     UniqueConstraint("source_id", "number"),
-    Index("cases_by_doubt", "doubt", "id"),
-    Index("cases_by_state", "state", "doubt", "id"),
+    Index("cases_by_doubt", text("doubt DESC"), "id"),
+    Index("cases_by_state", "state", text("doubt DESC"), "id"),
 )
 
 CONTENTS = Table(
