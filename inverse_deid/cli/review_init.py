@@ -15,7 +15,7 @@ from inverse_deid.cli.mask_masker import load_masker
 from inverse_deid.cli.mask_options import MaskOptions
 from inverse_deid.cli.review_store import new_key, store_options
 from inverse_deid.cli.summary import exit_status, failure_lines, summary_lines
-from inverse_deid.core.errors import OutputExistsError
+from inverse_deid.core.errors import OutputExistsError, UnreadableInputError
 from inverse_deid.review.loading import LoadSettings, create_store, plan_cases
 from inverse_deid.review.store import MaskingFacts, store_path
 from inverse_deid.review.values import ReviewPolicy
@@ -66,21 +66,24 @@ def init(inputs: tuple[Path, ...], address: str, key: Path | None, **given: Any)
         raise OutputExistsError(f"{path} exists already; a store is never overwritten: give another --store")
     started = time.monotonic()
     jobs, tally = plan_cases(inputs, options.format)
+    if not jobs:
+        first = tally.failures[0]
+        raise UnreadableInputError(f"{first.where} {first.reason}")
     known = {} if options.cases.known is None else read_known_values(options.cases.known)
     if options.cases.known is not None:
         check_ids(jobs, known, options.cases.known, options.read_options)
-    secret, made = new_key(address, key)
     masker = load_masker(options)
-    settings = LoadSettings(
-        policy=policy,
-        facts=_facts(masker.fingerprint, dict(getattr(masker, "made_of", {})), options),
-        cases=options.cases.settings(secret.secret),
-        profile=options.cases.report_profile(),
-        read_options=options.read_options,
-        known=known,
-    )
+    secret, made = new_key(address, key)
     is_complete = False
     try:
+        settings = LoadSettings(
+            policy=policy,
+            facts=_facts(masker.fingerprint, dict(getattr(masker, "made_of", {})), options),
+            cases=options.cases.settings(secret.secret),
+            profile=options.cases.report_profile(),
+            read_options=options.read_options,
+            known=known,
+        )
         store, loaded = create_store(address, secret, jobs, masker, settings)
         store.close()
         is_complete = True
