@@ -29,6 +29,7 @@ _SUBCOMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "risk": ("inverse_deid.cli.risk", "Estimate the risk that a document is re-identified."),
         "utility": ("inverse_deid.cli.utility", "Say what is left for causality assessment."),
         "compare": ("inverse_deid.cli.compare", "Run several systems and evaluate them side by side."),
+        "review": ("inverse_deid.cli.review", "Let people read, correct and release masked cases."),
         "lexicon": ("inverse_deid.cli.lexicon", "Build the dictionaries, or ask where a word stands."),
         "train": ("inverse_deid.cli.train", "Train a model on annotated documents."),
         "fine-tune": ("inverse_deid.cli.train", "Train a model further on your own documents."),

@@ -12,6 +12,11 @@
     ├── ConfigurationError    settings that contradict each other or are out of range
     ├── LexiconError          the lexicon is missing, damaged or of another version
     ├── ModelError            the model folder is missing, damaged or of another version
+    ├── ReviewError           a step of the review cannot be done as it was asked for
+    │   ├── NotAllowedError        the user's role, or that he reviewed the case, forbids it
+    │   ├── CaseLockedError        another user works on the case
+    │   ├── StaleRevisionError     the layer changed since the user saw it
+    │   └── LogInError             wrong name or password, too many tries, no session
     └── StageError            a stage of the pipeline broke its contract
 
 A message says what was given, what was expected and how to mend it. It never
@@ -63,3 +68,23 @@ class ModelError(InverseDeidError):
 
 class StageError(InverseDeidError):
     """A stage of the pipeline broke its contract."""
+
+
+class ReviewError(InverseDeidError):
+    """A step of the review cannot be done as it was asked for."""
+
+
+class NotAllowedError(ReviewError):
+    """The user's role, or that he reviewed the case himself, forbids it."""
+
+
+class CaseLockedError(ReviewError):
+    """Another user works on the case."""
+
+
+class StaleRevisionError(ReviewError):
+    """The layer changed since the user saw it; nothing was stored."""
+
+
+class LogInError(ReviewError):
+    """Wrong name or password, too many tries, or no session."""

@@ -29,10 +29,12 @@ class TreatedCase:
     Args:
         texts: One masked text for each of its free texts.
         given: Its pseudonyms and dates.
+        problem: Why the case must not be written, "" = it may.
     """
 
     texts: Sequence[str] = field(repr=False)
     given: Replacements = field(default_factory=Replacements)
+    problem: str = ""
 
 
 Part = Case | BrokenCase
@@ -161,6 +163,8 @@ def _results(
 def _rewritten(part: Case, treated: TreatedCase, profile: Profile) -> Rewritten | CaseProblem:
     """The rewritten case, or why there is none."""
     given = treated.given
+    if treated.problem:
+        return CaseProblem(part.number, treated.problem)
     try:
         rewritten = part.rewritten(
             treated.texts,

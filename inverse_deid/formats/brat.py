@@ -1,0 +1,99 @@
+r"""brat standoff: a text file and beside it one line for each span, `T1<tab>PATIENT 3 8<tab>words`.
+
+The text file holds the ORIGINAL text, every character as it is; offsets count code points. A span that
+goes over a line end is written in pieces (`3 8;9 12`), as brat asks for, and read back as one.
+
+Source: brat standoff format, https://brat.nlplab.org/standoff.html
+"""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+
+from inverse_deid.core.errors import AnnotationError
+from inverse_deid.core.phi import OUR_TYPES, TypeMapping
+from inverse_deid.core.values import Document, PhiSpan
+
+_LINE = re.compile(r"T\d+\t(?P<type>[^\s;]+) (?P<pieces>\d+ \d+(?:;\d+ \d+)*)\t.*")
+_LINE_END = re.compile(r"[\r\n]+")
+
+
+def brat_text(doc: Document) -> bytes:
+    """The text file.
+
+    Raises:
+        AnnotationError: The text holds half a character (a lone surrogate).
+    """
+    data = None
+    with suppress(UnicodeEncodeError):  # it holds the text and is not passed on
+        data = doc.text.encode()
+    if data is None:
+        raise AnnotationError(f"document {doc.id}: holds half a character (a lone surrogate); mend the text")
+    return data
+
+
+def brat_annotations(doc: Document) -> bytes:
+    r"""The annotation file.
+
+    Example:
+        >>> from inverse_deid.core.phi import PhiType
+        >>> brat_annotations(Document("d", "Ann\nLi", (PhiSpan(0, 6, PhiType.PATIENT),)))
+        b'T1\tPATIENT 0 3;4 6\tAnn Li\n'
+    """
+    lines = []
+    for number, span in enumerate(doc.spans, start=1):
+        pieces = _pieces(doc.text, span)
+        offsets = ";".join(f"{start} {end}" for start, end in pieces)
+        words = " ".join(doc.text[start:end] for start, end in pieces)
+        lines.append(f"T{number}\t{span.type.value} {offsets}\t{words}\n")
+    return "".join(lines).encode("utf-8", "replace")
+
+
+def _pieces(text: str, span: PhiSpan) -> list[tuple[int, int]]:
+    """The parts of a span between line ends; one that is nothing but line ends is one piece."""
+    pieces, position = [], span.start
+    for match in _LINE_END.finditer(text, span.start, span.end):
+        pieces.append((position, match.start()))
+        position = match.end()
+    pieces.append((position, span.end))
+    return [(start, end) for start, end in pieces if start < end] or [(span.start, span.end)]
+
+
+def read_gold_brat(text: bytes, annotations: bytes, name: str, types: TypeMapping = OUR_TYPES) -> Document:
+    """Read a document; lines that are no text-bound annotation (relations, notes) are passed over.
+
+    Args:
+        text: The text file, UTF-8.
+        annotations: The annotation file, UTF-8.
+        name: Becomes the id of the document.
+        types: What the type names mean.
+
+    Raises:
+        AnnotationError: Not UTF-8, a line that cannot be read, offsets outside the text, an unknown type.
+    """
+    decoded: tuple[str, str] | None = None
+    with suppress(UnicodeError):
+        decoded = text.decode(), annotations.decode("utf-8-sig")
+    if decoded is None:
+        raise AnnotationError(f"document {name}: is not UTF-8; save text and annotations as UTF-8")
+    spans = set()
+    for number, line in enumerate(decoded[1].split("\n"), start=1):
+        if line.startswith("T"):
+            spans.add(_span(line, f"document {name}, line {number}", len(decoded[0]), types))
+    return Document(name, decoded[0], tuple(sorted(spans)))
+
+
+def _span(line: str, where: str, n_chars: int, types: TypeMapping) -> PhiSpan:
+    match = _LINE.fullmatch(line.rstrip("\r"))
+    if match is None:
+        raise AnnotationError(f"{where}: cannot be read; a line is T1, tab, TYPE START END, tab, words")
+    offsets = [int(offset) for offset in re.split("[ ;]", match["pieces"])]
+    if not 0 <= offsets[0] < offsets[-1] <= n_chars or offsets != sorted(offsets):
+        raise AnnotationError(
+            f"{where}: offsets are outside the text, or out of order; they count code points"
+        )
+    phi_type = types.get(match["type"])
+    if phi_type is None:
+        raise AnnotationError(f"{where}: is of an unknown type; use the types of the 2014 i2b2 task")
+    return PhiSpan(offsets[0], offsets[-1], phi_type)

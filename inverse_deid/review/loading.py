@@ -1,0 +1,276 @@
+"""From files to a store: every case is masked and kept with the model's decisions."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import os
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from sqlalchemy import Connection, insert, inspect
+
+from inverse_deid.cases.reports import batch_number, texts_of
+from inverse_deid.cases.settings import CaseSettings
+from inverse_deid.core.errors import (
+    InputError,
+    OutputExistsError,
+    StageError,
+    UnreadableInputError,
+)
+from inverse_deid.core.values import Document, MaskedDocument
+from inverse_deid.engine.jobs import Job, PlanSettings, plan_jobs
+from inverse_deid.engine.masker import Masker
+from inverse_deid.engine.partial_file import output_errors, partial_path
+from inverse_deid.engine.run_settings import DEFAULT_PROFILE
+from inverse_deid.engine.serial import BATCH_CHARS, OnProgress, guarded
+from inverse_deid.engine.tally import Tally
+from inverse_deid.formats.icsr.messages import BrokenCase, Message
+from inverse_deid.formats.icsr.profiles import Profile, builtin_profile
+from inverse_deid.formats.known_values import KnownOfDocuments
+from inverse_deid.formats.records import ReadOptions
+from inverse_deid.formats.registry import FormatName, input_errors, open_input, open_source
+from inverse_deid.review.contents import content_of, sealed_content
+from inverse_deid.review.doubt import case_doubt
+from inverse_deid.review.keys import ReviewKey
+from inverse_deid.review.load_settings import stored_settings
+from inverse_deid.review.sealing import Sealer
+from inverse_deid.review.store import (
+    Clock,
+    MaskingFacts,
+    ReviewStore,
+    engine_for,
+    open_store,
+    store_path,
+    write_settings,
+)
+from inverse_deid.review.tables import CASES, CONTENTS, META, SOURCES
+from inverse_deid.review.trail import begin_trail
+from inverse_deid.review.values import CaseState, ReviewPolicy
+
+MAX_SOURCE_BYTES = 512 * 1024 * 1024
+
+_NOWHERE = Path("released cases of a review")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadSettings:
+    """How a store is made.
+
+    Args:
+        policy: How cases come to their release.
+        facts: What they are masked with.
+        cases: What stands in the place of dates, ages and ids when cases are released.
+        profile: What happens to the structured fields of case reports.
+        read_options: How files are read.
+        known: Identifiers that documents must not show, by the id of the document.
+        on_progress: Told of every batch.
+    """
+
+    policy: ReviewPolicy = field(default_factory=ReviewPolicy)
+    facts: MaskingFacts
+    cases: CaseSettings
+    profile: Profile = field(default_factory=lambda: builtin_profile(DEFAULT_PROFILE))
+    read_options: ReadOptions = field(default_factory=ReadOptions)
+    known: KnownOfDocuments = field(default_factory=dict, repr=False)
+    on_progress: OnProgress = field(default=lambda _documents, _tokens: None)
+
+
+def plan_cases(inputs: Sequence[Path], format_name: FormatName | None = None) -> tuple[list[Job], Tally]:
+    """The files with cases, and a tally of what is none."""
+    return plan_jobs(inputs, PlanSettings(out=_NOWHERE, format_name=format_name))
+
+
+def create_store(
+    address: str | Path,
+    key: ReviewKey,
+    jobs: Sequence[Job],
+    masker: Masker,
+    settings: LoadSettings,
+    *,
+    clock: Clock = time.time,
+) -> tuple[ReviewStore, Tally]:
+    """Make a store of all cases that the files hold.
+
+    The store appears only when it is complete. A case that cannot be read is left out and listed in
+    the tally; one that the model fails on is masked as a whole and comes first in the work list.
+
+    Args:
+        address: Path of an SQLite file, or a URL of SQLAlchemy.
+        key: Encrypts the texts; without it nobody reads them again.
+        jobs: From `plan_cases`.
+        masker: Masks documents.
+        settings: How the store is made.
+        clock: Tells the time.
+
+    Raises:
+        OutputExistsError: There is a store at the address.
+        InputError: No case could be read.
+    """
+    tally = Tally()
+    path = store_path(address)
+    with _new_file(path) as place:
+        engine = engine_for(address if path is None else place)
+        try:
+            with engine.connect() as connection, connection.begin():
+                if inspect(connection).has_table(META.name):
+                    raise OutputExistsError("there is a store at the address already; give another database")
+                extra = stored_settings(settings.cases, settings.profile, settings.read_options)
+                write_settings(connection, key, settings.policy, settings.facts, extra)
+                begin_trail(connection, key.derived("trail"))
+                _Loader(connection, Sealer(key.derived("encryption")), masker, settings, tally).load(jobs)
+                if not tally.n_documents:
+                    first = (
+                        f": {tally.failures[0].where} {tally.failures[0].reason}" if tally.failures else ""
+                    )
+                    raise UnreadableInputError(f"no case could be read{first}")
+        finally:
+            engine.dispose()
+    return open_store(address, key, clock=clock), tally
+
+
+@contextmanager
+def _new_file(path: Path | None) -> Iterator[Path]:
+    """Where a new store is written; it gets its name when the block ends without an error."""
+    if path is None:
+        yield _NOWHERE
+        return
+    if os.path.lexists(path):
+        raise OutputExistsError(f"{path} exists already; a store is never overwritten: give another name")
+    place = partial_path(path)
+    is_complete = False
+    try:
+        with output_errors(path):
+            place.unlink(missing_ok=True)
+            os.close(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        yield place
+        with output_errors(path):
+            place.rename(path)
+        is_complete = True
+    finally:
+        for name in ("",) if is_complete else ("", "-wal", "-shm", "-journal"):
+            with suppress(OSError):
+                place.with_name(place.name + name).unlink()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Item:
+    """One case that is to be masked."""
+
+    source_id: int
+    number: int
+    name: str
+    docs: tuple[Document, ...]
+
+
+class _Loader:
+    """Masks cases in batches and writes them into the tables of a new store."""
+
+    def __init__(
+        self, connection: Connection, sealer: Sealer, masker: Masker, settings: LoadSettings, tally: Tally
+    ) -> None:
+        self._connection = connection
+        self._sealer = sealer
+        self._masker = masker
+        self._settings = settings
+        self._tally = tally
+        self._case_id = 0
+
+    def load(self, jobs: Sequence[Job]) -> None:
+        """Write the cases of all files; a file or case that cannot be read is in the tally."""
+        waiting: list[_Item] = []
+        n_chars = 0
+        for item in self._items(jobs):
+            waiting.append(item)
+            n_chars += sum(len(doc.text) for doc in item.docs)
+            if n_chars >= BATCH_CHARS:
+                self._write(waiting)
+                waiting, n_chars = [], 0
+        self._write(waiting)
+
+    def _items(self, jobs: Sequence[Job]) -> Iterator[_Item]:
+        for source_id, job in enumerate(jobs, start=1):
+            try:
+                yield from self._of_file(source_id, job)
+            except InputError as error:
+                self._tally.fail(job.shown, str(error))
+
+    def _of_file(self, source_id: int, job: Job) -> Iterator[_Item]:
+        """The cases of one file; the file itself is kept, to write it out again."""
+        with open_input(job.input) as stream, input_errors():
+            data = stream.read(MAX_SOURCE_BYTES + 1)
+        if len(data) > MAX_SOURCE_BYTES:
+            raise UnreadableInputError(f"is larger than {MAX_SOURCE_BYTES >> 20} MiB; split it")
+        sealed = self._sealer.sealed(data, f"file {source_id}")
+        row = {"id": source_id, "name": job.name, "format": job.format.value, "sealed": sealed}
+        self._connection.execute(insert(SOURCES), row)
+        is_report = job.format is FormatName.ICSR
+        yield from self._reports(source_id, job, data) if is_report else self._records(source_id, job, data)
+
+    def _records(self, source_id: int, job: Job, data: bytes) -> Iterator[_Item]:
+        source = open_source(io.BytesIO(data), job.name, job.format, self._settings.read_options)
+        for record in guarded(source.records()):
+            if record.problem:
+                where = f"{job.shown} {source.unit} {record.number}"
+                self._tally.fail(where, f"{record.problem}; it was left out")
+            elif record.doc is not None:
+                known = (*record.doc.known, *self._settings.known.get(record.doc.id, ()))
+                doc = dataclasses.replace(record.doc, known=known)
+                yield _Item(source_id, record.number, doc.id, (doc,))
+
+    def _reports(self, source_id: int, job: Job, data: bytes) -> Iterator[_Item]:
+        batch = ""
+        for part in Message(io.BytesIO(data)).parts():
+            if isinstance(part, BrokenCase):
+                self._tally.fail(f"{job.shown} case {part.number}", f"{part.error}; it was left out")
+                continue
+            batch = batch_number(part) or batch
+            if part.is_case:
+                texts = texts_of(part, f"case {part.number}", batch, job.name)
+                yield _Item(source_id, part.number, f"{job.name} case {part.number}", texts.docs)
+
+    def _write(self, items: Sequence[_Item]) -> None:
+        """Mask a batch of cases and write them."""
+        docs = [doc for item in items for doc in item.docs]
+        results = self._masker.mask_many(docs) if docs else []
+        if [doc.id for doc in docs] != [result.id for result in results]:
+            raise StageError(
+                f"{len(docs)} documents went into the masker and others came out ({len(results)})"
+            )
+        masked = iter(results)
+        cases, contents = [], []
+        for item in items:
+            case, content = self._rows(item, [next(masked) for _ in item.docs])
+            cases.append(case)
+            contents.append(content)
+        if items:
+            self._connection.execute(insert(CASES), cases)
+            self._connection.execute(insert(CONTENTS), contents)
+            self._settings.on_progress(len(items), sum(len(one.tokens) for one in results))
+
+    def _rows(
+        self, item: _Item, masked: Sequence[MaskedDocument]
+    ) -> tuple[dict[str, object], dict[str, object]]:
+        self._case_id += 1
+        content = content_of(item.docs, masked)
+        is_failed = any(one.failed for one in masked)
+        self._tally.add_case(masked)
+        if is_failed:
+            self._tally.fail(item.name, "could not be analysed and was masked completely; it comes first")
+        doubt, n_doubtful = case_doubt(content.decisions, is_failed=is_failed)
+        case: dict[str, object] = {
+            "id": self._case_id,
+            "source_id": item.source_id,
+            "number": item.number,
+            "name": item.name,
+            "state": CaseState.NEW.value,
+            "doubt": doubt,
+            "n_tokens": len(content.tokens),
+            "n_doubtful": n_doubtful,
+            "is_failed": is_failed,
+            "n_approvals": 0,
+        }
+        return case, sealed_content(content, self._case_id, self._sealer)

@@ -1,0 +1,181 @@
+"""The tables of a store. Columns named `sealed` hold encrypted bytes; no other column holds text of a case.
+
+Times are seconds since 1970, UTC.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    Boolean,
+    Column,
+    Double,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+    text,
+)
+
+METADATA = MetaData()
+
+META = Table(
+    "meta",
+    METADATA,
+    Column("name", String(40), primary_key=True),
+    Column("value", Text, nullable=False),
+)
+"""Version of the schema, settings, and a sealed value that tells whether a key is the right one."""
+
+SOURCES = Table(
+    "sources",
+    METADATA,
+    Column("id", Integer, primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("format", String(20), nullable=False),
+    Column("sealed", LargeBinary, nullable=False),
+)
+"""The files that the cases came in, whole."""
+
+USERS = Table(
+    "users",
+    METADATA,
+    Column("id", Integer, primary_key=True),
+    Column("name", String(64), nullable=False, unique=True),
+    Column("password", Text, nullable=False),
+    Column("role", String(20), nullable=False),
+    Column("is_active", Boolean, nullable=False),
+)
+
+SESSIONS = Table(
+    "sessions",
+    METADATA,
+    Column("id_hash", String(64), primary_key=True),
+    Column("user_id", ForeignKey("users.id"), nullable=False, index=True),
+    Column("expires_at", Double, nullable=False),
+    Column("seen_at", Double, nullable=False),
+)
+
+FAILURES = Table(
+    "failures",
+    METADATA,
+    Column("id", Integer, primary_key=True),
+    Column("who_hash", String(64), nullable=False),
+    Column("at", Double, nullable=False),
+    Index("failures_by_who", "who_hash", "at"),
+)
+"""Failed log-ins by the hash of a name or of an address."""
+
+CASES = Table(
+    "cases",
+    METADATA,
+    Column("id", Integer, primary_key=True),
+    Column("source_id", ForeignKey("sources.id"), nullable=False),
+    Column("number", Integer, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("state", String(20), nullable=False),
+    Column("doubt", Double, nullable=False),
+    Column("n_tokens", Integer, nullable=False),
+    Column("n_doubtful", Integer, nullable=False),
+    Column("is_failed", Boolean, nullable=False),
+    Column("n_approvals", Integer, nullable=False, default=0),
+    Column("assignee_id", ForeignKey("users.id"), index=True),
+    Column("lock_user_id", ForeignKey("users.id"), index=True),
+    Column("lock_until", Double),
+    UniqueConstraint("source_id", "number"),
+    Index("cases_by_doubt", text("doubt DESC"), "id"),
+    Index("cases_by_state", "state", text("doubt DESC"), "id"),
+)
+
+CONTENTS = Table(
+    "contents",
+    METADATA,
+    Column("case_id", ForeignKey("cases.id"), primary_key=True),
+    Column("sealed_text", LargeBinary, nullable=False),
+    Column("sealed_tokens", LargeBinary, nullable=False),
+)
+"""Apart from `cases`, so that a page of the work list reads none of it."""
+
+LAYERS = Table(
+    "layers",
+    METADATA,
+    Column("id", Integer, primary_key=True),
+    Column("case_id", ForeignKey("cases.id"), nullable=False),
+    Column("user_id", ForeignKey("users.id"), nullable=False),
+    Column("kind", String(20), nullable=False),
+    Column("is_blind", Boolean, nullable=False),
+    Column("revision", Integer, nullable=False),
+    Column("n_done", Integer, nullable=False),
+    Column("approval", Integer),
+    Column("seconds", Double, nullable=False),
+    Column("seen_at", Double, nullable=False),
+    UniqueConstraint("case_id", "user_id", "kind"),
+)
+"""`n_done` of the layer's actions hold, the rest is undone; `approval` 1 or 2 = first or second."""
+
+ACTIONS = Table(
+    "actions",
+    METADATA,
+    Column("layer_id", ForeignKey("layers.id"), primary_key=True),
+    Column("position", Integer, primary_key=True),
+    Column("steps", Text, nullable=False),
+)
+
+NOTES = Table(
+    "notes",
+    METADATA,
+    Column("id", Integer, primary_key=True),
+    Column("case_id", ForeignKey("cases.id"), nullable=False, index=True),
+    Column("user_id", ForeignKey("users.id"), nullable=False),
+    Column("at", Double, nullable=False),
+    Column("first", Integer),
+    Column("stop", Integer),
+    Column("sealed", LargeBinary, nullable=False),
+)
+
+FORMS = Table(
+    "forms",
+    METADATA,
+    Column("case_id", ForeignKey("cases.id"), primary_key=True),
+    Column("user_id", ForeignKey("users.id"), primary_key=True),
+    Column("answers", Text, nullable=False),
+    Column("sealed", LargeBinary, nullable=False),
+)
+
+SAMPLES = Table(
+    "samples",
+    METADATA,
+    Column("id", Integer, primary_key=True),
+    Column("drawn_at", Double, nullable=False),
+    Column("n_released", Integer, nullable=False),
+)
+
+SAMPLE_CASES = Table(
+    "sample_cases",
+    METADATA,
+    Column("sample_id", ForeignKey("samples.id"), primary_key=True),
+    Column("case_id", ForeignKey("cases.id"), primary_key=True),
+    Column("reader_id", ForeignKey("users.id")),
+    Column("leaks", Boolean),
+)
+
+TRAIL = Table(
+    "trail",
+    METADATA,
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("line", Text, nullable=False),
+    Column("hash", String(64), nullable=False),
+)
+
+TRAIL_HEAD = Table(
+    "trail_head",
+    METADATA,
+    Column("id", Integer, primary_key=True, autoincrement=False),
+    Column("n_entries", Integer, nullable=False),
+    Column("hash", String(64), nullable=False),
+    Column("seal", String(64), nullable=False),
+)

@@ -1,0 +1,395 @@
+"""What goes in and out of a review store.
+
+Tokens are numbered across a case, 0 to n_tokens - 1; a range of tokens is half-open. Characters
+count code points of the case's text. Times are seconds since 1970, UTC.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+import numpy as np
+import numpy.typing as npt
+
+from inverse_deid.core.errors import ConfigurationError, ReviewError
+from inverse_deid.core.phi import PhiType
+from inverse_deid.core.values import BoolArray, FloatArray, Tokens
+
+CATEGORIES: tuple[PhiType, ...] = tuple(PhiType)
+"""What a category code of a reviewer means; `NO_CATEGORY` means that none is known."""
+
+NO_CATEGORY = 255
+
+MAX_RANGES = 5_000
+"""So many ranges of tokens one action changes at most."""
+
+
+class CaseState(StrEnum):
+    """How far a case is."""
+
+    NEW = "new"
+    IN_REVIEW = "in review"
+    AGREED = "agreed"
+    DISAGREED = "disagreed"
+    RELEASED = "released"
+
+
+class UserRole(StrEnum):
+    """What a user may do; each role may do all that the one before it may.
+
+    A reviewer reviews; an adjudicator settles disagreements (never of cases that he reviewed),
+    releases and withdraws; an admin manages accounts and assignments, exports and draws samples.
+    """
+
+    REVIEWER = "reviewer"
+    ADJUDICATOR = "adjudicator"
+    ADMIN = "admin"
+
+    def includes(self, other: UserRole) -> bool:
+        """Whether this role may do what the other may.
+
+        Example:
+            >>> UserRole.ADMIN.includes(UserRole.REVIEWER), UserRole.REVIEWER.includes(UserRole.ADMIN)
+            (True, False)
+        """
+        order = list(UserRole)
+        return order.index(self) >= order.index(other)
+
+
+class LayerKind(StrEnum):
+    """What a user's layer of decisions over the model's is."""
+
+    REVIEW = "review"
+    ADJUDICATION = "adjudication"
+
+
+class ActionKind(StrEnum):
+    """What a reviewer does with tokens."""
+
+    MASK = "mask"
+    UNMASK = "unmask"
+    CATEGORY = "category"
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """An account, without its password."""
+
+    id: int
+    name: str
+    role: UserRole
+    is_active: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReviewPolicy:
+    """How cases come to their release; fixed when the store is made.
+
+    Args:
+        approvals: How many reviewers approve a case, 1 or 2.
+        blind_to_model: The second reviewer starts from the bare text and marks identifiers.
+        automatic_release: An agreed case is released at once; else an adjudicator does it.
+        lock_minutes: A case that nobody touched for so long can be taken over, in [1, 1440].
+
+    Raises:
+        ConfigurationError: Out of range, or nobody to be blind.
+    """
+
+    approvals: int = 2
+    blind_to_model: bool = False
+    automatic_release: bool = True
+    lock_minutes: int = 30
+
+    def __post_init__(self) -> None:
+        if self.approvals not in (1, 2):
+            raise ConfigurationError("a case needs one or two approvals")
+        if self.blind_to_model and self.approvals < 2:
+            raise ConfigurationError(
+                "only a second reviewer can be blind to the model; ask for two approvals"
+            )
+        if not 1 <= self.lock_minutes <= 24 * 60:
+            raise ConfigurationError("a lock lasts 1 to 1440 minutes")
+
+
+@dataclass(frozen=True, slots=True)
+class TokenRange:
+    """Tokens `first` to `stop` - 1 of a case.
+
+    Raises:
+        ReviewError: Empty or negative.
+    """
+
+    first: int
+    stop: int
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.first < self.stop:
+            raise ReviewError(f"tokens {self.first}-{self.stop} are no range; give first < stop")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Whose layer an action changes, and which revision of it the user saw."""
+
+    user_id: int
+    case_id: int
+    revision: int
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """One thing that a reviewer does; one undo takes it back.
+
+    Args:
+        kind: Mask, unmask, or set the category alone.
+        ranges: Which tokens.
+        category: Of masked tokens; needed by CATEGORY, refused by UNMASK.
+        all_mentions: Also every other place in the case where the same words stand, in any case.
+
+    Raises:
+        ReviewError: No or too many ranges, or a category that does not go with the kind.
+    """
+
+    kind: ActionKind
+    ranges: tuple[TokenRange, ...]
+    category: PhiType | None = None
+    all_mentions: bool = False
+
+    def __post_init__(self) -> None:
+        if not 0 < len(self.ranges) <= MAX_RANGES:
+            raise ReviewError(f"an action needs 1 to {MAX_RANGES} ranges of tokens")
+        if self.kind is ActionKind.CATEGORY and self.category is None:
+            raise ReviewError("give the category that is to be set")
+        if self.kind is ActionKind.UNMASK and self.category is not None:
+            raise ReviewError("what is unmasked has no category; leave it out")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LayerTokens:
+    """What a layer says of each token of a case.
+
+    Args:
+        keep: bool (n_tokens,).
+        categories: uint8 (n_tokens,), index into `CATEGORIES`, `NO_CATEGORY` = none known; of
+            a kept token what it would be if it were masked.
+        decided: bool (n_tokens,), False only where reviewers disagree and nobody settled it.
+    """
+
+    keep: BoolArray = field(repr=False)
+    categories: npt.NDArray[np.uint8] = field(repr=False)
+    decided: BoolArray = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ModelTokens:
+    """What the model says of each token of a case.
+
+    Args:
+        keep: bool (n_tokens,).
+        reasons: uint8 (n_tokens,), values of `core.values.Reason`.
+        p_safe: float32 (n_tokens,), in [0, 1], NaN = unknown.
+        thresholds: float32 (n_tokens,), what `p_safe` was held against; inf = never.
+        categories: uint8 (n_tokens,), index into `CATEGORIES`, `NO_CATEGORY` = none known.
+        doubt: float32 (n_tokens,), in [0, 1], 1 = `p_safe` is at the threshold.
+        is_doubtful: bool (n_tokens,), a reviewer should look: kept ones may be leaks, masked ones losses.
+        rules_safe: bool (n_tokens,), the dictionaries call the word safe.
+        known: bool (n_tokens,), belongs to a known identifier of the case.
+    """
+
+    keep: BoolArray = field(repr=False)
+    reasons: npt.NDArray[np.uint8] = field(repr=False)
+    p_safe: FloatArray = field(repr=False)
+    thresholds: FloatArray = field(repr=False)
+    categories: npt.NDArray[np.uint8] = field(repr=False)
+    doubt: FloatArray = field(repr=False)
+    is_doubtful: BoolArray = field(repr=False)
+    rules_safe: BoolArray = field(repr=False)
+    known: BoolArray = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One of the texts of a case (case reports have several): characters `start` to `end` - 1."""
+
+    name: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A remark of a user on a case or on some of its tokens (None = on the case)."""
+
+    user: str
+    at: float
+    tokens: TokenRange | None
+    text: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class MaskedView:
+    """The masked text of a layer.
+
+    Args:
+        text: As it would be released, with plain markers for dates and ages.
+        masks: Half-open ranges of the case's text that are not shown.
+        replaced: For each mask the range of `text` that stands for it.
+    """
+
+    text: str = field(repr=False)
+    masks: tuple[tuple[int, int], ...] = field(repr=False)
+    replaced: tuple[tuple[int, int], ...] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class CaseView:
+    """What a user sees of a case.
+
+    Args:
+        case_id: Number of the case in the store; the only thing that may stand in a URL.
+        name: Its id in the source file.
+        state: How far it is.
+        text: The original, all parts.
+        parts: The texts of the case, in order.
+        tokens: Of `text`.
+        kind: What the user's layer is.
+        layer: The user's own decisions.
+        model: What the model says; None for a reviewer who is blind to it.
+        masked: The masked text of `layer`; what is not decided is masked.
+        revision: To be given back with the next action.
+        can_undo: There is something to undo.
+        can_redo: There is something to redo.
+        is_approved: The user approved; the layer does not change any more.
+        notes: The user's own; for an adjudicator those of both reviewers, too.
+    """
+
+    case_id: int
+    name: str
+    state: CaseState
+    text: str = field(repr=False)
+    parts: tuple[Part, ...]
+    tokens: Tokens = field(repr=False)
+    kind: LayerKind
+    layer: LayerTokens
+    model: ModelTokens | None
+    masked: MaskedView
+    revision: int
+    can_undo: bool
+    can_redo: bool
+    is_approved: bool
+    notes: tuple[Note, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class DisputeView:
+    """What an adjudicator sees: the case, and what the two reviewers say.
+
+    Args:
+        case: With the adjudicator's own layer; `layer.decided` is False where he has yet to decide.
+        reviewers: Layers in the order of approval; names are not shown.
+        disputed: bool (n_tokens,), where one keeps and one masks.
+    """
+
+    case: CaseView
+    reviewers: tuple[LayerTokens, ...]
+    disputed: BoolArray = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Edited:
+    """An action that is safely stored.
+
+    Args:
+        revision: Of the layer, to be given back with the next action.
+        changed: Which tokens changed, as ranges in which all tokens are now alike.
+        keep: For each range, whether it is kept now.
+        categories: For each range, its category code now.
+        can_undo: There is something to undo.
+        can_redo: There is something to redo.
+        n_undecided: Tokens that an adjudicator has yet to decide.
+    """
+
+    revision: int
+    changed: tuple[TokenRange, ...]
+    keep: tuple[bool, ...]
+    categories: tuple[int, ...]
+    can_undo: bool
+    can_redo: bool
+    n_undecided: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkFilter:
+    """Which cases a work list shows.
+
+    Args:
+        states: Any of these; empty = all.
+        assignee_id: Those of this user, None = of anybody and nobody.
+        claimable_by: Those that this user could open for review now, None = all.
+        min_doubt: Those of at least this doubt score, at least 0.
+    """
+
+    states: frozenset[CaseState] = frozenset()
+    assignee_id: int | None = None
+    claimable_by: int | None = None
+    min_doubt: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaseRow:
+    """One line of a work list.
+
+    Args:
+        case_id: Number of the case in the store.
+        name: Its id in the source file.
+        source: Name of the source file.
+        state: How far it is.
+        doubt: Summed doubt of its doubtful tokens, at least 0; above 1e6 the model failed on it.
+        n_tokens: Tokens.
+        n_doubtful: Tokens to look at.
+        n_approvals: Reviewers who approved.
+        assignee: Name of who shall do it next, None = anybody.
+        locked_by: Name of who works on it now, None = nobody.
+        locked_until: When the lock ends, None = there is none.
+        is_failed: The model failed on it and everything is masked.
+    """
+
+    case_id: int
+    name: str
+    source: str
+    state: CaseState
+    doubt: float
+    n_tokens: int
+    n_doubtful: int
+    n_approvals: int
+    assignee: str | None
+    locked_by: str | None
+    locked_until: float | None
+    is_failed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class WorkPage:
+    """Some lines of a work list, most doubtful cases first.
+
+    Args:
+        rows: The lines.
+        next_key: Give it to get the lines behind these; None = there are none.
+    """
+
+    rows: tuple[CaseRow, ...]
+    next_key: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Cases by state; every state is there."""
+
+    by_state: Mapping[CaseState, int]
+
+    @property
+    def n_cases(self) -> int:
+        """All cases of the store."""
+        return sum(self.by_state.values())

@@ -1,0 +1,110 @@
+"""Small review stores for tests, made of invented texts and a masker that masks capitals."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import date
+from pathlib import Path
+
+from fake_maskers import FakeMasker, mask_capitals
+from sqlalchemy import insert
+
+from inverse_deid.cases.settings import CaseSettings
+from inverse_deid.review.approval import approve
+from inverse_deid.review.editing import act
+from inverse_deid.review.keys import ReviewKey
+from inverse_deid.review.loading import LoadSettings, create_store, plan_cases
+from inverse_deid.review.reading import open_case
+from inverse_deid.review.store import MaskingFacts, ReviewStore
+from inverse_deid.review.tables import USERS
+from inverse_deid.review.values import (
+    Action,
+    ActionKind,
+    CaseState,
+    Edited,
+    Place,
+    ReviewPolicy,
+    TokenRange,
+    User,
+    UserRole,
+)
+
+KEY = ReviewKey(b"0123456789abcdef0123456789abcdef")
+TEXT = "seen by Okonkwo today, then okonkwo left"
+"""Tokens: seen 0, by 1, Okonkwo 2, today 3, then 4, okonkwo 5, left 6; the fake masks token 2."""
+PASSWORD = "a long enough sentence"
+FACTS = MaskingFacts(fingerprint="fake", model_sha256="ab" * 32, low=0.9, high=0.9)
+
+
+class Clock:
+    """A clock that stands still until a test moves it."""
+
+    def __init__(self) -> None:
+        self.seconds = 1_700_000_000.0
+
+    def __call__(self) -> float:
+        return self.seconds
+
+
+def json_lines(path: Path, texts: Sequence[str]) -> Path:
+    lines = [json.dumps({"id": f"c{i}", "text": text}, ensure_ascii=False) for i, text in enumerate(texts, 1)]
+    path.write_text("".join(line + "\n" for line in lines), encoding="utf-8", newline="")
+    return path
+
+
+def store_of(
+    folder: Path,
+    texts: Sequence[str] = (TEXT,),
+    *,
+    inputs: Sequence[Path] = (),
+    masker: FakeMasker | None = None,
+    clock: Clock | None = None,
+    settings: LoadSettings | None = None,
+    **policy: object,
+) -> ReviewStore:
+    """A store `review.db` in a folder."""
+    given = list(inputs) or [json_lines(folder / "cases.jsonl", texts)]
+    jobs, tally = plan_cases(given)
+    assert not tally.n_failures, tally.failures
+    made = settings or LoadSettings(
+        policy=ReviewPolicy(**policy), facts=FACTS, cases=CaseSettings(today=date(2024, 1, 1), key=KEY.secret)
+    )
+    store, _ = create_store(
+        folder / "review.db", KEY, jobs, masker or mask_capitals(), made, clock=clock or Clock()
+    )
+    return store
+
+
+def user(store: ReviewStore, name: str, role: UserRole = UserRole.REVIEWER) -> User:
+    """An account that nobody can log in to: hashing passwords takes long."""
+    with store.writing() as connection:
+        row = {"name": name, "password": "none", "role": role.value, "is_active": True}
+        made = connection.execute(insert(USERS), row).inserted_primary_key
+    return User(made[0], name, role)
+
+
+def place(store: ReviewStore, who: User, case_id: int = 1) -> Place:
+    """Opens the case."""
+    return Place(who.id, case_id, open_case(store, who, case_id).revision)
+
+
+def change(
+    store: ReviewStore, at: Place, kind: ActionKind, first: int, stop: int | None = None, **more: object
+) -> tuple[Place, Edited]:
+    """Do something with tokens; the place behind it and what came of it."""
+    ranges = (TokenRange(first, first + 1 if stop is None else stop),)
+    edited = act(store, at, Action(kind, ranges, **more))
+    return Place(at.user_id, at.case_id, edited.revision), edited
+
+
+def review(
+    store: ReviewStore, who: User, case_id: int = 1, *, mask: Sequence[int] = (), keep: Sequence[int] = ()
+) -> CaseState:
+    """Open, change, approve."""
+    at = place(store, who, case_id)
+    for token in mask:
+        at, _ = change(store, at, ActionKind.MASK, token)
+    for token in keep:
+        at, _ = change(store, at, ActionKind.UNMASK, token)
+    return approve(store, at)

@@ -1,0 +1,333 @@
+"""A case on its way from new to released: layers, states, locks, two reviewers, adjudication."""
+
+import pytest
+from review_stores import TEXT, Clock, change, place, review, store_of, user
+
+from inverse_deid.core.errors import (
+    CaseLockedError,
+    NotAllowedError,
+    ReviewError,
+    StaleRevisionError,
+)
+from inverse_deid.core.phi import PhiType
+from inverse_deid.core.values import Reason
+from inverse_deid.review.approval import approve, release, withdraw
+from inverse_deid.review.causality import final_texts
+from inverse_deid.review.editing import act, add_note, redo, undo
+from inverse_deid.review.reading import close_case, keep_lock, open_case, open_dispute, view_case
+from inverse_deid.review.values import (
+    CATEGORIES,
+    NO_CATEGORY,
+    Action,
+    ActionKind,
+    CaseState,
+    LayerKind,
+    Place,
+    TokenRange,
+    UserRole,
+    WorkFilter,
+)
+from inverse_deid.review.work_list import assign, list_cases, next_case, progress
+
+MASK, UNMASK, CATEGORY = ActionKind.MASK, ActionKind.UNMASK, ActionKind.CATEGORY
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def store(tmp_path, clock):
+    with store_of(tmp_path, clock=clock) as store:
+        yield store
+
+
+@pytest.fixture
+def alone(tmp_path, clock):
+    """One approval is enough."""
+    with store_of(tmp_path, clock=clock, approvals=1) as store:
+        yield store
+
+
+def kept(view):
+    return view.layer.keep.tolist()
+
+
+def only_masked(*tokens):
+    return [i not in tokens for i in range(7)]
+
+
+def test_a_reviewer_begins_with_what_the_model_says(store):
+    view = open_case(store, user(store, "ann"), 1)
+    assert view.text == TEXT
+    assert kept(view) == only_masked(2)
+    assert view.masked.text == "seen by PHI today, then okonkwo left"
+    assert view.masked.masks == ((8, 15),) and view.masked.replaced == ((8, 11),)
+    assert view.model.reasons[2] == Reason.BELOW_THRESHOLD
+    assert view.state is CaseState.IN_REVIEW and view.revision == 0 and not view.can_undo
+
+
+def test_masking_says_what_changed_and_the_view_shows_it(store):
+    ann = user(store, "ann")
+    at, edited = change(store, place(store, ann), MASK, 3, 5, category=PhiType.DATE)
+    assert edited.changed == (TokenRange(3, 5),) and edited.keep == (False,)
+    assert [CATEGORIES[c] for c in edited.categories] == [PhiType.DATE]
+    view = view_case(store, ann, 1)
+    assert kept(view) == only_masked(2, 3, 4) and view.revision == at.revision == 1
+    assert view.masked.text == "seen by PHI, PHI okonkwo left" or "okonkwo" in view.masked.text
+
+
+def test_all_mentions_are_found_in_any_case(store):
+    ann = user(store, "ann")
+    _, edited = change(store, place(store, ann), MASK, 2, all_mentions=True, category=PhiType.DOCTOR)
+    assert edited.changed == (TokenRange(2, 3), TokenRange(5, 6))
+    assert kept(view_case(store, ann, 1)) == only_masked(2, 5)
+
+
+def test_undo_and_redo_walk_through_the_actions(store):
+    ann = user(store, "ann")
+    at, _ = change(store, place(store, ann), MASK, 0)
+    at, _ = change(store, at, UNMASK, 2)
+    back = undo(store, at)
+    assert kept(view_case(store, ann, 1)) == only_masked(0, 2)
+    assert (back.can_undo, back.can_redo, back.keep) == (True, True, (False,))
+    back = undo(store, Place(ann.id, 1, back.revision))
+    assert kept(view_case(store, ann, 1)) == only_masked(2) and not back.can_undo
+    forth = redo(store, Place(ann.id, 1, back.revision))
+    assert kept(view_case(store, ann, 1)) == only_masked(0, 2) and forth.can_redo
+
+
+def test_a_new_action_ends_what_could_be_redone(store):
+    ann = user(store, "ann")
+    at, _ = change(store, place(store, ann), MASK, 0)
+    at, _ = change(store, Place(ann.id, 1, undo(store, at).revision), MASK, 6)
+    with pytest.raises(ReviewError, match="nothing to do again"):
+        redo(store, at)
+    assert kept(view_case(store, ann, 1)) == only_masked(2, 6)
+
+
+def test_nothing_to_undo_is_said(store):
+    with pytest.raises(ReviewError, match="nothing to undo"):
+        undo(store, place(store, user(store, "ann")))
+
+
+def test_an_update_of_an_older_revision_is_not_lost_but_refused(store):
+    ann = user(store, "ann")
+    first = second = place(store, ann)
+    change(store, first, MASK, 0)
+    with pytest.raises(StaleRevisionError):
+        change(store, second, MASK, 6)
+    assert kept(view_case(store, ann, 1)) == only_masked(0, 2)
+
+
+@pytest.mark.parametrize("ranges", [(TokenRange(6, 8),), (TokenRange(0, 1), TokenRange(99, 100))])
+def test_tokens_outside_the_case_are_refused(store, ranges):
+    with pytest.raises(ReviewError, match="not in the case"):
+        act(store, place(store, user(store, "ann")), Action(MASK, ranges))
+
+
+def test_a_kept_token_has_no_category(store):
+    with pytest.raises(ReviewError, match="mask it"):
+        change(store, place(store, user(store, "ann")), CATEGORY, 0, category=PhiType.DATE)
+
+
+def test_a_category_is_changed_on_masked_mentions_alone(store):
+    ann = user(store, "ann")
+    _, edited = change(store, place(store, ann), CATEGORY, 2, category=PhiType.DOCTOR, all_mentions=True)
+    assert edited.changed == (TokenRange(2, 3),)
+    assert kept(view_case(store, ann, 1)) == only_masked(2)
+
+
+def test_notes_are_for_their_author_and_the_adjudicator(store):
+    ann, bob = user(store, "ann"), user(store, "bob")
+    at = place(store, ann)
+    add_note(store, at, "is this a name?", TokenRange(2, 3))
+    assert [note.text for note in view_case(store, ann, 1).notes] == ["is this a name?"]
+    approve(store, at)
+    assert open_case(store, bob, 1).notes == ()
+    with pytest.raises(ReviewError, match="1 to 4,000"):
+        add_note(store, Place(bob.id, 1, 0), "x" * 4_001)
+
+
+def test_one_approval_releases_if_the_policy_says_so(alone):
+    assert review(alone, user(alone, "ann"), mask=[5]) is CaseState.RELEASED
+    assert final_texts(alone, 1, with_original=False) == ("seen by PHI today, then PHI left", "")
+
+
+def test_an_approved_layer_does_not_change_any_more(alone):
+    ann = user(alone, "ann")
+    at = place(alone, ann)
+    approve(alone, at)
+    with pytest.raises(ReviewError, match="you approved"):
+        change(alone, Place(ann.id, 1, 1), MASK, 0)
+
+
+def test_two_who_agree_release(store):
+    assert review(store, user(store, "ann"), mask=[5]) is CaseState.IN_REVIEW
+    assert review(store, user(store, "bob"), mask=[5]) is CaseState.RELEASED
+
+
+def test_agreement_waits_for_an_adjudicator_if_release_is_by_hand(tmp_path):
+    with store_of(tmp_path, approvals=1, automatic_release=False) as store:
+        ann, eve = user(store, "ann"), user(store, "eve", UserRole.ADJUDICATOR)
+        assert review(store, ann) is CaseState.AGREED
+        with pytest.raises(NotAllowedError):
+            release(store, ann, 1)
+        release(store, eve, 1)
+        with pytest.raises(ReviewError, match="is released and cannot become released"):
+            release(store, eve, 1)
+        assert progress(store).by_state[CaseState.RELEASED] == 1
+
+
+def test_the_second_reviewer_sees_nothing_of_the_first(store):
+    ann, bob = user(store, "ann"), user(store, "bob")
+    review(store, ann, mask=[0, 1])
+    view = open_case(store, bob, 1)
+    assert kept(view) == only_masked(2) and not view.can_redo
+    with pytest.raises(NotAllowedError):
+        view_case(store, user(store, "cem"), 1)
+
+
+def test_a_second_reviewer_who_is_blind_to_the_model_begins_with_the_bare_text(tmp_path):
+    with store_of(tmp_path, blind_to_model=True) as store:
+        ann, bob = user(store, "ann"), user(store, "bob")
+        assert open_case(store, ann, 1).model is not None
+        close_case(store, ann, 1)
+        review(store, user(store, "cem"))
+        view = open_case(store, bob, 1)
+        assert view.model is None and all(kept(view)) and set(view.layer.categories) == {NO_CATEGORY}
+        close_case(store, bob, 1)
+        # Ann saw the model before and becomes the second: she begins anew, blind.
+        view = open_case(store, ann, 1)
+        assert view.model is None and all(kept(view))
+
+
+def test_the_same_reviewer_does_not_approve_twice(store):
+    ann = user(store, "ann")
+    review(store, ann)
+    assert open_case(store, ann, 1).is_approved
+    with pytest.raises(ReviewError):
+        approve(store, Place(ann.id, 1, 1))
+    assert progress(store).by_state[CaseState.IN_REVIEW] == 1
+
+
+def test_a_third_reviewer_finds_no_place(store):
+    for name in ("ann", "bob"):
+        review(store, user(store, name))
+    with pytest.raises(NotAllowedError, match="all its approvals"):
+        open_case(store, user(store, "cem"), 1)
+
+
+class TestDispute:
+    @pytest.fixture
+    def disputed(self, store):
+        self.ann, self.bob = user(store, "ann"), user(store, "bob", UserRole.ADJUDICATOR)
+        self.eve = user(store, "eve", UserRole.ADJUDICATOR)
+        assert review(store, self.ann, mask=[5], keep=[2]) is CaseState.IN_REVIEW
+        assert review(store, self.bob, mask=[5]) is CaseState.DISAGREED
+        return store
+
+    def test_both_sides_are_shown_and_nothing_disputed_is_decided(self, disputed):
+        view = open_dispute(disputed, self.eve, 1)
+        assert view.disputed.tolist() == [i == 2 for i in range(7)]
+        assert [layer.keep[2] for layer in view.reviewers] == [True, False]
+        assert view.case.kind is LayerKind.ADJUDICATION
+        assert not view.case.layer.decided[2] and not view.case.layer.keep[2]
+        assert "Okonkwo" not in view.case.masked.text
+
+    def test_it_is_not_settled_before_every_token_is_decided(self, disputed):
+        view = open_dispute(disputed, self.eve, 1)
+        with pytest.raises(ReviewError, match="1 tokens on which"):
+            approve(disputed, Place(self.eve.id, 1, view.case.revision))
+        with pytest.raises(ReviewError, match="disagreed"):
+            final_texts(disputed, 1, with_original=False)
+
+    @pytest.mark.parametrize(("kind", "shown"), [(MASK, "PHI"), (UNMASK, "Okonkwo")])
+    def test_the_adjudicator_has_the_last_word(self, disputed, kind, shown):
+        view = open_dispute(disputed, self.eve, 1)
+        at, edited = change(disputed, Place(self.eve.id, 1, view.case.revision), kind, 2)
+        assert edited.n_undecided == 0
+        assert approve(disputed, at) is CaseState.RELEASED
+        text, _ = final_texts(disputed, 1, with_original=False)
+        assert text == f"seen by {shown} today, then PHI left"
+
+    def test_neither_reviewer_nor_plain_user_settles_it(self, disputed):
+        with pytest.raises(NotAllowedError, match="yourself"):
+            open_dispute(disputed, self.bob, 1)
+        with pytest.raises(NotAllowedError, match="only an adjudicator"):
+            open_dispute(disputed, self.ann, 1)
+
+    def test_a_withdrawn_case_is_reviewed_and_settled_anew(self, disputed):
+        view = open_dispute(disputed, self.eve, 1)
+        at, _ = change(disputed, Place(self.eve.id, 1, view.case.revision), UNMASK, 2)
+        approve(disputed, at)
+        withdraw(disputed, self.eve, 1)
+        with pytest.raises(ReviewError):
+            final_texts(disputed, 1, with_original=False)
+        assert kept(open_case(disputed, self.ann, 1)) == only_masked(5)
+        close_case(disputed, self.ann, 1)
+        assert review(disputed, self.ann) is CaseState.IN_REVIEW
+        assert review(disputed, self.bob) is CaseState.DISAGREED
+        assert not open_dispute(disputed, self.eve, 1).case.layer.decided[2]
+
+
+class TestLock:
+    def test_a_locked_case_is_not_for_others(self, store):
+        ann, bob = user(store, "ann"), user(store, "bob")
+        place(store, ann)
+        with pytest.raises(CaseLockedError):
+            open_case(store, bob, 1)
+        assert list_cases(store, WorkFilter()).rows[0].locked_by == "ann"
+        assert next_case(store, bob) is None and next_case(store, ann) == 1
+
+    def test_it_is_taken_over_when_the_lock_ends_and_its_holder_is_told(self, store, clock):
+        ann, bob = user(store, "ann"), user(store, "bob")
+        at = place(store, ann)
+        clock.seconds += 30 * 60
+        assert next_case(store, bob) == 1
+        place(store, bob)
+        with pytest.raises(CaseLockedError, match="open it again"):
+            change(store, at, MASK, 0)
+        with pytest.raises(CaseLockedError):
+            keep_lock(store, ann, 1)
+
+    def test_an_ended_lock_that_nobody_took_is_still_good(self, store, clock):
+        at = place(store, user(store, "ann"))
+        clock.seconds += 3600
+        change(store, at, MASK, 0)
+
+    def test_work_prolongs_it(self, store, clock):
+        ann, bob = user(store, "ann"), user(store, "bob")
+        at = place(store, ann)
+        clock.seconds += 29 * 60
+        at, _ = change(store, at, MASK, 0)
+        clock.seconds += 29 * 60
+        with pytest.raises(CaseLockedError):
+            open_case(store, bob, 1)
+        assert keep_lock(store, ann, 1) == clock.seconds + 30 * 60
+
+    def test_closing_gives_it_back_and_keeps_the_work(self, store):
+        ann, bob = user(store, "ann"), user(store, "bob")
+        change(store, place(store, ann), MASK, 0)
+        close_case(store, ann, 1)
+        place(store, bob)
+        close_case(store, bob, 1)
+        assert kept(open_case(store, ann, 1)) == only_masked(0, 2)
+
+
+def test_an_assigned_case_is_for_its_assignee(store):
+    ann, bob, root = user(store, "ann"), user(store, "bob"), user(store, "root", UserRole.ADMIN)
+    assign(store, root, (1,), bob.id)
+    with pytest.raises(CaseLockedError, match="assigned"):
+        open_case(store, ann, 1)
+    with pytest.raises(NotAllowedError):
+        assign(store, ann, (1,), ann.id)
+    with pytest.raises(ReviewError, match="no open account"):
+        assign(store, root, (1,), 99)
+    assert next_case(store, ann) is None and next_case(store, bob) == 1
+
+
+def test_a_case_that_is_not_there_is_named(store):
+    with pytest.raises(ReviewError, match="no case 7"):
+        open_case(store, user(store, "ann"), 7)

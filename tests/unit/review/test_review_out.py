@@ -1,0 +1,369 @@
+"""Accounts, what leaves the store, what comes back, and what the figures say."""
+
+import io
+import json
+from datetime import date
+
+import pytest
+from review_stores import (
+    FACTS,
+    KEY,
+    PASSWORD,
+    TEXT,
+    Clock,
+    change,
+    json_lines,
+    place,
+    review,
+    store_of,
+    user,
+)
+
+from inverse_deid.cases.settings import CaseSettings
+from inverse_deid.core.errors import (
+    AnnotationError,
+    LogInError,
+    NotAllowedError,
+    OutputExistsError,
+    ReviewError,
+)
+from inverse_deid.core.phi import PhiType
+from inverse_deid.core.values import Document, PhiSpan
+from inverse_deid.formats.brat import brat_annotations, brat_text, read_gold_brat
+from inverse_deid.learning.corpus import read_annotated
+from inverse_deid.review.accounts import add_user, list_users, set_active, set_password
+from inverse_deid.review.annotated import (
+    AnnotationFormat,
+    adopt_annotations,
+    export_annotated,
+    read_annotations,
+)
+from inverse_deid.review.approval import approve
+from inverse_deid.review.causality import (
+    CausalityForm,
+    Preserved,
+    Topic,
+    TopicAnswer,
+    form_of,
+    save_form,
+    summarise_forms,
+)
+from inverse_deid.review.exporting import export_released
+from inverse_deid.review.loading import LoadSettings
+from inverse_deid.review.reviewers import summarise_reviewers
+from inverse_deid.review.sampling import draw_sample, latest_sample, record_reading, sample_result
+from inverse_deid.review.sessions import is_csrf_token, log_in, log_out, session_of
+from inverse_deid.review.values import ActionKind, CaseState, Place, UserRole
+from inverse_deid.review.work_list import progress
+
+ODD = "Été à l'hôpital 😀 : Zoë\r\nLi a été vue.\rÄrger\n"
+"""Accents, an emoji, all three line ends; the fake masker masks words with a capital."""
+
+
+class TestSessions:
+    @pytest.fixture
+    def clock(self):
+        return Clock()
+
+    @pytest.fixture
+    def store(self, tmp_path, clock):
+        with store_of(tmp_path, clock=clock) as store:
+            add_user(store, "Ann", PASSWORD, UserRole.REVIEWER)
+            yield store
+
+    def test_a_session_begins_with_a_new_id_and_ends(self, store, clock, tmp_path):
+        first = log_in(store, "ann", PASSWORD)
+        second = log_in(store, "ANN", PASSWORD, old_session_id=first.id)
+        assert first.id != second.id and first.id not in repr(first)
+        assert first.id.encode() not in (tmp_path / "review.db-wal").read_bytes()
+        with pytest.raises(LogInError):
+            session_of(store, first.id)
+        found = session_of(store, second.id)
+        assert found.user.name == "ann" and is_csrf_token(found, second.csrf_token)
+        assert not is_csrf_token(found, first.csrf_token)
+        clock.seconds += 59 * 60
+        session_of(store, second.id)
+        clock.seconds += 60 * 60
+        with pytest.raises(LogInError):
+            session_of(store, second.id)
+
+    def test_log_out_closing_and_a_new_password_end_it(self, store):
+        session = log_in(store, "ann", PASSWORD)
+        log_out(store, session.id)
+        other = log_in(store, "ann", PASSWORD)
+        set_password(store, "ann", "another long sentence")
+        third = log_in(store, "ann", "another long sentence")
+        set_active(store, "ann", is_active=False)
+        for one in (session, other, third):
+            with pytest.raises(LogInError):
+                session_of(store, one.id)
+        with pytest.raises(LogInError, match="wrong, or the account is closed"):
+            log_in(store, "ann", "another long sentence")
+
+    def test_five_wrong_passwords_shut_the_door_for_a_while(self, store, clock):
+        for _ in range(5):
+            with pytest.raises(LogInError, match="wrong"):
+                log_in(store, "ann", "no")
+        with pytest.raises(LogInError, match="too many"):
+            log_in(store, "ann", PASSWORD)
+        clock.seconds += 15 * 60 + 1
+        assert log_in(store, "ann", PASSWORD).user.name == "ann"
+
+    @pytest.mark.parametrize(
+        ("name", "password"), [("ann", PASSWORD), ("a b", PASSWORD), ("", PASSWORD), ("bob", "short")]
+    )
+    def test_bad_accounts_are_refused(self, store, name, password):
+        with pytest.raises(ReviewError):
+            add_user(store, name, password, UserRole.REVIEWER)
+        assert [one.name for one in list_users(store)] == ["ann"]
+
+
+def released(folder, texts=(TEXT,), **more):
+    store = store_of(folder, texts, approvals=1, **more)
+    ann = user(store, "ann")
+    for case_id in range(1, progress(store).n_cases + 1):
+        assert review(store, ann, case_id) is CaseState.RELEASED
+    return store
+
+
+def files_of(folder):
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_released_text_leaves_in_the_formats_it_came_in(tmp_path):
+    source = tmp_path / "in"
+    source.mkdir()
+    (source / "a.txt").write_bytes(b"\xef\xbb\xbf" + ODD.encode())
+    (source / "t.csv").write_bytes('id,text,note\r\n7,Seen by Li,"a, b"\r\n8,well,c\r\n'.encode("utf-16"))
+    json_lines(source / "j.jsonl", [ODD])
+    (source / "x.xml").write_text("<deIdi2b2><TEXT>Li &amp; co</TEXT></deIdi2b2>", encoding="utf-8")
+    settings = LoadSettings(facts=FACTS, cases=CaseSettings(today=date(2024, 1, 1), key=KEY.secret))
+    del settings
+    (source / "t.csv").write_bytes(b'id,text,note\r\n7,Seen by Li,"a, b"\r\n8,well,c\r\n')
+    with released(tmp_path, inputs=[source]) as store:
+        out = tmp_path / "out"
+        exported = export_released(store, out)
+        assert (exported.n_cases, exported.n_left_out, exported.problems) == (5, 0, ())
+        files = files_of(out)
+        assert files["t.csv"] == b'id,text,note\r\n7,PHI by PHI,"a, b"\r\n8,well,c\r\n'
+        assert files["a.txt"] == ("\ufeffPHI à l'hôpital □ : PHI\r\nPHI a été vue.\rPHI\n").encode()
+        line = json.loads(files["j.jsonl"])
+        assert line["text"] == files["a.txt"].decode("utf-8-sig") and line["id"] == "c1"
+        assert [ODD[a:b] for a, b in line["masks"]] == ["Été", "😀", "Zoë", "Li", "Ärger"]
+        assert b"PHI &amp; co" in files["x.xml"] or b"PHI & co" in files["x.xml"]
+        with pytest.raises(OutputExistsError):
+            export_released(store, out)
+
+
+def test_only_released_cases_leave(tmp_path):
+    with store_of(tmp_path, ["by Li", "by Wu"]) as store:
+        for name in ("ann", "bob"):
+            review(store, user(store, name), 2)
+        place(store, user(store, "cem"), 1)
+        exported = export_released(store, tmp_path / "out")
+        assert (exported.n_cases, exported.n_left_out) == (1, 1)
+        assert (tmp_path / "out" / "cases.jsonl").read_text(encoding="utf-8").count("\n") == 1
+        export_annotated(store, tmp_path / "gold.jsonl", AnnotationFormat.JSON_LINES)
+        assert "Li" not in (tmp_path / "gold.jsonl").read_text(encoding="utf-8")
+
+
+def test_a_case_whose_state_was_forged_does_not_leave(tmp_path):
+    import sqlite3
+
+    with store_of(tmp_path, ["by Li"]) as store:
+        raw = sqlite3.connect(tmp_path / "review.db")
+        raw.execute("update cases set state = 'released'")
+        raw.commit()
+        raw.close()
+        exported = export_released(store, tmp_path / "out")
+        assert exported.n_cases == 0 and "0 of 2 approvals" in exported.problems[0]
+        assert not files_of(tmp_path / "out")
+        with pytest.raises(ReviewError, match="0 of 2 approvals"):
+            export_annotated(store, tmp_path / "gold.jsonl", AnnotationFormat.JSON_LINES)
+        assert not (tmp_path / "gold.jsonl").exists()
+
+
+@pytest.mark.parametrize("form", list(AnnotationFormat))
+def test_export_import_export_is_identical(tmp_path, form):
+    target = "gold.jsonl" if form is AnnotationFormat.JSON_LINES else "gold"
+    with released(tmp_path, [ODD, "Li-Wu on 3/4/2020", "nothing here"]) as store:
+        export_annotated(store, tmp_path / target, form)
+    docs = read_annotations(tmp_path / target)
+    assert [doc.text for doc in docs] == [ODD, "Li-Wu on 3/4/2020", "nothing here"]
+    assert [ODD[span.start : span.end] for span in docs[0].spans] == ["Été", "Zoë", "Li", "Ärger"]
+    assert [(span.start, span.end) for span in docs[1].spans] == [(0, 5), (9, 17)]
+    again = tmp_path / "again"
+    again.mkdir()
+    with store_of(again, [doc.text for doc in docs], approvals=1) as store:
+        ann = user(store, "ann")
+        for case_id, doc in enumerate(docs, start=1):
+            at = place(store, ann, case_id)
+            at, _ = change(store, at, ActionKind.MASK, 0, category=PhiType.CITY)
+            edited = adopt_annotations(store, at, doc)
+            approve(store, Place(ann.id, case_id, edited.revision))
+        export_annotated(store, again / target, form)
+    first, second = tmp_path / target, again / target
+    assert (first.read_bytes() if first.is_file() else files_of(first)) == (
+        second.read_bytes() if second.is_file() else files_of(second)
+    )
+
+
+@pytest.mark.parametrize("form", [AnnotationFormat.JSON_LINES, AnnotationFormat.I2B2])
+def test_fine_tune_reads_what_was_corrected(tmp_path, form):
+    with store_of(tmp_path, ["Seen by Okonkwo in Velmont"], approvals=1) as store:
+        ann = user(store, "ann")
+        at, _ = change(store, place(store, ann), ActionKind.UNMASK, 0)
+        at, _ = change(store, at, ActionKind.CATEGORY, 2, category=PhiType.DOCTOR)
+        at, _ = change(store, at, ActionKind.CATEGORY, 4, category=PhiType.CITY)
+        approve(store, at)
+        path = tmp_path / ("gold.jsonl" if form is AnnotationFormat.JSON_LINES else "gold")
+        export_annotated(store, path, form)
+    docs = read_annotated(path)
+    assert docs[0].spans == (PhiSpan(8, 15, PhiType.DOCTOR), PhiSpan(19, 26, PhiType.CITY))
+
+
+def test_another_text_is_not_adopted(tmp_path):
+    with store_of(tmp_path) as store:
+        at = place(store, user(store, "ann"))
+        with pytest.raises(ReviewError, match="another text"):
+            adopt_annotations(store, at, Document("c1", TEXT + " "))
+
+
+@pytest.mark.parametrize(
+    "line", ["T1\tPATIENT 0 99\tx", "T1\tPATIENT 3 1\tx", "T1 PATIENT 0 3 x", "T1\tNO 0 3\tx"]
+)
+def test_brat_that_does_not_fit_is_refused(line):
+    with pytest.raises(AnnotationError):
+        read_gold_brat(b"Ann Li", line.encode(), "d")
+
+
+def test_brat_goes_over_line_ends_and_passes_over_other_lines():
+    doc = Document("d", "Zoë\r\nLi 😀 Wu", (PhiSpan(0, 7, PhiType.PATIENT), PhiSpan(10, 12, PhiType.CITY)))
+    annotations = brat_annotations(doc) + b"#1\tAnnotatorNotes T1\tsure\n"
+    assert b"T1\tPATIENT 0 3;5 7\t" in annotations
+    assert read_gold_brat(brat_text(doc), annotations, "d") == doc
+
+
+class TestSample:
+    def test_the_bound_is_exact_and_needs_the_whole_sample(self, tmp_path):
+        with released(tmp_path, ["a b"] * 10) as store:
+            eve = user(store, "eve")
+            sample = draw_sample(store, 4, seed=1)
+            assert len(sample.case_ids) == 4 and sample.n_released == 10
+            with pytest.raises(ReviewError, match="4 of 4 cases"):
+                sample_result(store)
+            for case_id in sample.case_ids:
+                record_reading(store, eve, case_id, leaks=False)
+            found = sample_result(store)
+            # (1 - p)^4 = 0.05
+            assert found.n_leaking == 0 and found.leak_rate_bound == pytest.approx(1 - 0.05**0.25)
+            assert latest_sample(store).unread == ()
+
+    def test_a_leak_counts_and_withdraws_the_case(self, tmp_path):
+        with released(tmp_path, ["a b"] * 3) as store:
+            eve = user(store, "eve")
+            first, second = draw_sample(store, 2).case_ids
+            record_reading(store, eve, first, leaks=True)
+            record_reading(store, eve, second, leaks=False)
+            assert progress(store).by_state[CaseState.RELEASED] == 2
+            # P(at most 1 of 2) = 1 - p^2 = 0.05
+            assert sample_result(store).leak_rate_bound == pytest.approx(0.95**0.5)
+            with pytest.raises(ReviewError, match="read already"):
+                record_reading(store, eve, first, leaks=False)
+
+    def test_nobody_checks_his_own_cases_and_no_more_are_drawn_than_there_are(self, tmp_path):
+        with released(tmp_path) as store:
+            with pytest.raises(ReviewError, match="1 are released"):
+                draw_sample(store, 2)
+            draw_sample(store, 1)
+            ann = next(one for one in list_users(store) if one.name == "ann")
+            with pytest.raises(NotAllowedError, match="another user"):
+                record_reading(store, ann, 1, leaks=False)
+
+
+def test_agreement_and_time_by_hand(tmp_path):
+    clock = Clock()
+    with store_of(tmp_path, clock=clock) as store:
+        ann, bob = user(store, "ann"), user(store, "bob")
+        at = place(store, ann)
+        clock.seconds += 30
+        at, _ = change(store, at, ActionKind.MASK, 5)
+        clock.seconds += 10_000
+        approve(store, at)
+        review(store, bob, mask=[0])
+        found = summarise_reviewers(store)
+    # 7 tokens: ann masks 2 and 5, bob masks 0 and 2. Alike: 2, and 1, 3, 4, 6.
+    assert found.tokens.observed.part == 5 and found.tokens.observed.whole == 7
+    by_chance = (2 * 2 + 5 * 5) / 49
+    assert found.tokens.kappa.value == pytest.approx((5 / 7 - by_chance) / (1 - by_chance))
+    assert found.spans.f1 == 0.5 and found.n_double == 1
+    assert [(one.user, one.n_approved, one.median_seconds) for one in found.times] == [
+        ("ann", 1, 150.0),
+        ("bob", 1, 0.0),
+    ]
+
+
+def test_the_causality_summary_by_hand(tmp_path):
+    yes, gone = TopicAnswer(Preserved.YES), TopicAnswer(Preserved.NOT_IN_CASE)
+    with released(tmp_path, ["a b"] * 2) as store:
+        eve = user(store, "eve")
+        assert summarise_forms(store).any_preserved.value is None
+        save_form(store, eve, CausalityForm(1, dict.fromkeys(Topic, yes)))
+        answers = {**dict.fromkeys(Topic, gone), Topic.DOSES: TopicAnswer(Preserved.NO, is_needed=False)}
+        save_form(store, eve, CausalityForm(2, answers, "the dose"))
+        save_form(store, eve, CausalityForm(2, answers, "no dose"))
+        found = summarise_forms(store)
+        assert form_of(store, eve, 2).remark == "no dose" and found.n_forms == 2
+    shares = (found.any_preserved, found.none_missing, found.none_needed_missing)
+    assert [share.part for share in shares] == [1, 1, 2]
+    doses = next(one for one in found.topics if one.topic is Topic.DOSES)
+    assert (doses.n_yes, doses.n_partly, doses.n_no, doses.n_needed) == (1, 0, 1, 0)
+
+
+def test_a_form_answers_every_topic_and_says_what_was_needed():
+    with pytest.raises(ReviewError, match="no answer on reaction"):
+        CausalityForm(1, {})
+    with pytest.raises(ReviewError):
+        TopicAnswer(Preserved.NO)
+    with pytest.raises(ReviewError):
+        TopicAnswer(Preserved.YES, is_needed=True)
+
+
+class TestCommand:
+    def test_from_cases_to_an_export(self, command, tmp_path, monkeypatch):
+        db = tmp_path / "review.db"
+        cases = json_lines(tmp_path / "cases.jsonl", [TEXT])
+        made = command("review", "init", cases, "--store", db, "--approvals", "1")
+        assert made.status == 0 and "review.db.key" in made.stderr, made.stderr
+        assert (tmp_path / "review.db.key").stat().st_mode & 0o777 == 0o600
+        monkeypatch.setattr("sys.stdin", io.StringIO(PASSWORD + "\n"))
+        assert command("review", "user", "add", "ann", "--store", db).status == 0
+        gold = tmp_path / "gold.jsonl"
+        gold.write_text(json.dumps({"id": "c1", "text": TEXT, "spans": []}) + "\n", encoding="utf-8")
+        assert command("review", "import", gold, "--store", db, "--user", "ann").status == 0
+        assert "ann" in command("review", "user", "list", "--store", db).stdout
+        assert "in review" in command("review", "summary", "--store", db).stdout
+        assert command("review", "verify", "--store", db).stdout == "3 entries, intact\n"
+        out = command("review", "export", "--store", db, "--out", tmp_path / "out")
+        assert out.status == 0 and "0 cases written, 1 not released" in out.stderr
+
+    @pytest.mark.parametrize(
+        "arguments",
+        [
+            ["init", "missing.txt", "--store", "new.db"],
+            ["init", "cases.jsonl", "--store", "old.db"],
+            ["verify", "--store", "missing.db"],
+            ["export", "--store", "old.db", "--out", "x"],
+            ["sample", "--store", "old.db"],
+            ["user", "list", "--store", "nonsense://x", "--key", "cases.jsonl"],
+        ],
+    )
+    def test_bad_input_is_one_line_and_status_2(self, command, tmp_path, monkeypatch, arguments):
+        monkeypatch.chdir(tmp_path)
+        json_lines(tmp_path / "cases.jsonl", [TEXT])
+        (tmp_path / "old.db").write_bytes(b"something else")
+        found = command("review", *arguments)
+        assert found.status == 2 and found.stderr.count("\n") == 1, found.stderr
+        assert "Okonkwo" not in found.stderr
+        assert (tmp_path / "old.db").read_bytes() == b"something else"
+        assert not list(tmp_path.glob("new.db*"))

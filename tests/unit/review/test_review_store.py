@@ -1,0 +1,361 @@
+"""The store: nothing readable without the key, nothing lost, and a trail that shows every tampering."""
+
+import json
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from fake_maskers import FakeMasker
+from review_stores import KEY, TEXT, change, json_lines, place, review, store_of, user
+
+from inverse_deid.core.errors import (
+    ConfigurationError,
+    InverseDeidError,
+    OutputExistsError,
+    StaleRevisionError,
+    UnreadableInputError,
+)
+from inverse_deid.review.causality import CausalityForm, Preserved, Topic, TopicAnswer, save_form
+from inverse_deid.review.editing import act, add_note
+from inverse_deid.review.keys import ReviewKey, check_private, make_key_file
+from inverse_deid.review.reading import view_case
+from inverse_deid.review.store import open_store
+from inverse_deid.review.trail import export_trail, verify_export, verify_store
+from inverse_deid.review.values import Action, ActionKind, CaseState, Place, TokenRange, WorkFilter
+from inverse_deid.review.work_list import list_cases, next_case, progress
+
+CANARY = "Zebulonova"
+
+
+def test_no_word_of_a_case_stands_in_the_files_of_the_store(tmp_path):
+    with store_of(tmp_path, [f"seen by {CANARY} in {CANARY.lower()}"], approvals=1) as store:
+        ann = user(store, "ann")
+        at = place(store, ann)
+        add_note(store, at, f"{CANARY} is a name")
+        change(store, at, ActionKind.MASK, 4, all_mentions=True)
+        review(store, ann)
+        answers = {topic: TopicAnswer(Preserved.YES) for topic in Topic}
+        save_form(store, ann, CausalityForm(1, answers, f"{CANARY} again"))
+        export_trail(store, tmp_path / "trail.jsonl")
+        files = [path for path in tmp_path.iterdir() if path.name != "cases.jsonl"]
+        assert {"review.db", "review.db-wal", "review.db-shm", "trail.jsonl"} <= {path.name for path in files}
+        for path in files:
+            assert CANARY.lower().encode() not in path.read_bytes().lower(), path.name
+            assert b"seen by" not in path.read_bytes(), path.name
+    dump = "\n".join(sqlite3.connect(tmp_path / "review.db").iterdump())
+    assert CANARY.lower() not in dump.lower() and "seen by" not in dump
+
+
+def test_the_store_is_for_its_owner_alone(tmp_path):
+    store_of(tmp_path).close()
+    assert (tmp_path / "review.db").stat().st_mode & 0o077 == 0
+
+
+def test_another_key_opens_nothing(tmp_path):
+    store_of(tmp_path).close()
+    with pytest.raises(ConfigurationError, match="key is not that of"):
+        open_store(tmp_path / "review.db", ReviewKey(b"another key of more than 16 bytes"))
+
+
+@pytest.mark.parametrize("content", [b"", b"no database at all", b"SQLite format 3\0" + b"x" * 200])
+def test_what_is_no_store_is_said_in_one_line(tmp_path, content):
+    (tmp_path / "x.db").write_bytes(content)
+    with pytest.raises(UnreadableInputError, match="is no store"):
+        open_store(tmp_path / "x.db", KEY)
+
+
+def test_a_store_is_never_overwritten(tmp_path):
+    store_of(tmp_path).close()
+    before = (tmp_path / "review.db").read_bytes()
+    with pytest.raises(OutputExistsError):
+        store_of(tmp_path)
+    assert (tmp_path / "review.db").read_bytes() == before
+
+
+def test_a_text_that_was_moved_to_another_case_is_refused(tmp_path):
+    store = store_of(tmp_path, ["a b", "c d"])
+    with sqlite3.connect(tmp_path / "review.db") as raw:
+        raw.execute("update contents set sealed_text = (select sealed_text from contents where case_id = 2)")
+    with pytest.raises(UnreadableInputError, match="altered"):
+        place(store, user(store, "ann"))
+    raw.close()
+    store.close()
+
+
+def test_keys_do_not_show_and_short_or_open_ones_are_refused(tmp_path):
+    assert "0123" not in repr(KEY) and len({KEY.derived("trail"), KEY.derived("encryption")}) == 2
+    with pytest.raises(ConfigurationError, match="too short"):
+        ReviewKey(b"short")
+    path = tmp_path / "k"
+    make_key_file(path)
+    check_private(path)
+    path.chmod(0o640)
+    with pytest.raises(ConfigurationError, match="chmod 600"):
+        check_private(path)
+    with pytest.raises(ConfigurationError, match="cannot be written"):
+        make_key_file(path)
+
+
+class TestTrail:
+    @pytest.fixture
+    def trail(self, tmp_path):
+        with store_of(tmp_path, approvals=1) as store:
+            ann = user(store, "ann")
+            at, _ = change(store, place(store, ann), ActionKind.MASK, 2, 4)
+            change(store, at, ActionKind.UNMASK, 3)
+            review(store, ann)
+            assert verify_store(store).is_intact
+            export_trail(store, tmp_path / "trail.jsonl")
+        return tmp_path
+
+    def lines(self, trail):
+        return (trail / "trail.jsonl").read_text(encoding="utf-8").splitlines()
+
+    def test_it_says_who_when_where_and_what_without_a_word(self, trail):
+        entries = [json.loads(line)["entry"] for line in self.lines(trail)[:-1]]
+        assert [entry["event"] for entry in entries] == [
+            "state",
+            "change",
+            "change",
+            "approve",
+            "state",
+            "state",
+        ]
+        one = entries[1]
+        assert one["at"] == "2023-11-14T22:13:20.000000+00:00" and one["user"] == "ann"
+        assert (one["name"], one["document"], one["start"], one["end"]) == ("c1", "c1", 16, 21)
+        assert (one["old"], one["new"], one["category"]) == ("keep", "mask PATIENT", "PATIENT")
+        assert one["model"] == "ab" * 32 and one["thresholds"] == [0.9, 0.9]
+        assert not any(word in "".join(self.lines(trail)) for word in TEXT.split() if len(word) > 3)
+
+    @pytest.mark.parametrize(
+        "tamper",
+        [
+            lambda lines: [lines[0].replace('"ann"', '"eve"'), *lines[1:]],
+            lambda lines: [*lines[:2], *lines[3:]],
+            lambda lines: [lines[0], lines[2], lines[1], *lines[3:]],
+            lambda lines: [*lines[:-2], lines[-1]],
+            lambda lines: lines[:-1],
+            lambda lines: [*lines, lines[0]],
+            lambda lines: lines[1:],
+            lambda lines: [],
+            lambda lines: ["x", *lines],
+        ],
+        ids=["edit", "remove", "reorder", "truncate", "no head", "append", "first", "empty", "garbage"],
+    )
+    def test_a_tampered_export_is_found(self, trail, tamper):
+        path = trail / "tampered.jsonl"
+        path.write_text("".join(line + "\n" for line in tamper(self.lines(trail))), encoding="utf-8")
+        assert not verify_export(path, KEY).is_intact
+        assert verify_export(trail / "trail.jsonl", KEY).is_intact
+
+    def test_a_chain_that_was_computed_anew_does_not_have_the_seal(self, trail):
+        from inverse_deid.review import trail as code
+
+        lines = [json.loads(line) for line in self.lines(trail)]
+        previous = code.NO_HASH
+        for line in lines[:-1]:
+            line["entry"]["user"], line["entry"]["previous"] = "eve", previous
+            previous = line["hash"] = code._hash(code._canonical(line["entry"]))
+        lines[-1]["head"]["hash"] = previous
+        path = trail / "forged.jsonl"
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+        assert verify_export(path, None).is_intact
+        assert [*verify_export(path, KEY).problems] == [
+            "the seal of the head is broken, or the key is another one"
+        ]
+
+    @pytest.mark.parametrize(
+        "sql",
+        [
+            "update trail set line = replace(line, 'ann', 'eve') where number = 2",
+            "delete from trail where number = 2",
+            "delete from trail where number = 6",
+            "update trail set number = -number; update trail set number = 7 + number",
+            "delete from trail; update trail_head set n_entries = 0",
+            "delete from trail_head",
+        ],
+    )
+    def test_a_tampered_table_is_found(self, trail, sql):
+        raw = sqlite3.connect(trail / "review.db")
+        raw.executescript(sql)
+        raw.close()
+        with open_store(trail / "review.db", KEY) as store:
+            assert not verify_store(store).is_intact
+
+
+KILLED = """
+import sys
+sys.path[:0] = sys.argv[1:3]
+from review_stores import KEY
+from inverse_deid.review.editing import act
+from inverse_deid.review.store import open_store
+from inverse_deid.review.values import Action, ActionKind, Place, TokenRange
+store = open_store(sys.argv[3], KEY, clock=lambda: 1_700_000_001.0)
+for revision in range(1000):
+    act(store, Place(1, 1, revision), Action(ActionKind.MASK if revision % 2 else ActionKind.UNMASK, (TokenRange(2, 3),)))
+    print(revision + 1, flush=True)
+"""
+
+
+def test_an_acknowledged_decision_survives_kill_9(tmp_path):
+    store = store_of(tmp_path)
+    place(store, user(store, "ann"))
+    store.close()
+    tests = Path(__file__).parents[2]
+    arguments = [sys.executable, "-c", KILLED, str(tests.parent), str(tests), str(tmp_path / "review.db")]
+    with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True) as child:
+        acknowledged = 0
+        for line in child.stdout:
+            acknowledged = int(line)
+            if acknowledged == 5:
+                child.send_signal(signal.SIGKILL)
+    assert 5 <= acknowledged < 1000
+    with open_store(tmp_path / "review.db", KEY) as store:
+        view = view_case(store, next(iter([type("U", (), {"id": 1})()])), 1)
+        assert view.revision in (acknowledged, acknowledged + 1)
+        assert view.layer.keep[2] == (view.revision % 2 == 1)
+        check = verify_store(store)
+        assert check.is_intact and check.n_entries == 1 + view.revision
+
+
+def test_reviewers_at_once_lose_no_update_and_do_not_deadlock(tmp_path):
+    n_people, n_actions = 4, 6
+    store = store_of(tmp_path, [TEXT] * n_people)
+    people = [user(store, f"u{i}") for i in range(n_people)]
+    problems = []
+
+    def work(who, case_id):
+        try:
+            at = place(store, who, case_id)
+            for i in range(n_actions):
+                kind = ActionKind.MASK if i % 2 else ActionKind.UNMASK
+                at, _ = change(store, at, kind, 2)
+        except InverseDeidError as error:
+            problems.append(error)
+
+    threads = [threading.Thread(target=work, args=(who, i)) for i, who in enumerate(people, 1)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not problems
+    assert [view_case(store, who, i).revision for i, who in enumerate(people, 1)] == [n_actions] * n_people
+    assert verify_store(store).n_entries == n_people * (1 + n_actions)
+    store.close()
+
+
+def test_two_windows_of_one_user_at_once_one_is_told(tmp_path):
+    store = store_of(tmp_path)
+    at = place(store, user(store, "ann"))
+    results = []
+
+    def click(token):
+        try:
+            results.append(act(store, at, Action(ActionKind.MASK, (TokenRange(token, token + 1),))).revision)
+        except StaleRevisionError as error:
+            results.append(error)
+
+    threads = [threading.Thread(target=click, args=(token,)) for token in (0, 1, 3, 4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [one for one in results if isinstance(one, int)] == [1] and len(results) == 4
+    store.close()
+
+
+def test_the_most_doubtful_case_comes_first_and_failed_ones_before_it(tmp_path):
+    class Doubting(FakeMasker):
+        def mask_many(self, docs):
+            masked = super().mask_many(docs)
+            for doc, one in zip(docs, masked, strict=True):
+                one.decisions.p_safe[:] = float(doc.text.split()[0]) / 100
+                one.decisions.thresholds[:] = 0.9
+            return masked
+
+    texts = ["99 words", "90 words", "30 words", "90 BROKENSTAGE"]
+    store = store_of(tmp_path, texts, masker=Doubting(str.islower))
+    rows = list_cases(store, WorkFilter()).rows
+    assert [row.name for row in rows] == ["c4", "c2", "c1", "c3"]
+    assert [(row.is_failed, row.n_doubtful) for row in rows] == [
+        (True, 2),
+        (False, 2),
+        (False, 0),
+        (False, 0),
+    ]
+    assert rows[1].doubt == pytest.approx(2.0) and rows[2].doubt == 0.0
+    assert [row.name for row in list_cases(store, WorkFilter(min_doubt=1)).rows] == ["c4", "c2"]
+    assert next_case(store, user(store, "ann")) == 4
+    store.close()
+
+
+def test_pages_hold_every_case_once_whatever_the_filter(tmp_path):
+    store = store_of(tmp_path, ["a b"] * 23, approvals=1)
+    ann = user(store, "ann")
+    for case_id in (3, 5):
+        review(store, ann, case_id)
+
+    def pages(chosen):
+        key, names = None, []
+        while True:
+            page = list_cases(store, chosen, after=key, n_rows=5)
+            names += [row.case_id for row in page.rows]
+            key = page.next_key
+            if key is None:
+                return names
+
+    assert pages(WorkFilter()) == list(range(1, 24))
+    assert pages(WorkFilter(states=frozenset({CaseState.RELEASED}))) == [3, 5]
+    assert pages(WorkFilter(claimable_by=ann.id)) == [i for i in range(1, 24) if i not in (3, 5)]
+    assert progress(store).n_cases == 23
+    for key in ("x", "nan_x", "", "0x1p0_1; drop"):
+        with pytest.raises(InverseDeidError, match="first one"):
+            list_cases(store, WorkFilter(), after=key)
+    store.close()
+
+
+@pytest.mark.slow
+def test_a_page_of_50_000_cases_takes_under_100_ms(tmp_path):
+    store = store_of(tmp_path)
+    ann = user(store, "ann")
+    raw = sqlite3.connect(tmp_path / "review.db")
+    raw.execute(
+        "with recursive n(i) as (select 2 union all select i + 1 from n where i < 50000) insert into cases "
+        "(id, source_id, number, name, state, doubt, n_tokens, n_doubtful, is_failed, n_approvals) "
+        "select i, 1, i, 'c' || i, case i % 3 when 0 then 'new' when 1 then 'in review' else 'released' end, "
+        "(i * 7919) % 1000 / 10.0, 100, 3, 0, 0 from n"
+    )
+    raw.commit()
+    raw.close()
+    chosen = [WorkFilter(), WorkFilter(claimable_by=ann.id), WorkFilter(states=frozenset({CaseState.NEW}))]
+    for one in chosen:
+        key, seconds = None, []
+        for _ in range(20):
+            started = time.perf_counter()
+            page = list_cases(store, one, after=key)
+            seconds.append(time.perf_counter() - started)
+            key = page.next_key
+        assert len(page.rows) == 50 and min(seconds) < 0.1
+    store.close()
+
+
+def test_no_value_shows_text_in_its_repr(tmp_path):
+    with store_of(tmp_path, [f"seen by {CANARY}"]) as store:
+        ann = user(store, "ann")
+        at = place(store, ann)
+        add_note(store, at, f"{CANARY}!")
+        assert CANARY not in repr(view_case(store, ann, 1)) + repr(store) + repr(at)
+
+
+def test_a_case_of_a_table_can_be_empty(tmp_path):
+    cases = json_lines(tmp_path / "cases.jsonl", ["", "."])
+    with store_of(tmp_path, inputs=[cases], approvals=1) as store:
+        ann = user(store, "ann")
+        assert [review(store, ann, i) for i in (1, 2)] == [CaseState.RELEASED] * 2
+        assert Place(ann.id, 1, 0).case_id == 1
