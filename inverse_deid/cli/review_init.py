@@ -11,7 +11,7 @@ import click
 
 from inverse_deid.cli.case_options import CaseOptions
 from inverse_deid.cli.mask import mask
-from inverse_deid.cli.mask_masker import load_masker
+from inverse_deid.cli.mask_masker import load_masker, masking_settings
 from inverse_deid.cli.mask_options import MaskOptions
 from inverse_deid.cli.review_store import new_key, store_options
 from inverse_deid.cli.summary import exit_status, failure_lines, summary_lines
@@ -20,7 +20,9 @@ from inverse_deid.review.loading import LoadSettings, create_store, plan_cases
 from inverse_deid.review.store import MaskingFacts, store_path
 from inverse_deid.review.values import ReviewPolicy
 
-_NOT_HERE = {"out", "explain", "with_text", "annotations", "force", "resume", "quiet", "key", "run_report"}
+_OF_FILES = {"out", "explain", "with_text", "annotations", "force", "resume", "quiet", "workers"}
+_OF_CASES = {"key", "run_report", "replace", "maps"}
+_NOT_HERE = _OF_FILES | _OF_CASES
 """Options of `mask` that make no sense here."""
 
 
@@ -72,7 +74,7 @@ def init(inputs: tuple[Path, ...], address: str, key: Path | None, **given: Any)
     known = {} if options.cases.known is None else read_known_values(options.cases.known)
     if options.cases.known is not None:
         check_ids(jobs, known, options.cases.known, options.read_options)
-    masker = load_masker(options)
+    masker = load_masker(masking_settings(options))
     secret, made = new_key(address, key)
     is_complete = False
     try:
@@ -104,7 +106,8 @@ def _options(given: dict[str, Any]) -> MaskOptions:
     names = {one.name for one in fields(CaseOptions)}
     cases = CaseOptions(**{name: given.pop(name) for name in names & set(given)})
     rest: dict[str, Any] = {"out": Path(), "explain": False, "with_text": False, "annotations": None}
-    options = MaskOptions(**given, **rest, force=False, resume=False, quiet=False, cases=cases)
+    rest |= {"force": False, "resume": False, "quiet": False, "workers": 1}
+    options = MaskOptions(**given, **rest, cases=cases)
     options.check(())
     return options
 
@@ -119,5 +122,5 @@ def _facts(fingerprint: str, made_of: dict[str, Any], options: MaskOptions) -> M
         high=thresholds.get("high"),
         density_slope=thresholds.get("density_slope", 0.0),
         marker=options.marker,
-        category_markers=options.category_markers,
+        category_markers=options.shows_categories,
     )

@@ -29,7 +29,9 @@ SPANS = spans_by(
     DATE=r"(\d\d-[A-Z]{3}-\d{4})",
     ID=r"(\d{6})",
 )
-TEXT = "Amara Zebulonova (MRN 458213) took Ramipril on 12-OCT-2019.\r\nZebulonova\u2019s wife is well – 3 days."
+TEXT = (
+    "Amara Zebulonova (MRN 458213) took Ramipril on 12-OCT-2019.\r\nZebulonova\u2019s wife is well – 3 days."
+)
 SECRETS = ("Zebulonova", "458213")
 
 
