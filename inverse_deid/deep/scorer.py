@@ -32,7 +32,7 @@ WINDOW = 256
 """Tokens that the network reads at once; longer documents are read in windows."""
 CONTEXT = 32
 """Tokens of context on either side of a window's own tokens."""
-BATCH_TOKENS = 3072
+BATCH_TOKENS = 512
 _CHARACTER_BATCH = 32
 
 
