@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 import onnxruntime as ort
@@ -29,6 +30,12 @@ CONTEXT = 32
 """Tokens of context on either side of a window's own tokens."""
 BATCH_TOKENS = 8192
 _CHARACTER_BATCH = 256
+
+Device = Literal["cpu", "cuda"]
+_PROVIDERS: Mapping[Device, list[str]] = {
+    "cpu": ["CPUExecutionProvider"],
+    "cuda": ["CUDAExecutionProvider", "CPUExecutionProvider"],
+}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,19 +71,22 @@ class Scorer:
         parts: The model.
         interned: Numbers the words; shared with the rules.
         n_threads: Threads of ONNX Runtime, 0 = one a core.
+        device: Where the network runs.
 
     Raises:
         ModelError: The graphs cannot be loaded.
     """
 
-    def __init__(self, parts: ModelParts, interned: InternedWords, n_threads: int = 0) -> None:
+    def __init__(
+        self, parts: ModelParts, interned: InternedWords, n_threads: int = 0, device: Device = "cpu"
+    ) -> None:
         self._config = parts.network
         self._interned = interned
         self._word_numbers = parts.word_vectors.numbers()
         self._word_matrix = parts.word_vectors.matrix()
         self._word_matrix[0] = _unknown_vector(parts)
-        self._characters = _session(parts.characters, n_threads)
-        self._tokens = _session(parts.tokens, n_threads)
+        self._characters = _session(parts.characters, n_threads, device)
+        self._tokens = _session(parts.tokens, n_threads, device)
         self._reads = {value.name for value in self._tokens.get_inputs()}
         self.class_names = class_names(parts.network.targets)
         self._transitions = _transitions(parts)
@@ -174,13 +184,13 @@ def _transitions(parts: ModelParts) -> FloatArray | None:
     raise ModelError("the model has no transition scores; train it again")
 
 
-def _session(graph: bytes, n_threads: int) -> ort.InferenceSession:
+def _session(graph: bytes, n_threads: int, device: Device) -> ort.InferenceSession:
     options = ort.SessionOptions()
     options.intra_op_num_threads = n_threads
     options.inter_op_num_threads = 1
     options.log_severity_level = 3
     try:
-        return ort.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
+        return ort.InferenceSession(graph, options, providers=_PROVIDERS[device])
     except (Fail, InvalidArgument, InvalidGraph, InvalidProtobuf, NotImplemented) as error:
         raise ModelError(f"the network cannot be loaded ({type(error).__name__})") from error
 
