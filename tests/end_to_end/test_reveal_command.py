@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from fake_maskers import CANARY, FakeMasker
 
 from inverse_deid.cli.main import main
 from inverse_deid.core.values import Document
@@ -19,7 +20,6 @@ from inverse_deid.formats.icsr.writing import MessageWriter
 from inverse_deid.formats.records import ReadOptions
 from inverse_deid.formats.registry import FormatName, open_source
 from inverse_deid.replacement.reversal_map import MapWriter
-from tests.fake_maskers import CANARY, FakeMasker
 
 KEY = b"an invented key of 27 bytes"
 MASKER = FakeMasker(str.islower)

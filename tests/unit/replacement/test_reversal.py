@@ -3,12 +3,12 @@ from __future__ import annotations
 from io import BytesIO
 
 import pytest
+from fake_maskers import FakeMasker
 
 from inverse_deid.core.errors import ConfigurationError, InputError
 from inverse_deid.core.values import Document
 from inverse_deid.replacement.reversal import HiddenCase, HiddenText, hide, reveal
 from inverse_deid.replacement.reversal_map import MapReader, MapWriter
-from tests.fake_maskers import FakeMasker
 
 KEY = b"an invented key of 27 bytes"
 CASES = [HiddenCase(str(n), (HiddenText("", "0" * 64, ((0, 3, f"Ann {n}"),)),)) for n in range(3)]
