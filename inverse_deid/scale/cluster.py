@@ -6,6 +6,7 @@ import logging
 import os
 import re
 import socket
+import warnings
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -187,18 +188,22 @@ def outcomes(partitions: Sequence[Partition], job: ActorJob, pool: Pool) -> Iter
     context.max_errored_blocks = -1
     logging.getLogger("ray.data").setLevel(logging.CRITICAL)
     rows = [{PARTITION: partition.as_json()} for partition in partitions]
-    masked = ray.data.from_items(rows, override_num_blocks=len(rows)).map_batches(
-        PartitionActor,
-        fn_constructor_args=(job,),
-        batch_size=1,
-        batch_format="numpy",
-        compute=ray.data.ActorPoolStrategy(
-            min_size=1, max_size=pool.n_actors, initial_size=pool.n_actors, max_tasks_in_flight_per_actor=2
-        ),
-        num_cpus=job.n_threads,
-        num_gpus=1 if pool.device == "cuda" else None,
-        max_restarts=-1,
-        max_task_retries=MAX_ATTEMPTS - 1,
+    actors = ray.data.ActorPoolStrategy(
+        min_size=1, max_size=pool.n_actors, initial_size=pool.n_actors, max_tasks_in_flight_per_actor=2
     )
+    with warnings.catch_warnings():
+        # Ray Data has no other way yet to bound the retries; the extra `scale` asks for a Ray that has it.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        masked = ray.data.from_items(rows, override_num_blocks=len(rows)).map_batches(
+            PartitionActor,
+            fn_constructor_args=(job,),
+            batch_size=1,
+            batch_format="numpy",
+            compute=actors,
+            num_cpus=job.n_threads,
+            num_gpus=1 if pool.device == "cuda" else None,
+            max_restarts=-1,
+            max_task_retries=MAX_ATTEMPTS - 1,
+        )
     for row in masked.iter_rows():
         yield Outcome.from_json(row[OUTCOME])

@@ -30,6 +30,9 @@ Outcomes = Generator[Outcome, None, None]
 Workers = Callable[[Sequence[Partition], ActorJob, Cluster], Outcomes]
 """From partitions to their outcomes, in any order; closing it ends the work."""
 
+_ROUNDS = 2
+"""How often partitions are begun whose workers died `MAX_ATTEMPTS` times."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RayRun:
@@ -113,20 +116,26 @@ def _mask(
     run: RayRun,
     outcomes_of: Callable[[Sequence[Partition]], Outcomes],
 ) -> dict[str, str]:
-    """Do the partitions without a receipt, add their receipts, and say why others failed."""
-    todo = [part for parts in plan.partitions for part in parts if part.target not in receipts]
+    """Do the partitions without a receipt, add their receipts, and say why others failed.
+
+    When a machine dies, its partitions may use up their attempts before the cluster knows; they get
+    another round with new workers.
+    """
     problems: dict[str, str] = {}
-    if not todo:
-        return problems
-    with closing(outcomes_of(todo)) as outcomes:
-        for outcome in outcomes:
-            if outcome.is_fatal:
-                raise ClusterError(outcome.problem)
-            if outcome.receipt is None:
-                problems[outcome.target] = outcome.problem
-            else:
-                receipts[outcome.target] = outcome.receipt
-                run.on_progress(outcome.receipt.tally.n_documents, outcome.receipt.tally.n_tokens)
+    for _ in range(_ROUNDS):
+        settled = receipts.keys() | problems.keys()
+        todo = [part for parts in plan.partitions for part in parts if part.target not in settled]
+        if not todo:
+            break
+        with closing(outcomes_of(todo)) as outcomes:
+            for outcome in outcomes:
+                if outcome.is_fatal:
+                    raise ClusterError(outcome.problem)
+                if outcome.receipt is None:
+                    problems[outcome.target] = outcome.problem
+                else:
+                    receipts[outcome.target] = outcome.receipt
+                    run.on_progress(outcome.receipt.tally.n_documents, outcome.receipt.tally.n_tokens)
     return problems
 
 
@@ -137,7 +146,7 @@ def _count(plan: RunPlan, receipts: Mapping[str, Receipt], problems: Mapping[str
         if receipt is not None:
             tally.merge(receipt.tally)
             continue
-        problem = problems.get(part.target, f"its worker died {MAX_ATTEMPTS} times")
+        problem = problems.get(part.target, f"its worker died {_ROUNDS * MAX_ATTEMPTS} times")
         tally.fail(_where(part), problem)
 
 
