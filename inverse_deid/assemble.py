@@ -19,7 +19,7 @@ from inverse_deid.core.phi import HYPER_CLASS_OF, HyperClass
 from inverse_deid.core.values import FloatArray, RuleAnalysis, Tokens
 from inverse_deid.deep.config import FeatureSet
 from inverse_deid.deep.folder import ModelParts, model_fingerprint, read_model
-from inverse_deid.deep.scorer import Scorer, ScorerInput
+from inverse_deid.deep.scorer import Device, Scorer, ScorerInput
 from inverse_deid.document_passes import PhraseList
 from inverse_deid.lexicon import SAFE_FLAGS, load_lexicon
 from inverse_deid.pipeline import Deidentifier, Scores, Stages
@@ -61,6 +61,7 @@ class MaskingSettings:
         allow: Words to keep, in any case.
         deny: Words and phrases to mask, in any case, with or without accents.
         n_threads: Threads of the network, 0 = one a core.
+        device: Where the network runs; "cuda" needs the package onnxruntime-gpu.
     """
 
     model: Path | None = None
@@ -76,6 +77,7 @@ class MaskingSettings:
     allow: frozenset[str] = frozenset()
     deny: frozenset[str] = frozenset()
     n_threads: int = 0
+    device: Device = "cpu"
 
 
 def packaged_model() -> Path:
@@ -129,7 +131,7 @@ def assemble(settings: MaskingSettings) -> Assembly:
     thresholds, scorer, model_sha256 = Thresholds(1.0, 1.0), None, ""
     if not settings.rules_only:
         parts = read_model(folder)
-        scorer = _NetworkScorer(parts, interned, settings.n_threads)
+        scorer = _NetworkScorer(parts, interned, settings)
         model_sha256 = model_fingerprint(folder)
         if certificate is None:
             thresholds = _thresholds(parts, settings)
@@ -266,8 +268,8 @@ def feature_columns(names: Sequence[str]) -> list[int]:
 class _NetworkScorer:
     """The exported network behind the pipeline's protocol."""
 
-    def __init__(self, parts: ModelParts, interned: InternedWords, n_threads: int) -> None:
-        self._scorer = Scorer(parts, interned, n_threads)
+    def __init__(self, parts: ModelParts, interned: InternedWords, settings: MaskingSettings) -> None:
+        self._scorer = Scorer(parts, interned, settings.n_threads, settings.device)
         columns = feature_columns(parts.feature_names)
         self._columns = None if columns == list(range(len(FEATURE_NAMES))) else np.array(columns, np.intp)
         self._hyper = _hyper_of_class(self._scorer.class_names)

@@ -17,6 +17,7 @@ from inverse_deid import __version__
 from inverse_deid.cli.case_options import CaseOptions, case_options
 from inverse_deid.cli.mask_masker import case_masker, report_settings
 from inverse_deid.cli.mask_options import STANDARD_INPUT, MaskOptions
+from inverse_deid.cli.scale_options import ScaleOptions, mask_on_cluster, scale_options
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.formats.registry import FormatName
 
@@ -32,11 +33,12 @@ MAX_WORKERS = 256
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 _FOLDER = click.Path(path_type=Path)
+_SCALE_NAMES = ("engine", "address", "partition_mib")
 
 
 @click.command()
 @click.argument("inputs", nargs=-1, required=True, metavar="INPUT...")
-@click.option("-o", "--out", type=_FOLDER, help="Folder for the masked files; needed unless INPUT is -.")
+@click.option("-o", "--out", help="Folder for the masked files; needed unless INPUT is -.")
 @click.option(
     "--format", "format_name", type=click.Choice([str(f) for f in FormatName]), help="By suffix if not given."
 )
@@ -66,6 +68,7 @@ _FOLDER = click.Path(path_type=Path)
 @click.option("--allow", type=_FILE, help="File with words to keep, one a line.")
 @click.option("--deny", type=_FILE, help="File with words or phrases to mask, one a line.")
 @case_options
+@scale_options
 @click.option(
     "--threads",
     type=click.IntRange(0),
@@ -96,11 +99,17 @@ def mask(inputs: tuple[str, ...], **given: Any) -> int:  # noqa: ANN401 - click'
     """
     names = {one.name for one in fields(CaseOptions)}
     cases = CaseOptions(**{name: given.pop(name) for name in names})
+    scale = ScaleOptions(out=given["out"], **{name: given.pop(name) for name in _SCALE_NAMES})
+    given["out"] = None if given["out"] is None else Path(given["out"])
     options = MaskOptions(**given, cases=cases)
     options.check(inputs)
+    scale.check(options, inputs)
     started = time.monotonic()
     try:
-        tally = _mask_pipe(options) if inputs == (STANDARD_INPUT,) else _mask_files(inputs, options)
+        if scale.engine == "ray":
+            tally = _mask_on_cluster(inputs, options, scale)
+        else:
+            tally = _mask_pipe(options) if inputs == (STANDARD_INPUT,) else _mask_files(inputs, options)
     except KeyboardInterrupt:
         remedy = "" if inputs == (STANDARD_INPUT,) else "; run the same command with --resume to go on"
         click.echo(f"inverse-deid: stopped{remedy}", err=True)
@@ -168,6 +177,11 @@ def _run(
         report.write(options.cases.run_report, tally)
     if not tally.n_failures:
         journal.remove()
+
+
+def _mask_on_cluster(inputs: tuple[str, ...], options: MaskOptions, scale: ScaleOptions) -> Tally:
+    with _Progress(options) as progress:
+        return mask_on_cluster(inputs, options, scale, progress.add)
 
 
 def _mask_pipe(options: MaskOptions) -> Tally:

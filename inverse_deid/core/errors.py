@@ -10,6 +10,7 @@
     │   └── OutputExistsError      would overwrite a file
     ├── OutputError           the result cannot be written (no space, no permission)
     ├── ConfigurationError    settings that contradict each other or are out of range
+    ├── ClusterError          the Ray cluster cannot be reached or was lost
     ├── LexiconError          the lexicon is missing, damaged or of another version
     ├── ModelError            the model folder is missing, damaged or of another version
     ├── ReviewError           a step of the review cannot be done as it was asked for
@@ -56,6 +57,10 @@ class OutputError(InverseDeidError):
 
 class ConfigurationError(InverseDeidError):
     """Settings contradict each other or are out of range."""
+
+
+class ClusterError(InverseDeidError):
+    """The Ray cluster cannot be reached or was lost."""
 
 
 class LexiconError(InverseDeidError):

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import Literal
 
 import numpy as np
 import onnxruntime as ort
@@ -34,6 +35,12 @@ CONTEXT = 32
 """Tokens of context on either side of a window's own tokens."""
 BATCH_TOKENS = 512
 _CHARACTER_BATCH = 32
+
+Device = Literal["cpu", "cuda"]
+_PROVIDERS: Mapping[Device, list[str]] = {
+    "cpu": ["CPUExecutionProvider"],
+    "cuda": ["CUDAExecutionProvider", "CPUExecutionProvider"],
+}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -80,19 +87,22 @@ class Scorer:
         parts: The model.
         interned: Numbers the words; shared with the rules.
         n_threads: Runs of the network at a time, 0 = one a core.
+        device: Where the network runs.
 
     Raises:
         ModelError: The graphs cannot be loaded.
     """
 
-    def __init__(self, parts: ModelParts, interned: InternedWords, n_threads: int = 0) -> None:
+    def __init__(
+        self, parts: ModelParts, interned: InternedWords, n_threads: int = 0, device: Device = "cpu"
+    ) -> None:
         self._config = parts.network
         self._interned = interned
         self._word_numbers = parts.word_vectors.numbers()
         self._word_matrix = parts.word_vectors.matrix()
         self._word_matrix[0] = _unknown_vector(parts)
-        self._characters = _session(parts.characters)
-        self._tokens = _session(parts.tokens)
+        self._characters = _session(parts.characters, device)
+        self._tokens = _session(parts.tokens, device)
         self._reads = {value.name for value in self._tokens.get_inputs()}
         self._runs = ThreadPoolExecutor(n_threads or os.cpu_count() or 1, "network")
         self.class_names = class_names(parts.network.targets)
@@ -202,13 +212,13 @@ def _transitions(parts: ModelParts) -> FloatArray | None:
     raise ModelError("the model has no transition scores; train it again")
 
 
-def _session(graph: bytes) -> ort.InferenceSession:
+def _session(graph: bytes, device: Device) -> ort.InferenceSession:
     options = ort.SessionOptions()
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
     options.log_severity_level = 3
     try:
-        return ort.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
+        return ort.InferenceSession(graph, options, providers=_PROVIDERS[device])
     except (Fail, InvalidArgument, InvalidGraph, InvalidProtobuf, NotImplemented) as error:
         raise ModelError(f"the network cannot be loaded ({type(error).__name__})") from error
 

@@ -46,6 +46,7 @@ class CsvTable:
 
     rows: Iterator[list[str]] = field(repr=False)
     layout: CsvLayout
+    n_before: int = 0
     unit: str = "row"
     resumable: bool = True
 
@@ -61,7 +62,7 @@ class CsvTable:
 
     def records(self) -> Iterator[Record]:
         """One record a row; a blank line is copied."""
-        number = 1
+        number = 1 + self.n_before
         while True:
             number += 1
             row = _next_row(self.rows, number, self.layout)
@@ -132,7 +133,7 @@ def read_csv(stream: BinaryIO, options: ReadOptions, *, default_delimiter: str =
     named = replace(
         layout, header=tuple(header), line_end=lines.first_end, text_index=text_index, id_index=id_index
     )
-    return CsvTable(rows, named)
+    return CsvTable(rows, named, options.n_before)
 
 
 class _Lines:

@@ -35,7 +35,7 @@ class JsonLines:
     def records(self) -> Iterator[Record]:
         """One record a line that is not blank."""
         for number, line in numbered_lines(self.stream):
-            yield _record(number, line, self)
+            yield _record(number + self.options.n_before, line, self)
 
     def sink(self, target: Writable, *, resumed: bool = False) -> JsonLinesSink:
         """Writes `{"id", "text", "masks"}` lines."""

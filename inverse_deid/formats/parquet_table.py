@@ -35,8 +35,11 @@ class ParquetTable:
     resumable = False
     text_encoding = "utf-8"
 
-    def __init__(self, file: pq.ParquetFile, text_index: int, id_index: int | None) -> None:
+    def __init__(
+        self, file: pq.ParquetFile, text_index: int, id_index: int | None, options: ReadOptions
+    ) -> None:
         self._file = file
+        self._options = options
         self._text_index = text_index
         self._id_index = id_index
         self._waiting: deque[pa.RecordBatch] = deque()
@@ -48,8 +51,8 @@ class ParquetTable:
 
     def records(self) -> Iterator[Record]:
         """One record a row, counted from 1."""
-        number = 0
-        for batch in _batches(self._file):
+        number = self._options.n_before
+        for batch in _batches(self._file, self._options.row_groups):
             self._waiting.append(_without_text(batch, self._text_index))
             texts = _values(batch.column(self._text_index))
             ids = [None] * len(texts) if self._id_index is None else _ids(batch.column(self._id_index))
@@ -120,7 +123,7 @@ def read_parquet(stream: BinaryIO, options: ReadOptions) -> ParquetTable:
         raise FormatError(
             f"column {options.text_column!r} does not hold text; name the right one with --text-column"
         )
-    return ParquetTable(file, text_index, _id_index(names, options))
+    return ParquetTable(file, text_index, _id_index(names, options), options)
 
 
 def _id_index(names: list[str], options: ReadOptions) -> int | None:
@@ -149,11 +152,12 @@ def _output_schema(schema: pa.Schema, text_index: int) -> pa.Schema:
     return schema.set(text_index, masked).with_metadata(kept or None)
 
 
-def _batches(file: pq.ParquetFile) -> Iterator[pa.RecordBatch]:
+def _batches(file: pq.ParquetFile, row_groups: tuple[int, int] | None) -> Iterator[pa.RecordBatch]:
     """Batches of rows that hold at least one row."""
     import pyarrow as pa
 
-    batches = file.iter_batches(batch_size=N_ROWS_A_BATCH)
+    groups = None if row_groups is None else list(range(*row_groups))
+    batches = file.iter_batches(batch_size=N_ROWS_A_BATCH, row_groups=groups)
     while True:
         try:
             batch = next(batches)

@@ -23,6 +23,9 @@ class ReadOptions:
         id_column: Column (or JSON key) with the id; None: `id` if there is one,
             else the position in the file.
         delimiter: Between the cells of a CSV table; None: a comma, in `.tsv` files a tab.
+        n_before: Records (in JSON Lines: lines) of the file that stand before what is read; numbers
+            go on from there.
+        row_groups: Of a Parquet file, the first and the one behind the last that are read; None = all.
 
     Raises:
         ConfigurationError: The narrative would be its own id; ids are written unmasked.
@@ -32,6 +35,8 @@ class ReadOptions:
     text_column: str = "text"
     id_column: str | None = None
     delimiter: str | None = None
+    n_before: int = 0
+    row_groups: tuple[int, int] | None = None
 
     def __post_init__(self) -> None:
         if self.id_column == self.text_column:

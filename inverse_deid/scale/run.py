@@ -1,0 +1,156 @@
+"""A whole run: find the inputs, cut them, mask what is not done, and sum up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from typing import Any
+
+from inverse_deid import __version__
+from inverse_deid.core.errors import ClusterError, ConfigurationError
+from inverse_deid.engine.run_settings import settings_fingerprint
+from inverse_deid.engine.serial import OnProgress
+from inverse_deid.engine.tally import Tally
+from inverse_deid.formats.records import ReadOptions
+from inverse_deid.formats.registry import FormatName
+from inverse_deid.scale.actor import ActorJob, FingerprintedMasker, MaskerMaker, Outcome
+from inverse_deid.scale.cluster import MAX_ATTEMPTS, Cluster, on_ray
+from inverse_deid.scale.inputs import find_inputs
+from inverse_deid.scale.masking import Work
+from inverse_deid.scale.partitions import Partition
+from inverse_deid.scale.receipts import Receipt
+from inverse_deid.scale.run_folder import RunPlan, begin, end
+from inverse_deid.scale.splitting import partitions_of
+from inverse_deid.scale.storage import Place, is_in_one_process, place_of
+
+PARTITION_BYTES = 16 * 1024 * 1024
+
+Outcomes = Generator[Outcome, None, None]
+Workers = Callable[[Sequence[Partition], ActorJob, Cluster], Outcomes]
+"""From partitions to their outcomes, in any order; closing it ends the work."""
+
+_ROUNDS = 2
+"""How often partitions are begun whose workers died `MAX_ATTEMPTS` times."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RayRun:
+    """What is masked, and how.
+
+    Args:
+        inputs: Addresses of files and folders.
+        out: Address of the output folder.
+        cluster: Where the work is done.
+        format_name: Of all inputs; None: by suffix.
+        read_options: How files are read.
+        partition_bytes: Size of a partition as it lies in its file, at least 1.
+        resume: Go on with an interrupted run.
+        force: Overwrite the outputs of an earlier run.
+        on_progress: Told of every partition that is done.
+        tell: From the masker to the settings that the manifest shows, without secrets.
+    """
+
+    inputs: tuple[str, ...]
+    out: str
+    cluster: Cluster = field(default_factory=Cluster)
+    format_name: FormatName | None = None
+    read_options: ReadOptions = field(default_factory=ReadOptions)
+    partition_bytes: int = PARTITION_BYTES
+    resume: bool = False
+    force: bool = False
+    on_progress: OnProgress = field(default=lambda _documents, _tokens: None)
+    tell: Callable[[FingerprintedMasker], Mapping[str, Any]] = field(default=lambda _masker: {})
+
+
+def mask_with_ray(run: RayRun, make_masker: MaskerMaker, workers: Workers = on_ray) -> Tally:
+    """Mask files on a Ray cluster, one output file a partition.
+
+    Args:
+        run: What is masked, and how.
+        make_masker: Makes the masker, here and in every actor.
+        workers: Does the partitions.
+
+    Returns:
+        What was done; whatever fails is in it, in the order of the inputs.
+
+    Raises:
+        InverseDeidError: Nothing can be done, or the run cannot go on; what is done stays for `resume`.
+    """
+    out = _checked_out(run)
+    files, tally = find_inputs(run.inputs, out, run.format_name)
+    if not files:
+        return tally
+    masker = make_masker(n_threads=1, device="cpu")
+    planned, refused = partitions_of(files, run.read_options, run.partition_bytes)
+    for where, reason in refused:
+        tally.fail(where, reason)
+    shape = (run.read_options, run.format_name, run.partition_bytes)
+    settings = settings_fingerprint(__version__, masker.fingerprint, *shape)
+    plan = RunPlan(out, settings, planned, run.tell(masker))
+    if not planned:
+        return tally
+    receipts = begin(plan, resume=run.resume, force=run.force)
+    job = ActorJob(Work(out.address, settings, run.read_options), make_masker, masker.fingerprint)
+    problems = _mask(plan, receipts, run, lambda todo: workers(todo, job, run.cluster))
+    _count(plan, receipts, problems, tally)
+    end(plan, receipts, tally)
+    return tally
+
+
+def _checked_out(run: RayRun) -> Place:
+    """The output folder; inputs and outputs must be where every worker reaches them."""
+    out = place_of(run.out)
+    for place in (out, *map(place_of, run.inputs)):
+        if is_in_one_process(place):
+            raise ConfigurationError(
+                f"{place.printable} lives in the memory of one process and no worker can reach it; give "
+                "a shared folder or an object store"
+            )
+    return out
+
+
+def _mask(
+    plan: RunPlan,
+    receipts: dict[str, Receipt],
+    run: RayRun,
+    outcomes_of: Callable[[Sequence[Partition]], Outcomes],
+) -> dict[str, str]:
+    """Do the partitions without a receipt, add their receipts, and say why others failed.
+
+    When a machine dies, its partitions may use up their attempts before the cluster knows; they get
+    another round with new workers.
+    """
+    problems: dict[str, str] = {}
+    for _ in range(_ROUNDS):
+        settled = receipts.keys() | problems.keys()
+        todo = [part for parts in plan.partitions for part in parts if part.target not in settled]
+        if not todo:
+            break
+        with closing(outcomes_of(todo)) as outcomes:
+            for outcome in outcomes:
+                if outcome.is_fatal:
+                    raise ClusterError(outcome.problem)
+                if outcome.receipt is None:
+                    problems[outcome.target] = outcome.problem
+                else:
+                    receipts[outcome.target] = outcome.receipt
+                    run.on_progress(outcome.receipt.tally.n_documents, outcome.receipt.tally.n_tokens)
+    return problems
+
+
+def _count(plan: RunPlan, receipts: Mapping[str, Receipt], problems: Mapping[str, str], tally: Tally) -> None:
+    """Sum up in the order of the inputs, so that the summary does not depend on the workers."""
+    for part in (part for parts in plan.partitions for part in parts):
+        receipt = receipts.get(part.target)
+        if receipt is not None:
+            tally.merge(receipt.tally)
+            continue
+        problem = problems.get(part.target, f"its worker died {_ROUNDS * MAX_ATTEMPTS} times")
+        tally.fail(_where(part), problem)
+
+
+def _where(part: Partition) -> str:
+    if part.is_whole:
+        return part.shown
+    return f"{part.shown} part {part.index} (from record {part.n_before + 1:,})"

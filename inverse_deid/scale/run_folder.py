@@ -1,0 +1,201 @@
+"""The output folder of a run: what was begun there, what is done, and the manifest.
+
+`.inverse-deid/run.json` is written first and says with which settings which inputs were
+cut into how many partitions; `.inverse-deid/done/` holds a receipt for every partition
+that is done; `.inverse-deid/manifest.json` sums them up when the run has come to its end.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+from typing import Any
+
+from inverse_deid import __version__
+from inverse_deid.core.errors import ConfigurationError, InputError, OutputExistsError
+from inverse_deid.engine.tally import Tally
+from inverse_deid.scale.partitions import Partition
+from inverse_deid.scale.receipts import RECEIPTS, RUN_FOLDER, Receipt
+from inverse_deid.scale.storage import Place, storage_errors, write_atomically
+
+FORMAT = "inverse-deid run on Ray"
+VERSION = 1
+_DAMAGED = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
+_PARTIAL = re.compile(r"\..+\.[0-9a-f]{32}\.partial")
+
+
+@dataclass(frozen=True, slots=True)
+class RunPlan:
+    """What a run is to do.
+
+    Args:
+        out: The output folder.
+        settings: Fingerprint of all that shapes the output.
+        partitions: Of every input file; at least one each.
+        told: The settings for people, without a secret or a value.
+    """
+
+    out: Place
+    settings: str
+    partitions: Sequence[Sequence[Partition]]
+    told: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def inputs(self) -> dict[str, list[Any]]:
+        """Fingerprint and number of partitions of every input, by its name in the output folder."""
+        return {parts[0].name: [parts[0].fingerprint, len(parts)] for parts in self.partitions}
+
+
+def begin(plan: RunPlan, *, resume: bool, force: bool) -> dict[str, Receipt]:
+    """Make the output folder ready, and say what is done there.
+
+    Args:
+        plan: What is to be done.
+        resume: Go on with a run of the same settings and inputs.
+        force: Remove what an earlier run of these inputs left, and begin anew.
+
+    Returns:
+        Receipts of partitions that need not be done again, by target.
+
+    Raises:
+        OutputExistsError: Outputs are there.
+        ConfigurationError: The run to be resumed had other settings.
+        InputError: Its inputs have changed or are gone.
+    """
+    with storage_errors(plan.out, writing=True):
+        sizes = _sizes(plan.out)
+    stored = _stored_run(plan.out)
+    if force:
+        _remove(plan.out, [name for name in sizes if _is_of(name, plan) or name.startswith(f"{RUN_FOLDER}/")])
+    elif stored is not None:
+        _check_resumable(plan, stored, resume=resume)
+    if not force:
+        _check_free(plan, sizes, known={} if stored is None else stored["inputs"])
+    known = {} if stored is None or force else stored["inputs"]
+    content = {**_head(plan), "inputs": {**known, **plan.inputs}}
+    write_atomically(plan.out.child(f"{RUN_FOLDER}/run.json"), _json(content))
+    return {} if force else _valid_receipts(plan, sizes)
+
+
+def end(plan: RunPlan, receipts: Mapping[str, Receipt], tally: Tally) -> None:
+    """Write the manifest and remove what workers that died left half written.
+
+    Raises:
+        OutputError: It cannot be written.
+    """
+    done = [receipts[part.target] for parts in plan.partitions for part in parts if part.target in receipts]
+    content = {
+        **_head(plan),
+        "inputs": plan.inputs,
+        "outputs": [receipt.as_json() for receipt in done],
+        "total": tally.as_json(),
+    }
+    write_atomically(plan.out.child(f"{RUN_FOLDER}/manifest.json"), _json(content))
+    with storage_errors(plan.out, writing=True):
+        left = [name for name in _sizes(plan.out) if _PARTIAL.fullmatch(PurePosixPath(name).name)]
+    _remove(plan.out, left)
+
+
+def _head(plan: RunPlan) -> dict[str, Any]:
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "tool": f"inverse-deid {__version__}",
+        "settings": plan.settings,
+        "told": dict(plan.told),
+    }
+
+
+def _json(content: Mapping[str, Any]) -> bytes:
+    return json.dumps(content, indent=1, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
+
+
+def _sizes(out: Place) -> dict[str, int]:
+    """Bytes of every file in the output folder."""
+    out.fs.invalidate_cache()
+    if not out.fs.isdir(out.path):
+        return {}
+    found = out.fs.find(out.path, detail=True)
+    below = len(out.path.rstrip("/")) + 1
+    return {path[below:]: int(info["size"] or 0) for path, info in found.items()}
+
+
+def _stored_run(out: Place) -> dict[str, Any] | None:
+    """What an earlier run noted; one that cannot be read counts as none."""
+    path = out.child(f"{RUN_FOLDER}/run.json").path
+    with storage_errors(out):
+        content = out.fs.cat_file(path) if out.fs.exists(path) else b""
+    with suppress(*_DAMAGED):
+        stored = json.loads(content)
+        return stored if isinstance(stored["inputs"], dict) and stored["format"] == FORMAT else None
+    return None
+
+
+def _check_resumable(plan: RunPlan, stored: Mapping[str, Any], *, resume: bool) -> None:
+    if not resume:
+        raise OutputExistsError(
+            f"{plan.out.printable} holds a run already; go on with it with --resume, or add --force to "
+            "begin anew"
+        )
+    if stored["settings"] != plan.settings:
+        raise ConfigurationError(
+            "the interrupted run had other settings or another model; give the same ones, or add --force "
+            "to start again"
+        )
+    changed = [name for name, known in stored["inputs"].items() if plan.inputs.get(name) != known]
+    if changed:
+        raise InputError(
+            f"{len(changed)} of {len(stored['inputs'])} input files have changed or are gone since the "
+            "interrupted run; give the same ones, or add --force to start again"
+        )
+
+
+def _check_free(plan: RunPlan, sizes: Mapping[str, int], known: Mapping[str, Any]) -> None:
+    """Nothing stands where an input that was not begun yet will be written."""
+    begun = {part.target for parts in plan.partitions for part in parts if part.name in known}
+    taken = [name for name in sizes if name not in begun and _is_of(name, plan)]
+    if taken:
+        raise OutputExistsError(
+            f"{plan.out.child(taken[0]).printable} exists already; choose another folder, or add --force "
+            "to overwrite"
+        )
+
+
+def _is_of(name: str, plan: RunPlan) -> bool:
+    """Whether a file of the output folder is an output of one of the inputs, of whatever run."""
+    base = re.sub(r"\.part-\d{5,}(?=(\.[^./]*)?$)", "", name)
+    return base != name and base in plan.inputs
+
+
+def _remove(out: Place, names: Iterable[str]) -> None:
+    for name in names:
+        place = out.child(name)
+        with storage_errors(place, writing=True), suppress(FileNotFoundError):
+            place.fs.rm_file(place.path)
+
+
+def _valid_receipts(plan: RunPlan, sizes: Mapping[str, int]) -> dict[str, Receipt]:
+    """Receipts that hold for this run and whose outputs are there."""
+    stored = [plan.out.child(name).path for name in sizes if name.startswith(f"{RECEIPTS}/")]
+    receipts = {receipt.target: receipt for receipt in _read_receipts(plan.out, stored)}
+    valid: dict[str, Receipt] = {}
+    for part in (part for parts in plan.partitions for part in parts):
+        receipt = receipts.get(part.target)
+        if receipt is None or not receipt.is_of(part, plan.settings):
+            continue
+        if receipt.written is None or sizes.get(part.target) == receipt.written.n_bytes:
+            valid[part.target] = receipt
+    return valid
+
+
+def _read_receipts(out: Place, paths: Sequence[str]) -> Iterable[Receipt]:
+    """The receipts that can be read."""
+    with storage_errors(out):
+        contents = out.fs.cat(list(paths), on_error="omit") if paths else {}
+    for content in contents.values():
+        with suppress(*_DAMAGED):
+            yield Receipt.from_json(json.loads(content))

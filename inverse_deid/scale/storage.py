@@ -1,0 +1,284 @@
+"""Files on any file system that fsspec knows: local disks, S3, HDFS and others."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import Any, BinaryIO, cast
+
+import fsspec
+
+from inverse_deid.core.errors import ConfigurationError, InverseDeidError, OutputError, UnreadableInputError
+from inverse_deid.engine.jobs import shown
+from inverse_deid.engine.partial_file import WrittenState
+
+_HEAD_BYTES = 1 << 16
+_STAMPS = ("mtime", "LastModified", "last_modified", "updated", "ETag", "etag")
+"""What file systems call the time of the last change, or something that changes with it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A file or folder on some file system.
+
+    Args:
+        fs: The fsspec file system.
+        path: Its path there, with forward slashes.
+
+    Example:
+        >>> place_of("/data/masked").child("a/b.csv").path
+        '/data/masked/a/b.csv'
+    """
+
+    fs: Any = field(repr=False)
+    path: str
+
+    def child(self, name: str) -> Place:
+        """A file below this folder."""
+        return Place(self.fs, f"{self.path.rstrip('/')}/{name}")
+
+    @property
+    def address(self) -> str:
+        """The full address, which any other process understands."""
+        return str(self.fs.unstrip_protocol(self.path))
+
+    @property
+    def printable(self) -> str:
+        """For a message: one line; local files without a protocol."""
+        is_local = "file" in _protocols(self)
+        return shown(Path(self.path)) if is_local else _one_line(self.address)
+
+
+def _one_line(text: str) -> str:
+    return "".join(sign if sign.isprintable() else "?" for sign in text)
+
+
+def place_of(address: str) -> Place:
+    """Find the file system of an address.
+
+    Raises:
+        ConfigurationError: fsspec does not know it, or its package is missing.
+    """
+    problem = ""
+    if "::" in address:
+        raise ConfigurationError(f"{_scheme(address)}: a chain of file systems (::) cannot be used; give one")
+    try:
+        fs, path = fsspec.core.url_to_fs(address)
+    except ImportError:
+        problem = "the package for this kind of address is not installed (s3fs for s3://, gcsfs for gs://)"
+    except Exception as error:  # noqa: BLE001 - every file system raises its own; the text may hold a password
+        problem = f"the address cannot be used ({type(error).__name__})"
+    if problem:
+        raise ConfigurationError(
+            f"{_scheme(address)}: {problem}; give a path, or an address that fsspec knows"
+        )
+    return Place(fs, path)
+
+
+def is_in_one_process(place: Place) -> bool:
+    """Whether no other process can see what is written there."""
+    return "memory" in _protocols(place)
+
+
+def _protocols(place: Place) -> tuple[str, ...]:
+    protocol = place.fs.protocol
+    return (protocol,) if isinstance(protocol, str) else tuple(protocol)
+
+
+def _scheme(address: str) -> str:
+    return address.partition("://")[0] + "://" if "://" in address else shown(Path(address))
+
+
+@contextmanager
+def storage_errors(place: Place, *, writing: bool = False) -> Iterator[None]:
+    """Turn what a file system raises into one line; our own errors pass."""
+    problem = ""
+    try:
+        yield
+    except InverseDeidError:
+        raise
+    except FileNotFoundError:
+        problem = "does not exist; check the spelling"
+    except PermissionError:
+        problem = "no permission; ask its owner for the right"
+    except Exception as error:  # noqa: BLE001 - every file system raises its own
+        what = (isinstance(error, OSError) and error.strerror) or type(error).__name__
+        problem = f"{what}; check the storage and run the same command with --resume"
+    if problem and writing:
+        raise OutputError(f"{place.printable} cannot be written: {problem}")
+    if problem:
+        raise UnreadableInputError(problem)
+
+
+def fingerprint_of(place: Place) -> str:
+    """Tells a file from a changed one: size, time of change and beginning, hashed.
+
+    Raises:
+        UnreadableInputError: It cannot be read.
+    """
+    with storage_errors(place):
+        info = place.fs.info(place.path)
+        with place.fs.open(place.path, "rb") as stream:
+            head = stream.read(_HEAD_BYTES)
+    stamp = [str(info[name]) for name in _STAMPS if info.get(name) is not None]
+    return hashlib.sha256(repr((info["size"], stamp)).encode() + head).hexdigest()
+
+
+class ByteRange(io.RawIOBase):
+    """The beginning of a file and a later part of it, read as one.
+
+    Args:
+        stream: The whole file; it is closed with this one.
+        head_bytes: How much of the beginning comes first.
+        start: Offset in bytes at which the part begins.
+        end: Offset behind it.
+
+    Example:
+        >>> ByteRange(io.BytesIO(b"head,row1,row2"), 5, 10, 14).read()
+        b'head,row2'
+    """
+
+    def __init__(self, stream: BinaryIO, head_bytes: int, start: int, end: int) -> None:
+        self._stream = stream
+        self._parts = [(0, head_bytes), (start, end)]
+        self._position = 0
+
+    def readable(self) -> bool:
+        """It is."""
+        return True
+
+    def readinto(self, buffer: Any, /) -> int:  # noqa: ANN401 - as io declares it
+        """Fill the buffer; 0 at the end."""
+        while self._parts:
+            begin, end = self._parts[0]
+            at = max(begin, self._position)
+            wanted = min(len(buffer), end - at)
+            if wanted > 0:
+                self._stream.seek(at)
+                data = self._stream.read(wanted)
+                buffer[: len(data)] = data
+                self._position = at + len(data)
+                if data:
+                    return len(data)
+            self._parts.pop(0)
+            self._position = 0
+        return 0
+
+    def close(self) -> None:
+        """Close the file, too."""
+        self._stream.close()
+        super().close()
+
+
+class AtomicFile:
+    """A file that gets its name only when it is complete (a `Writable`).
+
+    It is written under a name of its own, so that two workers that write the same
+    partition (one of them cut off and taken for dead) never write into one file.
+
+    Args:
+        place: The final name.
+
+    Raises:
+        OutputError: It cannot be created or written.
+    """
+
+    closed = False
+
+    def __init__(self, place: Place) -> None:
+        self._place = place
+        folder, _, name = place.path.rpartition("/")
+        self._partial = f"{folder}/{partial_prefix(name)}{uuid.uuid4().hex}.partial"
+        self._hash = hashlib.sha256()
+        self._n_bytes = 0
+        self._discarded = False
+        with storage_errors(place, writing=True):
+            place.fs.makedirs(folder, exist_ok=True)
+            self._stream = place.fs.open(self._partial, "wb")
+
+    def write(self, data: bytes, /) -> int:
+        """Take all of `data`; a discarded file drops it (writers end their file late)."""
+        view = memoryview(data)
+        if self._discarded:
+            return view.nbytes
+        with storage_errors(self._place, writing=True):
+            self._stream.write(view)
+        self._hash.update(view)
+        self._n_bytes += view.nbytes
+        return view.nbytes
+
+    def flush(self) -> None:
+        """Nothing: the file is of no use before `commit` (Parquet's writer asks for it)."""
+
+    def tell(self) -> int:
+        """How many bytes were written."""
+        return self._n_bytes
+
+    def commit(self) -> WrittenState:
+        """Give the complete file its name."""
+        with storage_errors(self._place, writing=True):
+            _force_to_disk(self._stream)
+            self._stream.close()
+            self._place.fs.mv(self._partial, self._place.path)
+        return WrittenState(self._n_bytes, self._hash.hexdigest())
+
+    def discard(self) -> None:
+        """Remove what was written."""
+        self._discarded = True
+        with suppress(Exception):
+            self._stream.close()
+        with suppress(Exception):
+            self._place.fs.rm_file(self._partial)
+
+
+def partial_prefix(name: str) -> str:
+    """How the name of a file begins while it is being written.
+
+    Example:
+        >>> partial_prefix("cases.part-00000.csv")
+        '.cases.part-00000.csv.'
+    """
+    return f".{name}."
+
+
+def _force_to_disk(stream: Any) -> None:  # noqa: ANN401 - fsspec has no common type of files
+    """Force a local file to the disk; stores without descriptors do it when they are closed."""
+    stream.flush()
+    with suppress(AttributeError, io.UnsupportedOperation, OSError):
+        os.fsync(stream.fileno())
+
+
+def write_atomically(place: Place, data: bytes) -> WrittenState:
+    """Write a small file in one go."""
+    file = AtomicFile(place)
+    is_complete = False
+    try:
+        file.write(data)
+        state = file.commit()
+        is_complete = True
+    finally:
+        if not is_complete:
+            file.discard()
+    return state
+
+
+def open_place(place: Place) -> BinaryIO:
+    """Open a file for reading, as it is.
+
+    Raises:
+        UnreadableInputError: It cannot be opened.
+    """
+    with storage_errors(place):
+        stream = place.fs.open(place.path, "rb")
+    return cast(BinaryIO, stream)
+
+
+def name_below(place: Place, folder: Place) -> str:
+    """The path of a file below a folder."""
+    return PurePosixPath(place.path).relative_to(folder.path).as_posix()

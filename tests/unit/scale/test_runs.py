@@ -1,0 +1,139 @@
+"""Whole runs with workers in this process: what is done is not done again, and what fails is told."""
+
+import json
+
+import pytest
+from fake_maskers import BROKEN_STAGE, CANARY
+from ray_runs import MakeFake, joined, mask_serially, parts, write_json_lines
+
+from inverse_deid.core.errors import (
+    ClusterError,
+    ConfigurationError,
+    InputError,
+    ModelError,
+    OutputExistsError,
+)
+from inverse_deid.scale.actor import OUTCOME, PARTITION, Outcome, PartitionActor
+from inverse_deid.scale.run import RayRun, mask_with_ray
+
+
+def here(partitions, job, _cluster):
+    actor = PartitionActor(job)
+    for partition in reversed(partitions):
+        yield Outcome.from_json(actor({PARTITION: [partition.as_json()]})[OUTCOME][0])
+
+
+@pytest.fixture
+def cases(tmp_path):
+    return write_json_lines(tmp_path / "cases.jsonl", 60)
+
+
+@pytest.fixture
+def out(tmp_path):
+    return tmp_path / "out"
+
+
+def masked(cases, out, make=None, **options):
+    run = RayRun(inputs=(str(cases),), out=str(out), partition_bytes=3000, **options)
+    return mask_with_ray(run, make or MakeFake(), here)
+
+
+def test_a_run_gives_what_the_serial_engine_gives(tmp_path, cases, out):
+    serial, expected = mask_serially(cases, tmp_path / "serial")
+    assert masked(cases, out) == expected
+    assert joined("jsonl", parts(out)) == serial.read_bytes()
+    manifest = json.loads((out / ".inverse-deid" / "manifest.json").read_bytes())
+    assert len(manifest["outputs"]) == len(parts(out)) > 3
+    assert all(CANARY not in path.read_text() for path in out.rglob("*") if path.is_file())
+
+
+def stopped_after(n):
+    seen = []
+
+    def stop(n_documents, _n_tokens):
+        seen.append(n_documents)
+        if len(seen) == n:
+            raise KeyboardInterrupt
+
+    return stop
+
+
+def test_an_interrupted_run_goes_on_and_does_nothing_twice(tmp_path, cases, out):
+    with pytest.raises(KeyboardInterrupt):
+        masked(cases, out, on_progress=stopped_after(2))
+    before = {path: path.stat().st_mtime_ns for path in parts(out)}
+    assert len(before) == 2
+    with pytest.raises(OutputExistsError, match="--resume"):
+        masked(cases, out)
+    with pytest.raises(ConfigurationError, match="other settings"):
+        masked(cases, out, MakeFake(name="other"), resume=True)
+    serial, expected = mask_serially(cases, tmp_path / "serial")
+    assert masked(cases, out, resume=True) == expected
+    assert joined("jsonl", parts(out)) == serial.read_bytes()
+    assert all(path.stat().st_mtime_ns == time for path, time in before.items())
+
+
+def test_changed_inputs_are_refused_and_force_leaves_nothing_old(cases, out):
+    masked(cases, out)
+    cases.write_text('{"text": "well"}\n')
+    with pytest.raises(InputError, match="have changed"):
+        masked(cases, out, resume=True)
+    assert masked(cases, out, force=True).n_documents == 1
+    assert [path.name for path in parts(out)] == ["cases.part-00000.jsonl"]
+
+
+def test_an_output_that_was_removed_is_made_again(cases, out):
+    tally = masked(cases, out)
+    whole = joined("jsonl", parts(out))
+    parts(out)[1].unlink()
+    assert masked(cases, out, resume=True) == tally
+    assert joined("jsonl", parts(out)) == whole
+
+
+def test_a_file_of_others_is_not_overwritten(cases, out):
+    out.mkdir()
+    (out / "cases.part-00001.jsonl").write_text("theirs")
+    with pytest.raises(OutputExistsError, match="part-00001"):
+        masked(cases, out)
+
+
+def test_a_document_that_fails_is_named_and_not_shown(tmp_path, out):
+    given = tmp_path / "cases.jsonl"
+    given.write_text(json.dumps({"id": "a", "text": f"{BROKEN_STAGE} {CANARY}"}) + "\n")
+    tally = masked(given, out)
+    assert (tally.n_failed_documents, tally.failures[0].where) == (1, f"{given} line 1")
+    assert CANARY not in parts(out)[0].read_text() + repr(tally)
+
+
+class Breaking(MakeFake):
+    """Its masker raises an error that quotes the text."""
+
+    def __call__(self, *, n_threads, device):
+        masker = super().__call__(n_threads=n_threads, device=device)
+
+        def mask_many(docs):
+            raise ValueError(docs[0].text)
+
+        masker.mask_many = mask_many
+        return masker
+
+
+def test_no_error_with_text_leaves_a_worker(cases, out):
+    tally = masked(cases, out, Breaking())
+    assert (tally.n_documents, tally.n_failures > 3) == (0, True)
+    assert "ValueError" in tally.failures[0].reason
+    assert CANARY not in repr(tally)
+
+
+def test_a_machine_that_cannot_mask_stops_the_run(cases, out):
+    made = []
+
+    def make(*, n_threads, device):
+        made.append(device)
+        if len(made) > 1:
+            raise ModelError("the model folder is missing")
+        return MakeFake()(n_threads=n_threads, device=device)
+
+    with pytest.raises(ClusterError, match="model folder is missing"):
+        masked(cases, out, make)
+    assert parts(out) == []
