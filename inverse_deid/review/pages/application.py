@@ -119,7 +119,9 @@ class _Shield:
     def __init__(self, app: ASGIApp, *, is_secure: bool, hosts: frozenset[str] | None) -> None:
         self._app = app
         self._hosts = hosts
-        self._headers = (*HEADERS, ("Strict-Transport-Security", "max-age=31536000")) if is_secure else HEADERS
+        self._headers = (
+            (*HEADERS, ("Strict-Transport-Security", "max-age=31536000")) if is_secure else HEADERS
+        )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":

@@ -71,7 +71,7 @@ def _gaps(tokens: Tokens) -> list[str]:
 
 
 def masked_gaps(tokens: Tokens) -> Mapping[int, str]:
-    """Gaps that look different in the masked text, by number: characters that may not leave stand as a sign."""
+    """Gaps that look different in the masked text, by number: a sign stands for what may not leave."""
     changed: dict[int, str] = {}
     for start, end in reversed(list(forbidden_gaps(tokens.text))):
         number = int(np.searchsorted(tokens.ends, start, side="right"))

@@ -108,7 +108,9 @@ def _action(payload: Any) -> Action:  # noqa: ANN401 - what a browser sent
         kind, phi_type = None, None
     if kind is None:
         raise ReviewError("the action or the category is not known")
-    return Action(kind, tuple(map(_range, ranges)), phi_type, all_mentions=payload.get("all_mentions") is True)
+    return Action(
+        kind, tuple(map(_range, ranges)), phi_type, all_mentions=payload.get("all_mentions") is True
+    )
 
 
 def _range(given: object) -> TokenRange:

@@ -28,7 +28,7 @@ def first_step(visit: Visit) -> Response:
 
 
 def second_step(visit: Visit) -> Response:
-    """With the original beside it: was needed what is missing? Without missing topics there is only a remark."""
+    """With the original beside it: was needed what is missing?"""
     return _page(visit, _said(visit), with_original=True)
 
 

@@ -28,7 +28,12 @@ def _environment() -> Environment:
 
 
 def page(
-    request: Request, template: str, session: Session | None, *, status: int = 200, **values: Any,  # noqa: ANN401
+    request: Request,
+    template: str,
+    session: Session | None,
+    *,
+    status: int = 200,
+    **values: Any,  # noqa: ANN401
 ) -> HTMLResponse:
     """A page from a template.
 

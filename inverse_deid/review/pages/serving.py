@@ -47,7 +47,8 @@ class ServeSettings:
                 raise UnreadableInputError(f"{file} does not exist")
         if not (self.is_loopback or self.is_secure):
             raise ConfigurationError(
-                f"{self.address} is reached by others: give --certificate and --private-key, or --behind-proxy"
+                f"{self.address} is reached by others: give --certificate and --private-key, "
+                "or --behind-proxy"
             )
         _address(self.proxy or "127.0.0.1")
 
