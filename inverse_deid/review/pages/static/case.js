@@ -1,6 +1,6 @@
 // The reading page: what keys, mouse and buttons do.
 import { isJoined, isStop, mentions, runAround, stateOf } from "./case_state.js";
-import { askCategory, askNote, fillNotes, fillPalette } from "./dialogs.js";
+import { askCategory, askNote, fillNotes, fillPalette, openDialog } from "./dialogs.js";
 import { Reader } from "./reader.js";
 import { Queue, Refused, post } from "./requests.js";
 import { fillLegend, sentence, showWhy } from "./why.js";
@@ -91,8 +91,8 @@ function extendTo(i) {
 }
 
 function stepRow(by) {
-  const row = Math.max(0, Math.min(reader.rows.length - 1, reader.rowOf(reader.here) + by));
-  choose(reader.rows[row][0], reader.rows[row][0] + 1);
+  const row = Math.max(0, Math.min(reader.starts.length - 1, reader.rowOf(reader.here) + by));
+  choose(reader.starts[row][0], reader.starts[row][0] + 1);
 }
 
 // ---- deciding
@@ -318,7 +318,7 @@ const does = {
   undo: () => turn("undo"),
   redo: () => turn("redo"),
   note: () => canChange() && askNote(reader.picked, state, (text, [first, stop]) => queue.add({ to: "note", payload: { text, first, stop } })),
-  keys: () => element("help").showModal(),
+  keys: () => openDialog(element("help")),
   approve,
 };
 
@@ -391,7 +391,12 @@ document.querySelector(".tools").addEventListener("click", (event) => {
   if (!document.querySelector("dialog[open]")) element("reader").focus();
 });
 
-for (const dialog of document.querySelectorAll("dialog")) dialog.addEventListener("close", () => element("reader").focus());
+for (const dialog of document.querySelectorAll("dialog")) {
+  dialog.addEventListener("close", () => element("reader").focus());
+  dialog.addEventListener("keydown", (event) => {
+    if (event.key === "Escape") dialog.close();
+  });
+}
 element("leave").addEventListener("click", leave);
 
 window.addEventListener("beforeunload", (event) => {

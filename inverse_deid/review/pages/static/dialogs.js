@@ -1,6 +1,13 @@
 // Category menu, note, list of notes.
 const element = (id) => document.getElementById(id);
 
+// Not modal: making the rest of the page inert would cost a style of every word.
+export function openDialog(dialog) {
+  for (const one of document.querySelectorAll("dialog[open]")) one.close();
+  dialog.show();
+  dialog.querySelector("input, textarea, button").focus();
+}
+
 export function fillPalette(state, chosen) {
   const list = element("palette-list");
   const input = element("palette-input");
@@ -36,7 +43,7 @@ export function fillPalette(state, chosen) {
 export function askCategory() {
   element("palette-input").value = "";
   element("palette-all").checked = false;
-  element("palette").showModal();
+  openDialog(element("palette"));
   element("palette-input").focus();
 }
 
@@ -54,7 +61,7 @@ export function askNote([first, stop], state, save) {
   text.onkeydown = (event) => {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) done();
   };
-  element("note-box").showModal();
+  openDialog(element("note-box"));
   text.focus();
 }
 

@@ -1,6 +1,8 @@
 // The text on both sides. Made once from text nodes; a key changes only the words it is about.
 import { isJoined, isLeak, isLoss, isMine, markerOf, runAround } from "./case_state.js";
 
+const FIRST_TOKENS = 700;
+const TOKENS_AT_ONCE = 250;
 const LONG_ROW = 60;
 const SENTENCE_END = /^[.!?]["')\]]*\s+$/;
 
@@ -14,26 +16,43 @@ export class Reader {
     this.rows = [];
     this.here = -1;
     this.picked = [0, 0];
-    this.fill();
+    this.starts = this.rowStarts();
+    this.parts = new Map(state.data.parts.map((part) => [part.first, part.name]));
+    this.built = 0;
+    this.box.replaceChildren();
+    this.buildTo(FIRST_TOKENS);
+    this.buildLater();
   }
 
-  fill() {
+  // Rows are made in order: those in sight at once, the others while nothing else is to do.
+  buildTo(token) {
     const { state } = this;
     const all = document.createDocumentFragment();
-    const starts = this.rowStarts();
-    const parts = new Map(state.data.parts.map((part) => [part.first, part.name]));
-    starts.forEach(([first, isBegin], number) => {
-      const stop = starts[number + 1]?.[0] ?? state.n;
-      if (state.data.parts.length > 1 && parts.has(first)) {
+    const begin = this.built;
+    while (this.built < state.n && this.built <= token) {
+      const number = this.rows.length;
+      const [first, isBegin] = this.starts[number];
+      const stop = this.starts[number + 1]?.[0] ?? state.n;
+      if (this.parts.size > 1 && this.parts.has(first)) {
         const name = document.createElement("p");
         name.className = "partname";
-        name.textContent = parts.get(first);
+        name.textContent = this.parts.get(first);
         all.append(name);
       }
       all.append(this.row(first, stop, isBegin, number === 0));
-    });
-    this.box.replaceChildren(all);
-    this.refresh(0, state.n);
+      this.built = stop;
+    }
+    for (let i = begin; i < this.built; i += 1) this.refreshOne(i);
+    this.box.append(all);
+  }
+
+  buildLater() {
+    if (this.built >= this.state.n) return;
+    const later = globalThis.requestIdleCallback ?? ((does) => setTimeout(does, 10));
+    later(() => {
+      this.buildTo(this.built + TOKENS_AT_ONCE);
+      this.buildLater();
+    }, { timeout: 200 });
   }
 
   // A row for each paragraph; a long one is cut behind a sentence, so that both sides stay level.
@@ -88,7 +107,7 @@ export class Reader {
     const { state } = this;
     if (!state.n) return;
     const begin = runAround(state, Math.max(0, first - 1))[0];
-    const end = runAround(state, Math.min(state.n - 1, stop))[1];
+    const end = Math.min(this.built, runAround(state, Math.min(state.n - 1, stop))[1]);
     for (let i = begin; i < end; i += 1) this.refreshOne(i);
   }
 
@@ -164,6 +183,7 @@ export class Reader {
     if (!state.n) return;
     const old = [this.here, ...this.picked];
     this.here = Math.max(0, Math.min(state.n - 1, i));
+    this.buildTo(Math.max(this.here, anchor) + 150);
     this.picked = [Math.min(this.here, anchor), Math.max(this.here, anchor) + 1];
     if (old[0] >= 0) this.refreshOne(old[0]);
     if (old[2] - old[1] > 1) for (let k = old[1]; k < old[2]; k += 1) this.refreshOne(k);
@@ -177,10 +197,10 @@ export class Reader {
 
   rowOf(i) {
     let low = 0;
-    let high = this.rows.length - 1;
+    let high = this.starts.length - 1;
     while (low < high) {
       const middle = (low + high + 1) >> 1;
-      if (this.rows[middle][0] <= i) low = middle;
+      if (this.starts[middle][0] <= i) low = middle;
       else high = middle - 1;
     }
     return low;
