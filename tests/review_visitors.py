@@ -5,21 +5,21 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from argon2 import PasswordHasher
 from review_stores import PASSWORD, user
 from starlette.testclient import TestClient
 
-from inverse_deid.review.accounts import hashed
 from inverse_deid.review.pages.application import make_application
 from inverse_deid.review.store import ReviewStore
 from inverse_deid.review.tables import USERS
 from inverse_deid.review.values import UserRole
 
-_HASHED = hashed(PASSWORD)
+_HASHED = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1).hash(PASSWORD)
 _TOKEN = re.compile(r'name="csrf_token" value="([0-9a-f]+)"')
 
 
 def account(store: ReviewStore, name: str, role: UserRole = UserRole.REVIEWER) -> None:
-    """An account whose password is `PASSWORD`; it was hashed once for all."""
+    """An account whose password is `PASSWORD`; it is hashed as cheaply as can be."""
     made = user(store, name, role)
     with store.writing() as connection:
         connection.execute(USERS.update().where(USERS.c.id == made.id).values(password=_HASHED))
