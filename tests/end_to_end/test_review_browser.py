@@ -90,6 +90,7 @@ def person(chromium, address, name, **options):
     page.faults = []
     page.on("pageerror", lambda error: page.faults.append(str(error)))
     page.goto(address + "/log-in")
+    page.wait_for_selector("[name=name]:focus")
     page.keyboard.type(name)
     page.keyboard.press("Tab")
     page.keyboard.type(PASSWORD)
@@ -105,14 +106,14 @@ def press(page, *keys):
 
 def stored(page, revision):
     """Waits until the server has said that it is stored."""
-    page.wait_for_function(f"document.getElementById('saved').textContent === 'stored · {revision}'")
+    page.locator("#saved").get_by_text(f"stored · {revision}", exact=True).wait_for()
 
 
 def approve(page):
     """Approves, and waits until another page is there."""
     before = page.url
     page.keyboard.press("Shift+Enter")
-    page.wait_for_function(f"location.href !== {before!r}")
+    page.wait_for_url(lambda url: url != before)
 
 
 def test_ten_cases_by_keyboard_then_disagreement_release_and_export(chromium, address, store, tmp_path):
@@ -219,8 +220,7 @@ def test_without_the_server_decisions_wait(chromium, address, store):
     page.wait_for_selector(READY)
     page.context.set_offline(True)
     press(page, "Home", "m", "ArrowRight", "m")
-    page.wait_for_selector("#trouble:not([hidden])")
-    assert "2 decisions are not stored yet" in page.inner_text("#trouble-text")
+    page.locator("#trouble-text").get_by_text("2 decisions are not stored yet").wait_for()
     page.context.set_offline(False)
     page.click("#trouble button >> nth=0")
     stored(page, 2)

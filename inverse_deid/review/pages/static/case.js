@@ -16,6 +16,7 @@ let reader;
 let anchor = 0;
 let wasWarned = false;
 let spoken = 0;
+let halted = null;
 
 const queue = new Queue((item) => post(at(item.to), token, { ...item.payload, revision: state.revision }), {
   stored,
@@ -165,13 +166,14 @@ async function reload() {
 }
 
 function refused(item, error) {
+  halted = error;
   const n = queue.waiting.length;
   const what = `${n} ${n === 1 ? "decision is" : "decisions are"} not stored yet`;
   const discard = ["Discard them", () => afresh(false)];
   if (error.status === 409) {
     trouble(`This case changed in another window; ${what}.`, [["Load it and decide the same again", () => afresh(true)], discard]);
   } else if (error.status === 400 || error.status === 403) {
-    queue.waiting.shift();
+    if (queue.waiting[0] === item) queue.waiting.shift();
     trouble(`Not stored: ${error.message}.`, [["Go on", () => afresh(true)]]);
   } else if (error.status === 423) {
     trouble(`${error.message}; ${what}.`, [["Open it again", () => afresh(true)], discard]);
@@ -217,6 +219,7 @@ function trouble(text, buttons) {
 }
 
 function calm() {
+  halted = null;
   element("trouble").hidden = true;
   element("reader").focus();
 }
@@ -291,6 +294,7 @@ function showSeen() {
 }
 
 function showSaved() {
+  if (halted && queue.isHalted && queue.waiting.length) refused(null, halted);
   const n = queue.waiting.length;
   const box = element("saved");
   box.classList.toggle("busy", n > 0);
