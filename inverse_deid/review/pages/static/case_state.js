@@ -55,7 +55,7 @@ export const isLeak = (state, i) => Boolean(state.keep[i] && state.doubtful[i]);
 export const isLoss = (state, i) =>
   Boolean(!state.keep[i] && !state.known[i] && (state.doubtful[i] || (state.rulesSafe[i] && !state.modelKeep[i])));
 
-export const isMine = (state, i) => Boolean(state.modelKeep && state.modelKeep[i] !== state.keep[i]);
+export const isMine = (state, i) => Boolean(state.modelKeep && state.decided[i] && state.modelKeep[i] !== state.keep[i]);
 
 // Where N and P stop: disputes for an adjudicator, else doubtful words; masks where there is no model.
 export function isStop(state, i) {

@@ -167,8 +167,8 @@ export class Reader {
   // Letters: category and reason of a mask, once at its end; "?" and reason of a possible leak.
   code(i, joined) {
     const { state } = this;
-    if (!state.decided[i]) return joined ? "" : "≠";
-    const reason = isMine(state, i) ? "you" : state.reasonNames[state.model?.reasons[i] ?? -1]?.code;
+    if (!state.decided[i]) return "≠";
+    const reason = isMine(state, i) ? (state.disputed ? "hand" : "you") : state.reasonNames[state.model?.reasons[i] ?? -1]?.code;
     if (state.keep[i]) {
       if (state.known[i]) return "K!";
       return isLeak(state, i) ? `?${reason ?? ""}` : "";

@@ -26,7 +26,7 @@ export function showWhy(box, state, [first, stop]) {
     list.append(dt, dd);
   };
   const said = state.decided[i] ? (state.keep[i] ? "kept" : "masked") : "the reviewers disagree";
-  line("Now", `${said}${isMine(state, i) ? ", by you" : ""}`);
+  line("Now", `${said}${isMine(state, i) ? ", otherwise than the model" : ""}`);
   if (!state.keep[i]) line("Category", state.categoryNames[state.categories[i]]?.name ?? "not known");
   if (isLeak(state, i)) line("Look", "possible leak", "alarm");
   if (isLoss(state, i)) line("Look", "possible loss of clinical text", "alarm");
@@ -83,7 +83,7 @@ export function fillLegend(box, state) {
   line("leak d3", "kept", "possible leak: the fuller, the nearer to the threshold", "?N");
   line("gN d3 loss", "masked", "possible loss of clinical text", "PA·B↺");
   line("known", "word", "known identifier, or a mention of it");
-  line("mine", "word", "you decided otherwise than the model");
+  line("mine", "word", "decided otherwise than the model");
   for (const one of state.reasonNames) {
     const p = document.createElement("p");
     p.textContent = `${one.code}  ${one.text}`;
