@@ -11,6 +11,7 @@ import click
 _COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
         "init": ("inverse_deid.cli.review_init", "Mask cases into a new store."),
+        "serve": ("inverse_deid.cli.review_serve", "Serve the pages for the browser."),
         "user": ("inverse_deid.cli.review_user", "Add and list accounts, change passwords."),
         "export": ("inverse_deid.cli.review_out", "Write released cases, training documents or the trail."),
         "import": ("inverse_deid.cli.review_out", "Take over corrected annotations."),
@@ -22,7 +23,6 @@ _COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "summary": ("inverse_deid.cli.review_checks", "Progress, agreement, time, causality forms."),
     }
 )
-"""`serve` comes here with the pages."""
 
 _FUNCTIONS = {"import": "import_", "export": "export", "init": "init"}
 

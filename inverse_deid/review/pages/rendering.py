@@ -1,0 +1,55 @@
+"""Templates: autoescape on, unknown names are errors, nothing but the package's own files."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from starlette.requests import Request
+from starlette.responses import HTMLResponse
+
+if TYPE_CHECKING:
+    from inverse_deid.review.sessions import Session
+
+THEMES = ("light", "dark")
+THEME_COOKIE = "theme"
+
+
+@lru_cache(maxsize=1)
+def _environment() -> Environment:
+    return Environment(
+        loader=PackageLoader("inverse_deid.review.pages"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+def page(
+    request: Request,
+    template: str,
+    session: Session | None,
+    *,
+    status: int = 200,
+    **values: Any,  # noqa: ANN401
+) -> HTMLResponse:
+    """A page from a template.
+
+    Args:
+        request: For its theme.
+        template: Name of the file.
+        session: Of who is logged in, None = nobody.
+        status: Of HTTP.
+        **values: For the template.
+    """
+    theme = request.cookies.get(THEME_COOKIE, "")
+    common = {
+        "user": None if session is None else session.user,
+        "csrf_token": "" if session is None else session.csrf_token,
+        "theme": theme if theme in THEMES else "",
+        "path": request.url.path,
+    }
+    html = _environment().get_template(template).render(**{**common, **values})
+    return HTMLResponse(html, status_code=status)

@@ -1,0 +1,418 @@
+// The reading page: what keys, mouse and buttons do.
+import { isJoined, isStop, mentions, runAround, stateOf } from "./case_state.js";
+import { askCategory, askNote, fillNotes, fillPalette, openDialog } from "./dialogs.js";
+import { Reader } from "./reader.js";
+import { Queue, Refused, post } from "./requests.js";
+import { fillLegend, sentence, showWhy } from "./why.js";
+
+const main = document.getElementById("main");
+const element = (id) => document.getElementById(id);
+const { case: caseId, kind, token } = main.dataset;
+const at = (name) => `/cases/${caseId}/${name}`;
+const KEEP_EVERY_MS = 240_000;
+
+let state;
+let reader;
+let anchor = 0;
+let wasWarned = false;
+let spoken = 0;
+let halted = null;
+
+const queue = new Queue((item) => post(at(item.to), token, { ...item.payload, revision: state.revision }), {
+  stored,
+  refused,
+  changed: showSaved,
+});
+
+async function begin() {
+  try {
+    show(await post(`/${kind}/${caseId}/open`, token, {}));
+  } catch (error) {
+    trouble(`${error.message}.`, [["To the list of cases", () => location.assign("/")]]);
+    element("saved").textContent = "";
+  }
+}
+
+function show(data) {
+  const old = state;
+  state = stateOf(data);
+  if (old?.n === state.n) state.seen = old.seen;
+  element("name").textContent = data.name;
+  element("state").textContent = state.isApproved ? "approved by you" : data.state;
+  const here = reader?.here ?? -1;
+  reader = new Reader(element("reader"), state);
+  element("reader").removeAttribute("aria-busy");
+  fillLegend(element("legend-body"), state);
+  fillPalette(state, categorise);
+  fillNotes(element("notes"), data.notes, (first, stop) => choose(first, stop));
+  if (here < 0) element("reader").focus();
+  const first = here >= 0 ? here : nextStop(-1, 1) ?? 0;
+  if (state.n) choose(first, first + 1);
+  showSaved();
+}
+
+// ---- moving
+
+function choose(first, stop, { from = first } = {}) {
+  anchor = from;
+  const here = from === first ? stop - 1 : first;
+  reader.go(here, from);
+  for (let i = first; i < stop; i += 1) state.seen[i] = 1;
+  showWhy(element("why-body"), state, reader.picked);
+  showSeen();
+  clearTimeout(spoken);
+  spoken = setTimeout(() => {
+    const [a, b] = reader.picked;
+    element("spoken").textContent = b - a > 1 ? `${b - a} words chosen` : sentence(state, a);
+  }, 120);
+}
+
+function nextStop(i, step) {
+  for (let k = i + step; k >= 0 && k < state.n; k += step) if (isStop(state, k)) return k;
+  return null;
+}
+
+function toStop(step) {
+  const edge = step > 0 ? reader.picked[1] - 1 : reader.picked[0];
+  const found = nextStop(edge, step);
+  if (found === null) say(step > 0 ? "no doubtful word behind this one" : "no doubtful word before this one");
+  else choose(found, found + 1);
+}
+
+function step(by, extend) {
+  const i = Math.max(0, Math.min(state.n - 1, reader.here + by));
+  if (!extend) choose(i, i + 1);
+  else extendTo(i);
+}
+
+function extendTo(i) {
+  const from = anchor;
+  choose(Math.min(i, from), Math.max(i, from) + 1, { from });
+  anchor = from;
+}
+
+function stepRow(by) {
+  const row = Math.max(0, Math.min(reader.starts.length - 1, reader.rowOf(reader.here) + by));
+  choose(reader.starts[row][0], reader.starts[row][0] + 1);
+}
+
+// ---- deciding
+
+function decide(action, { category = null, all = false } = {}) {
+  if (!canChange()) return;
+  const [first, stop] = reader.picked;
+  const item = { to: "act", payload: { kind: action, ranges: [[first, stop]], category, all_mentions: all } };
+  if (!apply(item) && !all) {
+    say(action === "mask" ? "masked already" : "kept already");
+    return;
+  }
+  queue.add(item);
+  showWhy(element("why-body"), state, reader.picked);
+}
+
+// Show what an action will do before the server answers; true if anything changes.
+function apply(item) {
+  if (item.to !== "act") return true;
+  const { kind: action, ranges, category, all_mentions: all } = item.payload;
+  const code = category === null ? null : state.categoryNames.findIndex((one) => one.name === category);
+  let isChanged = false;
+  for (const [first, stop] of all ? mentions(state, ...ranges[0]) : ranges) {
+    for (let i = first; i < stop; i += 1) {
+      const keep = action === "unmask" ? 1 : action === "mask" ? 0 : state.keep[i];
+      isChanged ||= keep !== state.keep[i] || !state.decided[i] || (code !== null && state.categories[i] !== code);
+      if (action === "category" && state.keep[i]) continue;
+      state.keep[i] = keep;
+      if (action !== "category") state.decided[i] = 1;
+      if (code !== null) state.categories[i] = code;
+    }
+    reader.refresh(first, stop);
+  }
+  return isChanged;
+}
+
+function stored(item, body) {
+  if (item.to === "note") {
+    fillNotes(element("notes"), body.notes, (first, stop) => choose(first, stop));
+    say("the note is stored");
+    return;
+  }
+  state.revision = body.revision;
+  state.canUndo = body.can_undo;
+  state.canRedo = body.can_redo;
+  const isUndo = item.to !== "act";
+  if (isUndo && body.n_undecided > 0) reload();
+  for (const [first, stop, keep, category] of body.changed) {
+    for (let i = first; i < stop; i += 1) {
+      state.keep[i] = keep ? 1 : 0;
+      state.decided[i] = 1;
+      if (!keep || !isUndo) state.categories[i] = category;
+    }
+    reader.refresh(first, stop);
+  }
+  for (const waiting of queue.waiting) apply(waiting);
+  if (isUndo && body.changed.length) choose(body.changed[0][0], body.changed[0][1]);
+  else showWhy(element("why-body"), state, reader.picked);
+  if (body.changed.length > 1) say(`${body.changed.length} places changed`);
+}
+
+async function reload() {
+  try {
+    show(await post(`/${kind}/${caseId}/open`, token, {}));
+    return true;
+  } catch (error) {
+    trouble(`${error.message}.`, [["To the list of cases", () => location.assign("/")]]);
+    return false;
+  }
+}
+
+function refused(item, error) {
+  halted = error;
+  const n = queue.waiting.length;
+  const what = `${n} ${n === 1 ? "decision is" : "decisions are"} not stored yet`;
+  const discard = ["Discard them", () => afresh(false)];
+  if (error.status === 409) {
+    trouble(`This case changed in another window; ${what}.`, [["Load it and decide the same again", () => afresh(true)], discard]);
+  } else if (error.status === 400 || error.status === 403) {
+    if (queue.waiting[0] === item) queue.waiting.shift();
+    trouble(`Not stored: ${error.message}.`, [["Go on", () => afresh(true)]]);
+  } else if (error.status === 423) {
+    trouble(`${error.message}; ${what}.`, [["Open it again", () => afresh(true)], discard]);
+  } else if (error.status === 401) {
+    trouble(`Your session ended; ${what}. Log in in another window of this browser, then load the case again here.`, [
+      ["To the log-in", () => location.assign("/log-in")],
+    ]);
+  } else {
+    trouble(`${error.message}; ${what}. Nothing is lost as long as this page stays open.`, [["Try again", retry]]);
+  }
+}
+
+function retry() {
+  calm();
+  queue.again();
+}
+
+async function afresh(isAgain) {
+  const waiting = queue.drop();
+  calm();
+  if (!(await reload())) return;
+  queue.isHalted = false;
+  for (const item of isAgain ? waiting : []) {
+    apply(item);
+    queue.add(item);
+  }
+  queue.run();
+  showSaved();
+}
+
+function trouble(text, buttons) {
+  element("trouble-text").textContent = text[0].toUpperCase() + text.slice(1);
+  element("trouble-buttons").replaceChildren(
+    ...buttons.map(([name, does]) => {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.textContent = name;
+      button.addEventListener("click", does);
+      return button;
+    }),
+  );
+  element("trouble").hidden = false;
+}
+
+function calm() {
+  halted = null;
+  element("trouble").hidden = true;
+  element("reader").focus();
+}
+
+const canChange = () => {
+  if (!state || !state.n) return false;
+  if (state.isApproved) say("you approved this case; it does not change any more");
+  return !state.isApproved;
+};
+
+function categorise(category, all) {
+  const [first, stop] = reader.picked;
+  let isMasked = true;
+  for (let i = first; i < stop; i += 1) isMasked &&= !state.keep[i] && state.decided[i];
+  decide(isMasked ? "category" : "mask", { category, all });
+}
+
+function turn(to) {
+  if (!canChange()) return;
+  const can = to === "undo" ? state.canUndo : state.canRedo;
+  if (!can && !queue.waiting.length) say(to === "undo" ? "nothing to undo" : "nothing to do again");
+  else queue.add({ to, payload: {} });
+}
+
+async function approve() {
+  if (!canChange() || queue.isHalted) return;
+  const left = unseen();
+  if (left && !wasWarned) {
+    wasWarned = true;
+    say(`${left} doubtful ${left === 1 ? "word was" : "words were"} not looked at; approve once more to do it all the same`);
+    return;
+  }
+  say("approving");
+  await queue.empty();
+  try {
+    const done = await post(at("approve"), token, { revision: state.revision, is_dispute: kind === "disputes" });
+    location.assign(done.next);
+  } catch (error) {
+    trouble(`Not approved: ${error.message}.`, [["Load the case again", () => afresh(true)]]);
+  }
+}
+
+async function leave() {
+  await queue.empty();
+  try {
+    await post(at("close"), token, {});
+  } finally {
+    location.assign("/");
+  }
+}
+
+// ---- telling
+
+function unseen() {
+  let n = 0;
+  for (let i = 0; i < state.n; i += 1) if (isStop(state, i) && !state.seen[i] && !isHidden(i)) n += 1;
+  return state.model || state.disputed ? n : 0;
+}
+
+const isHidden = (i) => i > 0 && isJoined(state, i - 1) && Boolean(state.seen[i - 1]);
+
+function showSeen() {
+  let all = 0;
+  let seen = 0;
+  for (let i = 0; i < state.n; i += 1) {
+    if (!isStop(state, i)) continue;
+    all += 1;
+    seen += state.seen[i];
+  }
+  const name = state.disputed ? "in dispute" : state.model ? "doubtful" : "masks";
+  element("seen").textContent = `${seen} of ${all} ${name} seen`;
+}
+
+function showSaved() {
+  if (halted && queue.isHalted && queue.waiting.length) refused(null, halted);
+  const n = queue.waiting.length;
+  const box = element("saved");
+  box.classList.toggle("busy", n > 0);
+  box.textContent = n ? `storing ${n}…` : state ? `stored · ${state.revision}` : "";
+  for (const [name, can] of [["undo", state?.canUndo], ["redo", state?.canRedo]]) {
+    document.querySelector(`[data-do="${name}"]`).classList.toggle("dim", !can && !n);
+  }
+}
+
+function say(text) {
+  element("spoken").textContent = text;
+  element("saved").textContent = text;
+}
+
+// ---- keys, mouse, buttons
+
+const does = {
+  next: () => toStop(1),
+  previous: () => toStop(-1),
+  mask: () => decide("mask"),
+  unmask: () => decide("unmask"),
+  "mask-all": () => decide("mask", { all: true }),
+  "unmask-all": () => decide("unmask", { all: true }),
+  category: () => canChange() && askCategory(),
+  undo: () => turn("undo"),
+  redo: () => turn("redo"),
+  note: () => canChange() && askNote(reader.picked, state, (text, [first, stop]) => queue.add({ to: "note", payload: { text, first, stop } })),
+  keys: () => openDialog(element("help")),
+  approve,
+};
+
+const keys = { n: "next", p: "previous", m: "mask", u: "unmask", M: "mask-all", U: "unmask-all", c: "category", z: "undo", y: "redo", r: "note", "?": "keys" };
+
+const moves = {
+  ArrowRight: (extend) => step(1, extend),
+  ArrowLeft: (extend) => step(-1, extend),
+  ArrowDown: () => stepRow(1),
+  ArrowUp: () => stepRow(-1),
+  Home: () => choose(0, 1),
+  End: () => choose(state.n - 1, state.n),
+  e: () => choose(...runAround(state, reader.here)),
+  Escape: () => choose(reader.here, reader.here + 1),
+};
+
+function nameOf(event) {
+  if (event.ctrlKey || event.metaKey) {
+    const key = event.key.toLowerCase();
+    if (key === "z") return event.shiftKey ? "redo" : "undo";
+    return key === "y" ? "redo" : null;
+  }
+  if (event.altKey) return null;
+  if (event.key === "Enter" && event.shiftKey) return "approve";
+  return keys[event.key] ?? null;
+}
+
+// Letters act only while the text has the focus (WCAG 2.1.4).
+element("reader").addEventListener("keydown", (event) => {
+  if (!state?.n) return;
+  const name = nameOf(event);
+  if (name !== "approve") wasWarned = false;
+  const move = event.ctrlKey || event.metaKey || event.altKey ? null : moves[event.key];
+  if (name) does[name]();
+  else if (move) move(event.shiftKey);
+  else return;
+  event.preventDefault();
+});
+
+const tokenUnder = (event) => event.target.token ?? document.elementFromPoint(event.clientX, event.clientY)?.token;
+
+element("reader").addEventListener("pointerdown", (event) => {
+  const i = tokenUnder(event);
+  if (i === undefined || event.button !== 0) return;
+  if (event.shiftKey) extendTo(i);
+  else choose(i, i + 1);
+});
+
+element("reader").addEventListener("pointermove", (event) => {
+  const i = tokenUnder(event);
+  if (i === undefined) return;
+  if (event.buttons === 1 && event.pointerType === "mouse") {
+    if (i !== reader.here) extendTo(i);
+  } else if (event.pointerType === "mouse") showWhy(element("why-body"), state, [i, i + 1]);
+});
+
+element("reader").addEventListener("pointerleave", () => {
+  if (state?.n) showWhy(element("why-body"), state, reader.picked);
+});
+
+element("reader").addEventListener("dblclick", (event) => {
+  const i = tokenUnder(event);
+  if (i !== undefined) decide(state.keep[i] ? "mask" : "unmask");
+});
+
+document.querySelector(".tools").addEventListener("click", (event) => {
+  const name = event.target.closest("button")?.dataset.do;
+  if (!name || !state) return;
+  does[name]();
+  if (!document.querySelector("dialog[open]")) element("reader").focus();
+});
+
+for (const dialog of document.querySelectorAll("dialog")) {
+  dialog.addEventListener("close", () => element("reader").focus());
+  dialog.addEventListener("keydown", (event) => {
+    if (event.key === "Escape") dialog.close();
+  });
+}
+element("leave").addEventListener("click", leave);
+
+window.addEventListener("beforeunload", (event) => {
+  if (queue.waiting.length) event.preventDefault();
+});
+
+setInterval(() => {
+  if (state && !state.isApproved && document.visibilityState === "visible") {
+    post(at("keep"), token, {}).catch((error) => {
+      if (error instanceof Refused && error.status === 423) refused(null, error);
+    });
+  }
+}, KEEP_EVERY_MS);
+
+begin();

@@ -1,0 +1,86 @@
+// Category menu, note, list of notes.
+const element = (id) => document.getElementById(id);
+
+// Not modal: making the rest of the page inert would cost a style of every word.
+export function openDialog(dialog) {
+  for (const one of document.querySelectorAll("dialog[open]")) one.close();
+  dialog.show();
+  dialog.querySelector("input, textarea, button").focus();
+}
+
+export function fillPalette(state, chosen) {
+  const list = element("palette-list");
+  const input = element("palette-input");
+  const take = (name) => {
+    element("palette").close();
+    chosen(name, element("palette-all").checked);
+  };
+  list.replaceChildren(
+    ...state.data.legend.groups.map((group) => {
+      const row = document.createElement("div");
+      for (const one of state.categoryNames.filter((category) => category.group === group.letter)) {
+        const button = document.createElement("button");
+        const code = document.createElement("kbd");
+        button.type = "button";
+        button.className = `g${one.group}`;
+        code.textContent = one.code;
+        button.append(code, one.name.toLowerCase().replace("-", " "));
+        button.addEventListener("click", () => take(one.name));
+        row.append(button);
+      }
+      return row;
+    }),
+  );
+  input.oninput = () => {
+    const found = state.categoryNames.find((one) => one.code === input.value.toUpperCase());
+    if (found) take(found.name);
+  };
+  input.onkeydown = (event) => {
+    if (event.key === "Enter") event.preventDefault();
+  };
+}
+
+export function askCategory() {
+  element("palette-input").value = "";
+  element("palette-all").checked = false;
+  openDialog(element("palette"));
+  element("palette-input").focus();
+}
+
+export function askNote([first, stop], state, save) {
+  const text = element("note-text");
+  const words = state.words.slice(first, Math.min(stop, first + 6)).join(" ");
+  element("note-where").textContent = `On “${words}${stop - first > 6 ? " …" : ""}”`;
+  text.value = "";
+  const done = () => {
+    if (!text.value.trim()) return;
+    element("note-box").close();
+    save(text.value, [first, stop]);
+  };
+  element("note-save").onclick = done;
+  text.onkeydown = (event) => {
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) done();
+  };
+  openDialog(element("note-box"));
+  text.focus();
+}
+
+export function fillNotes(list, notes, go) {
+  list.replaceChildren(
+    ...notes.map((note) => {
+      const item = document.createElement("li");
+      const text = document.createElement("span");
+      text.textContent = note.text;
+      item.append(text);
+      if (note.first !== null) {
+        const button = document.createElement("button");
+        button.type = "button";
+        button.className = "quiet";
+        button.textContent = "show";
+        button.addEventListener("click", () => go(note.first, note.stop));
+        item.append(" ", button);
+      }
+      return item;
+    }),
+  );
+}

@@ -1,0 +1,81 @@
+// Small requests, one at a time, each with the revision that the one before it gave back.
+export class Refused extends Error {
+  constructor(status, message) {
+    super(message);
+    this.status = status;
+  }
+}
+
+export async function post(address, token, payload) {
+  let answer;
+  try {
+    answer = await fetch(address, {
+      method: "POST",
+      headers: { "Content-Type": "application/json", "X-CSRF-Token": token },
+      body: JSON.stringify(payload),
+    });
+  } catch {
+    throw new Refused(0, "the server cannot be reached");
+  }
+  let body = {};
+  try {
+    body = await answer.json();
+  } catch {
+    if (answer.ok) throw new Refused(0, "the answer of the server cannot be read");
+  }
+  if (!answer.ok) throw new Refused(answer.status, body.error ?? `the server answered ${answer.status}`);
+  return body;
+}
+
+// What waits to be stored. Nothing leaves the queue before the server has said that it is stored.
+export class Queue {
+  constructor(send, { stored, refused, changed }) {
+    this.send = send;
+    this.stored = stored;
+    this.refused = refused;
+    this.changed = changed;
+    this.waiting = [];
+    this.isBusy = false;
+    this.isHalted = false;
+    this.idle = [];
+  }
+
+  add(item) {
+    this.waiting.push(item);
+    this.changed();
+    this.run();
+  }
+
+  async run() {
+    if (this.isBusy || this.isHalted) return;
+    this.isBusy = true;
+    while (this.waiting.length && !this.isHalted) {
+      const item = this.waiting[0];
+      try {
+        const body = await this.send(item);
+        this.waiting.shift();
+        this.stored(item, body);
+      } catch (error) {
+        this.isHalted = true;
+        this.refused(item, error instanceof Refused ? error : new Refused(-1, "the page made a mistake"));
+      }
+      this.changed();
+    }
+    this.isBusy = false;
+    if (!this.waiting.length) this.idle.splice(0).forEach((done) => done());
+  }
+
+  again() {
+    this.isHalted = false;
+    this.run();
+  }
+
+  drop() {
+    return this.waiting.splice(0);
+  }
+
+  empty() {
+    if (!this.waiting.length && !this.isBusy) return Promise.resolve();
+    return new Promise((done) => this.idle.push(done));
+  }
+}

@@ -1,0 +1,263 @@
+"""The pages of the review in a real browser, by keyboard; needs Playwright and Debian's chromium.
+
+Without them the tests are skipped, unless `CI` is set. axe-core is looked for at `AXE_CORE` (a file
+`axe.min.js`) and that test alone is skipped without it.
+"""
+
+import os
+import shutil
+import threading
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+import uvicorn
+from fake_maskers import mask_capitals
+from review_stores import PASSWORD, store_of
+from review_visitors import account
+
+from inverse_deid.review.accounts import user_named
+from inverse_deid.review.exporting import export_released
+from inverse_deid.review.pages.application import make_application
+from inverse_deid.review.reading import view_case
+from inverse_deid.review.trail import verify_store
+from inverse_deid.review.values import CaseState, UserRole
+from inverse_deid.review.work_list import progress
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+CHROMIUM = shutil.which("chromium")
+TEXTS = [
+    f"seen by Okonkwo today, number {i}, then okonkwo left\nwith a rash in Lindenau-West" for i in range(10)
+]
+READY = "#reader:not([aria-busy])"
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    if CHROMIUM is None and not os.environ.get("CI"):
+        pytest.skip("no chromium; apt-get install chromium")
+    api = pytest.importorskip("playwright.sync_api", reason="no Playwright; pip install playwright")
+    with api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@contextmanager
+def served(store):
+    """The address of a server in this process that ends with the block."""
+    server = uvicorn.Server(
+        uvicorn.Config(make_application(store), port=0, log_level="error", access_log=False)
+    )
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    for _ in range(600):
+        if server.started:
+            break
+        time.sleep(0.05)
+    port = server.servers[0].sockets[0].getsockname()[1]
+    try:
+        yield f"http://localhost:{port}"
+    finally:
+        server.should_exit = True
+        thread.join(30)
+
+
+@pytest.fixture
+def store(tmp_path):
+    with store_of(tmp_path, TEXTS, clock=time.time, masker=mask_capitals()) as store:
+        for name, role in (
+            ("ann", "reviewer"),
+            ("bea", "reviewer"),
+            ("carl", "adjudicator"),
+            ("dora", "admin"),
+        ):
+            account(store, name, UserRole(role))
+        yield store
+
+
+@pytest.fixture
+def address(store):
+    with served(store) as address:
+        yield address
+
+
+def person(chromium, address, name, **options):
+    """A page of somebody who logged in by keyboard."""
+    page = chromium.new_context(**options).new_page()
+    page.faults = []
+    page.on("pageerror", lambda error: page.faults.append(str(error)))
+    page.goto(address + "/log-in")
+    page.wait_for_selector("[name=name]:focus")
+    page.keyboard.type(name)
+    page.keyboard.press("Tab")
+    page.keyboard.type(PASSWORD)
+    page.keyboard.press("Enter")
+    page.wait_for_url(address + "/")
+    return page
+
+
+def press(page, *keys):
+    for key in keys:
+        page.keyboard.press(key)
+
+
+def stored(page, revision):
+    """Waits until the server has said that it is stored."""
+    page.locator("#saved").get_by_text(f"stored · {revision}", exact=True).wait_for()
+
+
+def approve(page):
+    """Approves, and waits until another page is there."""
+    before = page.url
+    page.keyboard.press("Shift+Enter")
+    page.wait_for_url(lambda url: url != before)
+
+
+def test_ten_cases_by_keyboard_then_disagreement_release_and_export(chromium, address, store, tmp_path):
+    ann = person(chromium, address, "ann")
+    ann.goto(address + "/next")
+    for number in range(10):
+        ann.wait_for_selector(READY)
+        assert ann.evaluate("document.activeElement.id") == "reader"
+        press(ann, "Home", "ArrowRight", "ArrowRight", "Shift+M")
+        stored(ann, 1)
+        press(ann, "Home", "m")
+        stored(ann, 2)
+        press(ann, "z")
+        stored(ann, 3)
+        press(ann, "y")
+        stored(ann, 4)
+        press(ann, "z")
+        stored(ann, 5)
+        if number == 0:
+            press(ann, "End", "c")
+            ann.keyboard.type("ci")
+            stored(ann, 6)
+            press(ann, "r")
+            ann.keyboard.type("is it a place?")
+            press(ann, "Control+Enter")
+            ann.wait_for_selector("#notes li")
+        approve(ann)
+    assert ann.url == address + "/"
+
+    bea = person(chromium, address, "bea")
+    for number in range(10):
+        bea.goto(f"{address}/cases/{number + 1}")
+        bea.wait_for_selector(READY)
+        assert bea.locator("#notes li").count() == 0
+        press(bea, "Home", "ArrowRight", "ArrowRight", "Shift+M")
+        stored(bea, 1)
+        if number == 0:
+            press(bea, "Home", "m")
+            stored(bea, 2)
+        approve(bea)
+    by_state = progress(store).by_state
+    assert (by_state[CaseState.DISAGREED], by_state[CaseState.RELEASED]) == (1, 9)
+
+    carl = person(chromium, address, "carl")
+    carl.goto(address + "/disputes/1")
+    carl.wait_for_selector(READY)
+    press(carl, "n", "u")
+    stored(carl, 1)
+    approve(carl)
+    assert progress(store).by_state[CaseState.RELEASED] == 10
+    assert verify_store(store).is_intact
+
+    carl.goto(address + "/cases/1/finished")
+    assert "seen by PHI today" in carl.inner_text("article")
+    export_released(store, tmp_path / "released")
+    written = next((tmp_path / "released").rglob("*.jsonl")).read_text(encoding="utf-8")
+    assert "konkwo" not in written
+    assert written.count("seen by PHI today") == 10
+    assert ann.faults + bea.faults + carl.faults == []
+
+
+def test_what_the_masked_side_shows_is_what_the_store_would_release(chromium, tmp_path):
+    text = "Ann Li\u200b saw Okonkwo, \u2028Bob-Carl.\n\nDora (Eve) met 🙂 Fay; \x07Gus \u200bHal and Ivo."
+    with store_of(tmp_path, [text], clock=time.time) as store:
+        account(store, "ann")
+        with served(store) as address:
+            page = person(chromium, address, "ann")
+            page.goto(address + "/cases/1")
+            page.wait_for_selector(READY)
+            for revision, keys in enumerate((["n"], ["Home", "u"], ["End", "u"], ["ArrowLeft", "m"])):
+                press(page, *keys)
+                if revision:
+                    stored(page, revision)
+                shown = page.evaluate(
+                    "[...document.querySelectorAll('.masked')].map(p => p.textContent).join('')"
+                )
+                masked = view_case(store, user_named(store, "ann"), 1).masked.text
+                assert "".join(shown.split()) == "".join(masked.split())
+            assert page.faults == []
+
+
+def test_conflict_is_shown_and_nothing_is_lost(chromium, address, store):
+    page = person(chromium, address, "ann")
+    page.goto(address + "/cases/1")
+    page.wait_for_selector(READY)
+    other = page.context.new_page()
+    other.goto(address + "/cases/1")
+    other.wait_for_selector(READY)
+    press(other, "Home", "m")
+    stored(other, 1)
+    page.bring_to_front()
+    press(page, "End", "u")
+    page.wait_for_selector("#trouble:not([hidden])")
+    assert "1 decision is not stored yet" in page.inner_text("#trouble-text")
+    page.click("#trouble button >> nth=0")
+    stored(page, 2)
+    keep = view_case(store, user_named(store, "ann"), 1).layer.keep
+    assert (bool(keep[0]), bool(keep[-1])) == (False, True)
+
+
+def test_without_the_server_decisions_wait(chromium, address, store):
+    page = person(chromium, address, "ann")
+    page.goto(address + "/cases/1")
+    page.wait_for_selector(READY)
+    page.context.set_offline(True)
+    press(page, "Home", "m", "ArrowRight", "m")
+    page.locator("#trouble-text").get_by_text("2 decisions are not stored yet").wait_for()
+    page.context.set_offline(False)
+    page.click("#trouble button >> nth=0")
+    stored(page, 2)
+
+
+def test_locked_case_tells_so(chromium, address):
+    first = person(chromium, address, "ann")
+    first.goto(address + "/cases/1")
+    first.wait_for_selector(READY)
+    second = person(chromium, address, "bea")
+    second.goto(address + "/cases/1")
+    second.wait_for_selector("#trouble:not([hidden])")
+    assert "Another user works on case 1" in second.inner_text("#trouble-text")
+    assert "Okonkwo" not in second.content()
+
+
+def test_nothing_is_kept_in_the_browser(chromium, address):
+    page = person(chromium, address, "ann")
+    page.goto(address + "/cases/1")
+    page.wait_for_selector(READY)
+    kept = page.evaluate("[localStorage.length, sessionStorage.length, document.cookie]")
+    assert kept == [0, 0, ""]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 640, 1280])
+def test_axe_finds_no_serious_fault(chromium, address, scheme, width):
+    file = Path(os.environ.get("AXE_CORE", "node_modules/axe-core/axe.min.js"))
+    if not file.is_file():
+        pytest.skip("no axe-core; npm install --no-save axe-core")
+    axe = file.read_text(encoding="utf-8")
+    page = person(chromium, address, "dora", color_scheme=scheme, viewport={"width": width, "height": 800})
+    for path in ("/log-in", "/", "/cases/1", "/summary?agreement=1", "/accounts", "/cases/99/print"):
+        page.goto(address + path)
+        if path == "/cases/1":
+            page.wait_for_selector(READY)
+        page.evaluate(axe + "; 0")
+        found = page.evaluate("axe.run(document)")["violations"]
+        assert [one["id"] for one in found if one["impact"] in ("serious", "critical")] == []
+        assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0

@@ -1,0 +1,445 @@
+"""The pages of the review over HTTP: who gets in, what they hold, what a post changes."""
+
+import re
+from html import unescape
+
+import pytest
+from review_stores import PASSWORD, Clock, store_of
+from review_visitors import Visitor, account, visitor
+
+from inverse_deid.core.errors import ConfigurationError
+from inverse_deid.review.pages.application import _routes
+from inverse_deid.review.pages.case_data import case_data
+from inverse_deid.review.pages.legend import CATEGORY_CODES, REASONS
+from inverse_deid.review.pages.serving import ServeSettings
+from inverse_deid.review.pages.visits import MAX_POST_BYTES
+from inverse_deid.review.reading import open_case
+from inverse_deid.review.trail import verify_store
+from inverse_deid.review.values import CaseState, UserRole
+from inverse_deid.review.work_list import progress
+
+PAYLOADS = [
+    "<script>alert(1)</script>",
+    "]]><img src=x onerror=alert(1)>",
+    "{{7*7}} {% raw %}",
+    '"><svg onload=x>',
+]
+TEXT = "seen by Okonkwo today, then okonkwo left"
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def store(tmp_path, clock):
+    with store_of(tmp_path, [TEXT, TEXT, "nothing to hide"], clock=clock) as store:
+        yield store
+
+
+@pytest.fixture
+def alone(tmp_path, clock):
+    with store_of(tmp_path, [TEXT], clock=clock, approvals=1) as store:
+        yield store
+
+
+def every_address():
+    """All pages and posts but the log-in and the fixed files."""
+    for route in _routes():
+        if getattr(route, "methods", None) and route.path != "/log-in":
+            method = "POST" if "POST" in route.methods else "GET"
+            yield method, route.path.replace("{case_id:int}", "1")
+
+
+class TestWhoGetsIn:
+    @pytest.mark.parametrize(("method", "address"), list(every_address()))
+    def test_no_page_without_log_in(self, store, method, address):
+        stranger = Visitor(store)
+        assert stranger.client.request(method, address).headers["location"] == "/log-in"
+        as_script = stranger.client.request(method, address, headers={"Content-Type": "application/json"})
+        assert as_script.status_code == 401
+
+    @pytest.mark.parametrize(("method", "address"), [one for one in every_address() if one[0] == "POST"])
+    @pytest.mark.parametrize("token", ["", "0" * 64])
+    def test_no_post_without_its_token(self, store, method, address, token):
+        ann = visitor(store, "ann", UserRole.ADMIN)
+        ann.token = token
+        assert ann.send(address).status_code == 403
+        assert ann.ask(address).status_code == 403
+
+    def test_token_of_another_session_does_not_count(self, store):
+        ann, bea = visitor(store, "ann"), visitor(store, "bea")
+        ann.token = bea.token
+        assert ann.ask("/cases/1/open").status_code == 403
+
+    def test_log_in_form_has_a_token_too(self, store):
+        account(store, "ann")
+        form = {"name": "ann", "password": PASSWORD, "csrf_token": "0" * 64}
+        assert Visitor(store).client.post("/log-in", data=form).status_code == 403
+
+    def test_wrong_password_and_wrong_name_look_alike(self, store):
+        account(store, "ann")
+        answers = [Visitor(store).log_in(name, "not the right words") for name in ("ann", "nobody")]
+        assert [one.status_code for one in answers] == [401, 401]
+        faults = [re.search(r'role="alert">([^<]*)', one.text).group(1) for one in answers]
+        assert faults[0] == faults[1]
+
+    def test_tries_run_out(self, store, clock):
+        account(store, "ann")
+        guesser = Visitor(store)
+        for _ in range(5):
+            guesser.log_in("ann", "not the right words")
+        assert guesser.log_in("ann").status_code == 429
+        clock.seconds += 16 * 60
+        assert guesser.log_in("ann").status_code == 303
+
+    def test_session_of_before_the_log_in_is_not_taken_over(self, store):
+        account(store, "ann")
+        victim = Visitor(store)
+        victim.client.cookies.set("session", "planted")
+        assert victim.log_in("ann").status_code == 303
+        assert "planted" not in victim.client.cookies.get("session", domain="localhost.local")
+        attacker = Visitor(store)
+        attacker.client.cookies.set("session", "planted")
+        assert attacker.get("/").status_code == 303
+
+    def test_old_session_ends_at_a_new_log_in(self, store):
+        ann = visitor(store, "ann")
+        old = ann.client.cookies["session"]
+        ann.log_in("ann")
+        thief = Visitor(store)
+        thief.client.cookies.set("session", old)
+        assert thief.get("/").status_code == 303
+
+    def test_log_out_ends_the_session(self, store):
+        ann = visitor(store, "ann")
+        old = ann.client.cookies["session"]
+        assert ann.send("/log-out").headers["location"] == "/log-in"
+        ann.client.cookies.set("session", old)
+        assert ann.get("/").headers["location"] == "/log-in"
+
+    @pytest.mark.parametrize("secure", [False, True])
+    def test_cookie(self, store, secure):
+        account(store, "ann")
+        cookie = Visitor(store, secure=secure).log_in("ann").headers["set-cookie"]
+        assert "HttpOnly" in cookie
+        assert "SameSite=strict" in cookie
+        assert ("Secure" in cookie) is secure
+        assert cookie.startswith("__Host-session=") is secure
+
+    @pytest.mark.parametrize("address", ["/accounts", "/disputes/1"])
+    def test_roles(self, store, address):
+        assert visitor(store, "ann").get(address).status_code == 403
+
+    @pytest.mark.parametrize("address", ["/assign", "/accounts", "/cases/1/release", "/cases/1/withdraw"])
+    def test_roles_of_posts(self, store, address):
+        assert visitor(store, "ann").send(address).status_code == 403
+
+
+class TestWhatIsServed:
+    def test_headers_of_every_answer(self, store):
+        ann = visitor(store, "ann")
+        for address in ("/", "/cases/1", "/log-in", "/nothing", "/static/pages.css"):
+            headers = ann.get(address).headers
+            assert "default-src 'none'" in headers["content-security-policy"]
+            assert "unsafe" not in headers["content-security-policy"]
+            assert headers["x-content-type-options"] == "nosniff"
+            assert headers["referrer-policy"] == "no-referrer"
+            assert headers["cache-control"] == ("no-cache" if "static" in address else "no-store")
+
+    def test_no_external_address_and_nothing_inline(self, alone):
+        ann = visitor(alone, "ann", UserRole.ADMIN)
+        pages = ["/", "/cases/1", "/disputes/1", "/summary?agreement=1", "/accounts", "/log-in", "/nothing"]
+        revision = ann.ask("/cases/1/open").json()["revision"]
+        ann.ask("/cases/1/approve", revision=revision)
+        pages += ["/cases/1/print", "/cases/1/finished", "/cases/1/form"]
+        served = [ann.get(page).text for page in pages]
+        fixed = sorted(set(re.findall(r'(?:src|href)="(/static/[^"]+)"', " ".join(served))))
+        fixed += [f"/static/{name}.js" for name in ("case_state", "reader", "requests", "why", "dialogs")]
+        served += [ann.get(one).text for one in fixed if not one.endswith(".png")]
+        assert all(ann.get(one).status_code == 200 for one in fixed)
+        for text in served:
+            assert not re.search(r"https?://|//[a-z]+\.[a-z]", text)
+            assert not re.search(r"<script(?![^>]*src=)|<style|\sstyle=|\son[a-z]+=|javascript:", text)
+            assert not re.search(r"innerHTML|insertAdjacentHTML|document\.write|localStorage|eval\(", text)
+
+    @pytest.mark.parametrize("payload", PAYLOADS)
+    def test_narrative_is_text_and_nothing_else(self, tmp_path, payload):
+        with store_of(tmp_path, [f"seen by {payload} today"], approvals=1) as store:
+            ann = visitor(store, "ann", UserRole.ADMIN)
+            opened = ann.ask("/cases/1/open")
+            assert opened.headers["content-type"] == "application/json"
+            data = opened.json()
+            text = data["gaps"][0] + "".join(
+                a + b for a, b in zip(data["words"], data["gaps"][1:], strict=True)
+            )
+            assert text == f"seen by {payload} today"
+            n = len(data["words"])
+            revision = ann.act(1, data["revision"], "unmask", (0, n)).json()["revision"]
+            note = ann.ask("/cases/1/note", text=payload, revision=revision)
+            assert note.json()["notes"][0]["text"] == payload
+            printed = [ann.get("/cases/1/print").text]
+            ann.ask("/cases/1/approve", revision=revision)
+            printed += [ann.get(f"/cases/1/{page}").text for page in ("finished", "form")]
+            for html in printed:
+                sheet = re.search(r"<article[^>]*>(.*?)</article>", html, re.DOTALL).group(1)
+                assert "<" not in sheet
+                assert unescape(sheet).startswith("seen by ")
+                assert "49" not in sheet
+
+    @pytest.mark.parametrize(
+        "address",
+        [
+            "/static/../application.py",
+            "/static/%2e%2e/application.py",
+            "/static/..%2fapplication.py",
+            "/static//etc/passwd",
+            "/static/",
+            "/cases/..%2f1",
+            "/cases/-1",
+            "/cases/1e3",
+        ],
+    )
+    def test_no_way_out_of_the_folder(self, store, address):
+        answer = visitor(store, "ann").get(address)
+        assert answer.status_code == 404
+        assert "import" not in answer.text
+
+    def test_no_narrative_in_addresses_or_problems(self, store):
+        ann = visitor(store, "ann")
+        for answer in (ann.get("/"), ann.get("/cases/1"), ann.get("/cases/99"), ann.get("/cases/99/print")):
+            assert "konkwo" not in answer.text
+
+    def test_other_host_names_are_refused(self, store):
+        from starlette.testclient import TestClient
+
+        from inverse_deid.review.pages.application import make_application
+
+        application = make_application(store, hosts=ServeSettings().hosts)
+        assert TestClient(application, base_url="http://localhost:8017").get("/log-in").status_code == 200
+        assert TestClient(application, base_url="http://evil.example").get("/log-in").status_code == 421
+
+    def test_unforeseen_errors_tell_no_text(self, store, monkeypatch, caplog):
+        def broken(*_):
+            raise ValueError("Okonkwo")
+
+        monkeypatch.setattr("inverse_deid.review.pages.case_page.open_case", broken)
+        answer = visitor(store, "ann").ask("/cases/1/open")
+        assert answer.status_code == 500
+        assert "konkwo" not in answer.text + caplog.text
+        assert "ValueError" in caplog.text
+
+
+class TestPosts:
+    def test_too_large(self, store):
+        ann = visitor(store, "ann")
+        assert ann.ask("/cases/1/note", text="x" * MAX_POST_BYTES, revision=0).status_code == 413
+
+    def test_too_large_without_a_length(self, store):
+        ann = visitor(store, "ann")
+        pieces = (b"x" * 65_536 for _ in range(6))
+        headers = {"X-CSRF-Token": ann.token, "Content-Type": "application/json"}
+        assert ann.client.post("/cases/1/act", content=pieces, headers=headers).status_code == 413
+
+    def test_log_in_too_large(self, store):
+        assert Visitor(store).client.post("/log-in", data={"name": "x" * MAX_POST_BYTES}).status_code == 413
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            {"kind": "burn"},
+            {"kind": 3},
+            {"ranges": []},
+            {"ranges": [[1, 0]]},
+            {"ranges": [[0, 10**9]]},
+            {"ranges": [["0", "1"]]},
+            {"ranges": [[True, 2]]},
+            {"ranges": "all"},
+            {"category": "NOBODY"},
+            {"category": {"a": 1}},
+            {"revision": "0"},
+            {"revision": None},
+        ],
+    )
+    def test_what_makes_no_sense_is_refused(self, store, change):
+        ann = visitor(store, "ann")
+        revision = ann.ask("/cases/1/open").json()["revision"]
+        payload = {"kind": "mask", "ranges": [[0, 1]], "revision": revision, **change}
+        assert ann.ask("/cases/1/act", **payload).status_code == 400
+        assert ann.ask("/cases/1/open").json()["revision"] == revision
+
+    @pytest.mark.parametrize("body", [b"{", b"[]", b"\xff", b"[" * 100_000])
+    def test_broken_json(self, store, body):
+        ann = visitor(store, "ann")
+        headers = {"X-CSRF-Token": ann.token, "Content-Type": "application/json"}
+        assert ann.client.post("/cases/1/open", content=body, headers=headers).status_code == 400
+
+
+class TestReviewing:
+    def test_locked_case_of_another(self, store):
+        ann, bea = visitor(store, "ann"), visitor(store, "bea")
+        assert ann.ask("/cases/1/open").status_code == 200
+        refused = bea.ask("/cases/1/open")
+        assert refused.status_code == 423
+        assert set(refused.json()) == {"error"}
+        assert bea.act(1, 0, "mask", (0, 1)).status_code == 403
+        assert bea.get("/cases/1/print").status_code == 403
+        assert "ann" in bea.get("/").text
+
+    def test_nothing_is_locked_by_looking_at_an_address(self, store):
+        visitor(store, "ann").get("/cases/1")
+        assert progress(store).by_state[CaseState.IN_REVIEW] == 0
+
+    def test_stale_revision_is_a_conflict_and_stores_nothing(self, store):
+        ann = visitor(store, "ann")
+        revision = ann.ask("/cases/1/open").json()["revision"]
+        assert ann.act(1, revision, "mask", (0, 1)).json()["revision"] == revision + 1
+        assert ann.act(1, revision, "mask", (3, 4)).status_code == 409
+        keep = ann.ask("/cases/1/open").json()["layer"]["keep"]
+        assert (keep[0], keep[3]) == ("0", "1")
+
+    def test_all_mentions_undo_redo(self, store):
+        ann = visitor(store, "ann")
+        revision = ann.ask("/cases/1/open").json()["revision"]
+        done = ann.act(1, revision, "mask", (2, 3), all_mentions=True, category="DOCTOR").json()
+        assert [one[:3] for one in done["changed"]] == [[2, 3, False], [5, 6, False]]
+        undone = ann.ask("/cases/1/undo", revision=done["revision"]).json()
+        assert [one[:3] for one in undone["changed"]] == [[2, 3, False], [5, 6, True]]
+        redone = ann.ask("/cases/1/redo", revision=undone["revision"]).json()
+        assert redone["can_redo"] is False
+
+    def test_second_reviewer_sees_nothing_of_the_first(self, store):
+        ann, bea = visitor(store, "ann"), visitor(store, "bea")
+        revision = ann.ask("/cases/1/open").json()["revision"]
+        ann.ask("/cases/1/note", text="a remark of the first", revision=revision)
+        revision = ann.act(1, revision, "mask", (0, 2)).json()["revision"]
+        ann.ask("/cases/1/approve", revision=revision)
+        seen = bea.ask("/cases/1/open").json()
+        assert seen["layer"]["keep"] == seen["model"]["keep"]
+        assert (seen["notes"], seen["reviewers"], seen["disputed"]) == ([], [], "")
+        assert bea.ask("/disputes/1/open").status_code == 403
+
+    def test_blind_to_the_model(self, tmp_path):
+        with store_of(tmp_path, blind_to_model=True) as store:
+            ann, bea = visitor(store, "ann"), visitor(store, "bea")
+            ann.ask("/cases/1/approve", revision=ann.ask("/cases/1/open").json()["revision"])
+            seen = bea.ask("/cases/1/open").json()
+            assert seen["model"] is None
+            assert set(seen["layer"]["keep"]) == {"1"}
+
+    def test_disagreement_to_release(self, store):
+        ann, bea = visitor(store, "ann"), visitor(store, "bea")
+        carl = visitor(store, "carl", UserRole.ADJUDICATOR)
+        for one, masked in ((ann, (0, 1)), (bea, (5, 6))):
+            revision = one.ask("/cases/1/open").json()["revision"]
+            revision = one.act(1, revision, "mask", masked).json()["revision"]
+            approved = one.ask("/cases/1/approve", revision=revision).json()
+        assert approved["state"] == "disagreed"
+        seen = carl.ask("/disputes/1/open").json()
+        assert seen["disputed"] == "1000010"
+        assert ann.get("/").text.count("/disputes/") == 0
+        assert carl.ask("/cases/1/approve", revision=seen["revision"]).status_code == 400
+        settled = carl.act(1, seen["revision"], "unmask", (0, 1)).json()
+        assert settled["n_undecided"] == 1
+        settled = carl.act(1, settled["revision"], "mask", (5, 6)).json()
+        done = carl.ask("/cases/1/approve", revision=settled["revision"], is_dispute=True).json()
+        assert done == {"state": "released", "next": "/?state=disagreed"}
+        assert "seen by PHI today, then PHI left" in carl.get("/cases/1/finished").text
+        assert verify_store(store).is_intact
+
+    def test_approve_leads_to_the_next_case(self, store):
+        ann = visitor(store, "ann")
+        revision = ann.ask("/cases/1/open").json()["revision"]
+        assert ann.ask("/cases/1/approve", revision=revision).json()["next"] == "/cases/2"
+
+    def test_causality_form_shows_the_original_in_the_second_step_only(self, alone):
+        ann = visitor(alone, "ann")
+        ann.ask("/cases/1/approve", revision=ann.ask("/cases/1/open").json()["revision"])
+        topics = [
+            "reaction",
+            "seriousness",
+            "outcome",
+            "drug names",
+            "history",
+            "doses",
+            "lab results",
+            "time course",
+        ]
+        said = {f"preserved {topic}": "yes" for topic in topics} | {"preserved doses": "partly"}
+        assert "by Okonkwo" not in ann.get("/cases/1/form").text
+        assert "by Okonkwo" in ann.send("/cases/1/form/original", **said).text
+        assert ann.send("/cases/1/form", **said).status_code == 400
+        saved = ann.send("/cases/1/form", **said, **{"needed doses": "no"}, remark="<b>fine</b>")
+        assert saved.headers["location"] == "/cases/1/finished"
+        assert "0 %" in ann.get("/summary").text
+
+    def test_withdraw(self, alone):
+        carl = visitor(alone, "carl", UserRole.ADJUDICATOR)
+        carl.ask("/cases/1/approve", revision=carl.ask("/cases/1/open").json()["revision"])
+        assert carl.send("/cases/1/withdraw").status_code == 303
+        assert carl.get("/cases/1/finished").status_code == 400
+
+    def test_admin_assigns_and_keeps_accounts(self, store):
+        dora = visitor(store, "dora", UserRole.ADMIN)
+        made = dora.send(
+            "/accounts", what="add", name="Eva", role="reviewer", password="a sentence of many words"
+        )
+        assert made.status_code == 303
+        number = re.search(r'<option value="(\d+)">eva', dora.get("/").text).group(1)
+        assert dora.send("/assign", case=["1", "2"], assignee=number).status_code == 303
+        assert dora.ask("/cases/1/open").status_code == 423
+        assert dora.send("/accounts", what="close", name="eva").status_code == 303
+        assert dora.send("/accounts", what="close", name="dora").status_code == 400
+        assert (
+            dora.send("/accounts", what="add", name="fay", role="reviewer", password="short").status_code
+            == 400
+        )
+
+    def test_filters_and_pages(self, tmp_path):
+        with store_of(tmp_path, [TEXT] * 120) as store:
+            ann = visitor(store, "ann")
+            first = ann.get("/").text
+            more = unescape(re.search(r'href="([^"]*after=[^"]*)"', first).group(1))
+            second = ann.get(more).text
+            cases = [set(re.findall(r'href="(/cases/\d+)"', page)) for page in (first, second)]
+            assert [len(one) for one in cases] == [50, 50]
+            assert not cases[0] & cases[1]
+            assert "No case fits" in ann.get("/?state=released").text
+            assert ann.get("/?after=nonsense").status_code == 400
+            assert ann.get("/?state=x&show=y&doubt=z").status_code == 200
+
+
+class TestCaseData:
+    @pytest.mark.parametrize("text", [TEXT, "a\r\nb é 🙂 Ann", "", " . ", "Ann\u200bLi \x07 B"])
+    def test_words_and_gaps_are_the_text(self, tmp_path, text):
+        with store_of(tmp_path, [text]) as store:
+            account(store, "ann")
+            from inverse_deid.review.accounts import user_named
+
+            data = case_data(open_case(store, user_named(store, "ann"), 1), store.facts)
+            words, gaps = data["words"], data["gaps"]
+            assert gaps[0] + "".join(a + b for a, b in zip(words, gaps[1:], strict=True)) == text
+
+    def test_letters_are_distinct(self):
+        assert len(set(CATEGORY_CODES.values())) == len(CATEGORY_CODES)
+        assert len({code for code, _ in REASONS.values()}) == len(REASONS)
+
+
+class TestServeSettings:
+    def test_loopback_by_default(self):
+        assert ServeSettings().is_loopback
+        assert not ServeSettings().is_secure
+
+    @pytest.mark.parametrize("address", ["0.0.0.0", "192.168.1.2", "::", "somewhere"])
+    def test_other_addresses_need_tls(self, address):
+        with pytest.raises(ConfigurationError):
+            ServeSettings(address=address)
+
+    def test_proxy_or_certificate(self, tmp_path):
+        file = tmp_path / "x.pem"
+        file.write_text("x")
+        assert ServeSettings(address="0.0.0.0", proxy="10.0.0.1").is_secure
+        assert ServeSettings(address="0.0.0.0", certificate=file, private_key=file).is_secure
+        with pytest.raises(ConfigurationError, match="both"):
+            ServeSettings(certificate=file)

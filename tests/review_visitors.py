@@ -1,0 +1,74 @@
+"""People who use the pages of a review without a browser."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from argon2 import PasswordHasher
+from review_stores import PASSWORD, user
+from starlette.testclient import TestClient
+
+from inverse_deid.review.pages.application import make_application
+from inverse_deid.review.store import ReviewStore
+from inverse_deid.review.tables import USERS
+from inverse_deid.review.values import UserRole
+
+_HASHED = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1).hash(PASSWORD)
+_TOKEN = re.compile(r'name="csrf_token" value="([0-9a-f]+)"')
+
+
+def account(store: ReviewStore, name: str, role: UserRole = UserRole.REVIEWER) -> None:
+    """An account whose password is `PASSWORD`; it is hashed as cheaply as can be."""
+    made = user(store, name, role)
+    with store.writing() as connection:
+        connection.execute(USERS.update().where(USERS.c.id == made.id).values(password=_HASHED))
+
+
+class Visitor:
+    """A browser without scripts.
+
+    Args:
+        store: The store.
+        secure: The application stands behind TLS.
+    """
+
+    def __init__(self, store: ReviewStore, *, secure: bool = False) -> None:
+        scheme = "https" if secure else "http"
+        application = make_application(store, is_secure=secure)
+        self.client = TestClient(application, base_url=f"{scheme}://localhost", follow_redirects=False)
+        self.token = ""
+
+    def log_in(self, name: str, password: str = PASSWORD) -> Any:
+        form = {"name": name, "password": password, "csrf_token": self.token_of("/log-in")}
+        answer = self.client.post("/log-in", data=form)
+        if answer.status_code == 303:
+            self.token = self.token_of("/")
+        return answer
+
+    def token_of(self, address: str) -> str:
+        found = _TOKEN.search(self.client.get(address).text)
+        return found.group(1) if found else ""
+
+    def get(self, address: str) -> Any:
+        return self.client.get(address)
+
+    def ask(self, address: str, **payload: object) -> Any:
+        """A request of a script."""
+        return self.client.post(address, json=payload, headers={"X-CSRF-Token": self.token})
+
+    def send(self, address: str, **fields: object) -> Any:
+        """A form."""
+        return self.client.post(address, data={"csrf_token": self.token, **fields})
+
+    def act(self, case_id: int, revision: int, kind: str, *ranges: tuple[int, int], **more: object) -> Any:
+        payload = {"kind": kind, "ranges": [list(one) for one in ranges], "revision": revision, **more}
+        return self.ask(f"/cases/{case_id}/act", **payload)
+
+
+def visitor(store: ReviewStore, name: str, role: UserRole = UserRole.REVIEWER) -> Visitor:
+    """Somebody with a new account who is logged in."""
+    account(store, name, role)
+    made = Visitor(store)
+    assert made.log_in(name).status_code == 303
+    return made
