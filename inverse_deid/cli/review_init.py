@@ -28,8 +28,9 @@ _NOT_HERE = _OF_FILES | _OF_CASES
 
 def _masking_options(command: click.Command) -> click.Command:
     """Add the options of `mask` that say how files are read and masked."""
+    names = {one.name for kind in (MaskOptions, CaseOptions) for one in fields(kind)} - _NOT_HERE
     command.params += [
-        option for option in mask.params if isinstance(option, click.Option) and option.name not in _NOT_HERE
+        option for option in mask.params if isinstance(option, click.Option) and option.name in names
     ]
     return command
 
