@@ -61,9 +61,10 @@ def store_of(
     masker: FakeMasker | None = None,
     clock: Clock | None = None,
     settings: LoadSettings | None = None,
+    address: str | None = None,
     **policy: object,
 ) -> ReviewStore:
-    """A store `review.db` in a folder."""
+    """A store `review.db` in a folder, or at the address of a database."""
     given = list(inputs) or [json_lines(folder / "cases.jsonl", texts)]
     jobs, tally = plan_cases(given)
     assert not tally.n_failures, tally.failures
@@ -71,7 +72,7 @@ def store_of(
         policy=ReviewPolicy(**policy), facts=FACTS, cases=CaseSettings(today=date(2024, 1, 1), key=KEY.secret)
     )
     store, _ = create_store(
-        folder / "review.db", KEY, jobs, masker or mask_capitals(), made, clock=clock or Clock()
+        address or folder / "review.db", KEY, jobs, masker or mask_capitals(), made, clock=clock or Clock()
     )
     return store
 

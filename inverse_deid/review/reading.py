@@ -88,6 +88,16 @@ def view_case(store: ReviewStore, user: User, case_id: int) -> CaseView:
         return _view(connection, store, user, case_id)
 
 
+def state_of(store: ReviewStore, case_id: int) -> CaseState:
+    """The state of a case.
+
+    Raises:
+        ReviewError: No such case.
+    """
+    with store.reading() as connection:
+        return CaseState(locked_case(connection, case_id).state)
+
+
 def _view(connection: Connection, store: ReviewStore, user: User, case_id: int) -> CaseView:
     layer = own_layer(connection, user.id, case_id)
     case = connection.execute(select(CASES.c.name, CASES.c.state).where(CASES.c.id == case_id)).one()

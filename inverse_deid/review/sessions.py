@@ -14,6 +14,7 @@ from inverse_deid.core.errors import LogInError
 from inverse_deid.review.accounts import hashed, is_password, user_from
 from inverse_deid.review.store import ReviewStore
 from inverse_deid.review.tables import FAILURES, SESSIONS, USERS
+from inverse_deid.review.trail import TrailEvent, append
 from inverse_deid.review.values import User
 
 SESSION_HOURS = 10
@@ -86,6 +87,7 @@ def _begun(connection: Connection, store: ReviewStore, user: User) -> Session:
         "seen_at": store.now(),
     }
     connection.execute(insert(SESSIONS), row)
+    append(connection, store, [TrailEvent(user=user.name, event="log in")])
     return Session(session_id, _csrf_token(store, session_id), user, expires_at)
 
 

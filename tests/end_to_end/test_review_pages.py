@@ -377,8 +377,19 @@ class TestReviewing:
     def test_withdraw(self, alone):
         carl = visitor(alone, "carl", UserRole.ADJUDICATOR)
         carl.ask("/cases/1/approve", revision=carl.ask("/cases/1/open").json()["revision"])
+        assert "All approvals of this case end" in carl.get("/cases/1/finished").text
         assert carl.send("/cases/1/withdraw").status_code == 303
         assert carl.get("/cases/1/finished").status_code == 400
+
+    def test_only_what_is_not_released_yet_can_be_released(self, tmp_path, clock):
+        with store_of(tmp_path, [TEXT], clock=clock, approvals=1, automatic_release=False) as store:
+            carl = visitor(store, "carl", UserRole.ADJUDICATOR)
+            carl.ask("/cases/1/approve", revision=carl.ask("/cases/1/open").json()["revision"])
+            assert "/cases/1/release" in carl.get("/cases/1/finished").text
+            carl.send("/cases/1/release")
+            released = carl.get("/cases/1/finished").text
+            assert "released" in released
+            assert "/cases/1/release" not in released
 
     def test_admin_assigns_and_keeps_accounts(self, store):
         dora = visitor(store, "dora", UserRole.ADMIN)

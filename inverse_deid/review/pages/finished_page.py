@@ -8,13 +8,14 @@ from inverse_deid.review.approval import release, withdraw
 from inverse_deid.review.causality import final_texts, form_of
 from inverse_deid.review.pages.rendering import page
 from inverse_deid.review.pages.visits import Visit
-from inverse_deid.review.reading import view_case
-from inverse_deid.review.values import UserRole
+from inverse_deid.review.reading import state_of, view_case
+from inverse_deid.review.values import CaseState, UserRole
 
 
 def finished(visit: Visit) -> Response:
     """The masked text, and what can be done with it."""
     masked, _ = final_texts(visit.store, visit.case_id, with_original=False)
+    state = state_of(visit.store, visit.case_id)
     return page(
         visit.request,
         "finished.html",
@@ -23,7 +24,8 @@ def finished(visit: Visit) -> Response:
         masked=masked,
         form=form_of(visit.store, visit.session.user, visit.case_id),
         is_adjudicator=visit.session.user.role.includes(UserRole.ADJUDICATOR),
-        is_automatic=visit.store.policy.automatic_release,
+        state=state,
+        can_release=state is CaseState.AGREED,
     )
 
 

@@ -1,0 +1,388 @@
+"""Let many reviewers work at once, kill the server in the middle, and look for lost decisions.
+
+Usage: python scripts/load_review.py [--reviewers 20] [--seconds 300] [--cases 1000] [--store ADDRESS]
+
+Makes a store of invented cases in a temporary folder (or at a database address), serves it with
+`inverse-deid review serve`, lets each reviewer open cases, mask, unmask, undo and approve, and every
+tenth settle disagreements; after half of the time the server gets SIGKILL and is started again. A
+decision is lost if the server acknowledged it and the store does not have it. Prints as JSON what was
+done, what went wrong by kind, and the median, 99th percentile and largest latency in milliseconds.
+The exit status is 1 if anything went wrong.
+"""
+
+from __future__ import annotations
+
+import argparse
+import http.client
+import json
+import math
+import random
+import re
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+from load_service import quantile
+
+from inverse_deid.core.errors import InverseDeidError
+from inverse_deid.review.accounts import add_user
+from inverse_deid.review.keys import ReviewKey, make_key_file
+from inverse_deid.review.reading import view_case
+from inverse_deid.review.store import open_store
+from inverse_deid.review.trail import verify_store
+from inverse_deid.review.values import User, UserRole
+
+PASSWORD = "a sentence that is long enough"
+SENTENCES = (
+    "Ms. {name} had a rash two hours after dose {n}.",
+    "Seen by Dr. {name} on 12-OCT-2019; the fever of 38.{n} C resolved.",
+    "{name} was given cetirizine {n} mg with relief.",
+    "The mother of {name} reported vomiting for {n} days.",
+)
+NAMES = ("Zebulonova", "Okonkwo", "Ferreira-Lindt", "Achterberg")
+_TOKEN = re.compile(r'name="csrf_token" value="([0-9a-f]+)"')
+_DISPUTE = re.compile(r'href="/disputes/(\d+)"')
+
+
+@dataclass(slots=True)
+class Work:
+    """What all reviewers did together.
+
+    Args:
+        port: Of the server.
+        begin: Where all wait until everybody is logged in.
+        until: When they stop (clock of `time.monotonic`).
+        done: How often what was done.
+        wrong: How often what went wrong.
+        latencies: Seconds of each answer.
+    """
+
+    port: int
+    begin: threading.Barrier
+    until: float = math.inf
+    done: Counter[str] = field(default_factory=Counter)
+    wrong: Counter[str] = field(default_factory=Counter)
+    latencies: list[float] = field(default_factory=list)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def count(self, where: Counter[str], what: str) -> None:
+        with self.lock:
+            where[what] += 1
+
+
+class ServerGoneError(Exception):
+    """The connection broke; whether the request was carried out is not known."""
+
+
+class Reviewer(threading.Thread):
+    """One person in one browser.
+
+    Args:
+        work: Shared by all.
+        user: The account.
+        seed: Of the choices.
+    """
+
+    def __init__(self, work: Work, user: User, seed: int) -> None:
+        super().__init__(name=user.name, daemon=True)
+        self.user = user
+        self.stored: dict[int, tuple[str, bool]] = {}
+        """What the server acknowledged of each case: one sign a token, and whether it was approved."""
+        self._work, self._random = work, random.Random(seed)
+        self._cookies: dict[str, str] = {}
+        self._token = ""
+        self._connection: http.client.HTTPConnection | None = None
+
+    def run(self) -> None:
+        try:
+            self._log_in()
+            self._work.begin.wait(120)
+            while time.monotonic() < self._work.until:
+                # Opening a case, or trying an old revision, changes no decision.
+                with suppress(ServerGoneError):
+                    self._one_case()
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is counted
+            self._work.count(self._work.wrong, f"a reviewer stopped: {type(error).__name__}")
+
+    def _log_in(self) -> None:
+        _, _, page = self._send("GET", "/log-in")
+        form = {"name": self.user.name, "password": PASSWORD, "csrf_token": _found(_TOKEN, page)}
+        status, _, _ = self._send("POST", "/log-in", urlencode(form), "application/x-www-form-urlencoded")
+        if status != 303:
+            raise RuntimeError(f"log-in: status {status}")
+        self._token = _found(_TOKEN, self._send("GET", "/")[2])
+
+    def _one_case(self) -> None:
+        is_dispute = self.user.role is UserRole.ADJUDICATOR
+        case_id = self._next_dispute() if is_dispute else self._next_case()
+        if case_id is None:
+            time.sleep(0.5)
+            return
+        place = f"/{'disputes' if is_dispute else 'cases'}/{case_id}/open"
+        case = self._ask(place, taken=(400, 403, 423))
+        if case is None or case["is_approved"]:
+            return
+        keep = self._compared(case_id, case["layer"]["keep"])
+        if keep is not None:
+            self._settle(case_id, case, keep) if is_dispute else self._review(case_id, case, keep)
+
+    def _next_case(self) -> int | None:
+        _, address, _ = self._send("GET", "/next")
+        return int(address.rsplit("/", 1)[1]) if address.startswith("/cases/") else None
+
+    def _next_dispute(self) -> int | None:
+        found = _DISPUTE.findall(self._send("GET", "/?state=disagreed")[2])
+        return int(self._random.choice(found)) if found else None
+
+    def _review(self, case_id: int, case: dict[str, Any], keep: str) -> None:
+        """Some decisions, one of them taken back, and the approval."""
+        revision = case["revision"]
+        for _ in range(self._random.randint(2, 6)):
+            first = self._random.randrange(len(keep))
+            stop = min(len(keep), first + self._random.randint(1, 3))
+            kind = self._random.choice(["mask", "unmask"])
+            found = self._change(case_id, "act", revision, keep, {"kind": kind, "ranges": [[first, stop]]})
+            if found is None:
+                return
+            keep, revision = found
+            if self._random.random() < 0.2:
+                found = self._change(case_id, "undo", revision, keep, {})
+                if found is None:
+                    return
+                keep, revision = found
+            if self._random.random() < 0.1 and revision > 0:
+                self._try_stale(case_id, revision - 1)
+            time.sleep(self._random.uniform(0.02, 0.25))
+        self._approve(case_id, revision, keep)
+
+    def _settle(self, case_id: int, case: dict[str, Any], keep: str) -> None:
+        """The decision of an adjudicator on all that is disputed."""
+        ranges = [[i, i + 1] for i, sign in enumerate(case["disputed"]) if sign == "1"]
+        payload = {"kind": "mask", "ranges": ranges}
+        found = self._change(case_id, "act", case["revision"], keep, payload)
+        if found is not None:
+            self._approve(case_id, found[1], found[0], is_dispute=True)
+
+    def _change(
+        self, case_id: int, what: str, revision: int, keep: str, payload: dict[str, Any]
+    ) -> tuple[str, int] | None:
+        """One decision; the layer and its revision after it, None if the case has to be opened anew."""
+        try:
+            body = self._ask(f"/cases/{case_id}/{what}", revision=revision, **payload)
+        except ServerGoneError:
+            # It may be stored or not: what the store has is looked up when the case is opened anew.
+            self.stored.pop(case_id, None)
+            self._work.count(self._work.done, "unknown after a kill")
+            return None
+        if body is None:
+            return None
+        signs = list(keep)
+        for first, stop, is_kept, _ in body["changed"]:
+            signs[first:stop] = [str(int(is_kept))] * (stop - first)
+        self.stored[case_id] = ("".join(signs), False)
+        self._work.count(self._work.done, what)
+        return "".join(signs), body["revision"]
+
+    def _try_stale(self, case_id: int, revision: int) -> None:
+        """The same case in an older window must be refused."""
+        payload = {"revision": revision, "kind": "mask", "ranges": [[0, 1]]}
+        body = self._ask(f"/cases/{case_id}/act", taken=(409,), **payload)
+        if body is not None:
+            self._work.count(self._work.wrong, "an old revision was taken")
+        self._work.count(self._work.done, "old revision")
+
+    def _approve(self, case_id: int, revision: int, keep: str, *, is_dispute: bool = False) -> None:
+        try:
+            body = self._ask(f"/cases/{case_id}/approve", revision=revision, is_dispute=is_dispute)
+        except ServerGoneError:
+            self.stored.pop(case_id, None)
+            return
+        if body is not None:
+            self.stored[case_id] = (keep, True)
+            self._work.count(self._work.done, f"approved: {body['state']}")
+
+    def _compared(self, case_id: int, keep: str) -> str | None:
+        """The layer as it was opened, None if it is not what was acknowledged before."""
+        known = self.stored.get(case_id)
+        if known is not None and known[0] != keep:
+            self._work.count(self._work.wrong, "a lost decision, seen on opening")
+            return None
+        return keep
+
+    def _ask(self, address: str, *, taken: tuple[int, ...] = (), **payload: object) -> dict[str, Any] | None:
+        """A request of the page's script; None if it was refused, which counts unless as `taken` foresees."""
+        status, _, page = self._send("POST", address, json.dumps(payload), "application/json")
+        if status == 200:
+            found: dict[str, Any] = json.loads(page)
+            return found
+        if status not in taken:
+            self._work.count(self._work.wrong, f"{address.rsplit('/', 1)[1]}: status {status}")
+        return None
+
+    def _send(self, method: str, address: str, body: str = "", kind: str = "") -> tuple[int, str, str]:
+        """Status, where it leads, and the page; waits for a server that is gone, but posts only once."""
+        while True:
+            try:
+                return self._sent(method, address, body, kind)
+            except (OSError, http.client.HTTPException):
+                self._connection = None
+                if time.monotonic() > self._work.until + 60:
+                    raise
+                time.sleep(0.1)
+                if method == "POST" and self._token:
+                    raise ServerGoneError from None
+
+    def _sent(self, method: str, address: str, body: str, kind: str) -> tuple[int, str, str]:
+        if self._connection is None:
+            self._connection = http.client.HTTPConnection("127.0.0.1", self._work.port, timeout=30)
+        headers = {"Cookie": "; ".join(f"{name}={value}" for name, value in self._cookies.items())}
+        if kind:
+            headers |= {"Content-Type": kind, "X-CSRF-Token": self._token}
+        asked = time.perf_counter()
+        self._connection.request(method, address, body or None, headers)
+        answer = self._connection.getresponse()
+        page = answer.read().decode()
+        self._work.latencies.append(time.perf_counter() - asked)
+        for cookie in answer.headers.get_all("Set-Cookie") or []:
+            name, _, value = cookie.partition(";")[0].partition("=")
+            self._cookies[name] = value
+        return answer.status, answer.headers.get("Location", ""), page
+
+
+def _found(pattern: re.Pattern[str], page: str) -> str:
+    match = pattern.search(page)
+    return match.group(1) if match else ""
+
+
+class Server:
+    """`inverse-deid review serve`, started and killed."""
+
+    def __init__(self, store: str, key_file: Path) -> None:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = int(free.getsockname()[1])
+        self._command = command("serve", "--store", store, "--key", str(key_file), "--port", str(self.port))
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> float:
+        """Start it; seconds until it answers."""
+        started = time.monotonic()
+        self._process = subprocess.Popen(self._command, stdout=subprocess.DEVNULL)
+        while time.monotonic() - started < 60:
+            try:
+                socket.create_connection(("127.0.0.1", self.port), 1).close()
+            except OSError:
+                time.sleep(0.05)
+            else:
+                return time.monotonic() - started
+        raise TimeoutError("the server does not answer")
+
+    def stop(self, with_signal: signal.Signals) -> None:
+        if self._process is not None:
+            self._process.send_signal(with_signal)
+            self._process.wait(60)
+
+
+def command(*args: str) -> list[str]:
+    """A review command of this installation."""
+    return [sys.executable, "-m", "inverse_deid.cli.main", "review", *args]
+
+
+def invented_cases(path: Path, n_cases: int) -> None:
+    """Cases of eight sentences."""
+    rng = random.Random(1)
+    with path.open("w", encoding="utf-8") as file:
+        for i in range(n_cases):
+            said = (
+                rng.choice(SENTENCES).format(name=rng.choice(NAMES), n=rng.randint(1, 9)) for _ in range(8)
+            )
+            file.write(json.dumps({"id": f"case-{i}", "text": " ".join(said)}) + "\n")
+
+
+def differences(address: str, key: ReviewKey, reviewers: list[Reviewer]) -> Counter[str]:
+    """What the store has otherwise than it was acknowledged."""
+    wrong: Counter[str] = Counter()
+    with open_store(address, key) as store:
+        for reviewer in reviewers:
+            for case_id, (keep, is_approved) in reviewer.stored.items():
+                view = view_case(store, reviewer.user, case_id)
+                if "".join("1" if kept else "0" for kept in view.layer.keep) != keep:
+                    wrong["a lost decision"] += 1
+                if is_approved and not view.is_approved:
+                    wrong["a lost approval"] += 1
+        if not verify_store(store).is_intact:
+            wrong["the trail is broken"] += 1
+    return wrong
+
+
+def measure(given: argparse.Namespace, folder: Path) -> dict[str, Any]:
+    """Make the store, let everybody work, kill the server, compare."""
+    address, key_file = given.store or str(folder / "review.db"), folder / "store.key"
+    key = make_key_file(key_file)
+    invented_cases(folder / "cases.jsonl", given.cases)
+    made = command("init", str(folder / "cases.jsonl"), "--store", address, "--key", str(key_file))
+    subprocess.run(made, check=True, stdout=subprocess.DEVNULL)
+    with open_store(address, key) as store:
+        roles = [UserRole.ADJUDICATOR if i % 10 == 9 else UserRole.REVIEWER for i in range(given.reviewers)]
+        users = [add_user(store, f"reviewer{i}", PASSWORD, role) for i, role in enumerate(roles)]
+    server = Server(address, key_file)
+    server.start()
+    work = Work(server.port, threading.Barrier(given.reviewers + 1))
+    reviewers = [Reviewer(work, user, seed) for seed, user in enumerate(users)]
+    for reviewer in reviewers:
+        reviewer.start()
+    work.begin.wait(120)
+    work.until = time.monotonic() + given.seconds
+    time.sleep(given.seconds / 2)
+    server.stop(signal.SIGKILL)
+    back = server.start()
+    for reviewer in reviewers:
+        reviewer.join(given.seconds + 120)
+        if reviewer.is_alive():
+            work.wrong["a reviewer hangs"] += 1
+    server.stop(signal.SIGTERM)
+    wrong = work.wrong + differences(address, key, reviewers)
+    ordered = sorted(work.latencies)
+    return {
+        "reviewers": given.reviewers,
+        "seconds": given.seconds,
+        "requests": len(ordered),
+        "done": dict(work.done),
+        "wrong": dict(wrong),
+        "seconds_until_back": round(back, 2),
+        "median_ms": quantile(ordered, 0.5),
+        "p99_ms": quantile(ordered, 0.99),
+        "max_ms": quantile(ordered, 1.0),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--reviewers", type=int, default=20)
+    parser.add_argument("--seconds", type=float, default=300.0)
+    parser.add_argument("--cases", type=int, default=1000)
+    parser.add_argument("--store", help="address of an empty database, for instance postgresql+psycopg://...")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            found = measure(given, Path(folder))
+        except InverseDeidError as error:
+            parser.error(str(error))
+    print(json.dumps(found, indent=1))
+    sys.exit(bool(found["wrong"]))
+
+
+if __name__ == "__main__":
+    main()
