@@ -115,7 +115,8 @@ class CaseMasker:
         except ConfigurationError:
             raise
         except Exception:  # noqa: BLE001 - fail closed, whatever went wrong
-            return MaskedCase(docs, MaskedDates(), is_plain=True)
+            plain = tuple(replace(doc, is_plain=True) for doc in docs)
+            return MaskedCase(plain, MaskedDates(), is_plain=True)
 
     def _with_words(self, case: CaseTexts, docs: tuple[MaskedDocument, ...]) -> MaskedCase:
         found = [_Found(masked, self._is_date(case)) for masked in docs]

@@ -244,6 +244,7 @@ class MaskedDocument:
         decisions: One per token.
         failed: True if a stage failed and the whole document was masked for that.
         stand_ins: How many masks have something else than a marker, by what it is (date, age).
+        is_plain: Markers alone were left, since what should have stood there could not be worked out.
     """
 
     id: str
@@ -254,3 +255,4 @@ class MaskedDocument:
     decisions: Decisions = field(repr=False)
     failed: bool = False
     stand_ins: Mapping[str, int] = field(default_factory=dict)
+    is_plain: bool = False

@@ -15,7 +15,7 @@ from inverse_deid.engine.jobs import Job
 from inverse_deid.engine.journal import Entry, input_fingerprint
 from inverse_deid.engine.reversal_sinks import hidden_report
 from inverse_deid.engine.run_settings import RunSettings
-from inverse_deid.engine.tally import Tally
+from inverse_deid.engine.tally import MARKERS_LEFT, Tally
 from inverse_deid.formats.icsr.cases import Case
 from inverse_deid.formats.icsr.masking import TreatedCase, mask_batches
 from inverse_deid.formats.icsr.messages import BrokenCase
@@ -106,10 +106,7 @@ class _CaseWork:
                 self._map.add(hidden_report(part, docs, self._run.marker))
             self.tally.add_case(docs, is_case=part.is_case)
             if id(part) in self._plain:
-                self.tally.fail(
-                    where,
-                    "what should stand for its words could not be worked out; markers were left",
-                )
+                self.tally.fail(where, MARKERS_LEFT)
             self._plain.discard(id(part))
             if any(doc.failed for doc in docs):
                 self.tally.fail(where, "could not be analysed and was masked completely")

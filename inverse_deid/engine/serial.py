@@ -9,7 +9,7 @@ from inverse_deid.core.errors import UnreadableInputError
 from inverse_deid.core.values import MaskedDocument
 from inverse_deid.engine.in_order import in_order
 from inverse_deid.engine.masker import Masker, mask_records
-from inverse_deid.engine.tally import Tally
+from inverse_deid.engine.tally import MARKERS_LEFT, Tally
 from inverse_deid.formats.records import Record, Sink, Source
 from inverse_deid.formats.registry import input_errors
 
@@ -89,6 +89,8 @@ def write_batch(
             tally.add(masked)
             if masked.failed:
                 tally.fail(f"{where} {record.number}", "could not be analysed and was masked completely")
+            elif masked.is_plain:
+                tally.fail(f"{where} {record.number}", MARKERS_LEFT)
 
 
 @dataclass(frozen=True, slots=True)

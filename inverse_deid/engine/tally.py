@@ -11,6 +11,7 @@ import numpy as np
 from inverse_deid.core.values import MaskedDocument, Reason
 
 MAX_FAILURES_LISTED = 1000
+MARKERS_LEFT = "what should stand for its words could not be worked out; markers were left"
 
 
 @dataclass(frozen=True, slots=True)

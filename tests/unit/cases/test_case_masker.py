@@ -184,6 +184,7 @@ def test_an_error_of_any_kind_costs_a_case_its_words_alone(place, monkeypatch):
     found = masker.mask_cases(cases)
     assert [one.docs[0].text for one in found] == ["on 2019", "on PHI", "on 2019"]
     assert [one.is_plain for one in found] == [False, True, False]
+    assert [one.docs[0].is_plain for one in found] == [False, True, False]
 
 
 def test_the_default_of_today_is_part_of_the_fingerprint_where_it_counts():

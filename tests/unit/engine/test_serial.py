@@ -1,3 +1,4 @@
+import dataclasses
 import io
 
 import pytest
@@ -8,8 +9,16 @@ from hypothesis import strategies as st
 from inverse_deid.core.errors import StageError, UnreadableInputError
 from inverse_deid.core.values import Document, Reason
 from inverse_deid.engine.masker import mask_records
-from inverse_deid.engine.serial import BatchLimits, Reporting, Start, batches, guarded, mask_source
-from inverse_deid.engine.tally import MAX_FAILURES_LISTED, Tally
+from inverse_deid.engine.serial import (
+    BatchLimits,
+    Reporting,
+    Start,
+    batches,
+    guarded,
+    mask_source,
+    write_batch,
+)
+from inverse_deid.engine.tally import MARKERS_LEFT, MAX_FAILURES_LISTED, Failure, Tally
 from inverse_deid.formats.json_lines import read_json_lines
 from inverse_deid.formats.records import ReadOptions, Record
 
@@ -103,6 +112,14 @@ def test_a_source_is_counted_and_its_failures_are_named_by_line():
     assert [failure.where for failure in tally.failures] == ["a.jsonl line 2", "a.jsonl line 3"]
     assert tally.tokens_by_reason[Reason.BELOW_THRESHOLD] == 3
     assert CANARY.encode() not in target.getvalue()
+
+
+def test_a_document_that_kept_its_markers_is_named():
+    tally = Tally()
+    (masked,) = mask_capitals().mask_many([Document("1", f"{CANARY} fell")])
+    write_batch([(Record(7), dataclasses.replace(masked, is_plain=True))], [], tally, "a.jsonl line")
+    assert (tally.n_documents, tally.n_failed_documents) == (1, 0)
+    assert tally.failures == [Failure("a.jsonl line 7", MARKERS_LEFT)]
 
 
 def test_masking_goes_on_behind_what_is_done():
