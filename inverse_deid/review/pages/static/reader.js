@@ -1,7 +1,7 @@
 // The text on both sides. Made once from text nodes; a key changes only the words it is about.
 import { isJoined, isLeak, isLoss, isMine, markerOf, runAround } from "./case_state.js";
 
-const FIRST_TOKENS = 700;
+const FIRST_TOKENS = 400;
 const TOKENS_AT_ONCE = 250;
 const LONG_ROW = 60;
 const SENTENCE_END = /^[.!?]["')\]]*\s+$/;
