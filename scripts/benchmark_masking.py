@@ -69,8 +69,9 @@ def seconds_to_first_output(process: subprocess.Popen[str], out: Path, started: 
 
 
 def outputs(out: Path) -> list[Path]:
-    """Finished and half-written output files."""
-    return [path for path in out.rglob("*") if not path.name.endswith((".json", ".new", ".journal"))]
+    """Finished and half-written output files, without what a run keeps beside them."""
+    found = (path for path in out.rglob("*") if ".inverse-deid" not in path.relative_to(out).parts)
+    return [path for path in found if not path.name.endswith((".json", ".new", ".journal"))]
 
 
 def main() -> None:

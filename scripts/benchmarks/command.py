@@ -19,7 +19,7 @@ from benchmarks.part import Settings
 from benchmarks.parts import ON_DEMAND, PARTS
 from benchmarks.report import report
 from benchmarks.results import Results, measure_part, read_results, write_whole
-from inverse_deid.core.errors import InverseDeidError
+from inverse_deid.core.errors import ConfigurationError, InverseDeidError
 
 RESULTS = "benchmark.json"
 UNUSABLE = 2
@@ -37,14 +37,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         results = read_results(given.out / RESULTS)
         chosen = [] if given.report_only else _chosen(given.only)
-        given.out.mkdir(parents=True, exist_ok=True)
+        if given.report_only and not results["parts"]:
+            raise ConfigurationError(f"{given.out} holds no results; measure first")
         with tempfile.TemporaryDirectory(dir=given.scratch) as folder:
             _measure(chosen, given, results, Material(_wanted(given), Path(folder)))
-    except (InverseDeidError, ValueError, OSError) as error:
+        _write(results, given)
+    except (InverseDeidError, OSError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         print(f"scripts/benchmark: {reason or type(error).__name__}", file=sys.stderr)
         return UNUSABLE
-    _write(results, given)
     return INCOMPLETE if any(results["parts"][name]["missing"] for name in chosen) else 0
 
 
@@ -61,6 +62,7 @@ def _measure(chosen: Sequence[str], given: argparse.Namespace, results: Results,
 
 def _write(results: Results, given: argparse.Namespace) -> None:
     """Results, report and figure; each file is whole at any time."""
+    given.out.mkdir(parents=True, exist_ok=True)
     parts = results["parts"]
     ordered = {"parts": {name: parts[name] for name in PARTS if name in parts}}
     write_whole(given.out / RESULTS, json.dumps(ordered, indent=1) + "\n")
@@ -73,14 +75,16 @@ def _chosen(only: str | None) -> list[str]:
     """The parts to measure, in the order of the report.
 
     Raises:
-        ValueError: There is no part of that name.
+        ConfigurationError: There is no part of that name.
     """
     if only is None:
         return [name for name in PARTS if name not in ON_DEMAND]
     names = [name.strip() for name in only.split(",") if name.strip()]
     unknown = [name for name in names if name not in PARTS]
     if unknown or not names:
-        raise ValueError(f"--only: no part {', '.join(unknown) or 'given'}; there are {', '.join(PARTS)}")
+        raise ConfigurationError(
+            f"--only: no part {', '.join(unknown) or 'given'}; there are {', '.join(PARTS)}"
+        )
     return [name for name in PARTS if name in names]
 
 

@@ -12,7 +12,7 @@ from inverse_deid.evaluation.page.svg import Scale, element, line, text
 
 WIDTH, HEIGHT = 720, 330
 _TOP, _BOTTOM = 44, 272
-_PANELS = ((62, 342), (422, 702))
+_PANELS = ((62, 336), (416, 684))
 _STYLE = (
     ".t{font:13px sans-serif;fill:#222}.m{fill:#666;font-size:12px}.grid{stroke:#e2e2e2}"
     ".fit{stroke:#1c6dd0;stroke-width:1.5}.dot{fill:#1c6dd0}.whole{fill:none;stroke:#888;stroke-width:1.5}"

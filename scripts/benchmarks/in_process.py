@@ -51,7 +51,7 @@ def main() -> None:
     figures = {
         "documents": len(rest),
         "tokens": n_tokens,
-        "seconds": round(seconds, 3),
+        "seconds": round(seconds, 6),
         "tokens_a_second": round(n_tokens / seconds),
         "seconds_to_first_output": round(ready - given.started, 2),
         **more(),

@@ -23,7 +23,9 @@ def _needs(*modules: str, extra: str) -> Callable[[Settings], str]:
 
 PARTS = {
     "serial": Part("`mask`", whole_documents(lambda _: ())),
-    "workers": Part("`mask --workers`", whole_documents(lambda chosen: ("--workers", f"{chosen.workers}"))),
+    "workers": Part(
+        "`mask --workers {workers}`", whole_documents(lambda chosen: ("--workers", f"{chosen.workers}"))
+    ),
     "ray": Part(
         "`mask --engine ray`",
         whole_documents(lambda chosen: ("--engine", "ray", "--partition-mib", f"{chosen.partition_mib}")),

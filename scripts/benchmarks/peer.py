@@ -88,7 +88,7 @@ def measure(name: str, texts: list[str], started: float) -> dict[str, object]:
         "documents": len(rest),
         "documents_changed": n_changed,
         "failures": n_failed,
-        "seconds": round(seconds, 3),
+        "seconds": round(seconds, 6),
         "seconds_to_first_output": round(ready - started, 2),
         "peak_memory_mb": round(
             resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

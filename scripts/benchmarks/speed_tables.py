@@ -28,7 +28,6 @@ _WARM: Sequence[Row] = (
     ),
     *((peer, "one", ", one core") for peer in PEERS),
 )
-MISSING = "not measured"
 
 
 def command_lines(results: Results) -> list[str]:
@@ -127,12 +126,10 @@ def service_lines(results: Results) -> list[str]:
         "99th percentile, ms",
         "largest, ms",
     )
-    clients = results["parts"].get("service", {}).get("settings", {}).get("clients")
-    notes = (
-        [f"{clients} clients at once, each asks again as soon as it has its answer."]
-        if rows
-        else [_missing(results, "service")]
-    )
+    if not rows:
+        return ["### The service", "", f"The service was {_missing(results, 'service')}.", ""]
+    clients = results["parts"]["service"]["settings"]["clients"]
+    notes = [f"{clients} clients at once, each asks again as soon as it has its answer."]
     return [markdown_table("The service", columns, rows, notes)]
 
 
@@ -149,7 +146,8 @@ def _row(results: Results, row: Row, cells: Cells) -> Cells:
 
 def _missing(results: Results, part: str) -> str:
     """Why a part has no figures."""
-    return results["parts"].get(part, {}).get("missing") or MISSING
+    reason = results["parts"].get(part, {}).get("missing")
+    return f"not measured ({reason})" if reason else "not measured"
 
 
 def spread(results: Results, part: str, at: str | int, name: str) -> str:
