@@ -10,19 +10,15 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import resource
 import statistics
-import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
+from benchmarks.peer import N_FIRST, peak_memory_mb, stay_on_one_core
 from inverse_deid.core.values import Document
 
-N_FIRST = 5
-"""Documents that are done before the clock starts."""
 BATCH_DOCUMENTS = 500
 N_NARRATIVES = 200
 NARRATIVE_TOKENS = 30
@@ -55,7 +51,7 @@ def main() -> None:
         "tokens_a_second": round(n_tokens / seconds),
         "seconds_to_first_output": round(ready - given.started, 2),
         **more(),
-        "peak_memory_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / kib_in_mib()),
+        "peak_memory_mb": peak_memory_mb(),
     }
     print(json.dumps(figures))
 
@@ -162,17 +158,6 @@ def batches(docs: Iterable[Document]) -> Iterator[list[Document]]:
     rest = iter(docs)
     while batch := list(islice(rest, BATCH_DOCUMENTS)):
         yield batch
-
-
-def stay_on_one_core() -> None:
-    """Let the system run this process on one core alone, where it can be told so."""
-    if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
-
-
-def kib_in_mib() -> int:
-    """What `ru_maxrss` is divided by to be MiB: it counts in KiB, on macOS in bytes."""
-    return 1024**2 if sys.platform == "darwin" else 1024
 
 
 if __name__ == "__main__":

@@ -90,9 +90,12 @@ class Material:
     def _stream(self) -> Iterator[str]:
         return endless(self._texts, self.wanted.seed)
 
+    @cached_property
+    def _pieces(self) -> list[str]:
+        return list(pieces(self._texts, NARRATIVE_TOKENS))
+
     def _short(self) -> Iterator[str]:
-        short = list(pieces(self._texts, NARRATIVE_TOKENS))
-        return endless(short, self.wanted.seed)
+        return endless(self._pieces, self.wanted.seed)
 
     def _sample(self, name: str, texts: Callable[[], Iterator[str]]) -> Sample:
         if name not in self._written:

@@ -70,9 +70,9 @@ def endless(texts: Sequence[str], seed: int) -> Iterator[str]:
     """The texts as they are, then again and again, each time changed.
 
     Example:
-        >>> stream = endless(["Okonkwo fell on 5-MAY."], 1)
+        >>> stream = endless(["fever of 39.4 C in 1987"], 1)
         >>> next(stream), next(stream) == next(stream)
-        ('Okonkwo fell on 5-MAY.', False)
+        ('fever of 39.4 C in 1987', False)
     """
     yield from texts
     rng = random.Random(seed)

@@ -98,6 +98,18 @@ def measure(name: str, texts: list[str], started: float) -> dict[str, object]:
     }
 
 
+def stay_on_one_core() -> None:
+    """Let the system run this process on one core alone, where it can be told so."""
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+
+
+def peak_memory_mb() -> int:
+    """Largest resident memory of this process in MiB; the system counts in KiB, macOS in bytes."""
+    unit = 1024**2 if sys.platform == "darwin" else 1024
+    return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -109,8 +121,7 @@ def main() -> int:
     given = parser.parse_args()
     if given.cores == "one":
         os.environ.update(dict.fromkeys(THREADS, "1"))
-        if hasattr(os, "sched_setaffinity"):
-            os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+        stay_on_one_core()
     with given.file.open(encoding="utf-8") as stream:
         texts = [json.loads(line)["text"] for line in stream]
     try:

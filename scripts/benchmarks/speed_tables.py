@@ -32,38 +32,37 @@ _WARM: Sequence[Row] = (
 
 def command_lines(results: Results) -> list[str]:
     """From file to file, and over HTTP."""
-    base = medians(results, "serial")
-    rows = [
-        _row(results, row, _command_cells(results, row, base.get("tokens_a_second"))) for row in _COMMANDS
-    ]
+    rows = [_row(results, row, _command_cells(results, row)) for row in _COMMANDS]
     columns = (
         "",
         "tokens a second",
         "of all runs",
-        "ratio to `mask`",
         "first output, s",
         "largest process, MB",
         "all processes, MB",
     )
     notes = [
-        "Tokens a second: from the start of the command to its end, loading included; for the service, of "
-        "the requests alone, with its clients on the same cores. First output: seconds from the start to "
-        "the first byte of a masked file, or to the first answer. All processes: the largest sum over the "
-        "processes, sampled five times a second, shared pages counted once."
+        "In brackets the ratio to `mask`. Tokens a second: from the start of the command to its end, loading "
+        "included; for the service, of the requests alone, with its clients on the same cores. First output: "
+        "seconds from the start to the first byte of a masked file, or to the first answer. All processes: "
+        "the largest sum over the processes, sampled five times a second, shared pages counted once."
     ]
     return [markdown_table("From file to file, and over HTTP", columns, rows, notes)]
 
 
-def _command_cells(results: Results, row: Row, base: float | None) -> Cells:
+def _command_cells(results: Results, row: Row) -> Cells:
     part, at, _ = row
-    of = medians(results, part)
+    of, base = medians(results, part), medians(results, "serial")
+
+    def cell(name: str, digits: int = 0) -> str:
+        return with_ratio(of.get(name, at), base.get(name), digits)
+
     return [
-        number(of.get("tokens_a_second", at)),
+        cell("tokens_a_second"),
         spread(results, part, at, "tokens_a_second"),
-        number(ratio(of.get("tokens_a_second", at), base), 2),
-        number(of.get("seconds_to_first_output", at), 2),
-        number(of.get("peak_memory_mb", at)),
-        number(of.get("all_processes_mb", at)),
+        cell("seconds_to_first_output", 2),
+        cell("peak_memory_mb"),
+        cell("all_processes_mb"),
     ]
 
 
@@ -74,36 +73,39 @@ def warm_lines(results: Results) -> list[str]:
         "",
         "tokens a second",
         "of all runs",
-        "ratio to ours, one core",
         "`mask` is faster by",
         "loaded after, s",
         "peak memory, MB",
         "documents changed",
     )
     notes = [
-        "The same documents for all, one after the other; tokens are those of our tokenizer. The clock "
-        "starts when all is loaded and five other documents were done. On one core the process is bound to "
-        "it. *`mask` is faster by* compares the whole command, loading included, on all cores.",
-        "Tools do different work: scrubadub and datafog look for patterns such as addresses and numbers "
-        "and, as they come, for no names; Presidio looks for names, too; ours masks everything but what is "
-        "surely safe. Documents changed says in how many a tool masked anything, not whether it masked "
-        "what it should.",
+        "In brackets the ratio to inverse-deid on one core. The same documents for all, one after the other; "
+        "tokens are those of our tokenizer. The clock starts when all is loaded and five other documents "
+        "were done. On one core the process is bound to it. *`mask` is faster by* compares the whole "
+        "command, loading included, on all cores.",
+        "Tools do different work: scrubadub and datafog look for patterns such as addresses and numbers and, "
+        "as they come, for no names; Presidio looks for names, too; ours masks everything but what is surely "
+        "safe. Documents changed says in how many a tool masked anything, not whether it masked what it "
+        "should.",
     ]
     return [markdown_table("In one warm process", columns, rows, notes)]
 
 
 def _warm_cells(results: Results, row: Row) -> Cells:
     part, at, _ = row
-    of, ours = medians(results, part), medians(results, "warm").get("tokens_a_second", "one")
-    speed = of.get("tokens_a_second", at)
+    of, base = medians(results, part), medians(results, "warm")
+
+    def cell(name: str, digits: int = 0) -> str:
+        return with_ratio(of.get(name, at), base.get(name, "one"), digits)
+
+    faster = ratio(medians(results, "serial").get("tokens_a_second"), of.get("tokens_a_second", at))
     changed, n_documents = of.get("documents_changed", at), of.get("documents", at)
     return [
-        number(speed),
+        cell("tokens_a_second"),
         spread(results, part, at, "tokens_a_second"),
-        number(ratio(speed, ours), 3),
-        number(ratio(medians(results, "serial").get("tokens_a_second"), speed), 1),
-        number(of.get("seconds_to_first_output", at), 2),
-        number(of.get("peak_memory_mb", at)),
+        number(faster, 1),
+        cell("seconds_to_first_output", 2),
+        cell("peak_memory_mb"),
         "" if changed is None else f"{changed:,.0f} of {n_documents:,.0f}",
     ]
 
@@ -160,3 +162,16 @@ def spread(results: Results, part: str, at: str | int, name: str) -> str:
 def number(value: Any, digits: int = 0) -> str:
     """A figure as it is shown, "-" if there is none."""
     return "-" if value is None else f"{value:,.{digits}f}"
+
+
+def with_ratio(value: float | None, base: float | None, digits: int = 0) -> str:
+    """A figure, and in brackets by how much it is that of ours.
+
+    Example:
+        >>> with_ratio(4_000, 50_000), with_ratio(12.5, 0.5, 1), with_ratio(3, None)
+        ('4,000 (0.080)', '12.5 (25.0)', '3')
+    """
+    by = ratio(value, base)
+    if by is None:
+        return number(value, digits)
+    return f"{number(value, digits)} ({by:,.{3 if by < 0.1 else 2 if by < 10 else 1}f})"

@@ -48,9 +48,10 @@ def rows(text, start):
 
 def test_ratios_are_to_ours(results):
     text = report(results, Prices())
-    assert rows(text, "`mask --workers 2`")[0][3] == "1.40"
+    assert rows(text, "`mask --workers 2`")[0][1] == "140,000 (1.40)"
     presidio = rows(text, "Presidio, small spaCy model, one core")[0]
-    assert presidio[3:5] == ["0.080", "25.0"]
+    assert presidio[1:4] == ["4,000 (0.080)", "4,000 to 4,000", "25.0"]
+    assert presidio[4:6] == ["0.50 (1.00)", "200 (1.00)"]
     assert presidio[-1] == "99 of 100"
 
 
