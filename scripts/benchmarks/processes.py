@@ -14,7 +14,7 @@ from typing import Any
 import psutil
 
 SCRIPTS = Path(__file__).resolve().parents[1]
-SAMPLE_SECONDS = 0.2
+SAMPLE_SECONDS = 0.5
 MIB = 1024 * 1024
 
 

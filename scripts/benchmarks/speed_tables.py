@@ -45,7 +45,7 @@ def command_lines(results: Results) -> list[str]:
         "In brackets the ratio to `mask`. Tokens a second: from the start of the command to its end, loading "
         "included; for the service, of the requests alone, with its clients on the same cores. First output: "
         "seconds from the start to the first byte of a masked file, or to the first answer. All processes: "
-        "the largest sum over the processes, sampled five times a second, shared pages counted once."
+        "the largest sum over the processes, sampled twice a second, shared pages counted once."
     ]
     return [markdown_table("From file to file, and over HTTP", columns, rows, notes)]
 

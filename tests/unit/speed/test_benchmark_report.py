@@ -1,10 +1,13 @@
 """The report of the benchmark: tables, verdicts, warnings, figure."""
 
 import copy
+import doctest
 import xml.etree.ElementTree as ElementTree
 
 import pytest
 from benchmark_results import growth, part, point, speed
+from benchmarks import cost, narratives, speed_tables
+from benchmarks import growth as growth_of_time
 from benchmarks.aims import Aim, aims
 from benchmarks.cost import Prices, core_hours
 from benchmarks.figure import growth_figure
@@ -128,3 +131,10 @@ def test_the_figure_is_a_drawing_with_a_dot_for_each_size(results):
     dots = drawn.findall(".//{http://www.w3.org/2000/svg}circle[@class='dot']")
     assert len(dots) == 2 + 1 + 1  # numbers, lengths, legend
     ElementTree.fromstring(growth_figure(growth_with_number({}), growth_with_length({})))
+
+
+@pytest.mark.parametrize("module", [cost, growth_of_time, narratives, speed_tables])
+def test_examples_in_docstrings_hold(module):
+    found = doctest.testmod(module)
+    assert found.attempted > 0
+    assert found.failed == 0
