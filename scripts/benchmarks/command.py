@@ -101,7 +101,7 @@ def _parser() -> argparse.ArgumentParser:
     add(
         "--file",
         type=Path,
-        action="append",
+        nargs="+",
         default=[],
         help="JSON Lines to mask instead of invented documents",
     )
@@ -189,7 +189,7 @@ def _shown(given: argparse.Namespace) -> str:
         if value == getattr(defaults, name) or name == "scratch":
             continue
         option = f"--{name.replace('_', '-')}"
-        words += [f"{option} {_word(name, one)}" for one in (value if isinstance(value, list) else [value])]
+        words += [option, *(_word(name, one) for one in (value if isinstance(value, list) else [value]))]
     return " ".join(words)
 
 

@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Iterable
 from functools import partial
+from pathlib import Path
 
 from benchmarks.material import Material
 from benchmarks.part import Figures, Point, Points, Settings
@@ -26,7 +27,7 @@ def in_process(kind: str) -> Points:
 
 
 def _run(kind: str, cores: str, material: Material) -> Figures:
-    program = [sys.executable, "-m", "benchmarks.in_process", kind, material.few().path]
+    program: list[str | Path] = [sys.executable, "-m", "benchmarks.in_process", kind, material.few().path]
     return measured([*program, "--cores", cores, "--started", f"{time.time()}"])
 
 
