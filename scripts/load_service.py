@@ -1,9 +1,11 @@
 """Ask a running service as many clients at once do, and print latency and errors as JSON.
 
 Usage: python scripts/load_service.py http://127.0.0.1:8080 [--clients 50] [--requests 100000] [--rate N]
+       python scripts/load_service.py http://127.0.0.1:8080 --documents FILE [--clients 50] [--rate N]
 
 Each client keeps one connection and asks again as soon as it has its answer; with --rate, all together
-ask at most so often a second. The narratives are invented and short. An answer counts as an error if its
+ask at most so often a second. The narratives are invented and short, or the texts of a JSON Lines file, each
+of them once. An answer counts as an error if its
 status is not 200, if it is not the answer to its own request, or if it shows a name that was sent.
 Prints requests, errors by kind, requests a second, and the median, 99th percentile and largest latency in
 milliseconds (None = no answer).
@@ -17,7 +19,9 @@ import json
 import os
 import time
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from urllib.parse import urlsplit
 
 NAME = "Zebulonova"
@@ -29,6 +33,9 @@ SENTENCES = (
 )
 
 
+INVENTED = tuple(sentence.format(name=NAME) for sentence in SENTENCES)
+
+
 @dataclass(slots=True)
 class Load:
     """What is asked and what came back.
@@ -37,6 +44,7 @@ class Load:
         host: Name or address.
         port: Port.
         n_requests: How many are asked in all.
+        texts: What is sent, in turn.
         seconds_between: How much later each request begins than the one before, 0 = at once.
         token: What is shown, "" = nothing.
         latencies: Seconds of each answer.
@@ -47,6 +55,7 @@ class Load:
     host: str
     port: int
     n_requests: int
+    texts: Sequence[str] = INVENTED
     seconds_between: float = 0.0
     token: str = ""
     latencies: list[float] = field(default_factory=list)
@@ -78,8 +87,7 @@ async def client(load: Load, started: float) -> None:
 async def ask(load: Load, number: int, streams: tuple[asyncio.StreamReader, asyncio.StreamWriter]) -> str:
     """Ask one request; what is wrong with its answer, "" = nothing."""
     reader, writer = streams
-    text = SENTENCES[number % len(SENTENCES)].format(name=NAME)
-    body = json.dumps({"id": number, "text": text}).encode()
+    body = json.dumps({"id": number, "text": load.texts[number % len(load.texts)]}).encode()
     token = f"Authorization: Bearer {load.token}\r\n" if load.token else ""
     head = (
         f"POST /mask HTTP/1.1\r\nHost: {load.host}\r\nContent-Type: application/json\r\n"
@@ -122,6 +130,12 @@ def quantile(ordered: list[float], share: float) -> float | None:
     return round(1000 * ordered[place], 2)
 
 
+def texts_of(file: Path) -> list[str]:
+    """The texts of a JSON Lines file."""
+    with file.open(encoding="utf-8") as stream:
+        return [json.loads(line)["text"] for line in stream]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -129,13 +143,16 @@ def main() -> None:
     parser.add_argument("address")
     parser.add_argument("--clients", type=int, default=50)
     parser.add_argument("--requests", type=int, default=100_000)
+    parser.add_argument("--documents", type=Path, help="JSON Lines file with what is sent, instead")
     parser.add_argument("--rate", type=float, default=0.0, help="requests a second, 0 = as fast as it goes")
     given = parser.parse_args()
     url = urlsplit(given.address)
+    documents = texts_of(given.documents) if given.documents else []
     load = Load(
         url.hostname or "127.0.0.1",
         url.port or 80,
-        given.requests,
+        len(documents) or given.requests,
+        documents or INVENTED,
         seconds_between=1 / given.rate if given.rate else 0.0,
         token=os.environ.get("INVERSE_DEID_TOKEN", ""),
     )

@@ -1,0 +1,1 @@
+"""The parts of `scripts/benchmark`, one module an idea; `docs/benchmark.md` says how they measure."""
