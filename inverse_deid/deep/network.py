@@ -1,7 +1,7 @@
 """The network in Keras: layers, functional model, config. For training only.
 
 Source: thesis, section 4.3.4 and figure 4.2 (after Dernoncourt et al. 2017),
-with a second token layer, a dense layer over the rule features and the
+with one or more token layers, a dense layer over the rule features and the
 characters of a batch's *distinct* words encoded once and gathered.
 """
 
