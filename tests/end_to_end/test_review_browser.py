@@ -195,6 +195,33 @@ def test_what_the_masked_side_shows_is_what_the_store_would_release(chromium, tm
             assert page.faults == []
 
 
+class NearTheThreshold:
+    """Keeps what it keeps with a probability just above the threshold."""
+
+    fingerprint = "near"
+
+    def mask_many(self, docs):
+        masked = mask_capitals().mask_many(docs)
+        for one in masked:
+            one.decisions.p_safe[one.decisions.keep] = 0.9001
+        return masked
+
+
+def test_doubtful_words_that_nobody_looked_at_are_approved_at_the_second_asking(chromium, tmp_path):
+    masker = NearTheThreshold()
+    with store_of(tmp_path, TEXTS[:1], clock=time.time, masker=masker, approvals=1) as store:
+        account(store, "ann", UserRole.REVIEWER)
+        with served(store) as address:
+            ann = person(chromium, address, "ann")
+            ann.goto(address + "/next")
+            ann.wait_for_selector(READY)
+            press(ann, "Shift+Enter")
+            ann.locator("#saved").get_by_text("not looked at").wait_for()
+            assert progress(store).by_state[CaseState.RELEASED] == 0
+            approve(ann)
+            assert progress(store).by_state[CaseState.RELEASED] == 1
+
+
 def test_conflict_is_shown_and_nothing_is_lost(chromium, address, store):
     page = person(chromium, address, "ann")
     page.goto(address + "/cases/1")

@@ -352,7 +352,7 @@ function nameOf(event) {
 
 // Letters act only while the text has the focus (WCAG 2.1.4).
 element("reader").addEventListener("keydown", (event) => {
-  if (!state?.n) return;
+  if (!state?.n || ["Shift", "Control", "Alt", "Meta"].includes(event.key)) return;
   const name = nameOf(event);
   if (name !== "approve") wasWarned = false;
   const move = event.ctrlKey || event.metaKey || event.altKey ? null : moves[event.key];
