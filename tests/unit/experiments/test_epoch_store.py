@@ -129,7 +129,7 @@ def test_the_shipped_ablations_fit_the_shipped_base():
 
     configs = Path(__file__).parents[3] / "configs"
     base = base_variant(read_run_config(configs / "default.toml"), 12)
-    assert len(read_variants(configs / "experiments" / "ablations.toml", base)) == 14
+    assert len(read_variants(configs / "experiments" / "ablations.toml", base)) == 15
 
 
 def test_a_folder_goes_on_only_with_the_same_experiment(tmp_path):
