@@ -90,10 +90,7 @@ def measure(name: str, texts: list[str], started: float) -> dict[str, object]:
         "failures": n_failed,
         "seconds": round(seconds, 6),
         "seconds_to_first_output": round(ready - started, 2),
-        "peak_memory_mb": round(
-            resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-            / (1024**2 if sys.platform == "darwin" else 1024)
-        ),
+        "peak_memory_mb": peak_memory_mb(),
         "versions": {package: version(package) for package in PACKAGES[name]},
     }
 
