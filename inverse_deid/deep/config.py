@@ -71,7 +71,9 @@ class NetworkConfig:
         if self.characters not in ("learned", "one-hot"):
             raise ConfigurationError("network.characters is one of learned, one-hot")
         if self.characters == "one-hot" and self.char_dim != ONE_HOT_CODES:
-            raise ConfigurationError(f"network.char_dim is {ONE_HOT_CODES} where network.characters is one-hot")
+            raise ConfigurationError(
+                f"network.char_dim is {ONE_HOT_CODES} where network.characters is one-hot"
+            )
         if self.hidden_units < 0:
             raise ConfigurationError("network.hidden_units is at least 0")
         sizes = (self.word_dim, self.char_dim, self.char_units, self.gap_dim, self.feature_units)

@@ -65,7 +65,7 @@ def character_codes(words: Sequence[str], max_characters: int) -> tuple[IntArray
 
 
 def one_hot_characters(n_codes: int) -> FloatArray:
-    """Fixed vectors of the character codes: one dimension for each code point of ASCII, the last for all others.
+    """Fixed vectors of the character codes: one dimension a code point of ASCII, the last for all others.
 
     Args:
         n_codes: Dimensions, 128 in the paper.

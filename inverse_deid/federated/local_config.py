@@ -48,7 +48,9 @@ class LocalConfig:
         if not 0 <= self.clip_norm < math.inf:
             raise ConfigurationError("training.clip_norm is at least 0")
         if not all(0 <= share <= 1 for share in (self.word_dropout, self.dictionary_dropout)):
-            raise ConfigurationError("training.word_dropout and dictionary_dropout are shares between 0 and 1")
+            raise ConfigurationError(
+                "training.word_dropout and dictionary_dropout are shares between 0 and 1"
+            )
 
     def dropouts(self) -> TrainingConfig:
         """The same dropouts as the trainer of one site alone reads them."""
@@ -70,7 +72,9 @@ def table_of(kind: type, values: Mapping[str, Any], section: str) -> dict[str, A
     known = list(kind.__dataclass_fields__)  # type: ignore[attr-defined]
     unknown = sorted(set(values) - set(known))
     if unknown:
-        raise ConfigurationError(f"[{section}] has no setting {', '.join(unknown)}; known: {', '.join(known)}")
+        raise ConfigurationError(
+            f"[{section}] has no setting {', '.join(unknown)}; known: {', '.join(known)}"
+        )
     for name, value in values.items():
         wanted = type(getattr(defaults, name))
         fits = isinstance(value, wanted) or (wanted is float and isinstance(value, int))

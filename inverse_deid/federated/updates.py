@@ -48,9 +48,7 @@ def problem_of(update: Update, layout: Layout, version: str) -> str | None:
     return None
 
 
-def usable(
-    updates: Sequence[Update], layout: Layout, version: str
-) -> tuple[list[Update], Mapping[str, str]]:
+def usable(updates: Sequence[Update], layout: Layout, version: str) -> tuple[list[Update], Mapping[str, str]]:
     """Leave out what cannot be used.
 
     Returns:

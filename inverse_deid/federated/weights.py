@@ -55,7 +55,8 @@ class Layout:
         """All numbers as one vector: float32 (n_numbers,).
 
         Example:
-            >>> Layout(("a", "b"), ((2,), (1, 1))).flat([np.ones(2, np.float32), np.zeros((1, 1), np.float32)])
+            >>> arrays = [np.ones(2, np.float32), np.zeros((1, 1), np.float32)]
+            >>> Layout(("a", "b"), ((2,), (1, 1))).flat(arrays)
             array([1., 1., 0.], dtype=float32)
         """
         return np.concatenate([np.asarray(array, np.float32).ravel() for array in weights])
@@ -83,9 +84,7 @@ def layout_of(network: keras.Model) -> Layout:
             "network.learn_words cannot be used by sites together: changed word vectors tell their words; "
             "set it to false"
         )
-    return Layout(
-        tuple(variable.path for variable in variables), tuple(tuple(v.shape) for v in variables)
-    )
+    return Layout(tuple(variable.path for variable in variables), tuple(tuple(v.shape) for v in variables))
 
 
 def weights_of(network: keras.Model) -> Weights:

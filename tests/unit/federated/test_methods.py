@@ -68,7 +68,9 @@ def test_the_mean_is_that_of_the_sites(course, start):
     dones = [course.epoch(number, 0, start) for number in range(3)]
     n_tokens = np.array([done.n_tokens for done in dones], np.float64)
     for i, array in enumerate(first.networks[COMMON]):
-        wanted = sum(done.weights[i] * share for done, share in zip(dones, n_tokens / n_tokens.sum(), strict=True))
+        wanted = sum(
+            done.weights[i] * share for done, share in zip(dones, n_tokens / n_tokens.sum(), strict=True)
+        )
         assert np.allclose(array, wanted, atol=1e-6)
 
 

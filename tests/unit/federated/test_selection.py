@@ -127,7 +127,14 @@ def test_a_site_gives_no_infinite_change():
 
 @pytest.mark.parametrize(
     "values",
-    [{"download": 1.1}, {"download": -0.1}, {"upload": 2}, {"upload": float("nan")}, {"gamma": 0}, {"tau": -1}],
+    [
+        {"download": 1.1},
+        {"download": -0.1},
+        {"upload": 2},
+        {"upload": float("nan")},
+        {"gamma": 0},
+        {"tau": -1},
+    ],
 )
 def test_settings_out_of_range_are_refused(values):
     with pytest.raises(ConfigurationError):
