@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +52,7 @@ def simulate(config: Path, out: Path, force: bool, quiet: bool, **part: Any) -> 
         command=command_line(click.get_current_context()),
         force=force,
     )
-    run_study(settings, (lambda line: None) if quiet else click.echo)
+    run_study(settings, _say(quiet=quiet))
     if not quiet:
         click.echo(f"report written to {out / 'report.md'}")
 
@@ -71,3 +72,41 @@ def need_training() -> None:
         missing = error.name or "tensorflow"
     if missing:
         raise ConfigurationError(f"training needs the package {missing}; install 'inverse-deid[federated]'")
+
+
+@federated.command()
+@click.option("--config", required=True, type=_FILE, help="The server's settings (see docs/federated.md).")
+@click.option("--resume", is_flag=True, help="Go on from the checkpoint of a server that was stopped.")
+@click.option("-q", "--quiet", is_flag=True, help="No lines of progress.")
+def server(config: Path, resume: bool, quiet: bool) -> None:
+    """Lead a common training; the server needs no documents."""
+    need_training()
+    from inverse_deid.federated.deployment_config import read_server_config
+    from inverse_deid.federated.server import run_server
+
+    run_server(read_server_config(config), _say(quiet=quiet), resume=resume)
+
+
+@federated.command()
+@click.option("--config", required=True, type=_FILE, help="The site's settings (see docs/federated.md).")
+@click.option(
+    "--dry-run",
+    type=click.Choice(["average", "round-robin", "selective"]),
+    help="Send nothing: train one epoch and say what would leave the site by this method.",
+)
+@click.option("-q", "--quiet", is_flag=True, help="No lines of progress.")
+def site(config: Path, dry_run: str | None, quiet: bool) -> None:
+    """Take part in a common training; documents stay here."""
+    need_training()
+    from inverse_deid.federated.deployment_config import read_site_config
+    from inverse_deid.federated.site import SiteRun
+
+    run = SiteRun(read_site_config(config), _say(quiet=quiet and not dry_run))
+    if dry_run:
+        run.dry_run(dry_run)  # type: ignore[arg-type]
+    else:
+        run.run()
+
+
+def _say(*, quiet: bool) -> Callable[[str], None]:
+    return (lambda line: None) if quiet else click.echo

@@ -115,7 +115,7 @@ def test_a_study_from_one_command(simulate, folder):
     [
         ("download = 0.5", "download = 2.0", "share between 0 and 1"),
         ("number = 2", "number = 400", "has no document"),
-        ("number = 2", "kinds = {east = ['train-'], west = ['other-']}", "has no document"),
+        ("number = 2", "kinds = {east = ['train-', 'test-'], west = ['other-']}", "has no document"),
         ("[network]", "[network]\nword_dim = 50", "word_dim must be 100"),
     ],
 )
