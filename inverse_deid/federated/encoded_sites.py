@@ -11,13 +11,11 @@ from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.values import Document
 from inverse_deid.deep.batches import Example
 from inverse_deid.deep.encoding import WordVectors
-from inverse_deid.federated.splitting import Split, split_by_kind, split_evenly
+from inverse_deid.federated.splitting import Split, hold_out, split_by_kind, split_evenly, without_patients_of
 from inverse_deid.federated.study_config import StudyConfig
 from inverse_deid.learning.corpus import (
     read_annotated,
     read_type_mapping,
-    split_by_group,
-    without_near_duplicates,
 )
 from inverse_deid.learning.examples import ExampleMaker, Weights
 from inverse_deid.learning.run import load_word_vectors
@@ -73,14 +71,14 @@ def encoded_study(config: StudyConfig, say: Say) -> EncodedStudy:
     types = read_type_mapping(config.mapping)
     test = [doc for path in config.test for doc in read_annotated(path, types)]
     everything = [doc for path in config.train for doc in read_annotated(path, types)]
-    docs = without_near_duplicates(everything, test)
+    docs = without_patients_of(everything, test)
     if len(docs) < len(everything):
-        say(f"{len(everything) - len(docs)} documents are left out: they, or some like them, are test ones")
+        say(f"{len(everything) - len(docs)} documents are left out: test ones are of the same patients")
     maker = ExampleMaker(config.network, load_lexicon(), vectors)
     own_test = _own_test(config, test)
     sites = []
     for name, of_site in _dealt(config, docs).items():
-        train, held_out = split_by_group(of_site, config.sites.held_out, config.sites.seed)
+        train, held_out = hold_out(of_site, config.sites.held_out, config.sites.seed)
         site = EncodedSite(
             name,
             _encoded(maker, train, config.training.phi_weight),

@@ -20,9 +20,10 @@ from inverse_deid.federated.messages import Envelope
 from inverse_deid.federated.rounds import SharedWay, State, reply_envelope, state_of
 from inverse_deid.federated.server import DECLARATION, reply_name
 from inverse_deid.federated.site_agent import SiteAgent
+from inverse_deid.federated.splitting import hold_out
 from inverse_deid.learning.calibration import operating_points
 from inverse_deid.learning.config import CalibrationConfig
-from inverse_deid.learning.corpus import read_annotated, read_type_mapping, split_by_group
+from inverse_deid.learning.corpus import read_annotated, read_type_mapping
 from inverse_deid.learning.examples import ExampleMaker, Weights
 from inverse_deid.learning.run import model_parts, score_corpus
 from inverse_deid.lexicon import load_lexicon
@@ -140,7 +141,7 @@ class SiteRun:
         config = self._config
         types = read_type_mapping(config.mapping)
         docs = [doc for path in config.documents for doc in read_annotated(path, types)]
-        train, held_out = split_by_group(docs, config.held_out, config.seed)
+        train, held_out = hold_out(docs, config.held_out, config.seed)
         if not any(doc.spans for doc in train) or not any(doc.spans for doc in held_out):
             raise ConfigurationError(
                 f"site {config.name}: has no document with PHI to train on, or none to calibrate on; give "

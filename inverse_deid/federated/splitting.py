@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.values import Document
-from inverse_deid.learning.corpus import near_duplicate_groups
+from inverse_deid.learning.corpus import patient_groups
 from inverse_deid.text.tokenizer import tokenize
 
 Split = dict[str, list[Document]]
@@ -34,7 +34,7 @@ def split_evenly(docs: Sequence[Document], n_sites: int, seed: int) -> Split:
         all records of a patient in one.
     """
     groups: dict[int, list[Document]] = defaultdict(list)
-    for doc, number in zip(docs, near_duplicate_groups(docs), strict=True):
+    for doc, number in zip(docs, patient_groups(docs), strict=True):
         groups[number].append(doc)
     drawn = [groups[number] for number in sorted(groups)]
     random.Random(seed).shuffle(drawn)
@@ -60,7 +60,7 @@ def split_by_kind(docs: Sequence[Document], kinds: Mapping[str, Sequence[str]]) 
     Raises:
         ConfigurationError: A document is of no site's kind, or a site stays empty.
     """
-    numbers = near_duplicate_groups(docs)
+    numbers = patient_groups(docs)
     votes: dict[int, Counter[str]] = defaultdict(Counter)
     for doc, number in zip(docs, numbers, strict=True):
         votes[number][site_of(doc.id, kinds)] += 1
@@ -68,6 +68,40 @@ def split_by_kind(docs: Sequence[Document], kinds: Mapping[str, Sequence[str]]) 
     for doc, number in zip(docs, numbers, strict=True):
         sites[votes[number].most_common(1)[0][0]].append(doc)
     return _without_empty(sites)
+
+
+def hold_out(docs: Sequence[Document], share: float, seed: int) -> tuple[list[Document], list[Document]]:
+    """Keep documents back, whole patients, until the share is reached.
+
+    Args:
+        docs: Of a site.
+        share: Of the documents, in (0, 1).
+        seed: Decides which.
+
+    Returns:
+        What is trained on and what is held out, each in order.
+    """
+    numbers = patient_groups(docs)
+    drawn = sorted(set(numbers))
+    random.Random(seed).shuffle(drawn)
+    sizes = Counter(numbers)
+    out: set[int] = set()
+    while drawn and sum(sizes[number] for number in out) < share * len(docs):
+        out.add(drawn.pop())
+    marked = list(zip(docs, numbers, strict=True))
+    return [doc for doc, n in marked if n not in out], [doc for doc, n in marked if n in out]
+
+
+def without_patients_of(docs: Sequence[Document], of: Sequence[Document]) -> list[Document]:
+    """Leave out documents of patients, or copies of documents, that must stay apart.
+
+    Args:
+        docs: To train on.
+        of: Test documents.
+    """
+    numbers = patient_groups([*of, *docs])
+    apart = set(numbers[: len(of)])
+    return [doc for doc, number in zip(docs, numbers[len(of) :], strict=True) if number not in apart]
 
 
 def site_of(doc_id: str, kinds: Mapping[str, Sequence[str]]) -> str:

@@ -7,7 +7,13 @@ import pytest
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.phi import PhiType
 from inverse_deid.core.values import Document, PhiSpan
-from inverse_deid.federated.splitting import site_of, split_by_kind, split_evenly
+from inverse_deid.federated.splitting import (
+    hold_out,
+    site_of,
+    split_by_kind,
+    split_evenly,
+    without_patients_of,
+)
 
 KINDS = {"narratives": ["v-"], "letters": ["L1-", "L2-"]}
 
@@ -75,3 +81,26 @@ def test_a_document_of_no_clear_site_is_refused(doc_id, word):
     kinds = {"narratives": ["v-", "L1"], "letters": ["L1-"]}
     with pytest.raises(ConfigurationError, match=f"{doc_id}: of the kind of {word}"):
         site_of(doc_id, kinds)
+
+
+def test_whole_patients_are_held_out(docs):
+    train, out = hold_out(docs, 0.2, seed=1)
+    assert sorted(doc.id for doc in [*train, *out]) == sorted(doc.id for doc in docs)
+    assert 12 <= len(out) <= 14  # groups of three
+    patients = [{doc.text[: doc.spans[0].end] for doc in some} for some in (train, out)]
+    assert not patients[0] & patients[1]
+    assert hold_out(docs, 0.2, seed=2)[1] != out
+
+
+def test_patients_of_the_test_documents_are_left_out(docs):
+    test = [of_patient("t-1", "Zorvald Quentissa"), of_patient("t-2", "Ambrosine Teldrake")]
+    left = without_patients_of(docs, test)
+    assert len(left) == len(docs) - 3
+    assert not [doc for doc in left if doc.text.startswith("Zorvald Quentissa ")]
+
+
+def test_a_common_phrase_joins_no_patients():
+    """Forms of one hospital begin alike; that makes them no documents of one patient."""
+    phrase = " ".join(f"heading{i}" for i in range(15))
+    docs = [Document(f"d-{i}", f"{phrase} patient number w{i}") for i in range(6)]
+    assert [len(some) for some in split_evenly(docs, 3, seed=1).values()] == [2, 2, 2]
