@@ -67,7 +67,7 @@ def secure_mean(updates: Sequence[Update], how: SecureAggregation | None = None)
     """
     if len(updates) < LEAST_SITES:
         raise ConfigurationError(f"secure aggregation needs at least {LEAST_SITES} sites")
-    largest = max(float(np.abs(array).max(initial=0)) for update in updates for array in update.weights)
+    largest = np.max([np.abs(array).max(initial=0) for update in updates for array in update.weights])
     if not largest < CLIPPING_RANGE:
         raise UpdateError(f"a weight of {largest:.3g} is beyond the {CLIPPING_RANGE:g} of secure aggregation")
     os.environ.update(_QUIET)
