@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 
@@ -72,15 +71,13 @@ class Centre:
 
     def start(self, *words):
         command = [sys.executable, "-m", "inverse_deid.cli.main", "federated", *words]
-        out = (self.folder / f"{words[0]}-{len(self.processes)}.txt").open("wb")
-        process = subprocess.Popen(
-            command,
-            cwd=self.folder,
-            stdout=out,
-            stderr=subprocess.STDOUT,
-            env=os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3"},
-        )
-        process.printed = Path(out.name)
+        path = self.folder / f"{words[0]}-{len(self.processes)}.txt"
+        environment = os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3"}
+        with path.open("wb") as out:
+            process = subprocess.Popen(
+                command, cwd=self.folder, stdout=out, stderr=subprocess.STDOUT, env=environment
+            )
+        process.printed = path
         self.processes.append(process)
         return process
 
