@@ -46,6 +46,9 @@ class _Seeds(click.ParamType):  # type: ignore[type-arg]
         return seeds
 
 
+SEEDS = _Seeds()
+
+
 @click.group()
 def experiment() -> None:
     """Train and compare networks, and write the tables of a report.
@@ -68,7 +71,7 @@ def experiment() -> None:
 )
 @click.option("--only", multiple=True, help="Train only this variant beside the base. May be repeated.")
 @click.option("--epochs", type=click.IntRange(1), default=12, show_default=True, help="Passes over the data.")
-@click.option("--seeds", type=_Seeds(), default="1,2", show_default=True, help="Of each variant.")
+@click.option("--seeds", type=SEEDS, default="1,2", show_default=True, help="Of each variant.")
 @click.option(
     "--jobs",
     type=click.IntRange(1),
@@ -109,7 +112,7 @@ def ablations(config: Path, quiet: bool, **given: Any) -> None:  # noqa: ANN401
 @click.argument("config", type=_FILE)
 @click.option("--test", required=True, type=_ANY, help="Annotated documents, never trained on.")
 @_OUT
-@click.option("--seeds", type=_Seeds(), default="1,2", show_default=True, help="One training each.")
+@click.option("--seeds", type=SEEDS, default="1,2", show_default=True, help="One training each.")
 @_FORCE
 @_QUIET
 def network_alone(

@@ -18,6 +18,7 @@
     │   ├── CaseLockedError        another user works on the case
     │   ├── StaleRevisionError     the layer changed since the user saw it
     │   └── LogInError             wrong name or password, too many tries, no session
+    ├── UpdateError           what a site sent cannot be used; the others go on without it
     └── StageError            a stage of the pipeline broke its contract
 
 A message says what was given, what was expected and how to mend it. It never
@@ -69,6 +70,10 @@ class LexiconError(InverseDeidError):
 
 class ModelError(InverseDeidError):
     """The model folder is missing, damaged or of another version."""
+
+
+class UpdateError(InverseDeidError):
+    """What a site of a collaborative training sent cannot be used."""
 
 
 class StageError(InverseDeidError):

@@ -16,7 +16,11 @@ from inverse_deid.core.phi import HYPER_CLASS_OF, HyperClass, PhiType
 FeatureSet = Literal["none", "casing", "all"]
 Targets = Literal["binary", "hyper", "fine"]
 Output = Literal["softmax", "crf"]
+Characters = Literal["learned", "one-hot"]
 Surrogates = Literal["english", "exchange", "none"]
+
+ONE_HOT_CODES = 128
+"""Dimensions of one-hot characters: a code point below 127 has its own, all others share the last."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +36,11 @@ class NetworkConfig:
     (for a language without vectors at hand) and are not fixed. `output` decides
     whether neighbouring classes are read together (a linear-chain CRF whose
     marginals are the class probabilities) or each for itself.
+
+    The network of Dernoncourt et al. as Festag and Spreckelsen trained it: `characters`
+    as fixed vectors of 128 codes (*one-hot*) and not learned ones, a tanh layer of
+    `hidden_units` before the classes (0 = none), dropout on the token vector alone
+    (`lstm_dropout=False`).
     """
 
     post_space: bool = True
@@ -39,6 +48,7 @@ class NetworkConfig:
     targets: Targets = "hyper"
     output: Output = "softmax"
     learn_words: bool = False
+    characters: Characters = "learned"
     word_dim: int = 100
     char_dim: int = 25
     char_units: int = 25
@@ -46,7 +56,9 @@ class NetworkConfig:
     feature_units: int = 48
     token_units: int = 128
     token_layers: int = 2
+    hidden_units: int = 0
     dropout: float = 0.5
+    lstm_dropout: bool = True
     max_characters: int = 24
 
     def __post_init__(self) -> None:
@@ -56,6 +68,14 @@ class NetworkConfig:
             raise ConfigurationError("network.targets is one of binary, hyper, fine")
         if self.output not in ("softmax", "crf"):
             raise ConfigurationError("network.output is one of softmax, crf")
+        if self.characters not in ("learned", "one-hot"):
+            raise ConfigurationError("network.characters is one of learned, one-hot")
+        if self.characters == "one-hot" and self.char_dim != ONE_HOT_CODES:
+            raise ConfigurationError(
+                f"network.char_dim is {ONE_HOT_CODES} where network.characters is one-hot"
+            )
+        if self.hidden_units < 0:
+            raise ConfigurationError("network.hidden_units is at least 0")
         sizes = (self.word_dim, self.char_dim, self.char_units, self.gap_dim, self.feature_units)
         if min(*sizes, self.token_units, self.token_layers) < 1 or self.max_characters < 4:
             raise ConfigurationError("network sizes are at least 1, network.max_characters at least 4")

@@ -64,6 +64,31 @@ def character_codes(words: Sequence[str], max_characters: int) -> tuple[IntArray
     return codes, np.maximum(lengths, 1)
 
 
+def one_hot_characters(n_codes: int) -> FloatArray:
+    """Fixed vectors of the character codes: one dimension a code point of ASCII, the last for all others.
+
+    Args:
+        n_codes: Dimensions, 128 in the paper.
+
+    Returns:
+        float32 (N_CHARACTER_CODES, n_codes); the row of padding is zero.
+
+    Source:
+        Festag and Spreckelsen 2020, "Preprocessing".
+
+    Example:
+        >>> vectors = one_hot_characters(128)
+        >>> codes, _ = character_codes(["aé"], 4)
+        >>> vectors[codes[0]].argmax(axis=1).tolist(), vectors[PAD].any().item()
+        ([97, 127, 0, 0], False)
+    """
+    vectors = np.zeros((N_CHARACTER_CODES, n_codes), np.float32)
+    points = [n_codes - 1] * 3 + [min(ord(character), n_codes - 1) for character in _ASCII_AND_LATIN]
+    vectors[np.arange(N_CHARACTER_CODES), points] = 1
+    vectors[PAD] = 0
+    return vectors
+
+
 def gap_codes(tokens: Tokens) -> IntArray:
     """Encode up to three characters that follow each token before the next one.
 

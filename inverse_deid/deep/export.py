@@ -139,7 +139,10 @@ def export_tokens(network: keras.Model, config: NetworkConfig, n_features: int) 
     for i in range(config.token_layers):
         source = _token_layer(graph, network.get_layer(f"token_lstm_{i}"), source)
     graph.add("Transpose", [source], "by_batch", perm=[1, 0, 2])
-    logits = _dense(graph, network.get_layer("classes"), "by_batch")
+    hidden = "by_batch"
+    if config.hidden_units:
+        hidden = graph.add("Tanh", [_dense(graph, network.get_layer("hidden_dense"), hidden)], "hidden")
+    logits = _dense(graph, network.get_layer("classes"), hidden)
     output = logits
     if config.output == "softmax":
         output = graph.add("Softmax", [logits], "probabilities", axis=-1)

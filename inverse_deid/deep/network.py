@@ -14,7 +14,7 @@ from keras import layers
 from inverse_deid.core.values import FloatArray
 from inverse_deid.deep.config import NetworkConfig, class_names
 from inverse_deid.deep.crf import Crf
-from inverse_deid.deep.encoding import N_CHARACTER_CODES, N_GAP_CHARACTERS
+from inverse_deid.deep.encoding import N_CHARACTER_CODES, N_GAP_CHARACTERS, one_hot_characters
 
 
 def build_network(config: NetworkConfig, n_features: int, word_matrix: FloatArray) -> keras.Model:
@@ -51,7 +51,10 @@ def build_network(config: NetworkConfig, n_features: int, word_matrix: FloatArra
     for i in range(config.token_layers):
         lstm = layers.LSTM(config.token_units, return_sequences=True, name=f"lstm_{i + 1}")
         hidden = layers.Bidirectional(lstm, name=f"token_lstm_{i}")(hidden, mask=inputs["valid"])
-        hidden = layers.Dropout(config.dropout, name=f"lstm_dropout_{i}")(hidden)
+        if config.lstm_dropout:
+            hidden = layers.Dropout(config.dropout, name=f"lstm_dropout_{i}")(hidden)
+    if config.hidden_units:
+        hidden = layers.Dense(config.hidden_units, activation="tanh", name="hidden_dense")(hidden)
     n_classes = len(class_names(config.targets))
     if config.output == "crf":
         scores = layers.Dense(n_classes, name="classes")(hidden)
@@ -82,8 +85,15 @@ def character_encoder(config: NetworkConfig) -> keras.Model:
         A model from int32 (n, max_characters) to float32 (n, 2 * char_units).
     """
     codes = layers.Input((config.max_characters,), dtype="int32")
+    learned = config.characters == "learned"
+    fixed = keras.initializers.Constant(one_hot_characters(config.char_dim)) if not learned else "uniform"
     embedding = layers.Embedding(
-        N_CHARACTER_CODES, config.char_dim, mask_zero=True, name="character_embedding"
+        N_CHARACTER_CODES,
+        config.char_dim,
+        embeddings_initializer=fixed,
+        trainable=learned,
+        mask_zero=True,
+        name="character_embedding",
     )
     lstm = layers.Bidirectional(layers.LSTM(config.char_units, name="lstm"), name="character_lstm")
     return keras.Model(codes, lstm(embedding(codes)), name="character_encoder")

@@ -119,7 +119,7 @@ class _Training:
             optimizer.build(network.trainable_variables)
             if watch.checkpoints:
                 watch.checkpoints.restore(network, optimizer, state)
-        step = _training_step(network, optimizer)
+        step = training_step(network, optimizer)
         while state.epoch < config.epochs and not _is_stale(state, config):
             report = self._epoch(step, state)
             gain = self._gain()
@@ -157,7 +157,7 @@ class _Training:
             examples = self._data(epoch)
         rng = np.random.default_rng([config.seed, epoch])
         noisy = [
-            _with_dropouts(example, config, self._dictionary_columns, rng)
+            with_dropouts(example, config, self._dictionary_columns, rng)
             for example in windows(examples, config.window, rng)
         ]
         return batches(noisy, config.batch_tokens, self._max_characters, rng)
@@ -213,8 +213,18 @@ class _WarmUp(keras.optimizers.schedules.LearningRateSchedule):  # type: ignore[
         return ramp * self._after(tf.maximum(0.0, step - self._n_steps))
 
 
-def _training_step(network: keras.Model, optimizer: keras.optimizers.Optimizer) -> TrainingStep:
-    """Compile one step: inputs, labels, weights and opinion in, sum of the weighted loss out."""
+def training_step(
+    network: keras.Model,
+    optimizer: keras.optimizers.Optimizer,
+    penalty: Callable[[], tf.Tensor] | None = None,
+) -> TrainingStep:
+    """Compile one step: inputs, labels, weights and opinion in, sum of the weighted loss out.
+
+    Args:
+        network: To be trained.
+        optimizer: Of its trainable weights.
+        penalty: A scalar that is minimised along with the mean loss, and not reported.
+    """
     signature = [
         {t.name: tf.TensorSpec((None, *t.shape[1:]), t.dtype, t.name) for t in network.inputs},
         tf.TensorSpec((None, None), tf.int32),
@@ -231,6 +241,7 @@ def _training_step(network: keras.Model, optimizer: keras.optimizers.Optimizer) 
         with tf.GradientTape() as tape:
             total = losses(inputs, labels, weights, opinion)
             loss = total / tf.maximum(tf.reduce_sum(weights), 1.0)
+            loss = loss if penalty is None else loss + penalty()
         gradients = tape.gradient(loss, network.trainable_variables)
         optimizer.apply_gradients(zip(gradients, network.trainable_variables, strict=True))
         return total
@@ -296,10 +307,10 @@ def enough_memory(what: str) -> Iterator[None]:
         ) from None
 
 
-def _with_dropouts(
+def with_dropouts(
     example: Example, config: TrainingConfig, columns: Sequence[int], rng: np.random.Generator
 ) -> Example:
-    """Hide some words from the word embedding and some dictionary features."""
+    """Hide some words from the word embedding and some dictionary features, as `config` says."""
     n_tokens = len(example)
     share = config.word_dropout * np.where(example.labels > 0, 2, 1)
     word_rows = np.where(rng.random(n_tokens) < share, 0, example.word_rows).astype(np.int32)

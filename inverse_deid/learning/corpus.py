@@ -132,7 +132,27 @@ def near_duplicate_groups(docs: Sequence[Document]) -> list[int]:
         >>> near_duplicate_groups([Document("a", text), Document("b", "x " + text), Document("c", "y")])
         [0, 0, 2]
     """
-    leaders = list(range(len(docs)))
+    return _groups([set(_keys(doc)) for doc in docs])
+
+
+def patient_groups(docs: Sequence[Document]) -> list[int]:
+    """Group documents of one patient, and copies of one document.
+
+    Unlike `near_duplicate_groups` it does not join what only shares a phrase, so that a
+    corpus from one hospital does not become one group.
+
+    Returns:
+        A group number for each document.
+
+    Example:
+        >>> patient_groups([Document("101-01", "x"), Document("101-02", "y"), Document("102-01", "z")])
+        [0, 0, 2]
+    """
+    return _groups([{key for key in _keys(doc) if key.startswith((_PERSON, _WHOLE))} for doc in docs])
+
+
+def _groups(keys_of: Sequence[set[str]]) -> list[int]:
+    leaders = list(range(len(keys_of)))
 
     def leader(i: int) -> int:
         while leaders[i] != i:
@@ -140,8 +160,8 @@ def near_duplicate_groups(docs: Sequence[Document]) -> list[int]:
         return i
 
     members: dict[str, list[int]] = defaultdict(list)
-    for i, doc in enumerate(docs):
-        for key in set(_keys(doc)):
+    for i, keys in enumerate(keys_of):
+        for key in keys:
             members[key].append(i)
     for key, found in members.items():
         if len(found) > _PHRASE_DOCUMENTS and not key.startswith((_PERSON, _WHOLE)):
@@ -149,7 +169,7 @@ def near_duplicate_groups(docs: Sequence[Document]) -> list[int]:
         for i in found[1:]:
             first, second = sorted((leader(found[0]), leader(i)))
             leaders[second] = first
-    return [leader(i) for i in range(len(docs))]
+    return [leader(i) for i in range(len(keys_of))]
 
 
 def without_near_duplicates(docs: Sequence[Document], of: Sequence[Document]) -> list[Document]:

@@ -59,7 +59,7 @@ PARTS: Mapping[str, tuple[str, ...]] = {
     "gaps": ("gap_embedding",),
     "features": ("feature_dense",),
     "tokens": ("token_lstm_",),
-    "classes": ("classes", "crf"),
+    "classes": ("hidden_dense", "classes", "crf"),
 }
 """Parts of the network that fine-tuning can freeze, and how their layers' names begin."""
 

@@ -32,6 +32,17 @@ VARIANTS = {
     "binary": NetworkConfig(targets="binary", token_units=12),
     "fine": NetworkConfig(targets="fine", token_units=12),
     "crf": NetworkConfig(output="crf", token_units=12),
+    "paper": NetworkConfig(
+        post_space=False,
+        feature_set="none",
+        characters="one-hot",
+        char_dim=128,
+        char_units=16,
+        token_layers=1,
+        token_units=12,
+        hidden_units=10,
+        lstm_dropout=False,
+    ),
     "learn_words": NetworkConfig(learn_words=True, feature_set="casing", token_layers=1, token_units=12),
 }
 

@@ -1,0 +1,138 @@
+"""The documents of a study: read, dealt out to the sites, encoded once for all methods and seeds."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from inverse_deid.assemble import feature_names
+from inverse_deid.core.errors import ConfigurationError
+from inverse_deid.core.values import Document
+from inverse_deid.deep.batches import Example
+from inverse_deid.deep.encoding import WordVectors
+from inverse_deid.federated.splitting import Split, hold_out, split_by_kind, split_evenly, without_patients_of
+from inverse_deid.federated.study_config import StudyConfig
+from inverse_deid.learning.corpus import (
+    read_annotated,
+    read_type_mapping,
+)
+from inverse_deid.learning.examples import ExampleMaker, Weights
+from inverse_deid.learning.run import load_word_vectors
+from inverse_deid.lexicon import load_lexicon
+from inverse_deid.rules.words import DICTIONARY_FEATURE_NAMES
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EncodedSite:
+    """A site's documents as the network reads them.
+
+    Args:
+        name: Of the site.
+        train: Trained on.
+        held_out: Calibrated on, never trained on.
+        own_test: Numbers of the test documents of the site's own kind; empty where
+            sites do not differ in kind.
+    """
+
+    name: str
+    train: list[Example] = field(repr=False)
+    held_out: list[Example] = field(repr=False)
+    own_test: tuple[int, ...] = field(default=(), repr=False)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EncodedStudy:
+    """All that the methods train on and are measured on.
+
+    Args:
+        sites: In a fixed order.
+        test: Documents of no site.
+        vectors: The public vocabulary.
+    """
+
+    sites: tuple[EncodedSite, ...]
+    test: list[Example] = field(repr=False)
+    vectors: WordVectors = field(repr=False)
+
+
+def encoded_study(config: StudyConfig, say: Say) -> EncodedStudy:
+    """Read and encode the documents of a study.
+
+    Raises:
+        InputError: A corpus cannot be read.
+        ConfigurationError: A site is empty or lacks PHI, or the vectors do not fit the network.
+    """
+    vectors = load_word_vectors(config.word_vectors)
+    if vectors.dim != config.network.word_dim:
+        raise ConfigurationError(f"network.word_dim must be {vectors.dim}, as of the word vectors")
+    types = read_type_mapping(config.mapping)
+    test = [doc for path in config.test for doc in read_annotated(path, types)]
+    everything = [doc for path in config.train for doc in read_annotated(path, types)]
+    docs = without_patients_of(everything, test)
+    if len(docs) < len(everything):
+        say(f"{len(everything) - len(docs)} documents are left out: test ones are of the same patients")
+    maker = ExampleMaker(config.network, load_lexicon(), vectors)
+    own_test = _own_test(config, test)
+    sites = []
+    for name, of_site in _dealt(config, docs).items():
+        train, held_out = hold_out(of_site, config.sites.held_out, config.sites.seed)
+        site = EncodedSite(
+            name,
+            _encoded(maker, train, config.training.phi_weight),
+            _encoded(maker, held_out, 1.0),
+            own_test.get(name, ()),
+        )
+        _check(site)
+        sites.append(site)
+        say(f"{name}: {len(train)} documents, {n_tokens(site.train)} tokens; {len(held_out)} held out")
+    return EncodedStudy(tuple(sites), _encoded(maker, test, 1.0), vectors)
+
+
+def n_tokens(examples: Sequence[Example]) -> int:
+    """Tokens of documents."""
+    return sum(map(len, examples))
+
+
+def dictionary_columns(config: StudyConfig) -> list[int]:
+    """Feature columns that dictionary dropout hides."""
+    names = feature_names(config.network.feature_set)
+    return [i for i, name in enumerate(names) if name in DICTIONARY_FEATURE_NAMES]
+
+
+def vectors_hash(vectors: WordVectors) -> str:
+    """Changes with any word or number of the vocabulary."""
+    digest = hashlib.sha256("\n".join(vectors.words).encode())
+    digest.update(vectors.codes.tobytes() + vectors.scale.tobytes())
+    return digest.hexdigest()
+
+
+def _dealt(config: StudyConfig, docs: Sequence[Document]) -> Split:
+    if config.sites.kinds:
+        return split_by_kind(docs, config.sites.kinds)
+    return split_evenly(docs, config.sites.number, config.sites.seed)
+
+
+def _own_test(config: StudyConfig, test: Sequence[Document]) -> Mapping[str, tuple[int, ...]]:
+    """The test documents of each site's kind."""
+    if not config.sites.kinds:
+        return {}
+    numbers = {doc.id: i for i, doc in enumerate(test)}
+    split = split_by_kind(test, config.sites.kinds)
+    return {name: tuple(numbers[doc.id] for doc in docs) for name, docs in split.items()}
+
+
+def _encoded(maker: ExampleMaker, docs: Sequence[Document], phi_weight: float) -> list[Example]:
+    made = maker.make_many([(doc, Weights(phi=phi_weight)) for doc in docs])
+    return [example for example in made if len(example)]
+
+
+def _check(site: EncodedSite) -> None:
+    for examples, what in ((site.train, "to train on"), (site.held_out, "to calibrate on")):
+        if not any((example.labels > 0).any() for example in examples):
+            raise ConfigurationError(
+                f"site {site.name}: no document with PHI {what}; give it more documents, or change "
+                "sites.seed or sites.held_out"
+            )

@@ -1,0 +1,182 @@
+"""The ways to train together, each as epochs that can be looked at one by one.
+
+A, B, C and D are those of Festag and Spreckelsen 2020; FedAvg (McMahan et al. 2017)
+and FedProx (Li et al. 2020) are today's references.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from inverse_deid.deep.batches import Example
+from inverse_deid.federated.local_training import LocalEpoch, LocalTrainer, OptimizerState
+from inverse_deid.federated.parameter_server import ParameterServer
+from inverse_deid.federated.selection import SelectiveSettings, selected_changes
+from inverse_deid.federated.updates import Update, mean_weights
+from inverse_deid.federated.weights import Weights
+
+COMMON = "all sites"
+"""Names the one network of methods that end with one."""
+
+_SERVER, _ORDER, _UPLOAD = 1, 2, 3
+"""Keep the random streams of an epoch apart; 0 is that of training."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Site:
+    """A site with its documents.
+
+    Args:
+        name: Of the site.
+        examples: Its training documents, encoded.
+    """
+
+    name: str
+    examples: Sequence[Example] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Course:
+    """What all methods start from.
+
+    Args:
+        trainer: Trains and measures.
+        sites: In a fixed order.
+        start: The common first weights.
+        n_epochs: Epochs of every site.
+        seed: Of every random choice.
+    """
+
+    trainer: LocalTrainer
+    sites: Sequence[Site]
+    start: Weights = field(repr=False)
+    n_epochs: int
+    seed: int
+
+    def epoch(
+        self, number: int, epoch: int, weights: Weights, optimizer: OptimizerState | None = None
+    ) -> LocalEpoch:
+        """The epoch of one site (both numbers count from 0)."""
+        return self.trainer.epoch(
+            self.sites[number].examples, weights, (self.seed, epoch, number, 0), optimizer
+        )
+
+    def rng(self, *numbers: int) -> np.random.Generator:
+        """A random stream of its own."""
+        return np.random.default_rng([self.seed, *numbers])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Outcome:
+    """Where a method stands after an epoch of every site.
+
+    Args:
+        networks: The network of each site, or one of all under `COMMON`.
+        loss: Mean of the sites' losses.
+        n_sent: Numbers that all sites sent away in the epoch.
+        n_received: Numbers that all sites got.
+        seconds: Of the training steps.
+    """
+
+    networks: Mapping[str, Weights] = field(repr=False)
+    loss: float
+    n_sent: int
+    n_received: int
+    seconds: float
+
+
+def central(course: Course) -> Iterator[Outcome]:
+    """A: all documents in one place, no protection."""
+    together = [example for site in course.sites for example in site.examples]
+    weights, optimizer = course.start, None
+    for epoch in range(course.n_epochs):
+        done = course.trainer.epoch(together, weights, (course.seed, epoch, 0, 0), optimizer)
+        weights, optimizer = done.weights, done.optimizer
+        yield _outcome({COMMON: weights}, [done], 0, 0)
+
+
+def round_robin(course: Course) -> Iterator[Outcome]:
+    """B: each site trains an epoch and hands the whole network on (cyclic weight transfer)."""
+    weights = course.start
+    optimizers: dict[str, OptimizerState] = {}
+    n_handed = course.trainer.layout.n_numbers * len(course.sites)
+    for epoch in range(course.n_epochs):
+        dones = []
+        for number, site in enumerate(course.sites):
+            done = course.epoch(number, epoch, weights, optimizers.get(site.name))
+            weights, optimizers[site.name] = done.weights, done.optimizer
+            dones.append(done)
+        yield _outcome({COMMON: weights}, dones, n_handed, n_handed)
+
+
+def isolated(course: Course) -> Iterator[Outcome]:
+    """D: every site for itself."""
+    networks = {site.name: course.start for site in course.sites}
+    optimizers: dict[str, OptimizerState] = {}
+    for epoch in range(course.n_epochs):
+        dones = []
+        for number, site in enumerate(course.sites):
+            done = course.epoch(number, epoch, networks[site.name], optimizers.get(site.name))
+            networks[site.name], optimizers[site.name] = done.weights, done.optimizer
+            dones.append(done)
+        yield _outcome(networks, dones, 0, 0)
+
+
+def selective(course: Course, settings: Mapping[str, SelectiveSettings]) -> Iterator[Outcome]:
+    """C: distributed selective SGD.
+
+    Sites work without waiting for each other. Here they take turns, in an order that is drawn
+    anew in every epoch, so that each meets what others gave since its last visit.
+
+    Args:
+        course: The common start.
+        settings: Of each site.
+    """
+    layout = course.trainer.layout
+    server = ParameterServer(layout.flat(course.start))
+    networks = {site.name: course.start for site in course.sites}
+    optimizers: dict[str, OptimizerState] = {}
+    for epoch in range(course.n_epochs):
+        dones, n_sent, n_received = [], 0, 0
+        for number in course.rng(epoch, _ORDER).permutation(len(course.sites)).tolist():
+            name = course.sites[number].name
+            local = layout.flat(networks[name])
+            taken = server.download(settings[name].download, course.rng(epoch, number, _SERVER))
+            local[taken.indices] = taken.values
+            done = course.epoch(number, epoch, layout.arrays(local), optimizers.get(name))
+            changes = layout.flat(done.weights) - local
+            given = selected_changes(changes, settings[name], course.rng(epoch, number, _UPLOAD))
+            server.upload(given)
+            networks[name], optimizers[name] = done.weights, done.optimizer
+            dones.append(done)
+            n_sent, n_received = n_sent + len(given), n_received + len(taken)
+        yield _outcome(networks, dones, n_sent, n_received)
+
+
+def averaged(course: Course) -> Iterator[Outcome]:
+    """FedAvg: every site trains from the same network, the mean is the next one.
+
+    With a trainer of `proximal` above 0 it is FedProx.
+    """
+    weights = course.start
+    optimizers: dict[str, OptimizerState] = {}
+    n_exchanged = course.trainer.layout.n_numbers * len(course.sites)
+    for epoch in range(course.n_epochs):
+        dones, updates = [], []
+        for number, site in enumerate(course.sites):
+            done = course.epoch(number, epoch, weights, optimizers.get(site.name))
+            optimizers[site.name] = done.optimizer
+            dones.append(done)
+            updates.append(Update(site.name, str(epoch), done.weights, done.n_tokens))
+        weights = mean_weights(updates)
+        yield _outcome({COMMON: weights}, dones, n_exchanged, n_exchanged)
+
+
+def _outcome(
+    networks: Mapping[str, Weights], dones: Sequence[LocalEpoch], n_sent: int, n_received: int
+) -> Outcome:
+    loss = float(np.mean([done.loss for done in dones]))
+    return Outcome(dict(networks), loss, n_sent, n_received, sum(done.seconds for done in dones))

@@ -1,0 +1,189 @@
+"""A server and four sites as processes of their own, that train together, die and come back."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+pytest.importorskip("tensorflow")
+
+from invented_corpora import words_of, write_corpus, write_word_vectors
+
+from inverse_deid.deep.folder import read_model
+
+SITES = ("east", "west", "north", "south")
+LIMIT_S = 900
+COMMON = """
+[network]
+feature_set = "casing"
+post_space = false
+targets = "binary"
+char_dim = 5
+char_units = 4
+feature_units = 4
+token_units = 6
+token_layers = 1
+[training]
+learning_rate = 0.3
+batch_tokens = 512
+"""
+SERVER = """
+[server]
+way = "{way}"
+sites = ["east", "west", "north", "south"]
+epochs = {epochs}
+least_sites = 2
+checkpoint = "server.npz"
+word_vectors = "vectors.npz"
+[exchange]
+folder = "exchange"
+keys = "keys"
+join_s = {join_s}
+answer_s = {answer_s}
+"""
+SITE = """
+[site]
+name = "{name}"
+documents = ["{name}.jsonl"]
+held_out = 0.4
+private = "private-{name}"
+model = "model-{name}"
+word_vectors = "vectors.npz"
+[selective]
+download = 0.5
+[exchange]
+folder = "exchange"
+key = "keys/{name}.key"
+patience_s = 600
+"""
+
+pytestmark = pytest.mark.slow
+
+
+class Centre:
+    """The folder of a training, and the processes in it."""
+
+    def __init__(self, folder):
+        self.folder, self.processes = folder, []
+
+    def start(self, *words):
+        command = [sys.executable, "-m", "inverse_deid.cli.main", "federated", *words]
+        path = self.folder / f"{words[0]}-{len(self.processes)}.txt"
+        environment = os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3"}
+        with path.open("wb") as out:
+            process = subprocess.Popen(
+                command, cwd=self.folder, stdout=out, stderr=subprocess.STDOUT, env=environment
+            )
+        process.printed = path
+        self.processes.append(process)
+        return process
+
+    def site(self, name):
+        return self.start("site", "--config", f"site-{name}.toml")
+
+    def until(self, found):
+        end = time.monotonic() + LIMIT_S
+        while not found():
+            assert time.monotonic() < end, self.words()
+            time.sleep(0.1)
+
+    def ended(self, process):
+        status = process.wait(LIMIT_S)
+        return status, process.printed.read_text()
+
+    def words(self):
+        return "\n".join(process.printed.read_text()[-500:] for process in self.processes)
+
+    def replies(self, name):
+        return sorted((self.folder / "exchange" / "from" / name).glob("reply-*.msg"))
+
+
+@pytest.fixture
+def centre(tmp_path):
+    (tmp_path / "keys").mkdir()
+    write_word_vectors(tmp_path / "vectors.npz")
+    for i, name in enumerate(SITES):
+        write_corpus(tmp_path / f"{name}.jsonl", 10, seed=i)
+        (tmp_path / "keys" / f"{name}.key").write_bytes(bytes([i] * 32))
+        (tmp_path / f"site-{name}.toml").write_text(SITE.format(name=name) + COMMON)
+    made = Centre(tmp_path)
+    yield made
+    for process in made.processes:
+        if process.poll() is None:
+            process.kill()
+            process.wait(30)
+
+
+def write_server(centre, way, *, epochs=3, join_s=LIMIT_S, answer_s=LIMIT_S):
+    text = SERVER.format(way=way, epochs=epochs, join_s=join_s, answer_s=answer_s)
+    (centre.folder / "server.toml").write_text(text + COMMON)
+
+
+@pytest.mark.parametrize("way", ["average", "selective"])
+def test_killed_processes_come_back_and_all_sites_get_a_model(centre, way):
+    write_server(centre, way)
+    server = centre.start("server", "--config", "server.toml")
+    sites = {name: centre.site(name) for name in SITES}
+
+    centre.until(lambda: centre.replies("east"))
+    sites["east"].send_signal(signal.SIGKILL)
+    sites["east"].wait(30)
+    sites["east"] = centre.site("east")
+    server.send_signal(signal.SIGKILL)
+    server.wait(30)
+    server = centre.start("server", "--config", "server.toml", "--resume")
+
+    status, printed = centre.ended(server)
+    assert status == 0, printed + centre.words()
+    assert "goes on with round" in printed
+    assert "round 2: used" in printed
+    assert "left out" not in printed
+    for name, site in sites.items():
+        status, printed = centre.ended(site)
+        assert status == 0, printed
+        model = read_model(centre.folder / f"model-{name}")
+        assert model.provenance["calibrated_on"]["site"] == name
+        log = (centre.folder / f"private-{name}" / "leaving.log").read_text().splitlines()
+        assert len([line for line in log if "reply for round" in line]) >= 3
+
+    sent = b"".join(path.read_bytes() for path in (centre.folder / "exchange").rglob("*.msg"))
+    names = {word for name in SITES for word in words_of(centre.folder / f"{name}.jsonl")}
+    assert names
+    assert not [word for word in names if word.encode() in sent or word.lower().encode() in sent]
+
+
+def test_a_site_of_another_network_is_refused_before_training(centre):
+    write_server(centre, "average", epochs=1)
+    path = centre.folder / "site-west.toml"
+    path.write_text(path.read_text().replace("token_units = 6", "token_units = 7"))
+    server = centre.start("server", "--config", "server.toml")
+    for name in SITES:
+        centre.site(name)
+    status, printed = centre.ended(server)
+    assert status == 2
+    lines = [line for line in printed.splitlines() if line.startswith("inverse-deid: ")]
+    assert lines == ["inverse-deid: site west: has another network; give every site the same [network]"]
+    assert not list((centre.folder / "exchange").rglob("state-*.msg"))
+
+
+def test_a_server_without_sites_does_not_wait_for_ever(centre):
+    write_server(centre, "average", join_s=1)
+    status, printed = centre.ended(centre.start("server", "--config", "server.toml"))
+    assert status == 2
+    assert "site east: did not declare itself within 1 s" in printed
+
+
+def test_a_dry_run_sends_nothing(centre):
+    status, printed = centre.ended(
+        centre.start("site", "--config", "site-east.toml", "--dry-run", "selective")
+    )
+    assert status == 0, printed
+    for words in ("nothing was sent", "values:", "norm", "no formal guarantee", "declaration"):
+        assert words in printed
+    assert not (centre.folder / "exchange").exists()
+    names = words_of(centre.folder / "east.jsonl")
+    assert names
+    assert not [word for word in names if word in printed]

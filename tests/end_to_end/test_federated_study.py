@@ -1,0 +1,128 @@
+"""`inverse-deid federated simulate` on small invented corpora: runs, resumes, reports, refuses."""
+
+import json
+
+import pytest
+
+pytest.importorskip("tensorflow")
+
+from invented_corpora import words_of, write_corpus, write_word_vectors
+
+CONFIG = """
+[data]
+train = ["train.jsonl"]
+test = ["test.jsonl"]
+word_vectors = "vectors.npz"
+[sites]
+number = 2
+held_out = 0.3
+[study]
+epochs = 2
+seeds = [1]
+precision = 0.6
+recall = 0.9
+[methods.A]
+way = "central"
+[methods.C]
+way = "selective"
+download = 0.5
+[methods.D]
+way = "isolated"
+[network]
+characters = "one-hot"
+char_dim = 128
+char_units = 4
+token_units = 6
+token_layers = 1
+hidden_units = 5
+lstm_dropout = false
+feature_set = "none"
+post_space = false
+targets = "binary"
+[training]
+learning_rate = 0.5
+batch_tokens = 256
+"""
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def folder(tmp_path):
+    write_corpus(tmp_path / "train.jsonl", 24, seed=1)
+    write_corpus(tmp_path / "test.jsonl", 6, seed=2)
+    write_word_vectors(tmp_path / "vectors.npz")
+    (tmp_path / "study.toml").write_text(CONFIG, encoding="utf-8")
+    return tmp_path
+
+
+@pytest.fixture
+def simulate(folder, capsys):
+    from inverse_deid.cli.main import main
+
+    def run(*options):
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as stopped:
+            main(
+                [
+                    "federated",
+                    "simulate",
+                    "--config",
+                    str(folder / "study.toml"),
+                    "--out",
+                    str(folder / "out"),
+                    *options,
+                ]
+            )
+        return int(stopped.value.code or 0), capsys.readouterr()
+
+    return run
+
+
+def test_a_study_from_one_command(simulate, folder):
+    status, printed = simulate()
+    assert status == 0, printed.err
+    runs = {(run["method"], run["seed"]): run for run in json.loads((folder / "out/study.json").read_text())}
+    assert set(runs) == {("A", 1), ("C", 1), ("D", 1)}
+    for run in runs.values():
+        assert len(run["epochs"]) == 2
+        assert set(run["epochs"][0]["sites"]) == {"site-1", "site-2"}
+        assert set(run["calibrated"]) == {"site-1", "site-2"}
+    assert runs["C", 1]["epochs"][0]["n_sent"] > 0
+    assert runs["D", 1]["epochs"][0]["n_sent"] == 0
+    report = (folder / "out/report.md").read_text()
+    for words in ("No formal guarantee", "worst site", "theta_d", "peak memory"):
+        assert words in report
+    assert (folder / "out/learning-curves.svg").read_text().count("<polyline") == 3
+    everything = "".join(path.read_text() for path in (folder / "out").rglob("*") if path.is_file())
+    names = words_of(folder / "train.jsonl") | words_of(folder / "test.jsonl")
+    assert names
+    assert not [name for name in names if name in everything + printed.out + printed.err]
+
+    again, printed = simulate()  # nothing is trained twice
+    assert again == 0
+    assert "epoch" not in printed.out
+    status, printed = simulate("--only", "D", "--epochs", "1", "--quiet")
+    assert (status, printed.out) == (0, "")
+    (folder / "study.toml").write_text(CONFIG.replace("number = 2", "number = 3"), encoding="utf-8")
+    status, printed = simulate()
+    assert status == 2
+    assert "another settings" in printed.err
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("download = 0.5", "download = 2.0", "share between 0 and 1"),
+        ("number = 2", "number = 400", "has no document"),
+        ("number = 2", "kinds = {east = ['train-', 'test-'], west = ['other-']}", "has no document"),
+        ("[network]", "[network]\nword_dim = 50", "word_dim must be 100"),
+    ],
+)
+def test_bad_settings_end_with_one_line(simulate, folder, old, new, words):
+    (folder / "study.toml").write_text(CONFIG.replace(old, new), encoding="utf-8")
+    status, printed = simulate()
+    assert status == 2
+    assert words in printed.err
+    assert printed.err.startswith("inverse-deid: ")
+    assert not (folder / "out" / "runs").exists()

@@ -1,0 +1,43 @@
+"""The secure mean is that of FedAvg up to rounding, and refuses what it would distort."""
+
+import numpy as np
+import pytest
+
+from inverse_deid.core.errors import ConfigurationError, UpdateError
+from inverse_deid.federated.secure_aggregation import LEAST_SITES, secure_mean
+from inverse_deid.federated.updates import Update, mean_weights
+
+
+def updates(n_sites=LEAST_SITES, largest=2.0):
+    rng = np.random.default_rng(4)
+    return [
+        Update(
+            f"site-{i}",
+            "run/0",
+            [rng.uniform(-largest, largest, shape).astype(np.float32) for shape in ((4, 3), (5,), (1,))],
+            100 * (i + 1) + 7,
+        )
+        for i in range(n_sites)
+    ]
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_the_secure_mean_is_the_mean():
+    pytest.importorskip("flwr")
+    given = updates()
+    found, wanted = secure_mean(given), mean_weights(given)
+    assert [array.shape for array in found] == [array.shape for array in wanted]
+    assert max(np.abs(a - b).max() for a, b in zip(found, wanted, strict=True)) < 2e-6
+
+
+def test_two_sites_are_too_few():
+    with pytest.raises(ConfigurationError, match="at least 3"):
+        secure_mean(updates(2))
+
+
+@pytest.mark.parametrize("value", [40.0, -40.0, np.nan, np.inf])
+def test_weights_that_would_be_cut_are_refused(value):
+    given = updates()
+    given[1].weights[0][0, 0] = value
+    with pytest.raises(UpdateError, match="beyond"):
+        secure_mean(given)
