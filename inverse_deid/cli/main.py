@@ -33,6 +33,7 @@ _SUBCOMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "lexicon": ("inverse_deid.cli.lexicon", "Build the dictionaries, or ask where a word stands."),
         "train": ("inverse_deid.cli.train", "Train a model on annotated documents."),
         "fine-tune": ("inverse_deid.cli.train", "Train a model further on your own documents."),
+        "share": ("inverse_deid.cli.share", "Share training data as vectors without identifiers."),
         "generate": ("inverse_deid.cli.generate", "Generate synthetic annotated documents."),
         "experiment": ("inverse_deid.cli.experiment", "Compare networks: thesis, network alone, ablations."),
     }

@@ -194,7 +194,8 @@ def network_config(values: Mapping[str, Any]) -> NetworkConfig:
 
 def training_config(values: Mapping[str, Any], defaults: TrainingConfig | None = None) -> TrainingConfig:
     """Make a `TrainingConfig` of a table and, where it is silent, `defaults`; unknown names are refused."""
-    return dataclasses.replace(defaults or TrainingConfig(), **checked_settings(values, "training", TrainingConfig))
+    checked = checked_settings(values, "training", TrainingConfig)
+    return dataclasses.replace(defaults or TrainingConfig(), **checked)
 
 
 def checked_settings(values: Mapping[str, Any], section: str, kind: type) -> dict[str, Any]:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.deep.config import checked_settings, read_config
 
 Procedure = Literal["three-phase", "reversal"]
+TABLES = ("representation", "tagger", "learning")
+"""Of a file of settings."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,13 +136,21 @@ def read_sharing_config(path: Path | None) -> SharingConfig:
     if path is None:
         return SharingConfig()
     values = read_config(path)
-    kinds = {"representation": RepresentationConfig, "tagger": TaggerConfig, "learning": LearningConfig}
-    if unknown := sorted(set(values) - set(kinds)):
-        raise ConfigurationError(f"{path}: unknown tables {', '.join(unknown)}; known: {', '.join(kinds)}")
+    if unknown := sorted(set(values) - set(TABLES)):
+        raise ConfigurationError(f"{path}: unknown tables {', '.join(unknown)}; known: {', '.join(TABLES)}")
     try:
-        parts = {
-            name: kind(**checked_settings(values.get(name, {}), name, kind)) for name, kind in kinds.items()
-        }
-        return SharingConfig(**parts)
+        return sharing_config(values)
     except ConfigurationError as error:
         raise ConfigurationError(f"{path}: {error}") from error
+
+
+def sharing_config(values: Mapping[str, Any]) -> SharingConfig:
+    """Make a `SharingConfig` of tables by name; fails as `read_sharing_config` does."""
+    representation, tagger, learning = (values.get(name, {}) for name in TABLES)
+    return SharingConfig(
+        representation=RepresentationConfig(
+            **checked_settings(representation, "representation", RepresentationConfig)
+        ),
+        tagger=TaggerConfig(**checked_settings(tagger, "tagger", TaggerConfig)),
+        learning=LearningConfig(**checked_settings(learning, "learning", LearningConfig)),
+    )

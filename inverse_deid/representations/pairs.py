@@ -105,7 +105,9 @@ def pair_batches(
     for numbers in batch_numbers([len(pair.first) for pair in given], size, rng):
         chosen = [given[i] for i in numbers]
         longest = max(len(pair.first) for pair in chosen)
-        sides = [with_vectors(side, matrix) for side in ([p.first for p in chosen], [p.second for p in chosen])]
+        sides = [
+            with_vectors(side, matrix) for side in ([p.first for p in chosen], [p.second for p in chosen])
+        ]
         first, second = (stacked([s.vectors for s in side], longest, np.float32) for side in sides)
         lengths = np.array([len(pair.first) for pair in chosen])
         valid = np.arange(longest) < lengths[:, None]

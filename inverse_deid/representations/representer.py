@@ -52,6 +52,9 @@ class TrainableNoise(layers.Layer):  # type: ignore[misc]
         """
         return values + self.deviations * draws
 
+    def compute_mask(self, *_: object) -> None:
+        """The padding is given as an input; no mask is passed on."""
+
 
 def build_representer(config: RepresentationConfig, word_dim: int) -> keras.Model:
     """Build the representation.

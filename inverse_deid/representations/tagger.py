@@ -50,6 +50,7 @@ def build_tagger(config: TaggerConfig, dim: int) -> keras.Model:
             return_sequences=True,
             dropout=config.variational_dropout,
             recurrent_dropout=config.variational_dropout,
+            name="lstm",
         )
         hidden = layers.Bidirectional(lstm, name=f"lstm_{number}")(hidden, mask=valid)
     hidden = layers.Dropout(config.dropout, name="dropout")(hidden)
