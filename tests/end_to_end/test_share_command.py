@@ -26,8 +26,9 @@ adversary_units = 3
 units = 6
 layers = 1
 [learning]
-epochs = 3
-patience = 3
+epochs = 15
+patience = 15
+batch = 8
 learning_rate = 0.02
 validation_share = 0.3
 """
