@@ -71,9 +71,7 @@ def test_the_nearest_token_is_found_without_noise_and_not_behind_much():
 
 
 def test_the_inverse_model_learns_the_way_back():
-    found = inverse_model(
-        networks(1e-3).representer, KNOWN, HELD_OUT, MATRIX, LEARNING, lambda line: None, 60
-    )
+    found = inverse_model(scene(1e-3), LEARNING, lambda line: None, n_epochs=60)
     assert found.share > found.chance + 0.3
 
 
