@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import importlib.resources
 import json
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -22,8 +23,15 @@ from inverse_deid.deep.folder import ModelParts, model_fingerprint, read_model
 from inverse_deid.deep.scorer import Device, Scorer, ScorerInput
 from inverse_deid.document_passes import PhraseList
 from inverse_deid.lexicon import SAFE_FLAGS, load_lexicon
-from inverse_deid.pipeline import Deidentifier, Scores, Stages
+from inverse_deid.pipeline import Deidentifier, Scores, Stages, TokenScorer
 from inverse_deid.replacement.markers import category_marker, fixed_marker
+from inverse_deid.representations.folders import (
+    NETWORK,
+    REPRESENTATION,
+    PrivateNetwork,
+    folder_kind,
+    read_network,
+)
 from inverse_deid.rules.allowlist import Policy
 from inverse_deid.rules.analysis import FEATURE_NAMES, RuleAnalyser
 from inverse_deid.text.interning import InternedWords
@@ -41,12 +49,16 @@ CERTIFICATE_FORMAT = "inverse-deid certificate"
 CERTIFICATE_VERSION = 1
 
 
+OperatingPoints = Mapping[str, Mapping[str, float]]
+"""`low`, `high` and `density_slope` of each operating point, by name."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MaskingSettings:
     """What the user can choose when masking.
 
     Args:
-        model: Model folder; None = the packaged one.
+        model: Model folder, or one that `share train` wrote; None = the packaged one.
         lexicon: Lexicon artefact; None = the packaged one.
         policy: How the rules judge ambiguous words.
         rules_only: Decide without the network.
@@ -130,11 +142,10 @@ def assemble(settings: MaskingSettings) -> Assembly:
     Thresholds(settings.low or 0.0, 1.0 if settings.high is None else settings.high)
     thresholds, scorer, model_sha256 = Thresholds(1.0, 1.0), None, ""
     if not settings.rules_only:
-        parts = read_model(folder)
-        scorer = _NetworkScorer(parts, interned, settings)
+        scorer, points = _network(folder, interned, settings)
         model_sha256 = model_fingerprint(folder)
         if certificate is None:
-            thresholds = _thresholds(parts, settings)
+            thresholds = _thresholds(points, settings)
         else:
             thresholds = _certified(certificate, settings, model=model_sha256, lexicon=lexicon.sha256)
     fixed = fixed_marker(settings.marker)
@@ -151,11 +162,27 @@ def assemble(settings: MaskingSettings) -> Assembly:
     return Assembly(stages, model_sha256, lexicon.sha256)
 
 
-def _thresholds(parts: ModelParts, settings: MaskingSettings) -> Thresholds:
+def _network(
+    folder: Path, interned: InternedWords, settings: MaskingSettings
+) -> tuple[TokenScorer, OperatingPoints]:
+    """The network of a model folder of either kind, and its operating points."""
+    kind = folder_kind(folder)
+    if kind == REPRESENTATION:
+        raise ModelError(
+            f"{folder}: is a representation without a network; mask with what `share train` wrote"
+        )
+    if kind == NETWORK:
+        network = read_network(folder)
+        return _RepresentedScorer(network), network.operating_points
+    parts = read_model(folder)
+    return _NetworkScorer(parts, interned, settings), parts.operating_points
+
+
+def _thresholds(points: OperatingPoints, settings: MaskingSettings) -> Thresholds:
     name = settings.operating_point or "balanced"
-    pair = parts.operating_points.get(name)
+    pair = points.get(name)
     if pair is None:
-        known = ", ".join(parts.operating_points)
+        known = ", ".join(points)
         raise ConfigurationError(f"the model has no operating point {name!r}; it has {known}")
     if settings.low is None and settings.high is None:
         return Thresholds(**pair)
@@ -291,6 +318,29 @@ class _NetworkScorer:
     def _scores(self, probabilities: FloatArray) -> Scores:
         best = probabilities[:, 1:].argmax(axis=1) + 1
         return Scores(probabilities[:, 0], self._hyper[best])
+
+
+class _RepresentedScorer:
+    """A network over a private representation; it runs in Keras, hence needs the extra `train`."""
+
+    def __init__(self, network: PrivateNetwork) -> None:
+        os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+        try:
+            from inverse_deid.representations.scoring import PrivateScorer
+        except ImportError as error:
+            raise ConfigurationError(
+                f"a model over a representation needs the package {error.name}; install 'inverse-deid[train]'"
+            ) from error
+        self._scorer = PrivateScorer(network)
+
+    def score(self, tokens: Sequence[Tokens], analyses: Sequence[RuleAnalysis]) -> list[Scores]:
+        del analyses  # it reads words and casing alone
+        return [self._scores(self._scorer.probabilities(one)) for one in tokens]
+
+    @staticmethod
+    def _scores(probabilities: FloatArray) -> Scores:
+        best = probabilities[:, 1:].argmax(axis=1) + 1
+        return Scores(probabilities[:, 0], best.astype(np.uint8))
 
 
 def _hyper_of_class(class_names: Sequence[str]) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""`inverse-deid experiment`: the thesis's tables on other data, the network alone, ablations."""
+"""`inverse-deid experiment`: published tables on other data, the network alone, ablations."""
 
 from __future__ import annotations
 
@@ -187,6 +187,37 @@ def thesis(quiet: bool, **given: Any) -> None:  # noqa: ANN401 - the options are
         command=command_line(click.get_current_context()),
     )
     run_thesis(settings, _say(quiet=quiet))
+    _done(given["out"], quiet=quiet)
+
+
+@experiment.command()
+@click.argument("config", type=_FILE)
+@_OUT
+@click.option("--seeds", type=_Seeds(), default="1,2,3", show_default=True, help="Of each run.")
+@click.option("--only", multiple=True, help="Do only runs of this kind now. May be repeated.")
+@_FORCE
+@_QUIET
+def sharing(config: Path, quiet: bool, **given: Any) -> None:  # noqa: ANN401 - the options are listed above
+    """Share training data as private representations, and attack them.
+
+    CONFIG names the corpora (see configs/experiments/sharing.toml). Trains networks on words,
+    on pseudonymised words and on representations, and writes the paper's table 2 and figures 4
+    and 5 beside the published figures.
+    """
+    _need_training()
+    from inverse_deid.experiments.sharing import SharingSettings, run_sharing
+    from inverse_deid.experiments.sharing_config import read_study_config
+
+    settings = SharingSettings(
+        config=read_study_config(config),
+        config_path=config,
+        folder=given["out"],
+        seeds=given["seeds"],
+        only=given["only"],
+        command=command_line(click.get_current_context()),
+        force=given["force"],
+    )
+    run_sharing(settings, _say(quiet=quiet))
     _done(given["out"], quiet=quiet)
 
 

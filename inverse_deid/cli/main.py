@@ -34,6 +34,7 @@ _SUBCOMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "train": ("inverse_deid.cli.train", "Train a model on annotated documents."),
         "fine-tune": ("inverse_deid.cli.train", "Train a model further on your own documents."),
         "federated": ("inverse_deid.cli.federated", "Train at several sites without pooling documents."),
+        "share": ("inverse_deid.cli.share", "Share training data as vectors without identifiers."),
         "generate": ("inverse_deid.cli.generate", "Generate synthetic annotated documents."),
         "experiment": ("inverse_deid.cli.experiment", "Compare networks: thesis, network alone, ablations."),
     }

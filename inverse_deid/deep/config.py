@@ -209,15 +209,28 @@ def read_config(path: Path) -> dict[str, Any]:
 
 def network_config(values: Mapping[str, Any]) -> NetworkConfig:
     """Make a `NetworkConfig` of a table, refusing unknown names."""
-    return NetworkConfig(**_checked(values, "network", NetworkConfig))
+    return NetworkConfig(**checked_settings(values, "network", NetworkConfig))
 
 
 def training_config(values: Mapping[str, Any], defaults: TrainingConfig | None = None) -> TrainingConfig:
     """Make a `TrainingConfig` of a table and, where it is silent, `defaults`; unknown names are refused."""
-    return dataclasses.replace(defaults or TrainingConfig(), **_checked(values, "training", TrainingConfig))
+    checked = checked_settings(values, "training", TrainingConfig)
+    return dataclasses.replace(defaults or TrainingConfig(), **checked)
 
 
-def _checked(values: Mapping[str, Any], section: str, kind: type) -> dict[str, Any]:
+def checked_settings(values: Mapping[str, Any], section: str, kind: type) -> dict[str, Any]:
+    """Refuse names that `kind` does not have and values of another type.
+
+    Args:
+        values: A table of a TOML file.
+        section: Its name.
+        kind: A dataclass with a default for every field.
+
+    Raises:
+        ConfigurationError: One of them.
+    """
+    if not isinstance(values, Mapping):
+        raise ConfigurationError(f"{section} is a table; begin it with the line [{section}]")
     known = {field.name: field for field in dataclasses.fields(kind)}
     unknown = sorted(set(values) - set(known))
     if unknown:

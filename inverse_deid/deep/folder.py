@@ -18,10 +18,10 @@ import hashlib
 import json
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -66,18 +66,31 @@ def write_model(parts: ModelParts, folder: Path) -> None:
         ModelError: The folder exists and is not a model folder, or cannot be written.
     """
     refuse_other_folder(folder)
+    write_folder(folder, lambda staging: _write_files(parts, staging), "run again with --resume")
+
+
+def write_folder(folder: Path, fill: Callable[[Path], None], remedy: str = "run again") -> None:
+    """Write a folder whole or not at all; an older one of that name is replaced.
+
+    Args:
+        folder: Where it goes.
+        fill: Writes the files into an empty folder.
+        remedy: What to do after an error, for its message.
+
+    Raises:
+        ModelError: It cannot be written.
+    """
     staging = None
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         staging = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
-        _write_files(parts, staging)
+        fill(staging)
         staging.chmod(0o755)
         _replace(folder, staging)
     except OSError as error:
         reason = error.strerror or type(error).__name__
         raise ModelError(
-            f"{folder}: cannot be written ({reason}); make room or give the right to write, then "
-            "run again with --resume"
+            f"{folder}: cannot be written ({reason}); make room or give the right to write, then {remedy}"
         ) from error
     finally:
         if staging is not None:
@@ -121,7 +134,7 @@ def _write_files(parts: ModelParts, folder: Path) -> None:
         "format": FORMAT_VERSION,
         "operating_points": {name: dict(pair) for name, pair in parts.operating_points.items()},
         "provenance": dict(parts.provenance),
-        "sha256": {name: _sha256(folder / name) for name in _FILES},
+        "sha256": {name: sha256_of_file(folder / name) for name in _FILES},
     }
     (folder / "manifest.json").write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
 
@@ -141,15 +154,15 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT_VERSION:
         raise ModelError(f"{folder}: not of model format {FORMAT_VERSION}; train it with this version")
     hashes = manifest.get("sha256")
-    if not isinstance(hashes, dict) or not _are_points(manifest.get("operating_points")):
+    if not isinstance(hashes, dict) or not are_operating_points(manifest.get("operating_points")):
         raise ModelError(f"{folder}/manifest.json: damaged; install or train the model again")
     for name in _FILES:
-        if hashes.get(name) != _sha256(folder / name):
+        if hashes.get(name) != sha256_of_file(folder / name):
             raise ModelError(f"{folder}/{name}: altered or missing; install or train the model again")
     return manifest
 
 
-def _are_points(points: object) -> bool:
+def are_operating_points(points: object) -> TypeGuard[Mapping[str, Mapping[str, float]]]:
     """Whether each named point has the two thresholds, in [0, 1] and in order, and the slope."""
     if not isinstance(points, dict) or not all(isinstance(point, dict) for point in points.values()):
         return False
@@ -194,10 +207,11 @@ def read_model(folder: Path) -> ModelParts:
 
 def model_fingerprint(folder: Path) -> str:
     """Hash that changes with anything in the model: that of its manifest."""
-    return _sha256(folder / "manifest.json")
+    return sha256_of_file(folder / "manifest.json")
 
 
-def _sha256(path: Path) -> str:
+def sha256_of_file(path: Path) -> str:
+    """Hash of a file; "missing" if it cannot be read."""
     try:
         return hashlib.sha256(path.read_bytes()).hexdigest()
     except OSError:

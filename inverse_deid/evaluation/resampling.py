@@ -123,6 +123,35 @@ def bootstrap_all(
     }
 
 
+def share_interval(
+    parts: npt.ArrayLike,
+    wholes: npt.ArrayLike,
+    n_resamples: int = N_RESAMPLES,
+    confidence: float = CONFIDENCE,
+    seed: int = SEED,
+) -> Interval | None:
+    """As `bootstrap`, for one share that is counted by cluster.
+
+    Args:
+        parts: (n_clusters,), what has it.
+        wholes: (n_clusters,), of how many.
+        n_resamples: Draws.
+        confidence: In (0, 1).
+        seed: Of the draws.
+
+    Returns:
+        None if there is nothing to measure.
+
+    Example:
+        >>> found = share_interval([1, 3, 2], [4, 4, 4])
+        >>> found.low < 0.5 < found.high
+        True
+    """
+    check_confidence(confidence)
+    sums = np.stack([np.asarray(parts, np.float64), np.asarray(wholes, np.float64)], axis=1)
+    return _interval(sums, _drawn_sums(sums[row_order(sums)], n_resamples, seed), confidence)
+
+
 def _interval(sums: Float64Array, drawn: Float64Array, confidence: float) -> Interval | None:
     """From (n_clusters, 2) and (n_resamples, 2) of parts and wholes."""
     part, whole = sums.sum(0).tolist()

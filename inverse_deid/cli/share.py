@@ -1,0 +1,147 @@
+"""`inverse-deid share`: training data as private representations."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from inverse_deid.core.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from inverse_deid.representations.config import SharingConfig
+
+_FILE = click.Path(dir_okay=False, path_type=Path)
+_ANY = click.Path(path_type=Path)
+_FOLDER = click.Path(file_okay=False, path_type=Path)
+
+_CONFIG = click.option(
+    "--config", "config_path", type=_FILE, help="TOML file of settings (see configs/sharing.toml)."
+)
+_MAPPING = click.option(
+    "--mapping", type=_FILE, help="TOML file that maps the types of another scheme to ours."
+)
+_REPRESENTATION = click.option(
+    "--representation", required=True, type=_FOLDER, help="Folder that `share init` wrote."
+)
+_FORCE = click.option("--force", is_flag=True, help="Overwrite the file.")
+_QUIET = click.option("-q", "--quiet", is_flag=True, help="No lines of progress.")
+
+
+def _out(metavar: str, text: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    return click.option("--out", required=True, type=_ANY, metavar=metavar, help=text)
+
+
+@click.group()
+def share() -> None:
+    """Share training data as vectors that hold no identifiers.
+
+    A provider publishes a representation (init); institutions write their
+    annotated documents through it (encode); the files are put together (pool) and a
+    network is trained on them (train), which `inverse-deid mask --model` uses.
+
+    Needs the extra `train` (pip install 'inverse-deid[train]'). What is protected
+    and what is not: docs/representations.md.
+    """
+
+
+@share.command()
+@click.argument("corpus", type=_ANY)
+@_out("FOLDER", "Takes the representation.")
+@_CONFIG
+@_MAPPING
+@click.option(
+    "--word-vectors",
+    type=_FILE,
+    help="Public word vectors (scripts/build_word_vectors.py); their words are published. "
+    "[default: those of the packaged model]",
+)
+@_QUIET
+def init(corpus: Path, out: Path, word_vectors: Path | None, quiet: bool, **given: Path | None) -> None:
+    """Train a representation on CORPUS and write what a provider publishes."""
+    config = _settings(given["config_path"])
+    from inverse_deid.learning.run import load_word_vectors
+    from inverse_deid.learning.sharing import publish_representation
+
+    vectors = load_word_vectors(word_vectors)
+    publish_representation(corpus, out, config, vectors, given["mapping"], _say(quiet=quiet))
+    _say(quiet=quiet)(f"representation written to {out}")
+
+
+@share.command()
+@click.argument("corpus", type=_ANY)
+@_REPRESENTATION
+@_out("FILE.parquet", "Takes vectors, casings and classes.")
+@_MAPPING
+@_FORCE
+@_QUIET
+def encode(
+    corpus: Path, representation: Path, out: Path, mapping: Path | None, force: bool, quiet: bool
+) -> None:
+    """Write the annotated documents of CORPUS as private vectors.
+
+    Sentences are shuffled; no text and no id is written. Each run draws its noise anew, and
+    no seed can be given, as it could be used to take the noise away.
+    """
+    _need_training()
+    from inverse_deid.learning.sharing import encode_corpus
+
+    n_sentences = encode_corpus(corpus, representation, out, mapping, force=force)
+    _say(quiet=quiet)(f"{n_sentences} sentences written to {out}")
+
+
+@share.command()
+@click.argument("files", nargs=-1, required=True, type=_FILE, metavar="FILE.parquet...")
+@_out("FILE.parquet", "Takes the sentences of all.")
+@_FORCE
+@_QUIET
+def pool(files: tuple[Path, ...], out: Path, force: bool, quiet: bool) -> None:
+    """Put the vectors of several institutions into one file, in random order."""
+    _need_training()
+    from inverse_deid.learning.sharing import pool_files
+
+    n_sentences = pool_files(files, out, force=force)
+    _say(quiet=quiet)(f"{n_sentences} sentences written to {out}")
+
+
+@share.command()
+@click.argument("pooled", type=_FILE, metavar="FILE.parquet")
+@_REPRESENTATION
+@_out("FOLDER", "Takes the model, for `inverse-deid mask --model`.")
+@_CONFIG
+@_QUIET
+def train(pooled: Path, representation: Path, out: Path, config_path: Path | None, quiet: bool) -> None:
+    """Train a de-identification network on private vectors."""
+    config = _settings(config_path)
+    from inverse_deid.learning.sharing import train_on_pool
+
+    train_on_pool(pooled, representation, out, config, _say(quiet=quiet))
+    _say(quiet=quiet)(f"model written to {out}")
+
+
+def _settings(path: Path | None) -> SharingConfig:
+    _need_training()
+    from inverse_deid.representations.config import read_sharing_config
+
+    return read_sharing_config(path)
+
+
+def _need_training() -> None:
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    missing = ""
+    try:
+        import keras  # noqa: F401
+        import nltk  # noqa: F401
+        import sklearn  # noqa: F401
+        import tensorflow  # noqa: F401
+    except ImportError as error:
+        missing = error.name or "tensorflow"
+    if missing:
+        raise ConfigurationError(f"sharing needs the package {missing}; install 'inverse-deid[train]'")
+
+
+def _say(*, quiet: bool) -> Callable[[str], None]:
+    return (lambda line: None) if quiet else click.echo

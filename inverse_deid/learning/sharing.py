@@ -1,0 +1,212 @@
+"""The steps of sharing training data as private representations: publish, encode, pool, train.
+
+Source: Friedrich et al. 2019, section 5 (the way of the data between institutions).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from inverse_deid.core.errors import ConfigurationError
+from inverse_deid.core.values import Document
+from inverse_deid.deep.encoding import WordVectors
+from inverse_deid.learning.calibration import ScoredCorpus, operating_points
+from inverse_deid.learning.config import CalibrationConfig
+from inverse_deid.learning.corpus import read_annotated, read_type_mapping, split_by_group
+from inverse_deid.learning.documents import sha256_of
+from inverse_deid.representations.batches import VectorSentence
+from inverse_deid.representations.config import SharingConfig
+from inverse_deid.representations.encoding import encoded, in_random_order
+from inverse_deid.representations.folders import (
+    NETWORK,
+    REPRESENTATION,
+    PrivateNetwork,
+    Representation,
+    check_vectors,
+    read_representation,
+    refuse_other,
+    write_network,
+    write_representation,
+)
+from inverse_deid.representations.procedures import material, train_representation
+from inverse_deid.representations.sentences import Sentence, require_two, sentences_of
+from inverse_deid.representations.shared_file import (
+    SharedSentences,
+    pooled,
+    read_shared,
+    refuse_existing,
+    write_shared,
+)
+from inverse_deid.representations.steps import Say
+from inverse_deid.representations.tagger import class_probabilities
+from inverse_deid.representations.tagger_training import train_tagger
+from inverse_deid.representations.weights import load_representer, weights_by_path
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SplitSentences:
+    """The sentences of a corpus, those of held-out documents apart."""
+
+    train: list[Sentence] = field(repr=False)
+    held_out: list[Sentence] = field(repr=False)
+
+
+def split_sentences(
+    docs: Sequence[Document], vectors: WordVectors, share: float, seed: int
+) -> SplitSentences:
+    """Hold out whole groups of documents.
+
+    Raises:
+        ConfigurationError: A side is empty, holds no PHI or no known word.
+    """
+    rest, held_out = split_by_group(docs, share, seed)
+    if not rest or not held_out:
+        raise ConfigurationError(
+            f"{len(docs)} document(s) cannot be split into a training and a held-out part; give more, or "
+            "change learning.validation_share or seed"
+        )
+    numbers = vectors.numbers()
+    return SplitSentences(sentences_of(rest, numbers), sentences_of(held_out, numbers))
+
+
+def publish_representation(
+    corpus: Path, out: Path, config: SharingConfig, vectors: WordVectors, mapping: Path | None, say: Say
+) -> None:
+    """Train a representation and write the folder that a provider publishes.
+
+    Args:
+        corpus: Annotated documents.
+        out: Takes the representation alone: neither the network nor the adversary.
+        config: Networks, procedure, rates, seed.
+        vectors: Public word vectors; their words are published.
+        mapping: As `read_type_mapping`.
+        say: Gets a line after each epoch; numbers only.
+
+    Raises:
+        InverseDeidError: The corpus, the settings or the folder cannot be used.
+    """
+    refuse_other(out, REPRESENTATION)
+    check_vectors(vectors)
+    docs = read_annotated(corpus, read_type_mapping(mapping))
+    numbers = vectors.numbers()
+    require_two(sentences_of(docs, numbers))
+    learning = config.learning
+    split = split_sentences(docs, vectors, learning.validation_share, learning.seed)
+    given = material(split.train, split.held_out, vectors.matrix(), config.representation.neighbours)
+    networks, records = train_representation(given, config, say)
+    provenance = {
+        "data": {corpus.name: sha256_of(corpus)},
+        "documents": len(docs),
+        "settings": dataclasses.asdict(config),
+        "epochs": [dataclasses.asdict(record) for record in records],
+    }
+    weights = weights_by_path(networks.representer)
+    write_representation(Representation(config.representation, vectors, weights, provenance), out)
+
+
+def encode_corpus(
+    corpus: Path, representation_folder: Path, out: Path, mapping: Path | None, *, force: bool
+) -> int:
+    """Write the private sentences of a corpus; noise and order are drawn anew each time.
+
+    Returns:
+        How many sentences were written.
+
+    Raises:
+        InverseDeidError: The corpus, the representation or the file cannot be used.
+    """
+    refuse_existing(out, force=force)
+    representation = read_representation(representation_folder)
+    vectors = representation.word_vectors
+    sentences = sentences_of(read_annotated(corpus, read_type_mapping(mapping)), vectors.numbers())
+    require_two(sentences)
+    rng = np.random.default_rng()  # the entropy of the system: nobody can take the noise away
+    private = encoded(load_representer(representation), sentences, vectors.matrix(), rng)
+    shared = SharedSentences(
+        in_random_order(private, rng), representation.config.dim, representation.fingerprint
+    )
+    write_shared(shared, out)
+    return len(sentences)
+
+
+def pool_files(files: Sequence[Path], out: Path, *, force: bool) -> int:
+    """Write the sentences of several institutions into one file, in random order.
+
+    Returns:
+        How many sentences were written.
+
+    Raises:
+        InverseDeidError: A file cannot be used, or was made by another representation.
+    """
+    refuse_existing(out, force=force)
+    shared = pooled([(path, read_shared(path)) for path in files], np.random.default_rng())
+    write_shared(shared, out)
+    return len(shared.sentences)
+
+
+def train_on_pool(
+    pool: Path, representation_folder: Path, out: Path, config: SharingConfig, say: Say
+) -> None:
+    """Train a network on private sentences alone, calibrate it, and write a folder for `mask --model`.
+
+    Sentences are held out, as documents are not known: sentences of one document may be on
+    both sides, and the thresholds may be a little too good.
+
+    Args:
+        pool: What `pool_files` or `encode_corpus` wrote.
+        representation_folder: What made the vectors.
+        out: The folder.
+        config: Network, rates, seed.
+        say: Gets a line after each epoch; numbers only.
+
+    Raises:
+        InverseDeidError: The pool, the representation, the settings or the folder cannot be used.
+    """
+    refuse_other(out, NETWORK)
+    representation = read_representation(representation_folder)
+    shared = read_shared(pool)
+    if (shared.representation, shared.dim) != (representation.fingerprint, representation.config.dim):
+        raise ConfigurationError(
+            f"{pool}: was made by another representation than {representation_folder}; give the one that "
+            "encoded it"
+        )
+    train, held_out = _split(shared.sentences, config)
+    tagger, records = train_tagger(lambda _: train, held_out, config.tagger, config.learning, say)
+    points = operating_points([_scored(held_out, class_probabilities(tagger, held_out))], CalibrationConfig())
+    provenance = {
+        "data": {pool.name: sha256_of(pool)},
+        "sentences": len(shared.sentences),
+        "settings": {name: dataclasses.asdict(getattr(config, name)) for name in ("tagger", "learning")},
+        "epochs": [dataclasses.asdict(record) for record in records],
+    }
+    named = {name: dataclasses.asdict(pair) for name, pair in points.items()}
+    write_network(
+        PrivateNetwork(config.tagger, weights_by_path(tagger), representation, named, provenance), out
+    )
+
+
+def _split(
+    sentences: Sequence[VectorSentence], config: SharingConfig
+) -> tuple[list[VectorSentence], list[VectorSentence]]:
+    """Sentences to learn from and others to calibrate on; both hold PHI."""
+    order = np.random.default_rng(config.learning.seed).permutation(len(sentences))
+    n_held_out = max(1, round(config.learning.validation_share * len(sentences)))
+    sides = [sentences[i] for i in order[n_held_out:]], [sentences[i] for i in order[:n_held_out]]
+    if not all(any((sentence.classes > 0).any() for sentence in side) for side in sides):
+        raise ConfigurationError(
+            f"{len(sentences)} sentence(s) give no training and held-out part with PHI in both; pool more"
+        )
+    return sides
+
+
+def _scored(sentences: Sequence[VectorSentence], probabilities: Sequence[np.ndarray]) -> ScoredCorpus:
+    """What calibration needs; no rule has seen these tokens, as they have no text."""
+    is_phi = np.concatenate([sentence.classes > 0 for sentence in sentences])
+    none = np.zeros(len(is_phi), np.bool_)
+    p_safe = np.concatenate([rows[:, 0] for rows in probabilities])
+    return ScoredCorpus("held-out sentences", is_phi, p_safe, none, none, np.zeros(len(is_phi)))

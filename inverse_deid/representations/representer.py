@@ -1,0 +1,94 @@
+"""The private representation R = N_out + LSTM(E + N_in), with noise whose strength is learned.
+
+Source: Friedrich et al. 2019, section 5.2, equation 1.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import keras
+import tensorflow as tf
+from keras import layers
+
+from inverse_deid.representations.config import RepresentationConfig
+
+
+class TrainableNoise(layers.Layer):  # type: ignore[misc]
+    """Adds Gaussian noise with a learned standard deviation in each dimension, always above 0.
+
+    The draws are an input, so that whoever calls the layer decides where they come from.
+
+    Args:
+        initial: Standard deviation at the start.
+    """
+
+    def __init__(self, initial: float, **options: Any) -> None:  # noqa: ANN401 - as Keras declares it
+        super().__init__(**options)
+        self._initial = initial
+
+    def build(self, input_shape: tuple[int | None, ...]) -> None:
+        """Make one weight a dimension; its softplus is the standard deviation."""
+        inverse_softplus = math.log(math.expm1(self._initial))
+        self.strength = self.add_weight(
+            shape=(input_shape[-1],),
+            initializer=keras.initializers.Constant(inverse_softplus),
+            name="strength",
+        )
+        super().build(input_shape)
+
+    @property
+    def deviations(self) -> Any:  # noqa: ANN401 - a tensor of the backend
+        """float32 (dim,), the standard deviations."""
+        return tf.math.softplus(self.strength)
+
+    def call(self, values: Any, draws: Any) -> Any:  # noqa: ANN401 - tensors of the backend
+        """Values plus scaled draws.
+
+        Args:
+            values: float32 (batch, time, dim).
+            draws: float32 of that shape, standard normal; 0 = no noise.
+        """
+        return values + self.deviations * draws
+
+    def compute_mask(self, *_: object) -> None:
+        """The padding is given as an input; no mask is passed on."""
+
+
+def build_representer(config: RepresentationConfig, word_dim: int) -> keras.Model:
+    """Build the representation.
+
+    Args:
+        config: Size and initial noise.
+        word_dim: Length of a word vector.
+
+    Returns:
+        A model of the inputs `vectors` float32 (batch, time, word_dim), `draws_in` of that
+        shape, `draws_out` float32 (batch, time, dim) and `valid` bool (batch, time); the
+        output is float32 (batch, time, dim).
+    """
+    vectors = layers.Input((None, word_dim), name="vectors")
+    draws_in = layers.Input((None, word_dim), name="draws_in")
+    draws_out = layers.Input((None, config.dim), name="draws_out")
+    valid = layers.Input((None,), dtype="bool", name="valid")
+    noisy = TrainableNoise(config.initial_noise, name="noise_in")(vectors, draws_in)
+    lstm = layers.LSTM(config.dim // 2, return_sequences=True, name="lstm")
+    hidden = layers.Bidirectional(lstm, name="bilstm")(noisy, mask=valid)
+    output = TrainableNoise(config.initial_noise, name="noise_out")(hidden, draws_out)
+    return keras.Model([vectors, draws_in, draws_out, valid], output, name="representer")
+
+
+def represented(representer: keras.Model, vectors: Any, valid: Any) -> Any:  # noqa: ANN401 - tensors
+    """Represent a batch in training, with fresh draws of TensorFlow's global generator.
+
+    Args:
+        representer: From `build_representer`.
+        vectors: float32 (batch, time, word_dim).
+        valid: bool (batch, time).
+    """
+    shape = tf.shape(vectors)
+    dim = representer.output_shape[-1]
+    draws_in = tf.random.normal(shape)
+    draws_out = tf.random.normal([shape[0], shape[1], dim])
+    return representer([vectors, draws_in, draws_out, valid], training=True)

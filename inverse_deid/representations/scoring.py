@@ -1,0 +1,61 @@
+"""Score the tokens of a text with a network over a representation, for `mask`.
+
+Masking shares nothing, so it leaves the noise out: one text always gets one answer. Each
+document is read alone, so that its scores do not depend on its company.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from inverse_deid.core.values import FloatArray, Tokens
+from inverse_deid.deep.encoding import word_numbers
+from inverse_deid.representations.batches import VectorSentence, padded
+from inverse_deid.representations.casing import casings
+from inverse_deid.representations.folders import PrivateNetwork
+from inverse_deid.representations.sentences import sentence_bounds
+from inverse_deid.representations.tagger import N_CLASSES
+from inverse_deid.representations.weights import load_representer, load_tagger
+
+_BATCH = 64
+
+
+class PrivateScorer:
+    """Class probabilities of tokens, through the representation.
+
+    Args:
+        network: From `read_network`.
+
+    Raises:
+        ModelError: The weights do not fit.
+    """
+
+    def __init__(self, network: PrivateNetwork) -> None:
+        vectors = network.representation.word_vectors
+        self._numbers, self._matrix = vectors.numbers(), vectors.matrix()
+        self._representer = load_representer(network.representation)
+        self._tagger = load_tagger(network)
+
+    def probabilities(self, tokens: Tokens) -> FloatArray:
+        """float32 (n_tokens, n_classes), classes of `HyperClass`; the first is `p_safe`."""
+        found = np.full((len(tokens), N_CLASSES), np.nan, np.float32)
+        bounds = sentence_bounds(tokens)
+        rows, written = word_numbers(tokens.words, self._numbers), casings(tokens.words)
+        for start in range(0, len(bounds), _BATCH):
+            parts = [slice(*bound) for bound in bounds[start : start + _BATCH]]
+            sentences = [
+                VectorSentence(self._matrix[rows[part]], written[part], np.zeros(0, np.int32))
+                for part in parts
+            ]
+            for part, answer in zip(parts, self._answers(sentences), strict=True):
+                found[part] = answer[: part.stop - part.start]
+        return found
+
+    def _answers(self, sentences: list[VectorSentence]) -> FloatArray:
+        """float32 (batch, time, n_classes)."""
+        batch = padded(sentences)
+        no_noise_out = np.zeros((*batch.valid.shape, self._representer.output_shape[-1]), np.float32)
+        private = self._representer.predict_on_batch(
+            [batch.vectors, np.zeros_like(batch.vectors), no_noise_out, batch.valid]
+        )
+        return np.asarray(self._tagger.predict_on_batch([private, batch.casings, batch.valid]), np.float32)

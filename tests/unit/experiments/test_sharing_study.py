@@ -1,0 +1,113 @@
+"""The study of shared representations: its plan, its settings, its tables."""
+
+import dataclasses
+
+import pytest
+import tiny_representations as tiny
+
+pytest.importorskip("tensorflow")
+pytest.importorskip("sklearn")
+
+from inverse_deid.core.errors import ConfigurationError
+from inverse_deid.experiments.corpus_vectors import learned_vectors
+from inverse_deid.experiments.sharing_config import read_study_config, runs_of
+from inverse_deid.experiments.sharing_report import DISTINGUISHING, sections
+
+STUDY = """
+[study]
+neighbours = [100, 500]
+[[corpora]]
+name = "invented"
+train = "train.jsonl"
+test = "sub/test.jsonl"
+word_vectors = "learned"
+"""
+
+
+def read(tmp_path, text):
+    path = tmp_path / "study.toml"
+    path.write_text(text, encoding="utf-8")
+    return read_study_config(path)
+
+
+def test_paths_count_from_the_file(tmp_path):
+    (corpus,) = read(tmp_path, STUDY).corpora
+    assert corpus.test == tmp_path.resolve() / "sub" / "test.jsonl"
+    assert corpus.learned and corpus.word_vectors is None
+
+
+def test_every_kind_runs_with_every_seed_under_its_own_name(tmp_path):
+    runs = runs_of(read(tmp_path, STUDY), (1, 2))
+    assert len(runs) == 2 * (2 + 2 + 2 + 1) == len({run.name for run in runs})
+    assert {run.neighbours for run in runs if run.kind == "adversarial"} == {100, 500}
+    assert {run.neighbours for run in runs if run.kind == "reversal"} == {100}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("[study]\nneighbours = [100]", "names no corpus"),
+        (STUDY.replace("[100, 500]", "[1, 100]"), "at least 2"),
+        (STUDY.replace("[100, 500]", '["a"]'), "whole numbers"),
+        (STUDY.replace("[100, 500]", "[500]"), "study.attacked"),
+        (STUDY.replace("train =", "trane ="), r"\[\[corpora\]\] holds"),
+        (STUDY.replace('test = "sub/test.jsonl"\n', ""), "lacks test"),
+        (STUDY + STUDY[STUDY.index("[[corpora]]") :], "one name"),
+        (STUDY + "[other]\n", "unknown tables other"),
+    ],
+)
+def test_settings_that_cannot_be_used_are_refused(tmp_path, text, expected):
+    with pytest.raises(ConfigurationError, match=expected):
+        read(tmp_path, text)
+
+
+def record_of(run):
+    """Invented results: the adversary gains on N = 500, pseudonymisation loses there."""
+    f1 = {"non-private": 0.95, "pseudonymised": 0.94 if run.neighbours == 100 else 0.8}.get(run.kind, 0.9)
+    record = {"f1": f1 + 0.01 * (run.seed - 1), "seconds": 1.0}
+    if run.kind == "pseudonymised":
+        counts = {"n_tokens": 10, "n_unknown": 2, "n_same": 1, "n_part": 3, "neighbours_with_original": 0.5}
+        record["survival"] = counts
+    if run.kind in ("adversarial", "reversal"):
+        hits = [5, 5] if run.neighbours == 100 else [9, 9]
+        told = {"hits": hits, "trials": [10, 10], "chance": 0.5, "share": sum(hits) / 20}
+        record["attacks"] = {DISTINGUISHING: told}
+    return record
+
+
+def tables_of(config, records):
+    head, found = sections(config, records)
+    return head, {table.name: table for tables in found.values() for table in tables}
+
+
+def test_the_tables_hold_means_ranges_and_aims(tmp_path):
+    config = read(tmp_path, STUDY)
+    records = {run: record_of(run) for run in runs_of(config, (1, 2))}
+    _, tables = tables_of(config, records)
+    table_2 = {row[0]: row[1:] for row in tables["table-2"].rows}
+    assert table_2["non-private"] == pytest.approx((0.955, 0.01, 0.9767, 0.9762))
+    assert table_2["adversarial, N = 100"] == pytest.approx((0.905, 0.01, 0.9740, 0.9689))
+    assert tables["figure-5"].rows[1][5:] == pytest.approx((0.9, 0.9, 0.9))
+    assert tables["survival"].rows[0][2:] == pytest.approx((0.2, 0.1, 0.3, 0.5))
+    aims = [row[2:] for row in tables["aims"].rows]
+    assert [result for _, result in aims] == ["missed", "met", "met"]
+    assert [value for value, _ in aims] == pytest.approx([0.05, 0.5, 0.1])
+    row = tables["attacks"].rows[0]
+    assert row[2] == 0.5 and row[3] <= 0.5 <= row[4] and row[6] == 20
+
+
+def test_runs_that_are_missing_leave_cells_empty(tmp_path):
+    config = read(tmp_path, STUDY)
+    head, tables = tables_of(config, {})
+    assert any("not done yet" in line for line in head)
+    assert all(row[2:] == (None, None) for row in tables["aims"].rows)
+
+
+def test_learned_vectors_hold_the_words_that_occur_twice():
+    docs = tiny.documents(10)
+    found = learned_vectors([*docs, dataclasses.replace(docs[0], text="hapax", spans=())], 4, 1)
+    assert found.dim == 4
+    assert {"rash", "mild"} <= set(found.words)
+    assert "hapax" not in found.words
+    with pytest.raises(ConfigurationError, match="need more text"):
+        learned_vectors(docs[:1], 100, 1)

@@ -1,0 +1,112 @@
+"""Attacks: each wins where nothing is hidden, and stays near chance where nothing is left to find."""
+
+import numpy as np
+import pytest
+import tiny_representations as tiny
+
+pytest.importorskip("tensorflow")
+pytest.importorskip("sklearn")
+
+import keras
+
+from inverse_deid.core.errors import ConfigurationError
+from inverse_deid.representations.attacks.distinguishing import continued_adversary
+from inverse_deid.representations.attacks.inverse import inverse_model
+from inverse_deid.representations.attacks.lookup import look_up, nearest_token
+from inverse_deid.representations.attacks.outcome import Scene, blind_chance, outcome, phi_documents, phi_rows
+from inverse_deid.representations.config import (
+    LearningConfig,
+    RepresentationConfig,
+    SharingConfig,
+    TaggerConfig,
+)
+from inverse_deid.representations.losses import build_networks
+from inverse_deid.representations.neighbours import Neighbours
+from inverse_deid.representations.procedures import material
+from inverse_deid.representations.weights import weights_by_path
+
+MATRIX = tiny.vectors().matrix()
+KNOWN, HELD_OUT = tiny.sentences(12, 1), tiny.sentences(5, 2)
+LEARNING = LearningConfig(learning_rate=0.02, batch=16)
+
+
+def networks(noise):
+    keras.utils.set_random_seed(3)
+    config = SharingConfig(
+        representation=RepresentationConfig(dim=8, neighbours=4, adversary_units=6, initial_noise=noise),
+        tagger=TaggerConfig(units=2, layers=1),
+    )
+    return build_networks(config, tiny.DIM)
+
+
+def scene(noise):
+    return Scene(networks(noise).representer, KNOWN, HELD_OUT, MATRIX)
+
+
+@pytest.fixture(scope="module")
+def given():
+    return material(KNOWN, HELD_OUT, MATRIX, 4)
+
+
+def near_chance(found):
+    return found.share < found.chance + 0.3
+
+
+def test_look_up_finds_sentences_without_noise_and_not_behind_much(given):
+    rng = np.random.default_rng(1)
+    bare = look_up(scene(1e-3), given.table, rng)
+    hidden = look_up(scene(50.0), given.table, rng)
+    assert bare.share > 0.95
+    assert bare.chance == hidden.chance == 0.25
+    assert near_chance(hidden)
+
+
+def test_the_nearest_token_is_found_without_noise_and_not_behind_much():
+    rng = np.random.default_rng(1)
+    bare = nearest_token(scene(1e-3), rng)
+    hidden = nearest_token(scene(50.0), rng)
+    assert bare.share > 0.8
+    assert near_chance(hidden)
+    assert bare.trials.sum() == len(phi_rows(HELD_OUT))
+
+
+def test_the_inverse_model_learns_the_way_back():
+    found = inverse_model(scene(1e-3), LEARNING, lambda line: None, n_epochs=60)
+    assert found.share > found.chance + 0.3
+
+
+def test_the_adversary_is_trained_further_and_the_representation_is_not(given):
+    some = networks(0.1)
+    before = {name: weights_by_path(getattr(some, name)) for name in ("representer", "adversary")}
+    found = continued_adversary(some, given, LEARNING, lambda line: None, n_epochs=1)
+    for name, is_frozen in (("representer", True), ("adversary", False)):
+        after = weights_by_path(getattr(some, name))
+        same = [np.array_equal(after[path], before[name][path]) for path in after]
+        assert all(same) if is_frozen else not any(same)
+    assert found.trials.sum() == 2 * sum(sentence.movable.any() for sentence in HELD_OUT)
+    assert found.chance == 0.5
+
+
+def test_hits_are_counted_by_document():
+    found = outcome("x", np.array([True, False, True, True]), [7, 7, 2, 7], 0.1)
+    assert found.hits.tolist() == [1, 2]
+    assert found.trials.tolist() == [1, 3]
+    assert found.share == 0.75
+
+
+def test_nothing_to_attack_is_refused():
+    with pytest.raises(ConfigurationError, match="nothing to attack"):
+        outcome("x", np.zeros(0, np.bool_), [], 0.5)
+
+
+def test_chance_is_the_most_frequent_word_of_the_attacker():
+    rows = phi_rows(HELD_OUT)
+    own = phi_rows(KNOWN).tolist()
+    favourite = max(sorted(set(own)), key=own.count)
+    assert blind_chance(KNOWN, HELD_OUT) == pytest.approx(rows.tolist().count(favourite) / len(rows))
+    assert len(phi_documents(HELD_OUT)) == len(rows)
+
+
+def test_a_table_of_neighbours_is_looked_up_by_row():
+    table = Neighbours(np.array([2, 5], np.int32), np.array([[2, 9], [5, 4]], np.int32))
+    assert table.of(np.array([5, 2, 5])).tolist() == [[5, 4], [2, 9], [5, 4]]
