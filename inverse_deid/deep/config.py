@@ -189,15 +189,27 @@ def read_config(path: Path) -> dict[str, Any]:
 
 def network_config(values: Mapping[str, Any]) -> NetworkConfig:
     """Make a `NetworkConfig` of a table, refusing unknown names."""
-    return NetworkConfig(**_checked(values, "network", NetworkConfig))
+    return NetworkConfig(**checked_settings(values, "network", NetworkConfig))
 
 
 def training_config(values: Mapping[str, Any], defaults: TrainingConfig | None = None) -> TrainingConfig:
     """Make a `TrainingConfig` of a table and, where it is silent, `defaults`; unknown names are refused."""
-    return dataclasses.replace(defaults or TrainingConfig(), **_checked(values, "training", TrainingConfig))
+    return dataclasses.replace(
+        defaults or TrainingConfig(), **checked_settings(values, "training", TrainingConfig)
+    )
 
 
-def _checked(values: Mapping[str, Any], section: str, kind: type) -> dict[str, Any]:
+def checked_settings(values: Mapping[str, Any], section: str, kind: type) -> dict[str, Any]:
+    """The settings of a table, held against the fields and types of a dataclass with defaults.
+
+    Args:
+        values: The table.
+        section: Its name, for errors.
+        kind: The dataclass.
+
+    Raises:
+        ConfigurationError: An unknown name or a value of another type.
+    """
     known = {field.name: field for field in dataclasses.fields(kind)}
     unknown = sorted(set(values) - set(known))
     if unknown:
