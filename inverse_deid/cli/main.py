@@ -33,8 +33,13 @@ _SUBCOMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "lexicon": ("inverse_deid.cli.lexicon", "Build the dictionaries, or ask where a word stands."),
         "train": ("inverse_deid.cli.train", "Train a model on annotated documents."),
         "fine-tune": ("inverse_deid.cli.train", "Train a model further on your own documents."),
+        "extraction": ("inverse_deid.cli.extraction", "Train extractors of drugs, effects and the like."),
+        "extract": ("inverse_deid.cli.extract", "Find concepts in masked texts."),
         "generate": ("inverse_deid.cli.generate", "Generate synthetic annotated documents."),
-        "experiment": ("inverse_deid.cli.experiment", "Compare networks: thesis, network alone, ablations."),
+        "experiment": (
+            "inverse_deid.cli.experiment",
+            "Compare networks: thesis, alone, ablations, extraction.",
+        ),
     }
 )
 

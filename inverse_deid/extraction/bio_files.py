@@ -91,6 +91,7 @@ def _label(columns: list[str], number: int) -> str:
     label = columns[-1].replace("_", "-", 1) if columns[-1][1:2] == "_" else columns[-1]
     if len(columns) < 2 or not _LABEL.fullmatch(label):
         raise AnnotationError(
-            f"line {number} does not end in a label; a line is a token and at its end {OUTSIDE}, B-TYPE or I-TYPE"
+            f"line {number} does not end in a label; a line is a token and at its end {OUTSIDE}, B-TYPE or "
+            "I-TYPE"
         )
     return label

@@ -129,7 +129,7 @@ def _scores(config: TaggerConfig, task: str, n_labels: int, hidden: keras.KerasT
     return layers.Dense(n_labels, name=f"{task}_scores")(hidden)
 
 
-def _stacked(  # noqa: PLR0913 - one call, above
+def _stacked(
     config: TaggerConfig,
     names: Mapping[str, tuple[str, ...]],
     vectors: keras.KerasTensor,

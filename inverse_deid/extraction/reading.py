@@ -69,8 +69,8 @@ def layout_of(path: Path) -> Layout:
     elif path.suffix in _BIO_SUFFIXES:
         return Layout.BIO
     raise FormatError(
-        "holds concepts in no layout that is known by its suffix; give .jsonl, .bio, or a folder of .txt with "
-        ".ann or .con, or name the layout with --layout"
+        "holds concepts in no layout that is known by its suffix; give .jsonl, .bio, or a folder of .txt "
+        "with .ann or .con, or name the layout with --layout"
     )
 
 
@@ -80,10 +80,8 @@ def _read(path: Path, layout: Layout) -> Iterator[ConceptDocument]:
             with open_input(path) as stream:
                 yield from (read_phee if layout is Layout.PHEE else read_concept_json_lines)(stream)
         case Layout.BIO:
-            files = (
-                sorted(f for f in path.rglob("*") if f.suffix in _BIO_SUFFIXES) if path.is_dir() else [path]
-            )
-            for file in files:
+            inside = sorted(file for file in path.rglob("*") if file.suffix in _BIO_SUFFIXES)
+            for file in inside if path.is_dir() else [path]:
                 yield from _read_bio_file(file)
         case Layout.BRAT | Layout.I2B2_2010:
             read = _read_brat if layout is Layout.BRAT else read_i2b2_concepts

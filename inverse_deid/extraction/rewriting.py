@@ -11,9 +11,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from inverse_deid.core.errors import AnnotationError
-from inverse_deid.core.values import MaskedDocument, PhiSpan
+from inverse_deid.core.values import Document, MaskedDocument, PhiSpan
 from inverse_deid.extraction.concepts import ConceptDocument, ConceptSpan
-from inverse_deid.core.values import Document
 
 Range = tuple[int, int]
 

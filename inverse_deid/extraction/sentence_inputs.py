@@ -127,7 +127,7 @@ def padded_labels(sentences: Sequence[Sentence]) -> dict[str, IntArray]:
 
 
 def learnable_vectors(docs: Iterable[ConceptDocument], dim: int, seed: int, least: int = 2) -> WordVectors:
-    """A vocabulary of the words that stand in at least `least` documents, with random vectors to learn from."""
+    """A vocabulary of the words of at least `least` documents, with random vectors to learn from."""
     counts = Counter(word for doc in docs for word in {word.lower() for word in tokenize(doc.doc.text).words})
     words = sorted(word for word, count in counts.items() if count >= least)
     rng = np.random.default_rng(seed)

@@ -8,17 +8,17 @@ import keras
 
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.deep.encoding import WordVectors
-from inverse_deid.extraction.bio import snapped
-from inverse_deid.extraction.concepts import ConceptDocument, ConceptSpan, flat
+from inverse_deid.extraction.concepts import ConceptDocument, ConceptSpan
 from inverse_deid.extraction.config import TaggerConfig, TaggerTraining
 from inverse_deid.extraction.fitting import Epoch, fit_tagger
+from inverse_deid.extraction.gold import gold_of
 from inverse_deid.extraction.scoring import ConceptCounts, count_concepts
 from inverse_deid.extraction.sentence_inputs import CONCEPTS, PHI, Embedder, Sentence, Types
 from inverse_deid.extraction.tagger import Tagger, new_tagger
 from inverse_deid.text.tokenizer import tokenize
 
 
-def train_tagger(
+def train_tagger(  # noqa: PLR0913 - what a training is made of
     train: Sequence[ConceptDocument],
     dev: Sequence[ConceptDocument],
     config: TaggerConfig,
@@ -69,7 +69,8 @@ def _check(
     n_tasks = 1 if config.kind == "tagger" else 2
     if len(types) != n_tasks or not set(types) <= {CONCEPTS, PHI}:
         raise ConfigurationError(
-            f"a model of kind {config.kind} has {n_tasks} of the tasks {CONCEPTS} and {PHI}, given {len(types)}"
+            f"a model of kind {config.kind} has {n_tasks} of the tasks {CONCEPTS} and {PHI}, given "
+            f"{len(types)}"
         )
     both = {doc.doc.text for doc in train} & {doc.doc.text for doc in dev}
     if both:
@@ -82,19 +83,6 @@ def _check(
                 raise ConfigurationError(
                     f"the {part} documents hold no {task} of the types {', '.join(kinds)}"
                 )
-
-
-def gold_of(
-    docs: Sequence[ConceptDocument], task: str, kinds: Sequence[str]
-) -> list[tuple[ConceptSpan, ...]]:
-    """The gold of a task in each document, as whole tokens and without overlaps."""
-    return [
-        snapped(
-            tokenize(doc.doc.text),
-            flat(doc.concepts, kinds) if task == CONCEPTS else [s for s in doc.doc.spans if s.type in kinds],
-        )
-        for doc in docs
-    ]
 
 
 def _found(

@@ -54,5 +54,5 @@ def test_the_seed_and_the_id_decide():
 
 
 def test_age_of_the_carrier_is_marked():
-    docs = [doc for doc in inject_identifiers(list(documents())[1:2], 1, {"Effect"})]
+    docs = list(inject_identifiers(list(documents())[1:2], 1, {"Effect"}))
     assert "45" in {docs[0].doc.text[s.start : s.end] for s in docs[0].doc.spans}

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from seqeval.metrics import f1_score
 from seqeval.metrics.sequence_labeling import get_entities
 
-from inverse_deid.core.values import Document, PhiSpan
 from inverse_deid.core.phi import PhiType
+from inverse_deid.core.values import Document, PhiSpan
 from inverse_deid.extraction.bio import bio_labels, entities, label_names, snapped, spans_of
 from inverse_deid.extraction.concepts import ConceptDocument, ConceptSpan
 from inverse_deid.extraction.rewriting import (
@@ -59,7 +59,7 @@ def test_f1_is_that_of_seqeval(rows):
 def test_labels_there_and_back():
     spans = (concept("Velmo", "Drug"), concept("severe skin-rash", "Effect"))
     labels = bio_labels(TOKENS, spans)
-    assert labels == "O O O B-Drug O B-Effect I-Effect I-Effect O".split()
+    assert labels == ["O", "O", "O", "B-Drug", "O", "B-Effect", "I-Effect", "I-Effect", "O"]
     assert spans_of(TOKENS, labels) == spans
 
 

@@ -99,7 +99,7 @@ def test_what_is_broken_is_named_and_no_text_is_shown(tmp_path, files, layout, t
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
     path = tmp_path / next(iter(files)).split("/")[0]
-    with pytest.raises(InputError, match="^[^\n]*$") as raised:
+    with pytest.raises(InputError, match=r"^[^\n]*$") as raised:
         read_concepts(path, layout)
     assert told in str(raised.value)
     assert str(path) in str(raised.value)

@@ -1,6 +1,7 @@
 """Each kind of extractor is trained, stored and read back."""
 
 import shutil
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -157,8 +158,7 @@ def test_the_best_path_is_the_best_of_all():
     )
     paths = np.stack(np.meshgrid(*[range(3)] * 4, indexing="ij"), axis=-1).reshape(-1, 4)
     weights = [
-        sum(scores[t, c] for t, c in enumerate(p))
-        + sum(transitions[a, b] for a, b in zip(p, p[1:], strict=False))
+        sum(scores[t, c] for t, c in enumerate(p)) + sum(transitions[a, b] for a, b in pairwise(p))
         for p in paths
     ]
     assert best_path(scores, transitions).tolist() == paths[int(np.argmax(weights))].tolist()

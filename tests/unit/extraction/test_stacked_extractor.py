@@ -5,9 +5,9 @@ import pytest
 import tensorflow as tf
 from tiny_extractors import BOTH, config, documents, vectors
 
+from inverse_deid.extraction.fitting import joint_loss
 from inverse_deid.extraction.masked_embedding import GumbelChoice, MaskedEmbedding, gumbel_softmax
 from inverse_deid.extraction.network import CHOICE, MASKED
-from inverse_deid.extraction.fitting import joint_loss
 from inverse_deid.extraction.sentence_inputs import CONCEPTS, PHI, network_inputs, padded_labels
 from inverse_deid.extraction.tagger import new_tagger
 
