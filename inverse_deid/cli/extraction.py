@@ -40,7 +40,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 _FOLDER = click.Path(file_okay=False, path_type=Path)
 _LAYOUT = click.option(
     "--layout",
-    type=click.Choice(list(Layout)),
+    type=click.Choice([layout.value for layout in Layout]),
     help="How the concepts are written.  [default: by suffix; .jsonl is this project's form]",
 )
 _TYPES = click.option(
@@ -93,8 +93,8 @@ def inject(documents: Path, out: Path, layout: str | None, types: str, seed: int
 @click.option("--kind", type=click.Choice(KINDS), help="Which model.  [default: tagger]")
 @click.option(
     "--view",
-    type=click.Choice(list(View)),
-    default=View.ORIGINAL,
+    type=click.Choice([view.value for view in View]),
+    default=View.ORIGINAL.value,
     show_default=True,
     help="What is read: the original; gold or predicted identifiers as placeholders of their class; the "
     "masker's plain marker.",

@@ -142,7 +142,7 @@ def concept_lines(found: ConceptUtility) -> Iterator[str]:
         "concepts",
         "masked in part",
     )
-    rows = [head]
+    rows: list[tuple[str, ...]] = [head]
     for kind, row in json_concept_utility(found).items():
         f1s = [_number(row[name], ".4f") for name in ("f1_original", "f1_masked")]
         counts = (f"{row['gold']:,}", f"{row['touched']:,}")

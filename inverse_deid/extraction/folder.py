@@ -54,7 +54,7 @@ def _write_files(tagger: Tagger, folder: Path, provenance: Mapping[str, Any]) ->
     (folder / "words.txt").write_text("".join(f"{word}\n" for word in tagger.vectors.words), encoding="utf-8")
     np.savez_compressed(folder / "word_vectors.npz", codes=tagger.vectors.codes, scale=tagger.vectors.scale)
     weights = {str(i): weight for i, weight in enumerate(_stored(tagger))}
-    np.savez_compressed(folder / "weights.npz", **weights)  # type: ignore[arg-type]
+    np.savez_compressed(folder / "weights.npz", **weights)
     write_manifest(folder, {"format": FORMAT, "provenance": dict(provenance)}, _FILES)
 
 

@@ -38,7 +38,8 @@ class TaggerNetwork:
 
     def crf(self, task: str) -> Crf:
         """The CRF of a task."""
-        return self.model.get_layer(f"{task}_crf")
+        crf: Crf = self.model.get_layer(f"{task}_crf")
+        return crf
 
     @property
     def tasks(self) -> tuple[str, ...]:

@@ -85,7 +85,7 @@ class Tagger:
             members = order[start : start + _SENTENCES]
             inputs = network_inputs([sentences[i] for i in members], self.config.max_characters)
             names = [tensor.name for tensor in self.network.scorer.inputs]
-            scores = self.network.scorer({name: inputs[name] for name in names}, training=False)
+            scores = self.network.scorer.predict_on_batch({name: inputs[name] for name in names})
             for task, table in scores.items():
                 rows = self._decoded(task, np.asarray(table), inputs["valid"])
                 for row, member in zip(rows, members, strict=True):
