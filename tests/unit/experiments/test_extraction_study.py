@@ -58,7 +58,7 @@ def test_without_the_other_corpus_its_row_is_left_out():
 def test_what_is_measured_is_what_seqeval_says():
     docs = documents(0, 2)
     first, second = (doc.concepts for doc in docs)
-    found = [first, (second[0], ConceptSpan(0, 3, "Effect"))]
+    found = [first, (ConceptSpan(0, 2, "Effect"), second[0])]
     measured = _measured(docs, found, CONCEPTS, KINDS)
     assert measured["f1"] == pytest.approx(3 / 4)
     assert measured["parts"] == [[4, 4], [2, 4]]
@@ -69,7 +69,7 @@ def test_views_of_a_document():
     texts = {view: viewed([doc], view, mask_capitals())[0].doc.text for view in View}
     assert texts[View.ORIGINAL] == doc.doc.text
     assert texts[View.GOLD] == "Mr [NAME] took Velmo on day 1 and had rash."
-    assert texts[View.MARKER] == "PHI took PHI on day 1 and had rash."
+    assert texts[View.MARKER] == "PHI took PHI on day PHI and had rash."
     with pytest.raises(ConfigurationError, match="needs a masker"):
         viewed([doc], View.MARKER)
 
