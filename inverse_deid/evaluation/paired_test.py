@@ -91,7 +91,7 @@ def paired_permutation_test(
         summed(flat_counts(counts), clusters) @ ratio_weights(counts, lambda rows: {"": figure(rows)})
         for counts in (counts_a, counts_b)
     )
-    return paired_ratio_test(a, b, n_permutations=n_permutations, seed=seed)
+    return paired_ratio_test(a, b, n_permutations=n_permutations, seed=seed, most_enumerated=_MAX_ENUMERATED)
 
 
 def paired_ratio_test(
