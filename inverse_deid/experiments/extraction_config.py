@@ -42,17 +42,17 @@ def read_study(path: Path) -> ExtractionStudy:
         ConfigurationError: Missing, not TOML, a table or setting unknown or out of range.
     """
     table = read_config(path)
-    unknown = sorted(set(table) - {"data", "spanish", "extractor", "training"})
+    unknown = sorted(set(table) - {"english", "spanish", "extractor", "training"})
     if unknown:
         raise ConfigurationError(
-            f"{path}: unknown table {unknown[0]}; known: data, spanish, extractor, training"
+            f"{path}: unknown table {unknown[0]}; known: english, spanish, extractor, training"
         )
-    data, spanish = dict(table.get("data", {})), dict(table.get("spanish", {}))
+    data, spanish = dict(table.get("english", {})), dict(table.get("spanish", {}))
     types, mapping = data.pop("types", None), spanish.pop("mapping", None)
     if not isinstance(types, list) or not types or not all(isinstance(name, str) for name in types):
-        raise ConfigurationError(f"{path}: data.types is a list of concept types")
+        raise ConfigurationError(f"{path}: english.types is a list of concept types")
     return ExtractionStudy(
-        data=_paths(path, "data", data),
+        data=_paths(path, "english", data),
         types=tuple(sorted(types)),
         spanish=_paths(path, "spanish", spanish) if spanish else {},
         mapping=None if mapping is None else path.parent / str(mapping),
@@ -64,7 +64,7 @@ def read_study(path: Path) -> ExtractionStudy:
 def _paths(path: Path, section: str, given: dict[str, Any]) -> dict[str, Path]:
     if set(given) - set(_PARTS) or not all(isinstance(value, str) for value in given.values()):
         raise ConfigurationError(f"{path}: [{section}] names files for {', '.join(_PARTS)}")
-    needed = _PARTS if section == "data" else ("train", "test")
+    needed = _PARTS if section == "english" else ("train", "test")
     if missing := [part for part in needed if part not in given]:
         raise ConfigurationError(f"{path}: [{section}] has no {missing[0]}; name a file")
     return {part: path.parent / value for part, value in given.items()}

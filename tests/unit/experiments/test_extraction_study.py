@@ -80,7 +80,9 @@ def study(tmp_path):
         (tmp_path / f"{part}.jsonl").write_bytes(b"".join(map(concept_json_line, documents(*numbers))))
     lines = [f'{part} = "{part}.jsonl"' for part in ("train", "dev", "test")]
     path = tmp_path / "study.toml"
-    path.write_text("\n".join(["[data]", 'types = ["Drug", "Effect"]', *lines, "[training]", "epochs = 1"]))
+    path.write_text(
+        "\n".join(["[english]", 'types = ["Drug", "Effect"]', *lines, "[training]", "epochs = 1"])
+    )
     return path
 
 
@@ -118,10 +120,10 @@ def test_a_text_in_two_parts_is_refused(study, tmp_path):
 @pytest.mark.parametrize(
     ("changed", "told"),
     [
-        ("[data]\ntypes = []\n", "data.types is a list"),
-        ('[data]\ntypes = ["Drug"]\ntrain = "a"\ntest = "b"\n', "has no dev"),
+        ("[english]\ntypes = []\n", "english.types is a list"),
+        ('[english]\ntypes = ["Drug"]\ntrain = "a"\ntest = "b"\n', "has no dev"),
         ("[other]\n", "unknown table other"),
-        ('[data]\ntypes = ["Drug"]\ntrain = 3\n', "names files"),
+        ('[english]\ntypes = ["Drug"]\ntrain = 3\n', "names files"),
     ],
 )
 def test_settings_that_cannot_be_used_are_named(tmp_path, changed, told):
