@@ -1,4 +1,4 @@
-"""`inverse-deid experiment`: published tables on other data, the network alone, ablations."""
+"""`inverse-deid experiment`: published tables on other data, the network alone, ablations, costs."""
 
 from __future__ import annotations
 
@@ -106,6 +106,33 @@ def ablations(config: Path, quiet: bool, **given: Any) -> None:  # noqa: ANN401
     )
     run_ablations(settings, _say(quiet=quiet))
     _done(given["out"], quiet=quiet)
+
+
+@experiment.command()
+@click.argument("config", type=_FILE)
+@_OUT
+@click.option("--seeds", type=_Seeds(), default="1,2,3", show_default=True, help="One training each.")
+@_FORCE
+@_QUIET
+def extraction(config: Path, out: Path, seeds: tuple[int, ...], force: bool, quiet: bool) -> None:
+    """Judge de-identification and concept extraction together.
+
+    CONFIG names documents with both kinds of gold (see configs/experiments/extraction.toml).
+    Trains a tagger of identifiers, taggers of concepts on original and masked text, the
+    multitask and the stacked model.
+    """
+    _need_training()
+    from inverse_deid.experiments.extraction_study import ExtractionStudySettings, run_extraction_study
+
+    settings = ExtractionStudySettings(
+        config=config,
+        folder=out,
+        seeds=seeds,
+        command=command_line(click.get_current_context()),
+        force=force,
+    )
+    run_extraction_study(settings, _say(quiet=quiet))
+    _done(out, quiet=quiet)
 
 
 @experiment.command("network-alone")

@@ -35,8 +35,13 @@ _SUBCOMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "fine-tune": ("inverse_deid.cli.train", "Train a model further on your own documents."),
         "federated": ("inverse_deid.cli.federated", "Train at several sites without pooling documents."),
         "share": ("inverse_deid.cli.share", "Share training data as vectors without identifiers."),
+        "extraction": ("inverse_deid.cli.extraction", "Train extractors of drugs, effects and the like."),
+        "extract": ("inverse_deid.cli.extract", "Find concepts in masked texts."),
         "generate": ("inverse_deid.cli.generate", "Generate synthetic annotated documents."),
-        "experiment": ("inverse_deid.cli.experiment", "Compare networks: thesis, network alone, ablations."),
+        "experiment": (
+            "inverse_deid.cli.experiment",
+            "Compare networks: thesis, alone, ablations, extraction.",
+        ),
     }
 )
 

@@ -8,6 +8,9 @@ from collections.abc import Callable
 from inverse_deid.core.phi import PhiType
 from inverse_deid.core.values import Document, PhiSpan
 
+Move = tuple[int, int, int]
+"""A stretch that was copied: its start and end in the old text, its start in the new one."""
+
 
 class TextBuilder:
     """Collects pieces of text; a marked piece becomes a span.
@@ -28,6 +31,7 @@ class TextBuilder:
         self._pieces: list[str] = []
         self._spans: list[PhiSpan] = []
         self._length = 0
+        self.moves: list[Move] = []
 
     def add(self, text: str) -> None:
         """Append safe text."""
@@ -46,6 +50,7 @@ class TextBuilder:
     def copy(self, doc: Document, start: int, end: int) -> None:
         """Append a stretch of a document with the spans that lie inside it."""
         shift = self._length - start
+        self.moves.append((start, end, self._length))
         inside = (span for span in doc.spans if start <= span.start and span.end <= end)
         self._spans += [PhiSpan(span.start + shift, span.end + shift, span.type) for span in inside]
         self._pieces.append(doc.text[start:end])

@@ -5,18 +5,18 @@ from __future__ import annotations
 import random
 import re
 import tomllib
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 
 from inverse_deid.core.values import Document
-from inverse_deid.corpora.building import TextBuilder
+from inverse_deid.corpora.building import Move, TextBuilder
 from inverse_deid.corpora.surrogates import SurrogateMaker
 from inverse_deid.corpora.templates import Cast, draw_cast, fill
 from inverse_deid.corpora.weak_labels import weakly_labelled
 from inverse_deid.corpora.wordlists import load_lines, read_data
 
-__all__ = ["Site", "carrier_style", "inject", "weakly_labelled"]
+__all__ = ["Injected", "Site", "carrier_style", "inject", "inject_around", "weakly_labelled"]
 
 _SENTENCE_END = re.compile(r"(?<=[a-zA-Z)%][.;])\s*(?=[A-Za-z]{2})")
 _MATCH = "{0}"
@@ -48,11 +48,31 @@ def inject(doc: Document, maker: SurrogateMaker, rng: random.Random) -> Document
     Returns:
         A document with the same id and meta, more text and more spans.
     """
+    return inject_around(doc, maker, rng).doc
+
+
+@dataclass(frozen=True, slots=True)
+class Injected:
+    """A document with planted identifiers, and where its old text went.
+
+    Args:
+        doc: The document.
+        moves: The stretches that were copied, in order; what lies between them was replaced.
+    """
+
+    doc: Document
+    moves: tuple[Move, ...] = field(repr=False)
+
+
+def inject_around(
+    doc: Document, maker: SurrogateMaker, rng: random.Random, reserved: Sequence[tuple[int, int]] = ()
+) -> Injected:
+    """As `inject`, but nothing is planted inside, or right beside, the reserved ranges of the carrier."""
     cast = draw_cast(rng, maker)
     builder = TextBuilder(_writing_case(doc.text, rng))
     _frame("header", builder, cast, maker)
     position = 0
-    for site in _chosen_sites(doc, rng):
+    for site in _chosen_sites(doc, rng, reserved):
         builder.copy(doc, position, site.start)
         before, found, after = site.template.partition(_MATCH)
         fill(before, builder, cast, maker)
@@ -63,16 +83,17 @@ def inject(doc: Document, maker: SurrogateMaker, rng: random.Random) -> Document
     builder.copy(doc, position, len(doc.text))
     _frame("footer", builder, cast, maker)
     planted = builder.document(doc.id)
-    return Document(doc.id, planted.text, planted.spans, meta=doc.meta)
+    moved = Document(doc.id, planted.text, planted.spans, meta=doc.meta)
+    return Injected(moved, tuple(builder.moves))
 
 
-def _chosen_sites(doc: Document, rng: random.Random) -> list[Site]:
-    """A few sites, sorted, apart from each other and from the document's own spans."""
+def _chosen_sites(doc: Document, rng: random.Random, reserved: Sequence[tuple[int, int]]) -> list[Site]:
+    """A few sites, sorted, apart from each other, from the document's own spans and what is reserved."""
     wanted = rng.choice((1, 2, 3, 4)) + len(doc.text) // 700
     candidates = list(_found_sites(doc.text, rng))
     rng.shuffle(candidates)
     inserts = list(_inserted_sentences(doc.text, rng))
-    taken = [(span.start, span.end) for span in doc.spans]
+    taken = [*((span.start, span.end) for span in doc.spans), *reserved]
     chosen: list[Site] = []
     for site in candidates[: 3 * wanted] + inserts:
         is_free = all(site.end < start or end < site.start for start, end in taken)

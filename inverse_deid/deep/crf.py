@@ -52,8 +52,9 @@ class Crf(layers.Layer):  # type: ignore[misc]
             reached = tf.reduce_logsumexp(before[:, :, None] + self.transitions[None], axis=1) + score
             return tf.where(is_real, reached, before)
 
-        later = tf.scan(step, (by_time[1:], real[1:]), initializer=by_time[0])
-        last = tf.concat([by_time[:1], later], axis=0)[-1]
+        # the first step passes on what it is given: a scan over nothing, for single tokens, would fail
+        follows = tf.concat([tf.zeros_like(real[:1]), real[1:]], axis=0)
+        last = tf.scan(step, (by_time, follows), initializer=by_time[0])[-1]
         return tf.reduce_logsumexp(last, axis=1)
 
     def log_likelihood(self, scores: Any, valid: Any, allowed: Any) -> Any:  # noqa: ANN401

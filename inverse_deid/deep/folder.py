@@ -18,7 +18,7 @@ import hashlib
 import json
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeGuard
@@ -134,8 +134,13 @@ def _write_files(parts: ModelParts, folder: Path) -> None:
         "format": FORMAT_VERSION,
         "operating_points": {name: dict(pair) for name, pair in parts.operating_points.items()},
         "provenance": dict(parts.provenance),
-        "sha256": {name: sha256_of_file(folder / name) for name in _FILES},
     }
+    write_manifest(folder, manifest, _FILES)
+
+
+def write_manifest(folder: Path, values: Mapping[str, Any], names: Sequence[str]) -> None:
+    """Write the manifest of a folder whose other files are complete: the values, and the files' hashes."""
+    manifest = {**values, "sha256": {name: sha256_of_file(folder / name) for name in names}}
     (folder / "manifest.json").write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
 
 
@@ -145,18 +150,35 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     Raises:
         ModelError: Missing, damaged, altered or of another format version.
     """
+    manifest = read_checked_manifest(folder, FORMAT_VERSION, _FILES)
+    if not are_operating_points(manifest.get("operating_points")):
+        raise ModelError(f"{folder}/manifest.json: damaged; install or train the model again")
+    return manifest
+
+
+def read_checked_manifest(folder: Path, version: int | str, names: Sequence[str]) -> dict[str, Any]:
+    """Read the manifest of a folder of some format, and check the hash of every file.
+
+    Args:
+        folder: The folder.
+        version: Its format.
+        names: Its other files.
+
+    Raises:
+        ModelError: Missing, damaged, altered or of another format.
+    """
     try:
         manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
     except OSError as error:
         raise ModelError(f"{folder}: no readable manifest.json; give a model folder") from error
     except ValueError as error:
         raise ModelError(f"{folder}/manifest.json: damaged; install or train the model again") from error
-    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT_VERSION:
-        raise ModelError(f"{folder}: not of model format {FORMAT_VERSION}; train it with this version")
+    if not isinstance(manifest, dict) or manifest.get("format") != version:
+        raise ModelError(f"{folder}: not of model format {version}; train it with this version")
     hashes = manifest.get("sha256")
-    if not isinstance(hashes, dict) or not are_operating_points(manifest.get("operating_points")):
+    if not isinstance(hashes, dict):
         raise ModelError(f"{folder}/manifest.json: damaged; install or train the model again")
-    for name in _FILES:
+    for name in names:
         if hashes.get(name) != sha256_of_file(folder / name):
             raise ModelError(f"{folder}/{name}: altered or missing; install or train the model again")
     return manifest

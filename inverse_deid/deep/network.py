@@ -39,7 +39,7 @@ def build_network(config: NetworkConfig, n_features: int, word_matrix: FloatArra
     inputs = _inputs(config, n_features)
     word_vectors = character_encoder(config)(inputs["characters"])
     gathered = keras.ops.take(word_vectors, inputs["distinct"], axis=0)
-    parts = [gathered, _word_embedding(inputs["words"], word_matrix, learned=config.learn_words)]
+    parts = [gathered, word_embedding(inputs["words"], word_matrix, learned=config.learn_words)]
     if config.post_space:
         gaps = layers.Embedding(N_CHARACTER_CODES, config.gap_dim, name="gap_embedding")(inputs["gaps"])
         parts.append(layers.Reshape((-1, N_GAP_CHARACTERS * config.gap_dim), name="gap_vectors")(gaps))
@@ -99,7 +99,7 @@ def character_encoder(config: NetworkConfig) -> keras.Model:
     return keras.Model(codes, lstm(embedding(codes)), name="character_encoder")
 
 
-def _word_embedding(words: keras.KerasTensor, matrix: FloatArray, *, learned: bool) -> keras.KerasTensor:
+def word_embedding(words: keras.KerasTensor, matrix: FloatArray, *, learned: bool) -> keras.KerasTensor:
     """Fixed (or learned) vectors of known words plus one learned vector for all unknown ones."""
     fixed = layers.Embedding(
         *matrix.shape,

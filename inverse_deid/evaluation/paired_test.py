@@ -91,13 +91,36 @@ def paired_permutation_test(
         summed(flat_counts(counts), clusters) @ ratio_weights(counts, lambda rows: {"": figure(rows)})
         for counts in (counts_a, counts_b)
     )
+    return paired_ratio_test(a, b, n_permutations=n_permutations, seed=seed, most_enumerated=_MAX_ENUMERATED)
+
+
+def paired_ratio_test(
+    a: Float64Array,
+    b: Float64Array,
+    *,
+    n_permutations: int = N_PERMUTATIONS,
+    seed: int = SEED,
+    most_enumerated: int = _MAX_ENUMERATED,
+) -> PairedTest | None:
+    """As `paired_permutation_test`, of any figure that is a ratio of sums over clusters.
+
+    Args:
+        a: float64 (n_clusters, 2), what each cluster adds to part and whole, first system.
+        b: The same of the second.
+        n_permutations: Random swaps.
+        seed: Of these.
+        most_enumerated: Up to so many differing clusters all swaps are tried.
+
+    Returns:
+        None if the figure is undefined for one of the systems.
+    """
     total_a, total_b = a.sum(0), b.sum(0)
     if not (total_a[1] and total_b[1]):
         return None
     gaps = (b - a)[(a != b).any(1)]
     gaps = gaps[row_order(gaps)]
     observed = float(total_a[0] / total_a[1] - total_b[0] / total_b[1])
-    is_exact = len(gaps) <= _MAX_ENUMERATED
+    is_exact = len(gaps) <= most_enumerated
     n_tried = 2 ** len(gaps) if is_exact else n_permutations
     hits = 0
     for swaps in _all_swaps(len(gaps)) if is_exact else _random_swaps(len(gaps), n_permutations, seed):
@@ -116,7 +139,10 @@ def _hits(a: Float64Array, b: Float64Array, least: float) -> int:
 
 def _all_swaps(n_clusters: int) -> Iterator[Int64Array]:
     """All rows of zeros and ones, the swapped clusters."""
-    yield np.arange(2**n_clusters)[:, None] >> np.arange(n_clusters) & 1
+    first = 0
+    for n_chunk in chunks(2**n_clusters, n_clusters):
+        yield np.arange(first, first + n_chunk)[:, None] >> np.arange(n_clusters) & 1
+        first += n_chunk
 
 
 def _random_swaps(n_clusters: int, n_rows: int, seed: int) -> Iterator[Int64Array]:

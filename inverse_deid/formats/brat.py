@@ -9,6 +9,7 @@ Source: brat standoff format, https://brat.nlplab.org/standoff.html
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from contextlib import suppress
 
 from inverse_deid.core.errors import AnnotationError
@@ -17,6 +18,9 @@ from inverse_deid.core.values import Document, PhiSpan
 
 _LINE = re.compile(r"T\d+\t(?P<type>[^\s;]+) (?P<pieces>\d+ \d+(?:;\d+ \d+)*)\t.*")
 _LINE_END = re.compile(r"[\r\n]+")
+
+TextBound = tuple[str, int, int]
+"""Type, first character and the one behind the last."""
 
 
 def brat_text(doc: Document) -> bytes:
@@ -41,23 +45,33 @@ def brat_annotations(doc: Document) -> bytes:
         >>> brat_annotations(Document("d", "Ann\nLi", (PhiSpan(0, 6, PhiType.PATIENT),)))
         b'T1\tPATIENT 0 3;4 6\tAnn Li\n'
     """
+    return annotation_lines(doc.text, ((span.type.value, span.start, span.end) for span in doc.spans))
+
+
+def annotation_lines(text: str, spans: Iterable[TextBound]) -> bytes:
+    """The annotation file of spans of any types, numbered from T1.
+
+    Args:
+        text: The text that the spans belong to.
+        spans: Type, start and end of each.
+    """
     lines = []
-    for number, span in enumerate(doc.spans, start=1):
-        pieces = _pieces(doc.text, span)
+    for number, (kind, first, last) in enumerate(spans, start=1):
+        pieces = _pieces(text, first, last)
         offsets = ";".join(f"{start} {end}" for start, end in pieces)
-        words = " ".join(doc.text[start:end] for start, end in pieces)
-        lines.append(f"T{number}\t{span.type.value} {offsets}\t{words}\n")
+        words = " ".join(text[start:end] for start, end in pieces)
+        lines.append(f"T{number}\t{kind} {offsets}\t{words}\n")
     return "".join(lines).encode("utf-8", "replace")
 
 
-def _pieces(text: str, span: PhiSpan) -> list[tuple[int, int]]:
+def _pieces(text: str, first: int, last: int) -> list[tuple[int, int]]:
     """The parts of a span between line ends; one that is nothing but line ends is one piece."""
-    pieces, position = [], span.start
-    for match in _LINE_END.finditer(text, span.start, span.end):
+    pieces, position = [], first
+    for match in _LINE_END.finditer(text, first, last):
         pieces.append((position, match.start()))
         position = match.end()
-    pieces.append((position, span.end))
-    return [(start, end) for start, end in pieces if start < end] or [(span.start, span.end)]
+    pieces.append((position, last))
+    return [(start, end) for start, end in pieces if start < end] or [(first, last)]
 
 
 def read_gold_brat(text: bytes, annotations: bytes, name: str, types: TypeMapping = OUR_TYPES) -> Document:
@@ -72,19 +86,45 @@ def read_gold_brat(text: bytes, annotations: bytes, name: str, types: TypeMappin
     Raises:
         AnnotationError: Not UTF-8, a line that cannot be read, offsets outside the text, an unknown type.
     """
+    decoded, bound = read_text_bound(text, annotations, name)
+    spans = set()
+    for kind, start, end in bound:
+        phi_type = types.get(kind)
+        if phi_type is None:
+            raise AnnotationError(
+                f"document {name}, span {start}-{end}: is of an unknown type; use the types of the 2014 i2b2 "
+                "task"
+            )
+        spans.add(PhiSpan(start, end, phi_type))
+    return Document(name, decoded, tuple(sorted(spans)))
+
+
+def read_text_bound(text: bytes, annotations: bytes, name: str) -> tuple[str, list[TextBound]]:
+    """The text and its text-bound annotations of any types, in the order of the file.
+
+    Args:
+        text: The text file, UTF-8.
+        annotations: The annotation file, UTF-8.
+        name: Names the document in errors.
+
+    Raises:
+        AnnotationError: Not UTF-8, a line that cannot be read, offsets outside the text.
+    """
     decoded: tuple[str, str] | None = None
     with suppress(UnicodeError):
         decoded = text.decode(), annotations.decode("utf-8-sig")
     if decoded is None:
         raise AnnotationError(f"document {name}: is not UTF-8; save text and annotations as UTF-8")
-    spans = set()
-    for number, line in enumerate(decoded[1].split("\n"), start=1):
-        if line.startswith("T"):
-            spans.add(_span(line, f"document {name}, line {number}", len(decoded[0]), types))
-    return Document(name, decoded[0], tuple(sorted(spans)))
+    lines = enumerate(decoded[1].split("\n"), start=1)
+    bound = [
+        _text_bound(line, f"document {name}, line {number}", len(decoded[0]))
+        for number, line in lines
+        if line.startswith("T")
+    ]
+    return decoded[0], bound
 
 
-def _span(line: str, where: str, n_chars: int, types: TypeMapping) -> PhiSpan:
+def _text_bound(line: str, where: str, n_chars: int) -> TextBound:
     match = _LINE.fullmatch(line.rstrip("\r"))
     if match is None:
         raise AnnotationError(f"{where}: cannot be read; a line is T1, tab, TYPE START END, tab, words")
@@ -93,7 +133,4 @@ def _span(line: str, where: str, n_chars: int, types: TypeMapping) -> PhiSpan:
         raise AnnotationError(
             f"{where}: offsets are outside the text, or out of order; they count code points"
         )
-    phi_type = types.get(match["type"])
-    if phi_type is None:
-        raise AnnotationError(f"{where}: is of an unknown type; use the types of the 2014 i2b2 task")
-    return PhiSpan(offsets[0], offsets[-1], phi_type)
+    return match["type"], offsets[0], offsets[-1]

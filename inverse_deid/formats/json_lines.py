@@ -153,19 +153,23 @@ def read_gold_json_lines(stream: BinaryIO, types: TypeMapping = OUR_TYPES) -> It
         AnnotationError: Spans do not fit their text or are of an unknown type (the
             message names the document).
     """
-    codec = TextCodec("utf-8")
     for number, line in numbered_lines(stream):
-        parsed = _parse(line, codec, "save the file as UTF-8")
-        if isinstance(parsed, str):
-            raise FormatError(f"line {number} {parsed}")
-        if not isinstance(parsed.get("text"), str):
-            raise FormatError(f'line {number} has no text; a document is {{"id", "text", "spans"}}')
-        text, doc_id, problem = _fields(parsed, ReadOptions())
-        if problem:
-            raise FormatError(f"line {number} {problem}")
-        name = str(number) if doc_id is None else str(doc_id)
-        where = f"line {number}, document {name}"
-        yield Document(name, text, _spans(where, text, parsed.get("spans", []), types))
+        yield read_gold_json_line(number, line, types)
+
+
+def read_gold_json_line(number: int, line: bytes, types: TypeMapping = OUR_TYPES) -> Document:
+    """One line of such a file; `number` names it in errors. Raises as `read_gold_json_lines` does."""
+    parsed = _parse(line, TextCodec("utf-8"), "save the file as UTF-8")
+    if isinstance(parsed, str):
+        raise FormatError(f"line {number} {parsed}")
+    if not isinstance(parsed.get("text"), str):
+        raise FormatError(f'line {number} has no text; a document is {{"id", "text", "spans"}}')
+    text, doc_id, problem = _fields(parsed, ReadOptions())
+    if problem:
+        raise FormatError(f"line {number} {problem}")
+    name = str(number) if doc_id is None else str(doc_id)
+    where = f"line {number}, document {name}"
+    return Document(name, text, _spans(where, text, parsed.get("spans", []), types))
 
 
 def _spans(where: str, text: str, listed: object, types: TypeMapping) -> tuple[PhiSpan, ...]:

@@ -31,7 +31,7 @@ from inverse_deid.core.errors import ConfigurationError, ModelError
 from inverse_deid.core.values import FloatArray
 from inverse_deid.deep.config import checked_settings
 from inverse_deid.deep.encoding import WordVectors
-from inverse_deid.deep.folder import are_operating_points, sha256_of_file, write_folder
+from inverse_deid.deep.folder import are_operating_points, sha256_of_file, write_folder, write_manifest
 from inverse_deid.representations.config import RepresentationConfig, TaggerConfig
 
 FORMAT_VERSION = 1
@@ -132,9 +132,8 @@ def write_network(network: PrivateNetwork, folder: Path) -> None:
         _write_json(staging / "config.json", dataclasses.asdict(network.config))
         np.savez_compressed(staging / "weights.npz", **network.weights)  # type: ignore[arg-type]
         points = {name: dict(point) for name, point in network.operating_points.items()}
-        _write_manifest(
-            staging, NETWORK, _NETWORK_FILES, provenance=network.provenance, operating_points=points
-        )
+        values = {**_made(NETWORK, network.provenance), "operating_points": points}
+        write_manifest(staging, values, _NETWORK_FILES)
 
     write_folder(folder, fill)
 
@@ -145,12 +144,11 @@ def _fill_representation(representation: Representation, folder: Path) -> None:
     (folder / "words.txt").write_text("\n".join(vectors.words) + "\n", encoding="utf-8")
     np.savez_compressed(folder / "word_vectors.npz", codes=vectors.codes, scale=vectors.scale)
     np.savez_compressed(folder / "weights.npz", **representation.weights)  # type: ignore[arg-type]
-    _write_manifest(folder, REPRESENTATION, _REPRESENTATION_FILES, provenance=representation.provenance)
+    write_manifest(folder, _made(REPRESENTATION, representation.provenance), _REPRESENTATION_FILES)
 
 
-def _write_manifest(folder: Path, kind: str, files: tuple[str, ...], **more: Any) -> None:  # noqa: ANN401
-    hashes = {name: sha256_of_file(folder / name) for name in files}
-    _write_json(folder / "manifest.json", {"kind": kind, "format": FORMAT_VERSION, **more, "sha256": hashes})
+def _made(kind: str, provenance: Mapping[str, Any]) -> dict[str, Any]:
+    return {"kind": kind, "format": FORMAT_VERSION, "provenance": dict(provenance)}
 
 
 def _write_json(path: Path, values: Mapping[str, Any]) -> None:

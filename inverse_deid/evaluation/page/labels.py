@@ -100,6 +100,12 @@ FURTHER_SECTIONS: Mapping[str, SectionText] = MappingProxyType(
             "What is left for causality assessment",
             "Marked pieces of the narratives that an assessor needs, and how many the masking left whole.",
         ),
+        "extraction": SectionText(
+            "What a search for concepts loses",
+            "An extractor read the original and the masked texts; F1 counts concepts of which both ends and "
+            "the type are right. The difference is masked less original, p is that of a paired permutation "
+            "test over documents.",
+        ),
         "risk": SectionText(
             "Risk of re-identification",
             "An estimate from what leaked, under assumptions that are inputs, in the form of Scaiano et al. "

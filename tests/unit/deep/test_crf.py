@@ -122,3 +122,11 @@ def test_what_is_no_number_stays_so_and_is_masked_later():
     scores[0, 1, 0] = np.nan
     with np.errstate(invalid="ignore"):
         assert np.isnan(marginals(scores, all_valid(scores), transitions)).all()
+
+
+def test_a_compiled_chain_reads_single_tokens():
+    scores, transitions = problem(1, 3)
+    shapes = [tf.TensorSpec((None, None, 3)), tf.TensorSpec((None, None), tf.bool)]
+    compiled = tf.function(layer(transitions).log_partition, input_signature=shapes)
+    found = compiled(tf.constant(scores), tf.constant(all_valid(scores)))
+    assert found.numpy() == pytest.approx(np.log(np.exp(scores).sum()), rel=1e-5)

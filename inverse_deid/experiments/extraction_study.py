@@ -1,0 +1,149 @@
+"""`inverse-deid experiment extraction`: de-identification and concept extraction judged together.
+
+Source: Lange, Adel and Strötgen 2020.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from inverse_deid.core.errors import ConfigurationError
+from inverse_deid.experiments.extraction_config import ExtractionStudy, read_study
+from inverse_deid.experiments.extraction_runs import RUNS, Corpus, Run, trained_run
+from inverse_deid.experiments.extraction_tables import study_tables
+from inverse_deid.experiments.provenance import (
+    Provenance,
+    fingerprint,
+    prepare_folder,
+    read_record,
+    write_record,
+)
+from inverse_deid.experiments.tables import write_report
+from inverse_deid.extraction.concepts import ConceptDocument
+from inverse_deid.extraction.reading import read_concepts
+from inverse_deid.learning.corpus import read_annotated, read_type_mapping, split_by_group
+from inverse_deid.learning.documents import sha256_of
+
+Say = Callable[[str], None]
+_SPANISH_DEV_SHARE = 0.1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExtractionStudySettings:
+    """What the command is told.
+
+    Args:
+        config: The TOML file.
+        folder: Takes records and report.
+        seeds: One training of each model a seed.
+        command: For the report.
+        force: Start anew.
+    """
+
+    config: Path
+    folder: Path
+    seeds: tuple[int, ...] = (1, 2, 3)
+    command: str = ""
+    force: bool = False
+
+
+def run_extraction_study(settings: ExtractionStudySettings, say: Say) -> None:
+    """Train every model with every seed, unless that is done, and write the report.
+
+    Raises:
+        InputError: A corpus cannot be read.
+        ConfigurationError: The settings cannot be used, a text stands in two parts, or the folder is
+            another experiment's.
+        OutputError: A file cannot be written.
+    """
+    from inverse_deid.learning.run import device_line
+
+    study = read_study(settings.config)
+    files = [*study.data.values(), *study.spanish.values()]
+    hashes = {str(path): sha256_of(path) for path in files}
+    key = {
+        "data": sorted(hashes.values()),
+        "settings": fingerprint(study.types, study.extractor, study.training),
+    }
+    prepare_folder(settings.folder, "extraction", key, force=settings.force)
+    corpora = {False: _english(study)} | ({True: _spanish(study)} if study.spanish else {})
+    for corpus in corpora.values():
+        _refuse_overlap(corpus)
+    runs = [run for run in RUNS if run.is_spanish in corpora]
+    records: dict[str, list[dict[str, Any]]] = {run.name: [] for run in runs}
+    for seed in settings.seeds:
+        for run in runs:
+            done = _record(settings, study, run, corpora[run.is_spanish], seed, say)
+            records[run.name].append(done)
+    provenance = Provenance(
+        command=settings.command,
+        device=device_line(),
+        seeds=settings.seeds,
+        hashes=hashes | {str(settings.config): sha256_of(settings.config)},
+        settings={"extractor": repr(study.extractor), "training": repr(study.training)},
+        n_seconds={name: sum(record["seconds"] for record in found) for name, found in records.items()},
+    )
+    write_report(settings.folder, "Concept extraction", _head(provenance, corpora), study_tables(records))
+
+
+def _record(
+    settings: ExtractionStudySettings, study: ExtractionStudy, run: Run, corpus: Corpus, seed: int, say: Say
+) -> dict[str, Any]:
+    """The record of a run, trained unless that is done."""
+    path = settings.folder / "runs" / f"{run.name}-{seed}.json"
+    key = fingerprint(run, seed, study.types, study.extractor, study.training)
+    record = read_record(path, key)
+    if record is None:
+        say(f"{run.name}, seed {seed}: training")
+        record = trained_run(run, corpus, study.extractor, dataclasses.replace(study.training, seed=seed))
+        write_record(path, key, record)
+    say(f"{run.name}, seed {seed}: {record['epochs']} epochs, {record['seconds']:.0f} s")
+    return record
+
+
+def _english(study: ExtractionStudy) -> Corpus:
+    from inverse_deid.assemble import MaskingSettings, build_deidentifier, packaged_model
+    from inverse_deid.deep.folder import read_model
+
+    return Corpus(
+        parts={part: read_concepts(path) for part, path in study.data.items()},
+        concept_types=study.types,
+        vectors=read_model(packaged_model()).word_vectors,
+        masker=build_deidentifier(MaskingSettings(category_markers=True)),
+    )
+
+
+def _spanish(study: ExtractionStudy) -> Corpus:
+    """Identifiers alone; a tenth of the training documents is held out unless there are others."""
+    types = read_type_mapping(study.mapping)
+    parts = {part: read_annotated(path, types) for part, path in study.spanish.items()}
+    if "dev" not in parts:
+        parts["train"], parts["dev"] = split_by_group(parts["train"], _SPANISH_DEV_SHARE, study.training.seed)
+    docs = {part: [ConceptDocument(doc) for doc in found] for part, found in parts.items()}
+    return Corpus(docs, study.types, vectors=None, masker=None)
+
+
+def _refuse_overlap(corpus: Corpus) -> None:
+    texts = {part: {doc.doc.text for doc in docs} for part, docs in corpus.parts.items()}
+    for one, other in (("train", "dev"), ("train", "test"), ("dev", "test")):
+        if shared := len(texts[one] & texts[other]):
+            raise ConfigurationError(f"{shared} texts stand in {one} and in {other}; leave them out of one")
+
+
+def _head(provenance: Provenance, corpora: dict[bool, Corpus]) -> list[str]:
+    documents = "; ".join(
+        f"{'Spanish' if is_spanish else 'English'} "
+        + ", ".join(f"{part} {len(docs)}" for part, docs in corpus.parts.items())
+        for is_spanish, corpus in corpora.items()
+    )
+    return [
+        *provenance.lines(),
+        "",
+        f"Documents: {documents}. F1 is exact match, computed by seqeval. The masker is the packaged model "
+        "at its balanced operating point; its training may have seen the sentences as carriers, with other "
+        "identifiers.",
+    ]

@@ -1,0 +1,1 @@
+"""Concept extraction on original and masked text: data, networks, training."""

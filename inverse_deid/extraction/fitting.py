@@ -1,0 +1,172 @@
+"""Fit an extractor: stochastic gradient descent on the CRF likelihood, the rate halved without gain."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from inverse_deid.core.errors import StageError
+from inverse_deid.deep.training import enough_memory
+from inverse_deid.extraction.config import TaggerTraining
+from inverse_deid.extraction.network import TaggerNetwork
+from inverse_deid.extraction.sentence_inputs import PHI, Sentence, network_inputs, padded_labels
+
+_POOL = 16
+"""Batches whose sentences are sorted by length together, so that there is less padding."""
+
+
+@dataclass(frozen=True, slots=True)
+class Epoch:
+    """What one epoch did.
+
+    Args:
+        number: Counted from 1.
+        loss: Mean negative log likelihood a sentence.
+        rate: Learning rate of the shared part.
+        gain: What validation measured; NaN in pre-training.
+        best: Whether that is the best so far.
+        seconds: Of the training steps alone.
+    """
+
+    number: int
+    loss: float
+    rate: float
+    gain: float
+    best: bool
+    seconds: float
+
+
+def fit_tagger(
+    network: TaggerNetwork,
+    sentences: Sequence[Sentence],
+    config: TaggerTraining,
+    *,
+    validate: Callable[[], float],
+    on_epoch: Callable[[Epoch], None] = lambda epoch: None,
+) -> None:
+    """Train an extractor in place; it ends with the weights of its best epoch.
+
+    Args:
+        network: From `build_tagger`.
+        sentences: With labels of every task of the network, none empty.
+        config: Rates, epochs, patience, seed.
+        validate: Measures the network on the development documents; higher is better.
+        on_epoch: Gets the report of each epoch.
+
+    Raises:
+        StageError: The loss is not a number, or the device is out of memory.
+    """
+    above, others = network.parts()
+    optimizers = [_optimizer(config.learning_rate, config), _optimizer(config.extraction_rate, config)]
+    for optimizer, variables in zip(optimizers, (others, above), strict=True):
+        optimizer.build(variables)
+    n_alone = config.pretraining if above else 0
+    steps = {alone: _step(network, optimizers, alone=alone) for alone in {n_alone > 0, False}}
+    rng = np.random.default_rng(config.seed)
+    best_gain, best_weights, n_stale = -math.inf, None, 0
+    for number in range(1, n_alone + config.epochs + 1):
+        alone = number <= n_alone
+        begun = time.perf_counter()
+        loss = _one_epoch(network, steps[alone], sentences, config, rng)
+        seconds = time.perf_counter() - begun
+        if not math.isfinite(loss):
+            raise StageError(f"the loss of epoch {number} is not a number; lower training.learning_rate")
+        gain = math.nan if alone else validate()
+        is_best = gain > best_gain
+        on_epoch(Epoch(number, loss, float(optimizers[0].learning_rate), gain, is_best, seconds))
+        if alone:
+            continue
+        n_stale = 0 if is_best else n_stale + 1
+        if is_best:
+            best_gain, best_weights = gain, network.model.get_weights()
+        elif n_stale >= config.patience:
+            break
+        elif n_stale % config.halve_after == 0:
+            for optimizer in optimizers:
+                optimizer.learning_rate = float(optimizer.learning_rate) / 2
+    if best_weights is not None:
+        network.model.set_weights(best_weights)
+
+
+def _optimizer(rate: float, config: TaggerTraining) -> keras.optimizers.Optimizer:
+    return keras.optimizers.SGD(rate, global_clipnorm=config.clip_norm)
+
+
+def _one_epoch(
+    network: TaggerNetwork,
+    step: Callable[[dict[str, Any], dict[str, Any]], Any],
+    sentences: Sequence[Sentence],
+    config: TaggerTraining,
+    rng: np.random.Generator,
+) -> float:
+    names = [tensor.name for tensor in network.model.inputs]
+    max_characters = int(network.model.get_layer("characters").output.shape[1])
+    total = 0.0
+    for group in shuffled_batches(sentences, config.sentences, rng):
+        inputs = network_inputs(group, max_characters)
+        hidden = rng.random(inputs["words"].shape) < config.word_dropout
+        inputs["words"] = np.where(hidden, 0, inputs["words"]).astype(np.int32)
+        labels = padded_labels(group)
+        with enough_memory(f"on a batch of {len(group)} sentences"):
+            loss = step(
+                {name: inputs[name] for name in names}, {task: labels[task] for task in network.tasks}
+            )
+        total += float(loss) * len(group)
+    return total / max(1, len(sentences))
+
+
+def shuffled_batches(
+    sentences: Sequence[Sentence], size: int, rng: np.random.Generator
+) -> Iterator[list[Sentence]]:
+    """Batches of `size` sentences in random order; every sentence comes once."""
+    order = rng.permutation(len(sentences))
+    groups = []
+    for start in range(0, len(order), size * _POOL):
+        pool = sorted(order[start : start + size * _POOL].tolist(), key=lambda i: len(sentences[i]))
+        groups += [pool[i : i + size] for i in range(0, len(pool), size)]
+    for number in rng.permutation(len(groups)):
+        yield [sentences[i] for i in groups[number]]
+
+
+def _step(
+    network: TaggerNetwork, optimizers: Sequence[keras.optimizers.Optimizer], *, alone: bool
+) -> Callable[[dict[str, Any], dict[str, Any]], Any]:
+    """Compile one step; `alone` trains the de-identifier, and what it shares, without the extractor."""
+    above, others = network.parts()
+    tasks = (PHI,) if alone else network.tasks
+    variables = others if alone else [*others, *above]
+    signature = [
+        {t.name: tf.TensorSpec((None, *t.shape[1:]), t.dtype, t.name) for t in network.model.inputs},
+        {task: tf.TensorSpec((None, None), tf.int32) for task in network.tasks},
+    ]
+
+    @tf.function(input_signature=signature)  # type: ignore[untyped-decorator]
+    def step(inputs: dict[str, tf.Tensor], labels: dict[str, tf.Tensor]) -> tf.Tensor:
+        with tf.GradientTape() as tape:
+            loss = joint_loss(network, inputs, {task: labels[task] for task in tasks})
+        gradients = tape.gradient(loss, variables)
+        pairs = list(zip(gradients, variables, strict=True))
+        optimizers[0].apply_gradients(pairs[: len(others)])
+        if pairs[len(others) :]:
+            optimizers[1].apply_gradients(pairs[len(others) :])
+        return loss
+
+    compiled: Callable[[dict[str, Any], dict[str, Any]], Any] = step
+    return compiled
+
+
+def joint_loss(network: TaggerNetwork, inputs: dict[str, Any], labels: dict[str, Any]) -> Any:  # noqa: ANN401
+    """Mean over sentences of the negative log likelihood of all tasks that have labels."""
+    scores = network.scorer(inputs, training=True)
+    loss = tf.constant(0.0)
+    for task, wanted in labels.items():
+        allowed = tf.one_hot(wanted, scores[task].shape[-1], on_value=True, off_value=False, dtype=tf.bool)
+        loss -= tf.reduce_mean(network.crf(task).log_likelihood(scores[task], inputs["valid"], allowed))
+    return loss

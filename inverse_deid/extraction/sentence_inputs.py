@@ -1,0 +1,134 @@
+"""From documents to the sentences that the network reads, with the labels of each task."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+
+from inverse_deid.core.values import FloatArray, IntArray, Tokens
+from inverse_deid.deep.batches import Example, padded
+from inverse_deid.deep.encoding import N_GAP_CHARACTERS, WordVectors, quantised, word_numbers
+from inverse_deid.extraction.bio import bio_labels, label_names
+from inverse_deid.extraction.concepts import ConceptDocument, flat
+from inverse_deid.extraction.sentences import sentence_bounds
+from inverse_deid.text.tokenizer import tokenize
+
+CONCEPTS, PHI = "concepts", "phi"
+"""The two tasks."""
+Types = Mapping[str, tuple[str, ...]]
+"""The types of each task."""
+
+
+class Embedder(Protocol):
+    """Further vectors of words, made outside the network: subwords, contextual embeddings."""
+
+    @property
+    def name(self) -> str:
+        """Is stored with the model, which then asks for the same embedder again."""
+        ...
+
+    @property
+    def dim(self) -> int:
+        """Length of a vector."""
+        ...
+
+    def vectors(self, words: Sequence[str]) -> FloatArray:
+        """Vectors of the words of one sentence: float32 (n_words, dim)."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sentence:
+    """A sentence as the network reads it.
+
+    Args:
+        example: Words, rows of the word matrix and, as its features, further vectors.
+        labels: int32 (n_tokens,) by task, numbers of `label_names`; empty without gold.
+    """
+
+    example: Example = field(repr=False)
+    labels: Mapping[str, IntArray] = field(default_factory=dict, repr=False)
+
+    def __len__(self) -> int:
+        return len(self.example)
+
+
+class SentenceMaker:
+    """Encodes documents.
+
+    Args:
+        vectors: The vocabulary.
+        types: Of each task.
+        embedders: What gives further vectors.
+    """
+
+    def __init__(self, vectors: WordVectors, types: Types, embedders: Sequence[Embedder] = ()) -> None:
+        self._numbers = vectors.numbers()
+        self._embedders = embedders
+        self._types = types
+        self._label_numbers = {
+            task: {label: i for i, label in enumerate(label_names(names))} for task, names in types.items()
+        }
+
+    def of_tokens(self, tokens: Tokens) -> list[Sentence]:
+        """The sentences of a text, without labels."""
+        return [Sentence(self._example(tokens.words[first:last])) for first, last in sentence_bounds(tokens)]
+
+    def of_gold(self, doc: ConceptDocument) -> list[Sentence]:
+        """The sentences of an annotated document; a span that is cut goes on with an inside label."""
+        tokens = tokenize(doc.doc.text)
+        labels = {
+            task: np.array([numbers[label] for label in self._labels(task, doc, tokens)], np.int32)
+            for task, numbers in self._label_numbers.items()
+        }
+        bounds = sentence_bounds(tokens)
+        return [
+            Sentence(sentence.example, {task: row[first:last] for task, row in labels.items()})
+            for sentence, (first, last) in zip(self.of_tokens(tokens), bounds, strict=True)
+        ]
+
+    def _labels(self, task: str, doc: ConceptDocument, tokens: Tokens) -> list[str]:
+        if task == CONCEPTS:
+            return bio_labels(tokens, flat(doc.concepts, self._types[task]))
+        return bio_labels(tokens, [span for span in doc.doc.spans if span.type in self._types[task]])
+
+    def _example(self, words: list[str]) -> Example:
+        n_tokens = len(words)
+        further = [embedder.vectors(words) for embedder in self._embedders]
+        return Example(
+            words=words,
+            word_rows=word_numbers(words, self._numbers),
+            gaps=np.zeros((n_tokens, N_GAP_CHARACTERS), np.int32),
+            features=np.concatenate([np.zeros((n_tokens, 0), np.float32), *further], axis=1),
+            labels=np.zeros(n_tokens, np.int32),
+            weights=np.ones(n_tokens, np.float32),
+        )
+
+
+def network_inputs(sentences: Sequence[Sentence], max_characters: int) -> dict[str, np.ndarray]:
+    """Padded inputs of the network, by name, for sentences that are not empty."""
+    return padded([sentence.example for sentence in sentences], max_characters).inputs
+
+
+def padded_labels(sentences: Sequence[Sentence]) -> dict[str, IntArray]:
+    """int32 (batch, time) by task, 0 on padding."""
+    longest = max(map(len, sentences))
+    tables = {}
+    for task in sentences[0].labels:
+        table = np.zeros((len(sentences), longest), np.int32)
+        for row, sentence in zip(table, sentences, strict=True):
+            row[: len(sentence)] = sentence.labels[task]
+        tables[task] = table
+    return tables
+
+
+def learnable_vectors(docs: Iterable[ConceptDocument], dim: int, seed: int, least: int = 2) -> WordVectors:
+    """A vocabulary of the words of at least `least` documents, with random vectors to learn from."""
+    counts = Counter(word for doc in docs for word in {word.lower() for word in tokenize(doc.doc.text).words})
+    words = sorted(word for word, count in counts.items() if count >= least)
+    rng = np.random.default_rng(seed)
+    return quantised(words, rng.uniform(-0.25, 0.25, (len(words), dim)).astype(np.float32))
