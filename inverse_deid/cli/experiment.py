@@ -6,6 +6,7 @@ import os
 import shlex
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,13 @@ _OUT = click.option(
     help="Folder for runs and report; a run that is there is not repeated.",
 )
 _FORCE = click.option("--force", is_flag=True, help="Start anew in the folder of an earlier experiment.")
+_THREADS = click.option(
+    "--threads",
+    type=click.IntRange(0),
+    default=0,
+    show_default=True,
+    help="Of TensorFlow; 0 = one a core, 1 leaves the other cores to others.",
+)
 _QUIET = click.option("-q", "--quiet", is_flag=True, help="No lines of progress.")
 
 
@@ -112,24 +120,27 @@ def ablations(config: Path, quiet: bool, **given: Any) -> None:  # noqa: ANN401
 @click.argument("config", type=_FILE)
 @_OUT
 @click.option("--seeds", type=_Seeds(), default="1,2,3", show_default=True, help="One training each.")
+@click.option("--only", multiple=True, help="Train only this model now. May be repeated.")
+@_THREADS
 @_FORCE
 @_QUIET
-def extraction(config: Path, out: Path, seeds: tuple[int, ...], force: bool, quiet: bool) -> None:
+def extraction(config: Path, out: Path, threads: int, quiet: bool, **given: Any) -> None:  # noqa: ANN401
     """Judge de-identification and concept extraction together.
 
     CONFIG names documents with both kinds of gold (see configs/experiments/extraction.toml).
     Trains a tagger of identifiers, taggers of concepts on original and masked text, the
     multitask and the stacked model.
     """
-    _need_training()
+    _need_training(threads)
     from inverse_deid.experiments.extraction_study import ExtractionStudySettings, run_extraction_study
 
     settings = ExtractionStudySettings(
         config=config,
         folder=out,
-        seeds=seeds,
+        seeds=given["seeds"],
+        only=given["only"],
         command=command_line(click.get_current_context()),
-        force=force,
+        force=given["force"],
     )
     run_extraction_study(settings, _say(quiet=quiet))
     _done(out, quiet=quiet)
@@ -222,16 +233,17 @@ def thesis(quiet: bool, **given: Any) -> None:  # noqa: ANN401 - the options are
 @_OUT
 @click.option("--seeds", type=_Seeds(), default="1,2,3", show_default=True, help="Of each run.")
 @click.option("--only", multiple=True, help="Do only runs of this kind now. May be repeated.")
+@_THREADS
 @_FORCE
 @_QUIET
-def sharing(config: Path, quiet: bool, **given: Any) -> None:  # noqa: ANN401 - the options are listed above
+def sharing(config: Path, threads: int, quiet: bool, **given: Any) -> None:  # noqa: ANN401 - the options are listed above
     """Share training data as private representations, and attack them.
 
     CONFIG names the corpora (see configs/experiments/sharing.toml). Trains networks on words,
     on pseudonymised words and on representations, and writes the paper's table 2 and figures 4
     and 5 beside the published figures.
     """
-    _need_training()
+    _need_training(threads)
     from inverse_deid.experiments.sharing import SharingSettings, run_sharing
     from inverse_deid.experiments.sharing_config import read_study_config
 
@@ -248,18 +260,22 @@ def sharing(config: Path, quiet: bool, **given: Any) -> None:  # noqa: ANN401 - 
     _done(given["out"], quiet=quiet)
 
 
-def _need_training() -> None:
+def _need_training(n_threads: int = 0) -> None:
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     missing = ""
     try:
         import keras  # noqa: F401
-        import tensorflow  # noqa: F401
+        import tensorflow as tf
     except ImportError as error:
         missing = error.name or "tensorflow"
     if missing:
         raise ConfigurationError(
             f"experiments need the package {missing}; install 'inverse-deid[experiments]'"
         )
+    if n_threads:
+        with suppress(RuntimeError):  # TensorFlow was used before: in tests
+            tf.config.threading.set_intra_op_parallelism_threads(n_threads)
+            tf.config.threading.set_inter_op_parallelism_threads(n_threads)
 
 
 def _say(*, quiet: bool) -> Callable[[str], None]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,13 +27,13 @@ from inverse_deid.extraction.config import (
 )
 from inverse_deid.extraction.json_concepts import concept_json_line
 from inverse_deid.extraction.reading import Layout, read_concepts
-from inverse_deid.extraction.views import View, viewed
+from inverse_deid.extraction.views import BY_MASKER, View, viewed
 
 if TYPE_CHECKING:
     from inverse_deid.extraction.concepts import ConceptDocument
     from inverse_deid.extraction.fitting import Epoch
     from inverse_deid.extraction.sentence_inputs import Types
-    from inverse_deid.extraction.views import Masker
+    from inverse_deid.extraction.views import Maskers
 
 DEFAULT_TYPES = "Drug,Effect"
 _ANY = click.Path(path_type=Path)
@@ -97,7 +98,7 @@ def inject(documents: Path, out: Path, layout: str | None, types: str, seed: int
     default=View.ORIGINAL.value,
     show_default=True,
     help="What is read: the original; gold or predicted identifiers as placeholders of their class; the "
-    "masker's plain marker.",
+    "masker's plain marker, alone or with relative dates.",
 )
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), help="Of every random choice.")
 @click.option("-q", "--quiet", is_flag=True, help="No lines.")
@@ -115,12 +116,12 @@ def train(**given: Any) -> None:  # noqa: ANN401 - the options are listed above
     layout = Layout(given["layout"]) if given["layout"] else None
     train_docs, dev_docs = (read_concepts(given[name], layout) for name in ("train_path", "dev_path"))
     view = View(given["view"])
-    masker = _masker() if view in (View.PREDICTED, View.MARKER) else None
+    maskers = _maskers(view)
     from inverse_deid.extraction.folder import write_tagger
     from inverse_deid.extraction.sentence_inputs import learnable_vectors
     from inverse_deid.extraction.training import train_tagger
 
-    train_docs, dev_docs = viewed(train_docs, view, masker), viewed(dev_docs, view, masker)
+    train_docs, dev_docs = viewed(train_docs, view, maskers), viewed(dev_docs, view, maskers)
     if config.learn_words:
         vectors = learnable_vectors(train_docs, config.word_dim, training.seed)
     else:
@@ -179,10 +180,13 @@ def _types(config: TaggerConfig, concepts: str, docs: list[ConceptDocument]) -> 
     return {PHI: tuple(kind for kind in PhiType if kind in marked), CONCEPTS: _listed(concepts)}
 
 
-def _masker() -> Masker:
-    from inverse_deid.assemble import MaskingSettings, build_deidentifier
+def _maskers(view: View) -> Maskers:
+    """The masker of the view, if it needs one."""
+    if view not in BY_MASKER:
+        return {}
+    from inverse_deid.learning.view_maskers import view_maskers
 
-    return build_deidentifier(MaskingSettings(category_markers=True))
+    return view_maskers([view], today=date.today())  # noqa: DTZ011, RUF100 - a person's day
 
 
 def _hash(path: Path) -> str | None:

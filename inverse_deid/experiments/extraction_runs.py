@@ -24,7 +24,7 @@ from inverse_deid.extraction.scoring import count_concepts
 from inverse_deid.extraction.sentence_inputs import CONCEPTS, PHI, Types, learnable_vectors
 from inverse_deid.extraction.tagger import Tagger
 from inverse_deid.extraction.training import train_tagger
-from inverse_deid.extraction.views import Masker, View, viewed, views
+from inverse_deid.extraction.views import Maskers, View, viewed, views
 from inverse_deid.text.tokenizer import tokenize
 
 _ROUNDING = 1e-9
@@ -51,7 +51,7 @@ class Run:
     is_spanish: bool = False
 
 
-_MASKED = (View.ORIGINAL, View.PREDICTED, View.GOLD, View.MARKER)
+_MASKED = (View.ORIGINAL, View.PREDICTED, View.GOLD, View.MARKER, View.RELATIVE_DATES)
 RUNS = (
     Run(name="phi", tasks=(PHI,)),
     *(Run(name=f"concepts-{view}", view=view, read=_MASKED) for view in _MASKED),
@@ -69,13 +69,13 @@ class Corpus:
         parts: Those of `train`, `dev` and `test`.
         concept_types: The concepts that count.
         vectors: The vocabulary; None = learned from the training documents.
-        masker: Makes the masked views.
+        maskers: Make the masked views.
     """
 
     parts: dict[str, list[ConceptDocument]] = field(repr=False)
     concept_types: tuple[str, ...]
     vectors: WordVectors | None = field(repr=False)
-    masker: Masker | None = field(repr=False)
+    maskers: Maskers = field(repr=False)
 
     def types(self, tasks: Sequence[str]) -> Types:
         """The types of the tasks: of identifiers those of the training documents."""
@@ -94,7 +94,7 @@ def trained_run(run: Run, corpus: Corpus, config: TaggerConfig, training: Tagger
     epochs: list[Any] = []
     types = corpus.types(run.tasks)
     parts = {
-        name: viewed(docs, run.view, corpus.masker) for name, docs in corpus.parts.items() if name != "test"
+        name: viewed(docs, run.view, corpus.maskers) for name, docs in corpus.parts.items() if name != "test"
     }
     config = dataclasses.replace(config, kind=run.kind, learn_words=corpus.vectors is None)
     tagger = train_tagger(
@@ -127,7 +127,7 @@ def _part_results(tagger: Tagger, run: Run, corpus: Corpus, part: str) -> dict[s
 @cache
 def _views(corpus: Corpus, part: str, view: View) -> list[Rewritten]:
     """The same for all runs of a process."""
-    return views(corpus.parts[part], view, corpus.masker)
+    return views(corpus.parts[part], view, corpus.maskers)
 
 
 def _measured(

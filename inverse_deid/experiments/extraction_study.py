@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -25,11 +26,14 @@ from inverse_deid.experiments.provenance import (
 from inverse_deid.experiments.tables import write_report
 from inverse_deid.extraction.concepts import ConceptDocument
 from inverse_deid.extraction.reading import read_concepts
+from inverse_deid.extraction.views import View
 from inverse_deid.learning.corpus import read_annotated, read_type_mapping, split_by_group
 from inverse_deid.learning.documents import sha256_of
 
 Say = Callable[[str], None]
 _SPANISH_DEV_SHARE = 0.1
+_TODAY = date(2030, 12, 31)
+"""Three of four planted dates lie at most 45 years before; those after it are not counted from."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +44,7 @@ class ExtractionStudySettings:
         config: The TOML file.
         folder: Takes records and report.
         seeds: One training of each model a seed.
+        only: Names of the models to train now; none = all. What is not done yet is missing in the report.
         command: For the report.
         force: Start anew.
     """
@@ -47,6 +52,7 @@ class ExtractionStudySettings:
     config: Path
     folder: Path
     seeds: tuple[int, ...] = (1, 2, 3)
+    only: tuple[str, ...] = ()
     command: str = ""
     force: bool = False
 
@@ -74,11 +80,14 @@ def run_extraction_study(settings: ExtractionStudySettings, say: Say) -> None:
     for corpus in corpora.values():
         _refuse_overlap(corpus)
     runs = [run for run in RUNS if run.is_spanish in corpora]
+    if unknown := sorted(set(settings.only) - {run.name for run in runs}):
+        known = ", ".join(run.name for run in runs)
+        raise ConfigurationError(f"no models {', '.join(unknown)}; known: {known}")
     records: dict[str, list[dict[str, Any]]] = {run.name: [] for run in runs}
     for seed in settings.seeds:
         for run in runs:
             done = _record(settings, study, run, corpora[run.is_spanish], seed, say)
-            records[run.name].append(done)
+            records[run.name] += [] if done is None else [done]
     provenance = Provenance(
         command=settings.command,
         device=device_line(),
@@ -87,17 +96,21 @@ def run_extraction_study(settings: ExtractionStudySettings, say: Say) -> None:
         settings={"extractor": repr(study.extractor), "training": repr(study.training)},
         n_seconds={name: sum(record["seconds"] for record in found) for name, found in records.items()},
     )
-    write_report(settings.folder, "Concept extraction", _head(provenance, corpora), study_tables(records))
+    is_whole = all(len(found) == len(settings.seeds) for found in records.values())
+    head = _head(provenance, corpora, is_whole=is_whole)
+    write_report(settings.folder, "Concept extraction", head, study_tables(records))
 
 
 def _record(
     settings: ExtractionStudySettings, study: ExtractionStudy, run: Run, corpus: Corpus, seed: int, say: Say
-) -> dict[str, Any]:
-    """The record of a run, trained unless that is done."""
+) -> dict[str, Any] | None:
+    """The record of a run, trained unless that is done; None: it is not to be trained now."""
     path = settings.folder / "runs" / f"{run.name}-{seed}.json"
     key = fingerprint(run, seed, study.types, study.extractor, study.training)
     record = read_record(path, key)
     if record is None:
+        if settings.only and run.name not in settings.only:
+            return None
         say(f"{run.name}, seed {seed}: training")
         record = trained_run(run, corpus, study.extractor, dataclasses.replace(study.training, seed=seed))
         write_record(path, key, record)
@@ -106,14 +119,15 @@ def _record(
 
 
 def _english(study: ExtractionStudy) -> Corpus:
-    from inverse_deid.assemble import MaskingSettings, build_deidentifier, packaged_model
+    from inverse_deid.assemble import packaged_model
     from inverse_deid.deep.folder import read_model
+    from inverse_deid.learning.view_maskers import view_maskers
 
     return Corpus(
         parts={part: read_concepts(path) for part, path in study.data.items()},
         concept_types=study.types,
         vectors=read_model(packaged_model()).word_vectors,
-        masker=build_deidentifier(MaskingSettings(category_markers=True)),
+        maskers=view_maskers(tuple(View), today=_TODAY),
     )
 
 
@@ -124,7 +138,7 @@ def _spanish(study: ExtractionStudy) -> Corpus:
     if "dev" not in parts:
         parts["train"], parts["dev"] = split_by_group(parts["train"], _SPANISH_DEV_SHARE, study.training.seed)
     docs = {part: [ConceptDocument(doc) for doc in found] for part, found in parts.items()}
-    return Corpus(docs, study.types, vectors=None, masker=None)
+    return Corpus(docs, study.types, vectors=None, maskers={})
 
 
 def _refuse_overlap(corpus: Corpus) -> None:
@@ -134,7 +148,7 @@ def _refuse_overlap(corpus: Corpus) -> None:
             raise ConfigurationError(f"{shared} texts stand in {one} and in {other}; leave them out of one")
 
 
-def _head(provenance: Provenance, corpora: dict[bool, Corpus]) -> list[str]:
+def _head(provenance: Provenance, corpora: dict[bool, Corpus], *, is_whole: bool) -> list[str]:
     documents = "; ".join(
         f"{'Spanish' if is_spanish else 'English'} "
         + ", ".join(f"{part} {len(docs)}" for part, docs in corpus.parts.items())
@@ -146,4 +160,5 @@ def _head(provenance: Provenance, corpora: dict[bool, Corpus]) -> list[str]:
         f"Documents: {documents}. F1 is exact match, computed by seqeval. The masker is the packaged model "
         "at its balanced operating point; its training may have seen the sentences as carriers, with other "
         "identifiers.",
+        *([] if is_whole else ["", "Some runs are not done yet: empty cells, and means over fewer seeds."]),
     ]

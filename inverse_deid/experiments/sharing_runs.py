@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
 from inverse_deid.core.values import FloatArray
 from inverse_deid.deep.encoding import WordVectors
 from inverse_deid.experiments.corpus_vectors import learned_vectors
-from inverse_deid.experiments.sharing_config import StudiedCorpus, StudyConfig, StudyRun
+from inverse_deid.experiments.sharing_config import StudiedCorpus, StudyConfig, StudyRun, StudyTable
+from inverse_deid.experiments.stages import Record, Stages, seconds_of
 from inverse_deid.learning.corpus import read_annotated, read_type_mapping, without_near_duplicates
 from inverse_deid.learning.run import load_word_vectors
 from inverse_deid.learning.sharing import SplitSentences, split_sentences
@@ -25,7 +24,7 @@ from inverse_deid.representations.batches import VectorSentence, with_vectors
 from inverse_deid.representations.config import SharingConfig
 from inverse_deid.representations.encoding import encoded
 from inverse_deid.representations.neighbours import phi_neighbours
-from inverse_deid.representations.procedures import Material, train_representation
+from inverse_deid.representations.procedures import Material, new_networks, train_representation
 from inverse_deid.representations.pseudonyms import pseudonymised, survival
 from inverse_deid.representations.sentences import Sentence, sentences_of
 from inverse_deid.representations.tagger import class_probabilities
@@ -71,32 +70,39 @@ def read_study_data(corpus: StudiedCorpus, config: StudyConfig) -> StudyData:
     return StudyData(split, sentences_of(test, vectors.numbers()), vectors, vectors.matrix())
 
 
-def execute(run: StudyRun, data: StudyData, config: StudyConfig, say: Say) -> dict[str, Any]:
-    """Do a run; the record holds numbers alone.
+def execute(run: StudyRun, data: StudyData, config: StudyConfig, stages: Stages, say: Say) -> Record:
+    """Do a run, one stage after the other; the record holds numbers alone.
 
     Args:
         run: Which.
         data: Of its corpus.
         config: Of the study.
+        stages: Keeps what each stage measured; what is there is not done again.
         say: Gets lines of progress.
     """
-    start = time.perf_counter()
-    learning = dataclasses.replace(config.sharing.learning, seed=run.seed)
+    sharing = _settings(run, config)
+    if run.kind in ("adversarial", "reversal"):
+        return _represented(run, data, (sharing, config), stages, say)
+    found = stages.record("network", lambda: _on_words(run, data, sharing, say))
+    return {**found, **seconds_of({"network": found})}
+
+
+def _settings(run: StudyRun, config: StudyConfig) -> SharingConfig:
+    """Those of the study, changed as the run says."""
+    given = config.sharing
     representation = dataclasses.replace(
-        config.sharing.representation,
+        given.representation,
         neighbours=max(2, run.neighbours),
         procedure="reversal" if run.kind == "reversal" else "three-phase",
     )
-    tagger = dataclasses.replace(config.sharing.tagger, casing=run.kind != "non-private, no casing")
-    sharing = SharingConfig(representation=representation, tagger=tagger, learning=learning)
-    if run.kind in ("adversarial", "reversal"):
-        record = _represented(run, data, sharing, config, say)
-    else:
-        record = _on_words(run, data, sharing, say)
-    return {**record, "seconds": time.perf_counter() - start}
+    return SharingConfig(
+        representation=representation,
+        tagger=dataclasses.replace(given.tagger, casing=run.kind != "non-private, no casing"),
+        learning=dataclasses.replace(given.learning, seed=run.seed),
+    )
 
 
-def _on_words(run: StudyRun, data: StudyData, sharing: SharingConfig, say: Say) -> dict[str, Any]:
+def _on_words(run: StudyRun, data: StudyData, sharing: SharingConfig, say: Say) -> Record:
     """A network on word vectors; pseudonymised once, as what is shared is shared once."""
     train, survived = data.split.train, {}
     if run.kind == "pseudonymised":
@@ -108,7 +114,7 @@ def _on_words(run: StudyRun, data: StudyData, sharing: SharingConfig, say: Say) 
     return {**_trained(sides, sharing, say), **survived}
 
 
-def _trained(sides: Sequence[Sequence[VectorSentence]], sharing: SharingConfig, say: Say) -> dict[str, Any]:
+def _trained(sides: Sequence[Sequence[VectorSentence]], sharing: SharingConfig, say: Say) -> Record:
     """Train on the first part, stop by the second, measure on the third."""
     train, held_out, test = sides
     tagger, records = train_tagger(lambda _: train, held_out, sharing.tagger, sharing.learning, say)
@@ -116,44 +122,91 @@ def _trained(sides: Sequence[Sequence[VectorSentence]], sharing: SharingConfig, 
 
 
 def _represented(
-    run: StudyRun, data: StudyData, sharing: SharingConfig, config: StudyConfig, say: Say
-) -> dict[str, Any]:
+    run: StudyRun, data: StudyData, settings: tuple[SharingConfig, StudyConfig], stages: Stages, say: Say
+) -> Record:
     """The representation; a new network on what it encodes; the attacks."""
-    everything = [*data.split.train, *data.split.held_out, *data.test]
-    table = phi_neighbours(data.matrix, everything, run.neighbours)
-    given = Material(data.split.train, data.split.held_out, data.matrix, table)
-    networks, records = train_representation(given, sharing, say)
-    rng = np.random.default_rng([run.seed, run.neighbours])
-    shared = [
-        encoded(networks.representer, part, data.matrix, draws)
-        for part, draws in ((data.split.train, rng), (data.split.held_out, rng), (data.test, None))
-    ]
-    record = _trained(shared, sharing, say)
-    attacked = Material(data.split.train, data.test, data.matrix, table)
-    adversary = continued_adversary(
-        networks, attacked, sharing.learning, say, n_epochs=config.study.adversary_epochs
-    )
-    outcomes = [adversary]
+    sharing, config = settings
+    own = _Represented(run, data, sharing, config.study, say)
+    kept = {"representer": own.networks.representer, "adversary": own.networks.adversary}
+    done = {"representation": stages.trained("representation", kept, own.representation)}
+    plan = {"network": own.network, "adversary": own.adversary}
     if run.neighbours == config.study.attacked:
-        scene = Scene(networks.representer, data.split.train, data.test, data.matrix)
-        outcomes += [
-            inverse_model(scene, sharing.learning, say, n_epochs=config.study.inverse_epochs),
-            look_up(scene, table, rng),
-            nearest_token(scene, rng),
+        plan |= {"inverse": own.inverse, "look-ups": own.look_ups}
+    done |= {name: stages.record(name, stage) for name, stage in plan.items()}
+    attacks = {name: told for record in done.values() for name, told in record.get("attacks", {}).items()}
+    phases = done["representation"]["phases"]
+    return {**done["network"], "phases": phases, "attacks": attacks, **seconds_of(done)}
+
+
+class _Represented:
+    """The stages of a run with a representation; each draws its noise from a generator of its own."""
+
+    def __init__(
+        self, run: StudyRun, data: StudyData, sharing: SharingConfig, study: StudyTable, say: Say
+    ) -> None:
+        self._run, self._data, self._sharing, self._study, self._say = run, data, sharing, study, say
+        split = data.split
+        self._table = phi_neighbours(data.matrix, [*split.train, *split.held_out, *data.test], run.neighbours)
+        self.networks = new_networks(sharing, data.matrix.shape[1])
+
+    def representation(self) -> Record:
+        """Train the representation."""
+        given = self._material(self._data.split.held_out)
+        records = train_representation(self.networks, given, self._sharing, self._say)
+        return {"phases": [dataclasses.asdict(one) for one in records]}
+
+    def network(self) -> Record:
+        """Encode every part and train a new network on that."""
+        rng, split = self._draws(1), self._data.split
+        sides = [
+            encoded(self.networks.representer, side, self._data.matrix, rng)
+            for side in (split.train, split.held_out, self._data.test)
         ]
-    return {
-        **record,
-        "phases": [dataclasses.asdict(one) for one in records],
-        "attacks": {one.name: _told(one) for one in outcomes},
-    }
+        return _trained(sides, self._sharing, self._say)
+
+    def adversary(self) -> Record:
+        """Train the adversary further."""
+        found = continued_adversary(
+            self.networks,
+            self._material(self._data.test),
+            self._sharing.learning,
+            self._say,
+            n_epochs=self._study.adversary_epochs,
+        )
+        return _told([found])
+
+    def inverse(self) -> Record:
+        """Learn the way back to the words."""
+        n_epochs = self._study.inverse_epochs
+        return _told([inverse_model(self._scene(), self._sharing.learning, self._say, n_epochs=n_epochs)])
+
+    def look_ups(self) -> Record:
+        """Both attacks that train nothing."""
+        scene = self._scene()
+        return _told([look_up(scene, self._table, self._draws(2)), nearest_token(scene, self._draws(3))])
+
+    def _material(self, held_out: Sequence[Sentence]) -> Material:
+        return Material(self._data.split.train, held_out, self._data.matrix, self._table)
+
+    def _scene(self) -> Scene:
+        data = self._data
+        return Scene(self.networks.representer, data.split.train, data.test, data.matrix)
+
+    def _draws(self, stage: int) -> np.random.Generator:
+        return np.random.default_rng([self._run.seed, self._run.neighbours, stage])
 
 
-def _told(found: Outcome) -> dict[str, Any]:
+def _told(found: Sequence[Outcome]) -> Record:
     return {
-        "hits": found.hits.tolist(),
-        "trials": found.trials.tolist(),
-        "chance": found.chance,
-        "share": found.share,
+        "attacks": {
+            one.name: {
+                "hits": one.hits.tolist(),
+                "trials": one.trials.tolist(),
+                "chance": one.chance,
+                "share": one.share,
+            }
+            for one in found
+        }
     }
 
 

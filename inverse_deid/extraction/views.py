@@ -1,12 +1,12 @@
 """The texts that an extractor reads: as they are, with placeholders, or as a masker left them.
 
-Source: Lange, Adel and Strötgen 2020, section 3.2 and table 5, for the first three; the marker
-without a class is the inverse masker's own.
+Source: Lange, Adel and Strötgen 2020, section 3.2 and table 5, for the first four; the marker
+without a class, alone or with relative dates, is the inverse masker's own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Protocol
 
@@ -14,13 +14,7 @@ from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.phi import HYPER_CLASS_OF
 from inverse_deid.core.values import Document, MaskedDocument
 from inverse_deid.extraction.concepts import ConceptDocument
-from inverse_deid.extraction.rewriting import (
-    Rewritten,
-    of_masked,
-    rewrite,
-    rewritten_document,
-    with_placeholders,
-)
+from inverse_deid.extraction.rewriting import Rewritten, of_masked, rewritten_document, with_placeholders
 
 
 class View(StrEnum):
@@ -30,46 +24,47 @@ class View(StrEnum):
     GOLD = "gold"
     PREDICTED = "predicted"
     MARKER = "marker"
+    RELATIVE_DATES = "relative-dates"
+
+
+BY_MASKER = (View.PREDICTED, View.MARKER, View.RELATIVE_DATES)
+"""The views that a masker makes: with the suspected category, with one marker, with that and day counts."""
 
 
 class Masker(Protocol):
-    """What masks documents; its markers show the suspected category, as in `[NAME]`."""
+    """What masks documents."""
 
     def mask_many(self, docs: Sequence[Document]) -> list[MaskedDocument]:
         """Mask documents, in order."""
         ...
 
 
-def views(docs: Sequence[ConceptDocument], view: View, masker: Masker | None = None) -> list[Rewritten]:
+Maskers = Mapping[View, Masker]
+"""The masker of each view of `BY_MASKER` that is wanted."""
+
+
+def views(docs: Sequence[ConceptDocument], view: View, maskers: Maskers) -> list[Rewritten]:
     """What an extractor reads of each document.
 
     Args:
         docs: The documents.
-        view: As they are; with the placeholders of the gold; masked, with placeholders or with
-            one marker.
-        masker: Masks them, for the last two.
+        view: As they are; with the placeholders of the gold; as a masker left them.
+        maskers: Make the views of `BY_MASKER`.
 
     Raises:
-        ConfigurationError: It is missing.
+        ConfigurationError: That of the view is missing.
     """
     if view is View.ORIGINAL:
         return [Rewritten(doc.doc.text) for doc in docs]
     if view is View.GOLD:
         return [with_placeholders(doc.doc, lambda span: HYPER_CLASS_OF[span.type]) for doc in docs]
-    if masker is None:
+    if view not in maskers:
         raise ConfigurationError(f"the view {view} needs a masker")
-    masked = [of_masked(found) for found in masker.mask_many([doc.doc for doc in docs])]
-    if view is View.PREDICTED:
-        return masked
-    return [
-        rewrite(doc.doc.text, new.masks, lambda number: "PHI") for doc, new in zip(docs, masked, strict=True)
-    ]
+    return [of_masked(found) for found in maskers[view].mask_many([doc.doc for doc in docs])]
 
 
-def viewed(
-    docs: Sequence[ConceptDocument], view: View, masker: Masker | None = None
-) -> list[ConceptDocument]:
+def viewed(docs: Sequence[ConceptDocument], view: View, maskers: Maskers) -> list[ConceptDocument]:
     """The documents as `views` shows them, with their concepts, to train on."""
     if view is View.ORIGINAL:
         return list(docs)
-    return [rewritten_document(doc, new) for doc, new in zip(docs, views(docs, view, masker), strict=True)]
+    return [rewritten_document(doc, new) for doc, new in zip(docs, views(docs, view, maskers), strict=True)]

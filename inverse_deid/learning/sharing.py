@@ -33,7 +33,7 @@ from inverse_deid.representations.folders import (
     write_network,
     write_representation,
 )
-from inverse_deid.representations.procedures import material, train_representation
+from inverse_deid.representations.procedures import material, new_networks, train_representation
 from inverse_deid.representations.sentences import Sentence, require_two, sentences_of
 from inverse_deid.representations.shared_file import (
     SharedSentences,
@@ -98,7 +98,8 @@ def publish_representation(
     learning = config.learning
     split = split_sentences(docs, vectors, learning.validation_share, learning.seed)
     given = material(split.train, split.held_out, vectors.matrix(), config.representation.neighbours)
-    networks, records = train_representation(given, config, say)
+    networks = new_networks(config, vectors.dim)
+    records = train_representation(networks, given, config, say)
     provenance = {
         "data": {corpus.name: sha256_of(corpus)},
         "documents": len(docs),

@@ -22,7 +22,15 @@ from inverse_deid.representations.losses import Losses, Networks, build_networks
 from inverse_deid.representations.neighbours import Neighbours, phi_neighbours
 from inverse_deid.representations.pairs import Pair, movable_sentences, pair_batches, pairs
 from inverse_deid.representations.sentences import Sentence
-from inverse_deid.representations.steps import EpochRecord, Say, epoch_loss, run_phase, tensors, training_step
+from inverse_deid.representations.steps import (
+    EpochRecord,
+    Say,
+    compiled,
+    epoch_loss,
+    run_phase,
+    tensors,
+    training_step,
+)
 
 PRE_TRAINING, PRE_TRAINING_ADVERSARY, ALTERNATING, REVERSAL = (
     "pre-training",
@@ -60,29 +68,35 @@ def material(
     return Material(train, validation, matrix, phi_neighbours(matrix, [*train, *validation], n_neighbours))
 
 
+def new_networks(config: SharingConfig, word_dim: int) -> Networks:
+    """Untrained networks, whose first weights the seed decides."""
+    keras.utils.set_random_seed(config.learning.seed)
+    return build_networks(config, word_dim)
+
+
 def train_representation(
-    given: Material, config: SharingConfig, say: Say
-) -> tuple[Networks, list[EpochRecord]]:
-    """Train representation, de-identification network and adversary.
+    networks: Networks, given: Material, config: SharingConfig, say: Say
+) -> list[EpochRecord]:
+    """Train representation, de-identification network and adversary, in place.
 
     Args:
+        networks: From `new_networks`; they end with the weights of the best epoch.
         given: Sentences and neighbours.
         config: Networks, procedure, rates, seed.
         say: Gets a line after each epoch; numbers only.
 
     Returns:
-        The networks with the weights of the best epoch, and what each epoch did.
+        What each epoch did.
 
     Raises:
         ConfigurationError: No PHI token can be moved.
         StageError: The loss is not a number.
     """
     keras.utils.set_random_seed(config.learning.seed)
-    networks = build_networks(config, given.matrix.shape[1])
     training = _Training(networks, given, config, say)
     if config.representation.procedure == "reversal":
-        return networks, training.reversal()
-    return networks, [*training.pre_training(), *training.pre_training_adversary(), *training.alternating()]
+        return training.reversal()
+    return [*training.pre_training(), *training.pre_training_adversary(), *training.alternating()]
 
 
 class _Training:
@@ -92,6 +106,8 @@ class _Training:
         self._networks, self._given, self._say = networks, given, say
         self._config = config.learning
         self._losses = Losses(networks, config.representation.privacy_weight)
+        self._task_loss = compiled(lambda batch: self._losses.task(batch, training=False))
+        self._answers = compiled(self._losses.answers)
         self._rng = np.random.default_rng(config.learning.seed)
         self._sentences = with_vectors(given.train, given.matrix)
         self._movable = movable_sentences(given.train)
@@ -176,11 +192,11 @@ class _Training:
         )
 
     def _task(self) -> float:
-        return float(np.mean([float(self._losses.task(batch, training=False)) for batch in self._held_out]))
+        return float(np.mean([float(self._task_loss(batch)) for batch in self._held_out]))
 
     def _adversary(self) -> tuple[float, float]:
         """Its loss and its accuracy on the validation pairs."""
-        answers = np.concatenate([np.asarray(self._losses.answers(batch)) for batch in self._held_out_pairs])
+        answers = np.concatenate([np.asarray(self._answers(batch)) for batch in self._held_out_pairs])
         same = np.concatenate([np.asarray(batch["same"]) for batch in self._held_out_pairs])
         loss = float(tf.reduce_mean(keras.losses.binary_crossentropy(same[:, None], answers[:, None])))
         return loss, float(((answers > 0.5) == (same > 0.5)).mean())

@@ -66,13 +66,23 @@ def training_step(
             optimizer.apply_gradients(zip(gradient, network.trainable_variables, strict=True))
         return value
 
-    compiled: list[Callable[..., Any]] = []
+    run = compiled(step)
+    return lambda *given: float(run(*given))
 
-    def run(*given: Tensors) -> float:
-        if not compiled:
+
+def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile a function of dictionaries of tensors at its first call, once for batches of any size.
+
+    Args:
+        function: Gives a tensor; of each tensor it is given, the batch and its length may change.
+    """
+    made: list[Callable[..., Any]] = []
+
+    def run(*given: Tensors) -> Any:  # noqa: ANN401 - a tensor
+        if not made:
             signature = [_signature(one) for one in given]
-            compiled.append(tf.function(step, input_signature=signature, autograph=False))
-        return float(compiled[0](*given))
+            made.append(tf.function(function, input_signature=signature, autograph=False))
+        return made[0](*given)
 
     return run
 

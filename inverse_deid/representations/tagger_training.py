@@ -12,7 +12,15 @@ import numpy as np
 
 from inverse_deid.representations.batches import VectorSentence, batches
 from inverse_deid.representations.config import LearningConfig, TaggerConfig
-from inverse_deid.representations.steps import EpochRecord, Say, epoch_loss, run_phase, tensors, training_step
+from inverse_deid.representations.steps import (
+    EpochRecord,
+    Say,
+    compiled,
+    epoch_loss,
+    run_phase,
+    tensors,
+    training_step,
+)
 from inverse_deid.representations.tagger import TaggerLoss, build_tagger
 
 EpochSentences = Callable[[int], Sequence[VectorSentence]]
@@ -46,13 +54,14 @@ def train_tagger(
     tagger = build_tagger(tagger_config, held_out[0].vectors.shape[1])
     loss = TaggerLoss(tagger)
     step = training_step(lambda batch: loss(batch["vectors"], batch, training=True), [tagger], config)
+    held_out_loss = compiled(lambda batch: loss(batch["vectors"], batch, training=False))
     fixed = [tensors(batch) for batch in batches(held_out, config.batch)]
 
     def train(epoch: int) -> float:
         return epoch_loss(step, ((tensors(batch),) for batch in batches(sentences(epoch), config.batch, rng)))
 
     def validate() -> tuple[float, None]:
-        return float(np.mean([float(loss(b["vectors"], b, training=False)) for b in fixed])), None
+        return float(np.mean([float(held_out_loss(batch)) for batch in fixed])), None
 
     def record(epoch: int, value: float, validation: float, _: float | None) -> EpochRecord:
         say(f"epoch {epoch}: loss {value:.4f}, held out {validation:.4f}")

@@ -14,7 +14,7 @@ from inverse_deid.representations.config import LearningConfig
 from inverse_deid.representations.losses import Losses, Networks
 from inverse_deid.representations.pairs import movable_sentences, pair_batches, pairs
 from inverse_deid.representations.procedures import Material
-from inverse_deid.representations.steps import Say, epoch_loss, tensors, training_step
+from inverse_deid.representations.steps import Say, compiled, epoch_loss, tensors, training_step
 
 EPOCHS = 50
 
@@ -47,9 +47,10 @@ def continued_adversary(
             say(f"adversary, further epoch {epoch}: loss {loss:.4f}")
     held_out = pairs(movable_sentences(given.validation), given.table, rng)
     held_out = sorted(held_out, key=lambda pair: len(pair.first))
+    guess = compiled(losses.answers)
     answers, same = [np.zeros(0, np.float32)], [np.zeros(0, np.float32)]
     for batch in pair_batches(held_out, given.matrix, config.batch):
-        answers.append(np.asarray(losses.answers(tensors(batch))))
+        answers.append(np.asarray(guess(tensors(batch))))
         same.append(batch.same)
     right = (np.concatenate(answers) > 0.5) == (np.concatenate(same) > 0.5)
     return outcome("same sentence or moved twin", right, [pair.first.document for pair in held_out], 0.5)

@@ -30,6 +30,7 @@ from inverse_deid.representations.steps import Say, epoch_loss, training_step
 
 EPOCHS = 20
 UNITS = 64
+_SCORING_BATCH = 128
 
 
 def inverse_model(scene: Scene, config: LearningConfig, say: Say, n_epochs: int = EPOCHS) -> Outcome:
@@ -95,9 +96,21 @@ def _recovered(inverse: keras.Model, scene: Scene, unit: FloatArray, rng: np.ran
     """The word nearest to each answer at a PHI token: int32 (n_tokens,)."""
     found = [np.zeros(0, np.int32)]
     shared = encoded(scene.representer, scene.held_out, scene.matrix, rng)
-    for sentence, private in zip(scene.held_out, shared, strict=True):
+    answers = _answers(inverse, [one.vectors for one in shared])
+    for sentence, answer in zip(scene.held_out, answers, strict=True):
         if sentence.movable.any():
-            valid = np.ones((1, len(sentence)), np.bool_)
-            answers = np.asarray(inverse([private.vectors[None], valid]))[0][sentence.movable]
-            found.append((answers @ unit[1:].T).argmax(axis=1).astype(np.int32) + 1)
+            found.append((answer[sentence.movable] @ unit[1:].T).argmax(axis=1).astype(np.int32) + 1)
     return np.concatenate(found)
+
+
+def _answers(inverse: keras.Model, private: Sequence[FloatArray]) -> list[FloatArray]:
+    """What the model says of every token: float32 (n_tokens, word_dim) a sentence, in order."""
+    found = list(private)
+    for numbers in batch_numbers([len(one) for one in private], _SCORING_BATCH, None):
+        lengths = np.array([len(private[i]) for i in numbers])
+        longest = int(lengths.max())
+        vectors = stacked([private[i] for i in numbers], longest, np.float32)
+        rows = inverse.predict_on_batch([vectors, np.arange(longest) < lengths[:, None]])
+        for i, row in zip(numbers, rows, strict=True):
+            found[i] = row[: len(private[i])]
+    return found

@@ -1,5 +1,6 @@
 """The networks: what is frozen stays, reversed gradients are negative, noise is learned, losses are right."""
 
+import dataclasses
 import math
 
 import numpy as np
@@ -231,7 +232,8 @@ def test_a_procedure_runs_its_phases(material, procedure):
         learning=LearningConfig(epochs=2, patience=2, batch=16),
     )
     lines = []
-    _, records = procedures.train_representation(material, config, lines.append)
+    new = procedures.new_networks(config, tiny.DIM)
+    records = procedures.train_representation(new, material, config, lines.append)
     phases = {
         "three-phase": ["pre-training", "pre-training of the adversary", "alternating"],
         "reversal": ["reversal"],
@@ -241,3 +243,18 @@ def test_a_procedure_runs_its_phases(material, procedure):
         record.phase == "pre-training" for record in records
     ]
     assert len(lines) == len(records) == 2 * len(phases)
+
+
+@pytest.mark.parametrize(
+    ("phase", "moving"),
+    [("pre_training", {"representer", "tagger"}), ("pre_training_adversary", {"adversary"})],
+)
+def test_a_phase_freezes_what_it_does_not_train(material, phase, moving):
+    config = dataclasses.replace(CONFIG, learning=LearningConfig(epochs=1, batch=64, learning_rate=0.01))
+    some = procedures.new_networks(config, tiny.DIM)
+    every = {name: getattr(some, name) for name in ("representer", "tagger", "adversary")}
+    before = {name: list(weights_by_path(network).values()) for name, network in every.items()}
+    getattr(procedures._Training(some, material, config, lambda line: None), phase)()
+    for name, network in every.items():
+        moved = changed(before[name], weights_by_path(network).values())
+        assert all(moved) if name in moving else not any(moved)

@@ -1,0 +1,118 @@
+"""The stages of one run, each kept on disk as soon as it is done: an interrupted run goes on behind it.
+
+::
+
+    runs/RUN/STAGE.json     what a stage measured
+    models/RUN/STAGE.npz    the weights that a stage trained, until the whole run is done
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from inverse_deid.core.errors import OutputError
+from inverse_deid.experiments.provenance import read_record, write_record
+
+if TYPE_CHECKING:
+    import keras
+
+Record = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Stages:
+    """What is done of one run.
+
+    Args:
+        folder: Of the experiment.
+        run: Name of the run.
+        key: Of everything that its results depend on; other results do not count.
+    """
+
+    folder: Path
+    run: str
+    key: str
+
+    def record(self, stage: str, make: Callable[[], Record]) -> Record:
+        """What a stage measured, and its `seconds` and `cpu_seconds`; made unless that is done.
+
+        Raises:
+            OutputError: It cannot be written.
+        """
+        path = self.folder / "runs" / self.run / f"{stage}.json"
+        found = read_record(path, self.key)
+        if found is None:
+            begun, begun_cpu = time.perf_counter(), time.process_time()
+            made = make()
+            spent = {"seconds": time.perf_counter() - begun, "cpu_seconds": time.process_time() - begun_cpu}
+            found = {**made, **spent}
+            write_record(path, self.key, found)
+        return found
+
+    def trained(self, stage: str, networks: Mapping[str, keras.Model], train: Callable[[], Record]) -> Record:
+        """As `record`, of a stage that trains networks in place: they end with the weights of that stage.
+
+        Args:
+            stage: Its name.
+            networks: By name; those whose weights the next stages need.
+            train: Trains them, unless that is done.
+
+        Raises:
+            OutputError: It cannot be written.
+        """
+        path = self.folder / "models" / self.run / f"{stage}.npz"
+        is_done = path.is_file()
+
+        def made() -> Record:
+            record = train()
+            _write_weights(path, networks)
+            return record
+
+        record_path = self.folder / "runs" / self.run / f"{stage}.json"
+        if not is_done:
+            record_path.unlink(missing_ok=True)
+        found = self.record(stage, made)
+        _read_weights(path, networks)
+        return found
+
+    def forget_weights(self) -> None:
+        """Delete the weights; the whole run is done."""
+        shutil.rmtree(self.folder / "models" / self.run, ignore_errors=True)
+
+
+def seconds_of(records: Mapping[str, Record]) -> Record:
+    """The time of all stages of a run together, and what each took of the processor."""
+    return {
+        "seconds": sum(record["seconds"] for record in records.values()),
+        "cpu_seconds": {stage: record["cpu_seconds"] for stage, record in records.items()},
+    }
+
+
+def _write_weights(path: Path, networks: Mapping[str, keras.Model]) -> None:
+    arrays = {
+        f"{name} {i}": np.asarray(weight)
+        for name, network in networks.items()
+        for i, weight in enumerate(network.get_weights())
+    }
+    staging = path.with_name(f".{path.name}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        np.savez(staging, **arrays)  # type: ignore[arg-type]
+        staging.replace(path)
+    except OSError as error:
+        staging.unlink(missing_ok=True)
+        raise OutputError(f"{path}: cannot be written ({error.strerror}); make room") from error
+
+
+def _read_weights(path: Path, networks: Mapping[str, keras.Model]) -> None:
+    with np.load(path, allow_pickle=False) as arrays:
+        for name, network in networks.items():
+            n_weights = len(network.get_weights())
+            network.set_weights([arrays[f"{name} {i}"] for i in range(n_weights)])

@@ -1,0 +1,161 @@
+"""A run of the study of shared representations goes on behind the last stage that is done."""
+
+import numpy as np
+import pytest
+import tiny_representations as tiny
+
+pytest.importorskip("tensorflow")
+pytest.importorskip("sklearn")
+
+import keras
+
+from inverse_deid.core.errors import ConfigurationError
+from inverse_deid.experiments import sharing, sharing_runs
+from inverse_deid.experiments.provenance import write_record
+from inverse_deid.experiments.sharing import SharingSettings, run_sharing
+from inverse_deid.experiments.sharing_config import read_study_config, runs_of
+from inverse_deid.experiments.stages import Stages
+from inverse_deid.learning.sharing import SplitSentences
+from inverse_deid.representations.attacks.outcome import Outcome
+
+STUDY = """
+[study]
+neighbours = [3]
+attacked = 3
+[[corpora]]
+name = "invented"
+train = "train.jsonl"
+test = "test.jsonl"
+[representation]
+dim = 4
+adversary_units = 2
+[tagger]
+units = 2
+layers = 1
+"""
+STAGES = ["representation", "network", "adversary", "inverse", "look-ups"]
+
+
+@pytest.fixture
+def config(tmp_path):
+    (tmp_path / "study.toml").write_text(STUDY, encoding="utf-8")
+    for name in ("train", "test"):
+        (tmp_path / f"{name}.jsonl").write_text(f"{name}\n", encoding="utf-8")
+    return read_study_config(tmp_path / "study.toml")
+
+
+def network():
+    keras.utils.set_random_seed(1)
+    return keras.Sequential([keras.layers.Input((2,)), keras.layers.Dense(3)])
+
+
+def test_a_stage_is_not_repeated_and_its_weights_come_back(tmp_path):
+    calls = []
+
+    def trains(own):
+        def train():
+            calls.append("train")
+            own.set_weights([np.full_like(weight, 7) for weight in own.get_weights()])
+            return {"epochs": 2}
+
+        return train
+
+    for _ in range(2):
+        own, stages = network(), Stages(tmp_path, "run", "key")
+        record = stages.trained("first", {"own": own}, trains(own))
+        assert all((weight == 7).all() for weight in own.get_weights())
+        assert record["epochs"] == 2
+        assert record["cpu_seconds"] >= 0
+    assert calls == ["train"]
+    own = network()
+    Stages(tmp_path, "run", "other key").trained("first", {"own": own}, trains(own))
+    assert len(calls) == 2
+    stages.forget_weights()
+    assert not (tmp_path / "models" / "run").exists()
+    own = network()
+    stages.trained("first", {"own": own}, trains(own))
+    assert len(calls) == 3
+
+
+def test_an_interrupted_run_goes_on_behind_its_last_stage(config, tmp_path, monkeypatch):
+    done = []
+
+    def outcome(name):
+        def attack(*_, **__):
+            done.append(name)
+            if done == ["representation", "network", "same sentence"]:
+                raise KeyboardInterrupt
+            return Outcome(name, np.array([1]), np.array([2]), 0.5)
+
+        return attack
+
+    def trains(networks, *_):
+        done.append("representation")
+        for weight in networks.representer.trainable_variables:
+            weight.assign(np.full(weight.shape, 0.5))
+        return []
+
+    def trained(*_):
+        done.append("network")
+        return {"f1": 0.9, "epochs": 1}
+
+    monkeypatch.setattr(sharing_runs, "train_representation", trains)
+    monkeypatch.setattr(sharing_runs, "_trained", trained)
+    monkeypatch.setattr(sharing_runs, "continued_adversary", outcome("same sentence"))
+    monkeypatch.setattr(sharing_runs, "inverse_model", outcome("inverse"))
+    monkeypatch.setattr(sharing_runs, "look_up", outcome("look-up"))
+    monkeypatch.setattr(sharing_runs, "nearest_token", outcome("nearest"))
+    split = SplitSentences(tiny.sentences(4, 1), tiny.sentences(2, 2))
+    vectors = tiny.vectors()
+    data = sharing_runs.StudyData(split, tiny.sentences(2, 3), vectors, vectors.matrix())
+    (run,) = [run for run in runs_of(config, (1,)) if run.kind == "adversarial"]
+
+    def executed():
+        return sharing_runs.execute(run, data, config, Stages(tmp_path, run.name, "key"), lambda line: None)
+
+    with pytest.raises(KeyboardInterrupt):
+        executed()
+    record = executed()
+    assert done == [
+        "representation",
+        "network",
+        "same sentence",
+        "same sentence",
+        "inverse",
+        "look-up",
+        "nearest",
+    ]
+    assert record["f1"] == 0.9
+    assert set(record["attacks"]) == {"same sentence", "inverse", "look-up", "nearest"}
+    assert list(record["cpu_seconds"]) == STAGES
+    assert executed() == record
+
+
+def test_a_run_that_is_done_is_not_repeated(config, tmp_path, monkeypatch):
+    done = []
+
+    def executes(run, data, config, stages, say):
+        done.append(run.name)
+        write_record(stages.folder / "models" / run.name / "x.npz", "key", {})
+        share = {"hits": [1], "trials": [2], "chance": 0.5, "share": 0.5}
+        counts = dict.fromkeys(("n_tokens", "n_unknown", "n_same", "n_part", "neighbours_with_original"), 1)
+        attacks = {"same sentence or moved twin": share}
+        return {"f1": 0.9, "seconds": 1.0, "survival": counts, "attacks": attacks}
+
+    monkeypatch.setattr(sharing, "execute", executes)
+    monkeypatch.setattr(sharing, "read_study_data", lambda corpus, config: None)
+
+    def study(**given):
+        settings = SharingSettings(
+            config=config, config_path=tmp_path / "study.toml", folder=tmp_path / "out", **given
+        )
+        run_sharing(settings, lambda line: None)
+
+    study(seeds=(2,), only=("adversarial", "reversal"))
+    assert done == ["invented-adversarial-3-2", "invented-reversal-3-2"]
+    assert list((tmp_path / "out" / "models").iterdir()) == []
+    study(seeds=(1, 2))
+    assert len(done) == len(set(done)) == 2 * 5
+    assert "not done yet" not in (tmp_path / "out" / "report.md").read_text()
+    with pytest.raises(ConfigurationError, match="no runs other; known: non-private"):
+        study(only=("other",))

@@ -1,0 +1,72 @@
+"""Masking through a representation: noise as in what is shared, and yet one answer for one text."""
+
+import numpy as np
+import pytest
+import tiny_representations as tiny
+
+pytest.importorskip("tensorflow")
+pytest.importorskip("sklearn")
+
+import keras
+from scipy.stats import kstest
+
+from inverse_deid.representations.config import RepresentationConfig, TaggerConfig
+from inverse_deid.representations.folders import PrivateNetwork, Representation
+from inverse_deid.representations.representer import build_representer
+from inverse_deid.representations.scoring import PrivateScorer, noise_of
+from inverse_deid.representations.tagger import build_tagger
+from inverse_deid.representations.weights import weights_by_path
+from inverse_deid.text.tokenizer import tokenize
+
+SENTENCE = "Okonkwo had a mild rash."
+
+
+def network(noise):
+    keras.utils.set_random_seed(2)
+    config = RepresentationConfig(dim=4, neighbours=3, initial_noise=noise)
+    shape = TaggerConfig(units=4, layers=1)
+    representer, tagger = build_representer(config, tiny.DIM), build_tagger(shape, config.dim)
+    representation = Representation(config, tiny.vectors(), weights_by_path(representer))
+    return PrivateNetwork(shape, weights_by_path(tagger), representation, {})
+
+
+@pytest.fixture(scope="module")
+def noisy():
+    return PrivateScorer(network(2.0))
+
+
+def test_one_text_has_one_answer(noisy):
+    tokens = tokenize(f"{SENTENCE} The fever was mild.")
+    first, again = noisy.probabilities(tokens), noisy.probabilities(tokens)
+    assert first.tobytes() == again.tobytes()
+    assert first.tobytes() == PrivateScorer(network(2.0)).probabilities(tokens).tobytes()
+
+
+def test_a_sentence_has_one_answer_whatever_stands_around_it(noisy):
+    alone = noisy.probabilities(tokenize(SENTENCE))
+    behind = noisy.probabilities(tokenize(f"The fever was mild and the cough was seen by Zora. {SENTENCE}"))
+    assert np.allclose(behind[-len(alone) :], alone, atol=1e-5)
+
+
+def test_the_noise_of_the_representation_is_there(noisy):
+    tokens = tokenize(SENTENCE)
+    silent = PrivateScorer(network(1e-6)).probabilities(tokens)
+    assert np.abs(noisy.probabilities(tokens) - silent).max() > 1e-3
+
+
+def test_the_noise_is_of_the_kind_that_thresholds_were_calibrated_on():
+    """Standard normal over sentences, as what `encoded` draws."""
+    draws = np.concatenate(
+        [noise_of([word, str(i)]).standard_normal(20) for word in "ab" for i in range(100)]
+    )
+    assert kstest(draws, "norm").pvalue > 0.01
+    assert len(np.unique(draws)) == len(draws)
+
+
+def test_noise_that_is_no_number_gives_no_probability():
+    """NaN is at or above no threshold: the token is masked."""
+    given = network(1.0)
+    strength = next(path for path in given.representation.weights if path.startswith("noise_in"))
+    given.representation.weights[strength][:] = np.nan
+    p_safe = PrivateScorer(given).probabilities(tokenize(SENTENCE))[:, 0]
+    assert np.isnan(p_safe).all()
