@@ -18,7 +18,7 @@ from inverse_deid.experiments.provenance import (
 from inverse_deid.experiments.sharing_config import StudyConfig, StudyRun, runs_of
 from inverse_deid.experiments.sharing_report import sections
 from inverse_deid.experiments.sharing_runs import StudyData, execute, read_study_data
-from inverse_deid.experiments.stages import Stages
+from inverse_deid.experiments.stages import Stages, forget_all_weights
 from inverse_deid.experiments.tables import write_report
 from inverse_deid.learning.documents import sha256_of
 
@@ -109,12 +109,14 @@ def _records(settings: SharingSettings, key: str, say: Say) -> dict[StudyRun, di
             if run.corpus.name not in data:
                 data = {run.corpus.name: read_study_data(run.corpus, settings.config)}
             say(f"run {number} of {len(plan)}: {run.name}")
-            stages = Stages(settings.folder, run.name, fingerprint(key, run.name))
+            stages = Stages(settings.folder, run.name, key)
             record = execute(run, data[run.corpus.name], settings.config, stages, say)
             write_record(path, fingerprint(key, run.name), record)
             stages.forget_weights()
         if record is not None:
             found[run] = record
+    if len(found) == len(plan):
+        forget_all_weights(settings.folder)
     return found
 
 

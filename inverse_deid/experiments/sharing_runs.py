@@ -24,9 +24,16 @@ from inverse_deid.representations.batches import VectorSentence, with_vectors
 from inverse_deid.representations.config import SharingConfig
 from inverse_deid.representations.encoding import encoded
 from inverse_deid.representations.neighbours import phi_neighbours
-from inverse_deid.representations.procedures import Material, new_networks, train_representation
+from inverse_deid.representations.procedures import (
+    Material,
+    is_pre_trained,
+    new_networks,
+    pre_train,
+    train_against_adversaries,
+)
 from inverse_deid.representations.pseudonyms import pseudonymised, survival
 from inverse_deid.representations.sentences import Sentence, sentences_of
+from inverse_deid.representations.steps import EpochRecord
 from inverse_deid.representations.tagger import class_probabilities
 from inverse_deid.representations.tagger_training import train_tagger
 
@@ -127,8 +134,18 @@ def _represented(
     """The representation; a new network on what it encodes; the attacks."""
     sharing, config = settings
     own = _Represented(run, data, sharing, config.study, say)
-    kept = {"representer": own.networks.representer, "adversary": own.networks.adversary}
-    done = {"representation": stages.trained("representation", kept, own.representation)}
+    networks = own.networks
+    task = {"representer": networks.representer, "tagger": networks.tagger}
+    kept = {"representer": networks.representer, "adversary": networks.adversary}
+
+    def representation() -> Record:
+        alone: list[Record] = []
+        if is_pre_trained(sharing):
+            shared = stages.of_run(f"{run.corpus.name}-pre-training-{run.seed}")
+            alone = shared.trained("pre-training", task, own.pre_training)["phases"]
+        return {"phases": [*alone, *own.representation()["phases"]]}
+
+    done = {"representation": stages.trained("representation", kept, representation)}
     plan = {"network": own.network, "adversary": own.adversary}
     if run.neighbours == config.study.attacked:
         plan |= {"inverse": own.inverse, "look-ups": own.look_ups}
@@ -149,10 +166,17 @@ class _Represented:
         self._table = phi_neighbours(data.matrix, [*split.train, *split.held_out, *data.test], run.neighbours)
         self.networks = new_networks(sharing, data.matrix.shape[1])
 
+    def pre_training(self) -> Record:
+        """Train the task alone: the same for every N."""
+        return self._phases(pre_train)
+
     def representation(self) -> Record:
-        """Train the representation."""
+        """Train the representation against the adversaries."""
+        return self._phases(train_against_adversaries)
+
+    def _phases(self, train: Callable[..., list[EpochRecord]]) -> Record:
         given = self._material(self._data.split.held_out)
-        records = train_representation(self.networks, given, self._sharing, self._say)
+        records = train(self.networks, given, self._sharing, self._say)
         return {"phases": [dataclasses.asdict(one) for one in records]}
 
     def network(self) -> Record:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from inverse_deid.core.errors import OutputError
-from inverse_deid.experiments.provenance import read_record, write_record
+from inverse_deid.experiments.provenance import fingerprint, read_record, write_record
 
 if TYPE_CHECKING:
     import keras
@@ -33,12 +33,16 @@ class Stages:
     Args:
         folder: Of the experiment.
         run: Name of the run.
-        key: Of everything that its results depend on; other results do not count.
+        key: Of everything that all runs depend on; other results do not count.
     """
 
     folder: Path
     run: str
     key: str
+
+    def of_run(self, run: str) -> Stages:
+        """Those of another run of the experiment: stages that several runs share."""
+        return Stages(self.folder, run, self.key)
 
     def record(self, stage: str, make: Callable[[], Record]) -> Record:
         """What a stage measured, and its `seconds` and `cpu_seconds`; made unless that is done.
@@ -46,14 +50,14 @@ class Stages:
         Raises:
             OutputError: It cannot be written.
         """
-        path = self.folder / "runs" / self.run / f"{stage}.json"
-        found = read_record(path, self.key)
+        path, key = self._record_path(stage), fingerprint(self.key, self.run)
+        found = read_record(path, key)
         if found is None:
             begun, begun_cpu = time.perf_counter(), time.process_time()
             made = make()
             spent = {"seconds": time.perf_counter() - begun, "cpu_seconds": time.process_time() - begun_cpu}
             found = {**made, **spent}
-            write_record(path, self.key, found)
+            write_record(path, key, found)
         return found
 
     def trained(self, stage: str, networks: Mapping[str, keras.Model], train: Callable[[], Record]) -> Record:
@@ -68,23 +72,29 @@ class Stages:
             OutputError: It cannot be written.
         """
         path = self.folder / "models" / self.run / f"{stage}.npz"
-        is_done = path.is_file()
 
         def made() -> Record:
             record = train()
             _write_weights(path, networks)
             return record
 
-        record_path = self.folder / "runs" / self.run / f"{stage}.json"
-        if not is_done:
-            record_path.unlink(missing_ok=True)
+        if not path.is_file():
+            self._record_path(stage).unlink(missing_ok=True)
         found = self.record(stage, made)
         _read_weights(path, networks)
         return found
 
+    def _record_path(self, stage: str) -> Path:
+        return self.folder / "runs" / self.run / f"{stage}.json"
+
     def forget_weights(self) -> None:
         """Delete the weights; the whole run is done."""
         shutil.rmtree(self.folder / "models" / self.run, ignore_errors=True)
+
+
+def forget_all_weights(folder: Path) -> None:
+    """Delete what the runs of an experiment trained; all are done."""
+    shutil.rmtree(folder / "models", ignore_errors=True)
 
 
 def seconds_of(records: Mapping[str, Record]) -> Record:

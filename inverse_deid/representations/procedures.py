@@ -92,17 +92,35 @@ def train_representation(
         ConfigurationError: No PHI token can be moved.
         StageError: The loss is not a number.
     """
-    keras.utils.set_random_seed(config.learning.seed)
+    alone = pre_train(networks, given, config, say) if is_pre_trained(config) else []
+    return [*alone, *train_against_adversaries(networks, given, config, say)]
+
+
+def is_pre_trained(config: SharingConfig) -> bool:
+    """Whether the procedure begins with the task alone."""
+    return config.representation.procedure == "three-phase"
+
+
+def pre_train(networks: Networks, given: Material, config: SharingConfig, say: Say) -> list[EpochRecord]:
+    """The first of three phases, as `train_representation`; the neighbours play no part in it."""
+    return _Training(networks, given, config, say).pre_training()
+
+
+def train_against_adversaries(
+    networks: Networks, given: Material, config: SharingConfig, say: Say
+) -> list[EpochRecord]:
+    """The other phases, or all at once with a reversed gradient; as `train_representation`."""
     training = _Training(networks, given, config, say)
-    if config.representation.procedure == "reversal":
+    if not is_pre_trained(config):
         return training.reversal()
-    return [*training.pre_training(), *training.pre_training_adversary(), *training.alternating()]
+    return [*training.pre_training_adversary(), *training.alternating()]
 
 
 class _Training:
-    """One call of `train_representation`."""
+    """One training of the networks, from a random state that the seed alone decides."""
 
     def __init__(self, networks: Networks, given: Material, config: SharingConfig, say: Say) -> None:
+        keras.utils.set_random_seed(config.learning.seed)
         self._networks, self._given, self._say = networks, given, say
         self._config = config.learning
         self._losses = Losses(networks, config.representation.privacy_weight)
@@ -112,7 +130,8 @@ class _Training:
         self._sentences = with_vectors(given.train, given.matrix)
         self._movable = movable_sentences(given.train)
         held_out = with_vectors(given.validation, given.matrix)
-        held_out_pairs = pairs(movable_sentences(given.validation), given.table, self._rng)
+        rng = np.random.default_rng([config.learning.seed, 1])  # the first phase is the same for every N
+        held_out_pairs = pairs(movable_sentences(given.validation), given.table, rng)
         self._held_out = list(self._batches(held_out, shuffle=False))
         self._held_out_pairs = list(self._pair_batches(held_out_pairs))
 

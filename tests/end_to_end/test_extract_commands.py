@@ -153,7 +153,8 @@ def test_injected_documents_have_both_kinds_of_gold(command, tmp_path):
     assert command("extraction", "inject", tmp_path / "phee.jsonl", "--layout", "phee", "-o", out).status == 2
 
 
-def test_an_extractor_is_trained_from_the_command_line(command, tmp_path):
+@pytest.mark.parametrize("view", ["gold", "relative-dates"])
+def test_an_extractor_is_trained_from_the_command_line(command, tmp_path, view):
     for name, numbers in (("train", range(6)), ("dev", range(6, 9))):
         lines = [json.loads(gold_line(f"d{i}")) for i in numbers]
         for i, line in zip(numbers, lines, strict=True):
@@ -170,10 +171,10 @@ def test_an_extractor_is_trained_from_the_command_line(command, tmp_path):
         "--config",
         tmp_path / "c.toml",
     ]
-    done = command("extraction", "train", *given, "-o", tmp_path / "model", "--view", "gold")
+    done = command("extraction", "train", *given, "-o", tmp_path / "model", "--view", view)
     assert done.status == 0, done.stderr
     manifest = json.loads((tmp_path / "model" / "manifest.json").read_text())
-    assert (manifest["format"], manifest["provenance"]["view"]) == ("inverse-deid extraction 1", "gold")
+    assert (manifest["format"], manifest["provenance"]["view"]) == ("inverse-deid extraction 1", view)
     refused = command(
         "extraction", "train", *given, "-o", tmp_path / "m2", "--view", "gold", "--kind", "stacked"
     )

@@ -17,10 +17,11 @@ from inverse_deid.experiments.sharing_config import read_study_config, runs_of
 from inverse_deid.experiments.stages import Stages
 from inverse_deid.learning.sharing import SplitSentences
 from inverse_deid.representations.attacks.outcome import Outcome
+from inverse_deid.representations.steps import EpochRecord
 
 STUDY = """
 [study]
-neighbours = [3]
+neighbours = [3, 4]
 attacked = 3
 [[corpora]]
 name = "invented"
@@ -83,14 +84,21 @@ def test_an_interrupted_run_goes_on_behind_its_last_stage(config, tmp_path, monk
     def outcome(name):
         def attack(*_, **__):
             done.append(name)
-            if done == ["representation", "network", "same sentence"]:
+            if done == ["pre-training", "representation", "network", "same sentence"]:
                 raise KeyboardInterrupt
             return Outcome(name, np.array([1]), np.array([2]), 0.5)
 
         return attack
 
+    def pre_trains(networks, *_):
+        done.append("pre-training")
+        for network in (networks.representer, networks.tagger):
+            network.set_weights([np.full_like(weight, 0.25) for weight in network.get_weights()])
+        return [EpochRecord("pre-training", 1, 0.5, 0.5)]
+
     def trains(networks, *_):
         done.append("representation")
+        assert all((weight == 0.25).all() for weight in networks.tagger.get_weights())
         for weight in networks.representer.trainable_variables:
             weight.assign(np.full(weight.shape, 0.5))
         return []
@@ -99,7 +107,8 @@ def test_an_interrupted_run_goes_on_behind_its_last_stage(config, tmp_path, monk
         done.append("network")
         return {"f1": 0.9, "epochs": 1}
 
-    monkeypatch.setattr(sharing_runs, "train_representation", trains)
+    monkeypatch.setattr(sharing_runs, "pre_train", pre_trains)
+    monkeypatch.setattr(sharing_runs, "train_against_adversaries", trains)
     monkeypatch.setattr(sharing_runs, "_trained", trained)
     monkeypatch.setattr(sharing_runs, "continued_adversary", outcome("same sentence"))
     monkeypatch.setattr(sharing_runs, "inverse_model", outcome("inverse"))
@@ -108,27 +117,28 @@ def test_an_interrupted_run_goes_on_behind_its_last_stage(config, tmp_path, monk
     split = SplitSentences(tiny.sentences(4, 1), tiny.sentences(2, 2))
     vectors = tiny.vectors()
     data = sharing_runs.StudyData(split, tiny.sentences(2, 3), vectors, vectors.matrix())
-    (run,) = [run for run in runs_of(config, (1,)) if run.kind == "adversarial"]
+    one, other = (run for run in runs_of(config, (1,)) if run.kind == "adversarial")
 
-    def executed():
+    def executed(run):
         return sharing_runs.execute(run, data, config, Stages(tmp_path, run.name, "key"), lambda line: None)
 
     with pytest.raises(KeyboardInterrupt):
-        executed()
-    record = executed()
-    assert done == [
+        executed(one)
+    record = executed(one)
+    attacks = ["same sentence", "inverse", "look-up", "nearest"]
+    assert done[4:] == attacks
+    assert record["f1"] == 0.9
+    assert list(record["attacks"]) == attacks
+    assert list(record["cpu_seconds"]) == STAGES
+    assert [phase["phase"] for phase in record["phases"]] == ["pre-training"]
+    assert executed(one) == record
+    assert len(done) == 8
+    executed(other)
+    assert done[8:] == [
         "representation",
         "network",
         "same sentence",
-        "same sentence",
-        "inverse",
-        "look-up",
-        "nearest",
-    ]
-    assert record["f1"] == 0.9
-    assert set(record["attacks"]) == {"same sentence", "inverse", "look-up", "nearest"}
-    assert list(record["cpu_seconds"]) == STAGES
-    assert executed() == record
+    ]  # the first phase is that of the other N
 
 
 def test_a_run_that_is_done_is_not_repeated(config, tmp_path, monkeypatch):
@@ -151,11 +161,12 @@ def test_a_run_that_is_done_is_not_repeated(config, tmp_path, monkeypatch):
         )
         run_sharing(settings, lambda line: None)
 
-    study(seeds=(2,), only=("adversarial", "reversal"))
-    assert done == ["invented-adversarial-3-2", "invented-reversal-3-2"]
+    study(seeds=(2,), only=("reversal",))
+    assert done == ["invented-reversal-3-2"]
     assert list((tmp_path / "out" / "models").iterdir()) == []
     study(seeds=(1, 2))
-    assert len(done) == len(set(done)) == 2 * 5
+    assert not (tmp_path / "out" / "models").exists()
+    assert len(done) == len(set(done)) == 2 * 7
     assert "not done yet" not in (tmp_path / "out" / "report.md").read_text()
     with pytest.raises(ConfigurationError, match="no runs other; known: non-private"):
         study(only=("other",))
