@@ -33,7 +33,7 @@ from inverse_deid.learning.documents import sha256_of
 Say = Callable[[str], None]
 _SPANISH_DEV_SHARE = 0.1
 _TODAY = date(2030, 12, 31)
-"""Three of four planted dates lie at most 45 years before; those after it are not counted from."""
+"""Three of four planted dates lie in the 45 years before it; those after it stay markers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

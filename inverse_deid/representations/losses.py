@@ -86,10 +86,9 @@ class Losses:
     def answers(self, pairs: dict[str, Any], *, reverse: bool = False) -> Any:  # noqa: ANN401 - a tensor
         """The adversary's probabilities of "same sentence": float32 (batch,)."""
         networks, valid = self._networks, pairs["valid"]
-        first = represented(networks.representer, pairs["first"], valid)
-        second = represented(networks.representer, pairs["second"], valid)
-        if reverse:
-            first, second = self._reversal(first), self._reversal(second)
+        sides = tf.concat([pairs["first"], pairs["second"]], axis=0)
+        private = represented(networks.representer, sides, tf.concat([valid, valid], axis=0))
+        first, second = tf.split(self._reversal(private) if reverse else private, 2)
         return networks.adversary([first, pairs["second"], second, valid], training=True)
 
     def adversary(self, pairs: dict[str, Any], *, reverse: bool = False) -> Any:  # noqa: ANN401 - a scalar

@@ -198,6 +198,16 @@ def test_vectors_of_the_wrong_size_are_refused(shared, tmp_path):
     assert "row 1 has" in complaint and "size 4" in complaint
 
 
+def test_word_vectors_of_the_wrong_size_are_refused(tmp_path):
+    vectors = tiny.vectors()
+    codes = vectors.codes[:-1]
+    np.savez(tmp_path / "bad.npz", words=np.array(vectors.words), codes=codes, scale=vectors.scale)
+    corpus = write_corpus(tmp_path / "c.jsonl", tiny.documents(2))
+    complaint = refused("init", corpus, "--out", tmp_path / "o", "--word-vectors", tmp_path / "bad.npz")
+    assert "word vectors" in complaint
+    assert not (tmp_path / "o").exists()
+
+
 def test_a_pool_of_two_representations_is_refused(shared, tmp_path):
     def rename(table):
         (meta,) = table.schema.metadata.values()
