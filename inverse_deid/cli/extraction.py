@@ -116,11 +116,12 @@ def train(**given: Any) -> None:  # noqa: ANN401 - the options are listed above
     layout = Layout(given["layout"]) if given["layout"] else None
     train_docs, dev_docs = (read_concepts(given[name], layout) for name in ("train_path", "dev_path"))
     view = View(given["view"])
-    maskers = _maskers(view)
     from inverse_deid.extraction.folder import write_tagger
     from inverse_deid.extraction.sentence_inputs import learnable_vectors
-    from inverse_deid.extraction.training import train_tagger
+    from inverse_deid.extraction.training import refuse_overlap, train_tagger
 
+    refuse_overlap(train_docs, dev_docs)
+    maskers = _maskers(view)
     train_docs, dev_docs = viewed(train_docs, view, maskers), viewed(dev_docs, view, maskers)
     if config.learn_words:
         vectors = learnable_vectors(train_docs, config.word_dim, training.seed)

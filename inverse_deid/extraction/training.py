@@ -42,8 +42,7 @@ def train_tagger(  # noqa: PLR0913 - what a training is made of
         on_epoch: Gets the report of each epoch.
 
     Raises:
-        ConfigurationError: Documents stand in both parts, hold none of the types, or the tasks
-            do not fit the kind.
+        ConfigurationError: The documents hold none of the types, or the tasks do not fit the kind.
         StageError: The loss is not a number, or the device is out of memory.
     """
     _check(train, dev, config, types)
@@ -63,6 +62,19 @@ def train_tagger(  # noqa: PLR0913 - what a training is made of
     return tagger
 
 
+def refuse_overlap(train: Sequence[ConceptDocument], dev: Sequence[ConceptDocument]) -> None:
+    """Refuse a text that stands in both parts; ask before masking, which may make different texts alike.
+
+    Raises:
+        ConfigurationError: There is one.
+    """
+    both = {doc.doc.text for doc in train} & {doc.doc.text for doc in dev}
+    if both:
+        raise ConfigurationError(
+            f"{len(both)} texts stand in both parts; train on one and stop by the other, without overlap"
+        )
+
+
 def _check(
     train: Sequence[ConceptDocument], dev: Sequence[ConceptDocument], config: TaggerConfig, types: Types
 ) -> None:
@@ -71,11 +83,6 @@ def _check(
         raise ConfigurationError(
             f"a model of kind {config.kind} has {n_tasks} of the tasks {CONCEPTS} and {PHI}, given "
             f"{len(types)}"
-        )
-    both = {doc.doc.text for doc in train} & {doc.doc.text for doc in dev}
-    if both:
-        raise ConfigurationError(
-            f"{len(both)} texts stand in both parts; train on one and stop by the other, without overlap"
         )
     for part, docs in (("training", train), ("development", dev)):
         for task, kinds in types.items():

@@ -13,7 +13,7 @@ from inverse_deid.extraction.config import tagger_config, tagger_training
 from inverse_deid.extraction.fitting import shuffled_batches
 from inverse_deid.extraction.folder import read_tagger, write_tagger
 from inverse_deid.extraction.sentence_inputs import CONCEPTS, PHI, SentenceMaker, learnable_vectors
-from inverse_deid.extraction.training import measure, train_tagger
+from inverse_deid.extraction.training import measure, refuse_overlap, train_tagger
 
 ONE = {CONCEPTS: BOTH[CONCEPTS]}
 
@@ -106,7 +106,7 @@ def test_embedders_from_outside(tmp_path):
 
 def test_a_document_in_both_parts_is_refused():
     with pytest.raises(ConfigurationError, match="1 texts stand in both parts"):
-        train_tagger(documents(0, 3), documents(2, 5), config(), training(), types=ONE, vectors=vectors())
+        refuse_overlap(documents(0, 3), documents(2, 5))
 
 
 def test_types_that_no_document_holds_are_refused():

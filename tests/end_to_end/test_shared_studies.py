@@ -1,0 +1,98 @@
+"""The studies of shared representations and of extraction, from documents to a report, on the smallest scale."""
+
+import json
+
+import pytest
+import tiny_representations as tiny
+from click.testing import CliRunner
+from tiny_extractors import documents
+
+pytest.importorskip("tensorflow")
+pytest.importorskip("sklearn")
+pytest.importorskip("seqeval")
+
+from inverse_deid.cli.main import main
+from inverse_deid.extraction.json_concepts import concept_json_line
+
+SHARING = """
+[study]
+neighbours = [3]
+attacked = 3
+adversary_epochs = 1
+inverse_epochs = 1
+learned_dim = 6
+[[corpora]]
+name = "invented"
+train = "train.jsonl"
+test = "test.jsonl"
+word_vectors = "learned"
+[representation]
+dim = 4
+adversary_units = 2
+[tagger]
+units = 2
+layers = 1
+[learning]
+epochs = 1
+batch = 64
+validation_share = 0.3
+"""
+EXTRACTION = """
+[english]
+train = "train.jsonl"
+dev = "dev.jsonl"
+test = "test.jsonl"
+types = ["Drug", "Effect"]
+[extractor]
+char_dim = 3
+char_units = 3
+token_units = 3
+[training]
+epochs = 1
+pretraining = 1
+"""
+
+
+def invoke(*arguments):
+    result = CliRunner().invoke(main, ["experiment", *map(str, arguments)])
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+@pytest.mark.slow
+def test_the_study_of_shared_representations(tmp_path):
+    for seed, (name, size) in enumerate({"train": 16, "test": 5}.items(), start=1):
+        docs = tiny.documents(size, seed)
+        spans = ([{"start": s.start, "end": s.end, "type": s.type} for s in doc.spans] for doc in docs)
+        lines = (
+            json.dumps({"id": d.id, "text": d.text, "spans": s}) for d, s in zip(docs, spans, strict=True)
+        )
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    (tmp_path / "study.toml").write_text(SHARING, encoding="utf-8")
+    out = tmp_path / "out"
+    given = ["sharing", tmp_path / "study.toml", "--out", out, "--seeds", "1", "--only", "adversarial"]
+    told = invoke(*given)
+    for line in ("pre-training 1", "alternating 1", "adversary, further epoch 1", "inverse model"):
+        assert line in told
+    record = json.loads((out / "runs" / "invented-adversarial-3-1.json").read_text(encoding="utf-8"))
+    assert len(record["attacks"]) == 4
+    assert all(0 <= found["share"] <= 1 for found in record["attacks"].values())
+    assert list(record["cpu_seconds"]) == ["representation", "network", "adversary", "inverse", "look-ups"]
+    report = (out / "report.md").read_text(encoding="utf-8")
+    assert "not done yet" in report or "What is protected" in report
+    assert not [name for name in tiny.NAMES if name in report.lower()]
+    assert "pre-training" not in invoke(*given)
+
+
+@pytest.mark.slow
+def test_the_study_of_extraction(tmp_path):
+    for part, numbers in (("train", (0, 12)), ("dev", (12, 15)), ("test", (15, 18))):
+        (tmp_path / f"{part}.jsonl").write_bytes(b"".join(map(concept_json_line, documents(*numbers))))
+    (tmp_path / "study.toml").write_text(EXTRACTION, encoding="utf-8")
+    given = ["extraction", tmp_path / "study.toml", "--out", tmp_path / "out", "--seeds", "1"]
+    chosen = ["--only", "stacked", "--only", "concepts-relative-dates"]
+    assert "stacked, seed 1: training" in invoke(*given, *chosen)
+    record = json.loads((tmp_path / "out" / "runs" / "concepts-relative-dates-1.json").read_text("utf-8"))
+    assert set(record["test"]["concepts"]) == {"original", "predicted", "gold", "marker", "relative-dates"}
+    assert "not done yet" in (tmp_path / "out" / "report.md").read_text("utf-8")
+    assert "training" not in invoke(*given, *chosen)
