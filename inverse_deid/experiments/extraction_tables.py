@@ -84,7 +84,7 @@ def _identification(records: Records) -> Table:
         told = facts["de_identification"][name]
         rows.append((title, _f1(best), _mean(records, name, PHI, _O), _p_value(best, base), *told))
     if "spanish-phi" in records:
-        best, average = (find(records, "spanish-phi", PHI, _O) for find in (_best, _mean))
+        best, average = _best(records, "spanish-phi", PHI, _O), _mean(records, "spanish-phi", PHI, _O)
         told = (None, facts["de_identification"]["phi"][1])
         rows.append(("tagger alone, Spanish", _f1(best), average, None, *told))
     return Table(
