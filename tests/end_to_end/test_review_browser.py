@@ -6,10 +6,12 @@ Without them the tests are skipped, unless `CI` is set. axe-core is looked for a
 
 import os
 import shutil
+import sys
 import threading
 import time
 from contextlib import contextmanager
 from pathlib import Path
+from statistics import median
 
 import pytest
 import uvicorn
@@ -20,7 +22,7 @@ from review_visitors import account
 from inverse_deid.review.accounts import user_named
 from inverse_deid.review.exporting import export_released
 from inverse_deid.review.pages.application import make_application
-from inverse_deid.review.reading import view_case
+from inverse_deid.review.reading import view_case, view_masked
 from inverse_deid.review.trail import verify_store
 from inverse_deid.review.values import CaseState, UserRole
 from inverse_deid.review.work_list import progress
@@ -190,7 +192,7 @@ def test_what_the_masked_side_shows_is_what_the_store_would_release(chromium, tm
                 shown = page.evaluate(
                     "[...document.querySelectorAll('.masked')].map(p => p.textContent).join('')"
                 )
-                masked = view_case(store, user_named(store, "ann"), 1).masked.text
+                masked = view_masked(store, user_named(store, "ann"), 1)[1].text
                 assert "".join(shown.split()) == "".join(masked.split())
             assert page.faults == []
 
@@ -270,6 +272,67 @@ def test_nothing_is_kept_in_the_browser(chromium, address):
     page.wait_for_selector(READY)
     kept = page.evaluate("[localStorage.length, sessionStorage.length, document.cookie]")
     assert kept == [0, 0, ""]
+
+
+MANY_WORDS = " ".join(["seen by Okonkwo today, then okonkwo left with a rash in Lindenau-West."] * 400)
+TIMES = """
+addEventListener("DOMContentLoaded", () => {
+  const reader = document.querySelector("#reader");
+  const soon = (does) => requestAnimationFrame(() => setTimeout(does, 0));
+  if (reader) new MutationObserver(() => soon(() => { globalThis.painted ??= performance.now(); }))
+    .observe(reader, { attributeFilter: ["aria-busy"] });
+  globalThis.reactions = [];
+  reader?.addEventListener("keydown", (event) =>
+    soon(() => globalThis.reactions.push(performance.now() - event.timeStamp)), true);
+});
+"""
+
+
+def test_5000_words_are_painted_and_react_soon(chromium, tmp_path, capsys):
+    with store_of(tmp_path, [MANY_WORDS] * 6, clock=time.time, masker=mask_capitals()) as store:
+        account(store, "ann")
+        with served(store) as address:
+            page = person(chromium, address, "ann", viewport={"width": 1280, "height": 800})
+            page.add_init_script(TIMES)
+            painted = []
+            for number in range(1, 7):
+                page.goto(f"{address}/cases/{number}")
+                page.wait_for_selector(READY)
+                page.wait_for_function("() => globalThis.painted")
+                painted.append(page.evaluate("globalThis.painted"))
+            for key in "nmznmzpmzpmz":
+                page.keyboard.press(key)
+                page.wait_for_timeout(100)
+            reactions = page.evaluate("globalThis.reactions")
+    n_busy = os.getloadavg()[0]
+    with capsys.disabled():
+        sys.stdout.write(
+            f"\n5,000 words: painted after {median(painted[1:]):.0f} ms (first {painted[0]:.0f}), "
+            f"a key after {median(reactions):.0f} ms; {n_busy:.1f} programs on {os.cpu_count()} cores\n"
+        )
+    assert len(reactions) == 12
+    if n_busy > os.cpu_count():
+        pytest.skip("other programs run; the times say nothing")
+    assert median(painted[1:]) < 250
+    assert median(reactions) < 100
+
+
+def test_a_long_case_is_whole_on_paper_and_for_screen_readers(chromium, tmp_path):
+    with store_of(tmp_path, [MANY_WORDS], clock=time.time, masker=mask_capitals()) as store:
+        account(store, "ann")
+        with served(store) as address:
+            page = person(chromium, address, "ann")
+            page.goto(address + "/cases/1")
+            page.wait_for_selector(READY)
+            page.evaluate("dispatchEvent(new Event('beforeprint'))")
+            shown = page.evaluate(
+                "[...document.querySelectorAll('.original')].map(p => p.textContent).join(' ')"
+            )
+            assert shown == MANY_WORDS
+            press(page, "End")
+            page.wait_for_function("() => document.querySelector('.original .here')?.textContent === 'West'")
+            box = page.locator(".original .here").bounding_box()
+            assert 0 < box["y"] < 800
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -11,6 +11,7 @@ from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.review.pages.application import _routes
 from inverse_deid.review.pages.case_data import case_data
 from inverse_deid.review.pages.legend import CATEGORY_CODES, REASONS
+from inverse_deid.review.pages.rendering import static_address
 from inverse_deid.review.pages.serving import ServeSettings
 from inverse_deid.review.pages.visits import MAX_POST_BYTES
 from inverse_deid.review.reading import open_case
@@ -25,6 +26,7 @@ PAYLOADS = [
     '"><svg onload=x>',
 ]
 TEXT = "seen by Okonkwo today, then okonkwo left"
+STATIC = static_address()
 
 
 @pytest.fixture
@@ -140,13 +142,23 @@ class TestWhoGetsIn:
 class TestWhatIsServed:
     def test_headers_of_every_answer(self, store):
         ann = visitor(store, "ann")
-        for address in ("/", "/cases/1", "/log-in", "/nothing", "/static/pages.css"):
+        for address in (
+            "/",
+            "/cases/1",
+            "/log-in",
+            "/nothing",
+            "/static/pages.css",
+            f"{STATIC}/x",
+            f"{STATIC}/pages.css",
+        ):
             headers = ann.get(address).headers
             assert "default-src 'none'" in headers["content-security-policy"]
             assert "unsafe" not in headers["content-security-policy"]
             assert headers["x-content-type-options"] == "nosniff"
             assert headers["referrer-policy"] == "no-referrer"
-            assert headers["cache-control"] == ("no-cache" if "static" in address else "no-store")
+            is_kept = "immutable" in headers["cache-control"]
+            assert is_kept == (address == f"{STATIC}/pages.css")
+            assert is_kept or headers["cache-control"] == "no-store"
 
     def test_no_external_address_and_nothing_inline(self, alone):
         ann = visitor(alone, "ann", UserRole.ADMIN)
@@ -156,7 +168,7 @@ class TestWhatIsServed:
         pages += ["/cases/1/print", "/cases/1/finished", "/cases/1/form"]
         served = [ann.get(page).text for page in pages]
         fixed = sorted(set(re.findall(r'(?:src|href)="(/static/[^"]+)"', " ".join(served))))
-        fixed += [f"/static/{name}.js" for name in ("case_state", "reader", "requests", "why", "dialogs")]
+        fixed += [f"{STATIC}/{name}.js" for name in ("case_state", "reader", "requests", "why", "dialogs")]
         served += [ann.get(one).text for one in fixed if not one.endswith(".png")]
         assert all(ann.get(one).status_code == 200 for one in fixed)
         for text in served:
@@ -191,11 +203,12 @@ class TestWhatIsServed:
     @pytest.mark.parametrize(
         "address",
         [
-            "/static/../application.py",
-            "/static/%2e%2e/application.py",
-            "/static/..%2fapplication.py",
-            "/static//etc/passwd",
-            "/static/",
+            f"{STATIC}/../application.py",
+            f"{STATIC}/%2e%2e/application.py",
+            f"{STATIC}/..%2fapplication.py",
+            f"{STATIC}//etc/passwd",
+            f"{STATIC}/",
+            "/static/pages.css",
             "/cases/..%2f1",
             "/cases/-1",
             "/cases/1e3",
