@@ -17,6 +17,7 @@ from inverse_deid.review.pages import (
     finished_page,
     form_page,
     logging_in,
+    sample_page,
     summary_page,
     work_list_page,
 )
@@ -94,6 +95,10 @@ def _routes() -> list[Route | Mount]:
         _get(case + "/form", form_page.first_step),
         _post(case + "/form/original", form_page.second_step),
         _post(case + "/form", form_page.save),
+        _get("/sample", sample_page.sample, adjudicator),
+        _post("/sample", sample_page.draw, adjudicator),
+        _get("/sample/{case_id:int}", sample_page.read_case, adjudicator),
+        _post("/sample/{case_id:int}", sample_page.answer, adjudicator),
         _get("/summary", summary_page.summary),
         _get("/accounts", accounts_page.accounts, admin),
         _post("/accounts", accounts_page.change_account, admin),
