@@ -380,6 +380,28 @@ def test_elusion_check_by_keyboard(chromium, tmp_path, scheme):
         assert verify_store(store).is_intact
 
 
+@pytest.mark.parametrize(("width", "height"), [(640, 400), (320, 256)])
+def test_at_200_and_400_percent_nothing_is_cut_off_or_covered(chromium, tmp_path, width, height):
+    with store_of(tmp_path, [MANY_WORDS], clock=time.time, masker=mask_capitals()) as store:
+        account(store, "ann")
+        with served(store) as address:
+            page = person(chromium, address, "ann", viewport={"width": width, "height": height})
+            page.goto(address + "/cases/1")
+            page.wait_for_selector(READY)
+            press(page, "End")
+            page.wait_for_function("() => document.querySelector('.original .here')?.textContent === 'West'")
+            page.wait_for_timeout(300)
+            sideways = page.evaluate(
+                "[...document.querySelectorAll('*')]"
+                ".filter(e => !e.closest('.hidden') && e.getBoundingClientRect().right > innerWidth + 1).length"
+            )
+            word = page.locator(".original .here").bounding_box()
+            tools = page.locator(".tools").bounding_box()
+            assert sideways == 0
+            assert word["y"] > 0
+            assert word["y"] + word["height"] <= min(tools["y"], height)
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [390, 640, 1280])
 def test_axe_finds_no_serious_fault(chromium, address, scheme, width):

@@ -1,9 +1,8 @@
 // The reading page: what keys, mouse and buttons do.
 import { isJoined, isStop, mentions, runAround, stateOf } from "./case_state.js";
 import { askCategory, askNote, fillNotes, openDialog } from "./dialogs.js";
-import { opening } from "./opening.js";
 import { Reader } from "./reader.js";
-import { Queue, Refused, post } from "./requests.js";
+import { Queue, Refused, answered, post } from "./requests.js";
 import { fillLegend, sentence, showWhy } from "./why.js";
 
 const main = document.getElementById("main");
@@ -27,7 +26,7 @@ const queue = new Queue((item) => post(at(item.to), token, { ...item.payload, re
 
 async function begin() {
   try {
-    show(await opening);
+    show(await answered(globalThis.opening));
   } catch (error) {
     trouble(`${error.message}.`, [["To the list of cases", () => location.assign("/")]]);
     element("saved").textContent = "";
