@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import sys
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import click
 
-from inverse_deid.core.errors import ConfigurationError
+from inverse_deid.cli.training_extra import need_training, progress
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 _ANY = click.Path(path_type=Path)
@@ -96,7 +94,7 @@ def ablations(config: Path, quiet: bool, **given: Any) -> None:  # noqa: ANN401
     once, with fresh surrogates each, and shared by all variants; the folder OUT/epochs
     holds training text in pieces.
     """
-    _need_training()
+    need_training("an experiment", "experiments")
     from inverse_deid.experiments.ablations import AblationSettings, run_ablations
     from inverse_deid.learning.config import read_run_config
 
@@ -112,7 +110,7 @@ def ablations(config: Path, quiet: bool, **given: Any) -> None:  # noqa: ANN401
         command=command_line(click.get_current_context()),
         force=given["force"],
     )
-    run_ablations(settings, _say(quiet=quiet))
+    run_ablations(settings, progress(quiet=quiet))
     _done(given["out"], quiet=quiet)
 
 
@@ -131,7 +129,8 @@ def extraction(config: Path, out: Path, threads: int, quiet: bool, **given: Any)
     Trains a tagger of identifiers, taggers of concepts on original and masked text, the
     multitask and the stacked model.
     """
-    _need_training(threads)
+    need_training("an experiment", "experiments")
+    _use_threads(threads)
     from inverse_deid.experiments.extraction_study import ExtractionStudySettings, run_extraction_study
 
     settings = ExtractionStudySettings(
@@ -142,7 +141,7 @@ def extraction(config: Path, out: Path, threads: int, quiet: bool, **given: Any)
         command=command_line(click.get_current_context()),
         force=given["force"],
     )
-    run_extraction_study(settings, _say(quiet=quiet))
+    run_extraction_study(settings, progress(quiet=quiet))
     _done(out, quiet=quiet)
 
 
@@ -161,7 +160,7 @@ def network_alone(
     CONFIG is a training configuration (see configs/meddocan.toml); what its data.compare
     names is not needed here and not trained on.
     """
-    _need_training()
+    need_training("an experiment", "experiments")
     from inverse_deid.experiments.network_alone import NetworkAloneSettings, run_network_alone
     from inverse_deid.learning.config import read_run_config
 
@@ -175,7 +174,7 @@ def network_alone(
         force=force,
         show=not quiet and sys.stderr.isatty(),
     )
-    run_network_alone(settings, _say(quiet=quiet))
+    run_network_alone(settings, progress(quiet=quiet))
     _done(out, quiet=quiet)
 
 
@@ -215,7 +214,7 @@ def thesis(quiet: bool, **given: Any) -> None:  # noqa: ANN401 - the options are
     epoch, fine-tunes the best one on the second, and writes the thesis's tables beside
     the published figures.
     """
-    _need_training()
+    need_training("an experiment", "experiments")
     from inverse_deid.experiments.thesis import ThesisSettings, run_thesis
 
     counted = ("runs", "epochs", "fine_tuning_epochs")
@@ -224,7 +223,7 @@ def thesis(quiet: bool, **given: Any) -> None:  # noqa: ANN401 - the options are
         **{names.get(name, name): value for name, value in given.items()},
         command=command_line(click.get_current_context()),
     )
-    run_thesis(settings, _say(quiet=quiet))
+    run_thesis(settings, progress(quiet=quiet))
     _done(given["out"], quiet=quiet)
 
 
@@ -243,7 +242,8 @@ def sharing(config: Path, threads: int, quiet: bool, **given: Any) -> None:  # n
     on pseudonymised words and on representations, and writes the paper's table 2 and figures 4
     and 5 beside the published figures.
     """
-    _need_training(threads)
+    need_training("an experiment", "experiments")
+    _use_threads(threads)
     from inverse_deid.experiments.sharing import SharingSettings, run_sharing
     from inverse_deid.experiments.sharing_config import read_study_config
 
@@ -256,30 +256,18 @@ def sharing(config: Path, threads: int, quiet: bool, **given: Any) -> None:  # n
         command=command_line(click.get_current_context()),
         force=given["force"],
     )
-    run_sharing(settings, _say(quiet=quiet))
+    run_sharing(settings, progress(quiet=quiet))
     _done(given["out"], quiet=quiet)
 
 
-def _need_training(n_threads: int = 0) -> None:
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
-    missing = ""
-    try:
-        import keras  # noqa: F401
-        import tensorflow as tf
-    except ImportError as error:
-        missing = error.name or "tensorflow"
-    if missing:
-        raise ConfigurationError(
-            f"experiments need the package {missing}; install 'inverse-deid[experiments]'"
-        )
+def _use_threads(n_threads: int) -> None:
+    """Of TensorFlow, before anything else uses it; 0 = its own choice."""
+    import tensorflow as tf
+
     if n_threads:
         with suppress(RuntimeError):  # TensorFlow was used before: in tests
             tf.config.threading.set_intra_op_parallelism_threads(n_threads)
             tf.config.threading.set_inter_op_parallelism_threads(n_threads)
-
-
-def _say(*, quiet: bool) -> Callable[[str], None]:
-    return (lambda line: None) if quiet else click.echo
 
 
 def _done(folder: Path, *, quiet: bool) -> None:
