@@ -176,6 +176,10 @@ def _outcomes(course: Course, method: MethodConfig) -> Iterator[Outcome]:
     if method.way == "selective":
         settings = {site.name: method.settings_of(site.name) for site in course.sites}
         return methods.selective(course, settings)
+    if method.way == "secure-average":
+        from inverse_deid.federated.secure_aggregation import secure_mean
+
+        return methods.averaged(course, secure_mean)
     ways = {
         "central": methods.central,
         "round-robin": methods.round_robin,

@@ -24,7 +24,13 @@ from inverse_deid.federated.study_tables import (
     seconds_table,
 )
 
-_COLOURS = {"central": "#111111", "round-robin": "#c2185b", "isolated": "#d32f2f", "average": "#1565c0"}
+_COLOURS = {
+    "central": "#111111",
+    "round-robin": "#c2185b",
+    "isolated": "#d32f2f",
+    "average": "#1565c0",
+    "secure-average": "#00838f",
+}
 _SELECTIVE = "#2e7d32"
 
 
