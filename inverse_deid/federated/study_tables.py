@@ -167,7 +167,8 @@ def exchange_table(figures: StudyFigures) -> Table:
         ("method", "sent", "received"),
         rows,
         notes=(
-            "Method A moves the documents themselves. Secure aggregation masks its numbers, and sends keys besides.",
+            "Method A moves the documents themselves. Secure aggregation masks its numbers, and sends "
+            "keys besides.",
         ),
     )
 

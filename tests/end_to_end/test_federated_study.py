@@ -104,11 +104,19 @@ def test_a_study_from_one_command(simulate, folder):
         assert len(run["epochs"]) == 2
         assert set(run["epochs"][0]["sites"]) == {"site-1", "site-2", "site-3"}
         assert set(run["calibrated"]) == {"site-1", "site-2", "site-3"}
+        assert 0 <= run["membership"]["all tokens"]["low"] <= run["membership"]["all tokens"]["auc"] <= 1
     assert runs["C", 1]["epochs"][0]["n_sent"] > 0
     assert runs["D", 1]["epochs"][0]["n_sent"] == 0
     assert_secure_is_plain(runs["SecAgg", 1], runs["FedAvg", 1])
     report = (folder / "out/report.md").read_text()
-    for words in ("No formal guarantee", "worst site", "theta_d", "peak memory"):
+    for words in (
+        "No formal guarantee",
+        "worst site",
+        "theta_d",
+        "peak memory",
+        "Membership",
+        "first epoch of a site",
+    ):
         assert words in report
     assert (folder / "out/learning-curves.svg").read_text().count("<polyline") == 9
     everything = "".join(path.read_text() for path in (folder / "out").rglob("*") if path.is_file())

@@ -21,14 +21,15 @@ from inverse_deid.federated.attacks.inversion import (
     words_there,
 )
 from inverse_deid.federated.attacks.membership import Group, document_losses, membership
-from inverse_deid.federated.encoded_sites import EncodedSite
+from inverse_deid.federated.encoded_sites import EncodedSite, EncodedStudy
 from inverse_deid.federated.local_training import LocalTrainer
 from inverse_deid.federated.selection import SelectiveSettings, selected_changes
+from inverse_deid.federated.study_trainers import StudyTrainers
 from inverse_deid.federated.weights import Weights
 
 _MEMBERS_PER_OTHER = 3
 _WINDOWS_PER_SITE = 4
-_SELECTION = 4
+_OWN = 4
 """Keeps the random stream of the attempts apart."""
 
 
@@ -48,16 +49,14 @@ def membership_record(
     """
     groups: dict[str, list[Group]] = {"all tokens": [], "tokens of PHI": []}
     for number, site in enumerate(sites):
-        members = _some(site.train, _MEMBERS_PER_OTHER * len(site.held_out), [seed, number, _SELECTION])
+        members = _some(site.train, _MEMBERS_PER_OTHER * len(site.held_out), [seed, number, _OWN])
         asked = [
             (docs, trainer.probabilities(networks[site.name], docs)) for docs in (members, site.held_out)
         ]
         for name, rows in groups.items():
             low, high = (document_losses(*pair, phi_only=name != "all tokens") for pair in asked)
             rows.append((low, high))
-    found = {
-        name: membership(rows, np.random.default_rng([seed, _SELECTION])) for name, rows in groups.items()
-    }
+    found = {name: membership(rows, np.random.default_rng([seed, _OWN])) for name, rows in groups.items()}
     return {name: dataclasses.asdict(one) if one else None for name, one in found.items()}
 
 
@@ -89,47 +88,63 @@ class Inversion:
     def one_step(self, trainer: LocalTrainer) -> dict[str, Any]:
         """A step on one window, some windows of each site."""
         chosen = [
-            part
+            [part]
             for site in self.sites
-            for part in _some(
-                windows(site.train, self.window, None), _WINDOWS_PER_SITE, [self.seed, _SELECTION]
-            )
+            for part in _some(windows(site.train, self.window, None), _WINDOWS_PER_SITE, [self.seed, _OWN])
         ]
-        return self._record(trainer, [[part] for part in chosen], None)
+        return self._record(trainer, chosen, [self._change(trainer, parts) for parts in chosen])
 
-    def epoch(self, trainer: LocalTrainer, selective: SelectiveSettings | None = None) -> dict[str, Any]:
-        """The first epoch of each site: what a site sends in B and FedAvg, or what it selects in C."""
-        return self._record(trainer, [site.train for site in self.sites], selective)
+    def epoch(self, trainer: LocalTrainer, selective: SelectiveSettings) -> list[dict[str, Any]]:
+        """The first epoch of each site: what it sends in B and FedAvg, and what it selects in C."""
+        learned = [site.train for site in self.sites]
+        changes = [self._change(trainer, examples) for examples in learned]
+        rng = np.random.default_rng([self.seed, _OWN])
+        chosen = [_selected(change, selective, rng) for change in changes]
+        return [self._record(trainer, learned, given) for given in (changes, chosen)]
+
+    def _change(self, trainer: LocalTrainer, examples: Sequence[Example]) -> FloatArray:
+        done = trainer.epoch(examples, self.start, (self.seed, _OWN))
+        return trainer.layout.flat(done.weights) - trainer.layout.flat(self.start)
 
     def _record(
-        self, trainer: LocalTrainer, learned: Sequence[Sequence[Example]], selective: SelectiveSettings | None
+        self, trainer: LocalTrainer, learned: Sequence[Sequence[Example]], changes: Sequence[FloatArray]
     ) -> dict[str, Any]:
-        characters, words = [], []
-        for number, examples in enumerate(learned):
-            change = self._change(trainer, examples, number, selective)
-            named = named_characters(change, trainer.layout, self.config)
+        layout, characters, words = trainer.layout, [], []
+        for examples, vector in zip(learned, changes, strict=True):
+            change = layout.arrays(vector)
+            named = named_characters(change, layout, self.config)
             characters.append(recovered(named, characters_there(examples, self.config)))
-            named = named_words(change, trainer.layout, self.config, self.matrix)
+            named = named_words(change, layout, self.config, self.matrix)
             words.append(recovered(named, words_there(examples)))
         return {"n": len(learned), "characters": _figures(characters), "words": _figures(words)}
 
-    def _change(
-        self,
-        trainer: LocalTrainer,
-        examples: Sequence[Example],
-        number: int,
-        selective: SelectiveSettings | None,
-    ) -> Weights:
-        layout = trainer.layout
-        done = trainer.epoch(examples, self.start, (self.seed, number, _SELECTION))
-        change = layout.flat(done.weights) - layout.flat(self.start)
-        if selective is not None:
-            given = selected_changes(
-                change, selective, np.random.default_rng([self.seed, number, _SELECTION])
-            )
-            change = np.zeros_like(change)
-            change[given.indices] = given.values
-        return layout.arrays(change)
+
+def inversion_record(study: EncodedStudy, trainers: StudyTrainers) -> dict[str, Any]:
+    """All attempts on changes of weights, by what the attacker sees.
+
+    Args:
+        study: Its sites, and the public vocabulary.
+        trainers: Of the study.
+    """
+    config = trainers.config
+    seed, window = config.study.seeds[0], config.training.window
+    made = Inversion(config.network, trainers.matrix, trainers.start(seed), study.sites, seed, window)
+    settings = [method.settings for method in config.methods if method.way == "selective"]
+    selective = settings[0] if settings else SelectiveSettings()
+    whole, selected = made.epoch(trainers.of(0.0), selective)
+    return {
+        "one step on one window, plain SGD, no dropout": made.one_step(trainers.bare()),
+        "one step on one window, as configured": made.one_step(trainers.of(0.0)),
+        "first epoch of a site, all weights (B, FedAvg)": whole,
+        "first epoch of a site, selected changes (C)": selected,
+    }
+
+
+def _selected(change: FloatArray, settings: SelectiveSettings, rng: np.random.Generator) -> FloatArray:
+    given = selected_changes(change, settings, rng)
+    seen = np.zeros_like(change)
+    seen[given.indices] = given.values
+    return seen
 
 
 def _figures(found: Sequence[Recovered]) -> dict[str, float | None]:
