@@ -93,7 +93,7 @@ class _Server:
                 f"finished, but {', '.join(without)} did not take the result; run again with --resume "
                 "when they are back"
             )
-        self.say("finished; every site has the result")
+        self.say("finished; every site has the result; no formal guarantee: what it tells is not bounded")
 
     def _check_sites(self) -> None:
         """All must have declared themselves, and be alike."""

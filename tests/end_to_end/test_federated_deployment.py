@@ -1,10 +1,6 @@
 """A server and four sites as processes of their own, that train together, die and come back."""
 
-import os
 import signal
-import subprocess
-import sys
-import time
 from dataclasses import replace
 
 import numpy as np
@@ -12,116 +8,21 @@ import pytest
 
 pytest.importorskip("tensorflow")
 
-from invented_corpora import words_of, write_corpus, write_word_vectors
+from federated_centres import COMMON, EPOCHS, LIMIT_S, SERVER, SITES, Centre, write_sites
+from invented_corpora import words_of, write_corpus
 
 from inverse_deid.deep.folder import read_model
 from inverse_deid.experiments.analysed import read_arrays
 
-SITES = ("east", "west", "north", "south")
-LIMIT_S, EPOCHS = 900, 4
-COMMON = """
-[network]
-feature_set = "casing"
-post_space = false
-targets = "binary"
-char_dim = 5
-char_units = 4
-feature_units = 4
-token_units = 6
-token_layers = 1
-dropout = 0.1
-[training]
-optimizer = "adam"
-learning_rate = 0.05
-batch_tokens = 128
-phi_weight = 3.0
-"""
-SERVER = """
-[server]
-way = "{way}"
-sites = ["east", "west", "north", "south"]
-epochs = {epochs}
-least_sites = 2
-checkpoint = "server.npz"
-word_vectors = "vectors.npz"
-[exchange]
-folder = "exchange"
-keys = "keys"
-join_s = {join_s}
-answer_s = {answer_s}
-"""
-SITE = """
-[site]
-name = "{name}"
-documents = ["{name}.jsonl"]
-held_out = 0.4
-private = "private-{name}"
-model = "model-{name}"
-word_vectors = "vectors.npz"
-[selective]
-download = 0.5
-tau = 0.0
-[exchange]
-folder = "exchange"
-key = "keys/{name}.key"
-patience_s = 600
-"""
-
 pytestmark = pytest.mark.slow
-
-
-class Centre:
-    """The folder of a training, and the processes in it."""
-
-    def __init__(self, folder):
-        self.folder, self.processes = folder, []
-
-    def start(self, *words):
-        command = [sys.executable, "-m", "inverse_deid.cli.main", "federated", *words]
-        path = self.folder / f"{words[0]}-{len(self.processes)}.txt"
-        environment = os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3"}
-        with path.open("wb") as out:
-            process = subprocess.Popen(
-                command, cwd=self.folder, stdout=out, stderr=subprocess.STDOUT, env=environment
-            )
-        process.printed = path
-        self.processes.append(process)
-        return process
-
-    def site(self, name):
-        return self.start("site", "--config", f"site-{name}.toml")
-
-    def until(self, found):
-        end = time.monotonic() + LIMIT_S
-        while not found():
-            assert time.monotonic() < end, self.words()
-            time.sleep(0.1)
-
-    def ended(self, process):
-        status = process.wait(LIMIT_S)
-        return status, process.printed.read_text()
-
-    def words(self):
-        return "\n".join(process.printed.read_text()[-500:] for process in self.processes)
-
-    def replies(self, name):
-        return sorted((self.folder / "exchange" / "from" / name).glob("reply-*.msg"))
 
 
 @pytest.fixture
 def centre(tmp_path):
-    (tmp_path / "keys").mkdir()
-    write_word_vectors(tmp_path / "vectors.npz")
-    for i, name in enumerate(SITES):
-        write_corpus(tmp_path / f"{name}.jsonl", 10, seed=i)
-        (tmp_path / "keys" / f"{name}.key").write_bytes(bytes([i] * 32))
-        (tmp_path / f"site-{name}.toml").write_text(SITE.format(name=name) + COMMON)
+    write_sites(tmp_path)
     made = Centre(tmp_path)
     yield made
-    for process in made.processes:
-        if process.poll() is None:
-            process.kill()
-            process.wait(30)
+    made.close()
 
 
 def write_server(centre, way, *, epochs=EPOCHS, join_s=LIMIT_S, answer_s=LIMIT_S):
