@@ -96,9 +96,10 @@ def _leaks(folder: Path, key: str, study: EncodedStudy, trainers: StudyTrainers)
     path = folder / "runs" / "inversion.json"
     record = read_record(path, key)
     if record is None:
-        record = inversion_record(study, trainers)
+        record = {"attempts": inversion_record(study, trainers)}
         write_record(path, key, record)
-    return record
+    found: Mapping[str, Any] = record["attempts"]
+    return found
 
 
 def _key(config: StudyConfig) -> str:

@@ -125,7 +125,7 @@ def test_a_study_from_one_command(simulate, folder):
     assert not [name for name in names if name in everything + printed.out + printed.err]
 
     again, printed = simulate()  # nothing is trained twice
-    assert again == 0
+    assert again == 0, printed.err
     assert "epoch" not in printed.out
     status, printed = simulate("--only", "D", "--epochs", "1", "--quiet")
     assert (status, printed.out) == (0, "")

@@ -49,11 +49,13 @@ class NodeEnd:
             found = self._retry.invoke(self._client.PullMessages, PullMessagesRequest(node=self._node))
             if not found.messages_list:
                 return None
-            metadata = found.messages_list[0].metadata
-            message = self._whole(found.message_object_trees[0], metadata.run_id)
-        return None if message is None else unpacked(message)
+            parcel = None
+            with _while_it_runs():
+                run = found.messages_list[0].metadata.run_id
+                parcel = self._whole(found.message_object_trees[0], run)
+            return parcel
 
-    def _whole(self, tree: Any, run: int) -> Any:  # noqa: ANN401
+    def _whole(self, tree: Any, run: int) -> Parcel | None:  # noqa: ANN401
         """A message with its content; None where it has been withdrawn meanwhile."""
         from flwr.app import Message
         from flwr.supercore.inflatable.inflatable_protobuf_utils import (
@@ -78,7 +80,7 @@ class NodeEnd:
         except ObjectPullError:
             return None
         message.metadata.__dict__["_message_id"] = tree.object_id
-        return message
+        return unpacked(message)
 
     def reply(self, parcel: Parcel, data: bytes) -> None:
         """Answer a message; an answer that nobody waits for any more is dropped.
@@ -86,18 +88,13 @@ class NodeEnd:
         Raises:
             UpdateError: The SuperLink was not reached within the limit.
         """
-        import httpx
         from flwr.app import Message
         from flwr.supercore.inflatable.inflatable_object import no_object_id_recompute
 
         message = Message(packed(data), reply_to=parcel.message)
         message.metadata.__dict__["_message_id"] = message.object_id
-        with reached(), no_object_id_recompute():
-            try:
-                self._push(message)
-            except httpx.HTTPStatusError as error:
-                if error.response.status_code != _RUN_ENDED:
-                    raise
+        with reached(), _while_it_runs(), no_object_id_recompute():
+            self._push(message)
 
     def _push(self, message: Any) -> None:  # noqa: ANN401
         from flwr.app.message import remove_content_from_message
@@ -119,6 +116,18 @@ class NodeEnd:
             partial(retry.invoke, client.PushObject), self._node, message.metadata.run_id, taken.session_id
         )
         push_objects(get_all_nested_objects(message), push, object_ids_to_push=set(taken.objects_to_push))
+
+
+@contextmanager
+def _while_it_runs() -> Iterator[None]:
+    """Nobody waits for messages of a run that has ended: they are dropped on both ways."""
+    import httpx
+
+    try:
+        yield
+    except httpx.HTTPStatusError as error:
+        if error.response.status_code != _RUN_ENDED:
+            raise
 
 
 @contextmanager
