@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
 
-from inverse_deid.core.errors import ConfigurationError
+from inverse_deid.cli.training_extra import need_training, progress
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 _ANY = click.Path(path_type=Path)
@@ -88,7 +86,7 @@ def ablations(config: Path, quiet: bool, **given: Any) -> None:  # noqa: ANN401
     once, with fresh surrogates each, and shared by all variants; the folder OUT/epochs
     holds training text in pieces.
     """
-    _need_training()
+    need_training("an experiment", "experiments")
     from inverse_deid.experiments.ablations import AblationSettings, run_ablations
     from inverse_deid.learning.config import read_run_config
 
@@ -104,7 +102,7 @@ def ablations(config: Path, quiet: bool, **given: Any) -> None:  # noqa: ANN401
         command=command_line(click.get_current_context()),
         force=given["force"],
     )
-    run_ablations(settings, _say(quiet=quiet))
+    run_ablations(settings, progress(quiet=quiet))
     _done(given["out"], quiet=quiet)
 
 
@@ -121,7 +119,7 @@ def extraction(config: Path, out: Path, seeds: tuple[int, ...], force: bool, qui
     Trains a tagger of identifiers, taggers of concepts on original and masked text, the
     multitask and the stacked model.
     """
-    _need_training()
+    need_training("an experiment", "experiments")
     from inverse_deid.experiments.extraction_study import ExtractionStudySettings, run_extraction_study
 
     settings = ExtractionStudySettings(
@@ -131,7 +129,7 @@ def extraction(config: Path, out: Path, seeds: tuple[int, ...], force: bool, qui
         command=command_line(click.get_current_context()),
         force=force,
     )
-    run_extraction_study(settings, _say(quiet=quiet))
+    run_extraction_study(settings, progress(quiet=quiet))
     _done(out, quiet=quiet)
 
 
@@ -150,7 +148,7 @@ def network_alone(
     CONFIG is a training configuration (see configs/meddocan.toml); what its data.compare
     names is not needed here and not trained on.
     """
-    _need_training()
+    need_training("an experiment", "experiments")
     from inverse_deid.experiments.network_alone import NetworkAloneSettings, run_network_alone
     from inverse_deid.learning.config import read_run_config
 
@@ -164,7 +162,7 @@ def network_alone(
         force=force,
         show=not quiet and sys.stderr.isatty(),
     )
-    run_network_alone(settings, _say(quiet=quiet))
+    run_network_alone(settings, progress(quiet=quiet))
     _done(out, quiet=quiet)
 
 
@@ -204,7 +202,7 @@ def thesis(quiet: bool, **given: Any) -> None:  # noqa: ANN401 - the options are
     epoch, fine-tunes the best one on the second, and writes the thesis's tables beside
     the published figures.
     """
-    _need_training()
+    need_training("an experiment", "experiments")
     from inverse_deid.experiments.thesis import ThesisSettings, run_thesis
 
     counted = ("runs", "epochs", "fine_tuning_epochs")
@@ -213,7 +211,7 @@ def thesis(quiet: bool, **given: Any) -> None:  # noqa: ANN401 - the options are
         **{names.get(name, name): value for name, value in given.items()},
         command=command_line(click.get_current_context()),
     )
-    run_thesis(settings, _say(quiet=quiet))
+    run_thesis(settings, progress(quiet=quiet))
     _done(given["out"], quiet=quiet)
 
 
@@ -231,7 +229,7 @@ def sharing(config: Path, quiet: bool, **given: Any) -> None:  # noqa: ANN401 - 
     on pseudonymised words and on representations, and writes the paper's table 2 and figures 4
     and 5 beside the published figures.
     """
-    _need_training()
+    need_training("an experiment", "experiments")
     from inverse_deid.experiments.sharing import SharingSettings, run_sharing
     from inverse_deid.experiments.sharing_config import read_study_config
 
@@ -244,26 +242,8 @@ def sharing(config: Path, quiet: bool, **given: Any) -> None:  # noqa: ANN401 - 
         command=command_line(click.get_current_context()),
         force=given["force"],
     )
-    run_sharing(settings, _say(quiet=quiet))
+    run_sharing(settings, progress(quiet=quiet))
     _done(given["out"], quiet=quiet)
-
-
-def _need_training() -> None:
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
-    missing = ""
-    try:
-        import keras  # noqa: F401
-        import tensorflow  # noqa: F401
-    except ImportError as error:
-        missing = error.name or "tensorflow"
-    if missing:
-        raise ConfigurationError(
-            f"experiments need the package {missing}; install 'inverse-deid[experiments]'"
-        )
-
-
-def _say(*, quiet: bool) -> Callable[[str], None]:
-    return (lambda line: None) if quiet else click.echo
 
 
 def _done(folder: Path, *, quiet: bool) -> None:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from inverse_deid import __version__
-from inverse_deid.cli.extractors import need_training
 from inverse_deid.cli.report_files import write_whole
+from inverse_deid.cli.training_extra import need_training
 from inverse_deid.core.errors import ConfigurationError, OutputExistsError
 from inverse_deid.core.phi import PhiType
 from inverse_deid.deep.config import read_config
@@ -72,7 +72,7 @@ def inject(documents: Path, out: Path, layout: str | None, types: str, seed: int
     """
     if out.exists() and not force:
         raise OutputExistsError(f"{out} exists already; give --force to overwrite it")
-    need_training()
+    need_training("extraction", "train")
     from inverse_deid.extraction.injection import inject_identifiers
 
     docs = read_concepts(documents, Layout(layout) if layout else None)
@@ -111,7 +111,7 @@ def train(**given: Any) -> None:  # noqa: ANN401 - the options are listed above
     if config.kind != "tagger" and given["view"] != View.ORIGINAL:
         raise ConfigurationError(f"a {config.kind} model reads the original text; leave out --view")
     refuse_other_folder(given["out"])
-    need_training()
+    need_training("extraction", "train")
     layout = Layout(given["layout"]) if given["layout"] else None
     train_docs, dev_docs = (read_concepts(given[name], layout) for name in ("train_path", "dev_path"))
     view = View(given["view"])

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
 
 from inverse_deid.cli.experiment import SEEDS, command_line
-from inverse_deid.core.errors import ConfigurationError
+from inverse_deid.cli.training_extra import need_training, progress
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 _FOLDER = click.Path(file_okay=False, path_type=Path)
@@ -40,7 +38,7 @@ def simulate(config: Path, out: Path, force: bool, quiet: bool, **part: Any) -> 
     The sites are parts of annotated corpora. The same command goes on where an
     interrupted study stopped.
     """
-    need_training()
+    need_training("training", "federated")
     from inverse_deid.federated.study import SimulationSettings, run_study
     from inverse_deid.federated.study_config import restricted
     from inverse_deid.federated.study_file import read_study_config
@@ -52,26 +50,9 @@ def simulate(config: Path, out: Path, force: bool, quiet: bool, **part: Any) -> 
         command=command_line(click.get_current_context()),
         force=force,
     )
-    run_study(settings, _say(quiet=quiet))
+    run_study(settings, progress(quiet=quiet))
     if not quiet:
         click.echo(f"report written to {out / 'report.md'}")
-
-
-def need_training() -> None:
-    """Ask for TensorFlow before anything is read.
-
-    Raises:
-        ConfigurationError: It is not installed.
-    """
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
-    missing = ""
-    try:
-        import keras  # noqa: F401
-        import tensorflow  # noqa: F401
-    except ImportError as error:
-        missing = error.name or "tensorflow"
-    if missing:
-        raise ConfigurationError(f"training needs the package {missing}; install 'inverse-deid[federated]'")
 
 
 @federated.command()
@@ -80,11 +61,11 @@ def need_training() -> None:
 @click.option("-q", "--quiet", is_flag=True, help="No lines of progress.")
 def server(config: Path, resume: bool, quiet: bool) -> None:
     """Lead a common training; the server needs no documents."""
-    need_training()
+    need_training("training", "federated")
     from inverse_deid.federated.deployment_file import read_server_config
     from inverse_deid.federated.server import run_server
 
-    run_server(read_server_config(config), _say(quiet=quiet), resume=resume)
+    run_server(read_server_config(config), progress(quiet=quiet), resume=resume)
 
 
 @federated.command()
@@ -97,17 +78,13 @@ def server(config: Path, resume: bool, quiet: bool) -> None:
 @click.option("-q", "--quiet", is_flag=True, help="No lines of progress.")
 def site(config: Path, dry_run: str | None, quiet: bool) -> None:
     """Take part in a common training; documents stay here."""
-    need_training()
+    need_training("training", "federated")
     from inverse_deid.federated.deployment_file import read_site_config
     from inverse_deid.federated.site import SiteRun
     from inverse_deid.federated.taking_part import take_part
 
-    run = SiteRun(read_site_config(config), _say(quiet=quiet and not dry_run))
+    run = SiteRun(read_site_config(config), progress(quiet=quiet and not dry_run))
     if dry_run:
         run.dry_run(dry_run)  # type: ignore[arg-type]
     else:
         take_part(run)
-
-
-def _say(*, quiet: bool) -> Callable[[str], None]:
-    return (lambda line: None) if quiet else click.echo

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -73,10 +72,9 @@ def sample(
             record_reading(store, reader, int(case_id), leaks=read["leak"] is not None)
         else:
             found = sample_result(store, confidence=confidence)
-            bound = math.ceil(1e4 * found.leak_rate_bound) / 100
             click.echo(
                 f"{found.n_leaking} of {found.n_read} cases leak; with {100 * confidence:g} % confidence at "
-                f"most {bound:.2f} % of the released cases do"
+                f"most {found.bound_percent:.2f} % of the released cases do"
             )
 
 

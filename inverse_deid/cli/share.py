@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from inverse_deid.core.errors import ConfigurationError
+from inverse_deid.cli.training_extra import need_training, progress
 
 if TYPE_CHECKING:
     from inverse_deid.representations.config import SharingConfig
@@ -67,8 +66,8 @@ def init(corpus: Path, out: Path, word_vectors: Path | None, quiet: bool, **give
     from inverse_deid.learning.sharing import publish_representation
 
     vectors = load_word_vectors(word_vectors)
-    publish_representation(corpus, out, config, vectors, given["mapping"], _say(quiet=quiet))
-    _say(quiet=quiet)(f"representation written to {out}")
+    publish_representation(corpus, out, config, vectors, given["mapping"], progress(quiet=quiet))
+    progress(quiet=quiet)(f"representation written to {out}")
 
 
 @share.command()
@@ -86,11 +85,11 @@ def encode(
     Sentences are shuffled; no text and no id is written. Each run draws its noise anew, and
     no seed can be given, as it could be used to take the noise away.
     """
-    _need_training()
+    need_training("sharing", "train", "nltk", "sklearn")
     from inverse_deid.learning.sharing import encode_corpus
 
     n_sentences = encode_corpus(corpus, representation, out, mapping, force=force)
-    _say(quiet=quiet)(f"{n_sentences} sentences written to {out}")
+    progress(quiet=quiet)(f"{n_sentences} sentences written to {out}")
 
 
 @share.command()
@@ -100,11 +99,11 @@ def encode(
 @_QUIET
 def pool(files: tuple[Path, ...], out: Path, force: bool, quiet: bool) -> None:
     """Put the vectors of several institutions into one file, in random order."""
-    _need_training()
+    need_training("sharing", "train", "nltk", "sklearn")
     from inverse_deid.learning.sharing import pool_files
 
     n_sentences = pool_files(files, out, force=force)
-    _say(quiet=quiet)(f"{n_sentences} sentences written to {out}")
+    progress(quiet=quiet)(f"{n_sentences} sentences written to {out}")
 
 
 @share.command()
@@ -118,30 +117,12 @@ def train(pooled: Path, representation: Path, out: Path, config_path: Path | Non
     config = _settings(config_path)
     from inverse_deid.learning.sharing import train_on_pool
 
-    train_on_pool(pooled, representation, out, config, _say(quiet=quiet))
-    _say(quiet=quiet)(f"model written to {out}")
+    train_on_pool(pooled, representation, out, config, progress(quiet=quiet))
+    progress(quiet=quiet)(f"model written to {out}")
 
 
 def _settings(path: Path | None) -> SharingConfig:
-    _need_training()
+    need_training("sharing", "train", "nltk", "sklearn")
     from inverse_deid.representations.config import read_sharing_config
 
     return read_sharing_config(path)
-
-
-def _need_training() -> None:
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
-    missing = ""
-    try:
-        import keras  # noqa: F401
-        import nltk  # noqa: F401
-        import sklearn  # noqa: F401
-        import tensorflow  # noqa: F401
-    except ImportError as error:
-        missing = error.name or "tensorflow"
-    if missing:
-        raise ConfigurationError(f"sharing needs the package {missing}; install 'inverse-deid[train]'")
-
-
-def _say(*, quiet: bool) -> Callable[[str], None]:
-    return (lambda line: None) if quiet else click.echo

@@ -29,6 +29,7 @@ from inverse_deid.review.values import (
     CaseView,
     DisputeView,
     LayerKind,
+    MaskedView,
     Note,
     TokenRange,
     User,
@@ -88,6 +89,18 @@ def view_case(store: ReviewStore, user: User, case_id: int) -> CaseView:
         return _view(connection, store, user, case_id)
 
 
+def view_masked(store: ReviewStore, user: User, case_id: int) -> tuple[CaseView, MaskedView]:
+    """A case as `view_case` shows it, and the masked text of the user's layer at that revision.
+
+    Raises:
+        NotAllowedError: He never opened it.
+    """
+    with store.reading() as connection:
+        view = _view(connection, store, user, case_id)
+        content = read_content(connection, case_id, store.sealer)
+    return view, masked_view(content, view.layer, store.facts)
+
+
 def state_of(store: ReviewStore, case_id: int) -> CaseState:
     """The state of a case.
 
@@ -114,7 +127,6 @@ def _view(connection: Connection, store: ReviewStore, user: User, case_id: int) 
         kind=LayerKind(layer.kind),
         layer=said,
         model=None if layer.is_blind else model_tokens(content, store.facts),
-        masked=masked_view(content, said, store.facts),
         revision=layer.revision,
         can_undo=layer.n_done > 0 and layer.approval is None,
         can_redo=layer.n_done < n_actions and layer.approval is None,

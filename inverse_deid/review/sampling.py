@@ -6,6 +6,7 @@ finitely many cases makes it only safer.
 
 from __future__ import annotations
 
+import math
 import random
 import secrets
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from inverse_deid.evaluation.uncertainty import check_confidence
 from inverse_deid.review.approval import approvers, reopen
 from inverse_deid.review.layers import locked_case
 from inverse_deid.review.store import ReviewStore
-from inverse_deid.review.tables import CASES, SAMPLE_CASES, SAMPLES
+from inverse_deid.review.tables import CASES, LAYERS, SAMPLE_CASES, SAMPLES
 from inverse_deid.review.trail import TrailEvent, append
 from inverse_deid.review.values import CaseState, User
 
@@ -57,6 +58,11 @@ class SampleResult:
     n_leaking: int
     leak_rate_bound: float
     confidence: float
+
+    @property
+    def bound_percent(self) -> float:
+        """The bound in percent of two digits, rounded up: never less than it is."""
+        return math.ceil(1e4 * self.leak_rate_bound) / 100
 
 
 def draw_sample(store: ReviewStore, n_cases: int, *, seed: int | None = None, by: str = "command") -> Sample:
@@ -106,6 +112,21 @@ def _latest(connection: Connection) -> Sample:
     cases = connection.execute(found).all()
     unread = tuple(case.case_id for case in cases if case.leaks is None)
     return Sample(row.id, row.n_released, tuple(case.case_id for case in cases), unread)
+
+
+def cases_to_read(store: ReviewStore, user: User) -> tuple[int, ...]:
+    """The unread cases of the latest sample that a user may read: still released, not approved by him.
+
+    Raises:
+        ReviewError: No sample was drawn.
+    """
+    with store.reading() as connection:
+        sample = _latest(connection)
+        approved = select(LAYERS.c.case_id).where(LAYERS.c.user_id == user.id, LAYERS.c.approval.is_not(None))
+        found = select(CASES.c.id).join(SAMPLE_CASES, SAMPLE_CASES.c.case_id == CASES.c.id)
+        found = found.where(SAMPLE_CASES.c.sample_id == sample.id, SAMPLE_CASES.c.leaks.is_(None))
+        found = found.where(CASES.c.state == CaseState.RELEASED.value, CASES.c.id.not_in(approved))
+        return tuple(connection.execute(found.order_by(CASES.c.id)).scalars())
 
 
 def record_reading(store: ReviewStore, user: User, case_id: int, *, leaks: bool) -> None:

@@ -257,7 +257,6 @@ class CaseView:
         kind: What the user's layer is.
         layer: The user's own decisions.
         model: What the model says; None for a reviewer who is blind to it.
-        masked: The masked text of `layer`; what is not decided is masked.
         revision: To be given back with the next action.
         can_undo: There is something to undo.
         can_redo: There is something to redo.
@@ -274,7 +273,6 @@ class CaseView:
     kind: LayerKind
     layer: LayerTokens
     model: ModelTokens | None
-    masked: MaskedView
     revision: int
     can_undo: bool
     can_redo: bool

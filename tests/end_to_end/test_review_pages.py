@@ -11,10 +11,12 @@ from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.review.pages.application import _routes
 from inverse_deid.review.pages.case_data import case_data
 from inverse_deid.review.pages.legend import CATEGORY_CODES, REASONS
+from inverse_deid.review.pages.rendering import static_address
 from inverse_deid.review.pages.serving import ServeSettings
 from inverse_deid.review.pages.visits import MAX_POST_BYTES
 from inverse_deid.review.reading import open_case
-from inverse_deid.review.trail import verify_store
+from inverse_deid.review.sampling import sample_result
+from inverse_deid.review.trail import entries_of, verify_store
 from inverse_deid.review.values import CaseState, UserRole
 from inverse_deid.review.work_list import progress
 
@@ -25,6 +27,7 @@ PAYLOADS = [
     '"><svg onload=x>',
 ]
 TEXT = "seen by Okonkwo today, then okonkwo left"
+STATIC = static_address()
 
 
 @pytest.fixture
@@ -128,11 +131,13 @@ class TestWhoGetsIn:
         assert ("Secure" in cookie) is secure
         assert cookie.startswith("__Host-session=") is secure
 
-    @pytest.mark.parametrize("address", ["/accounts", "/disputes/1"])
+    @pytest.mark.parametrize("address", ["/accounts", "/disputes/1", "/sample", "/sample/1"])
     def test_roles(self, store, address):
         assert visitor(store, "ann").get(address).status_code == 403
 
-    @pytest.mark.parametrize("address", ["/assign", "/accounts", "/cases/1/release", "/cases/1/withdraw"])
+    @pytest.mark.parametrize(
+        "address", ["/assign", "/accounts", "/cases/1/release", "/cases/1/withdraw", "/sample", "/sample/1"]
+    )
     def test_roles_of_posts(self, store, address):
         assert visitor(store, "ann").send(address).status_code == 403
 
@@ -140,23 +145,33 @@ class TestWhoGetsIn:
 class TestWhatIsServed:
     def test_headers_of_every_answer(self, store):
         ann = visitor(store, "ann")
-        for address in ("/", "/cases/1", "/log-in", "/nothing", "/static/pages.css"):
+        for address in (
+            "/",
+            "/cases/1",
+            "/log-in",
+            "/nothing",
+            "/static/pages.css",
+            f"{STATIC}/x",
+            f"{STATIC}/pages.css",
+        ):
             headers = ann.get(address).headers
             assert "default-src 'none'" in headers["content-security-policy"]
             assert "unsafe" not in headers["content-security-policy"]
             assert headers["x-content-type-options"] == "nosniff"
             assert headers["referrer-policy"] == "no-referrer"
-            assert headers["cache-control"] == ("no-cache" if "static" in address else "no-store")
+            is_kept = "immutable" in headers["cache-control"]
+            assert is_kept == (address == f"{STATIC}/pages.css")
+            assert is_kept or headers["cache-control"] == "no-store"
 
     def test_no_external_address_and_nothing_inline(self, alone):
         ann = visitor(alone, "ann", UserRole.ADMIN)
         pages = ["/", "/cases/1", "/disputes/1", "/summary?agreement=1", "/accounts", "/log-in", "/nothing"]
         revision = ann.ask("/cases/1/open").json()["revision"]
         ann.ask("/cases/1/approve", revision=revision)
-        pages += ["/cases/1/print", "/cases/1/finished", "/cases/1/form"]
+        pages += ["/cases/1/print", "/cases/1/finished", "/cases/1/form", "/sample"]
         served = [ann.get(page).text for page in pages]
         fixed = sorted(set(re.findall(r'(?:src|href)="(/static/[^"]+)"', " ".join(served))))
-        fixed += [f"/static/{name}.js" for name in ("case_state", "reader", "requests", "why", "dialogs")]
+        fixed += [f"{STATIC}/{name}.js" for name in ("case_state", "reader", "requests", "why", "dialogs")]
         served += [ann.get(one).text for one in fixed if not one.endswith(".png")]
         assert all(ann.get(one).status_code == 200 for one in fixed)
         for text in served:
@@ -191,11 +206,12 @@ class TestWhatIsServed:
     @pytest.mark.parametrize(
         "address",
         [
-            "/static/../application.py",
-            "/static/%2e%2e/application.py",
-            "/static/..%2fapplication.py",
-            "/static//etc/passwd",
-            "/static/",
+            f"{STATIC}/../application.py",
+            f"{STATIC}/%2e%2e/application.py",
+            f"{STATIC}/..%2fapplication.py",
+            f"{STATIC}//etc/passwd",
+            f"{STATIC}/",
+            "/static/pages.css",
             "/cases/..%2f1",
             "/cases/-1",
             "/cases/1e3",
@@ -419,6 +435,69 @@ class TestReviewing:
             assert "No case fits" in ann.get("/?state=released").text
             assert ann.get("/?after=nonsense").status_code == 400
             assert ann.get("/?state=x&show=y&doubt=z").status_code == 200
+
+
+class TestSample:
+    @pytest.fixture
+    def released(self, tmp_path, clock):
+        with store_of(tmp_path, [TEXT] * 4, clock=clock, approvals=1) as store:
+            ann = visitor(store, "ann")
+            for case_id in range(1, 5):
+                revision = ann.ask(f"/cases/{case_id}/open").json()["revision"]
+                ann.ask(f"/cases/{case_id}/approve", revision=revision)
+            yield store
+
+    def test_drawn_read_and_bounded(self, released):
+        carl = visitor(released, "carl", UserRole.ADJUDICATOR)
+        assert "No case is released" not in carl.get("/sample").text
+        assert carl.send("/sample", n_cases="4").headers["location"] == "/sample"
+        assert "proves nothing" in carl.get("/sample").text
+        shown = carl.get("/sample/1").text
+        assert "seen by PHI today" in shown
+        assert "Okonkwo" not in shown
+        for case_id in range(1, 4):
+            gone_on = carl.send(f"/sample/{case_id}", said="none")
+            assert gone_on.headers["location"] == f"/sample/{case_id + 1}"
+        assert carl.send("/sample/4", said="none").headers["location"] == "/sample"
+        percent = sample_result(released).bound_percent
+        assert percent == 52.72
+        assert f"at most {percent:.2f} %" in carl.get("/sample").text
+        said = [one["event"] for one in entries_of(released, 1)]
+        assert said[-1] == "read for sample 1: no leak"
+        assert verify_store(released).is_intact
+
+    def test_a_leak_takes_the_case_back(self, released):
+        carl = visitor(released, "carl", UserRole.ADJUDICATOR)
+        carl.send("/sample", n_cases="4")
+        carl.send("/sample/2", said="leak")
+        assert progress(released).by_state[CaseState.IN_REVIEW] == 1
+        assert entries_of(released, 2)[-1]["event"] == "read for sample 1: leaks"
+        assert carl.send("/sample/2", said="none").status_code == 400
+
+    def test_nobody_reads_what_he_approved(self, released):
+        dora = visitor(released, "dora", UserRole.ADMIN)
+        bea = visitor(released, "bea", UserRole.ADJUDICATOR)
+        bea.send("/cases/1/withdraw")
+        bea.ask("/cases/1/approve", revision=bea.ask("/cases/1/open").json()["revision"])
+        bea.send("/sample", n_cases="4")
+        assert bea.get("/sample/1").status_code == 403
+        assert bea.send("/sample/1", said="none").status_code == 403
+        assert bea.get("/sample/2").status_code == 200
+        assert dora.get("/sample/1").status_code == 200
+
+    @pytest.mark.parametrize("n_cases", ["0", "5", "-1", "x", "", "1" * 30, "\u00b2"])
+    def test_no_such_sample(self, released, n_cases):
+        carl = visitor(released, "carl", UserRole.ADJUDICATOR)
+        assert carl.send("/sample", n_cases=n_cases).status_code == 400
+        assert carl.get("/sample/1").status_code == 400
+
+    def test_what_cannot_be_read(self, released):
+        carl = visitor(released, "carl", UserRole.ADJUDICATOR)
+        carl.send("/sample", n_cases="4")
+        assert carl.get("/sample/99").status_code == 403
+        assert carl.send("/sample/1", said="perhaps").status_code == 400
+        carl.send("/cases/3/withdraw")
+        assert carl.get("/sample/3").status_code == 403
 
 
 class TestCaseData:

@@ -13,6 +13,7 @@ module                what it is for
 `legend`              letters and colours of categories and reasons
 `finished_page`       agreed and released cases: print view, release, withdraw
 `form_page`           the causality form
+`sample_page`         the elusion check: draw, read, bound
 `summary_page`        progress, agreement, time
 `accounts_page`       accounts, for admins
 `serving`             uvicorn, addresses and TLS

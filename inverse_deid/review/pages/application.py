@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from starlette.applications import Starlette
 from starlette.datastructures import MutableHeaders
 from starlette.middleware import Middleware
@@ -19,9 +17,11 @@ from inverse_deid.review.pages import (
     finished_page,
     form_page,
     logging_in,
+    sample_page,
     summary_page,
     work_list_page,
 )
+from inverse_deid.review.pages.rendering import STATIC_FOLDER, static_address
 from inverse_deid.review.pages.visits import Handler, problem, signed_in
 from inverse_deid.review.store import ReviewStore
 from inverse_deid.review.values import UserRole
@@ -42,6 +42,8 @@ HEADERS = (
     ("Cache-Control", "no-store"),
 )
 """Of every answer; the fixed files of the package alone may be kept by the browser."""
+
+_KEEP = "public, max-age=31536000, immutable"
 
 
 def make_application(
@@ -93,10 +95,14 @@ def _routes() -> list[Route | Mount]:
         _get(case + "/form", form_page.first_step),
         _post(case + "/form/original", form_page.second_step),
         _post(case + "/form", form_page.save),
+        _get("/sample", sample_page.sample, adjudicator),
+        _post("/sample", sample_page.draw, adjudicator),
+        _get("/sample/{case_id:int}", sample_page.read_case, adjudicator),
+        _post("/sample/{case_id:int}", sample_page.answer, adjudicator),
         _get("/summary", summary_page.summary),
         _get("/accounts", accounts_page.accounts, admin),
         _post("/accounts", accounts_page.change_account, admin),
-        Mount("/static", StaticFiles(directory=Path(__file__).with_name("static"))),
+        Mount(static_address(), StaticFiles(directory=STATIC_FOLDER)),
     ]
 
 
@@ -127,13 +133,14 @@ class _Shield:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        is_fixed = scope["path"].startswith("/static/")
+        is_fixed = scope["path"].startswith(static_address() + "/")
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
-                for name, value in self._headers:
-                    headers[name] = "no-cache" if is_fixed and name == "Cache-Control" else value
+                headers.update(dict(self._headers))
+                if is_fixed and message["status"] in (200, 304):
+                    headers["Cache-Control"] = _KEEP
             await send(message)
 
         request = Request(scope)

@@ -15,6 +15,9 @@ from inverse_deid.review.values import CaseView, DisputeView, Edited, LayerToken
 from inverse_deid.text.gaps import forbidden_gaps
 from inverse_deid.text.rendering import GAP_MARK, JOINING_GAPS
 
+N_LEVELS = 5
+"""Strengths of colour that doubt is shown in."""
+
 
 def case_data(view: CaseView, facts: MaskingFacts, dispute: DisputeView | None = None) -> dict[str, Any]:
     """All that the reading page shows of a case, for JSON.
@@ -60,7 +63,7 @@ def bits(flags: BoolArray) -> str:
         >>> bits(np.array([True, False]))
         '10'
     """
-    return (np.asarray(flags, np.uint8) + ord("0")).tobytes().decode()
+    return _digits(flags)
 
 
 def _gaps(tokens: Tokens) -> list[str]:
@@ -98,16 +101,24 @@ def _model(model: ModelTokens) -> dict[str, Any]:
         "known": bits(model.known),
         "reasons": model.reasons.tolist(),
         "categories": model.categories.tolist(),
-        "p_safe": _finite(model.p_safe),
-        "thresholds": _finite(model.thresholds),
-        "doubt": _finite(model.doubt),
+        "p_safe": _ten_thousandths(model.p_safe),
+        "thresholds": _ten_thousandths(model.thresholds),
+        "levels": _digits(np.minimum(model.doubt * N_LEVELS, N_LEVELS - 1)),
     }
 
 
-def _finite(numbers: npt.NDArray[np.float32]) -> list[float | None]:
-    """Numbers of four digits; None = unknown (p_safe) or never (threshold)."""
-    rounded = np.round(numbers.astype(np.float64), 4)
-    return [number if np.isfinite(number) else None for number in rounded.tolist()]
+def _ten_thousandths(numbers: npt.NDArray[np.float32]) -> list[int | None]:
+    """Whole numbers are written and read fastest; None = unknown (p_safe) or never (threshold)."""
+    known = np.isfinite(numbers)
+    found: list[int | None] = np.rint(np.where(known, numbers, 0.0) * 10_000.0).astype(np.int32).tolist()
+    for token in np.flatnonzero(~known).tolist():
+        found[token] = None
+    return found
+
+
+def _digits(numbers: npt.NDArray[Any]) -> str:
+    """One digit a token, in [0, 9]; what stands behind the point is cut off."""
+    return (numbers.astype(np.uint8) + np.uint8(ord("0"))).tobytes().decode()
 
 
 def notes_data(notes: tuple[Note, ...]) -> list[dict[str, Any]]:

@@ -8,7 +8,7 @@ from inverse_deid.review.approval import release, withdraw
 from inverse_deid.review.causality import final_texts, form_of
 from inverse_deid.review.pages.rendering import page
 from inverse_deid.review.pages.visits import Visit
-from inverse_deid.review.reading import state_of, view_case
+from inverse_deid.review.reading import state_of, view_masked
 from inverse_deid.review.values import CaseState, UserRole
 
 
@@ -31,7 +31,7 @@ def finished(visit: Visit) -> Response:
 
 def print_page(visit: Visit) -> Response:
     """The masked text of the user's own layer, for paper."""
-    view = view_case(visit.store, visit.session.user, visit.case_id)
+    view, masked = view_masked(visit.store, visit.session.user, visit.case_id)
     return page(
         visit.request,
         "print.html",
@@ -41,7 +41,7 @@ def print_page(visit: Visit) -> Response:
         state=view.state.value,
         revision=view.revision,
         is_approved=view.is_approved,
-        masked=view.masked.text,
+        masked=masked.text,
     )
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -14,6 +16,18 @@ if TYPE_CHECKING:
 
 THEMES = ("light", "dark")
 THEME_COOKIE = "theme"
+
+STATIC_FOLDER = Path(__file__).with_name("static")
+"""Scripts and styles; nothing of a case."""
+
+
+@lru_cache(maxsize=1)
+def static_address() -> str:
+    """Where they are served. The address changes with what they hold, so that browsers may keep them."""
+    digest = hashlib.sha256()
+    for file in sorted(STATIC_FOLDER.iterdir()):
+        digest.update(file.name.encode() + b"\0" + file.read_bytes() + b"\0")
+    return f"/static/{digest.hexdigest()[:16]}"
 
 
 @lru_cache(maxsize=1)
@@ -50,6 +64,7 @@ def page(
         "csrf_token": "" if session is None else session.csrf_token,
         "theme": theme if theme in THEMES else "",
         "path": request.url.path,
+        "static": static_address(),
     }
     html = _environment().get_template(template).render(**{**common, **values})
     return HTMLResponse(html, status_code=status)

@@ -197,7 +197,7 @@ def out_of_memory(*_):
 
 
 def test_a_device_out_of_memory_is_one_line_with_a_remedy(monkeypatch):
-    monkeypatch.setattr(training, "_training_step", lambda network, optimizer: out_of_memory)
+    monkeypatch.setattr(training, "training_step", lambda network, optimizer: out_of_memory)
     with pytest.raises(StageError, match=r"out of memory on a batch of \d+x\d+ tokens; lower") as caught:
         run(tiny.new_network(CONFIG), tiny.training_config(epochs=2))
     assert "training.batch_tokens" in str(caught.value)

@@ -5,18 +5,27 @@ from pathlib import Path
 import pytest
 
 from inverse_deid.deep.config import TrainingConfig, network_config, read_config
+from inverse_deid.experiments.extraction_config import read_study
+from inverse_deid.experiments.sharing_config import read_study_config
 from inverse_deid.learning.config import read_run_config
 from inverse_deid.learning.corpus import read_type_mapping
+from inverse_deid.representations.config import read_sharing_config
 
 CONFIGS = Path(__file__).parents[3] / "configs"
 
 
-RUNS = sorted(path for path in CONFIGS.rglob("*.toml") if "[data]" in path.read_text(encoding="utf-8"))
+RUNS = sorted(path for path in CONFIGS.rglob("*.toml") if "\ngold =" in path.read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("path", RUNS, ids=lambda path: path.stem)
 def test_a_shipped_configuration_is_valid(path):
     assert read_run_config(path).gold
+
+
+def test_the_shipped_settings_of_sharing_and_of_the_studies_are_valid():
+    assert read_sharing_config(CONFIGS / "sharing.toml").learning.epochs
+    assert read_study_config(CONFIGS / "experiments" / "sharing.toml").corpora
+    assert read_study(CONFIGS / "experiments" / "extraction.toml").data
 
 
 def test_where_a_file_is_silent_the_callers_settings_count(tmp_path):

@@ -1,8 +1,8 @@
 // The reading page: what keys, mouse and buttons do.
 import { isJoined, isStop, mentions, runAround, stateOf } from "./case_state.js";
-import { askCategory, askNote, fillNotes, fillPalette, openDialog } from "./dialogs.js";
+import { askCategory, askNote, fillNotes, openDialog } from "./dialogs.js";
 import { Reader } from "./reader.js";
-import { Queue, Refused, post } from "./requests.js";
+import { Queue, Refused, answered, post } from "./requests.js";
 import { fillLegend, sentence, showWhy } from "./why.js";
 
 const main = document.getElementById("main");
@@ -26,7 +26,7 @@ const queue = new Queue((item) => post(at(item.to), token, { ...item.payload, re
 
 async function begin() {
   try {
-    show(await post(`/${kind}/${caseId}/open`, token, {}));
+    show(await answered(globalThis.opening));
   } catch (error) {
     trouble(`${error.message}.`, [["To the list of cases", () => location.assign("/")]]);
     element("saved").textContent = "";
@@ -34,18 +34,16 @@ async function begin() {
 }
 
 function show(data) {
+  if (!reader) element("reader").focus({ preventScroll: true });
   const old = state;
   state = stateOf(data);
   if (old?.n === state.n) state.seen = old.seen;
   element("name").textContent = data.name;
   element("state").textContent = state.isApproved ? "approved by you" : data.state;
   const here = reader?.here ?? -1;
+  fillNotes(element("notes"), data.notes, (first, stop) => choose(first, stop));
   reader = new Reader(element("reader"), state);
   element("reader").removeAttribute("aria-busy");
-  fillLegend(element("legend-body"), state);
-  fillPalette(state, categorise);
-  fillNotes(element("notes"), data.notes, (first, stop) => choose(first, stop));
-  if (here < 0) element("reader").focus();
   const first = here >= 0 ? here : nextStop(-1, 1) ?? 0;
   if (state.n) choose(first, first + 1);
   showSaved();
@@ -60,6 +58,7 @@ function choose(first, stop, { from = first } = {}) {
   for (let i = first; i < stop; i += 1) state.seen[i] = 1;
   showWhy(element("why-body"), state, reader.picked);
   showSeen();
+  reader.scroll();
   clearTimeout(spoken);
   spoken = setTimeout(() => {
     const [a, b] = reader.picked;
@@ -318,7 +317,7 @@ const does = {
   unmask: () => decide("unmask"),
   "mask-all": () => decide("mask", { all: true }),
   "unmask-all": () => decide("unmask", { all: true }),
-  category: () => canChange() && askCategory(),
+  category: () => canChange() && askCategory(state, categorise),
   undo: () => turn("undo"),
   redo: () => turn("redo"),
   note: () => canChange() && askNote(reader.picked, state, (text, [first, stop]) => queue.add({ to: "note", payload: { text, first, stop } })),
@@ -402,6 +401,10 @@ for (const dialog of document.querySelectorAll("dialog")) {
   });
 }
 element("leave").addEventListener("click", leave);
+
+element("legend").addEventListener("toggle", () => state && fillLegend(element("legend-body"), state));
+
+window.addEventListener("beforeprint", () => reader?.buildTo(state.n));
 
 window.addEventListener("beforeunload", (event) => {
   if (queue.waiting.length) event.preventDefault();

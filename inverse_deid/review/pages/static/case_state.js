@@ -1,7 +1,7 @@
 // What the page knows of a case. Bytes a token; nothing of it is kept in the browser's storage.
 export const NO_CATEGORY = 255;
 
-const flags = (bits) => Uint8Array.from(bits, (one) => (one === "1" ? 1 : 0));
+const digits = (text) => new TextEncoder().encode(text).map((code) => code - 48);
 
 export function stateOf(data) {
   const n = data.words.length;
@@ -14,16 +14,17 @@ export function stateOf(data) {
     gaps: data.gaps,
     maskedGaps: data.gaps.map((gap, number) => data.masked_gaps[number] ?? gap),
     joining: new Set(data.joining_gaps),
-    keep: flags(data.layer.keep),
-    decided: flags(data.layer.decided),
+    keep: digits(data.layer.keep),
+    decided: digits(data.layer.decided),
     categories: Uint8Array.from(data.layer.categories),
-    disputed: data.disputed ? flags(data.disputed) : null,
-    reviewers: data.reviewers.map((one) => ({ keep: flags(one.keep), categories: one.categories })),
-    doubtful: model ? flags(model.doubtful) : none,
-    rulesSafe: model ? flags(model.rules_safe) : none,
-    known: model ? flags(model.known) : none,
-    modelKeep: model ? flags(model.keep) : null,
+    disputed: data.disputed ? digits(data.disputed) : null,
+    reviewers: data.reviewers.map((one) => ({ keep: digits(one.keep), categories: one.categories })),
+    doubtful: model ? digits(model.doubtful) : none,
+    rulesSafe: model ? digits(model.rules_safe) : none,
+    known: model ? digits(model.known) : none,
+    modelKeep: model ? digits(model.keep) : null,
     model,
+    levels: model ? digits(model.levels) : none,
     seen: new Uint8Array(n),
     revision: data.revision,
     canUndo: data.can_undo,
@@ -64,7 +65,13 @@ export function isStop(state, i) {
   return !state.keep[i] && !(i > 0 && isJoined(state, i - 1));
 }
 
-const fold = (word) => word.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase();
+const isPlain = /^[\x20-\x7e]*$/;
+const fold = (word) => (isPlain.test(word) ? word : word.normalize("NFKD").replace(/\p{M}/gu, "")).toLowerCase();
+
+// Numbers come in ten-thousandths; null = unknown (p safe) or never (threshold).
+const share = (number) => (number === null ? null : number / 10_000);
+export const pSafe = (state, i) => (state.model ? share(state.model.p_safe[i]) : null);
+export const threshold = (state, i) => share(state.model.thresholds[i]);
 
 export function mentions(state, first, stop) {
   state.folded ??= state.words.map(fold);

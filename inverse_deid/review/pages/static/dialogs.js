@@ -8,7 +8,7 @@ export function openDialog(dialog) {
   dialog.querySelector("input, textarea, button").focus();
 }
 
-export function fillPalette(state, chosen) {
+function fillPalette(state, chosen) {
   const list = element("palette-list");
   const input = element("palette-input");
   const take = (name) => {
@@ -40,7 +40,8 @@ export function fillPalette(state, chosen) {
   };
 }
 
-export function askCategory() {
+export function askCategory(state, chosen) {
+  if (!element("palette-list").hasChildNodes()) fillPalette(state, chosen);
   element("palette-input").value = "";
   element("palette-all").checked = false;
   openDialog(element("palette"));

@@ -1,7 +1,10 @@
 // The text on both sides. Made once from text nodes; a key changes only the words it is about.
 import { isJoined, isLeak, isLoss, isMine, markerOf, runAround } from "./case_state.js";
 
-const FIRST_TOKENS = 400;
+const MIN_FIRST_TOKENS = 150;
+const PIXELS_PER_TOKEN = 3500;
+const PIXELS_PER_CHAR = 7.6;
+const PIXELS_PER_LINE = 30;
 const TOKENS_AT_ONCE = 250;
 const LONG_ROW = 60;
 const SENTENCE_END = /^[.!?]["')\]]*\s+$/;
@@ -20,7 +23,9 @@ export class Reader {
     this.parts = new Map(state.data.parts.map((part) => [part.first, part.name]));
     this.built = 0;
     this.box.replaceChildren();
-    this.buildTo(FIRST_TOKENS);
+    this.isTwofold = globalThis.innerWidth > 720;
+    this.lineChars = Math.max(10, this.box.clientWidth / (this.isTwofold ? 2 : 1) - 42) / PIXELS_PER_CHAR;
+    this.buildTo(Math.max(MIN_FIRST_TOKENS, (globalThis.innerWidth * globalThis.innerHeight) / PIXELS_PER_TOKEN));
     this.buildLater();
   }
 
@@ -98,8 +103,17 @@ export class Reader {
       right.append(r, this.rightGaps[i + 1]);
     }
     row.append(left, right);
+    row.style.containIntrinsicHeight = `auto ${this.guessedHeight(first, stop)}px`;
     this.rows.push([first, stop, row]);
     return row;
+  }
+
+  // Of a row that is not in sight yet, so that the scroll bar is about right.
+  guessedHeight(first, stop) {
+    const { words, gaps } = this.state;
+    let chars = 0;
+    for (let i = first; i < stop; i += 1) chars += words[i].length + gaps[i + 1].length;
+    return PIXELS_PER_LINE * Math.ceil(chars / this.lineChars) * (this.isTwofold ? 1 : 2);
   }
 
   // Bring tokens first to stop - 1, and the masks they belong to, up to date.
@@ -150,8 +164,7 @@ export class Reader {
 
   classes(i) {
     const { state } = this;
-    const doubt = state.model?.doubt[i] ?? 0;
-    const level = `d${Math.min(4, Math.floor(doubt * 5))}`;
+    const level = `d${state.levels[i]}`;
     let found = "t";
     if (!state.keep[i]) {
       const category = state.categoryNames[state.categories[i]];
@@ -188,7 +201,12 @@ export class Reader {
     if (old[0] >= 0) this.refreshOne(old[0]);
     if (old[2] - old[1] > 1) for (let k = old[1]; k < old[2]; k += 1) this.refreshOne(k);
     for (let k = this.picked[0]; k < this.picked[1]; k += 1) this.refreshOne(k);
-    this.left[this.here].scrollIntoView({ block: "nearest" });
+  }
+
+  // In the next frame, where the layout is worked out anyway.
+  scroll() {
+    cancelAnimationFrame(this.scrolling);
+    this.scrolling = requestAnimationFrame(() => this.left[this.here]?.scrollIntoView({ block: "nearest" }));
   }
 
   pick(first, stop) {

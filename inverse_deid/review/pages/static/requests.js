@@ -6,14 +6,19 @@ export class Refused extends Error {
   }
 }
 
-export async function post(address, token, payload) {
-  let answer;
-  try {
-    answer = await fetch(address, {
+export const post = (address, token, payload) =>
+  answered(
+    fetch(address, {
       method: "POST",
       headers: { "Content-Type": "application/json", "X-CSRF-Token": token },
       body: JSON.stringify(payload),
-    });
+    }),
+  );
+
+export async function answered(sent) {
+  let answer;
+  try {
+    answer = await sent;
   } catch {
     throw new Refused(0, "the server cannot be reached");
   }

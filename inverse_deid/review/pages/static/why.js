@@ -1,12 +1,12 @@
 // Why a word is masked or kept: words, letters, and a line with p_safe and the threshold.
-import { isLeak, isLoss, isMine, mentions } from "./case_state.js";
+import { isLeak, isLoss, isMine, mentions, pSafe, threshold } from "./case_state.js";
 
 export function sentence(state, i) {
   const said = state.decided[i] ? (state.keep[i] ? "kept" : "masked") : "not decided";
   const category = state.keep[i] ? null : state.categoryNames[state.categories[i]]?.name;
-  const p = state.model?.p_safe[i];
+  const p = pSafe(state, i);
   const alarm = isLeak(state, i) ? "possible leak" : isLoss(state, i) ? "possible loss" : null;
-  return [state.words[i], said, category, alarm, state.known[i] ? "known identifier" : null, p == null ? null : `p safe ${p}`]
+  return [state.words[i], said, category, alarm, state.known[i] ? "known identifier" : null, p === null ? null : `p safe ${p}`]
     .filter(Boolean)
     .join(", ");
 }
@@ -41,27 +41,24 @@ export function showWhy(box, state, [first, stop]) {
   box.replaceChildren(words, list);
   const picture = document.getElementById("scale");
   picture.toggleAttribute("hidden", !state.model);
-  if (state.model) drawScale(picture, state.model.p_safe[i], state.model.thresholds[i]);
+  if (state.model) drawScale(picture, pSafe(state, i), threshold(state, i));
 }
 
 function modelLines(state, i, line) {
   const reason = state.reasonNames[state.model.reasons[i]];
   if (reason) line("Reason", `${reason.code}: ${reason.text}`);
   line("Dictionary", state.rulesSafe[i] ? "calls it safe" : "does not call it safe");
-  const p = state.model.p_safe[i];
-  const threshold = state.model.thresholds[i];
-  line("p safe", p == null ? "not known" : p.toFixed(4));
-  line("Threshold", threshold == null ? "never kept" : threshold.toFixed(4));
+  line("p safe", pSafe(state, i)?.toFixed(4) ?? "not known");
+  line("Threshold", threshold(state, i)?.toFixed(4) ?? "never kept");
 }
 
 // In logits, -6 to 6: near 1 the differences that matter are small.
-function drawScale(picture, p, threshold) {
+function drawScale(picture, p, limit) {
   const clip = (q) => Math.min(1 - 1e-6, Math.max(1e-6, q));
   const x = (q) => `${(50 + (50 * Math.max(-6, Math.min(6, Math.log(clip(q) / (1 - clip(q)))))) / 6).toFixed(1)}%`;
   const [, bar, mark] = picture.children;
-  bar.setAttribute("width", p == null ? "0" : x(p));
-  mark.setAttribute("x1", threshold == null ? "100%" : x(threshold));
-  mark.setAttribute("x2", threshold == null ? "100%" : x(threshold));
+  bar.setAttribute("width", p === null ? "0" : x(p));
+  for (const end of ["x1", "x2"]) mark.setAttribute(end, limit === null ? "100%" : x(limit));
 }
 
 export function fillLegend(box, state) {

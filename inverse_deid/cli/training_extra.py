@@ -1,0 +1,37 @@
+"""What the commands that train share: asking for the packages of an extra, lines of progress."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Callable
+
+import click
+
+from inverse_deid.core.errors import ConfigurationError
+
+
+def need_training(purpose: str, extra: str, *more: str) -> None:
+    """Make sure that Keras and TensorFlow are there, before anything is read.
+
+    Args:
+        purpose: What needs them, for the message.
+        extra: The extra that brings them.
+        more: Further modules of the extra.
+
+    Raises:
+        ConfigurationError: One is missing; the line says how to install it.
+    """
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    for module in ("keras", "tensorflow", *more):
+        try:
+            importlib.import_module(module)
+        except ImportError as error:
+            raise ConfigurationError(
+                f"{purpose} needs the package {error.name or module}; install 'inverse-deid[{extra}]'"
+            ) from error
+
+
+def progress(*, quiet: bool) -> Callable[[str], None]:
+    """Where lines of progress go: to standard output, or nowhere."""
+    return (lambda line: None) if quiet else click.echo
