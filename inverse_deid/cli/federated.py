@@ -62,7 +62,7 @@ def simulate(config: Path, out: Path, force: bool, quiet: bool, **part: Any) -> 
 def server(config: Path, resume: bool, quiet: bool) -> None:
     """Lead a common training; the server needs no documents."""
     need_training("training", "federated")
-    from inverse_deid.federated.deployment_config import read_server_config
+    from inverse_deid.federated.deployment_file import read_server_config
     from inverse_deid.federated.server import run_server
 
     run_server(read_server_config(config), progress(quiet=quiet), resume=resume)
@@ -79,11 +79,12 @@ def server(config: Path, resume: bool, quiet: bool) -> None:
 def site(config: Path, dry_run: str | None, quiet: bool) -> None:
     """Take part in a common training; documents stay here."""
     need_training("training", "federated")
-    from inverse_deid.federated.deployment_config import read_site_config
+    from inverse_deid.federated.deployment_file import read_site_config
     from inverse_deid.federated.site import SiteRun
+    from inverse_deid.federated.taking_part import take_part
 
     run = SiteRun(read_site_config(config), progress(quiet=quiet and not dry_run))
     if dry_run:
         run.dry_run(dry_run)  # type: ignore[arg-type]
     else:
-        run.run()
+        take_part(run)

@@ -22,8 +22,19 @@ from inverse_deid.federated.messages import Envelope, opened, sealed
 
 Wait = Callable[[float], None]
 
+DECLARATION = "declaration"
 _LEAST_KEY_BYTES = 16
 _STEP_S = 0.2
+
+
+def state_name(number: int) -> str:
+    """The name of a state's message."""
+    return f"state-{number:06}"
+
+
+def reply_name(number: int) -> str:
+    """The name of a reply's message."""
+    return f"reply-{number:06}"
 
 
 class FileExchange:
@@ -31,7 +42,7 @@ class FileExchange:
 
     Args:
         folder: That both can reach.
-        keys: The key of each site whose messages are read or written here.
+        keys: The key of each site whose messages are opened or sealed here.
         wait: Sleeps between two looks.
         clock: Seconds, rising.
     """
@@ -39,11 +50,11 @@ class FileExchange:
     def __init__(
         self,
         folder: Path,
-        keys: Mapping[str, bytes],
+        keys: Mapping[str, bytes] | None = None,
         wait: Wait = time.sleep,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._folder, self._keys, self._wait, self._clock = folder, keys, wait, clock
+        self._folder, self._keys, self._wait, self._clock = folder, keys or {}, wait, clock
 
     def bytes_of(self, site: str, envelope: Envelope) -> bytes:
         """A message to or from a site, sealed with its key."""
@@ -75,12 +86,19 @@ class FileExchange:
             UpdateError: It is damaged, or sealed with another key.
             UnreadableInputError: It is not there.
         """
+        return opened(self.data(side, site, name), self._keys[site])
+
+    def data(self, side: str, site: str, name: str) -> bytes:
+        """A message as it is.
+
+        Raises:
+            UnreadableInputError: It is not there.
+        """
         path = self._path(side, site, name)
         try:
-            data = path.read_bytes()
+            return path.read_bytes()
         except OSError as error:
             raise UnreadableInputError(f"{path}: cannot be read ({error.strerror})") from error
-        return opened(data, self._keys[site])
 
     def latest(self, site: str) -> str | None:
         """The name of the newest state for a site."""

@@ -145,5 +145,5 @@ def _optimizer(config: LocalConfig) -> keras.optimizers.Optimizer:
 def _reseed(network: keras.Model, rng: np.random.Generator) -> None:
     """Let the dropout of an epoch depend on nothing but its own seed."""
     for layer in network.layers:
-        if isinstance(layer, keras.layers.Dropout):
+        if isinstance(layer, keras.layers.Dropout) and layer.rate > 0:
             layer.seed_generator.state.assign([int(rng.integers(2**31)), 0])

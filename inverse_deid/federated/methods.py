@@ -6,7 +6,7 @@ and FedProx (Li et al. 2020) are today's references.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -20,6 +20,9 @@ from inverse_deid.federated.weights import Weights
 
 COMMON = "all sites"
 """Names the one network of methods that end with one."""
+
+Mean = Callable[[Sequence[Update]], Weights]
+"""Makes one network of those of all sites."""
 
 _SERVER, _ORDER, _UPLOAD = 1, 2, 3
 """Keep the random streams of an epoch apart; 0 is that of training."""
@@ -156,10 +159,14 @@ def selective(course: Course, settings: Mapping[str, SelectiveSettings]) -> Iter
         yield _outcome(networks, dones, n_sent, n_received)
 
 
-def averaged(course: Course) -> Iterator[Outcome]:
+def averaged(course: Course, mean: Mean = mean_weights) -> Iterator[Outcome]:
     """FedAvg: every site trains from the same network, the mean is the next one.
 
     With a trainer of `proximal` above 0 it is FedProx.
+
+    Args:
+        course: The common start.
+        mean: How the mean is made; `secure_mean` makes it without anybody seeing one network.
     """
     weights = course.start
     optimizers: dict[str, OptimizerState] = {}
@@ -171,7 +178,7 @@ def averaged(course: Course) -> Iterator[Outcome]:
             optimizers[site.name] = done.optimizer
             dones.append(done)
             updates.append(Update(site.name, str(epoch), done.weights, done.n_tokens))
-        weights = mean_weights(updates)
+        weights = mean(updates)
         yield _outcome({COMMON: weights}, dones, n_exchanged, n_exchanged)
 
 

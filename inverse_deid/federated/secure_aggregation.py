@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from inverse_deid.core.errors import ConfigurationError, UpdateError
+from inverse_deid.federated.study_config import LEAST_SECURE
 from inverse_deid.federated.updates import Update
 from inverse_deid.federated.weights import Weights
 
@@ -29,8 +30,6 @@ CLIPPING_RANGE = 32.0
 _MODULUS = 2**32
 _MOST_LEVELS = 2**28
 """Of rounding: steps of 2.4e-7. Sums of all sites must stay below the modulus."""
-LEAST_SITES = 3
-"""With two, each knows the other's weights from the mean."""
 
 _QUIET = {"FLWR_TELEMETRY_ENABLED": "0"}
 """Flower shall not tell anybody that it runs."""
@@ -65,8 +64,8 @@ def secure_mean(updates: Sequence[Update], how: SecureAggregation | None = None)
         ConfigurationError: Fewer than three sites, or Flower is not installed.
         UpdateError: A weight is too large to be rounded, or the protocol did not end.
     """
-    if len(updates) < LEAST_SITES:
-        raise ConfigurationError(f"secure aggregation needs at least {LEAST_SITES} sites")
+    if len(updates) < LEAST_SECURE:
+        raise ConfigurationError(f"secure aggregation needs at least {LEAST_SECURE} sites")
     largest = np.max([np.abs(array).max(initial=0) for update in updates for array in update.weights])
     if not largest < CLIPPING_RANGE:
         raise UpdateError(f"a weight of {largest:.3g} is beyond the {CLIPPING_RANGE:g} of secure aggregation")

@@ -1,19 +1,21 @@
-"""`inverse-deid federated server`: rounds over an exchange, with a limit for every wait."""
+"""`inverse-deid federated server`: rounds over a carrier, with a limit for every wait."""
 
 from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from inverse_deid.core.errors import ConfigurationError, OutputExistsError, UpdateError
+from inverse_deid.core.errors import ConfigurationError, UpdateError
 from inverse_deid.experiments.analysed import read_arrays, write_arrays
 from inverse_deid.experiments.provenance import fingerprint
 from inverse_deid.federated.agreement import Declaration, problem_with
+from inverse_deid.federated.carriers import Carrier, FileCarrier
 from inverse_deid.federated.common_network import CommonNetwork
 from inverse_deid.federated.coordinator import RoundReport, first_state, next_state
 from inverse_deid.federated.deployment_config import ServerConfig
@@ -23,19 +25,8 @@ from inverse_deid.federated.rounds import Reply, State, reply_of, state_envelope
 
 Say = Callable[[str], None]
 
-DECLARATION = "declaration"
 _BARREN_ROUNDS = 3
 """Rounds in a row without enough answers after which the server gives up."""
-
-
-def state_name(number: int) -> str:
-    """The name of a state's message."""
-    return f"state-{number:06}"
-
-
-def reply_name(number: int) -> str:
-    """The name of a reply's message."""
-    return f"reply-{number:06}"
 
 
 def run_server(config: ServerConfig, say: Say, *, resume: bool = False) -> None:
@@ -48,18 +39,30 @@ def run_server(config: ServerConfig, say: Say, *, resume: bool = False) -> None:
 
     Raises:
         ConfigurationError: A site does not fit the others, or did not declare itself.
-        OutputExistsError: The exchange holds an earlier run.
+        OutputExistsError: There is something left of an earlier run.
         UpdateError: Too few sites answered in several rounds.
     """
     keys = {site: read_key(config.keys / f"{site}.key") for site in config.training.sites}
-    exchange = FileExchange(config.folder, keys)
-    _Server(config, exchange, CommonNetwork(config.plan), say).run(resume=resume)
+    common = CommonNetwork(config.plan)
+    with _carrier(config, keys) as carrier:
+        _Server(config, carrier, common, say).run(resume=resume)
+
+
+@contextmanager
+def _carrier(config: ServerConfig, keys: Mapping[str, bytes]) -> Iterator[Carrier]:
+    if config.folder is not None:
+        yield FileCarrier(FileExchange(config.folder, keys), config.folder, config.training.sites)
+    if config.flower is not None:
+        from inverse_deid.federated.flower_carrier import flower_carrier
+
+        with flower_carrier(config.flower, keys, config.checkpoint) as carrier:
+            yield carrier
 
 
 @dataclass(frozen=True, slots=True)
 class _Server:
     config: ServerConfig
-    exchange: FileExchange
+    carrier: Carrier
     common: CommonNetwork
     say: Say
 
@@ -71,7 +74,6 @@ class _Server:
             self.say(f"goes on with round {state.number} of {self.config.training.n_rounds}")
         barren = 0
         while not state.finished:
-            self._publish(state, state.asked)
             state, report = next_state(
                 self.config.training, self.common.trainer.layout, state, self._replies(state)
             )
@@ -82,13 +84,21 @@ class _Server:
                 raise UpdateError(
                     f"too few sites answered in {barren} rounds; mend them, then run again with --resume"
                 )
-        self._publish(state, self.config.training.sites)
-        self.say("finished; every site has the result")
+        self._conclude(state)
+
+    def _conclude(self, state: State) -> None:
+        without = self.carrier.conclude(state, self.config.answer_s)
+        if without:
+            raise UpdateError(
+                f"finished, but {', '.join(without)} did not take the result; run again with --resume "
+                "when they are back"
+            )
+        self.say("finished; every site has the result; no formal guarantee: what it tells is not bounded")
 
     def _check_sites(self) -> None:
         """All must have declared themselves, and be alike."""
         sites = self.config.training.sites
-        found = self.exchange.gather(sites, DECLARATION, self.config.join_s)
+        found = self.carrier.declarations(sites, self.config.join_s)
         for site in sites:
             problem = self._problem(site, found.get(site))
             if problem:
@@ -107,23 +117,15 @@ class _Server:
         except TypeError:
             return "sent a declaration that cannot be read"
 
-    def _publish(self, state: State, sites: tuple[str, ...]) -> None:
-        for site in sites:
-            data = self.exchange.bytes_of(site, state_envelope(state))
-            self.exchange.send("to", site, state_name(state.number), data)
-
     def _replies(self, state: State) -> Mapping[str, Reply | UpdateError]:
-        found = self.exchange.gather(state.asked, reply_name(state.number), self.config.answer_s)
+        found = self.carrier.answers(state, self.config.answer_s)
         return {site: _reply(given) for site, given in found.items()}
 
     def _key(self) -> str:
         return fingerprint(self.config.training, self.common.declaration("", 1))
 
     def _fresh(self) -> State:
-        if any(self.exchange.latest(site) for site in self.config.training.sites):
-            raise OutputExistsError(
-                f"{self.config.folder}: holds an earlier run; go on with --resume, or give an empty folder"
-            )
+        self.carrier.refuse_earlier_run()
         start = self.common.start(self.config.training.seed)
         run = secrets.token_hex(8)
         state = first_state(self.config.training, run, self.common.trainer.layout, start)

@@ -9,11 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import keras
 import numpy as np
 
-from inverse_deid.assemble import feature_names
-from inverse_deid.deep.network import build_network
 from inverse_deid.experiments.provenance import (
     Provenance,
     fingerprint,
@@ -22,13 +19,15 @@ from inverse_deid.experiments.provenance import (
     write_record,
 )
 from inverse_deid.federated import methods
-from inverse_deid.federated.encoded_sites import EncodedStudy, Say, dictionary_columns, encoded_study
+from inverse_deid.federated.attacks.attempts import inversion_record, membership_record
+from inverse_deid.federated.encoded_sites import EncodedStudy, Say, encoded_study
 from inverse_deid.federated.local_training import LocalTrainer
 from inverse_deid.federated.measuring import Scored, measures, scored
 from inverse_deid.federated.methods import COMMON, Course, Outcome, Site
 from inverse_deid.federated.study_config import MethodConfig, StudyConfig
-from inverse_deid.federated.study_report import write_study_report
-from inverse_deid.federated.weights import Weights, weights_of
+from inverse_deid.federated.study_report import StudyResults, write_study_report
+from inverse_deid.federated.study_trainers import StudyTrainers, peak_memory
+from inverse_deid.federated.weights import Weights
 from inverse_deid.learning.calibration import calibrate, measure
 from inverse_deid.learning.documents import sha256_of
 from inverse_deid.learning.run import device_line
@@ -73,7 +72,7 @@ def run_study(settings: SimulationSettings, say: Say, clock: Clock = time.perf_c
     study = encoded_study(config, say)
     n_seconds = {"reading": clock() - began}
     say(device_line())
-    trainers = _Trainers(config, study)
+    trainers = StudyTrainers(config, study)
     records: dict[tuple[str, int], Mapping[str, Any]] = {}
     for seed in config.study.seeds:
         for method in config.methods:
@@ -87,7 +86,20 @@ def run_study(settings: SimulationSettings, say: Say, clock: Clock = time.perf_c
             records[method.name, seed] = record
     for method in config.methods:
         n_seconds[method.name] = sum(records[method.name, seed]["seconds"] for seed in config.study.seeds)
-    write_study_report(settings.folder, config, study, records, _provenance(settings, hashes, n_seconds))
+    leaks = _leaks(settings.folder, fingerprint(sorted(key.items()), config.study.seeds[0]), study, trainers)
+    provenance = _provenance(settings, hashes, n_seconds)
+    write_study_report(settings.folder, config, study, StudyResults(records, leaks), provenance)
+
+
+def _leaks(folder: Path, key: str, study: EncodedStudy, trainers: StudyTrainers) -> Mapping[str, Any]:
+    """The attempts on changes of weights, which depend on no method."""
+    path = folder / "runs" / "inversion.json"
+    record = read_record(path, key)
+    if record is None:
+        record = {"attempts": inversion_record(study, trainers)}
+        write_record(path, key, record)
+    found: Mapping[str, Any] = record["attempts"]
+    return found
 
 
 def _key(config: StudyConfig) -> str:
@@ -114,46 +126,13 @@ def _provenance(
     )
 
 
-def peak_memory() -> str:
-    """The most memory that this process held so far, in words."""
-    try:
-        import resource
-    except ImportError:  # Windows
-        return "not measured"
-    return f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20:.1f} GiB"
-
-
-class _Trainers:
-    """One trainer for each proximal term: building one takes longer than an epoch of a small site."""
-
-    def __init__(self, config: StudyConfig, study: EncodedStudy) -> None:
-        self._config, self._study = config, study
-        self._made: dict[float, LocalTrainer] = {}
-
-    def of(self, proximal: float) -> LocalTrainer:
-        """The trainer with this proximal term."""
-        if proximal not in self._made:
-            self._made[proximal] = LocalTrainer(
-                self._network(),
-                self._config.network,
-                self._config.training,
-                dictionary_columns=dictionary_columns(self._config),
-                proximal=proximal,
-            )
-        return self._made[proximal]
-
-    def start(self, seed: int) -> Weights:
-        """The common first weights of a seed."""
-        keras.utils.set_random_seed(seed)
-        return weights_of(self._network())
-
-    def _network(self) -> keras.Model:
-        network = self._config.network
-        return build_network(network, len(feature_names(network.feature_set)), self._study.vectors.matrix())
-
-
 def _run(
-    study: EncodedStudy, config: StudyConfig, method: MethodConfig, trainers: _Trainers, seed: int, say: Say
+    study: EncodedStudy,
+    config: StudyConfig,
+    method: MethodConfig,
+    trainers: StudyTrainers,
+    seed: int,
+    say: Say,
 ) -> dict[str, Any]:
     """One method with one seed: a row for every epoch, and what each site calibrates at the end."""
     trainer = trainers.of(method.proximal)
@@ -169,13 +148,22 @@ def _run(
             f"{method.name}, seed {seed}, epoch {number}: loss {outcome.loss:.4f}, F1 mean {np.mean(f1):.4f} "
             f"(from {min(f1):.4f} to {max(f1):.4f}), {outcome.seconds:.0f} s"
         )
-    return {"epochs": epochs, "calibrated": _calibrated(trainer, study, outcome, found, config.study.recall)}
+    networks = {site.name: _of_site(outcome.networks, site.name) for site in study.sites}
+    return {
+        "epochs": epochs,
+        "calibrated": _calibrated(trainer, study, outcome, found, config.study.recall),
+        "membership": membership_record(trainer, study.sites, networks, seed),
+    }
 
 
 def _outcomes(course: Course, method: MethodConfig) -> Iterator[Outcome]:
     if method.way == "selective":
         settings = {site.name: method.settings_of(site.name) for site in course.sites}
         return methods.selective(course, settings)
+    if method.way == "secure-average":
+        from inverse_deid.federated.secure_aggregation import secure_mean
+
+        return methods.averaged(course, secure_mean)
     ways = {
         "central": methods.central,
         "round-robin": methods.round_robin,

@@ -14,7 +14,9 @@ from inverse_deid.deep.config import NetworkConfig
 from inverse_deid.federated.local_config import LocalConfig
 from inverse_deid.federated.selection import SelectiveSettings
 
-Way = Literal["central", "round-robin", "selective", "isolated", "average"]
+Way = Literal["central", "round-robin", "selective", "isolated", "average", "secure-average"]
+LEAST_SECURE = 3
+"""Sites of secure aggregation: with two, each knows the other's network from the mean."""
 NAME = re.compile(r"[A-Za-z0-9][\w.-]*", re.ASCII)
 """Of methods and sites: they stand in names of files."""
 
@@ -133,10 +135,15 @@ class StudyConfig:
             raise ConfigurationError("[data] train and test name annotated corpora")
         if not self.methods:
             raise ConfigurationError("[methods.NAME] is missing: there is nothing to compare")
+        if self._has("secure-average") and len(self.sites.kinds or range(self.sites.number)) < LEAST_SECURE:
+            raise ConfigurationError(f"secure-average needs at least {LEAST_SECURE} sites")
         if self.network.learn_words:
             raise ConfigurationError(
                 "network.learn_words cannot be used by sites together: the vocabulary is public and fixed"
             )
+
+    def _has(self, way: Way) -> bool:
+        return any(method.way == way for method in self.methods)
 
 
 def restricted(

@@ -76,6 +76,11 @@ class StudyFigures:
             [self._records[method, seed]["calibrated"][site][what] for seed in self.config.study.seeds]
         )
 
+    def membership(self, method: str, tokens: str) -> list[Mapping[str, Any] | None]:
+        """The attempt on each seed's networks; None where a record is older than the attempt."""
+        records = [self._records[method, seed] for seed in self.config.study.seeds]
+        return [record.get("membership", {}).get(tokens) for record in records]
+
     def of_way(self, way: str) -> list[MethodConfig]:
         """The methods of a kind, in order."""
         return [method for method in self.config.methods if method.way == way]

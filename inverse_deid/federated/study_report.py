@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from inverse_deid.experiments.provenance import Provenance
 from inverse_deid.experiments.tables import Table, write_report, write_text
 from inverse_deid.federated.encoded_sites import EncodedStudy, n_tokens
+from inverse_deid.federated.leak_tables import inversion_table, membership_table
 from inverse_deid.federated.learning_curves import CurveOfMethod, learning_curves
 from inverse_deid.federated.study_config import StudyConfig
 from inverse_deid.federated.study_figures import Records, StudyFigures
@@ -24,12 +26,31 @@ from inverse_deid.federated.study_tables import (
     seconds_table,
 )
 
-_COLOURS = {"central": "#111111", "round-robin": "#c2185b", "isolated": "#d32f2f", "average": "#1565c0"}
+_COLOURS = {
+    "central": "#111111",
+    "round-robin": "#c2185b",
+    "isolated": "#d32f2f",
+    "average": "#1565c0",
+    "secure-average": "#00838f",
+}
 _SELECTIVE = "#2e7d32"
 
 
+@dataclass(frozen=True, slots=True)
+class StudyResults:
+    """What a study measured.
+
+    Args:
+        records: Of every method and seed.
+        inversion: Of the attempts on changes of weights.
+    """
+
+    records: Records
+    inversion: Mapping[str, Any]
+
+
 def write_study_report(
-    folder: Path, config: StudyConfig, study: EncodedStudy, records: Records, provenance: Provenance
+    folder: Path, config: StudyConfig, study: EncodedStudy, results: StudyResults, provenance: Provenance
 ) -> None:
     """Write `report.md`, a CSV file for each table, `learning-curves.svg` and `study.json`.
 
@@ -37,12 +58,13 @@ def write_study_report(
         folder: Where they go.
         config: The study.
         study: Its documents, for their numbers.
-        records: Of every method and seed.
+        results: Of every method and seed.
         provenance: What made the figures.
 
     Raises:
         OutputError: A file cannot be written.
     """
+    records = results.records
     figures = StudyFigures(config, [site.name for site in study.sites], records)
     head = [
         *provenance.lines(),
@@ -51,7 +73,8 @@ def write_study_report(
         "one decision, PHI against safe; the network alone, without the thresholds of dictionaries and "
         "document passes. Every method has the same sites, first weights and number of epochs.",
         "",
-        "No formal guarantee: nothing here bounds what the exchanged numbers tell of a site's documents.",
+        "No formal guarantee: nothing here bounds what the exchanged numbers tell of a site's documents. "
+        "The attempts below show what two attackers find; another one may find more.",
         "",
         "![learning curves](learning-curves.svg)",
     ]
@@ -60,6 +83,7 @@ def write_study_report(
         "Scores": [scores_table(figures), differences_table(figures), recall_table(figures)],
         "Thresholds": [calibrated_table(figures)],
         "Cost": [exchange_table(figures), seconds_table(figures)],
+        "What leaks": [membership_table(figures), inversion_table(results.inversion)],
         "Curves": [curves_table(figures)],
     }
     write_text(folder / "learning-curves.svg", _figure(figures))

@@ -166,7 +166,10 @@ def exchange_table(figures: StudyFigures) -> Table:
         "Numbers that a site sends and receives in an epoch, mean",
         ("method", "sent", "received"),
         rows,
-        notes=("Method A moves the documents themselves.",),
+        notes=(
+            "Method A moves the documents themselves. Secure aggregation masks its numbers, and sends "
+            "keys besides.",
+        ),
     )
 
 

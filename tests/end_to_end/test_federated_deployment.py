@@ -1,145 +1,92 @@
 """A server and four sites as processes of their own, that train together, die and come back."""
 
-import os
 import signal
-import subprocess
-import sys
-import time
+from dataclasses import replace
 
+import numpy as np
 import pytest
 
 pytest.importorskip("tensorflow")
 
-from invented_corpora import words_of, write_corpus, write_word_vectors
+from federated_centres import COMMON, EPOCHS, LIMIT_S, SERVER, SITES, Centre, write_sites
+from invented_corpora import words_of, write_corpus
 
 from inverse_deid.deep.folder import read_model
-
-SITES = ("east", "west", "north", "south")
-LIMIT_S = 900
-COMMON = """
-[network]
-feature_set = "casing"
-post_space = false
-targets = "binary"
-char_dim = 5
-char_units = 4
-feature_units = 4
-token_units = 6
-token_layers = 1
-[training]
-learning_rate = 0.3
-batch_tokens = 512
-"""
-SERVER = """
-[server]
-way = "{way}"
-sites = ["east", "west", "north", "south"]
-epochs = {epochs}
-least_sites = 2
-checkpoint = "server.npz"
-word_vectors = "vectors.npz"
-[exchange]
-folder = "exchange"
-keys = "keys"
-join_s = {join_s}
-answer_s = {answer_s}
-"""
-SITE = """
-[site]
-name = "{name}"
-documents = ["{name}.jsonl"]
-held_out = 0.4
-private = "private-{name}"
-model = "model-{name}"
-word_vectors = "vectors.npz"
-[selective]
-download = 0.5
-[exchange]
-folder = "exchange"
-key = "keys/{name}.key"
-patience_s = 600
-"""
+from inverse_deid.experiments.analysed import read_arrays
 
 pytestmark = pytest.mark.slow
 
 
-class Centre:
-    """The folder of a training, and the processes in it."""
-
-    def __init__(self, folder):
-        self.folder, self.processes = folder, []
-
-    def start(self, *words):
-        command = [sys.executable, "-m", "inverse_deid.cli.main", "federated", *words]
-        path = self.folder / f"{words[0]}-{len(self.processes)}.txt"
-        environment = os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3"}
-        with path.open("wb") as out:
-            process = subprocess.Popen(
-                command, cwd=self.folder, stdout=out, stderr=subprocess.STDOUT, env=environment
-            )
-        process.printed = path
-        self.processes.append(process)
-        return process
-
-    def site(self, name):
-        return self.start("site", "--config", f"site-{name}.toml")
-
-    def until(self, found):
-        end = time.monotonic() + LIMIT_S
-        while not found():
-            assert time.monotonic() < end, self.words()
-            time.sleep(0.1)
-
-    def ended(self, process):
-        status = process.wait(LIMIT_S)
-        return status, process.printed.read_text()
-
-    def words(self):
-        return "\n".join(process.printed.read_text()[-500:] for process in self.processes)
-
-    def replies(self, name):
-        return sorted((self.folder / "exchange" / "from" / name).glob("reply-*.msg"))
-
-
 @pytest.fixture
 def centre(tmp_path):
-    (tmp_path / "keys").mkdir()
-    write_word_vectors(tmp_path / "vectors.npz")
-    for i, name in enumerate(SITES):
-        write_corpus(tmp_path / f"{name}.jsonl", 10, seed=i)
-        (tmp_path / "keys" / f"{name}.key").write_bytes(bytes([i] * 32))
-        (tmp_path / f"site-{name}.toml").write_text(SITE.format(name=name) + COMMON)
+    write_sites(tmp_path)
     made = Centre(tmp_path)
     yield made
-    for process in made.processes:
-        if process.poll() is None:
-            process.kill()
-            process.wait(30)
+    made.close()
 
 
-def write_server(centre, way, *, epochs=3, join_s=LIMIT_S, answer_s=LIMIT_S):
+def write_server(centre, way, *, epochs=EPOCHS, join_s=LIMIT_S, answer_s=LIMIT_S):
     text = SERVER.format(way=way, epochs=epochs, join_s=join_s, answer_s=answer_s)
     (centre.folder / "server.toml").write_text(text + COMMON)
 
 
+def undisturbed(centre, way):
+    """The same training in this process: nobody dies; weights at the end and F1 on other documents."""
+    from inverse_deid.federated.coordinator import first_state, next_state
+    from inverse_deid.federated.deployment_file import read_server_config, read_site_config
+    from inverse_deid.federated.rounds import reply_of
+    from inverse_deid.federated.site import SiteRun
+
+    server = read_server_config(centre.folder / "server.toml")
+    sites = {}
+    for name in SITES:
+        config = read_site_config(centre.folder / f"site-{name}.toml")
+        sites[name] = SiteRun(replace(config, private=centre.folder / f"reference-{name}"), lambda _: None)
+    common = sites["east"].common
+    state = first_state(
+        server.training, "reference", common.trainer.layout, common.start(server.training.seed)
+    )
+    start = state.weights
+    while not state.finished:
+        replies = {
+            name: reply_of(sites[name].understood(sites[name].answered(state))) for name in state.asked
+        }
+        state, _ = next_state(server.training, common.trainer.layout, state, replies)
+    return common, start, state.weights
+
+
+def f1_of(common, weights, path):
+    from inverse_deid.federated.measuring import measures, scored
+    from inverse_deid.learning.corpus import read_annotated, read_type_mapping
+    from inverse_deid.learning.examples import ExampleMaker, Weights
+    from inverse_deid.lexicon import load_lexicon
+
+    maker = ExampleMaker(common.plan.network, load_lexicon(), common.vectors)
+    test = maker.make_many([(doc, Weights()) for doc in read_annotated(path, read_type_mapping(None))])
+    said = common.trainer.probabilities(common.trainer.layout.arrays(weights), test)
+    return measures(scored(test, said), 0.9).f1
+
+
 @pytest.mark.parametrize("way", ["average", "selective"])
-def test_killed_processes_come_back_and_all_sites_get_a_model(centre, way):
+def test_killed_processes_come_back_and_nothing_is_lost(centre, way):
+    """Five processes: a site dies while it is asked, then the server while it waits; both come back."""
     write_server(centre, way)
     server = centre.start("server", "--config", "server.toml")
     sites = {name: centre.site(name) for name in SITES}
 
-    centre.until(lambda: centre.replies("east"))
+    centre.until((centre.folder / "exchange" / "to" / "east" / "state-000001.msg").exists)
     sites["east"].send_signal(signal.SIGKILL)
     sites["east"].wait(30)
-    sites["east"] = centre.site("east")
+    centre.until(lambda: all(len(centre.replies(name)) == 2 for name in SITES if name != "east"))
     server.send_signal(signal.SIGKILL)
     server.wait(30)
+    sites["east"] = centre.site("east")
     server = centre.start("server", "--config", "server.toml", "--resume")
 
     status, printed = centre.ended(server)
     assert status == 0, printed + centre.words()
     assert "goes on with round" in printed
-    assert "round 2: used" in printed
+    assert f"round {EPOCHS - 1}: used" in printed
     assert "left out" not in printed
     for name, site in sites.items():
         status, printed = centre.ended(site)
@@ -147,12 +94,39 @@ def test_killed_processes_come_back_and_all_sites_get_a_model(centre, way):
         model = read_model(centre.folder / f"model-{name}")
         assert model.provenance["calibrated_on"]["site"] == name
         log = (centre.folder / f"private-{name}" / "leaving.log").read_text().splitlines()
-        assert len([line for line in log if "reply for round" in line]) >= 3
+        assert len([line for line in log if "reply for round" in line]) >= EPOCHS
 
     sent = b"".join(path.read_bytes() for path in (centre.folder / "exchange").rglob("*.msg"))
     names = {word for name in SITES for word in words_of(centre.folder / f"{name}.jsonl")}
     assert names
     assert not [word for word in names if word.encode() in sent or word.lower().encode() in sent]
+
+    common, start, wanted = undisturbed(centre, way)
+    found = read_arrays(centre.folder / "server.npz")["weights"]
+    assert np.abs(wanted - start).max() > 0.1
+    assert np.abs(found - wanted).max() < 1e-3
+    test = write_corpus(centre.folder / "test.jsonl", 10, seed=9)
+    reference = f1_of(common, wanted, test)
+    assert reference > 0.3
+    assert abs(f1_of(common, found, test) - reference) < 0.01
+
+
+def test_a_dead_site_is_left_out_and_a_dead_server_is_not_waited_for(centre):
+    """Every wait ends: the server goes on without a site, and sites give up without a server."""
+    write_server(centre, "average", epochs=2, answer_s=60)
+    for name in SITES:
+        path = centre.folder / f"site-{name}.toml"
+        path.write_text(path.read_text().replace("patience_s = 600", "patience_s = 90"))
+    server = centre.start("server", "--config", "server.toml")
+    sites = {name: centre.site(name) for name in SITES}
+    centre.until((centre.folder / "exchange" / "to" / "east" / "state-000000.msg").exists)
+    sites["east"].send_signal(signal.SIGKILL)
+    centre.until(lambda: "left out: east did not answer in time" in centre.words())
+    server.send_signal(signal.SIGKILL)
+    for name in SITES[1:]:
+        status, printed = centre.ended(sites[name])
+        assert status == 2, printed
+        assert "the server was silent for 90 s; start the site again" in printed
 
 
 def test_a_site_of_another_network_is_refused_before_training(centre):

@@ -5,6 +5,7 @@ import json
 import pytest
 
 pytest.importorskip("tensorflow")
+pytest.importorskip("flwr")
 
 from invented_corpora import words_of, write_corpus, write_word_vectors
 
@@ -14,7 +15,7 @@ train = ["train.jsonl"]
 test = ["test.jsonl"]
 word_vectors = "vectors.npz"
 [sites]
-number = 2
+number = 3
 held_out = 0.3
 [study]
 epochs = 2
@@ -28,6 +29,10 @@ way = "selective"
 download = 0.5
 [methods.D]
 way = "isolated"
+[methods.FedAvg]
+way = "average"
+[methods.SecAgg]
+way = "secure-average"
 [network]
 characters = "one-hot"
 char_dim = 128
@@ -45,6 +50,16 @@ batch_tokens = 256
 """
 
 pytestmark = pytest.mark.slow
+
+
+def assert_secure_is_plain(secure, plain):
+    """The same losses, scores and thresholds, but for the rounding of 2.4e-7 a weight."""
+    for one, other in zip(secure["epochs"], plain["epochs"], strict=True):
+        assert one["loss"] == pytest.approx(other["loss"], abs=1e-4)
+        for site, found in one["sites"].items():
+            assert found["all"]["f1"] == pytest.approx(other["sites"][site]["all"]["f1"], abs=0.01)
+    for site, found in secure["calibrated"].items():
+        assert found["high"] == pytest.approx(plain["calibrated"][site]["high"], abs=1e-4)
 
 
 @pytest.fixture
@@ -79,32 +94,42 @@ def simulate(folder, capsys):
     return run
 
 
+@pytest.mark.filterwarnings("ignore")
 def test_a_study_from_one_command(simulate, folder):
     status, printed = simulate()
     assert status == 0, printed.err
     runs = {(run["method"], run["seed"]): run for run in json.loads((folder / "out/study.json").read_text())}
-    assert set(runs) == {("A", 1), ("C", 1), ("D", 1)}
+    assert set(runs) == {("A", 1), ("C", 1), ("D", 1), ("FedAvg", 1), ("SecAgg", 1)}
     for run in runs.values():
         assert len(run["epochs"]) == 2
-        assert set(run["epochs"][0]["sites"]) == {"site-1", "site-2"}
-        assert set(run["calibrated"]) == {"site-1", "site-2"}
+        assert set(run["epochs"][0]["sites"]) == {"site-1", "site-2", "site-3"}
+        assert set(run["calibrated"]) == {"site-1", "site-2", "site-3"}
+        assert 0 <= run["membership"]["all tokens"]["low"] <= run["membership"]["all tokens"]["auc"] <= 1
     assert runs["C", 1]["epochs"][0]["n_sent"] > 0
     assert runs["D", 1]["epochs"][0]["n_sent"] == 0
+    assert_secure_is_plain(runs["SecAgg", 1], runs["FedAvg", 1])
     report = (folder / "out/report.md").read_text()
-    for words in ("No formal guarantee", "worst site", "theta_d", "peak memory"):
+    for words in (
+        "No formal guarantee",
+        "worst site",
+        "theta_d",
+        "peak memory",
+        "Membership",
+        "first epoch of a site",
+    ):
         assert words in report
-    assert (folder / "out/learning-curves.svg").read_text().count("<polyline") == 3
+    assert (folder / "out/learning-curves.svg").read_text().count("<polyline") == 9
     everything = "".join(path.read_text() for path in (folder / "out").rglob("*") if path.is_file())
     names = words_of(folder / "train.jsonl") | words_of(folder / "test.jsonl")
     assert names
     assert not [name for name in names if name in everything + printed.out + printed.err]
 
     again, printed = simulate()  # nothing is trained twice
-    assert again == 0
+    assert again == 0, printed.err
     assert "epoch" not in printed.out
     status, printed = simulate("--only", "D", "--epochs", "1", "--quiet")
     assert (status, printed.out) == (0, "")
-    (folder / "study.toml").write_text(CONFIG.replace("number = 2", "number = 3"), encoding="utf-8")
+    (folder / "study.toml").write_text(CONFIG.replace("number = 3", "number = 4"), encoding="utf-8")
     status, printed = simulate()
     assert status == 2
     assert "another settings" in printed.err
@@ -114,8 +139,13 @@ def test_a_study_from_one_command(simulate, folder):
     ("old", "new", "words"),
     [
         ("download = 0.5", "download = 2.0", "share between 0 and 1"),
-        ("number = 2", "number = 400", "has no document"),
-        ("number = 2", "kinds = {east = ['train-', 'test-'], west = ['other-']}", "has no document"),
+        ("number = 3", "number = 400", "has no document"),
+        ("number = 3", "number = 2", "secure-average needs at least 3 sites"),
+        (
+            "number = 3",
+            "kinds = {north = ['none-'], east = ['train-', 'test-'], west = ['other-']}",
+            "has no document",
+        ),
         ("[network]", "[network]\nword_dim = 50", "word_dim must be 100"),
     ],
 )
