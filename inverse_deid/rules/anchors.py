@@ -84,6 +84,7 @@ ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
         "day-month-year": [Anchor(rf"{ORDINAL_DAY}\Z", behind=" ")],
         "month-year": [Anchor(rf"{MONTH}\Z", behind=" ,/-")],
         "identifying-key": [],
+        "spelled-out": [Anchor(r"[^\W\d_]\Z", behind=" -")],
         "labelled-id": [Anchor(rf"(?:{ID_LABEL}|hosp(?:ital)?)\Z"), Anchor(r"s\Z", behind="/")],
         "day-month-glued": [Anchor(rf"\d{{1,2}}{MONTH.upper()}", cased=True)],
         "code-with-digits": [Anchor(r"[A-Z0-9]+\Z", behind="/-", cased=True)],

@@ -54,10 +54,11 @@ VETO_PATTERNS = _compiled(
         "day-month-year": rf"\b{ORDINAL_DAY} (?:of )?{MONTH},? (?:{YEAR}|'\d\d)\b",
         "month-year": rf"\b{MONTH}[ ,/-]{{1,2}}{YEAR}\b",
         "identifying-key": rf"(?<![a-z]){_IDENTIFYING_KEY}\s?=\s?([^;,|&\n]{{1,80}})",
+        "spelled-out": r"(?<![\w.])[^\W\d_](?:[ -][^\W\d_]){3,}(?!\w|['’/&-]\w)",
         "labelled-id": rf"\b{ID_LABEL}\b\s*(?:no|num|number|nr|id)?\s?[.:#]{{1,3}}\s?{_ID_VALUE}",
     }
 )
-"""Well-formed contacts, dates and labelled numbers. A token inside is masked, whatever else says safe."""
+"""Well-formed contacts, dates, labelled numbers and words spelled letter by letter. A token inside is masked, whatever else says safe."""
 
 _CASED_CONTEXT = {
     "day-month-glued": rf"\b\d{{1,2}}{MONTH.upper()}\d{{0,4}}\b",

@@ -78,6 +78,8 @@ def test_words_that_are_never_kept(analysers, text, word):
         ("MRN: 4482-91 seen", ["4482", "91"]),
         ("A=1;EMPLOYER=Open Trial Group;SEX=f", ["Open", "Trial", "Group"]),
         ("the Smіth case", ["Smіth"]),
+        ("her surname is spelled p e n n, and", ["p", "e", "n"]),
+        ("written L-Ó-W-E. Then", ["L", "Ó", "W"]),
     ],
 )
 def test_veto_patterns(analysers, text, words):
@@ -92,6 +94,8 @@ def test_veto_patterns(analysers, text, words):
         ("pain 4/10, GCS 14/15", ["4", "10", "14", "15"]),
         ("fever of 101.3 F for 3 days", ["101", "3"]),
         ("lot number 1234A", ["1234A"]),
+        ("I had a c-section, vitamin B then", ["I", "a", "c", "B"]),
+        ("he is a T-cell donor, T S H low", ["a", "T", "S"]),
     ],
 )
 def test_what_vetoes_leave_alone(analysers, text, words):
