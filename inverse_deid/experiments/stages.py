@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from inverse_deid.core.errors import OutputError
+from inverse_deid.experiments.analysed import read_arrays, write_arrays
 from inverse_deid.experiments.provenance import fingerprint, read_record, write_record
 
 if TYPE_CHECKING:
@@ -111,18 +111,11 @@ def _write_weights(path: Path, networks: Mapping[str, keras.Model]) -> None:
         for name, network in networks.items()
         for i, weight in enumerate(network.get_weights())
     }
-    staging = path.with_name(f".{path.name}")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        np.savez(staging, **arrays)  # type: ignore[arg-type]
-        staging.replace(path)
-    except OSError as error:
-        staging.unlink(missing_ok=True)
-        raise OutputError(f"{path}: cannot be written ({error.strerror}); make room") from error
+    write_arrays(path, arrays)
 
 
 def _read_weights(path: Path, networks: Mapping[str, keras.Model]) -> None:
-    with np.load(path, allow_pickle=False) as arrays:
-        for name, network in networks.items():
-            n_weights = len(network.get_weights())
-            network.set_weights([arrays[f"{name} {i}"] for i in range(n_weights)])
+    arrays = read_arrays(path)
+    for name, network in networks.items():
+        n_weights = len(network.get_weights())
+        network.set_weights([arrays[f"{name} {i}"] for i in range(n_weights)])
