@@ -5,7 +5,8 @@ from __future__ import annotations
 import dataclasses
 import math
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -205,6 +206,15 @@ def read_config(path: Path) -> dict[str, Any]:
         raise ConfigurationError(f"{path}: not valid TOML ({error})") from error
     except UnicodeDecodeError as error:
         raise ConfigurationError(f"{path}: not valid TOML (not UTF-8); save it as UTF-8") from error
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Put the file's name before what is wrong with its settings."""
+    try:
+        yield
+    except ConfigurationError as error:
+        raise ConfigurationError(f"{path}: {error}") from error
 
 
 def network_config(values: Mapping[str, Any]) -> NetworkConfig:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from inverse_deid.core.errors import ConfigurationError
-from inverse_deid.deep.config import checked_settings, read_config
+from inverse_deid.deep.config import checked_settings, naming, read_config
 from inverse_deid.representations.config import TABLES, SharingConfig, sharing_config
 
 Kind = Literal["non-private", "non-private, no casing", "pseudonymised", "adversarial", "reversal"]
@@ -110,10 +110,8 @@ def read_study_config(path: Path) -> StudyConfig:
         ConfigurationError: Missing, not TOML, unknown or unfit settings.
     """
     values = read_config(path)
-    try:
+    with naming(path):
         return _study_config(values, path.parent)
-    except ConfigurationError as error:
-        raise ConfigurationError(f"{path}: {error}") from error
 
 
 def _study_config(values: Mapping[str, Any], folder: Path) -> StudyConfig:

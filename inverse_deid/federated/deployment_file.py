@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from inverse_deid.core.errors import ConfigurationError
-from inverse_deid.deep.config import network_config, read_config
+from inverse_deid.deep.config import naming, network_config, read_config
 from inverse_deid.federated.common_network import NetworkPlan
 from inverse_deid.federated.coordinator import CommonTraining
 from inverse_deid.federated.deployment_config import ServerConfig, SiteConfig
@@ -78,7 +78,7 @@ def read_server_config(path: Path) -> ServerConfig:
         ConfigurationError: Missing, not TOML, unknown or unfit settings.
     """
     tables = _tables(path, ("server", "exchange", "flower", "network", "training"))
-    try:
+    with naming(path):
         server = _Server(**table_of(_Server, tables["server"], "server"))
         exchange = _ServerExchange(**table_of(_ServerExchange, tables["exchange"], "exchange"))
         training = CommonTraining(
@@ -99,8 +99,6 @@ def read_server_config(path: Path) -> ServerConfig:
             join_s=exchange.join_s,
             answer_s=exchange.answer_s,
         )
-    except ConfigurationError as error:
-        raise ConfigurationError(f"{path}: {error}") from error
 
 
 def read_site_config(path: Path) -> SiteConfig:
@@ -110,7 +108,7 @@ def read_site_config(path: Path) -> SiteConfig:
         ConfigurationError: Missing, not TOML, unknown or unfit settings.
     """
     tables = _tables(path, ("site", "selective", "exchange", "flower", "network", "training"))
-    try:
+    with naming(path):
         site = _Site(**table_of(_Site, tables["site"], "site"))
         exchange = _SiteExchange(**table_of(_SiteExchange, tables["exchange"], "exchange"))
         folder = path.parent
@@ -129,8 +127,6 @@ def read_site_config(path: Path) -> SiteConfig:
             seed=site.seed,
             patience_s=exchange.patience_s,
         )
-    except ConfigurationError as error:
-        raise ConfigurationError(f"{path}: {error}") from error
 
 
 def _tables(path: Path, known: tuple[str, ...]) -> dict[str, dict[str, Any]]:

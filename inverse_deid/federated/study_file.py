@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from inverse_deid.core.errors import ConfigurationError
-from inverse_deid.deep.config import network_config, read_config
+from inverse_deid.deep.config import naming, network_config, read_config
 from inverse_deid.federated.local_config import LocalConfig, table_of
 from inverse_deid.federated.selection import SelectiveSettings
 from inverse_deid.federated.study_config import MethodConfig, SitesConfig, StudyConfig, StudySettings
@@ -23,10 +23,8 @@ def read_study_config(path: Path) -> StudyConfig:
         ConfigurationError: Missing, not TOML, unknown or unfit settings.
     """
     values = read_config(path)
-    try:
+    with naming(path):
         return _study_config(values, path.parent)
-    except ConfigurationError as error:
-        raise ConfigurationError(f"{path}: {error}") from error
 
 
 def _study_config(values: Mapping[str, Any], folder: Path) -> StudyConfig:

@@ -12,6 +12,7 @@ from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.deep.config import (
     NetworkConfig,
     TrainingConfig,
+    naming,
     network_config,
     read_config,
     training_config,
@@ -89,10 +90,8 @@ def read_run_config(
         ConfigurationError: Missing, not TOML, unknown or unfit settings.
     """
     values = read_config(path)
-    try:
+    with naming(path):
         config = _run_config(values, path.parent, training)
-    except ConfigurationError as error:
-        raise ConfigurationError(f"{path}: {error}") from error
     if needs_gold and not config.gold:
         raise ConfigurationError(
             f"{path}: [data] gold names no annotated corpus; name one there or with --gold"

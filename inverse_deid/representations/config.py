@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from inverse_deid.core.errors import ConfigurationError
-from inverse_deid.deep.config import checked_settings, read_config
+from inverse_deid.deep.config import checked_settings, naming, read_config
 
 Procedure = Literal["three-phase", "reversal"]
 TABLES = ("representation", "tagger", "learning")
@@ -138,10 +138,8 @@ def read_sharing_config(path: Path | None) -> SharingConfig:
     values = read_config(path)
     if unknown := sorted(set(values) - set(TABLES)):
         raise ConfigurationError(f"{path}: unknown tables {', '.join(unknown)}; known: {', '.join(TABLES)}")
-    try:
+    with naming(path):
         return sharing_config(values)
-    except ConfigurationError as error:
-        raise ConfigurationError(f"{path}: {error}") from error
 
 
 def sharing_config(values: Mapping[str, Any]) -> SharingConfig:
