@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,7 +30,6 @@ from inverse_deid.extraction.views import BY_MASKER, View, viewed
 
 if TYPE_CHECKING:
     from inverse_deid.extraction.concepts import ConceptDocument
-    from inverse_deid.extraction.fitting import Epoch
     from inverse_deid.extraction.sentence_inputs import Types
     from inverse_deid.extraction.views import Maskers
 
@@ -137,7 +135,7 @@ def train(**given: Any) -> None:  # noqa: ANN401 - the options are listed above
         training,
         types=_types(config, given["types"], train_docs),
         vectors=vectors,
-        on_epoch=(lambda epoch: None) if given["quiet"] else _say,
+        on_epoch=(lambda epoch: None) if given["quiet"] else click.echo,
     )
     provenance = {
         "version": __version__,
@@ -192,10 +190,3 @@ def _maskers(view: View) -> Maskers:
 
 def _hash(path: Path) -> str | None:
     return sha256_of(path) if path.is_file() else None
-
-
-def _say(epoch: Epoch) -> None:
-    gain = "alone" if math.isnan(epoch.gain) else f"dev F1 {epoch.gain:.4f}{' *' if epoch.best else ''}"
-    click.echo(
-        f"epoch {epoch.number:>3}  loss {epoch.loss:.3f}  rate {epoch.rate:g}  {gain}  {epoch.seconds:.0f} s"
-    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -18,6 +18,7 @@ from inverse_deid.deep.encoding import WordVectors
 from inverse_deid.extraction.bio import bio_labels, snapped
 from inverse_deid.extraction.concepts import ConceptDocument, ConceptSpan
 from inverse_deid.extraction.config import Kind, TaggerConfig, TaggerTraining
+from inverse_deid.extraction.fitting import Epoch
 from inverse_deid.extraction.gold import gold_of
 from inverse_deid.extraction.rewriting import Rewritten, original_concepts
 from inverse_deid.extraction.scoring import count_concepts
@@ -84,14 +85,25 @@ class Corpus:
         return {task: every[task] for task in tasks}
 
 
-def trained_run(run: Run, corpus: Corpus, config: TaggerConfig, training: TaggerTraining) -> dict[str, Any]:
+def trained_run(
+    run: Run,
+    corpus: Corpus,
+    config: TaggerConfig,
+    training: TaggerTraining,
+    on_epoch: Callable[[Epoch], None],
+) -> dict[str, Any]:
     """Train a model and measure it.
 
     Returns:
         As JSON: seconds, epochs, and by part, task and view what `_measured` gives.
     """
     begun = time.perf_counter()
-    epochs: list[Any] = []
+    epochs: list[Epoch] = []
+
+    def done(epoch: Epoch) -> None:
+        epochs.append(epoch)
+        on_epoch(epoch)
+
     types = corpus.types(run.tasks)
     parts = {
         name: viewed(docs, run.view, corpus.maskers) for name, docs in corpus.parts.items() if name != "test"
@@ -104,7 +116,7 @@ def trained_run(run: Run, corpus: Corpus, config: TaggerConfig, training: Tagger
         training,
         types=types,
         vectors=corpus.vectors or learnable_vectors(parts["train"], config.word_dim, training.seed),
-        on_epoch=epochs.append,
+        on_epoch=done,
     )
     seconds = time.perf_counter() - begun
     found = {part: _part_results(tagger, run, corpus, part) for part in ("dev", "test")}

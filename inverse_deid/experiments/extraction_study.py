@@ -12,7 +12,9 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+from inverse_deid.assemble import packaged_model
 from inverse_deid.core.errors import ConfigurationError
+from inverse_deid.deep.folder import model_fingerprint, read_model
 from inverse_deid.experiments.extraction_config import ExtractionStudy, read_study
 from inverse_deid.experiments.extraction_runs import RUNS, Corpus, Run, trained_run
 from inverse_deid.experiments.extraction_tables import study_tables
@@ -26,7 +28,7 @@ from inverse_deid.experiments.provenance import (
 from inverse_deid.experiments.tables import write_report
 from inverse_deid.extraction.concepts import ConceptDocument
 from inverse_deid.extraction.reading import read_concepts
-from inverse_deid.extraction.views import View
+from inverse_deid.extraction.views import BY_MASKER, View
 from inverse_deid.learning.corpus import read_annotated, read_type_mapping, split_by_group
 from inverse_deid.learning.documents import sha256_of
 
@@ -93,7 +95,11 @@ def run_extraction_study(settings: ExtractionStudySettings, say: Say) -> None:
         device=device_line(),
         seeds=settings.seeds,
         hashes=hashes | {str(settings.config): sha256_of(settings.config)},
-        settings={"extractor": repr(study.extractor), "training": repr(study.training)},
+        settings={
+            "extractor": repr(study.extractor),
+            "training": repr(study.training),
+            "masker": f"packaged model, manifest sha256 `{model_fingerprint(packaged_model())}`",
+        },
         n_seconds={name: sum(record["seconds"] for record in found) for name, found in records.items()},
     )
     is_whole = all(len(found) == len(settings.seeds) for found in records.values())
@@ -106,21 +112,32 @@ def _record(
 ) -> dict[str, Any] | None:
     """The record of a run, trained unless that is done; None: it is not to be trained now."""
     path = settings.folder / "runs" / f"{run.name}-{seed}.json"
-    key = fingerprint(run, seed, study.types, study.extractor, study.training)
+    key = fingerprint(run, seed, study.types, study.extractor, study.training, _made_with(run))
     record = read_record(path, key)
     if record is None:
         if settings.only and run.name not in settings.only:
             return None
-        say(f"{run.name}, seed {seed}: training")
-        record = trained_run(run, corpus, study.extractor, dataclasses.replace(study.training, seed=seed))
+        name = f"{run.name}, seed {seed}"
+        say(f"{name}: training")
+        training = dataclasses.replace(study.training, seed=seed)
+        record = trained_run(
+            run, corpus, study.extractor, training, on_epoch=lambda epoch: say(f"{name}: {epoch}")
+        )
         write_record(path, key, record)
     say(f"{run.name}, seed {seed}: {record['epochs']} epochs, {record['seconds']:.0f} s")
     return record
 
 
+def _made_with(run: Run) -> str | None:
+    """What a run takes of the packaged model: its masks, else its word vectors, or nothing."""
+    if run.is_spanish:
+        return None
+    if {run.view, *run.read} & set(BY_MASKER):
+        return model_fingerprint(packaged_model())
+    return sha256_of(packaged_model() / "word_vectors.npz")
+
+
 def _english(study: ExtractionStudy) -> Corpus:
-    from inverse_deid.assemble import packaged_model
-    from inverse_deid.deep.folder import read_model
     from inverse_deid.learning.view_maskers import view_maskers
 
     return Corpus(

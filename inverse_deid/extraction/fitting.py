@@ -42,6 +42,11 @@ class Epoch:
     best: bool
     seconds: float
 
+    def __str__(self) -> str:
+        gain = "alone" if math.isnan(self.gain) else f"dev F1 {self.gain:.4f}{' *' if self.best else ''}"
+        head = f"epoch {self.number:>3}  loss {self.loss:.3f}  rate {self.rate:g}"
+        return f"{head}  {gain}  {self.seconds:.0f} s"
+
 
 def fit_tagger(
     network: TaggerNetwork,

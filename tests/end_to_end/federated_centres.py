@@ -8,7 +8,7 @@ import time
 from invented_corpora import write_corpus, write_word_vectors
 
 SITES = ("east", "west", "north", "south")
-LIMIT_S, EPOCHS = 900, 4
+LIMIT_S, EPOCHS = 900, 3
 COMMON = """
 [network]
 feature_set = "casing"

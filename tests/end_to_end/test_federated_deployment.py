@@ -30,7 +30,7 @@ def write_server(centre, way, *, epochs=EPOCHS, join_s=LIMIT_S, answer_s=LIMIT_S
     (centre.folder / "server.toml").write_text(text + COMMON)
 
 
-def undisturbed(centre, way):
+def undisturbed(centre):
     """The same training in this process: nobody dies; weights at the end and F1 on other documents."""
     from inverse_deid.federated.coordinator import first_state, next_state
     from inverse_deid.federated.deployment_file import read_server_config, read_site_config
@@ -67,10 +67,9 @@ def f1_of(common, weights, path):
     return measures(scored(test, said), 0.9).f1
 
 
-@pytest.mark.parametrize("way", ["average", "selective"])
-def test_killed_processes_come_back_and_nothing_is_lost(centre, way):
+def test_killed_processes_come_back_and_nothing_is_lost(centre):
     """Five processes: a site dies while it is asked, then the server while it waits; both come back."""
-    write_server(centre, way)
+    write_server(centre, "selective")  # the way with most to lose: the server counts what each site gave
     server = centre.start("server", "--config", "server.toml")
     sites = {name: centre.site(name) for name in SITES}
 
@@ -101,7 +100,7 @@ def test_killed_processes_come_back_and_nothing_is_lost(centre, way):
     assert names
     assert not [word for word in names if word.encode() in sent or word.lower().encode() in sent]
 
-    common, start, wanted = undisturbed(centre, way)
+    common, start, wanted = undisturbed(centre)
     found = read_arrays(centre.folder / "server.npz")["weights"]
     assert np.abs(wanted - start).max() > 0.1
     assert np.abs(found - wanted).max() < 1e-3
@@ -113,10 +112,10 @@ def test_killed_processes_come_back_and_nothing_is_lost(centre, way):
 
 def test_a_dead_site_is_left_out_and_a_dead_server_is_not_waited_for(centre):
     """Every wait ends: the server goes on without a site, and sites give up without a server."""
-    write_server(centre, "average", epochs=2, answer_s=60)
+    write_server(centre, "average", epochs=2, answer_s=40)
     for name in SITES:
         path = centre.folder / f"site-{name}.toml"
-        path.write_text(path.read_text().replace("patience_s = 600", "patience_s = 90"))
+        path.write_text(path.read_text().replace("patience_s = 600", "patience_s = 60"))
     server = centre.start("server", "--config", "server.toml")
     sites = {name: centre.site(name) for name in SITES}
     centre.until((centre.folder / "exchange" / "to" / "east" / "state-000000.msg").exists)
@@ -126,7 +125,7 @@ def test_a_dead_site_is_left_out_and_a_dead_server_is_not_waited_for(centre):
     for name in SITES[1:]:
         status, printed = centre.ended(sites[name])
         assert status == 2, printed
-        assert "the server was silent for 90 s; start the site again" in printed
+        assert "the server was silent for 60 s; start the site again" in printed
 
 
 def test_a_site_of_another_network_is_refused_before_training(centre):

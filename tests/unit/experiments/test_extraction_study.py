@@ -128,7 +128,7 @@ def study(tmp_path):
 def test_an_interrupted_study_goes_on(study, tmp_path, monkeypatch):
     done = []
 
-    def trained(run, corpus, config, training):
+    def trained(run, corpus, config, training, on_epoch):
         done.append((run.name, training.seed))
         if len(done) == 4:
             raise KeyboardInterrupt
@@ -153,7 +153,7 @@ def test_an_interrupted_study_goes_on(study, tmp_path, monkeypatch):
 def test_a_part_of_the_study(study, tmp_path, monkeypatch):
     done = []
 
-    def trained(run, corpus, config, training):
+    def trained(run, corpus, config, training, on_epoch):
         done.append((run.name, training.seed))
         return record(run, 0.9, 0.8)
 
