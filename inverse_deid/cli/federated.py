@@ -9,6 +9,7 @@ import click
 
 from inverse_deid.cli.experiment import SEEDS, command_line
 from inverse_deid.cli.training_extra import need_training, progress
+from inverse_deid.core.errors import ConfigurationError
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 _FOLDER = click.Path(file_okay=False, path_type=Path)
@@ -31,14 +32,31 @@ def federated() -> None:
 @click.option("--epochs", type=click.IntRange(1), help="Instead of those of the study.")
 @click.option("--seeds", type=SEEDS, default=(), help="Instead of those of the study, as in 1,2.")
 @click.option("--force", is_flag=True, help="Start anew in the folder of an earlier study.")
+@click.option(
+    "--engine",
+    type=click.Choice(["direct", "flower"]),
+    default="direct",
+    show_default=True,
+    help="Where sites train: in this process, or in processes of Flower's simulation engine, with the same result.",
+)
+@click.option(
+    "--processes",
+    type=click.IntRange(1),
+    help="With --engine flower: sites that train at the same time.  [default: all, or as many as there are cores]",
+)
 @click.option("-q", "--quiet", is_flag=True, help="No lines of progress.")
-def simulate(config: Path, out: Path, force: bool, quiet: bool, **part: Any) -> None:  # noqa: ANN401
+def simulate(  # noqa: PLR0913 - an option each
+    config: Path, out: Path, force: bool, engine: str, processes: int | None, quiet: bool, **part: Any  # noqa: ANN401
+) -> None:
     """Compare the methods on one machine: the study of Festag and Spreckelsen.
 
     The sites are parts of annotated corpora. The same command goes on where an
     interrupted study stopped.
     """
+    if processes and engine == "direct":
+        raise ConfigurationError("--processes is for --engine flower; add it")
     need_training("training", "federated")
+    from inverse_deid.federated.flower_simulation import FlowerSimulation
     from inverse_deid.federated.study import SimulationSettings, run_study
     from inverse_deid.federated.study_config import restricted
     from inverse_deid.federated.study_file import read_study_config
@@ -49,6 +67,7 @@ def simulate(config: Path, out: Path, force: bool, quiet: bool, **part: Any) -> 
         folder=out,
         command=command_line(click.get_current_context()),
         force=force,
+        flower=FlowerSimulation(processes or 0) if engine == "flower" else None,
     )
     run_study(settings, progress(quiet=quiet))
     if not quiet:

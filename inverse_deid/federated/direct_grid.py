@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from flwr.app import Context, Message, RecordDict
@@ -26,11 +27,23 @@ def direct_grid(app: Callable[[Message, Context], Message], n_nodes: int) -> Gri
         app: Each node has a context of its own, with its place (from 0) in `node_config`.
         n_nodes: Nodes; their ids begin after that of the server.
     """
-    TaskIdentity.task_id = TaskIdentity.run_id = 1
-    TaskIdentity.node_id = SUPERLINK_NODE_ID
     return _DirectGrid(
         app, {_FIRST + place: fresh_context(_FIRST + place, place=place) for place in range(n_nodes)}
     )
+
+
+@contextmanager
+def as_server() -> Iterator[None]:
+    """Messages that are made meanwhile are a server's, of no run; then those of whatever runs here again."""
+    names = ("_task_id", "_run_id", "_node_id")
+    before = [getattr(TaskIdentity, name) for name in names]
+    TaskIdentity.task_id = TaskIdentity.run_id = 1
+    TaskIdentity.node_id = SUPERLINK_NODE_ID
+    try:
+        yield
+    finally:
+        for name, value in zip(names, before, strict=True):
+            setattr(TaskIdentity, name, value)
 
 
 class _DirectGrid(Grid):  # type: ignore[misc]

@@ -23,6 +23,7 @@ from inverse_deid.lexicon import load_lexicon
 from inverse_deid.rules.words import DICTIONARY_FEATURE_NAMES
 
 Say = Callable[[str], None]
+"""Takes a line of progress."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,6 +59,77 @@ class EncodedStudy:
     vectors: WordVectors = field(repr=False)
 
 
+@dataclass(frozen=True, slots=True)
+class DealtDocuments:
+    """Who has which documents.
+
+    Args:
+        sites: What each site trains on and what it holds out.
+        test: Documents of no site.
+        n_left_out: Documents of patients in the test documents.
+    """
+
+    sites: Mapping[str, tuple[list[Document], list[Document]]] = field(repr=False)
+    test: list[Document] = field(repr=False)
+    n_left_out: int
+
+
+def dealt_documents(config: StudyConfig) -> DealtDocuments:
+    """Read the documents of a study and deal them out.
+
+    Raises:
+        InputError: A corpus cannot be read.
+        ConfigurationError: A site is empty.
+    """
+    types = read_type_mapping(config.mapping)
+    test = [doc for path in config.test for doc in read_annotated(path, types)]
+    everything = [doc for path in config.train for doc in read_annotated(path, types)]
+    docs = without_patients_of(everything, test)
+    sites = {
+        name: hold_out(of_site, config.sites.held_out, config.sites.seed)
+        for name, of_site in _dealt(config, docs).items()
+    }
+    return DealtDocuments(sites, test, len(everything) - len(docs))
+
+
+def study_vectors(config: StudyConfig) -> WordVectors:
+    """The public word vectors of a study.
+
+    Raises:
+        InputError: They cannot be read.
+        ConfigurationError: They do not fit the network.
+    """
+    vectors = load_word_vectors(config.word_vectors)
+    if vectors.dim != config.network.word_dim:
+        raise ConfigurationError(f"network.word_dim must be {vectors.dim}, as of the word vectors")
+    return vectors
+
+
+class DocumentEncoder:
+    """Turns documents into what the network reads.
+
+    Args:
+        config: The study.
+        vectors: Its word vectors.
+    """
+
+    def __init__(self, config: StudyConfig, vectors: WordVectors) -> None:
+        self._maker = ExampleMaker(config.network, load_lexicon(), vectors)
+        self._phi_weight = config.training.phi_weight
+
+    def to_train_on(self, docs: Sequence[Document]) -> list[Example]:
+        """Documents of a site, PHI weighing as the study has it."""
+        return self._encoded(docs, self._phi_weight)
+
+    def to_measure_on(self, docs: Sequence[Document]) -> list[Example]:
+        """Documents that nothing is trained on."""
+        return self._encoded(docs, 1.0)
+
+    def _encoded(self, docs: Sequence[Document], phi_weight: float) -> list[Example]:
+        made = self._maker.make_many([(doc, Weights(phi=phi_weight)) for doc in docs])
+        return [example for example in made if len(example)]
+
+
 def encoded_study(config: StudyConfig, say: Say) -> EncodedStudy:
     """Read and encode the documents of a study.
 
@@ -65,30 +137,20 @@ def encoded_study(config: StudyConfig, say: Say) -> EncodedStudy:
         InputError: A corpus cannot be read.
         ConfigurationError: A site is empty or lacks PHI, or the vectors do not fit the network.
     """
-    vectors = load_word_vectors(config.word_vectors)
-    if vectors.dim != config.network.word_dim:
-        raise ConfigurationError(f"network.word_dim must be {vectors.dim}, as of the word vectors")
-    types = read_type_mapping(config.mapping)
-    test = [doc for path in config.test for doc in read_annotated(path, types)]
-    everything = [doc for path in config.train for doc in read_annotated(path, types)]
-    docs = without_patients_of(everything, test)
-    if len(docs) < len(everything):
-        say(f"{len(everything) - len(docs)} documents are left out: test ones are of the same patients")
-    maker = ExampleMaker(config.network, load_lexicon(), vectors)
-    own_test = _own_test(config, test)
+    vectors = study_vectors(config)
+    dealt = dealt_documents(config)
+    if dealt.n_left_out:
+        say(f"{dealt.n_left_out} documents are left out: test ones are of the same patients")
+    encoder = DocumentEncoder(config, vectors)
+    own_test = _own_test(config, dealt.test)
     sites = []
-    for name, of_site in _dealt(config, docs).items():
-        train, held_out = hold_out(of_site, config.sites.held_out, config.sites.seed)
-        site = EncodedSite(
-            name,
-            _encoded(maker, train, config.training.phi_weight),
-            _encoded(maker, held_out, 1.0),
-            own_test.get(name, ()),
-        )
+    for name, (train, held_out) in dealt.sites.items():
+        encoded = encoder.to_train_on(train), encoder.to_measure_on(held_out)
+        site = EncodedSite(name, *encoded, own_test.get(name, ()))
         _check(site)
         sites.append(site)
         say(f"{name}: {len(train)} documents, {n_tokens(site.train)} tokens; {len(held_out)} held out")
-    return EncodedStudy(tuple(sites), _encoded(maker, test, 1.0), vectors)
+    return EncodedStudy(tuple(sites), encoder.to_measure_on(dealt.test), vectors)
 
 
 def n_tokens(examples: Sequence[Example]) -> int:
@@ -122,11 +184,6 @@ def _own_test(config: StudyConfig, test: Sequence[Document]) -> Mapping[str, tup
     numbers = {doc.id: i for i, doc in enumerate(test)}
     split = split_by_kind(test, config.sites.kinds)
     return {name: tuple(numbers[doc.id] for doc in docs) for name, docs in split.items()}
-
-
-def _encoded(maker: ExampleMaker, docs: Sequence[Document], phi_weight: float) -> list[Example]:
-    made = maker.make_many([(doc, Weights(phi=phi_weight)) for doc in docs])
-    return [example for example in made if len(example)]
 
 
 def _check(site: EncodedSite) -> None:

@@ -28,7 +28,7 @@ class LocalEpoch:
 
     Args:
         weights: After it.
-        optimizer: To go on with at the same site.
+        optimizer: To go on with at the same site; empty where the site keeps it.
         loss: Mean weighted loss a token.
         n_tokens: Tokens trained on.
         seconds: Time of the training steps.

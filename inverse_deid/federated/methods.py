@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from inverse_deid.deep.batches import Example
-from inverse_deid.federated.local_training import LocalEpoch, LocalTrainer, OptimizerState
+from inverse_deid.federated.local_training import LocalEpoch, LocalTrainer
 from inverse_deid.federated.parameter_server import ParameterServer
 from inverse_deid.federated.selection import SelectiveSettings, selected_changes
+from inverse_deid.federated.site_training import BeginRun, SiteTask
 from inverse_deid.federated.updates import Update, mean_weights
 from inverse_deid.federated.weights import Weights
 
@@ -46,8 +47,9 @@ class Course:
     """What all methods start from.
 
     Args:
-        trainer: Trains and measures.
+        trainer: Trains where all documents are in one place, and knows the layout.
         sites: In a fixed order.
+        begin: Begins a run of the sites.
         start: The common first weights.
         n_epochs: Epochs of every site.
         seed: Of every random choice.
@@ -55,17 +57,18 @@ class Course:
 
     trainer: LocalTrainer
     sites: Sequence[Site]
+    begin: BeginRun = field(repr=False)
     start: Weights = field(repr=False)
     n_epochs: int
     seed: int
 
-    def epoch(
-        self, number: int, epoch: int, weights: Weights, optimizer: OptimizerState | None = None
-    ) -> LocalEpoch:
+    def task(self, place: int, epoch: int, weights: Weights) -> SiteTask:
         """The epoch of one site (both numbers count from 0)."""
-        return self.trainer.epoch(
-            self.sites[number].examples, weights, (self.seed, epoch, number, 0), optimizer
-        )
+        return SiteTask(place, weights, (self.seed, epoch, place, 0))
+
+    def tasks(self, epoch: int, networks: Sequence[Weights]) -> list[SiteTask]:
+        """The epoch of every site, each from its own network."""
+        return [self.task(place, epoch, weights) for place, weights in enumerate(networks)]
 
     def rng(self, *numbers: int) -> np.random.Generator:
         """A random stream of its own."""
@@ -103,29 +106,24 @@ def central(course: Course) -> Iterator[Outcome]:
 
 def round_robin(course: Course) -> Iterator[Outcome]:
     """B: each site trains an epoch and hands the whole network on (cyclic weight transfer)."""
-    weights = course.start
-    optimizers: dict[str, OptimizerState] = {}
+    train, weights = course.begin(), course.start
     n_handed = course.trainer.layout.n_numbers * len(course.sites)
     for epoch in range(course.n_epochs):
-        dones = []
-        for number, site in enumerate(course.sites):
-            done = course.epoch(number, epoch, weights, optimizers.get(site.name))
-            weights, optimizers[site.name] = done.weights, done.optimizer
-            dones.append(done)
+        dones: list[LocalEpoch] = []
+        for place in range(len(course.sites)):
+            dones += train([course.task(place, epoch, weights)])
+            weights = dones[-1].weights
         yield _outcome({COMMON: weights}, dones, n_handed, n_handed)
 
 
 def isolated(course: Course) -> Iterator[Outcome]:
     """D: every site for itself."""
-    networks = {site.name: course.start for site in course.sites}
-    optimizers: dict[str, OptimizerState] = {}
+    train, networks = course.begin(), [course.start for _ in course.sites]
     for epoch in range(course.n_epochs):
-        dones = []
-        for number, site in enumerate(course.sites):
-            done = course.epoch(number, epoch, networks[site.name], optimizers.get(site.name))
-            networks[site.name], optimizers[site.name] = done.weights, done.optimizer
-            dones.append(done)
-        yield _outcome(networks, dones, 0, 0)
+        dones = train(course.tasks(epoch, networks))
+        networks = [done.weights for done in dones]
+        named = {site.name: weights for site, weights in zip(course.sites, networks, strict=True)}
+        yield _outcome(named, dones, 0, 0)
 
 
 def selective(course: Course, settings: Mapping[str, SelectiveSettings]) -> Iterator[Outcome]:
@@ -138,10 +136,9 @@ def selective(course: Course, settings: Mapping[str, SelectiveSettings]) -> Iter
         course: The common start.
         settings: Of each site.
     """
-    layout = course.trainer.layout
+    train, layout = course.begin(), course.trainer.layout
     server = ParameterServer(layout.flat(course.start))
     networks = {site.name: course.start for site in course.sites}
-    optimizers: dict[str, OptimizerState] = {}
     for epoch in range(course.n_epochs):
         dones, n_sent, n_received = [], 0, 0
         for number in course.rng(epoch, _ORDER).permutation(len(course.sites)).tolist():
@@ -149,11 +146,11 @@ def selective(course: Course, settings: Mapping[str, SelectiveSettings]) -> Iter
             local = layout.flat(networks[name])
             taken = server.download(settings[name].download, course.rng(epoch, number, _SERVER))
             local[taken.indices] = taken.values
-            done = course.epoch(number, epoch, layout.arrays(local), optimizers.get(name))
+            (done,) = train([course.task(number, epoch, layout.arrays(local))])
             changes = layout.flat(done.weights) - local
             given = selected_changes(changes, settings[name], course.rng(epoch, number, _UPLOAD))
             server.upload(given)
-            networks[name], optimizers[name] = done.weights, done.optimizer
+            networks[name] = done.weights
             dones.append(done)
             n_sent, n_received = n_sent + len(given), n_received + len(taken)
         yield _outcome(networks, dones, n_sent, n_received)
@@ -168,17 +165,16 @@ def averaged(course: Course, mean: Mean = mean_weights) -> Iterator[Outcome]:
         course: The common start.
         mean: How the mean is made; `secure_mean` makes it without anybody seeing one network.
     """
-    weights = course.start
-    optimizers: dict[str, OptimizerState] = {}
+    train, weights = course.begin(), course.start
     n_exchanged = course.trainer.layout.n_numbers * len(course.sites)
     for epoch in range(course.n_epochs):
-        dones, updates = [], []
-        for number, site in enumerate(course.sites):
-            done = course.epoch(number, epoch, weights, optimizers.get(site.name))
-            optimizers[site.name] = done.optimizer
-            dones.append(done)
-            updates.append(Update(site.name, str(epoch), done.weights, done.n_tokens))
-        weights = mean(updates)
+        dones = train(course.tasks(epoch, [weights] * len(course.sites)))
+        weights = mean(
+            [
+                Update(site.name, str(epoch), done.weights, done.n_tokens)
+                for site, done in zip(course.sites, dones, strict=True)
+            ]
+        )
         yield _outcome({COMMON: weights}, dones, n_exchanged, n_exchanged)
 
 

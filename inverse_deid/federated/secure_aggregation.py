@@ -70,7 +70,7 @@ def secure_mean(updates: Sequence[Update], how: SecureAggregation | None = None)
     if not largest < CLIPPING_RANGE:
         raise UpdateError(f"a weight of {largest:.3g} is beyond the {CLIPPING_RANGE:g} of secure aggregation")
     os.environ.update(_QUIET)
-    logging.getLogger("flwr").setLevel(logging.ERROR)
+    logging.getLogger("flwr").disabled = True  # its level is set anew when Flower is imported
     try:
         return _run(updates, how or SecureAggregation())
     except ImportError as error:
@@ -99,7 +99,7 @@ def _run(updates: Sequence[Update], how: SecureAggregation) -> Weights:
     from flwr.server.strategy import FedAvg
     from flwr.server.workflow import SecAggPlusWorkflow
 
-    from inverse_deid.federated.direct_grid import direct_grid, fresh_context
+    from inverse_deid.federated.direct_grid import as_server, direct_grid, fresh_context
 
     n_sites = len(updates)
     grid = direct_grid(_client_app(updates), n_sites)
@@ -118,7 +118,8 @@ def _run(updates: Sequence[Update], how: SecureAggregation) -> Weights:
         modulus_range=_MODULUS,
         timeout=how.timeout_s,
     )
-    protocol(grid, context)
+    with as_server():
+        protocol(grid, context)
     found = parameters_to_ndarrays(
         arrayrecord_to_parameters(context.state.array_records[_PARAMETERS], keep_input=True)
     )

@@ -8,8 +8,9 @@ import keras
 
 from inverse_deid.assemble import feature_names
 from inverse_deid.deep.config import NetworkConfig
+from inverse_deid.deep.encoding import WordVectors
 from inverse_deid.deep.network import build_network
-from inverse_deid.federated.encoded_sites import EncodedStudy, dictionary_columns
+from inverse_deid.federated.encoded_sites import dictionary_columns
 from inverse_deid.federated.local_config import LocalConfig
 from inverse_deid.federated.local_training import LocalTrainer
 from inverse_deid.federated.study_config import StudyConfig
@@ -28,9 +29,9 @@ def peak_memory() -> str:
 class StudyTrainers:
     """One trainer for each proximal term: building one takes longer than an epoch of a small site."""
 
-    def __init__(self, config: StudyConfig, study: EncodedStudy) -> None:
+    def __init__(self, config: StudyConfig, vectors: WordVectors) -> None:
         self._made: dict[float, LocalTrainer] = {}
-        self.config, self.matrix = config, study.vectors.matrix()
+        self.config, self.matrix = config, vectors.matrix()
 
     def of(self, proximal: float) -> LocalTrainer:
         """The trainer with this proximal term."""

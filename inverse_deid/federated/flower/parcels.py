@@ -50,7 +50,7 @@ def unpacked(message: Any) -> Parcel:  # noqa: ANN401
 def be_quiet() -> None:
     """Before Flower is imported: no telemetry, no log beside that of this program."""
     os.environ.update(_QUIET)
-    logging.getLogger("flwr").setLevel(logging.CRITICAL)
+    logging.getLogger("flwr").disabled = True  # its level is set anew when Flower is imported
 
 
 def patient(limit_s: float) -> Any:  # noqa: ANN401

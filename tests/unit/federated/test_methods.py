@@ -1,5 +1,7 @@
 """The methods on a network of a few hundred weights, against what their definitions say."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -13,6 +15,7 @@ from inverse_deid.federated.local_config import LocalConfig
 from inverse_deid.federated.local_training import LocalTrainer
 from inverse_deid.federated.methods import COMMON, Course, Site
 from inverse_deid.federated.selection import SelectiveSettings
+from inverse_deid.federated.site_training import DirectEpochs
 from inverse_deid.federated.weights import layout_of, weights_of
 
 CONFIG = network_config(token_units=4)
@@ -32,18 +35,40 @@ def start():
 @pytest.fixture(scope="module")
 def course(trainer, start):
     sites = [Site(name, examples(CONFIG, i, 6)) for i, name in enumerate(("east", "west", "north"))]
-    return Course(trainer, sites, start, n_epochs=2, seed=7)
+    return course_of(trainer, sites, start, n_epochs=2, seed=7)
+
+
+def course_of(trainer, sites, start, n_epochs, seed):
+    begin = partial(DirectEpochs, trainer, [site.examples for site in sites])
+    return Course(trainer, sites, begin, start, n_epochs, seed)
+
+
+def one_epoch(course, number, epoch, weights):
+    return course.begin()([course.task(number, epoch, weights)])[0]
 
 
 def by_hand(course, number, epoch, weights):
-    return course.epoch(number, epoch, weights).weights
+    return one_epoch(course, number, epoch, weights).weights
 
 
 def test_an_epoch_depends_on_its_seed_alone(course, start):
-    first = course.epoch(0, 0, start)
-    course.epoch(1, 3, start)
-    assert are_equal(course.epoch(0, 0, start).weights, first.weights)
-    assert not are_equal(course.epoch(0, 1, start).weights, first.weights)
+    first = by_hand(course, 0, 0, start)
+    by_hand(course, 1, 3, start)
+    assert are_equal(by_hand(course, 0, 0, start), first)
+    assert not are_equal(by_hand(course, 0, 1, start), first)
+
+
+def test_a_site_keeps_its_optimizer_within_a_run_alone(start):
+    local = LocalConfig(optimizer="adam", learning_rate=0.01, batch_tokens=32, window=16)
+    trainer = LocalTrainer(new_network(CONFIG, seed=1), CONFIG, local)
+    sites = [Site(name, examples(CONFIG, i, 6)) for i, name in enumerate(("east", "west"))]
+    course = course_of(trainer, sites, start, n_epochs=1, seed=7)
+    train = course.begin()
+    first, other = train(course.tasks(0, [start, start]))
+    (again,) = train([course.task(0, 0, start)])
+    assert not are_equal(again.weights, first.weights)
+    assert are_equal(by_hand(course, 0, 0, start), first.weights)
+    assert are_equal(by_hand(course, 1, 0, start), other.weights)
 
 
 def test_isolated_sites_never_meet(course, start):
@@ -65,7 +90,7 @@ def test_round_robin_hands_the_network_on(course, start):
 
 def test_the_mean_is_that_of_the_sites(course, start):
     first = next(methods.averaged(course))
-    dones = [course.epoch(number, 0, start) for number in range(3)]
+    dones = [one_epoch(course, number, 0, start) for number in range(3)]
     n_tokens = np.array([done.n_tokens for done in dones], np.float64)
     for i, array in enumerate(first.networks[COMMON]):
         wanted = sum(
@@ -114,7 +139,7 @@ def test_selective_sends_at_most_its_share(course):
 
 def test_the_proximal_term_keeps_a_site_near(course, start):
     near = LocalTrainer(new_network(CONFIG, seed=1), CONFIG, LOCAL, proximal=5.0)
-    free = course.epoch(0, 0, start).weights
+    free = by_hand(course, 0, 0, start)
     held = near.epoch(course.sites[0].examples, start, (7, 0, 0, 0)).weights
     layout = near.layout
     moved = [float(np.linalg.norm(layout.flat(w) - layout.flat(start))) for w in (held, free)]
@@ -123,7 +148,7 @@ def test_the_proximal_term_keeps_a_site_near(course, start):
 
 def test_training_lowers_the_loss(trainer, start):
     sites = [Site("east", examples(CONFIG, 0, 30))]
-    course = Course(trainer, sites, start, n_epochs=6, seed=1)
+    course = course_of(trainer, sites, start, n_epochs=6, seed=1)
     losses = [outcome.loss for outcome in methods.central(course)]
     assert losses[-1] < losses[0]
 

@@ -1,5 +1,7 @@
 """Sites that exchange messages do what the study does in one process, to the last bit."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -17,6 +19,7 @@ from inverse_deid.federated.methods import COMMON, Course, Site
 from inverse_deid.federated.rounds import reply_envelope, reply_of
 from inverse_deid.federated.selection import SelectiveSettings
 from inverse_deid.federated.site_agent import SiteAgent
+from inverse_deid.federated.site_training import DirectEpochs
 from inverse_deid.federated.weights import weights_of
 
 CONFIG = network_config(token_units=4)
@@ -35,7 +38,8 @@ def trainer():
 @pytest.fixture(scope="module")
 def course(trainer):
     sites = [Site(name, examples(CONFIG, i, 6)) for i, name in enumerate(SITES)]
-    return Course(trainer, sites, weights_of(new_network(CONFIG, seed=5)), n_epochs=2, seed=7)
+    begin = partial(DirectEpochs, trainer, [site.examples for site in sites])
+    return Course(trainer, sites, begin, weights_of(new_network(CONFIG, seed=5)), n_epochs=2, seed=7)
 
 
 @pytest.fixture

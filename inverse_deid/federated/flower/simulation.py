@@ -1,0 +1,97 @@
+"""Flower's simulation engine: a study is its ServerApp, processes of Ray run the ClientApp of the sites.
+
+Source: flwr 1.41, `simulation/run_simulation.py`, `server/superlink/fleet/vce/`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from concurrent.futures import Future
+from threading import Event
+from typing import Any
+
+from inverse_deid.core.errors import ClusterError
+from inverse_deid.federated.encoded_sites import Say
+from inverse_deid.federated.flower.parcels import be_quiet
+from inverse_deid.federated.simulated_site import SitePlan
+from inverse_deid.federated.study_engine import Work
+
+_OBJECT_STORE_BYTES = 500_000_000
+"""Weights and variables of optimizers under way; Ray takes what is needed of it."""
+_END_S = 60.0
+_QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "1"}
+"""Ray shall not tell anybody that it runs, and its processes shall see no GPU."""
+
+
+def simulate(work: Work, say: Say, plan: SitePlan, sites: Sequence[str], n_processes: int) -> None:
+    """Do the work while Flower has the sites; Ray is started for it and stopped after it.
+
+    Args:
+        work: Runs in a thread of this process, as Flower has it.
+        say: Gets its lines.
+        plan: What the processes need.
+        sites: Names of the sites.
+        n_processes: That train at the same time.
+
+    Raises:
+        InverseDeidError: What the work raised.
+        ClusterError: Ray could not be started, or was lost.
+    """
+    os.environ.update(_QUIET)
+    be_quiet()
+    import ray
+    from flwr.serverapp import Grid, ServerApp
+    from flwr.simulation import run_simulation
+
+    from inverse_deid.federated.flower.node_sites import NodeSites
+    from inverse_deid.federated.flower.site_app import site_app
+
+    ended, result, server = Event(), Future[None](), ServerApp()
+
+    @server.main()  # type: ignore[untyped-decorator]
+    def main(grid: Grid, context: Any) -> None:  # noqa: ANN401, ARG001 - as Flower has it
+        nodes = NodeSites(grid, sites, ended)
+
+        def tell(line: str) -> None:
+            nodes.pause(0)
+            say(line)
+
+        try:
+            result.set_result(work(nodes.of, tell))
+        except BaseException as error:  # noqa: BLE001 - goes on in the thread that waits
+            result.set_exception(error)
+
+    try:
+        run_simulation(server, site_app(plan), len(sites), backend_config=_backend(n_processes))
+    except RuntimeError as error:
+        if not result.done():
+            raise ClusterError(
+                f"Flower's simulation engine cannot be used on this machine ({_root(error)}); try --engine direct"
+            ) from error
+    finally:
+        ended.set()
+        ray.shutdown()
+    result.result(_END_S)
+
+
+def _root(error: BaseException) -> str:
+    """What went wrong first, without its message."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return type(error).__name__
+
+
+def _backend(n_processes: int) -> dict[str, Any]:
+    """A Ray of its own on this machine, with a CPU for each process."""
+    return {
+        "init_args": {
+            "address": "local",
+            "num_cpus": n_processes,
+            "object_store_memory": _OBJECT_STORE_BYTES,
+            "include_dashboard": False,
+            "log_to_driver": False,
+            "logging_level": "ERROR",
+        },
+        "client_resources": {"num_cpus": 1, "num_gpus": 0.0},
+    }

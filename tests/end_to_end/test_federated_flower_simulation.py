@@ -1,0 +1,143 @@
+"""A study whose sites train in Flower's simulation engine finds what it finds in one process."""
+
+import json
+import os
+import time
+
+import pytest
+
+pytest.importorskip("tensorflow")
+pytest.importorskip("flwr")
+pytest.importorskip("ray")
+
+from invented_corpora import words_of, write_corpus, write_word_vectors
+
+CONFIG = """
+[data]
+train = ["train.jsonl"]
+test = ["test.jsonl"]
+word_vectors = "vectors.npz"
+[sites]
+number = 3
+held_out = 0.3
+[study]
+epochs = 2
+seeds = [1]
+precision = 0.6
+recall = 0.9
+[methods.A]
+way = "central"
+[methods.B]
+way = "round-robin"
+[methods.C]
+way = "selective"
+download = 0.5
+[methods.D]
+way = "isolated"
+[methods.FedAvg]
+way = "average"
+[methods.FedProx]
+way = "average"
+proximal = 0.1
+[methods.SecAgg]
+way = "secure-average"
+[network]
+char_dim = 5
+char_units = 4
+token_units = 6
+token_layers = 1
+hidden_units = 5
+feature_set = "casing"
+post_space = false
+targets = "binary"
+dropout = 0.2
+[training]
+optimizer = "adam"
+learning_rate = 0.02
+batch_tokens = 256
+"""
+
+pytestmark = [pytest.mark.slow, pytest.mark.ray, pytest.mark.filterwarnings("ignore")]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    write_corpus(tmp_path / "train.jsonl", 24, seed=1)
+    write_corpus(tmp_path / "test.jsonl", 6, seed=2)
+    write_word_vectors(tmp_path / "vectors.npz")
+    (tmp_path / "study.toml").write_text(CONFIG, encoding="utf-8")
+    return tmp_path
+
+
+@pytest.fixture
+def simulate(folder, capfd):
+    from inverse_deid.cli.main import main
+
+    def run(out, *options):
+        capfd.readouterr()
+        config, where = str(folder / "study.toml"), str(folder / out)
+        with pytest.raises(SystemExit) as stopped:
+            main(["federated", "simulate", "--config", config, "--out", where, *options])
+        return int(stopped.value.code or 0), capfd.readouterr()
+
+    return run
+
+
+def found(folder, out):
+    """What was measured, without times."""
+    runs = json.loads((folder / out / "study.json").read_text())
+    for run in runs:
+        for timed in (run, *run["epochs"]):
+            del timed["seconds"]
+    return runs
+
+
+def approximately(value):
+    """Processes of one thread add numbers in another order than one of several threads."""
+    if isinstance(value, dict):
+        return {name: approximately(part) for name, part in value.items()}
+    if isinstance(value, list):
+        return [approximately(part) for part in value]
+    return pytest.approx(value, abs=2e-3) if isinstance(value, float) else value
+
+
+def is_running():
+    import ray
+
+    return ray.is_initialized()
+
+
+def test_sites_in_processes_find_what_they_find_in_one(simulate, folder):
+    status, printed = simulate("direct")
+    assert status == 0, printed.err
+    status, printed = simulate("flower", "--engine", "flower", "--processes", "2")
+    assert status == 0, printed.err
+    assert not is_running()
+    assert found(folder, "flower") == approximately(found(folder, "direct"))
+    assert "2 processes" in (folder / "flower" / "report.md").read_text()
+    assert printed.err == ""
+    names = words_of(folder / "train.jsonl")
+    assert not [name for name in names if name in printed.out]
+    assert os.environ["FLWR_TELEMETRY_ENABLED"] == os.environ["RAY_USAGE_STATS_ENABLED"] == "0"
+
+    began = time.perf_counter()  # nothing is trained twice, so Ray is not even started
+    status, printed = simulate("flower", "--engine", "flower")
+    assert (status, "epoch" in printed.out) == (0, False)
+    assert time.perf_counter() - began < 60
+
+
+def test_what_goes_wrong_at_a_site_is_one_line(simulate, folder):
+    (folder / "study.toml").write_text(CONFIG.replace("0.02", "1e38"), encoding="utf-8")
+    status, printed = simulate("out", "--engine", "flower", "--processes", "1", "--only", "FedAvg")
+    assert status == 2
+    assert printed.err.startswith("inverse-deid: site-")
+    assert printed.err.endswith("is not a number; lower training.learning_rate\n")
+    assert printed.err.count("\n") == 1
+    assert not is_running()
+
+
+def test_processes_without_the_engine_are_refused(simulate, folder):
+    status, printed = simulate("out", "--processes", "2")
+    assert (status, printed.out) == (2, "")
+    assert "--engine flower" in printed.err
+    assert not (folder / "out").exists()
