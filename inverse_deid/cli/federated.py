@@ -37,16 +37,22 @@ def federated() -> None:
     type=click.Choice(["direct", "flower"]),
     default="direct",
     show_default=True,
-    help="Where sites train: in this process, or in processes of Flower's simulation engine, with the same result.",
+    help="Where sites train: in this process, or in several of Flower's simulation engine.",
 )
 @click.option(
     "--processes",
     type=click.IntRange(1),
-    help="With --engine flower: sites that train at the same time.  [default: all, or as many as there are cores]",
+    help="With --engine flower: sites that train at once.  [default: all, or one a core]",
 )
 @click.option("-q", "--quiet", is_flag=True, help="No lines of progress.")
-def simulate(  # noqa: PLR0913 - an option each
-    config: Path, out: Path, force: bool, engine: str, processes: int | None, quiet: bool, **part: Any  # noqa: ANN401
+def simulate(
+    config: Path,
+    out: Path,
+    force: bool,
+    engine: str,
+    processes: int | None,
+    quiet: bool,
+    **part: Any,  # noqa: ANN401
 ) -> None:
     """Compare the methods on one machine: the study of Festag and Spreckelsen.
 

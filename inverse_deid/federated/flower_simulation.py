@@ -13,8 +13,7 @@ from inverse_deid.federated.simulated_site import SitePlan
 from inverse_deid.federated.study_config import StudyConfig
 from inverse_deid.federated.study_engine import Engine, Work
 
-EXTRA = "federated-simulation"
-_FLOWER = "1.41."
+_FLOWER, _EXTRA = "1.41.", "federated-simulation"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +33,10 @@ class FlowerSimulation:
     def __post_init__(self) -> None:
         found = {name: _version(name) for name in ("flwr", "ray")}
         if not found["flwr"].startswith(_FLOWER) or found["ray"] == "none":
+            here = ", ".join(f"{name} {number}" for name, number in found.items())
             raise ConfigurationError(
-                f"--engine flower needs flwr {_FLOWER}x and ray, found flwr {found['flwr']}, ray {found['ray']}; "
-                f"install 'inverse-deid[{EXTRA}]'"
+                f"--engine flower needs flwr {_FLOWER}x and ray, found {here}; "
+                f"install 'inverse-deid[{_EXTRA}]'"
             )
 
     def processes(self, n_sites: int) -> int:
@@ -46,7 +46,8 @@ class FlowerSimulation:
     def words(self, n_sites: int) -> str:
         """For a report."""
         n = self.processes(n_sites)
-        return f"Flower {_version('flwr')} on Ray {_version('ray')}, {n} processes of {n_threads_each(n)} threads"
+        packages = f"Flower {_version('flwr')} on Ray {_version('ray')}"
+        return f"{packages}, processes: {n}, threads of each: {n_threads_each(n)}"
 
 
 def flower_engine(

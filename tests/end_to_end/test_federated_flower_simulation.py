@@ -36,9 +36,6 @@ download = 0.5
 way = "isolated"
 [methods.FedAvg]
 way = "average"
-[methods.FedProx]
-way = "average"
-proximal = 0.1
 [methods.SecAgg]
 way = "secure-average"
 [network]
@@ -114,7 +111,7 @@ def test_sites_in_processes_find_what_they_find_in_one(simulate, folder):
     assert status == 0, printed.err
     assert not is_running()
     assert found(folder, "flower") == approximately(found(folder, "direct"))
-    assert "2 processes" in (folder / "flower" / "report.md").read_text()
+    assert "processes: 2" in (folder / "flower" / "report.md").read_text()
     assert printed.err == ""
     names = words_of(folder / "train.jsonl")
     assert not [name for name in names if name in printed.out]

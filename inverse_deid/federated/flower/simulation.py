@@ -41,16 +41,35 @@ def simulate(work: Work, say: Say, plan: SitePlan, sites: Sequence[str], n_proce
     os.environ.update(_QUIET)
     be_quiet()
     import ray
-    from flwr.serverapp import Grid, ServerApp
     from flwr.simulation import run_simulation
 
-    from inverse_deid.federated.flower.node_sites import NodeSites
     from inverse_deid.federated.flower.site_app import site_app
 
-    ended, result, server = Event(), Future[None](), ServerApp()
+    ended, result = Event(), Future[None]()
+    server = _study_app(work, say, sites, ended, result)
+    try:
+        run_simulation(server, site_app(plan), len(sites), backend_config=_backend(n_processes))
+    except RuntimeError as error:
+        if not result.done():
+            raise ClusterError(
+                f"Flower's simulation engine cannot be used here ({_root(error)}); leave out --engine"
+            ) from error
+    finally:
+        ended.set()
+        ray.shutdown()
+    result.result(_END_S)
 
-    @server.main()  # type: ignore[untyped-decorator]
-    def main(grid: Grid, context: Any) -> None:  # noqa: ANN401, ARG001 - as Flower has it
+
+def _study_app(work: Work, say: Say, sites: Sequence[str], ended: Event, result: Future[None]) -> Any:  # noqa: ANN401 - Flower is imported when it is needed
+    """The ServerApp. What the work raises goes on in the thread that waits for the result."""
+    from flwr.serverapp import Grid, ServerApp
+
+    from inverse_deid.federated.flower.node_sites import NodeSites
+
+    app = ServerApp()
+
+    @app.main()  # type: ignore[untyped-decorator]
+    def main(grid: Grid, context: Any) -> None:  # noqa: ANN401 - as Flower has it
         nodes = NodeSites(grid, sites, ended)
 
         def tell(line: str) -> None:
@@ -58,21 +77,12 @@ def simulate(work: Work, say: Say, plan: SitePlan, sites: Sequence[str], n_proce
             say(line)
 
         try:
-            result.set_result(work(nodes.of, tell))
-        except BaseException as error:  # noqa: BLE001 - goes on in the thread that waits
+            work(nodes.of, tell)
+            result.set_result(None)
+        except BaseException as error:  # noqa: BLE001 - nothing is lost
             result.set_exception(error)
 
-    try:
-        run_simulation(server, site_app(plan), len(sites), backend_config=_backend(n_processes))
-    except RuntimeError as error:
-        if not result.done():
-            raise ClusterError(
-                f"Flower's simulation engine cannot be used on this machine ({_root(error)}); try --engine direct"
-            ) from error
-    finally:
-        ended.set()
-        ray.shutdown()
-    result.result(_END_S)
+    return app
 
 
 def _root(error: BaseException) -> str:
