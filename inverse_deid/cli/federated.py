@@ -37,7 +37,8 @@ def federated() -> None:
     type=click.Choice(["direct", "flower"]),
     default="direct",
     show_default=True,
-    help="Where sites train: in this process, or in several of Flower's simulation engine.",
+    help="Where sites train: in this process, or in several of Flower's simulation engine "
+    "(extra `federated-simulation`).",
 )
 @click.option(
     "--processes",

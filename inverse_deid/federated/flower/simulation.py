@@ -20,8 +20,9 @@ from inverse_deid.federated.study_engine import Work
 _OBJECT_STORE_BYTES = 500_000_000
 """Weights and variables of optimizers under way; Ray takes what is needed of it."""
 _END_S = 60.0
-_QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "1"}
-"""Ray shall not tell anybody that it runs, and its processes shall see no GPU."""
+"""The work has been done, or has failed, when the engine returns."""
+_QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
+"""Ray shall not tell anybody that it runs, nor warn of GPUs, which its processes leave alone."""
 
 
 def simulate(work: Work, say: Say, plan: SitePlan, sites: Sequence[str], n_processes: int) -> None:
