@@ -108,7 +108,8 @@ class Scorer:
         self.class_names = class_names(parts.network.targets)
         self._transitions = _transitions(parts)
         self._generation = interned.generation
-        self._vectors = GrowingArray(self._vectors_of([]))
+        self._characters_of = GrowingArray(self._character_vectors([]))
+        self._rows_of = GrowingArray(word_numbers([], self._word_numbers))
 
     def score(self, docs: Sequence[ScorerInput]) -> list[FloatArray]:
         """Class probabilities of every token of every document.
@@ -150,7 +151,7 @@ class Scorer:
         steps = np.minimum(np.arange(lengths.max()), lengths[:, None] - 1)
         rows = starts[:, None] + steps
         inputs = {
-            "word_vectors": self._vectors.rows[batch.ids[rows]],
+            "word_vectors": self._vectors(batch.ids[rows]),
             "gaps": batch.gaps[rows],
             "features": batch.features[rows],
             "lengths": lengths,
@@ -172,15 +173,23 @@ class Scorer:
     def _learn_new_words(self) -> None:
         """Compute the vectors of words that were numbered since the last call."""
         if self._generation != self._interned.generation:
+            kept = self._interned.survivors(self._generation, len(self._characters_of))
+            self._characters_of.keep(kept)
+            self._rows_of.keep(kept)
             self._generation = self._interned.generation
-            self._vectors = GrowingArray(self._vectors_of([]))
-        if len(self._vectors) < len(self._interned):
-            self._vectors.append(self._vectors_of(self._interned.words_from(len(self._vectors))))
+        n_known = len(self._characters_of)
+        if n_known < len(self._interned):
+            words = self._interned.words_from(n_known)
+            self._characters_of.append(self._character_vectors(words))
+            self._rows_of.append(word_numbers(words, self._word_numbers))
 
-    def _vectors_of(self, words: list[str]) -> FloatArray:
-        """Character and word vector of each word: float32 (n_words, 2 * char_units + word_dim)."""
-        word_vectors = self._word_matrix[word_numbers(words, self._word_numbers)]
-        return np.concatenate([self._character_vectors(words), word_vectors], axis=1)
+    def _vectors(self, ids: IntArray) -> FloatArray:
+        """Character and word vector of words by their numbers: float32 (..., 2 * char_units + word_dim)."""
+        n_characters = 2 * self._config.char_units
+        found = np.empty((*ids.shape, n_characters + self._word_matrix.shape[1]), np.float32)
+        found[..., :n_characters] = self._characters_of.rows[ids]
+        found[..., n_characters:] = self._word_matrix[self._rows_of.rows[ids]]
+        return found
 
     def _character_vectors(self, words: list[str]) -> FloatArray:
         """Read words in batches of one fixed size, so that a vector never depends on its company."""

@@ -103,17 +103,26 @@ class WordKnowledge:
         self._lexicon = lexicon
         self._interned = interned
         self._generation = interned.generation
-        self._forget()
-
-    def _forget(self) -> None:
         self._keys = InternedWords()
         empty = self._describe([])
         self._columns = {one.name: GrowingArray(getattr(empty, one.name)) for one in fields(WordRows)}
 
+    def _forget(self) -> None:
+        """Forget the words that are not numbered any more."""
+        kept = self._interned.survivors(self._generation, len(self._columns["flags"]))
+        for column in self._columns.values():
+            column.keep(kept)
+        self._generation = self._interned.generation
+        words = self._interned.words_from(0)[: len(kept)]
+        self._keys = InternedWords()
+        self._columns["keys"] = GrowingArray(self._keys_of(words))
+
+    def _keys_of(self, words: list[str]) -> IntArray:
+        return self._keys.ids(list(map(str.casefold, words)))
+
     def rows(self) -> WordRows:
         """The rows of all words that are numbered so far."""
         if self._generation != self._interned.generation:
-            self._generation = self._interned.generation
             self._forget()
         n_known = len(self._columns["flags"])
         if n_known < len(self._interned):
@@ -131,7 +140,7 @@ class WordKnowledge:
             lower_ratio=table.lower_ratio,
             foreign=np.fromiter(map(in_foreign_script, words), np.bool_, len(words)),
             anchors=anchor_bits(words),
-            keys=self._keys.ids(list(map(str.casefold, words))),
+            keys=self._keys_of(words),
         )
 
 

@@ -7,11 +7,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from inverse_deid.core.values import IntArray
+
 _LEAST_ROWS = 1024
 
 
 class GrowingArray:
-    """Rows that are added and never changed; adding costs as much as the new rows alone.
+    """Rows that are added, never changed, perhaps forgotten; adding costs as much as the new rows alone.
 
     Args:
         first: The first rows, (n_rows, ...); they may be none.
@@ -45,3 +47,8 @@ class GrowingArray:
             self._room = room
         self._room[self._n_rows : stop] = more
         self._n_rows = stop
+
+    def keep(self, rows: IntArray) -> None:
+        """Forget all but these rows, which are numbered anew in this order."""
+        self._room = self.rows[rows]
+        self._n_rows = len(rows)

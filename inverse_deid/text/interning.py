@@ -13,6 +13,9 @@ import numpy as np
 
 from inverse_deid.core.values import IntArray
 
+_KEPT_SHARE = 2 / 3
+"""Of the words, when the rarer ones are forgotten."""
+
 
 class _NumberedWords(dict[str, int]):
     """A dict that gives an unknown word the next number."""
@@ -26,7 +29,8 @@ class InternedWords:
     """Numbers distinct words in the order of their first appearance, within a bound.
 
     Args:
-        capacity: Words held before `trim` forgets them all; bounds the memory.
+        capacity: Words held before `trim` forgets the rarer ones; bounds the memory of all that
+            is kept of each word.
 
     Example:
         >>> words = InternedWords()
@@ -34,11 +38,13 @@ class InternedWords:
         ([0, 1, 0], ['cat'])
     """
 
-    def __init__(self, capacity: int = 100_000) -> None:
+    def __init__(self, capacity: int = 24_576) -> None:
         self._capacity = capacity
         self._numbers = _NumberedWords()
+        self._counts = np.zeros(capacity, np.int64)
+        self._kept = np.zeros(0, np.int32)
         self.generation = 0
-        """Rises whenever the numbers are given anew; a cache of another generation is void."""
+        """Rises whenever the numbers are given anew; see `survivors`."""
 
     def __len__(self) -> int:
         return len(self._numbers)
@@ -48,7 +54,11 @@ class InternedWords:
 
     def ids(self, words: Sequence[str]) -> IntArray:
         """Number each word: int32 (n_words,)."""
-        return np.fromiter(map(self._numbers.__getitem__, words), np.int32, len(words))
+        found = np.fromiter(map(self._numbers.__getitem__, words), np.int32, len(words))
+        if len(self) > len(self._counts):
+            self._counts = np.concatenate([self._counts, np.zeros(len(self), np.int64)])
+        np.add.at(self._counts, found, 1)
+        return found
 
     def words_from(self, first: int) -> list[str]:
         """The words numbered `first` and above, in the order of their numbers."""
@@ -57,7 +67,28 @@ class InternedWords:
         return newest[::-1]
 
     def trim(self) -> None:
-        """Forget everything if the capacity is exceeded; call it between batches only."""
-        if len(self._numbers) > self._capacity:
-            self._numbers = _NumberedWords()
-            self.generation += 1
+        """Forget the rarer words if the capacity is exceeded; call it between batches only."""
+        n_words = len(self._numbers)
+        if n_words <= self._capacity:
+            return
+        n_kept = int(self._capacity * _KEPT_SHARE)
+        kept = np.sort(np.argsort(-self._counts[:n_words], kind="stable")[:n_kept])
+        words = list(self._numbers)
+        self._numbers = _NumberedWords((words[old], new) for new, old in enumerate(kept.tolist()))
+        counts = self._counts[kept] // 2  # what was frequent long ago makes way in the end
+        self._counts = np.concatenate([counts, np.zeros(max(0, self._capacity - len(counts)), np.int64)])
+        self._kept = kept.astype(np.int32)
+        self.generation += 1
+
+    def survivors(self, generation: int, n_rows: int) -> IntArray:
+        """Which rows a cache of the numbers of a generation keeps, in the order of the numbers now.
+
+        Args:
+            generation: When the cache was last in step.
+            n_rows: Its rows then.
+        """
+        if generation == self.generation:
+            return np.arange(n_rows, dtype=np.int32)
+        if generation + 1 == self.generation:
+            return self._kept[self._kept < n_rows]
+        return np.zeros(0, np.int32)

@@ -239,14 +239,22 @@ def test_a_token_is_made_of_the_characters_that_python_calls_letters_and_digits(
     assert all((pattern.match(chr(c)) is not None) == chr(c).isalnum() for c in range(0x110000))
 
 
-def test_words_numbered_anew_change_nothing(deidentifier):
-    docs = [Document("1", "Mrs. Lindqvist had a rash"), Document("2", "fever on 3/4/2021")]
-    before = deidentifier.mask_many(docs)
+@pytest.mark.parametrize("capacity", [0, 4, 9])
+def test_words_numbered_anew_change_nothing(deidentifier, capacity):
+    docs = [
+        Document("1", "Mrs. Lindqvist had a rash, a RASH and a fever"),
+        Document("2", "fever on 3/4/2021, Fever and a rash in Paris"),
+        Document("3", "Mr Okonkwo of Paris, 12 mg, had a rash"),
+    ]
+    before = [deidentifier.mask(doc) for doc in docs]
     interned = deidentifier._stages.between_batches.__self__
     assert isinstance(interned, InternedWords)
-    interned._capacity = 0
+    usual, generation = interned._capacity, interned.generation
+    interned._capacity = capacity
     try:
-        deidentifier.mask_many([Document("3", "other words altogether")])
+        for _ in range(3):
+            assert all(map(same, before, [deidentifier.mask(doc) for doc in docs]))
+        assert interned.generation > generation + 3
         assert all(map(same, before, deidentifier.mask_many(docs)))
     finally:
-        interned._capacity = 100_000
+        interned._capacity = usual

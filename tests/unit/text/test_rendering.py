@@ -1,7 +1,6 @@
 import numpy as np
 import pytest
 
-from inverse_deid.text.interning import InternedWords
 from inverse_deid.text.rendering import render
 from inverse_deid.text.tokenizer import tokenize
 
@@ -39,11 +38,3 @@ def test_marker_gets_the_range_of_tokens():
 def test_decisions_of_another_length_are_refused():
     with pytest.raises(ValueError, match="2 decisions for 1 tokens"):
         render(tokenize("one"), np.ones(2, bool), lambda first, last: "PHI")
-
-
-def test_interned_words_are_forgotten_beyond_the_capacity():
-    words = InternedWords(capacity=2)
-    words.ids(["a", "b", "c"])
-    words.trim()
-    assert (len(words), words.generation) == (0, 1)
-    assert words.ids(["c"]).tolist() == [0]
