@@ -12,34 +12,12 @@ pytest.importorskip("tensorflow")
 pytest.importorskip("flwr")
 pytest.importorskip("ray")
 
-from invented_corpora import words_of, write_corpus, write_word_vectors
+from invented_corpora import words_of
+from small_studies import change_study, write_study
 
-CONFIG = """
-[data]
-train = ["train.jsonl"]
-test = ["test.jsonl"]
-word_vectors = "vectors.npz"
-[sites]
-number = 3
-held_out = 0.3
-[study]
-epochs = 2
-seeds = [1]
-precision = 0.6
-recall = 0.9
-[methods.A]
-way = "central"
+SETTINGS = """
 [methods.B]
 way = "round-robin"
-[methods.C]
-way = "selective"
-download = 0.5
-[methods.D]
-way = "isolated"
-[methods.FedAvg]
-way = "average"
-[methods.SecAgg]
-way = "secure-average"
 [network]
 char_dim = 5
 char_units = 4
@@ -68,10 +46,7 @@ def _swept():
 
 @pytest.fixture
 def folder(tmp_path):
-    write_corpus(tmp_path / "train.jsonl", 24, seed=1)
-    write_corpus(tmp_path / "test.jsonl", 6, seed=2)
-    write_word_vectors(tmp_path / "vectors.npz")
-    (tmp_path / "study.toml").write_text(CONFIG, encoding="utf-8")
+    write_study(tmp_path, SETTINGS)
     return tmp_path
 
 
@@ -145,9 +120,7 @@ def test_sites_in_processes_find_what_they_find_in_one(simulate, folder, logs):
 
 
 def test_what_goes_wrong_at_a_site_is_one_line(simulate, folder):
-    (folder / "study.toml").write_text(
-        CONFIG.replace("learning_rate = 0.1", "learning_rate = 1e38"), encoding="utf-8"
-    )
+    change_study(folder, "learning_rate = 0.1", "learning_rate = 1e38")
     status, printed = simulate("out", "--engine", "flower", "--processes", "1", "--only", "FedAvg")
     assert status == 2
     assert printed.err.startswith("inverse-deid: site-")

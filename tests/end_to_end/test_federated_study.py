@@ -7,32 +7,10 @@ import pytest
 pytest.importorskip("tensorflow")
 pytest.importorskip("flwr")
 
-from invented_corpora import words_of, write_corpus, write_word_vectors
+from invented_corpora import words_of
+from small_studies import change_study, write_study
 
-CONFIG = """
-[data]
-train = ["train.jsonl"]
-test = ["test.jsonl"]
-word_vectors = "vectors.npz"
-[sites]
-number = 3
-held_out = 0.3
-[study]
-epochs = 2
-seeds = [1]
-precision = 0.6
-recall = 0.9
-[methods.A]
-way = "central"
-[methods.C]
-way = "selective"
-download = 0.5
-[methods.D]
-way = "isolated"
-[methods.FedAvg]
-way = "average"
-[methods.SecAgg]
-way = "secure-average"
+SETTINGS = """
 [network]
 characters = "one-hot"
 char_dim = 128
@@ -64,10 +42,7 @@ def assert_secure_is_plain(secure, plain):
 
 @pytest.fixture
 def folder(tmp_path):
-    write_corpus(tmp_path / "train.jsonl", 24, seed=1)
-    write_corpus(tmp_path / "test.jsonl", 6, seed=2)
-    write_word_vectors(tmp_path / "vectors.npz")
-    (tmp_path / "study.toml").write_text(CONFIG, encoding="utf-8")
+    write_study(tmp_path, SETTINGS)
     return tmp_path
 
 
@@ -129,7 +104,7 @@ def test_a_study_from_one_command(simulate, folder):
     assert "epoch" not in printed.out
     status, printed = simulate("--only", "D", "--epochs", "1", "--quiet")
     assert (status, printed.out) == (0, "")
-    (folder / "study.toml").write_text(CONFIG.replace("number = 3", "number = 4"), encoding="utf-8")
+    change_study(folder, "number = 3", "number = 4")
     status, printed = simulate()
     assert status == 2
     assert "another settings" in printed.err
@@ -150,7 +125,7 @@ def test_a_study_from_one_command(simulate, folder):
     ],
 )
 def test_bad_settings_end_with_one_line(simulate, folder, old, new, words):
-    (folder / "study.toml").write_text(CONFIG.replace(old, new), encoding="utf-8")
+    change_study(folder, old, new)
     status, printed = simulate()
     assert status == 2
     assert words in printed.err
