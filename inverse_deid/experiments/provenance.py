@@ -79,12 +79,19 @@ def _duration(n_seconds: float) -> str:
     return f"{minutes} min {seconds:02} s" if minutes else f"{n_seconds:.1f} s"
 
 
-def revision() -> str:
-    """The commit that is checked out, with `+` if files differ from it; "" outside a checkout."""
-    here = str(Path(__file__).parent)
+def revision(folder: Path = Path(__file__).parent) -> str:
+    """The commit that is checked out, with `+` if files differ from it; "" outside a checkout.
+
+    Reports do not count: they come of the rest, and the first part of one would mark all others.
+
+    Args:
+        folder: In the checkout.
+    """
+    here = str(folder)
     try:
         commit = _git("-C", here, "rev-parse", "HEAD")
-        return commit + ("+" if commit and _git("-C", here, "status", "--porcelain", "-uno") else "")
+        changed = ("status", "--porcelain", "-uno", "--", ":(top)", ":(top,exclude)reports")
+        return commit + ("+" if commit and _git("-C", here, *changed) else "")
     except (OSError, subprocess.TimeoutExpired):
         return ""
 
