@@ -41,8 +41,7 @@ def build_network(config: NetworkConfig, n_features: int, word_matrix: FloatArra
     gathered = keras.ops.take(word_vectors, inputs["distinct"], axis=0)
     parts = [gathered, word_embedding(inputs["words"], word_matrix, learned=config.learn_words)]
     if config.post_space:
-        gaps = layers.Embedding(N_CHARACTER_CODES, config.gap_dim, name="gap_embedding")(inputs["gaps"])
-        parts.append(layers.Reshape((-1, N_GAP_CHARACTERS * config.gap_dim), name="gap_vectors")(gaps))
+        parts.append(gap_embedding(inputs["gaps"], config.gap_dim))
     if n_features:
         dense = layers.Dense(config.feature_units, activation="relu", name="feature_dense")
         parts.append(dense(inputs["features"]))
@@ -97,6 +96,12 @@ def character_encoder(config: NetworkConfig) -> keras.Model:
     )
     lstm = layers.Bidirectional(layers.LSTM(config.char_units, name="lstm"), name="character_lstm")
     return keras.Model(codes, lstm(embedding(codes)), name="character_encoder")
+
+
+def gap_embedding(gaps: keras.KerasTensor, dim: int) -> keras.KerasTensor:
+    """Learned vectors of the characters after each token: (batch, time, 3 * dim)."""
+    vectors = layers.Embedding(N_CHARACTER_CODES, dim, name="gap_embedding")(gaps)
+    return layers.Reshape((-1, N_GAP_CHARACTERS * dim), name="gap_vectors")(vectors)
 
 
 def word_embedding(words: keras.KerasTensor, matrix: FloatArray, *, learned: bool) -> keras.KerasTensor:

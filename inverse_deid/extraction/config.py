@@ -26,6 +26,7 @@ class TaggerConfig:
         char_dim: Length of a character's vector.
         char_units: Of the character BiLSTM, per direction.
         max_characters: Characters that are read of a word.
+        gap_dim: Length of the vector of each of the three characters after a word.
         token_units: Of each token BiLSTM, per direction.
         hidden_units: Of the layer of each task of `multitask`.
         dropout: Of token vectors and hidden states, in [0, 1).
@@ -41,6 +42,7 @@ class TaggerConfig:
     char_dim: int = 25
     char_units: int = 25
     max_characters: int = 24
+    gap_dim: int = 8
     token_units: int = 256
     hidden_units: int = 128
     dropout: float = 0.5
@@ -49,7 +51,14 @@ class TaggerConfig:
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
             raise ConfigurationError(f"extractor.kind is one of {', '.join(KINDS)}")
-        sizes = (self.word_dim, self.char_dim, self.char_units, self.token_units, self.hidden_units)
+        sizes = (
+            self.word_dim,
+            self.char_dim,
+            self.char_units,
+            self.gap_dim,
+            self.token_units,
+            self.hidden_units,
+        )
         if min(sizes) < 1 or self.max_characters < 4:
             raise ConfigurationError("extractor sizes are at least 1, extractor.max_characters at least 4")
         if not 0 <= self.dropout < 1:

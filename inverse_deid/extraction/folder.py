@@ -26,7 +26,7 @@ from inverse_deid.extraction.config import tagger_config
 from inverse_deid.extraction.sentence_inputs import Embedder
 from inverse_deid.extraction.tagger import Tagger, new_tagger
 
-FORMAT = "inverse-deid extraction 1"
+FORMAT = "inverse-deid extraction 2"
 _FILES = ("config.json", "words.txt", "word_vectors.npz", "weights.npz")
 
 

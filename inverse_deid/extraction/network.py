@@ -14,7 +14,8 @@ from keras import layers
 
 from inverse_deid.core.values import FloatArray
 from inverse_deid.deep.crf import Crf
-from inverse_deid.deep.network import character_encoder, word_embedding
+from inverse_deid.deep.encoding import N_GAP_CHARACTERS
+from inverse_deid.deep.network import character_encoder, gap_embedding, word_embedding
 from inverse_deid.extraction.bio import label_names
 from inverse_deid.extraction.config import TaggerConfig
 from inverse_deid.extraction.masked_embedding import GumbelChoice, MaskedEmbedding
@@ -72,8 +73,8 @@ def build_tagger(
         seed: Of the draws of the Gumbel softmax.
 
     Returns:
-        Models of the inputs `characters`, `distinct`, `words`, `valid` and, with further
-        numbers, `features`, as in `deep.network.build_network`.
+        Models of the inputs `characters`, `distinct`, `words`, `gaps`, `valid` and, with
+        further numbers, `features`, as in `deep.network.build_network`.
     """
     inputs = _inputs(config, n_further)
     vectors = _token_vectors(config, inputs, word_matrix)
@@ -95,6 +96,7 @@ def _inputs(config: TaggerConfig, n_further: int) -> dict[str, keras.KerasTensor
         "characters": layers.Input((config.max_characters,), dtype="int32", name="characters"),
         "distinct": layers.Input((None,), dtype="int32", name="distinct"),
         "words": layers.Input((None,), dtype="int32", name="words"),
+        "gaps": layers.Input((None, N_GAP_CHARACTERS), dtype="int32", name="gaps"),
         "valid": layers.Input((None,), dtype="bool", name="valid"),
     }
     if n_further:
@@ -109,6 +111,7 @@ def _token_vectors(
     parts = [
         keras.ops.take(of_characters, inputs["distinct"], axis=0),
         word_embedding(inputs["words"], word_matrix, learned=config.learn_words),
+        gap_embedding(inputs["gaps"], config.gap_dim),
     ]
     if "features" in inputs:
         parts.append(inputs["features"])

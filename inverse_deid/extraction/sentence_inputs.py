@@ -11,7 +11,7 @@ import numpy as np
 
 from inverse_deid.core.values import FloatArray, IntArray, Tokens
 from inverse_deid.deep.batches import Example, padded
-from inverse_deid.deep.encoding import N_GAP_CHARACTERS, WordVectors, quantised, word_numbers
+from inverse_deid.deep.encoding import WordVectors, gap_codes, quantised, word_numbers
 from inverse_deid.extraction.bio import bio_labels, label_names
 from inverse_deid.extraction.concepts import ConceptDocument, flat
 from inverse_deid.extraction.sentences import sentence_bounds
@@ -46,7 +46,7 @@ class Sentence:
     """A sentence as the network reads it.
 
     Args:
-        example: Words, rows of the word matrix and, as its features, further vectors.
+        example: Words, rows of the word matrix, gaps and, as its features, further vectors.
         labels: int32 (n_tokens,) by task, numbers of `label_names`; empty without gold.
     """
 
@@ -76,7 +76,11 @@ class SentenceMaker:
 
     def of_tokens(self, tokens: Tokens) -> list[Sentence]:
         """The sentences of a text, without labels."""
-        return [Sentence(self._example(tokens.words[first:last])) for first, last in sentence_bounds(tokens)]
+        gaps = gap_codes(tokens)
+        return [
+            Sentence(self._example(tokens.words[first:last], gaps[first:last]))
+            for first, last in sentence_bounds(tokens)
+        ]
 
     def of_gold(self, doc: ConceptDocument) -> list[Sentence]:
         """The sentences of an annotated document; a span that is cut goes on with an inside label."""
@@ -96,13 +100,13 @@ class SentenceMaker:
             return bio_labels(tokens, flat(doc.concepts, self._types[task]))
         return bio_labels(tokens, [span for span in doc.doc.spans if span.type in self._types[task]])
 
-    def _example(self, words: list[str]) -> Example:
+    def _example(self, words: list[str], gaps: IntArray) -> Example:
         n_tokens = len(words)
         further = [embedder.vectors(words) for embedder in self._embedders]
         return Example(
             words=words,
             word_rows=word_numbers(words, self._numbers),
-            gaps=np.zeros((n_tokens, N_GAP_CHARACTERS), np.int32),
+            gaps=gaps,
             features=np.concatenate([np.zeros((n_tokens, 0), np.float32), *further], axis=1),
             labels=np.zeros(n_tokens, np.int32),
             weights=np.ones(n_tokens, np.float32),

@@ -90,7 +90,7 @@ def test_an_altered_model_is_refused(folder, tmp_path, name):
 def test_another_kind_of_model_is_refused():
     from inverse_deid.assemble import packaged_model
 
-    with pytest.raises(ModelError, match="not of model format inverse-deid extraction 1"):
+    with pytest.raises(ModelError, match="not of model format inverse-deid extraction 2"):
         read_tagger(packaged_model())
 
 

@@ -77,6 +77,22 @@ def test_another_vector_of_a_masked_word_leaves_the_extraction_as_it_is(stacked,
         phi.set_weights([kernel, bias])
 
 
+def test_the_signs_after_a_masked_word_are_masked_with_it(stacked, sentences):
+    network, inputs = stacked.network, inputs_of(stacked, sentences)
+    phi = network.model.get_layer(f"{PHI}_scores")
+    kernel, bias = phi.get_weights()
+    other = {**inputs, "gaps": (inputs["gaps"] + 7) % 50}
+    try:
+        phi.set_weights([kernel * 0, np.array([-9, 9, 0], np.float32)])
+        masked = [network.scorer(one, training=False)[CONCEPTS].numpy() for one in (inputs, other)]
+        phi.set_weights([kernel * 0, np.array([9, -9, 0], np.float32)])
+        seen = [network.scorer(one, training=False)[CONCEPTS].numpy() for one in (inputs, other)]
+    finally:
+        phi.set_weights([kernel, bias])
+    assert masked[0].tobytes() == masked[1].tobytes()
+    assert not np.array_equal(*seen)
+
+
 @pytest.mark.parametrize("training", [True, False])
 def test_gradients_of_the_extraction_reach_the_de_identifier(stacked, sentences, training):
     network = stacked.network
