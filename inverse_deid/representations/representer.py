@@ -12,6 +12,7 @@ import keras
 import tensorflow as tf
 from keras import layers
 
+from inverse_deid.deep.lstm import Lstm
 from inverse_deid.representations.config import RepresentationConfig
 
 
@@ -73,7 +74,7 @@ def build_representer(config: RepresentationConfig, word_dim: int) -> keras.Mode
     draws_out = layers.Input((None, config.dim), name="draws_out")
     valid = layers.Input((None,), dtype="bool", name="valid")
     noisy = TrainableNoise(config.initial_noise, name="noise_in")(vectors, draws_in)
-    lstm = layers.LSTM(config.dim // 2, return_sequences=True, name="lstm")
+    lstm = Lstm(config.dim // 2, return_sequences=True, name="lstm")
     hidden = layers.Bidirectional(lstm, name="bilstm")(noisy, mask=valid)
     output = TrainableNoise(config.initial_noise, name="noise_out")(hidden, draws_out)
     return keras.Model([vectors, draws_in, draws_out, valid], output, name="representer")

@@ -17,6 +17,7 @@ from keras import layers
 from inverse_deid.core.phi import HyperClass
 from inverse_deid.core.values import FloatArray
 from inverse_deid.deep.crf import Crf
+from inverse_deid.deep.lstm import Lstm
 from inverse_deid.representations.batches import VectorSentence, batch_numbers, padded
 from inverse_deid.representations.casing import N_CASINGS
 from inverse_deid.representations.config import TaggerConfig
@@ -45,7 +46,7 @@ def build_tagger(config: TaggerConfig, dim: int) -> keras.Model:
         one_hot = keras.ops.one_hot(casings, N_CASINGS, dtype="float32")
         hidden = layers.Concatenate(name="token_vector")([hidden, one_hot])
     for number in range(1, config.layers + 1):
-        lstm = layers.LSTM(
+        lstm = Lstm(
             config.units,
             return_sequences=True,
             dropout=config.variational_dropout,

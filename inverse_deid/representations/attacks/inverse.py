@@ -14,6 +14,7 @@ import tensorflow as tf
 from keras import layers
 
 from inverse_deid.core.values import FloatArray, IntArray
+from inverse_deid.deep.lstm import Lstm
 from inverse_deid.representations.attacks.outcome import (
     Outcome,
     Scene,
@@ -70,7 +71,7 @@ def inverse_model(scene: Scene, config: LearningConfig, say: Say, n_epochs: int 
 
 def _network(dim: int, word_dim: int) -> keras.Model:
     vectors, valid = layers.Input((None, dim)), layers.Input((None,), dtype="bool")
-    lstm = layers.Bidirectional(layers.LSTM(UNITS, return_sequences=True))
+    lstm = layers.Bidirectional(Lstm(UNITS, return_sequences=True))
     return keras.Model([vectors, valid], layers.Dense(word_dim)(lstm(vectors, mask=valid)), name="inverse")
 
 
