@@ -16,6 +16,9 @@ import keras
 import tensorflow as tf
 from keras import layers
 
+Tensor = Any
+"""Of the backend."""
+
 
 @keras.saving.register_keras_serializable("inverse_deid")
 class Lstm(layers.LSTM):  # type: ignore[misc]
@@ -26,11 +29,11 @@ class Lstm(layers.LSTM):  # type: ignore[misc]
 
     def call(
         self,
-        sequences: Any,  # noqa: ANN401 - tensors of the backend
-        initial_state: Any = None,  # noqa: ANN401
-        mask: Any = None,  # noqa: ANN401
+        sequences: Tensor,
+        initial_state: Tensor = None,
+        mask: Tensor = None,
         training: bool = False,
-    ) -> Any:  # noqa: ANN401
+    ) -> Tensor:
         """Read sequences.
 
         Args:
@@ -43,22 +46,12 @@ class Lstm(layers.LSTM):  # type: ignore[misc]
             float32 (batch, units), or (batch, time, units) with `return_sequences`, latest
             step first with `go_backwards`.
         """
-        if (
-            initial_state is not None
-            or self.stateful
-            or self.return_state
-            or tf.config.get_visible_devices("GPU")
-        ):
+        if initial_state is not None or not self._is_plain():
             return super().call(sequences, initial_state=initial_state, mask=mask, training=training)
         n_sequences = tf.shape(sequences)[0]
         if training and self.dropout:
             sequences *= self._kept(self.dropout, (n_sequences, 1, sequences.shape[2]))
-        units = (n_sequences, self.units)
-        passed = (
-            self._kept(self.recurrent_dropout, units)
-            if training and self.recurrent_dropout
-            else tf.ones(units)
-        )
+        passed = self._kept(self.recurrent_dropout if training else 0.0, (n_sequences, self.units))
         real = tf.ones(tf.shape(sequences)[:2]) if mask is None else tf.cast(mask, tf.float32)
         by_time, real = tf.transpose(sequences, (1, 0, 2)), tf.transpose(real)[..., None]
         if self.go_backwards:
@@ -67,20 +60,25 @@ class Lstm(layers.LSTM):  # type: ignore[misc]
         outputs = hidden_states(by_time, real, passed, *map(tf.convert_to_tensor, weights))
         return tf.transpose(outputs, (1, 0, 2)) if self.return_sequences else outputs[-1]
 
-    def _kept(self, rate: float, shape: Any) -> Any:  # noqa: ANN401
+    def _is_plain(self) -> bool:
+        """Whether the written-out gradient will do."""
+        return not (self.stateful or self.return_state or tf.config.get_visible_devices("GPU"))
+
+    def _kept(self, rate: float, shape: Tensor) -> Tensor:
         """One draw of dropout for all steps of a sequence."""
-        return keras.random.dropout(tf.ones(shape), rate, seed=self.cell.seed_generator)
+        kept = tf.ones(shape)
+        return keras.random.dropout(kept, rate, seed=self.cell.seed_generator) if rate else kept
 
 
 @tf.custom_gradient  # type: ignore[untyped-decorator]
 def hidden_states(
-    inputs: Any,  # noqa: ANN401
-    real: Any,  # noqa: ANN401
-    passed: Any,  # noqa: ANN401
-    kernel: Any,  # noqa: ANN401
-    recurrent: Any,  # noqa: ANN401
-    bias: Any,  # noqa: ANN401
-) -> Any:  # noqa: ANN401
+    inputs: Tensor,
+    real: Tensor,
+    passed: Tensor,
+    kernel: Tensor,
+    recurrent: Tensor,
+    bias: Tensor,
+) -> Tensor:
     """Run an LSTM over sequences.
 
     Args:
@@ -101,7 +99,7 @@ def hidden_states(
     drive = tf.reshape(flat_inputs @ kernel + bias, (n_steps, n_sequences, 4 * units))
     nothing = tf.zeros((n_sequences, units))
 
-    def forth(t: Any, hidden: Any, cell: Any, kept: Any) -> Any:  # noqa: ANN401
+    def forth(t: Tensor, hidden: Tensor, cell: Tensor, kept: Tensor) -> Tensor:
         i, f, g, o = tf.split(drive[t] + (hidden * passed) @ recurrent, 4, axis=1)
         i, f, g, o = tf.sigmoid(i), tf.sigmoid(f), tf.tanh(g), tf.sigmoid(o)
         new_cell = f * cell + i * g
@@ -115,10 +113,10 @@ def hidden_states(
     _, last, _, kept = tf.while_loop(lambda t, *_: t < n_steps, forth, begin, maximum_iterations=n_steps)
     hiddens, cells, gates, outs = (array.stack() for array in kept)
 
-    def gradient(wanted: Any) -> Any:  # noqa: ANN401
+    def gradient(wanted: Tensor) -> Tensor:
         back_recurrent = tf.transpose(recurrent)
 
-        def back(n_done: Any, of_hidden: Any, of_cell: Any, changes: Any) -> Any:  # noqa: ANN401
+        def back(n_done: Tensor, of_hidden: Tensor, of_cell: Tensor, changes: Tensor) -> Tensor:
             t = n_steps - 1 - n_done
             of_hidden += wanted[t]
             i, f, g, o = tf.split(gates[t], 4, axis=1)
@@ -148,5 +146,5 @@ def hidden_states(
     return tf.concat([hiddens[1:], last[None]], axis=0), gradient
 
 
-def _steps(n_steps: Any, n: int) -> tf.TensorArray:  # noqa: ANN401
+def _steps(n_steps: Tensor, n: int) -> tf.TensorArray:
     return tf.TensorArray(tf.float32, n_steps, element_shape=(None, n))
