@@ -14,7 +14,7 @@ from inverse_deid.deep.batches import Example, padded
 from inverse_deid.deep.encoding import WordVectors, gap_codes, quantised, word_numbers
 from inverse_deid.extraction.bio import bio_labels, label_names
 from inverse_deid.extraction.concepts import ConceptDocument, flat
-from inverse_deid.extraction.sentences import sentence_bounds
+from inverse_deid.extraction.passages import passage_bounds
 from inverse_deid.text.tokenizer import tokenize
 
 CONCEPTS, PHI = "concepts", "phi"
@@ -79,7 +79,7 @@ class SentenceMaker:
         gaps = gap_codes(tokens)
         return [
             Sentence(self._example(tokens.words[first:last], gaps[first:last]))
-            for first, last in sentence_bounds(tokens)
+            for first, last in passage_bounds(tokens)
         ]
 
     def of_gold(self, doc: ConceptDocument) -> list[Sentence]:
@@ -89,7 +89,7 @@ class SentenceMaker:
             task: np.array([numbers[label] for label in self._labels(task, doc, tokens)], np.int32)
             for task, numbers in self._label_numbers.items()
         }
-        bounds = sentence_bounds(tokens)
+        bounds = passage_bounds(tokens)
         return [
             Sentence(sentence.example, {task: row[first:last] for task, row in labels.items()})
             for sentence, (first, last) in zip(self.of_tokens(tokens), bounds, strict=True)

@@ -14,10 +14,11 @@ import numpy as np
 
 from inverse_deid.core.values import FloatArray, Tokens
 from inverse_deid.deep.encoding import word_numbers
+from inverse_deid.deep.sentences import sentence_bounds
 from inverse_deid.representations.batches import VectorSentence, padded, stacked
 from inverse_deid.representations.casing import casings
 from inverse_deid.representations.folders import PrivateNetwork
-from inverse_deid.representations.sentences import sentence_bounds
+from inverse_deid.representations.sentences import LONGEST
 from inverse_deid.representations.tagger import N_CLASSES
 from inverse_deid.representations.weights import load_representer, load_tagger
 
@@ -43,7 +44,7 @@ class PrivateScorer:
     def probabilities(self, tokens: Tokens) -> FloatArray:
         """float32 (n_tokens, n_classes), classes of `HyperClass`; the first is `p_safe`."""
         found = np.full((len(tokens), N_CLASSES), np.nan, np.float32)
-        bounds = sentence_bounds(tokens)
+        bounds = sentence_bounds(tokens, LONGEST)
         rows, written = word_numbers(tokens.words, self._numbers), casings(tokens.words)
         for start in range(0, len(bounds), _BATCH):
             parts = [slice(*bound) for bound in bounds[start : start + _BATCH]]

@@ -1,22 +1,21 @@
 """Documents as sentences of word rows, casings and classes: all that the networks here read.
 
-Source: Friedrich et al. 2019, section 6 (sentences end at blank lines and list items, too).
+Source: Friedrich et al. 2019, section 6.
 Tokens are those of this project, on which `mask` decides, so that "25yo" stays one token.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 
 import numpy as np
 
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.phi import HYPER_CLASS_OF, HyperClass
-from inverse_deid.core.values import BoolArray, Document, IntArray, Tokens
+from inverse_deid.core.values import BoolArray, Document, IntArray
 from inverse_deid.deep.encoding import word_numbers
+from inverse_deid.deep.sentences import sentence_bounds
 from inverse_deid.representations.casing import CasingArray, casings
 from inverse_deid.text.alignment import span_of_token
 from inverse_deid.text.tokenizer import tokenize
@@ -24,8 +23,6 @@ from inverse_deid.text.tokenizer import tokenize
 LONGEST = 100
 """Tokens of the longest sentence; what is longer is cut."""
 
-_BLOCK_END = re.compile(r"\n[ \t]*\n|\n(?=[ \t]*(?:[-*\u2022]|\d{1,2}[.)])[ \t])")
-_ABBREVIATIONS = ("dr", "dra", "mr", "mrs", "ms", "prof", "st", "sr", "sra", "no", "vs", "pt", "e.g", "i.e")
 _CLASS_NUMBER = {name: number for number, name in enumerate(HyperClass)}
 
 
@@ -52,42 +49,6 @@ class Sentence:
     def movable(self) -> BoolArray:
         """The PHI tokens that have a vector, and hence neighbours: bool (n_tokens,)."""
         return (self.classes > 0) & (self.rows > 0)
-
-
-def sentence_bounds(tokens: Tokens) -> list[tuple[int, int]]:
-    """Where the sentences of a text begin and end, in tokens; together they hold every token once.
-
-    Args:
-        tokens: The tokens of one text.
-
-    Returns:
-        Half-open ranges of token numbers in order, each of 1 to `LONGEST` tokens.
-
-    Example:
-        >>> sentence_bounds(tokenize("Seen by Dr. Li. She had a rash."))
-        [(0, 4), (4, 8)]
-    """
-    ends = sorted(set(_sentence_ends(tokens.text)))
-    cuts = [0, *np.searchsorted(tokens.starts, ends).tolist(), len(tokens)]
-    bounds: list[tuple[int, int]] = []
-    for first, last in pairwise(cuts):
-        starts = range(first, last, LONGEST)
-        bounds += [(start, min(start + LONGEST, last)) for start in starts]
-    return bounds
-
-
-def _sentence_ends(text: str) -> Iterator[int]:
-    """Character offsets behind the sentences; a splitter without trained data, so nothing is fetched."""
-    from nltk.tokenize.punkt import PunktParameters, PunktSentenceTokenizer
-
-    parameters = PunktParameters()
-    parameters.abbrev_types = set(_ABBREVIATIONS)
-    splitter = PunktSentenceTokenizer(parameters)
-    blocks = [0, *(match.end() for match in _BLOCK_END.finditer(text)), len(text)]
-    for start, end in pairwise(blocks):
-        for _, last in splitter.span_tokenize(text[start:end]):
-            yield start + last
-        yield end
 
 
 def sentences_of(docs: Sequence[Document], numbers: Mapping[str, int]) -> list[Sentence]:
@@ -117,7 +78,7 @@ def _of_document(doc: Document, number: int, numbers: Mapping[str, int]) -> Iter
     of_span = [_CLASS_NUMBER[HYPER_CLASS_OF[span.type]] for span in doc.spans]
     classes = np.array([*of_span, 0], np.int32)[owners]  # owner -1, no PHI, takes the last
     written = casings(tokens.words)
-    for first, last in sentence_bounds(tokens):
+    for first, last in sentence_bounds(tokens, LONGEST):
         part = slice(first, last)
         yield Sentence(rows[part], written[part], classes[part], number)
 

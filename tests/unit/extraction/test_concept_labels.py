@@ -1,4 +1,4 @@
-"""BIO labels, sentences, replaced ranges and scores."""
+"""BIO labels, replaced ranges and scores."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,6 @@ from inverse_deid.extraction.rewriting import (
     with_placeholders,
 )
 from inverse_deid.extraction.scoring import count_concepts
-from inverse_deid.extraction.sentences import sentence_bounds
 from inverse_deid.text.tokenizer import tokenize
 
 LABELS = st.lists(st.sampled_from(label_names(["Drug", "Effect"])), max_size=12)
@@ -79,28 +78,6 @@ def test_counts_go_by_document_and_type():
     parts = counts.ratio_parts()
     assert parts.tolist() == [[2.0, 4.0], [0.0, 1.0]]
     assert parts[:, 0].sum() / parts[:, 1].sum() == counts.score().f1
-
-
-@pytest.mark.parametrize(
-    ("text", "pieces"),
-    [
-        ("Rash came. It went", ["Rash came", "It went"]),
-        ("Took 2.5 mg. Then well", ["Took 2.5 mg", "Then well"]),
-        ("rash\nand fever\nNext line", ["rash\nand fever", "Next line"]),
-        ("Seen by J. Li today", ["Seen by J. Li today"]),
-        ("approx. two days", ["approx. two days"]),
-        ("a b c d e f g", ["a b c", "d e f", "g"]),
-    ],
-)
-def test_sentences(text, pieces):
-    tokens = tokenize(text)
-    longest = 3 if text.startswith("a b") else 128
-    bounds = sentence_bounds(tokens, longest)
-    assert [text[tokens.starts[a] : tokens.ends[b - 1]] for a, b in bounds] == pieces
-
-
-def test_no_tokens_no_sentences():
-    assert sentence_bounds(tokenize("...")) == []
 
 
 @given(st.data())
