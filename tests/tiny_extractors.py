@@ -11,7 +11,7 @@ from inverse_deid.core.values import Document, PhiSpan
 from inverse_deid.deep.encoding import WordVectors, quantised
 from inverse_deid.extraction.concepts import ConceptDocument, ConceptSpan
 from inverse_deid.extraction.config import TaggerConfig, TaggerTraining
-from inverse_deid.extraction.sentence_inputs import CONCEPTS, PHI
+from inverse_deid.extraction.passage_inputs import CONCEPTS, PHI
 
 DRUGS = ("Velmo", "aspirin", "Tolandin")
 EFFECTS = ("rash", "mild fever", "cough")
@@ -71,4 +71,4 @@ def config(**changed: Any) -> TaggerConfig:
 
 
 def training(**changed: Any) -> TaggerTraining:
-    return TaggerTraining(**{"epochs": 2, "sentences": 8, "pretraining": 1, **changed})
+    return TaggerTraining(**{"epochs": 2, "batch": 8, "pretraining": 1, **changed})

@@ -122,7 +122,7 @@ def _read(path: Path, name: str) -> Iterator[Document]:
 
 def _found(tagger: Tagger, docs: Sequence[Document]) -> list[tuple[ConceptSpan, ...]]:
     """The concepts of each document."""
-    from inverse_deid.extraction.sentence_inputs import CONCEPTS
+    from inverse_deid.extraction.passage_inputs import CONCEPTS
 
     if CONCEPTS not in tagger.types:
         raise ConfigurationError("the model finds identifiers, no concepts; give an extractor")

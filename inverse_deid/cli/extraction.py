@@ -30,7 +30,7 @@ from inverse_deid.extraction.views import BY_MASKER, View, viewed
 
 if TYPE_CHECKING:
     from inverse_deid.extraction.concepts import ConceptDocument
-    from inverse_deid.extraction.sentence_inputs import Types
+    from inverse_deid.extraction.passage_inputs import Types
     from inverse_deid.extraction.views import Maskers
 
 DEFAULT_TYPES = "Drug,Effect"
@@ -115,7 +115,7 @@ def train(**given: Any) -> None:  # noqa: ANN401 - the options are listed above
     train_docs, dev_docs = (read_concepts(given[name], layout) for name in ("train_path", "dev_path"))
     view = View(given["view"])
     from inverse_deid.extraction.folder import write_tagger
-    from inverse_deid.extraction.sentence_inputs import learnable_vectors
+    from inverse_deid.extraction.passage_inputs import learnable_vectors
     from inverse_deid.extraction.training import refuse_overlap, train_tagger
 
     refuse_overlap(train_docs, dev_docs)
@@ -171,7 +171,7 @@ def _listed(types: str) -> tuple[str, ...]:
 
 
 def _types(config: TaggerConfig, concepts: str, docs: list[ConceptDocument]) -> Types:
-    from inverse_deid.extraction.sentence_inputs import CONCEPTS, PHI
+    from inverse_deid.extraction.passage_inputs import CONCEPTS, PHI
 
     if config.kind == "tagger":
         return {CONCEPTS: _listed(concepts)}

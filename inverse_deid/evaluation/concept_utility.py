@@ -18,9 +18,9 @@ from inverse_deid.evaluation.paired_test import PairedTest, paired_ratio_test
 from inverse_deid.evaluation.plain_text import aligned
 from inverse_deid.extraction.concepts import ConceptDocument, ConceptSpan
 from inverse_deid.extraction.gold import gold_of
+from inverse_deid.extraction.passage_inputs import CONCEPTS
 from inverse_deid.extraction.rewriting import n_touched, original_concepts, rewrite
 from inverse_deid.extraction.scoring import ConceptCounts, count_concepts
-from inverse_deid.extraction.sentence_inputs import CONCEPTS
 
 N_PERMUTATIONS = 2**20
 """As many as in the paper; up to 20 differing documents these are all there are."""

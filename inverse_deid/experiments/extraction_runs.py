@@ -20,9 +20,9 @@ from inverse_deid.extraction.concepts import ConceptDocument, ConceptSpan
 from inverse_deid.extraction.config import Kind, TaggerConfig, TaggerTraining
 from inverse_deid.extraction.fitting import Epoch
 from inverse_deid.extraction.gold import gold_of
+from inverse_deid.extraction.passage_inputs import CONCEPTS, PHI, Types, learnable_vectors
 from inverse_deid.extraction.rewriting import Rewritten, original_concepts
 from inverse_deid.extraction.scoring import count_concepts
-from inverse_deid.extraction.sentence_inputs import CONCEPTS, PHI, Types, learnable_vectors
 from inverse_deid.extraction.tagger import Tagger
 from inverse_deid.extraction.training import train_tagger
 from inverse_deid.extraction.views import Maskers, View, viewed, views

@@ -15,7 +15,7 @@ from inverse_deid.evaluation.paired_test import paired_ratio_test
 from inverse_deid.experiments.measures import mean
 from inverse_deid.experiments.published import published
 from inverse_deid.experiments.tables import Cell, Table
-from inverse_deid.extraction.sentence_inputs import CONCEPTS, PHI
+from inverse_deid.extraction.passage_inputs import CONCEPTS, PHI
 from inverse_deid.extraction.views import View
 
 Records = Mapping[str, Sequence[Mapping[str, Any]]]

@@ -80,7 +80,7 @@ class TaggerTraining:
 
     Args:
         epochs: Passes over the data at most.
-        sentences: Of a batch.
+        batch: Passages of a batch.
         learning_rate: At the beginning.
         extraction_rate: That of the concept part of the joint models.
         halve_after: Epochs without gain on the development documents after which both are halved.
@@ -95,7 +95,7 @@ class TaggerTraining:
     """
 
     epochs: int = 100
-    sentences: int = 32
+    batch: int = 32
     learning_rate: float = 0.1
     extraction_rate: float = 0.2
     halve_after: int = 3
@@ -106,9 +106,9 @@ class TaggerTraining:
     seed: int = 1
 
     def __post_init__(self) -> None:
-        if min(self.epochs, self.sentences, self.halve_after, self.patience) < 1 or self.pretraining < 0:
+        if min(self.epochs, self.batch, self.halve_after, self.patience) < 1 or self.pretraining < 0:
             raise ConfigurationError(
-                "training.epochs, sentences, halve_after and patience are at least 1, pretraining at least 0"
+                "training.epochs, batch, halve_after and patience are at least 1, pretraining at least 0"
             )
         if not all(0 < x < math.inf for x in (self.learning_rate, self.extraction_rate, self.clip_norm)):
             raise ConfigurationError("training.learning_rate, extraction_rate and clip_norm are above 0")

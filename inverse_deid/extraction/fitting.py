@@ -16,10 +16,10 @@ from inverse_deid.core.errors import StageError
 from inverse_deid.deep.training import enough_memory
 from inverse_deid.extraction.config import TaggerTraining
 from inverse_deid.extraction.network import TaggerNetwork
-from inverse_deid.extraction.sentence_inputs import PHI, Sentence, network_inputs, padded_labels
+from inverse_deid.extraction.passage_inputs import PHI, Passage, network_inputs, padded_labels
 
 _POOL = 16
-"""Batches whose sentences are sorted by length together, so that there is less padding."""
+"""Batches whose passages are sorted by length together, so that there is less padding."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Epoch:
 
     Args:
         number: Counted from 1.
-        loss: Mean negative log likelihood a sentence.
+        loss: Mean negative log likelihood a passage.
         rate: Learning rate of the shared part.
         gain: What validation measured; NaN in pre-training.
         best: Whether that is the best so far.
@@ -50,7 +50,7 @@ class Epoch:
 
 def fit_tagger(
     network: TaggerNetwork,
-    sentences: Sequence[Sentence],
+    passages: Sequence[Passage],
     config: TaggerTraining,
     *,
     validate: Callable[[], float],
@@ -60,7 +60,7 @@ def fit_tagger(
 
     Args:
         network: From `build_tagger`.
-        sentences: With labels of every task of the network, none empty.
+        passages: With labels of every task of the network, none empty.
         config: Rates, epochs, patience, seed.
         validate: Measures the network on the development documents; higher is better.
         on_epoch: Gets the report of each epoch.
@@ -79,7 +79,7 @@ def fit_tagger(
     for number in range(1, n_alone + config.epochs + 1):
         alone = number <= n_alone
         begun = time.perf_counter()
-        loss = _one_epoch(network, steps[alone], sentences, config, rng)
+        loss = _one_epoch(network, steps[alone], passages, config, rng)
         seconds = time.perf_counter() - begun
         if not math.isfinite(loss):
             raise StageError(f"the loss of epoch {number} is not a number; lower training.learning_rate")
@@ -107,37 +107,37 @@ def _optimizer(rate: float, config: TaggerTraining) -> keras.optimizers.Optimize
 def _one_epoch(
     network: TaggerNetwork,
     step: Callable[[dict[str, Any], dict[str, Any]], Any],
-    sentences: Sequence[Sentence],
+    passages: Sequence[Passage],
     config: TaggerTraining,
     rng: np.random.Generator,
 ) -> float:
     names = [tensor.name for tensor in network.model.inputs]
     max_characters = int(network.model.get_layer("characters").output.shape[1])
     total = 0.0
-    for group in shuffled_batches(sentences, config.sentences, rng):
+    for group in shuffled_batches(passages, config.batch, rng):
         inputs = network_inputs(group, max_characters)
         hidden = rng.random(inputs["words"].shape) < config.word_dropout
         inputs["words"] = np.where(hidden, 0, inputs["words"]).astype(np.int32)
         labels = padded_labels(group)
-        with enough_memory(f"on a batch of {len(group)} sentences"):
+        with enough_memory(f"on a batch of {len(group)} passages"):
             loss = step(
                 {name: inputs[name] for name in names}, {task: labels[task] for task in network.tasks}
             )
         total += float(loss) * len(group)
-    return total / max(1, len(sentences))
+    return total / max(1, len(passages))
 
 
 def shuffled_batches(
-    sentences: Sequence[Sentence], size: int, rng: np.random.Generator
-) -> Iterator[list[Sentence]]:
-    """Batches of `size` sentences in random order; every sentence comes once."""
-    order = rng.permutation(len(sentences))
+    passages: Sequence[Passage], size: int, rng: np.random.Generator
+) -> Iterator[list[Passage]]:
+    """Batches of `size` passages in random order; every passage comes once."""
+    order = rng.permutation(len(passages))
     groups = []
     for start in range(0, len(order), size * _POOL):
-        pool = sorted(order[start : start + size * _POOL].tolist(), key=lambda i: len(sentences[i]))
+        pool = sorted(order[start : start + size * _POOL].tolist(), key=lambda i: len(passages[i]))
         groups += [pool[i : i + size] for i in range(0, len(pool), size)]
     for number in rng.permutation(len(groups)):
-        yield [sentences[i] for i in groups[number]]
+        yield [passages[i] for i in groups[number]]
 
 
 def _step(
@@ -168,7 +168,7 @@ def _step(
 
 
 def joint_loss(network: TaggerNetwork, inputs: dict[str, Any], labels: dict[str, Any]) -> Any:  # noqa: ANN401
-    """Mean over sentences of the negative log likelihood of all tasks that have labels."""
+    """Mean over passages of the negative log likelihood of all tasks that have labels."""
     scores = network.scorer(inputs, training=True)
     loss = tf.constant(0.0)
     for task, wanted in labels.items():

@@ -23,7 +23,7 @@ from inverse_deid.core.errors import ConfigurationError, ModelError
 from inverse_deid.deep.encoding import WordVectors
 from inverse_deid.deep.folder import read_checked_manifest, refuse_other_folder, write_folder, write_manifest
 from inverse_deid.extraction.config import tagger_config
-from inverse_deid.extraction.sentence_inputs import Embedder
+from inverse_deid.extraction.passage_inputs import Embedder
 from inverse_deid.extraction.tagger import Tagger, new_tagger
 
 FORMAT = "inverse-deid extraction 2"

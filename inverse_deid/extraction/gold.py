@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from inverse_deid.extraction.bio import Typed, snapped
 from inverse_deid.extraction.concepts import ConceptDocument, ConceptSpan, flat
-from inverse_deid.extraction.sentence_inputs import CONCEPTS
+from inverse_deid.extraction.passage_inputs import CONCEPTS
 from inverse_deid.text.tokenizer import tokenize
 
 

@@ -20,7 +20,7 @@ from inverse_deid.deep.network import character_encoder, gap_embedding, word_emb
 from inverse_deid.extraction.bio import label_names
 from inverse_deid.extraction.config import TaggerConfig
 from inverse_deid.extraction.masked_embedding import GumbelChoice, MaskedEmbedding
-from inverse_deid.extraction.sentence_inputs import CONCEPTS, PHI, Types
+from inverse_deid.extraction.passage_inputs import CONCEPTS, PHI, Types
 
 MASKED = "masked_embedding"
 CHOICE = "choice"

@@ -14,17 +14,17 @@ from inverse_deid.extraction.bio import label_names, spans_of
 from inverse_deid.extraction.concepts import ConceptSpan
 from inverse_deid.extraction.config import TaggerConfig
 from inverse_deid.extraction.network import TaggerNetwork, build_tagger
-from inverse_deid.extraction.sentence_inputs import (
+from inverse_deid.extraction.passage_inputs import (
     CONCEPTS,
     Embedder,
-    Sentence,
-    SentenceMaker,
+    Passage,
+    PassageMaker,
     Types,
     network_inputs,
 )
 from inverse_deid.text.tokenizer import tokenize
 
-_SENTENCES = 64
+_PASSAGES = 64
 """Scored at a time."""
 
 Found = Mapping[str, tuple[ConceptSpan, ...]]
@@ -49,9 +49,9 @@ class Tagger:
     network: TaggerNetwork = field(repr=False)
     embedders: tuple[Embedder, ...] = field(default=(), repr=False)
 
-    def sentence_maker(self) -> SentenceMaker:
+    def passage_maker(self) -> PassageMaker:
         """Encodes documents for it."""
-        return SentenceMaker(self.vectors, self.types, self.embedders)
+        return PassageMaker(self.vectors, self.types, self.embedders)
 
     def find(self, texts: Sequence[str]) -> list[Found]:
         """Concepts and, of the joint kinds, identifiers of each text.
@@ -59,16 +59,16 @@ class Tagger:
         Concepts are the best path of their CRF. Identifiers are the most probable class of each
         token: just what the extractor of a stacked model cannot see.
         """
-        maker = self.sentence_maker()
+        maker = self.passage_maker()
         tokens = [tokenize(text) for text in texts]
         return self.find_in(tokens, [maker.of_tokens(each) for each in tokens])
 
-    def find_in(self, tokens: Sequence[Tokens], sentences: Sequence[Sequence[Sentence]]) -> list[Found]:
-        """As `find`, of texts whose tokens and sentences are made already."""
-        labels = iter(self.labels([sentence for found in sentences for sentence in found]))
+    def find_in(self, tokens: Sequence[Tokens], passages: Sequence[Sequence[Passage]]) -> list[Found]:
+        """As `find`, of texts whose tokens and passages are made already."""
+        labels = iter(self.labels([passage for found in passages for passage in found]))
         return [
             self._found(each, [next(labels) for _ in found])
-            for each, found in zip(tokens, sentences, strict=True)
+            for each, found in zip(tokens, passages, strict=True)
         ]
 
     def _found(self, tokens: Tokens, labels: Sequence[Mapping[str, IntArray]]) -> Found:
@@ -77,19 +77,19 @@ class Tagger:
             for task, kinds in self.types.items()
         }
 
-    def labels(self, sentences: Sequence[Sentence]) -> list[dict[str, IntArray]]:
-        """int32 (n_tokens,) by task, numbers of `label_names`, of each sentence; none is empty."""
-        order = sorted(range(len(sentences)), key=lambda i: len(sentences[i]))
-        found: list[dict[str, IntArray]] = [{} for _ in sentences]
-        for start in range(0, len(order), _SENTENCES):
-            members = order[start : start + _SENTENCES]
-            inputs = network_inputs([sentences[i] for i in members], self.config.max_characters)
+    def labels(self, passages: Sequence[Passage]) -> list[dict[str, IntArray]]:
+        """int32 (n_tokens,) by task, numbers of `label_names`, of each passage; none is empty."""
+        order = sorted(range(len(passages)), key=lambda i: len(passages[i]))
+        found: list[dict[str, IntArray]] = [{} for _ in passages]
+        for start in range(0, len(order), _PASSAGES):
+            members = order[start : start + _PASSAGES]
+            inputs = network_inputs([passages[i] for i in members], self.config.max_characters)
             names = [tensor.name for tensor in self.network.scorer.inputs]
             scores = self.network.scorer.predict_on_batch({name: inputs[name] for name in names})
             for task, table in scores.items():
                 rows = self._decoded(task, np.asarray(table), inputs["valid"])
                 for row, member in zip(rows, members, strict=True):
-                    found[member][task] = row[: len(sentences[member])]
+                    found[member][task] = row[: len(passages[member])]
         return found
 
     def _decoded(self, task: str, scores: FloatArray, valid: np.ndarray) -> list[IntArray]:

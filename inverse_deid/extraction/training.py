@@ -12,8 +12,8 @@ from inverse_deid.extraction.concepts import ConceptDocument, ConceptSpan
 from inverse_deid.extraction.config import TaggerConfig, TaggerTraining
 from inverse_deid.extraction.fitting import Epoch, fit_tagger
 from inverse_deid.extraction.gold import gold_of
+from inverse_deid.extraction.passage_inputs import CONCEPTS, PHI, Embedder, Passage, Types
 from inverse_deid.extraction.scoring import ConceptCounts, count_concepts
-from inverse_deid.extraction.sentence_inputs import CONCEPTS, PHI, Embedder, Sentence, Types
 from inverse_deid.extraction.tagger import Tagger, new_tagger
 from inverse_deid.text.tokenizer import tokenize
 
@@ -48,8 +48,8 @@ def train_tagger(  # noqa: PLR0913 - what a training is made of
     _check(train, dev, config, types)
     keras.utils.set_random_seed(training.seed)
     tagger = new_tagger(config, types, vectors, embedders, seed=training.seed)
-    maker = tagger.sentence_maker()
-    sentences = [sentence for doc in train for sentence in maker.of_gold(doc)]
+    maker = tagger.passage_maker()
+    passages = [passage for doc in train for passage in maker.of_gold(doc)]
     gold = {task: gold_of(dev, task, types[task]) for task in types}
     held_out = [maker.of_gold(doc) for doc in dev]
 
@@ -58,7 +58,7 @@ def train_tagger(  # noqa: PLR0913 - what a training is made of
         scores = [count_concepts(gold[task], found[task], types[task]).score().f1 or 0.0 for task in types]
         return sum(scores) / len(scores)
 
-    fit_tagger(tagger.network, sentences, training, validate=validate, on_epoch=on_epoch)
+    fit_tagger(tagger.network, passages, training, validate=validate, on_epoch=on_epoch)
     return tagger
 
 
@@ -93,10 +93,10 @@ def _check(
 
 
 def _found(
-    tagger: Tagger, docs: Sequence[ConceptDocument], sentences: Sequence[Sequence[Sentence]]
+    tagger: Tagger, docs: Sequence[ConceptDocument], passages: Sequence[Sequence[Passage]]
 ) -> dict[str, list[tuple[ConceptSpan, ...]]]:
-    """What is found in documents whose sentences are made already, by task."""
-    texts = tagger.find_in([tokenize(doc.doc.text) for doc in docs], sentences)
+    """What is found in documents whose passages are made already, by task."""
+    texts = tagger.find_in([tokenize(doc.doc.text) for doc in docs], passages)
     return {task: [found[task] for found in texts] for task in tagger.types}
 
 

@@ -161,7 +161,7 @@ def test_an_extractor_is_trained_from_the_command_line(command, tmp_path, view):
             line["text"] += f" Day {i}."
         (tmp_path / f"{name}.jsonl").write_text("\n".join(map(json.dumps, lines)))
     (tmp_path / "c.toml").write_text(
-        "[extractor]\nchar_dim = 3\nchar_units = 3\ntoken_units = 3\n[training]\nepochs = 1\nsentences = 3\n"
+        "[extractor]\nchar_dim = 3\nchar_units = 3\ntoken_units = 3\n[training]\nepochs = 1\nbatch = 3\n"
     )
     given = [
         "--train",

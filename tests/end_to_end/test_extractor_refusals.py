@@ -9,7 +9,7 @@ from fake_maskers import CANARY
 from inverse_deid.assemble import packaged_model
 from inverse_deid.cli import evaluate as evaluate_module
 from inverse_deid.cli import extract as extract_module
-from inverse_deid.extraction.sentence_inputs import PHI
+from inverse_deid.extraction.passage_inputs import PHI
 
 TEXT = f"Mr {CANARY} took Velmo."
 TOLD = {

@@ -16,7 +16,7 @@ from inverse_deid.experiments.extraction_study import ExtractionStudySettings, r
 from inverse_deid.experiments.extraction_tables import study_tables
 from inverse_deid.extraction.concepts import ConceptDocument, ConceptSpan
 from inverse_deid.extraction.json_concepts import concept_json_line
-from inverse_deid.extraction.sentence_inputs import CONCEPTS
+from inverse_deid.extraction.passage_inputs import CONCEPTS
 from inverse_deid.extraction.views import BY_MASKER, View, viewed
 from inverse_deid.learning.view_maskers import view_maskers
 

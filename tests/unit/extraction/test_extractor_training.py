@@ -12,7 +12,7 @@ from inverse_deid.deep.chain import best_path
 from inverse_deid.extraction.config import tagger_config, tagger_training
 from inverse_deid.extraction.fitting import shuffled_batches
 from inverse_deid.extraction.folder import read_tagger, write_tagger
-from inverse_deid.extraction.sentence_inputs import CONCEPTS, PHI, SentenceMaker, learnable_vectors
+from inverse_deid.extraction.passage_inputs import CONCEPTS, PHI, PassageMaker, learnable_vectors
 from inverse_deid.extraction.training import measure, refuse_overlap, train_tagger
 
 ONE = {CONCEPTS: BOTH[CONCEPTS]}
@@ -70,9 +70,9 @@ def folder(tmp_path_factory):
 
 def test_a_model_comes_back_equal(folder):
     tagger, path = folder
-    sentences = [s for doc in documents(0, 5) for s in tagger.sentence_maker().of_gold(doc)]
+    passages = [s for doc in documents(0, 5) for s in tagger.passage_maker().of_gold(doc)]
     again = read_tagger(path)
-    for one, other in zip(tagger.labels(sentences), again.labels(sentences), strict=True):
+    for one, other in zip(tagger.labels(passages), again.labels(passages), strict=True):
         assert all(np.array_equal(one[task], other[task]) for task in BOTH)
     for one, other in zip(tagger.network.model.weights, again.network.model.weights, strict=True):
         assert np.array_equal(one.numpy(), other.numpy())
@@ -127,7 +127,7 @@ def test_types_that_no_document_holds_are_refused():
         (tagger_config, {"kind": "other"}, "extractor.kind is one of"),
         (tagger_config, {"units": 3}, "has no setting units"),
         (tagger_config, {"temperature": 0.0}, "temperature is above 0"),
-        (tagger_training, {"sentences": 0}, "at least 1"),
+        (tagger_training, {"batch": 0}, "at least 1"),
         (tagger_training, {"learning_rate": "high"}, "is a float"),
     ],
 )
@@ -136,11 +136,11 @@ def test_settings_out_of_range_are_named(read, table, told):
         read(table)
 
 
-def test_every_sentence_comes_once():
-    maker = SentenceMaker(vectors(), ONE)
-    sentences = [s for doc in documents(0, 50) for s in maker.of_gold(doc)]
-    batches = list(shuffled_batches(sentences, 8, np.random.default_rng(1)))
-    assert sorted(id(s) for batch in batches for s in batch) == sorted(map(id, sentences))
+def test_every_passage_comes_once():
+    maker = PassageMaker(vectors(), ONE)
+    passages = [s for doc in documents(0, 50) for s in maker.of_gold(doc)]
+    batches = list(shuffled_batches(passages, 8, np.random.default_rng(1)))
+    assert sorted(id(s) for batch in batches for s in batch) == sorted(map(id, passages))
     assert {len(batch) for batch in batches} == {8, 2}
 
 

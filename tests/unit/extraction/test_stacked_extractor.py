@@ -8,7 +8,7 @@ from tiny_extractors import BOTH, config, documents, vectors
 from inverse_deid.extraction.fitting import joint_loss
 from inverse_deid.extraction.masked_embedding import GumbelChoice, MaskedEmbedding, gumbel_softmax
 from inverse_deid.extraction.network import CHOICE, MASKED
-from inverse_deid.extraction.sentence_inputs import CONCEPTS, PHI, network_inputs, padded_labels
+from inverse_deid.extraction.passage_inputs import CONCEPTS, PHI, network_inputs, padded_labels
 from inverse_deid.extraction.tagger import new_tagger
 
 N_LABELS = 5
@@ -21,12 +21,12 @@ def stacked():
 
 
 @pytest.fixture(scope="module")
-def sentences(stacked):
-    return [s for doc in documents(0, 4) for s in stacked.sentence_maker().of_gold(doc)]
+def passages(stacked):
+    return [s for doc in documents(0, 4) for s in stacked.passage_maker().of_gold(doc)]
 
 
-def inputs_of(stacked, sentences):
-    inputs = network_inputs(sentences, stacked.config.max_characters)
+def inputs_of(stacked, passages):
+    inputs = network_inputs(passages, stacked.config.max_characters)
     return {t.name: inputs[t.name] for t in stacked.network.model.inputs}
 
 
@@ -48,12 +48,12 @@ def test_what_is_masked_counts_as_nothing_bit_by_bit():
     assert np.array_equal(first[0, 2], layer.class_vectors.numpy()[1])
 
 
-def test_another_vector_of_a_masked_word_leaves_the_extraction_as_it_is(stacked, sentences):
+def test_another_vector_of_a_masked_word_leaves_the_extraction_as_it_is(stacked, passages):
     """In the whole network, for a word that is masked before and after."""
-    network, inputs = stacked.network, inputs_of(stacked, sentences)
+    network, inputs = stacked.network, inputs_of(stacked, passages)
     phi = network.model.get_layer(f"{PHI}_scores")
     kernel, bias = phi.get_weights()
-    word = sentences[0].example.words.index("Okonkwo")
+    word = passages[0].example.words.index("Okonkwo")
     row = int(inputs["words"][0, word])
     assert row > 0
     embedding = network.model.get_layer("word_embedding").embeddings
@@ -77,8 +77,8 @@ def test_another_vector_of_a_masked_word_leaves_the_extraction_as_it_is(stacked,
         phi.set_weights([kernel, bias])
 
 
-def test_the_signs_after_a_masked_word_are_masked_with_it(stacked, sentences):
-    network, inputs = stacked.network, inputs_of(stacked, sentences)
+def test_the_signs_after_a_masked_word_are_masked_with_it(stacked, passages):
+    network, inputs = stacked.network, inputs_of(stacked, passages)
     phi = network.model.get_layer(f"{PHI}_scores")
     kernel, bias = phi.get_weights()
     other = {**inputs, "gaps": (inputs["gaps"] + 7) % 50}
@@ -94,9 +94,9 @@ def test_the_signs_after_a_masked_word_are_masked_with_it(stacked, sentences):
 
 
 @pytest.mark.parametrize("training", [True, False])
-def test_gradients_of_the_extraction_reach_the_de_identifier(stacked, sentences, training):
+def test_gradients_of_the_extraction_reach_the_de_identifier(stacked, passages, training):
     network = stacked.network
-    inputs, labels = inputs_of(stacked, sentences), padded_labels(sentences)
+    inputs, labels = inputs_of(stacked, passages), padded_labels(passages)
     below = network.model.get_layer("phi_token_lstm").trainable_variables
     classes = network.model.get_layer(MASKED).class_vectors
     with tf.GradientTape() as tape:
@@ -138,9 +138,9 @@ def test_draws_follow_the_probabilities():
     assert found == pytest.approx([0.7, 0.2, 0.1], abs=0.04)
 
 
-def test_what_is_told_as_identifiers_is_what_is_masked(stacked, sentences):
-    network, inputs = stacked.network, inputs_of(stacked, sentences)
+def test_what_is_told_as_identifiers_is_what_is_masked(stacked, passages):
+    network, inputs = stacked.network, inputs_of(stacked, passages)
     crf = network.model.get_layer(f"{PHI}_crf")
     choice = network.model.get_layer(CHOICE)(crf(network.scorer(inputs)[PHI], inputs["valid"]))
-    for row, found in zip(choice.numpy().argmax(axis=2), stacked.labels(sentences), strict=True):
+    for row, found in zip(choice.numpy().argmax(axis=2), stacked.labels(passages), strict=True):
         assert np.array_equal(row[: len(found[PHI])], found[PHI])

@@ -1,4 +1,4 @@
-"""From documents to the sentences that the network reads, with the labels of each task."""
+"""From documents to the passages that the network reads, with the labels of each task."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ class Embedder(Protocol):
         ...
 
     def vectors(self, words: Sequence[str]) -> FloatArray:
-        """Vectors of the words of one sentence: float32 (n_words, dim)."""
+        """Vectors of the words of one passage: float32 (n_words, dim)."""
         ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Sentence:
-    """A sentence as the network reads it.
+class Passage:
+    """A passage as the network reads it.
 
     Args:
         example: Words, rows of the word matrix, gaps and, as its features, further vectors.
@@ -57,7 +57,7 @@ class Sentence:
         return len(self.example)
 
 
-class SentenceMaker:
+class PassageMaker:
     """Encodes documents.
 
     Args:
@@ -74,16 +74,16 @@ class SentenceMaker:
             task: {label: i for i, label in enumerate(label_names(names))} for task, names in types.items()
         }
 
-    def of_tokens(self, tokens: Tokens) -> list[Sentence]:
-        """The sentences of a text, without labels."""
+    def of_tokens(self, tokens: Tokens) -> list[Passage]:
+        """The passages of a text, without labels."""
         gaps = gap_codes(tokens)
         return [
-            Sentence(self._example(tokens.words[first:last], gaps[first:last]))
+            Passage(self._example(tokens.words[first:last], gaps[first:last]))
             for first, last in passage_bounds(tokens)
         ]
 
-    def of_gold(self, doc: ConceptDocument) -> list[Sentence]:
-        """The sentences of an annotated document; a span that is cut goes on with an inside label."""
+    def of_gold(self, doc: ConceptDocument) -> list[Passage]:
+        """The passages of an annotated document; a span that is cut goes on with an inside label."""
         tokens = tokenize(doc.doc.text)
         labels = {
             task: np.array([numbers[label] for label in self._labels(task, doc, tokens)], np.int32)
@@ -91,8 +91,8 @@ class SentenceMaker:
         }
         bounds = passage_bounds(tokens)
         return [
-            Sentence(sentence.example, {task: row[first:last] for task, row in labels.items()})
-            for sentence, (first, last) in zip(self.of_tokens(tokens), bounds, strict=True)
+            Passage(passage.example, {task: row[first:last] for task, row in labels.items()})
+            for passage, (first, last) in zip(self.of_tokens(tokens), bounds, strict=True)
         ]
 
     def _labels(self, task: str, doc: ConceptDocument, tokens: Tokens) -> list[str]:
@@ -113,19 +113,19 @@ class SentenceMaker:
         )
 
 
-def network_inputs(sentences: Sequence[Sentence], max_characters: int) -> dict[str, np.ndarray]:
-    """Padded inputs of the network, by name, for sentences that are not empty."""
-    return padded([sentence.example for sentence in sentences], max_characters).inputs
+def network_inputs(passages: Sequence[Passage], max_characters: int) -> dict[str, np.ndarray]:
+    """Padded inputs of the network, by name, for passages that are not empty."""
+    return padded([passage.example for passage in passages], max_characters).inputs
 
 
-def padded_labels(sentences: Sequence[Sentence]) -> dict[str, IntArray]:
+def padded_labels(passages: Sequence[Passage]) -> dict[str, IntArray]:
     """int32 (batch, time) by task, 0 on padding."""
-    longest = max(map(len, sentences))
+    longest = max(map(len, passages))
     tables = {}
-    for task in sentences[0].labels:
-        table = np.zeros((len(sentences), longest), np.int32)
-        for row, sentence in zip(table, sentences, strict=True):
-            row[: len(sentence)] = sentence.labels[task]
+    for task in passages[0].labels:
+        table = np.zeros((len(passages), longest), np.int32)
+        for row, passage in zip(table, passages, strict=True):
+            row[: len(passage)] = passage.labels[task]
         tables[task] = table
     return tables
 
