@@ -13,7 +13,9 @@ from inverse_deid.extraction.config import tagger_config, tagger_training
 from inverse_deid.extraction.fitting import shuffled_batches
 from inverse_deid.extraction.folder import read_tagger, write_tagger
 from inverse_deid.extraction.passage_inputs import CONCEPTS, PHI, PassageMaker, learnable_vectors
+from inverse_deid.extraction.tagger import new_tagger
 from inverse_deid.extraction.training import measure, refuse_overlap, train_tagger
+from inverse_deid.text.tokenizer import tokenize
 
 ONE = {CONCEPTS: BOTH[CONCEPTS]}
 
@@ -52,6 +54,26 @@ def test_joint_models_learn_to_de_identify_alone_first(kind):
     tagger, epochs = trained(kind)
     assert [np.isnan(epoch.gain) for epoch in epochs] == [True, False, False]
     assert set(tagger.find(["Mr Okonkwo took Velmo"])[0]) == {CONCEPTS, PHI}
+
+
+@pytest.mark.parametrize(
+    ("kind", "types", "expected"),
+    [
+        ("tagger", {PHI: BOTH[PHI]}, [0, 0]),
+        ("multitask", BOTH, [0, 0]),
+        ("stacked", BOTH, [1, 0]),  # what is hidden from the extractor: the most probable class of each token
+    ],
+)
+def test_identifiers_are_the_best_path(kind, types, expected):
+    """Of two tokens, 0 0 has probability 0.4, 1 1 and 1 2 have 0.3: label 1 leads at the first token."""
+    tagger = new_tagger(config(kind=kind), types, vectors())
+    dense = tagger.network.model.get_layer("phi_scores")
+    dense.set_weights([np.zeros_like(weight) for weight in dense.get_weights()])
+    transitions = np.full((3, 3), -50.0, np.float32)
+    transitions[[0, 1, 1], [0, 1, 2]] = np.log([0.4, 0.3, 0.3])
+    tagger.network.crf(PHI).transitions.assign(transitions)
+    (found,) = tagger.labels(tagger.passage_maker().of_tokens(tokenize("Mr Okonkwo")))
+    assert found[PHI].tolist() == expected
 
 
 def test_the_rate_is_halved_and_training_stops():
