@@ -29,7 +29,7 @@ from inverse_deid.experiments.tables import write_report
 from inverse_deid.extraction.concepts import ConceptDocument
 from inverse_deid.extraction.reading import read_concepts
 from inverse_deid.extraction.views import BY_MASKER, View
-from inverse_deid.learning.corpus import read_annotated, read_type_mapping, split_by_group
+from inverse_deid.learning.corpus import hold_out_patients, read_annotated, read_type_mapping
 from inverse_deid.learning.documents import sha256_of
 
 Say = Callable[[str], None]
@@ -153,7 +153,9 @@ def _spanish(study: ExtractionStudy) -> Corpus:
     types = read_type_mapping(study.mapping)
     parts = {part: read_annotated(path, types) for part, path in study.spanish.items()}
     if "dev" not in parts:
-        parts["train"], parts["dev"] = split_by_group(parts["train"], _SPANISH_DEV_SHARE, study.training.seed)
+        parts["train"], parts["dev"] = hold_out_patients(
+            parts["train"], _SPANISH_DEV_SHARE, study.training.seed
+        )
     docs = {part: [ConceptDocument(doc) for doc in found] for part, found in parts.items()}
     return Corpus(docs, study.types, vectors=None, maskers={})
 

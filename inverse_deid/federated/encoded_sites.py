@@ -11,12 +11,9 @@ from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.values import Document
 from inverse_deid.deep.batches import Example
 from inverse_deid.deep.encoding import WordVectors
-from inverse_deid.federated.splitting import Split, hold_out, split_by_kind, split_evenly, without_patients_of
+from inverse_deid.federated.splitting import Split, split_by_kind, split_evenly, without_patients_of
 from inverse_deid.federated.study_config import StudyConfig
-from inverse_deid.learning.corpus import (
-    read_annotated,
-    read_type_mapping,
-)
+from inverse_deid.learning.corpus import hold_out_patients, read_annotated, read_type_mapping
 from inverse_deid.learning.examples import ExampleMaker, Weights
 from inverse_deid.learning.run import load_word_vectors
 from inverse_deid.lexicon import load_lexicon
@@ -86,7 +83,7 @@ def dealt_documents(config: StudyConfig) -> DealtDocuments:
     everything = [doc for path in config.train for doc in read_annotated(path, types)]
     docs = without_patients_of(everything, test)
     sites = {
-        name: hold_out(of_site, config.sites.held_out, config.sites.seed)
+        name: hold_out_patients(of_site, config.sites.held_out, config.sites.seed)
         for name, of_site in _dealt(config, docs).items()
     }
     return DealtDocuments(sites, test, len(everything) - len(docs))

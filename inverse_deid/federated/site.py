@@ -21,10 +21,9 @@ from inverse_deid.federated.leaving import LeavingLog, description
 from inverse_deid.federated.messages import Envelope, opened, sealed
 from inverse_deid.federated.rounds import SharedWay, State, reply_envelope
 from inverse_deid.federated.site_agent import SiteAgent
-from inverse_deid.federated.splitting import hold_out
 from inverse_deid.learning.calibration import operating_points
 from inverse_deid.learning.config import CalibrationConfig
-from inverse_deid.learning.corpus import read_annotated, read_type_mapping
+from inverse_deid.learning.corpus import hold_out_patients, read_annotated, read_type_mapping
 from inverse_deid.learning.examples import ExampleMaker, Weights
 from inverse_deid.learning.run import model_parts, score_corpus
 from inverse_deid.lexicon import load_lexicon
@@ -130,7 +129,7 @@ class SiteRun:
         config = self.config
         types = read_type_mapping(config.mapping)
         docs = [doc for path in config.documents for doc in read_annotated(path, types)]
-        train, held_out = hold_out(docs, config.held_out, config.seed)
+        train, held_out = hold_out_patients(docs, config.held_out, config.seed)
         if not any(doc.spans for doc in train) or not any(doc.spans for doc in held_out):
             raise ConfigurationError(
                 f"site {config.name}: has no document with PHI to train on, or none to calibrate on; give "

@@ -70,28 +70,6 @@ def split_by_kind(docs: Sequence[Document], kinds: Mapping[str, Sequence[str]]) 
     return _without_empty(sites)
 
 
-def hold_out(docs: Sequence[Document], share: float, seed: int) -> tuple[list[Document], list[Document]]:
-    """Keep documents back, whole patients, until the share is reached.
-
-    Args:
-        docs: Of a site.
-        share: Of the documents, in (0, 1).
-        seed: Decides which.
-
-    Returns:
-        What is trained on and what is held out, each in order.
-    """
-    numbers = patient_groups(docs)
-    drawn = sorted(set(numbers))
-    random.Random(seed).shuffle(drawn)
-    sizes = Counter(numbers)
-    out: set[int] = set()
-    while drawn and sum(sizes[number] for number in out) < share * len(docs):
-        out.add(drawn.pop())
-    marked = list(zip(docs, numbers, strict=True))
-    return [doc for doc, n in marked if n not in out], [doc for doc, n in marked if n in out]
-
-
 def without_patients_of(docs: Sequence[Document], of: Sequence[Document]) -> list[Document]:
     """Leave out documents of patients, or copies of documents, that must stay apart.
 

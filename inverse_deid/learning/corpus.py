@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import random
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
@@ -227,6 +228,33 @@ def split_by_group(
     held_out = held_out_flags(docs, share, seed)
     rest = [doc for doc, out in zip(docs, held_out, strict=True) if not out]
     return rest, [doc for doc, out in zip(docs, held_out, strict=True) if out]
+
+
+def hold_out_patients(
+    docs: Sequence[Document], share: float, seed: int
+) -> tuple[list[Document], list[Document]]:
+    """Keep documents back, whole patients, until the share is reached.
+
+    Unlike `split_by_group` it parts documents that only share phrases of a form: the share is
+    met in a corpus of one hospital, too.
+
+    Args:
+        docs: Annotated documents.
+        share: Of the documents, in (0, 1).
+        seed: Decides which.
+
+    Returns:
+        What is trained on and what is held out, each in order.
+    """
+    numbers = patient_groups(docs)
+    drawn = sorted(set(numbers))
+    random.Random(seed).shuffle(drawn)
+    sizes = Counter(numbers)
+    out: set[int] = set()
+    while drawn and sum(sizes[number] for number in out) < share * len(docs):
+        out.add(drawn.pop())
+    marked = list(zip(docs, numbers, strict=True))
+    return [doc for doc, n in marked if n not in out], [doc for doc, n in marked if n in out]
 
 
 def held_out_flags(docs: Sequence[Document], share: float, seed: int) -> list[bool]:
