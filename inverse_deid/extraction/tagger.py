@@ -56,8 +56,8 @@ class Tagger:
     def find(self, texts: Sequence[str]) -> list[Found]:
         """Concepts and, of the joint kinds, identifiers of each text.
 
-        Concepts are the best path of their CRF. Identifiers are the most probable class of each
-        token: just what the extractor of a stacked model cannot see.
+        They are the best path of their CRF, but the identifiers of a stacked model, which are
+        the most probable class of each token: just what its extractor cannot see.
         """
         maker = self.sentence_maker()
         tokens = [tokenize(text) for text in texts]
@@ -94,7 +94,7 @@ class Tagger:
 
     def _decoded(self, task: str, scores: FloatArray, valid: np.ndarray) -> list[IntArray]:
         transitions = np.asarray(self.network.crf(task).transitions)
-        if task == CONCEPTS:
+        if task == CONCEPTS or self.config.kind != "stacked":
             return [best_path(row[:n], transitions) for row, n in zip(scores, valid.sum(axis=1), strict=True)]
         return list(marginals(scores, valid, transitions).argmax(axis=2).astype(np.int32))
 
