@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -76,11 +76,7 @@ class PassageMaker:
 
     def of_tokens(self, tokens: Tokens) -> list[Passage]:
         """The passages of a text, without labels."""
-        gaps = gap_codes(tokens)
-        return [
-            Passage(self._example(tokens.words[first:last], gaps[first:last]))
-            for first, last in passage_bounds(tokens)
-        ]
+        return [Passage(example) for example, _ in self._examples(tokens)]
 
     def of_gold(self, doc: ConceptDocument) -> list[Passage]:
         """The passages of an annotated document; a span that is cut goes on with an inside label."""
@@ -89,11 +85,17 @@ class PassageMaker:
             task: np.array([numbers[label] for label in self._labels(task, doc, tokens)], np.int32)
             for task, numbers in self._label_numbers.items()
         }
-        bounds = passage_bounds(tokens)
         return [
-            Passage(passage.example, {task: row[first:last] for task, row in labels.items()})
-            for passage, (first, last) in zip(self.of_tokens(tokens), bounds, strict=True)
+            Passage(example, {task: row[place] for task, row in labels.items()})
+            for example, place in self._examples(tokens)
         ]
+
+    def _examples(self, tokens: Tokens) -> Iterator[tuple[Example, slice]]:
+        """The passages of a text, and where they stand in it."""
+        gaps = gap_codes(tokens)
+        for first, last in passage_bounds(tokens):
+            place = slice(first, last)
+            yield self._example(tokens.words[place], gaps[place]), place
 
     def _labels(self, task: str, doc: ConceptDocument, tokens: Tokens) -> list[str]:
         if task == CONCEPTS:

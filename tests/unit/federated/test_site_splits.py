@@ -13,7 +13,6 @@ from inverse_deid.federated.splitting import (
     split_evenly,
     without_patients_of,
 )
-from inverse_deid.learning.corpus import hold_out_patients
 
 KINDS = {"narratives": ["v-"], "letters": ["L1-", "L2-"]}
 
@@ -81,15 +80,6 @@ def test_a_document_of_no_clear_site_is_refused(doc_id, word):
     kinds = {"narratives": ["v-", "L1"], "letters": ["L1-"]}
     with pytest.raises(ConfigurationError, match=f"{doc_id}: of the kind of {word}"):
         site_of(doc_id, kinds)
-
-
-def test_whole_patients_are_held_out(docs):
-    train, out = hold_out_patients(docs, 0.2, seed=1)
-    assert sorted(doc.id for doc in [*train, *out]) == sorted(doc.id for doc in docs)
-    assert 12 <= len(out) <= 14  # groups of three
-    patients = [{doc.text[: doc.spans[0].end] for doc in some} for some in (train, out)]
-    assert not patients[0] & patients[1]
-    assert hold_out_patients(docs, 0.2, seed=2)[1] != out
 
 
 def test_patients_of_the_test_documents_are_left_out(docs):

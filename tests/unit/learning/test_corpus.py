@@ -6,6 +6,7 @@ from inverse_deid.core.errors import InputError
 from inverse_deid.core.phi import PhiType
 from inverse_deid.core.values import Document, PhiSpan
 from inverse_deid.learning.corpus import (
+    hold_out_patients,
     near_duplicate_groups,
     read_annotated,
     split_by_group,
@@ -102,3 +103,16 @@ def test_copies_are_no_phrases_however_many():
     copies = [Document(f"d{i}", text.upper() if i % 2 else text) for i in range(8)]
     assert len(set(near_duplicate_groups(copies))) == 1
     assert without_near_duplicates(copies, [Document("held", text)]) == []
+
+
+def test_whole_patients_are_held_out():
+    names = [f"Zorvald Quentiss{chr(97 + i)}" for i in range(20)]
+    docs = [
+        Document(f"v-{i}", f"{names[i % 20]} w{i}", (PhiSpan(0, 17, PhiType.PATIENT),)) for i in range(60)
+    ]
+    train, out = hold_out_patients(docs, 0.2, seed=1)
+    assert sorted(doc.id for doc in [*train, *out]) == sorted(doc.id for doc in docs)
+    assert 12 <= len(out) <= 14  # groups of three
+    patients = [{doc.text[: doc.spans[0].end] for doc in some} for some in (train, out)]
+    assert not patients[0] & patients[1]
+    assert hold_out_patients(docs, 0.2, seed=2)[1] != out
