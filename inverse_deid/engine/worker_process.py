@@ -115,7 +115,7 @@ class WorkerProcess:
         )
 
     def _replace(self) -> None:
-        self._executor.shutdown(wait=False)
+        self._executor.shutdown(wait=True)  # its thread must not be closing pipes when Python ends
         self._start()
 
     def kill(self) -> None:

@@ -1,12 +1,15 @@
 """Worker processes with stand-ins for the model: they die, are replaced, and show nothing."""
 
 import pickle
+import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
+from multiprocessing.process import BaseProcess
 
 import psutil
 import pytest
 from fake_maskers import CANARY, mask_capitals
-from worker_maskers import KILLS, KILLS_ONCE, RAISES, changing, failing, plain, unloadable
+from worker_maskers import KILLS, KILLS_ONCE, RAISES, SLOW, changing, failing, plain, unloadable
 
 from inverse_deid.core.errors import ConfigurationError, ModelError, StageError
 from inverse_deid.core.values import Document, Reason
@@ -57,6 +60,27 @@ def test_a_document_that_kills_every_process_costs_itself_alone(pool):
     assert [one.text for one in masked] == ["all well", "PHI", "a rash"]
     assert set(masked[1].decisions.reasons.tolist()) == {Reason.FAILED_CLOSED}
     assert pool.mask_many(docs("still there"))[0].text == "still there"
+
+
+def test_a_pool_that_is_stopped_while_it_works_leaves_no_thread(tmp_path, monkeypatch):
+    """A thread that still closed its pipes would make Python's own end print an error, now and then."""
+
+    def join_slowly(process, timeout=None):
+        time.sleep(0.3)
+        join(process, timeout)
+
+    with ThreadPoolExecutor(1) as threads:
+        with pytest.raises(KeyboardInterrupt), WorkerPool(failing(tmp_path), 1, MARKER) as pool:
+            join = BaseProcess.join
+            monkeypatch.setattr(BaseProcess, "join", join_slowly)
+            asked = threads.submit(pool.mask_many, docs(f"{SLOW} {CANARY}"))
+            while not list(tmp_path.glob("pid-*")):
+                time.sleep(0.01)
+            raise KeyboardInterrupt
+        with pytest.raises(KeyboardInterrupt):
+            asked.result()
+        pool_threads = [one for one in threading.enumerate() if "Executor" in type(one).__name__]
+    assert pool_threads == []
 
 
 def test_processes_that_all_die_end_in_an_error_and_not_in_hours(pool, monkeypatch):
