@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from inverse_deid.core.errors import ConfigurationError
-from inverse_deid.deep.config import read_config
-from inverse_deid.extraction.config import TaggerConfig, TaggerTraining, tagger_config, tagger_training
+from inverse_deid.deep.config import checked_settings, read_config
+from inverse_deid.extraction.config import Kind, TaggerConfig, TaggerTraining, tagger_config, tagger_training
 
 _PARTS = ("train", "dev", "test")
+_JOINT: tuple[Kind, ...] = ("multitask", "stacked")
+_TABLES = ("english", "spanish", "extractor", "training", *_JOINT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +27,7 @@ class ExtractionStudy:
         mapping: What the type names of these mean.
         extractor: Sizes; the kind is that of each run.
         training: Rates and epochs; the seed is that of each run.
+        of_joint: The same for the joint kinds that have a table of their own.
     """
 
     data: dict[str, Path]
@@ -33,31 +36,41 @@ class ExtractionStudy:
     mapping: Path | None
     extractor: TaggerConfig
     training: TaggerTraining
+    of_joint: dict[Kind, TaggerTraining] = field(default_factory=dict)
+
+    def training_of(self, kind: Kind) -> TaggerTraining:
+        """Rates and epochs of a kind of model."""
+        return self.of_joint.get(kind, self.training)
 
 
 def read_study(path: Path) -> ExtractionStudy:
     """Read the file; paths in it are relative to its folder.
 
+    What [multitask] or [stacked] says holds for that kind instead of what [training] says.
+
     Raises:
         ConfigurationError: Missing, not TOML, a table or setting unknown or out of range.
     """
     table = read_config(path)
-    unknown = sorted(set(table) - {"english", "spanish", "extractor", "training"})
-    if unknown:
-        raise ConfigurationError(
-            f"{path}: unknown table {unknown[0]}; known: english, spanish, extractor, training"
-        )
+    if unknown := sorted(set(table) - set(_TABLES)):
+        raise ConfigurationError(f"{path}: unknown table {unknown[0]}; known: {', '.join(_TABLES)}")
     data, spanish = dict(table.get("english", {})), dict(table.get("spanish", {}))
     types, mapping = data.pop("types", None), spanish.pop("mapping", None)
     if not isinstance(types, list) or not types or not all(isinstance(name, str) for name in types):
         raise ConfigurationError(f"{path}: english.types is a list of concept types")
+    training = tagger_training(table.get("training", {}))
     return ExtractionStudy(
         data=_paths(path, "english", data),
         types=tuple(sorted(types)),
         spanish=_paths(path, "spanish", spanish) if spanish else {},
         mapping=None if mapping is None else path.parent / str(mapping),
         extractor=tagger_config(table.get("extractor", {})),
-        training=tagger_training(table.get("training", {})),
+        training=training,
+        of_joint={
+            kind: replace(training, **checked_settings(table[kind], kind, TaggerTraining))
+            for kind in _JOINT
+            if kind in table
+        },
     )
 
 

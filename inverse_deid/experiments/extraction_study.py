@@ -98,6 +98,7 @@ def run_extraction_study(settings: ExtractionStudySettings, say: Say) -> None:
         settings={
             "extractor": repr(study.extractor),
             "training": repr(study.training),
+            **{f"training of {kind}": repr(training) for kind, training in study.of_joint.items()},
             "masker": f"packaged model, manifest sha256 `{model_fingerprint(packaged_model())}`",
         },
         n_seconds={name: sum(record["seconds"] for record in found) for name, found in records.items()},
@@ -112,14 +113,15 @@ def _record(
 ) -> dict[str, Any] | None:
     """The record of a run, trained unless that is done; None: it is not to be trained now."""
     path = settings.folder / "runs" / f"{run.name}-{seed}.json"
-    key = fingerprint(run, seed, study.types, study.extractor, study.training, _made_with(run))
+    training = study.training_of(run.kind)
+    key = fingerprint(run, seed, study.types, study.extractor, training, _made_with(run))
     record = read_record(path, key)
     if record is None:
         if settings.only and run.name not in settings.only:
             return None
         name = f"{run.name}, seed {seed}"
         say(f"{name}: training")
-        training = dataclasses.replace(study.training, seed=seed)
+        training = dataclasses.replace(training, seed=seed)
         record = trained_run(
             run, corpus, study.extractor, training, on_epoch=lambda epoch: say(f"{name}: {epoch}")
         )

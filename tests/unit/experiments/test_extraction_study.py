@@ -21,6 +21,7 @@ from inverse_deid.extraction.views import BY_MASKER, View, viewed
 from inverse_deid.learning.view_maskers import view_maskers
 
 KINDS = ("Drug", "Effect")
+DATA = '[english]\ntypes = ["Drug"]\ntrain = "a"\ndev = "b"\ntest = "c"\n'
 
 
 def result(f1):
@@ -185,12 +186,24 @@ def test_a_text_in_two_parts_is_refused(study, tmp_path):
         ('[english]\ntypes = ["Drug"]\ntrain = "a"\ntest = "b"\n', "has no dev"),
         ("[other]\n", "unknown table other"),
         ('[english]\ntypes = ["Drug"]\ntrain = 3\n', "names files"),
+        ("multitask = 3\n" + DATA, "multitask is a table"),
+        (DATA + "[stacked]\nrate = 0.1\n", r"\[stacked\] has no setting rate"),
     ],
 )
 def test_settings_that_cannot_be_used_are_named(tmp_path, changed, told):
     (tmp_path / "s.toml").write_text(changed)
     with pytest.raises(ConfigurationError, match=told):
         read_study(tmp_path / "s.toml")
+
+
+def test_a_joint_kind_has_rates_of_its_own(tmp_path):
+    (tmp_path / "s.toml").write_text(
+        DATA + "[training]\nepochs = 7\nlearning_rate = 0.4\n[multitask]\nlearning_rate = 0.2\n"
+    )
+    study = read_study(tmp_path / "s.toml")
+    rates = {kind: study.training_of(kind).learning_rate for kind in ("tagger", "multitask", "stacked")}
+    assert rates == {"tagger": 0.4, "multitask": 0.2, "stacked": 0.4}
+    assert study.training_of("multitask").epochs == 7
 
 
 def test_the_shipped_configuration_is_read():
