@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,7 +57,10 @@ def fit_tagger(
     validate: Callable[[], float],
     on_epoch: Callable[[Epoch], None] = lambda epoch: None,
 ) -> None:
-    """Train an extractor in place; it ends with the weights of its best epoch.
+    """Train an extractor in place; it ends with the averaged weights of its best epoch.
+
+    The rate is too high for the weights themselves to come to rest; their moving averages do, and are
+    what is validated (Polyak and Juditsky 1992).
 
     Args:
         network: From `build_tagger`.
@@ -83,17 +87,22 @@ def fit_tagger(
         seconds = time.perf_counter() - begun
         if not math.isfinite(loss):
             raise StageError(f"the loss of epoch {number} is not a number; lower training.learning_rate")
-        gain = math.nan if alone else validate()
-        is_best = gain > best_gain
-        on_epoch(Epoch(number, loss, float(optimizers[0].learning_rate), gain, is_best, seconds))
+        rate = float(optimizers[0].learning_rate)
         if alone:
+            on_epoch(Epoch(number, loss, rate, math.nan, best=False, seconds=seconds))
             continue
+        with _averaged(optimizers, (others, above)):
+            gain = validate()
+            is_best = gain > best_gain
+            if is_best:
+                best_gain, best_weights = gain, network.model.get_weights()
+        on_epoch(Epoch(number, loss, rate, gain, is_best, seconds))
         n_stale = 0 if is_best else n_stale + 1
         if is_best:
-            best_gain, best_weights = gain, network.model.get_weights()
-        elif n_stale >= config.patience:
+            continue
+        if n_stale >= config.patience:
             break
-        elif n_stale % config.halve_after == 0:
+        if n_stale % config.halve_after == 0:
             for optimizer in optimizers:
                 optimizer.learning_rate = float(optimizer.learning_rate) / 2
     if best_weights is not None:
@@ -101,7 +110,28 @@ def fit_tagger(
 
 
 def _optimizer(rate: float, config: TaggerTraining) -> keras.optimizers.Optimizer:
-    return keras.optimizers.SGD(rate, global_clipnorm=config.clip_norm)
+    return keras.optimizers.SGD(
+        rate,
+        global_clipnorm=config.clip_norm,
+        use_ema=config.averaging > 0,
+        ema_momentum=config.averaging,
+    )
+
+
+@contextmanager
+def _averaged(
+    optimizers: Sequence[keras.optimizers.Optimizer], variables: Sequence[Sequence[Any]]
+) -> Iterator[None]:
+    """Each optimiser's variables have their averages inside, and their own values again afterwards."""
+    own = [[np.array(variable) for variable in of_one] for of_one in variables]
+    for optimizer, of_one in zip(optimizers, variables, strict=True):
+        optimizer.finalize_variable_values(of_one)
+    try:
+        yield
+    finally:
+        for of_one, values in zip(variables, own, strict=True):
+            for variable, value in zip(of_one, values, strict=True):
+                variable.assign(value)
 
 
 def _one_epoch(
