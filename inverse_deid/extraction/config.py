@@ -88,8 +88,8 @@ class TaggerTraining:
         pretraining: Epochs in which the joint models learn to de-identify alone.
         clip_norm: Global norm that gradients are clipped to.
         word_dropout: Share of words hidden from the word embedding, in [0, 1).
-        averaging: Share of its moving average that a weight keeps at each step, in [0, 1); the averages are
-            what is measured and kept. 0 = none.
+        averaging: About how many epochs the moving averages of the weights look back, which are what is
+            measured and kept; 0 = the weights themselves.
         seed: Of every random choice.
 
     Source:
@@ -105,7 +105,7 @@ class TaggerTraining:
     pretraining: int = 3
     clip_norm: float = 5.0
     word_dropout: float = 0.05
-    averaging: float = 0.995
+    averaging: float = 2.0
     seed: int = 1
 
     def __post_init__(self) -> None:
@@ -115,10 +115,10 @@ class TaggerTraining:
             )
         if not all(0 < x < math.inf for x in (self.learning_rate, self.extraction_rate, self.clip_norm)):
             raise ConfigurationError("training.learning_rate, extraction_rate and clip_norm are above 0")
-        if not (0 <= self.word_dropout < 1 and 0 <= self.averaging < 1 and 0 <= self.seed < 2**32):
-            raise ConfigurationError(
-                "training.word_dropout and averaging are in [0, 1), training.seed in [0, 2**32)"
-            )
+        if not 0 <= self.averaging < math.inf:
+            raise ConfigurationError("training.averaging is at least 0")
+        if not 0 <= self.word_dropout < 1 or not 0 <= self.seed < 2**32:
+            raise ConfigurationError("training.word_dropout is in [0, 1), training.seed in [0, 2**32)")
 
 
 def tagger_config(values: Mapping[str, Any]) -> TaggerConfig:

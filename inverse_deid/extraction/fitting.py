@@ -72,66 +72,93 @@ def fit_tagger(
     Raises:
         StageError: The loss is not a number, or the device is out of memory.
     """
-    above, others = network.parts()
-    optimizers = [_optimizer(config.learning_rate, config), _optimizer(config.extraction_rate, config)]
-    for optimizer, variables in zip(optimizers, (others, above), strict=True):
-        optimizer.build(variables)
-    n_alone = config.pretraining if above else 0
-    steps = {alone: _step(network, optimizers, alone=alone) for alone in {n_alone > 0, False}}
-    rng = np.random.default_rng(config.seed)
+    training = _Training(network, passages, config)
     best_gain, best_weights, n_stale = -math.inf, None, 0
-    for number in range(1, n_alone + config.epochs + 1):
-        alone = number <= n_alone
-        begun = time.perf_counter()
-        loss = _one_epoch(network, steps[alone], passages, config, rng)
-        seconds = time.perf_counter() - begun
-        if not math.isfinite(loss):
-            raise StageError(f"the loss of epoch {number} is not a number; lower training.learning_rate")
-        rate = float(optimizers[0].learning_rate)
-        if alone:
-            on_epoch(Epoch(number, loss, rate, math.nan, best=False, seconds=seconds))
-            continue
-        with _averaged(optimizers, (others, above)):
+    for number in range(1, training.n_alone + 1):
+        loss, seconds = training.epoch(number, alone=True)
+        on_epoch(Epoch(number, loss, training.rate, math.nan, best=False, seconds=seconds))
+    for number in range(training.n_alone + 1, training.n_alone + config.epochs + 1):
+        loss, seconds = training.epoch(number, alone=False)
+        with training.averages():
             gain = validate()
             is_best = gain > best_gain
             if is_best:
                 best_gain, best_weights = gain, network.model.get_weights()
-        on_epoch(Epoch(number, loss, rate, gain, is_best, seconds))
+        on_epoch(Epoch(number, loss, training.rate, gain, is_best, seconds))
         n_stale = 0 if is_best else n_stale + 1
-        if is_best:
-            continue
         if n_stale >= config.patience:
             break
-        if n_stale % config.halve_after == 0:
-            for optimizer in optimizers:
-                optimizer.learning_rate = float(optimizer.learning_rate) / 2
+        if n_stale and n_stale % config.halve_after == 0:
+            training.halve_rates()
     if best_weights is not None:
         network.model.set_weights(best_weights)
 
 
-def _optimizer(rate: float, config: TaggerTraining) -> keras.optimizers.Optimizer:
-    return keras.optimizers.SGD(
-        rate,
-        global_clipnorm=config.clip_norm,
-        use_ema=config.averaging > 0,
-        ema_momentum=config.averaging,
-    )
+class _Training:
+    """A training in progress: one optimiser for the concept part of a joint model, one for all else.
 
+    Args:
+        network: From `build_tagger`.
+        passages: What is learned from.
+        config: Rates, averaging, seed.
+    """
 
-@contextmanager
-def _averaged(
-    optimizers: Sequence[keras.optimizers.Optimizer], variables: Sequence[Sequence[Any]]
-) -> Iterator[None]:
-    """Each optimiser's variables have their averages inside, and their own values again afterwards."""
-    own = [[np.array(variable) for variable in of_one] for of_one in variables]
-    for optimizer, of_one in zip(optimizers, variables, strict=True):
-        optimizer.finalize_variable_values(of_one)
-    try:
-        yield
-    finally:
-        for of_one, values in zip(variables, own, strict=True):
-            for variable, value in zip(of_one, values, strict=True):
-                variable.assign(value)
+    def __init__(self, network: TaggerNetwork, passages: Sequence[Passage], config: TaggerTraining) -> None:
+        self._network, self._passages, self._config = network, passages, config
+        above, others = network.parts()
+        self._variables = (others, above)
+        n_steps = config.averaging * math.ceil(len(passages) / config.batch)
+        self._optimizers = [
+            keras.optimizers.SGD(
+                rate,
+                global_clipnorm=config.clip_norm,
+                use_ema=n_steps > 1,
+                ema_momentum=1 - 1 / max(1, n_steps),
+            )
+            for rate in (config.learning_rate, config.extraction_rate)
+        ]
+        for optimizer, variables in zip(self._optimizers, self._variables, strict=True):
+            optimizer.build(variables)
+        self.n_alone = config.pretraining if above else 0
+        self._steps = {
+            alone: _step(network, self._optimizers, alone=alone) for alone in {self.n_alone > 0, False}
+        }
+        self._rng = np.random.default_rng(config.seed)
+
+    @property
+    def rate(self) -> float:
+        """Learning rate of the shared part."""
+        return float(self._optimizers[0].learning_rate)
+
+    def halve_rates(self) -> None:
+        """Both."""
+        for optimizer in self._optimizers:
+            optimizer.learning_rate = float(optimizer.learning_rate) / 2
+
+    def epoch(self, number: int, *, alone: bool) -> tuple[float, float]:
+        """All passages once; mean loss and seconds.
+
+        Raises:
+            StageError: The loss is not a number, or the device is out of memory.
+        """
+        begun = time.perf_counter()
+        loss = _one_epoch(self._network, self._steps[alone], self._passages, self._config, self._rng)
+        if not math.isfinite(loss):
+            raise StageError(f"the loss of epoch {number} is not a number; lower training.learning_rate")
+        return loss, time.perf_counter() - begun
+
+    @contextmanager
+    def averages(self) -> Iterator[None]:
+        """The network has the moving averages of its weights inside, and its own again afterwards."""
+        own = [[np.array(variable.numpy()) for variable in variables] for variables in self._variables]
+        for optimizer, variables in zip(self._optimizers, self._variables, strict=True):
+            optimizer.finalize_variable_values(variables)
+        try:
+            yield
+        finally:
+            for variables, values in zip(self._variables, own, strict=True):
+                for variable, value in zip(variables, values, strict=True):
+                    variable.assign(value)
 
 
 def _one_epoch(

@@ -10,7 +10,7 @@ from tiny_extractors import BOTH, config, document, documents, training, vectors
 from inverse_deid.core.errors import ConfigurationError, ModelError
 from inverse_deid.deep.chain import best_path
 from inverse_deid.extraction.config import tagger_config, tagger_training
-from inverse_deid.extraction.fitting import shuffled_batches
+from inverse_deid.extraction.fitting import fit_tagger, shuffled_batches
 from inverse_deid.extraction.folder import read_tagger, write_tagger
 from inverse_deid.extraction.passage_inputs import CONCEPTS, PHI, PassageMaker, learnable_vectors
 from inverse_deid.extraction.tagger import new_tagger
@@ -80,6 +80,37 @@ def test_the_rate_is_halved_and_training_stops():
     """A rate so small that nothing is gained after the first epoch."""
     _, epochs = trained(manner=training(epochs=9, learning_rate=1e-9, halve_after=2, patience=4))
     assert [round(epoch.rate * 1e9, 6) for epoch in epochs] == [1.0, 1.0, 1.0, 0.5, 0.5]
+
+
+@pytest.mark.parametrize("kind", ["tagger", "multitask"])
+def test_the_averages_of_the_weights_are_validated_and_kept(kind):
+    """Three epochs of one step each; averages over four steps keep three quarters of themselves at each."""
+    types = ONE if kind == "tagger" else BOTH
+    tagger = new_tagger(config(kind=kind), types, vectors())
+    maker = tagger.passage_maker()
+    passages = [passage for doc in documents(0, 3) for passage in maker.of_gold(doc)]
+    model, own, averaged = tagger.network.model, [], []
+
+    def validate():
+        averaged.append(model.get_weights())
+        return float(len(averaged))
+
+    manner = training(epochs=3, batch=len(passages), pretraining=0, averaging=4.0)
+    fit_tagger(
+        tagger.network,
+        passages,
+        manner,
+        validate=validate,
+        on_epoch=lambda epoch: own.append(model.get_weights()),
+    )
+    expected = own[0]
+    for after, found in zip(own, averaged, strict=True):
+        expected = [0.75 * one + 0.25 * other for one, other in zip(expected, after, strict=True)]
+        assert all(np.allclose(one, other, atol=1e-6) for one, other in zip(found, expected, strict=True))
+    assert not all(np.allclose(one, other) for one, other in zip(own[2], averaged[2], strict=True))
+    assert all(
+        np.array_equal(one, other) for one, other in zip(model.get_weights(), averaged[2], strict=True)
+    )
 
 
 @pytest.fixture(scope="module")
