@@ -60,7 +60,11 @@ def share() -> None:
 )
 @_QUIET
 def init(corpus: Path, out: Path, word_vectors: Path | None, quiet: bool, **given: Path | None) -> None:
-    """Train a representation on CORPUS and write what a provider publishes."""
+    """Train a representation on CORPUS and write what a provider publishes.
+
+    Ends with what two attackers find out on held-out documents; read it before you
+    publish.
+    """
     config = _settings(given["config_path"])
     from inverse_deid.learning.run import load_word_vectors
     from inverse_deid.learning.sharing import publish_representation
@@ -88,8 +92,9 @@ def encode(
     need_training("sharing", "train", "nltk", "sklearn")
     from inverse_deid.learning.sharing import encode_corpus
 
-    n_sentences = encode_corpus(corpus, representation, out, mapping, force=force)
-    progress(quiet=quiet)(f"{n_sentences} sentences written to {out}")
+    say = progress(quiet=quiet)
+    n_sentences = encode_corpus(corpus, representation, out, mapping, say, force=force)
+    say(f"{n_sentences} sentences written to {out}")
 
 
 @share.command()

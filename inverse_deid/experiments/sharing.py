@@ -21,6 +21,7 @@ from inverse_deid.experiments.sharing_runs import StudyData, execute, read_study
 from inverse_deid.experiments.stages import Stages, forget_all_weights
 from inverse_deid.experiments.tables import write_report
 from inverse_deid.learning.documents import sha256_of
+from inverse_deid.representations.config import TABLES
 
 Say = Callable[[str], None]
 
@@ -64,9 +65,7 @@ def run_sharing(settings: SharingSettings, say: Say) -> None:
     names = tuple((corpus.name, corpus.learned) for corpus in config.corpora)
     key = {
         "data": sorted(hashes.values()),
-        "settings": fingerprint(
-            config.study, config.sharing.representation, config.sharing.tagger, config.sharing.learning, names
-        ),
+        "settings": fingerprint(config.study, *(getattr(config.sharing, name) for name in TABLES), names),
     }
     prepare_folder(settings.folder, "sharing", key, force=settings.force)
     records = _records(settings, fingerprint(sorted(key.items())), say)
@@ -75,9 +74,7 @@ def run_sharing(settings: SharingSettings, say: Say) -> None:
         device=device_line(),
         seeds=settings.seeds,
         hashes=hashes | {str(settings.config_path): sha256_of(settings.config_path)},
-        settings={
-            name: repr(getattr(config.sharing, name)) for name in ("representation", "tagger", "learning")
-        }
+        settings={name: repr(getattr(config.sharing, name)) for name in TABLES}
         | {"study": repr(config.study)},
         n_seconds=_seconds(records),
     )

@@ -23,6 +23,7 @@ from inverse_deid.representations.attacks.outcome import Outcome, Scene
 from inverse_deid.representations.batches import VectorSentence, with_vectors
 from inverse_deid.representations.config import SharingConfig
 from inverse_deid.representations.encoding import encoded
+from inverse_deid.representations.losses import Networks
 from inverse_deid.representations.neighbours import phi_neighbours
 from inverse_deid.representations.procedures import (
     Material,
@@ -32,6 +33,7 @@ from inverse_deid.representations.procedures import (
     train_against_adversaries,
 )
 from inverse_deid.representations.pseudonyms import pseudonymised, survival
+from inverse_deid.representations.representer import silence
 from inverse_deid.representations.sentences import Sentence, sentences_of
 from inverse_deid.representations.steps import EpochRecord
 from inverse_deid.representations.tagger import class_probabilities
@@ -104,6 +106,7 @@ def _settings(run: StudyRun, config: StudyConfig) -> SharingConfig:
     )
     return SharingConfig(
         representation=representation,
+        adversary=given.adversary,
         tagger=dataclasses.replace(given.tagger, casing=run.kind != "non-private, no casing"),
         learning=dataclasses.replace(given.learning, seed=run.seed),
     )
@@ -148,7 +151,7 @@ def _represented(
     done = {"representation": stages.trained("representation", kept, representation)}
     plan = {"network": own.network, "adversary": own.adversary}
     if run.neighbours == config.study.attacked:
-        plan |= {"inverse": own.inverse, "look-ups": own.look_ups}
+        plan |= {"inverse": own.inverse, "look-ups": own.look_ups, "without-noise": own.without_noise}
     done |= {name: stages.record(name, stage) for name, stage in plan.items()}
     attacks = {name: told for record in done.values() for name, told in record.get("attacks", {}).items()}
     phases = done["representation"]["phases"]
@@ -190,14 +193,28 @@ class _Represented:
 
     def adversary(self) -> Record:
         """Train the adversary further."""
-        found = continued_adversary(
-            self.networks,
+        return _told([self._adversary_on(self.networks)])
+
+    def _adversary_on(self, networks: Networks) -> Outcome:
+        return continued_adversary(
+            networks,
             self._material(self._data.test),
             self._sharing.learning,
             self._say,
             n_epochs=self._study.adversary_epochs,
         )
-        return _told([found])
+
+    def without_noise(self) -> Record:
+        """An adversary from the start on the representation without its noise: the last stage.
+
+        If it finds nothing either, the words are hidden by the network and not by the noise
+        alone; if it does, adversaries of this kind can learn the task.
+        """
+        bare = new_networks(self._sharing, self._data.matrix.shape[1])
+        bare.representer.set_weights(self.networks.representer.get_weights())
+        silence(bare.representer)
+        found = self._adversary_on(bare)
+        return _told([dataclasses.replace(found, name=f"{found.name}, without noise")])
 
     def inverse(self) -> Record:
         """Learn the way back to the words."""

@@ -19,6 +19,7 @@ from inverse_deid.learning.calibration import ScoredCorpus, operating_points
 from inverse_deid.learning.config import CalibrationConfig
 from inverse_deid.learning.corpus import read_annotated, read_type_mapping, split_by_group
 from inverse_deid.learning.documents import sha256_of
+from inverse_deid.representations.attacks.measure import measure, told
 from inverse_deid.representations.batches import VectorSentence
 from inverse_deid.representations.config import SharingConfig
 from inverse_deid.representations.encoding import encoded, in_random_order
@@ -85,7 +86,7 @@ def publish_representation(
         config: Networks, procedure, rates, seed.
         vectors: Public word vectors; their words are published.
         mapping: As `read_type_mapping`.
-        say: Gets a line after each epoch; numbers only.
+        say: Gets a line after each epoch and on each attack; numbers only.
 
     Raises:
         InverseDeidError: The corpus, the settings or the folder cannot be used.
@@ -100,20 +101,33 @@ def publish_representation(
     given = material(split.train, split.held_out, vectors.matrix(), config.representation.neighbours)
     networks = new_networks(config, vectors.dim)
     records = train_representation(networks, given, config, say)
+    attacks = measure(networks, given, config, say)
     provenance = {
         "data": {corpus.name: sha256_of(corpus)},
         "documents": len(docs),
         "settings": dataclasses.asdict(config),
         "epochs": [dataclasses.asdict(record) for record in records],
+        "attacks": {
+            one.name: {"share": one.share, "trials": int(one.trials.sum()), "chance": one.chance}
+            for one in attacks
+        },
     }
     weights = weights_by_path(networks.representer)
     write_representation(Representation(config.representation, vectors, weights, provenance), out)
 
 
 def encode_corpus(
-    corpus: Path, representation_folder: Path, out: Path, mapping: Path | None, *, force: bool
+    corpus: Path, representation_folder: Path, out: Path, mapping: Path | None, say: Say, *, force: bool
 ) -> int:
     """Write the private sentences of a corpus; noise and order are drawn anew each time.
+
+    Args:
+        corpus: Annotated documents.
+        representation_folder: What writes them.
+        out: The file.
+        mapping: As `read_type_mapping`.
+        say: Gets a line on each attack that the provider measured; numbers only.
+        force: Overwrite the file.
 
     Returns:
         How many sentences were written.
@@ -123,6 +137,8 @@ def encode_corpus(
     """
     refuse_existing(out, force=force)
     representation = read_representation(representation_folder)
+    for name, found in representation.provenance.get("attacks", {}).items():
+        say(f"the provider measured: {told(name, found['share'], found['trials'], found['chance'])}")
     vectors = representation.word_vectors
     sentences = sentences_of(read_annotated(corpus, read_type_mapping(mapping)), vectors.numbers())
     require_two(sentences)

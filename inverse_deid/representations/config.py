@@ -11,7 +11,7 @@ from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.deep.config import checked_settings, naming, read_config
 
 Procedure = Literal["three-phase", "reversal"]
-TABLES = ("representation", "tagger", "learning")
+TABLES = ("representation", "adversary", "tagger", "learning")
 """Of a file of settings."""
 
 
@@ -81,15 +81,15 @@ class LearningConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RepresentationConfig:
-    """The private representation and its adversaries.
+    """The private representation.
 
     Args:
         dim: Size of a private vector; even, as half of it is read in each direction.
         neighbours: N: an adversary must not tell a PHI token from its N nearest neighbours.
         procedure: How it is trained: in three phases, or with gradient reversal.
         privacy_weight: The paper's lambda, what the adversary's part weighs in the loss.
-        adversary_units: Of each direction of each adversary's LSTM.
-        initial_noise: Standard deviation of the noise at the start, in every dimension.
+        noise_in: Standard deviation of the noise on words at the start, in every dimension.
+        noise_out: The same, of the noise on private vectors, which are in (-1, 1) without it.
 
     Raises:
         ConfigurationError: A value is out of range.
@@ -99,20 +99,46 @@ class RepresentationConfig:
     neighbours: int = 100
     procedure: Procedure = "three-phase"
     privacy_weight: float = 1.0
-    adversary_units: int = 32
-    initial_noise: float = 0.1
+    noise_in: float = 0.1
+    noise_out: float = 1.5
 
     def __post_init__(self) -> None:
-        if self.dim < 2 or self.dim % 2 or self.adversary_units < 1:
-            raise ConfigurationError("representation.dim is even and above 0, adversary_units at least 1")
+        if self.dim < 2 or self.dim % 2:
+            raise ConfigurationError("representation.dim is even and above 0")
         if self.neighbours < 2:
             raise ConfigurationError(
                 "representation.neighbours is at least 2: with 1 a token cannot move, and nothing is hidden"
             )
         if self.procedure not in ("three-phase", "reversal"):
             raise ConfigurationError("representation.procedure is one of three-phase, reversal")
-        if not (self.privacy_weight > 0 and self.initial_noise > 0):
-            raise ConfigurationError("representation.privacy_weight and initial_noise are above 0")
+        if not min(self.privacy_weight, self.noise_in, self.noise_out) > 0:
+            raise ConfigurationError("representation.privacy_weight, noise_in and noise_out are above 0")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdversaryConfig:
+    """The adversaries that a representation is trained against.
+
+    They need many passes: in the first ten or so they learn nothing that shows.
+
+    Args:
+        units: Of each direction of each LSTM.
+        epochs: Passes over the pairs in the pre-training of the adversary, at most.
+        patience: Stop it after so many without a lower validation loss.
+        passes: Passes in each round of the alternation, before the representation moves once.
+
+    Raises:
+        ConfigurationError: A value is out of range.
+    """
+
+    units: int = 32
+    epochs: int = 50
+    patience: int = 15
+    passes: int = 4
+
+    def __post_init__(self) -> None:
+        if min(self.units, self.epochs, self.patience, self.passes) < 1:
+            raise ConfigurationError("adversary.units, epochs, patience and passes are at least 1")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,12 +146,13 @@ class SharingConfig:
     """All settings of `share init` and `share train`."""
 
     representation: RepresentationConfig = field(default_factory=RepresentationConfig)
+    adversary: AdversaryConfig = field(default_factory=AdversaryConfig)
     tagger: TaggerConfig = field(default_factory=TaggerConfig)
     learning: LearningConfig = field(default_factory=LearningConfig)
 
 
 def read_sharing_config(path: Path | None) -> SharingConfig:
-    """Read the tables [representation], [tagger] and [learning]; what is silent has its default.
+    """Read the tables of `TABLES`; what is silent has its default.
 
     Args:
         path: A TOML file; None = the defaults.
@@ -144,11 +171,13 @@ def read_sharing_config(path: Path | None) -> SharingConfig:
 
 def sharing_config(values: Mapping[str, Any]) -> SharingConfig:
     """Make a `SharingConfig` of tables by name; fails as `read_sharing_config` does."""
-    representation, tagger, learning = (values.get(name, {}) for name in TABLES)
+
+    def table(name: str, kind: type) -> Any:  # noqa: ANN401 - one of `kind`
+        return kind(**checked_settings(values.get(name, {}), name, kind))
+
     return SharingConfig(
-        representation=RepresentationConfig(
-            **checked_settings(representation, "representation", RepresentationConfig)
-        ),
-        tagger=TaggerConfig(**checked_settings(tagger, "tagger", TaggerConfig)),
-        learning=LearningConfig(**checked_settings(learning, "learning", LearningConfig)),
+        representation=table("representation", RepresentationConfig),
+        adversary=table("adversary", AdversaryConfig),
+        tagger=table("tagger", TaggerConfig),
+        learning=table("learning", LearningConfig),
     )

@@ -34,7 +34,7 @@ from inverse_deid.deep.encoding import WordVectors
 from inverse_deid.deep.folder import are_operating_points, sha256_of_file, write_folder, write_manifest
 from inverse_deid.representations.config import RepresentationConfig, TaggerConfig
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 REPRESENTATION, NETWORK = "private representation", "network over a private representation"
 _REMEDIES = {
     REPRESENTATION: "give a folder that `inverse-deid share init` wrote",

@@ -42,7 +42,7 @@ def build_networks(config: SharingConfig, word_dim: int) -> Networks:
     return Networks(
         representer=build_representer(part, word_dim),
         tagger=build_tagger(config.tagger, part.dim),
-        adversary=build_adversary(word_dim, part.dim, part.adversary_units),
+        adversary=build_adversary(word_dim, part.dim, config.adversary.units),
     )
 
 

@@ -6,6 +6,7 @@ Source: Friedrich et al. 2019, section 5.4 and figure 3 (three phases after Feut
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -17,10 +18,11 @@ import tensorflow as tf
 
 from inverse_deid.core.values import FloatArray
 from inverse_deid.representations.batches import VectorSentence, batches, with_vectors
-from inverse_deid.representations.config import SharingConfig
+from inverse_deid.representations.config import LearningConfig, SharingConfig
 from inverse_deid.representations.losses import Losses, Networks, build_networks
 from inverse_deid.representations.neighbours import Neighbours, phi_neighbours
 from inverse_deid.representations.pairs import Pair, movable_sentences, pair_batches, pairs
+from inverse_deid.representations.representer import noise_held
 from inverse_deid.representations.sentences import Sentence
 from inverse_deid.representations.steps import (
     EpochRecord,
@@ -122,7 +124,7 @@ class _Training:
     def __init__(self, networks: Networks, given: Material, config: SharingConfig, say: Say) -> None:
         keras.utils.set_random_seed(config.learning.seed)
         self._networks, self._given, self._say = networks, given, say
-        self._config = config.learning
+        self._config, self._adversary_config = config.learning, config.adversary
         self._losses = Losses(networks, config.representation.privacy_weight)
         self._task_loss = compiled(lambda batch: self._losses.task(batch, training=False))
         self._answers = compiled(self._losses.answers)
@@ -136,40 +138,54 @@ class _Training:
         self._held_out_pairs = list(self._pair_batches(held_out_pairs))
 
     def pre_training(self) -> list[EpochRecord]:
-        """Phase 1: representation and de-identification network, for the task alone."""
+        """Phase 1: representation and de-identification network, for the task alone.
+
+        The noise stays as it is: the task alone would take it away, and with it what hides names.
+        """
         networks = [self._networks.representer, self._networks.tagger]
-        step = self._step(lambda batch: self._losses.task(batch, training=True), networks)
-        return self._run(
-            PRE_TRAINING,
-            lambda _: epoch_loss(step, ((batch,) for batch in self._batches(self._sentences))),
-            lambda: (self._task(), None),
-            networks,
-        )
+        with noise_held(self._networks.representer):
+            step = self._step(lambda batch: self._losses.task(batch, training=True), networks)
+            return self._run(
+                PRE_TRAINING,
+                lambda _: epoch_loss(step, ((batch,) for batch in self._batches(self._sentences))),
+                lambda: (self._task(), None),
+                networks,
+            )
 
     def pre_training_adversary(self) -> list[EpochRecord]:
-        """Phase 2: the adversary, on the frozen representation."""
+        """Phase 2: the adversary, on the frozen representation, with epochs and patience of its own."""
         step = self._step(self._losses.adversary, [self._networks.adversary])
+        own = self._adversary_config
         return self._run(
             PRE_TRAINING_ADVERSARY,
             lambda _: epoch_loss(step, ((batch,) for batch in self._fresh_pairs())),
             self._adversary,
             [self._networks.adversary],
+            dataclasses.replace(self._config, epochs=own.epochs, patience=own.patience),
         )
 
     def alternating(self) -> list[EpochRecord]:
-        """Phase 3: an epoch of task and adversary, an epoch of the representation, and so on."""
+        """Phase 3, in rounds: an epoch of the representation, then task and adversary catch up with it.
+
+        A round is judged when they have: an adversary that was deceived a moment ago is at chance
+        whatever the representation. It has some passes more than the task, to be worth deceiving.
+        """
         networks, losses = self._networks, self._losses
         both = self._step(
             lambda batch, pairs: losses.task(batch, training=True) + losses.adversary(pairs),
             [networks.tagger, networks.adversary],
         )
+        alone = self._step(losses.adversary, [networks.adversary])
         representation = self._step(
             lambda batch, pairs: losses.representation(batch, pairs, training=True), [networks.representer]
         )
 
         def train(_: int) -> float:
+            moved = epoch_loss(representation, self._joined())
             epoch_loss(both, self._joined())
-            return epoch_loss(representation, self._joined())
+            for _ in range(self._adversary_config.passes - 1):
+                epoch_loss(alone, ((batch,) for batch in self._fresh_pairs()))
+            return moved
 
         return self._run(ALTERNATING, train, self._combined, self._all())
 
@@ -230,10 +246,11 @@ class _Training:
         train: Callable[[int], float],
         validate: Callable[[], tuple[float, float | None]],
         networks: Sequence[keras.Model],
+        config: LearningConfig | None = None,
     ) -> list[EpochRecord]:
         def record(epoch: int, loss: float, validation: float, accuracy: float | None) -> EpochRecord:
             shown = "" if accuracy is None else f", adversary right in {100 * accuracy:.1f} %"
             self._say(f"{phase} {epoch}: loss {loss:.4f}, held out {validation:.4f}{shown}")
             return EpochRecord(phase, epoch, loss, validation, accuracy)
 
-        return run_phase(train, validate, networks, self._config, record)
+        return run_phase(train, validate, networks, config or self._config, record)

@@ -6,6 +6,8 @@ Source: Friedrich et al. 2019, section 5.2, equation 1.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import keras
@@ -14,6 +16,9 @@ from keras import layers
 
 from inverse_deid.deep.lstm import Lstm
 from inverse_deid.representations.config import RepresentationConfig
+
+NOISE_IN, NOISE_OUT = "noise_in", "noise_out"
+"""Names of the layers of noise, on words and on private vectors."""
 
 
 class TrainableNoise(layers.Layer):  # type: ignore[misc]
@@ -61,7 +66,7 @@ def build_representer(config: RepresentationConfig, word_dim: int) -> keras.Mode
     """Build the representation.
 
     Args:
-        config: Size and initial noise.
+        config: Size, and noise at the start.
         word_dim: Length of a word vector.
 
     Returns:
@@ -73,11 +78,31 @@ def build_representer(config: RepresentationConfig, word_dim: int) -> keras.Mode
     draws_in = layers.Input((None, word_dim), name="draws_in")
     draws_out = layers.Input((None, config.dim), name="draws_out")
     valid = layers.Input((None,), dtype="bool", name="valid")
-    noisy = TrainableNoise(config.initial_noise, name="noise_in")(vectors, draws_in)
+    noisy = TrainableNoise(config.noise_in, name=NOISE_IN)(vectors, draws_in)
     lstm = Lstm(config.dim // 2, return_sequences=True, name="lstm")
     hidden = layers.Bidirectional(lstm, name="bilstm")(noisy, mask=valid)
-    output = TrainableNoise(config.initial_noise, name="noise_out")(hidden, draws_out)
+    output = TrainableNoise(config.noise_out, name=NOISE_OUT)(hidden, draws_out)
     return keras.Model([vectors, draws_in, draws_out, valid], output, name="representer")
+
+
+@contextmanager
+def noise_held(representer: keras.Model) -> Iterator[None]:
+    """Within it, steps of training that are built leave the deviations of the noise as they are."""
+    noises = [representer.get_layer(name) for name in (NOISE_IN, NOISE_OUT)]
+    for noise in noises:
+        noise.trainable = False
+    try:
+        yield
+    finally:
+        for noise in noises:
+            noise.trainable = True
+
+
+def silence(representer: keras.Model) -> None:
+    """Take the noise away, for good: to see what it hides."""
+    for name in (NOISE_IN, NOISE_OUT):
+        strength = representer.get_layer(name).strength
+        strength.assign(tf.fill(strength.shape, -math.inf))
 
 
 def represented(representer: keras.Model, vectors: Any, valid: Any) -> Any:  # noqa: ANN401 - tensors

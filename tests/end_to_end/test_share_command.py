@@ -21,7 +21,9 @@ SETTINGS = """
 dim = 4
 neighbours = 3
 procedure = "reversal"
-adversary_units = 3
+[adversary]
+units = 3
+epochs = 2
 [tagger]
 units = 6
 layers = 1
@@ -105,6 +107,20 @@ def test_nothing_that_is_written_holds_a_planted_name(shared):
     assert table.schema.names == ["vectors", "casings", "classes"]
     others = [path for path in shared.rglob("*") if path.is_file() and path.suffix != ".jsonl"]
     assert not [path for path in others if CANARY.lower().encode() in path.read_bytes().lower()]
+
+
+def test_what_attackers_found_is_told_to_provider_and_institution(shared, tmp_path):
+    attacks = json.loads((shared / "representation" / "manifest.json").read_text())["provenance"]["attacks"]
+    assert list(attacks) == ["same sentence or moved twin", "look-up of known sentences (A2)"]
+    for found in attacks.values():
+        assert 0 <= found["share"] <= 1
+        assert 0 < found["chance"] <= 0.5
+        assert found["trials"] > 0
+    made = ["--representation", shared / "representation", "--out", tmp_path / "out.parquet"]
+    output = done("encode", shared / "two.jsonl", *made).output
+    one = attacks["same sentence or moved twin"]
+    assert f"right in {100 * one['share']:.1f} % of {one['trials']}, chance 50.0 %" in output
+    assert output.count("the provider measured: attack") == 2
 
 
 def test_two_encodings_of_a_sentence_differ(shared):
@@ -230,9 +246,9 @@ def edited(folder, target, **values):
 
 
 def test_a_representation_of_another_version_is_refused(shared, tmp_path):
-    later = edited(shared / "representation", tmp_path / "later", format=2)
+    later = edited(shared / "representation", tmp_path / "later", format=3)
     out = ["--out", tmp_path / "out.parquet"]
-    assert "format 2, this version reads 1" in refused(
+    assert "format 3, this version reads 2" in refused(
         "encode", shared / "one.jsonl", "--representation", later, *out
     )
 

@@ -28,7 +28,10 @@ test = "test.jsonl"
 word_vectors = "learned"
 [representation]
 dim = 4
-adversary_units = 2
+[adversary]
+units = 2
+epochs = 1
+passes = 1
 [tagger]
 units = 2
 layers = 1
@@ -75,7 +78,7 @@ def test_the_study_of_shared_representations(tmp_path):
     for line in ("reversal 1", "adversary, further epoch 1", "inverse model"):
         assert line in told
     record = json.loads((out / "runs" / "invented-reversal-3-1.json").read_text(encoding="utf-8"))
-    assert len(record["attacks"]) == 4
+    assert len(record["attacks"]) == 5
     assert all(0 <= found["share"] <= 1 for found in record["attacks"].values())
     assert list(record["cpu_seconds"]) == ["representation", "network", "adversary", "inverse", "look-ups"]
     report = (out / "report.md").read_text(encoding="utf-8")

@@ -29,12 +29,13 @@ train = "train.jsonl"
 test = "test.jsonl"
 [representation]
 dim = 4
-adversary_units = 2
+[adversary]
+units = 2
 [tagger]
 units = 2
 layers = 1
 """
-STAGES = ["representation", "network", "adversary", "inverse", "look-ups"]
+STAGES = ["representation", "network", "adversary", "inverse", "look-ups", "without-noise"]
 
 
 @pytest.fixture
@@ -125,16 +126,16 @@ def test_an_interrupted_run_goes_on_behind_its_last_stage(config, tmp_path, monk
     with pytest.raises(KeyboardInterrupt):
         executed(one)
     record = executed(one)
-    attacks = ["same sentence", "inverse", "look-up", "nearest"]
+    attacks = ["same sentence", "inverse", "look-up", "nearest", "same sentence"]
     assert done[4:] == attacks
     assert record["f1"] == 0.9
-    assert list(record["attacks"]) == attacks
+    assert list(record["attacks"]) == [*attacks[:-1], "same sentence, without noise"]
     assert list(record["cpu_seconds"]) == STAGES
     assert [phase["phase"] for phase in record["phases"]] == ["pre-training"]
     assert executed(one) == record
-    assert len(done) == 8
+    assert len(done) == 9
     executed(other)
-    assert done[8:] == [
+    assert done[9:] == [
         "representation",
         "network",
         "same sentence",
@@ -150,7 +151,7 @@ def test_a_run_that_is_done_is_not_repeated(config, tmp_path, monkeypatch):
         share = {"hits": [1], "trials": [2], "chance": 0.5, "share": 0.5}
         counts = dict.fromkeys(("n_tokens", "n_unknown", "n_same", "n_part", "neighbours_with_original"), 1)
         attacks = {"same sentence or moved twin": share}
-        return {"f1": 0.9, "seconds": 1.0, "survival": counts, "attacks": attacks}
+        return {"f1": 0.9, "seconds": 1.0, "survival": counts, "attacks": attacks, "phases": []}
 
     monkeypatch.setattr(sharing, "execute", executes)
     monkeypatch.setattr(sharing, "read_study_data", lambda corpus, config: None)

@@ -15,6 +15,7 @@ from inverse_deid.representations.attacks.inverse import inverse_model
 from inverse_deid.representations.attacks.lookup import look_up, nearest_token
 from inverse_deid.representations.attacks.outcome import Scene, blind_chance, outcome, phi_documents, phi_rows
 from inverse_deid.representations.config import (
+    AdversaryConfig,
     LearningConfig,
     RepresentationConfig,
     SharingConfig,
@@ -33,7 +34,8 @@ LEARNING = LearningConfig(learning_rate=0.02, batch=16)
 def networks(noise):
     keras.utils.set_random_seed(3)
     config = SharingConfig(
-        representation=RepresentationConfig(dim=8, neighbours=4, adversary_units=6, initial_noise=noise),
+        representation=RepresentationConfig(dim=8, neighbours=4, noise_in=noise, noise_out=noise),
+        adversary=AdversaryConfig(units=6),
         tagger=TaggerConfig(units=2, layers=1),
     )
     return build_networks(config, tiny.DIM)

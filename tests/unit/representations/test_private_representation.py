@@ -17,6 +17,7 @@ from inverse_deid.representations import procedures
 from inverse_deid.representations.adversary import GradientReversal, build_adversary
 from inverse_deid.representations.batches import batches, padded, with_vectors
 from inverse_deid.representations.config import (
+    AdversaryConfig,
     LearningConfig,
     RepresentationConfig,
     SharingConfig,
@@ -24,14 +25,15 @@ from inverse_deid.representations.config import (
 )
 from inverse_deid.representations.losses import RANDOM_LOSS, Losses, build_networks, representation_loss
 from inverse_deid.representations.pairs import movable_sentences, pair_batches, pairs, twin
-from inverse_deid.representations.representer import TrainableNoise
+from inverse_deid.representations.representer import TrainableNoise, represented, silence
 from inverse_deid.representations.steps import EarlyStopping, tensors, training_step
 from inverse_deid.representations.tagger import TaggerLoss, build_tagger, class_probabilities
 from inverse_deid.representations.weights import weights_by_path
 
 MATRIX = tiny.vectors().matrix()
 CONFIG = SharingConfig(
-    representation=RepresentationConfig(dim=4, neighbours=3, adversary_units=3),
+    representation=RepresentationConfig(dim=4, neighbours=3),
+    adversary=AdversaryConfig(units=3, epochs=3, patience=3, passes=2),
     tagger=TaggerConfig(units=4, layers=1),
     learning=LearningConfig(epochs=2, patience=1, batch=8, learning_rate=0.01),
 )
@@ -227,7 +229,8 @@ def test_early_stopping_goes_back_to_the_best_epoch():
 @pytest.mark.parametrize("procedure", ["three-phase", "reversal"])
 def test_a_procedure_runs_its_phases(material, procedure):
     config = SharingConfig(
-        representation=RepresentationConfig(dim=4, neighbours=3, adversary_units=3, procedure=procedure),
+        representation=RepresentationConfig(dim=4, neighbours=3, procedure=procedure),
+        adversary=CONFIG.adversary,
         tagger=TaggerConfig(units=3, layers=1),
         learning=LearningConfig(epochs=2, patience=2, batch=16),
     )
@@ -242,7 +245,9 @@ def test_a_procedure_runs_its_phases(material, procedure):
     assert [record.adversary_accuracy is None for record in records] == [
         record.phase == "pre-training" for record in records
     ]
-    assert len(lines) == len(records) == 2 * len(phases)
+    n_epochs = {"three-phase": [2, 3, 2], "reversal": [2]}[procedure]
+    assert len(lines) == len(records) == sum(n_epochs)
+    assert [sum(record.phase == phase for record in records) for phase in phases] == n_epochs
 
 
 @pytest.mark.parametrize(
@@ -256,5 +261,54 @@ def test_a_phase_freezes_what_it_does_not_train(material, phase, moving):
     before = {name: list(weights_by_path(network).values()) for name, network in every.items()}
     getattr(procedures._Training(some, material, config, lambda line: None), phase)()
     for name, network in every.items():
-        moved = changed(before[name], weights_by_path(network).values())
-        assert all(moved) if name in moving else not any(moved)
+        after = weights_by_path(network)
+        moved = dict(zip(after, changed(before[name], after.values()), strict=True))
+        held = {path for path in moved if name == "representer" and "noise" in path}
+        assert len(held) == (2 if name == "representer" else 0)
+        assert {path for path in moved if moved[path]} == (set(moved) - held if name in moving else set())
+
+
+def test_the_noise_is_held_in_pre_training_and_learns_in_the_alternation(material):
+    some = procedures.new_networks(CONFIG, tiny.DIM)
+    noises = [some.representer.get_layer(name) for name in ("noise_in", "noise_out")]
+
+    def deviations():
+        return [np.array(noise.deviations) for noise in noises]
+
+    training = procedures._Training(some, material, CONFIG, lambda line: None)
+    before = deviations()
+    assert [values[0] for values in before] == pytest.approx([0.1, 1.5])
+    training.pre_training()
+    assert not any(changed(before, deviations()))
+    training.alternating()
+    assert all((old != new).all() for old, new in zip(before, deviations(), strict=True))
+
+
+def test_the_adversary_passes_over_the_pairs_as_often_as_told(material, monkeypatch):
+    """A round: one of the representation, then `passes` of the adversary, the first beside the task."""
+    trained = []
+
+    def step(loss, networks, config):
+        names = [network.name for network in networks]
+        return lambda *given: trained.append(tuple(names)) or 0.5
+
+    monkeypatch.setattr(procedures, "training_step", step)
+    passes = dataclasses.replace(CONFIG.adversary, passes=3)
+    learning = dataclasses.replace(CONFIG.learning, epochs=1, batch=1000)
+    config = dataclasses.replace(CONFIG, adversary=passes, learning=learning)
+    some = procedures.new_networks(config, tiny.DIM)
+    procedures._Training(some, material, config, lambda line: None).alternating()
+    assert trained == [("representer",), ("tagger", "adversary"), ("adversary",), ("adversary",)]
+
+
+def test_silence_takes_the_noise_away(networks, material):
+    some = procedures.new_networks(CONFIG, tiny.DIM)
+    given = some_batch(material)
+
+    def vectors():
+        return np.asarray(represented(some.representer, given["vectors"], given["valid"]))
+
+    assert not np.array_equal(vectors(), vectors())
+    silence(some.representer)
+    assert np.array_equal(vectors(), vectors())
+    assert np.isfinite(vectors()).all()
