@@ -80,7 +80,8 @@ def test_the_study_of_shared_representations(tmp_path):
     record = json.loads((out / "runs" / "invented-reversal-3-1.json").read_text(encoding="utf-8"))
     assert len(record["attacks"]) == 5
     assert all(0 <= found["share"] <= 1 for found in record["attacks"].values())
-    assert list(record["cpu_seconds"]) == ["representation", "network", "adversary", "inverse", "look-ups"]
+    stages = ["representation", "network", "adversary", "inverse", "look-ups", "without-noise"]
+    assert list(record["cpu_seconds"]) == stages
     report = (out / "report.md").read_text(encoding="utf-8")
     assert "not done yet" in report
     assert not [name for name in tiny.NAMES if name in report.lower()]
