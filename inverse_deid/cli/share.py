@@ -87,7 +87,8 @@ def encode(
     """Write the annotated documents of CORPUS as private vectors.
 
     Sentences are shuffled; no text and no id is written. Each run draws its noise anew, and
-    no seed can be given, as it could be used to take the noise away.
+    no seed can be given, as it could be used to take the noise away. Share a corpus once:
+    the mean of two files of it has less noise.
     """
     need_training("sharing", "train", "nltk", "sklearn")
     from inverse_deid.learning.sharing import encode_corpus

@@ -13,9 +13,10 @@ from inverse_deid.experiments.provenance import (
     fingerprint,
     prepare_folder,
     read_record,
+    revision,
     write_record,
 )
-from inverse_deid.experiments.sharing_config import StudyConfig, StudyRun, runs_of
+from inverse_deid.experiments.sharing_config import StudyConfig, StudyRun, files_of, runs_of
 from inverse_deid.experiments.sharing_report import sections
 from inverse_deid.experiments.sharing_runs import StudyData, execute, read_study_data
 from inverse_deid.experiments.stages import Stages, forget_all_weights
@@ -60,12 +61,17 @@ def run_sharing(settings: SharingSettings, say: Say) -> None:
     from inverse_deid.learning.run import device_line
 
     config = settings.config
-    hashes = {str(path): sha256_of(path) for c in config.corpora for path in (c.train, c.test)}
     _refuse_shared_files(config)
-    names = tuple((corpus.name, corpus.learned) for corpus in config.corpora)
+    hashes = {str(path): sha256_of(path) for corpus in config.corpora for path in files_of(corpus).values()}
+    corpora = {
+        corpus.name: {name: hashes[str(path)] for name, path in files_of(corpus).items()}
+        | {"learned": corpus.learned}
+        for corpus in config.corpora
+    }
+    sharing = config.sharing
     key = {
-        "data": sorted(hashes.values()),
-        "settings": fingerprint(config.study, *(getattr(config.sharing, name) for name in TABLES), names),
+        "data": corpora,
+        "settings": fingerprint(config.study, *(getattr(sharing, name) for name in TABLES)),
     }
     prepare_folder(settings.folder, "sharing", key, force=settings.force)
     records = _records(settings, fingerprint(sorted(key.items())), say)
@@ -78,7 +84,7 @@ def run_sharing(settings: SharingSettings, say: Say) -> None:
         | {"study": repr(config.study)},
         n_seconds=_seconds(records),
     )
-    head, tables = sections(config, records)
+    head, tables = sections(config, records, settings.seeds)
     write_report(settings.folder, "Private representations", [*provenance.lines(), "", *head], tables)
 
 
@@ -107,7 +113,8 @@ def _records(settings: SharingSettings, key: str, say: Say) -> dict[StudyRun, di
                 data = {run.corpus.name: read_study_data(run.corpus, settings.config)}
             say(f"run {number} of {len(plan)}: {run.name}")
             stages = Stages(settings.folder, run.name, key)
-            record = execute(run, data[run.corpus.name], settings.config, stages, say)
+            made = execute(run, data[run.corpus.name], settings.config, stages, say)
+            record = {**made, "revision": revision()}
             write_record(path, fingerprint(key, run.name), record)
             stages.forget_weights()
         if record is not None:

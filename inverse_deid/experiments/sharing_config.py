@@ -47,6 +47,7 @@ class StudyTable:
         adversary_epochs: For which an adversary is trained further.
         inverse_epochs: Of the inverse model.
         learned_dim: Length of learned word vectors.
+        note: What a reader has to know of these settings; stands in the report.
     """
 
     neighbours: tuple[int, ...] = (10, 100, 500, 1000)
@@ -54,6 +55,7 @@ class StudyTable:
     adversary_epochs: int = 50
     inverse_epochs: int = 20
     learned_dim: int = 100
+    note: str = ""
 
     def __post_init__(self) -> None:
         if not self.neighbours or min(self.neighbours) < 2:
@@ -87,6 +89,12 @@ class StudyRun:
         """For file names."""
         kind = self.kind.replace(", ", "-").replace(" ", "-")
         return f"{self.corpus.name}-{kind}-{self.neighbours}-{self.seed}"
+
+
+def files_of(corpus: StudiedCorpus) -> dict[str, Path]:
+    """The files that its figures depend on, by what they are."""
+    named = {name: getattr(corpus, name) for name in ("train", "test", "mapping", "word_vectors")}
+    return {name: path for name, path in named.items() if path is not None}
 
 
 def runs_of(config: StudyConfig, seeds: tuple[int, ...]) -> list[StudyRun]:

@@ -19,6 +19,7 @@ from inverse_deid.learning.sharing import SplitSentences, split_sentences
 from inverse_deid.representations.attacks.distinguishing import continued_adversary
 from inverse_deid.representations.attacks.inverse import inverse_model
 from inverse_deid.representations.attacks.lookup import look_up, nearest_token
+from inverse_deid.representations.attacks.measure import N_ENCODINGS
 from inverse_deid.representations.attacks.outcome import Outcome, Scene
 from inverse_deid.representations.batches import VectorSentence, with_vectors
 from inverse_deid.representations.config import SharingConfig
@@ -33,7 +34,7 @@ from inverse_deid.representations.procedures import (
     train_against_adversaries,
 )
 from inverse_deid.representations.pseudonyms import pseudonymised, survival
-from inverse_deid.representations.representer import silence
+from inverse_deid.representations.representer import remove_noise, standard_deviations_of
 from inverse_deid.representations.sentences import Sentence, sentences_of
 from inverse_deid.representations.steps import EpochRecord
 from inverse_deid.representations.tagger import class_probabilities
@@ -141,21 +142,27 @@ def _represented(
     task = {"representer": networks.representer, "tagger": networks.tagger}
     kept = {"representer": networks.representer, "adversary": networks.adversary}
 
-    def representation() -> Record:
-        alone: list[Record] = []
-        if is_pre_trained(sharing):
-            shared = stages.of_run(f"{run.corpus.name}-pre-training-{run.seed}")
-            alone = shared.trained("pre-training", task, own.pre_training)["phases"]
-        return {"phases": [*alone, *own.representation()["phases"]]}
+    attacked = run.neighbours == config.study.attacked
+    shared = stages.of_run(f"{run.corpus.name}-pre-training-{run.seed}")
+    alone: Record = {"phases": []}
+    done: dict[str, Record] = {}
+    if is_pre_trained(sharing):
+        alone = shared.trained("pre-training", task, own.pre_training)
+        if attacked:
+            done["pre-trained"] = stages.record("pre-trained", own.pre_trained)
 
-    done = {"representation": stages.trained("representation", kept, representation)}
+    def representation() -> Record:
+        found = own.representation()
+        return {**found, "phases": [*alone["phases"], *found["phases"]]}
+
+    done["representation"] = stages.trained("representation", kept, representation)
     plan = {"network": own.network, "adversary": own.adversary}
-    if run.neighbours == config.study.attacked:
-        plan |= {"inverse": own.inverse, "look-ups": own.look_ups, "without-noise": own.without_noise}
+    if attacked:
+        plan |= {"new-adversaries": own.new_adversaries, "inverse": own.inverse, "look-ups": own.look_ups}
     done |= {name: stages.record(name, stage) for name, stage in plan.items()}
     attacks = {name: told for record in done.values() for name, told in record.get("attacks", {}).items()}
-    phases = done["representation"]["phases"]
-    return {**done["network"], "phases": phases, "attacks": attacks, **seconds_of(done)}
+    made = {name: done["representation"][name] for name in ("phases", "noise")}
+    return {**done["network"], **made, "attacks": attacks, **seconds_of(done)}
 
 
 class _Represented:
@@ -174,8 +181,11 @@ class _Represented:
         return self._phases(pre_train)
 
     def representation(self) -> Record:
-        """Train the representation against the adversaries."""
-        return self._phases(train_against_adversaries)
+        """Train the representation against the adversaries; what came of its noise."""
+        found = self._phases(train_against_adversaries)
+        noise = standard_deviations_of(self.networks.representer)
+        quantiles = {name: np.quantile(values, (0, 0.5, 1)).tolist() for name, values in noise.items()}
+        return {**found, "noise": quantiles}
 
     def _phases(self, train: Callable[..., list[EpochRecord]]) -> Record:
         given = self._material(self._data.split.held_out)
@@ -204,27 +214,39 @@ class _Represented:
             n_epochs=self._study.adversary_epochs,
         )
 
-    def without_noise(self) -> Record:
-        """An adversary from the start on the representation without its noise: the last stage.
+    def pre_trained(self) -> Record:
+        """What the noise hides by itself: attacks before the representation learns to deceive."""
+        scene, found = self._scene(), [self._adversary_on(self._with_new_adversary())]
+        found += [look_up(scene, self._table, self._draws(2), n) for n in N_ENCODINGS]
+        return _told(found, ", before adversarial training")
 
-        If it finds nothing either, the words are hidden by the network and not by the noise
-        alone; if it does, adversaries of this kind can learn the task.
+    def new_adversaries(self) -> Record:
+        """Adversaries from the start: one as it is, and one on the representation without its noise.
+
+        The one that is trained further may have been led astray; and one that finds much without
+        noise shows that adversaries of this kind can learn the task, and what the noise hides.
         """
-        bare = new_networks(self._sharing, self._data.matrix.shape[1])
-        bare.representer.set_weights(self.networks.representer.get_weights())
-        silence(bare.representer)
-        found = self._adversary_on(bare)
-        return _told([dataclasses.replace(found, name=f"{found.name}, without noise")])
+        bare = self._with_new_adversary()
+        remove_noise(bare.representer)
+        attacked = {", new adversary": self._with_new_adversary(), ", new adversary, without noise": bare}
+        told = [_told([self._adversary_on(networks)], title) for title, networks in attacked.items()]
+        return {"attacks": {name: found for one in told for name, found in one["attacks"].items()}}
+
+    def _with_new_adversary(self) -> Networks:
+        new = new_networks(self._sharing, self._data.matrix.shape[1])
+        new.representer.set_weights(self.networks.representer.get_weights())
+        return new
 
     def inverse(self) -> Record:
         """Learn the way back to the words."""
         n_epochs = self._study.inverse_epochs
-        return _told([inverse_model(self._scene(), self._sharing.learning, self._say, n_epochs=n_epochs)])
+        return _told(inverse_model(self._scene(), self._sharing.learning, self._say, n_epochs=n_epochs))
 
     def look_ups(self) -> Record:
-        """Both attacks that train nothing."""
+        """The attacks that train nothing."""
         scene = self._scene()
-        return _told([look_up(scene, self._table, self._draws(2)), nearest_token(scene, self._draws(3))])
+        found = [look_up(scene, self._table, self._draws(2), n) for n in N_ENCODINGS]
+        return _told([*found, nearest_token(scene, self._draws(3))])
 
     def _material(self, held_out: Sequence[Sentence]) -> Material:
         return Material(self._data.split.train, held_out, self._data.matrix, self._table)
@@ -237,10 +259,10 @@ class _Represented:
         return np.random.default_rng([self._run.seed, self._run.neighbours, stage])
 
 
-def _told(found: Sequence[Outcome]) -> Record:
+def _told(found: Sequence[Outcome], title: str = "") -> Record:
     return {
         "attacks": {
-            one.name: {
+            f"{one.name}{title}": {
                 "hits": one.hits.tolist(),
                 "trials": one.trials.tolist(),
                 "chance": one.chance,

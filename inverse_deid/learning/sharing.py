@@ -6,7 +6,7 @@ Source: Friedrich et al. 2019, section 5 (the way of the data between institutio
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -22,7 +22,7 @@ from inverse_deid.learning.documents import sha256_of
 from inverse_deid.representations.attacks.measure import measure, told
 from inverse_deid.representations.batches import VectorSentence
 from inverse_deid.representations.config import SharingConfig
-from inverse_deid.representations.encoding import encoded, in_random_order
+from inverse_deid.representations.encoding import SecretNormal, encoded
 from inverse_deid.representations.folders import (
     NETWORK,
     REPRESENTATION,
@@ -35,9 +35,11 @@ from inverse_deid.representations.folders import (
     write_representation,
 )
 from inverse_deid.representations.procedures import material, new_networks, train_representation
+from inverse_deid.representations.representer import standard_deviations_of
 from inverse_deid.representations.sentences import Sentence, require_two, sentences_of
 from inverse_deid.representations.shared_file import (
     SharedSentences,
+    in_secret_order,
     pooled,
     read_shared,
     refuse_existing,
@@ -72,7 +74,14 @@ def split_sentences(
             "change learning.validation_share or seed"
         )
     numbers = vectors.numbers()
-    return SplitSentences(sentences_of(rest, numbers), sentences_of(held_out, numbers))
+    return SplitSentences(_of_part(rest, "training", numbers), _of_part(held_out, "held-out", numbers))
+
+
+def _of_part(docs: Sequence[Document], part: str, numbers: Mapping[str, int]) -> list[Sentence]:
+    try:
+        return sentences_of(docs, numbers)
+    except ConfigurationError as error:
+        raise ConfigurationError(f"of the {len(docs)} document(s) of the {part} part: {error}") from error
 
 
 def publish_representation(
@@ -108,8 +117,13 @@ def publish_representation(
         "settings": dataclasses.asdict(config),
         "epochs": [dataclasses.asdict(record) for record in records],
         "attacks": {
-            one.name: {"share": one.share, "trials": int(one.trials.sum()), "chance": one.chance}
-            for one in attacks
+            one.name: {"share": one.share, "margin": one.margin, "chance": one.chance} for one in attacks
+        },
+        "noise": {
+            name: dict(
+                zip(("least", "median", "most"), np.quantile(values, (0, 0.5, 1)).tolist(), strict=True)
+            )
+            for name, values in standard_deviations_of(networks.representer).items()
         },
     }
     weights = weights_by_path(networks.representer)
@@ -138,15 +152,12 @@ def encode_corpus(
     refuse_existing(out, force=force)
     representation = read_representation(representation_folder)
     for name, found in representation.provenance.get("attacks", {}).items():
-        say(f"the provider measured: {told(name, found['share'], found['trials'], found['chance'])}")
+        say(f"the provider measured: {told(name, found['share'], found['margin'], found['chance'])}")
     vectors = representation.word_vectors
     sentences = sentences_of(read_annotated(corpus, read_type_mapping(mapping)), vectors.numbers())
     require_two(sentences)
-    rng = np.random.default_rng()  # the entropy of the system: nobody can take the noise away
-    private = encoded(load_representer(representation), sentences, vectors.matrix(), rng)
-    shared = SharedSentences(
-        in_random_order(private, rng), representation.config.dim, representation.fingerprint
-    )
+    private = encoded(load_representer(representation), sentences, vectors.matrix(), SecretNormal())
+    shared = SharedSentences(in_secret_order(private), representation.config.dim, representation.fingerprint)
     write_shared(shared, out)
     return len(sentences)
 
@@ -161,7 +172,7 @@ def pool_files(files: Sequence[Path], out: Path, *, force: bool) -> int:
         InverseDeidError: A file cannot be used, or was made by another representation.
     """
     refuse_existing(out, force=force)
-    shared = pooled([(path, read_shared(path)) for path in files], np.random.default_rng())
+    shared = pooled([(path, read_shared(path)) for path in files])
     write_shared(shared, out)
     return len(shared.sentences)
 

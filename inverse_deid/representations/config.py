@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -73,8 +74,8 @@ class LearningConfig:
     def __post_init__(self) -> None:
         if min(self.epochs, self.patience, self.batch) < 1:
             raise ConfigurationError("learning.epochs, patience and batch are at least 1")
-        if not (self.learning_rate > 0 and self.clip_norm > 0):
-            raise ConfigurationError("learning.learning_rate and clip_norm are above 0")
+        if not all(0 < value < math.inf for value in (self.learning_rate, self.clip_norm)):
+            raise ConfigurationError("learning.learning_rate and clip_norm are above 0 and finite")
         if not 0 < self.validation_share < 1 or not 0 <= self.seed < 2**32:
             raise ConfigurationError("learning.validation_share is in (0, 1), seed in [0, 2**32)")
 
@@ -87,7 +88,8 @@ class RepresentationConfig:
         dim: Size of a private vector; even, as half of it is read in each direction.
         neighbours: N: an adversary must not tell a PHI token from its N nearest neighbours.
         procedure: How it is trained: in three phases, or with gradient reversal.
-        privacy_weight: The paper's lambda, what the adversary's part weighs in the loss.
+        privacy_weight: The paper's lambda, what the adversary's part weighs in the loss of the
+            representation in the last of three phases; with gradient reversal it plays no part.
         noise_in: Standard deviation of the noise on words at the start, in every dimension.
         noise_out: The same, of the noise on private vectors, which are in (-1, 1) without it.
 
@@ -111,15 +113,18 @@ class RepresentationConfig:
             )
         if self.procedure not in ("three-phase", "reversal"):
             raise ConfigurationError("representation.procedure is one of three-phase, reversal")
-        if not min(self.privacy_weight, self.noise_in, self.noise_out) > 0:
-            raise ConfigurationError("representation.privacy_weight, noise_in and noise_out are above 0")
+        if not all(0 < value <= 1000 for value in (self.privacy_weight, self.noise_in, self.noise_out)):
+            raise ConfigurationError(
+                "representation.privacy_weight, noise_in and noise_out are above 0 and at most 1000"
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdversaryConfig:
     """The adversaries that a representation is trained against.
 
-    They need many passes: in the first ten or so they learn nothing that shows.
+    They need many passes: in the first ten or so they learn nothing that shows. Gradient
+    reversal trains all networks alike, and only `units` counts.
 
     Args:
         units: Of each direction of each LSTM.

@@ -1,11 +1,13 @@
-"""Sentences in, private sentences out: fresh noise for every one, in random order."""
+"""Sentences in, private sentences out: fresh noise for every one."""
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Sequence
 
 import keras
 import numpy as np
+from scipy.special import ndtri
 
 from inverse_deid.core.values import FloatArray
 from inverse_deid.representations.batches import VectorSentence, batch_numbers, padded, with_vectors
@@ -14,11 +16,26 @@ from inverse_deid.representations.sentences import Sentence
 _BATCH = 128
 
 
+class SecretNormal:
+    """Normal draws from the system's cryptographic random numbers.
+
+    Those of an ordinary generator could be foretold by somebody who knows some of them, and
+    whoever knows a sentence knows the noise that was added to it.
+    """
+
+    def standard_normal(self, size: tuple[int, ...], dtype: type[np.float32]) -> FloatArray:
+        """Draws of that shape."""
+        numbers = np.frombuffer(secrets.token_bytes(8 * int(np.prod(size))), np.uint64)
+        uniform = ((numbers >> np.uint64(11)) + 0.5) * 2.0**-53  # never 0 nor 1
+        drawn: FloatArray = ndtri(uniform).astype(dtype).reshape(size)
+        return drawn
+
+
 def encoded(
     representer: keras.Model,
     sentences: Sequence[Sentence],
     matrix: FloatArray,
-    rng: np.random.Generator | None,
+    rng: np.random.Generator | SecretNormal | None,
 ) -> list[VectorSentence]:
     """Represent sentences, in order.
 
@@ -26,9 +43,8 @@ def encoded(
         representer: From `load_representer`.
         sentences: Any.
         matrix: float32 (n_words + 1, word_dim), row 0 is zero.
-        rng: Draws the noise. Whoever knows its seed can take the noise away: what leaves the
-            house is drawn from the entropy of the system, `np.random.default_rng()`. None = no
-            noise, as when masking.
+        rng: Draws the noise. Whoever can foretell it can take the noise away: what leaves the
+            house is drawn by `SecretNormal`. None = no noise.
     """
     given = with_vectors(sentences, matrix)
     found: list[VectorSentence] = list(given)
@@ -42,10 +58,5 @@ def encoded(
     return found
 
 
-def _draws(shape: tuple[int, ...], rng: np.random.Generator | None) -> FloatArray:
+def _draws(shape: tuple[int, ...], rng: np.random.Generator | SecretNormal | None) -> FloatArray:
     return np.zeros(shape, np.float32) if rng is None else rng.standard_normal(shape, np.float32)
-
-
-def in_random_order(sentences: Sequence[VectorSentence], rng: np.random.Generator) -> list[VectorSentence]:
-    """The sentences of all documents, or of all institutions, shuffled."""
-    return [sentences[i] for i in rng.permutation(len(sentences))]

@@ -192,11 +192,31 @@ def read_representation(folder: Path) -> Representation:
             config=RepresentationConfig(**config),
             word_vectors=vectors,
             weights=_read_weights(folder),
-            provenance=manifest.get("provenance", {}),
+            provenance=_checked_provenance(manifest.get("provenance", {})),
             fingerprint=sha256_of_file(folder / "manifest.json"),
         )
     except (KeyError, ValueError, OSError, ConfigurationError) as error:
         raise ModelError(f"{folder}: damaged ({type(error).__name__}); get the folder again") from error
+
+
+def _checked_provenance(given: Any) -> dict[str, Any]:  # noqa: ANN401 - whatever the file holds
+    """Refuse figures of attacks that cannot be told.
+
+    Raises:
+        ValueError: They are no shares by name.
+    """
+    attacks = given.get("attacks", {}) if isinstance(given, dict) else None
+    names = ("share", "margin", "chance")
+    if not isinstance(attacks, dict) or not all(
+        attack.isprintable() and isinstance(found, dict) and all(_is_share(found.get(name)) for name in names)
+        for attack, found in attacks.items()
+    ):
+        raise ValueError("no shares by name")
+    return dict(given)
+
+
+def _is_share(value: object) -> bool:
+    return isinstance(value, float) and 0 <= value <= 1
 
 
 def read_network(folder: Path) -> PrivateNetwork:

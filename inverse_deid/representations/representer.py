@@ -11,9 +11,11 @@ from contextlib import contextmanager
 from typing import Any
 
 import keras
+import numpy as np
 import tensorflow as tf
 from keras import layers
 
+from inverse_deid.core.values import FloatArray
 from inverse_deid.deep.lstm import Lstm
 from inverse_deid.representations.config import RepresentationConfig
 
@@ -36,7 +38,7 @@ class TrainableNoise(layers.Layer):  # type: ignore[misc]
 
     def build(self, input_shape: tuple[int | None, ...]) -> None:
         """Make one weight a dimension; its softplus is the standard deviation."""
-        inverse_softplus = math.log(math.expm1(self._initial))
+        inverse_softplus = self._initial + math.log(-math.expm1(-self._initial))
         self.strength = self.add_weight(
             shape=(input_shape[-1],),
             initializer=keras.initializers.Constant(inverse_softplus),
@@ -45,7 +47,7 @@ class TrainableNoise(layers.Layer):  # type: ignore[misc]
         super().build(input_shape)
 
     @property
-    def deviations(self) -> Any:  # noqa: ANN401 - a tensor of the backend
+    def standard_deviations(self) -> Any:  # noqa: ANN401 - a tensor of the backend
         """float32 (dim,), the standard deviations."""
         return tf.math.softplus(self.strength)
 
@@ -56,7 +58,7 @@ class TrainableNoise(layers.Layer):  # type: ignore[misc]
             values: float32 (batch, time, dim).
             draws: float32 of that shape, standard normal; 0 = no noise.
         """
-        return values + self.deviations * draws
+        return values + self.standard_deviations * draws
 
     def compute_mask(self, *_: object) -> None:
         """The padding is given as an input; no mask is passed on."""
@@ -98,11 +100,18 @@ def noise_held(representer: keras.Model) -> Iterator[None]:
             noise.trainable = True
 
 
-def silence(representer: keras.Model) -> None:
+def remove_noise(representer: keras.Model) -> None:
     """Take the noise away, for good: to see what it hides."""
     for name in (NOISE_IN, NOISE_OUT):
         strength = representer.get_layer(name).strength
         strength.assign(tf.fill(strength.shape, -math.inf))
+
+
+def standard_deviations_of(representer: keras.Model) -> dict[str, FloatArray]:
+    """The standard deviations of the noise by layer: `NOISE_IN` float32 (word_dim,), `NOISE_OUT` (dim,)."""
+    return {
+        name: np.asarray(representer.get_layer(name).standard_deviations) for name in (NOISE_IN, NOISE_OUT)
+    }
 
 
 def represented(representer: keras.Model, vectors: Any, valid: Any) -> Any:  # noqa: ANN401 - tensors

@@ -13,6 +13,7 @@ representation made it, so that vectors of two of them are never mixed.
 from __future__ import annotations
 
 import json
+import secrets
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -176,12 +177,11 @@ def _sentence(path: Path, number: int, dim: int, cells: Sequence[np.ndarray]) ->
     return VectorSentence(vectors.reshape(n_tokens, dim), casings, classes.astype(np.int32))
 
 
-def pooled(files: Sequence[tuple[Path, SharedSentences]], rng: np.random.Generator) -> SharedSentences:
+def pooled(files: Sequence[tuple[Path, SharedSentences]]) -> SharedSentences:
     """The sentences of all files together, in random order.
 
     Args:
         files: Each with its path, for messages.
-        rng: Draws the order.
 
     Raises:
         ConfigurationError: A file is given twice, or was made by another representation.
@@ -197,5 +197,11 @@ def pooled(files: Sequence[tuple[Path, SharedSentences]], rng: np.random.Generat
                 f"{path}: was made by another representation than {files[0][0]}; encode both with one"
             )
     together = [sentence for _, one in files for sentence in one.sentences]
-    order = rng.permutation(len(together))
-    return SharedSentences([together[i] for i in order], first.dim, first.representation)
+    return SharedSentences(in_secret_order(together), first.dim, first.representation)
+
+
+def in_secret_order(sentences: Sequence[VectorSentence]) -> list[VectorSentence]:
+    """The sentences of all documents, or of all institutions, shuffled by the system's random numbers."""
+    order = list(sentences)
+    secrets.SystemRandom().shuffle(order)
+    return order

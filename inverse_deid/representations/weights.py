@@ -8,7 +8,7 @@ import numpy as np
 from inverse_deid.core.errors import ModelError
 from inverse_deid.core.values import FloatArray
 from inverse_deid.representations.folders import PrivateNetwork, Representation, Weights
-from inverse_deid.representations.representer import build_representer
+from inverse_deid.representations.representer import build_representer, standard_deviations_of
 from inverse_deid.representations.tagger import build_tagger
 
 
@@ -21,10 +21,13 @@ def load_representer(representation: Representation) -> keras.Model:
     """The representation as a network.
 
     Raises:
-        ModelError: The weights are not those of its sizes.
+        ModelError: The weights are not those of its sizes, or add no noise in some dimension.
     """
     network = build_representer(representation.config, representation.word_vectors.dim)
-    return _with_weights(network, representation.weights)
+    network = _with_weights(network, representation.weights)
+    if not all((values > 0).all() for values in standard_deviations_of(network).values()):
+        raise ModelError("the representation adds no noise and hides nothing; get another")
+    return network
 
 
 def load_tagger(network: PrivateNetwork) -> keras.Model:
@@ -38,6 +41,8 @@ def _with_weights(network: keras.Model, weights: Weights) -> keras.Model:
         raise ModelError(
             f"the weights of the {network.name} are not those of its sizes; make the folder again"
         )
+    if not all(np.isfinite(weight).all() for weight in weights.values()):
+        raise ModelError(f"the weights of the {network.name} are damaged; get the folder again")
     for variable in network.trainable_variables:
         variable.assign(weights[variable.path])
     return network

@@ -111,16 +111,13 @@ def test_nothing_that_is_written_holds_a_planted_name(shared):
 
 def test_what_attackers_found_is_told_to_provider_and_institution(shared, tmp_path):
     attacks = json.loads((shared / "representation" / "manifest.json").read_text())["provenance"]["attacks"]
-    assert list(attacks) == ["same sentence or moved twin", "look-up of known sentences (A2)"]
-    for found in attacks.values():
-        assert 0 <= found["share"] <= 1
-        assert 0 < found["chance"] <= 0.5
-        assert found["trials"] > 0
+    looked_up = "look-up of known sentences (A2)"
+    assert list(attacks) == ["same sentence or moved twin", looked_up, f"{looked_up}, encoded 4 times"]
     made = ["--representation", shared / "representation", "--out", tmp_path / "out.parquet"]
     output = done("encode", shared / "two.jsonl", *made).output
     one = attacks["same sentence or moved twin"]
-    assert f"right in {100 * one['share']:.1f} % of {one['trials']}, chance 50.0 %" in output
-    assert output.count("the provider measured: attack") == 2
+    assert f"right in {100 * one['share']:.1f} % (± {100 * one['margin']:.1f}), chance 50.0 %" in output
+    assert output.count("the provider measured: attack") == 3
 
 
 def test_two_encodings_of_a_sentence_differ(shared):
@@ -243,6 +240,14 @@ def edited(folder, target, **values):
     manifest = json.loads((target / "manifest.json").read_text(encoding="utf-8"))
     (target / "manifest.json").write_text(json.dumps(manifest | values), encoding="utf-8")
     return target
+
+
+@pytest.mark.parametrize("attacks", [[], {"x": {}}, {"x": {"share": 2.0, "margin": 0.1, "chance": 0.5}}])
+def test_figures_of_attacks_that_cannot_be_told_are_refused(shared, tmp_path, attacks):
+    other = edited(shared / "representation", tmp_path / "other", provenance={"attacks": attacks})
+    out = ["--out", tmp_path / "out.parquet"]
+    assert "damaged" in refused("encode", shared / "one.jsonl", "--representation", other, *out)
+    assert not (tmp_path / "out.parquet").exists()
 
 
 def test_a_representation_of_another_version_is_refused(shared, tmp_path):

@@ -78,9 +78,9 @@ def test_the_study_of_shared_representations(tmp_path):
     for line in ("reversal 1", "adversary, further epoch 1", "inverse model"):
         assert line in told
     record = json.loads((out / "runs" / "invented-reversal-3-1.json").read_text(encoding="utf-8"))
-    assert len(record["attacks"]) == 5
-    assert all(0 <= found["share"] <= 1 for found in record["attacks"].values())
-    stages = ["representation", "network", "adversary", "inverse", "look-ups", "without-noise"]
+    assert len(record["attacks"]) == 8
+    assert record["attacks"]["inverse model (A1), safe words"]["chance"] > 0
+    stages = ["representation", "network", "adversary", "new-adversaries", "inverse", "look-ups"]
     assert list(record["cpu_seconds"]) == stages
     report = (out / "report.md").read_text(encoding="utf-8")
     assert "not done yet" in report

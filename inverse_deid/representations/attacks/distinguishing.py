@@ -17,6 +17,7 @@ from inverse_deid.representations.procedures import Material
 from inverse_deid.representations.steps import Say, compiled, epoch_loss, tensors, training_step
 
 EPOCHS = 50
+DISTINGUISHING = "same sentence or moved twin"
 
 
 def continued_adversary(
@@ -53,4 +54,4 @@ def continued_adversary(
         answers.append(np.asarray(guess(tensors(batch))))
         same.append(batch.same)
     right = (np.concatenate(answers) > 0.5) == (np.concatenate(same) > 0.5)
-    return outcome("same sentence or moved twin", right, [pair.first.document for pair in held_out], 0.5)
+    return outcome(DISTINGUISHING, right, [pair.first.document for pair in held_out], 0.5)

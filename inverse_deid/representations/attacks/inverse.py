@@ -13,17 +13,19 @@ import numpy as np
 import tensorflow as tf
 from keras import layers
 
-from inverse_deid.core.values import FloatArray, IntArray
+from inverse_deid.core.phi import HyperClass
+from inverse_deid.core.values import FloatArray
 from inverse_deid.deep.lstm import Lstm
 from inverse_deid.representations.attacks.outcome import (
     Outcome,
     Scene,
+    are_targets,
     blind_chance,
     outcome,
-    phi_documents,
-    phi_rows,
+    targets,
 )
-from inverse_deid.representations.batches import batch_numbers, stacked
+from inverse_deid.representations.batches import VectorSentence, batch_numbers, stacked
+from inverse_deid.representations.casing import N_CASINGS
 from inverse_deid.representations.config import LearningConfig
 from inverse_deid.representations.encoding import encoded
 from inverse_deid.representations.sentences import Sentence
@@ -34,22 +36,26 @@ UNITS = 64
 _SCORING_BATCH = 128
 
 
-def inverse_model(scene: Scene, config: LearningConfig, say: Say, n_epochs: int = EPOCHS) -> Outcome:
+def inverse_model(scene: Scene, config: LearningConfig, say: Say, n_epochs: int = EPOCHS) -> list[Outcome]:
     """Learn the way back from one's own documents and try it on those of others.
 
     The attacker has the published representation and encodes his documents anew in every
-    epoch. A token counts as recovered if the word nearest to the model's answer is the one.
+    epoch. His model reads vectors, casings and classes, as a file has them. A token counts as
+    recovered if the word nearest to the model's answer is the one.
 
     Args:
         scene: What he has and attacks.
         config: Rates, batches, seed.
         say: Gets a line at the end; numbers only.
         n_epochs: Of the inverse model.
+
+    Returns:
+        Of PHI tokens, and of safe ones.
     """
     keras.utils.set_random_seed(config.seed)
     rng = np.random.default_rng(config.seed)
     representer, matrix = scene.representer, scene.matrix
-    inverse = _network(representer.output_shape[-1], matrix.shape[1])
+    inverse = _network(representer.output_shape[-1] + N_CASINGS + len(HyperClass), matrix.shape[1])
     unit = matrix / np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), 1e-9)
 
     def loss(given: dict[str, Any]) -> Any:  # noqa: ANN401 - a scalar tensor
@@ -59,14 +65,19 @@ def inverse_model(scene: Scene, config: LearningConfig, say: Say, n_epochs: int 
 
     step = training_step(loss, [inverse], config)
     for _ in range(n_epochs):
-        private = [one.vectors for one in encoded(representer, scene.known, matrix, rng)]
+        private = _seen(encoded(representer, scene.known, matrix, rng))
         last = epoch_loss(
             step, ((batch,) for batch in _batches(scene.known, private, unit, config.batch, rng))
         )
     say(f"inverse model: loss {last:.4f}")
-    right = _recovered(inverse, scene, unit, rng) == phi_rows(scene.held_out)
-    chance = max(blind_chance(scene.known, scene.held_out), 1 / (len(matrix) - 1))
-    return outcome("inverse model (A1)", right, phi_documents(scene.held_out), chance)
+    answers = _answers(inverse, _seen(encoded(representer, scene.held_out, matrix, rng)))
+    return [_recovered(scene, answers, unit, safe=safe) for safe in (False, True)]
+
+
+def _seen(sentences: Sequence[VectorSentence]) -> list[FloatArray]:
+    """What a file tells: vectors, casings, classes side by side, (n_tokens, dim + n_casings + n_classes)."""
+    casings, classes = np.eye(N_CASINGS, dtype=np.float32), np.eye(len(HyperClass), dtype=np.float32)
+    return [np.concatenate([s.vectors, casings[s.casings], classes[s.classes]], axis=1) for s in sentences]
 
 
 def _network(dim: int, word_dim: int) -> keras.Model:
@@ -93,15 +104,17 @@ def _batches(
         }
 
 
-def _recovered(inverse: keras.Model, scene: Scene, unit: FloatArray, rng: np.random.Generator) -> IntArray:
-    """The word nearest to each answer at a PHI token: int32 (n_tokens,)."""
+def _recovered(scene: Scene, answers: Sequence[FloatArray], unit: FloatArray, *, safe: bool) -> Outcome:
+    """Count the tokens whose word is the nearest to the answer."""
+    known, wanted = targets(scene.known, safe=safe), targets(scene.held_out, safe=safe)
     found = [np.zeros(0, np.int32)]
-    shared = encoded(scene.representer, scene.held_out, scene.matrix, rng)
-    answers = _answers(inverse, [one.vectors for one in shared])
     for sentence, answer in zip(scene.held_out, answers, strict=True):
-        if sentence.movable.any():
-            found.append((answer[sentence.movable] @ unit[1:].T).argmax(axis=1).astype(np.int32) + 1)
-    return np.concatenate(found)
+        attacked = answer[are_targets(sentence, safe=safe)]
+        if len(attacked):
+            found.append((attacked @ unit[1:].T).argmax(axis=1).astype(np.int32) + 1)
+    chance = max(blind_chance(known, wanted), 1 / (len(unit) - 1))
+    name = "inverse model (A1)" + (", safe words" if safe else "")
+    return outcome(name, np.concatenate(found) == wanted.rows, wanted.documents.tolist(), chance)
 
 
 def _answers(inverse: keras.Model, private: Sequence[FloatArray]) -> list[FloatArray]:

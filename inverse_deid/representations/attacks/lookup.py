@@ -14,49 +14,58 @@ from inverse_deid.core.values import FloatArray
 from inverse_deid.representations.attacks.outcome import (
     Outcome,
     Scene,
+    are_targets,
     blind_chance,
     outcome,
-    phi_documents,
-    phi_rows,
+    targets,
 )
 from inverse_deid.representations.encoding import encoded
 from inverse_deid.representations.neighbours import Neighbours
+from inverse_deid.representations.representer import NOISE_OUT, standard_deviations_of
 from inverse_deid.representations.sentences import Sentence
 
 N_CANDIDATES = 10
-N_DRAWS = 8
-"""Encodings of each candidate that the attacker averages, to take the noise out of his table."""
+A2 = "look-up of known sentences (A2)"
 
 
-def look_up(scene: Scene, table: Neighbours, rng: np.random.Generator) -> Outcome:
+def look_up(scene: Scene, table: Neighbours, rng: np.random.Generator, n_encodings: int = 1) -> Outcome:
     """Tell a sentence from the same with another name, knowing all candidates.
 
     For every sentence with PHI the attacker has a list: the sentence, and others in which one
-    PHI token is a neighbour. He encodes each several times and takes the candidate whose mean
-    is nearest to what was shared. This is what the representation promises to prevent.
+    PHI token is a neighbour. He runs the published network on each with its noise taken away
+    and takes the candidate that is nearest to what was shared, each dimension in units of its
+    noise. This is what the representation promises to prevent.
 
     Args:
         scene: What he has and attacks.
         table: Neighbours of the PHI tokens that he is after.
         rng: Draws tokens, neighbours and noise.
+        n_encodings: How often the sentence was shared, each time with new noise. Rows of two
+            files can be joined by casings and classes, so that he has the mean of all.
     """
-    targets = [sentence for sentence in scene.held_out if sentence.movable.any()]
-    candidates = [_candidates(sentence, table, rng) for sentence in targets]
+    wanted = [sentence for sentence in scene.held_out if sentence.movable.any()]
+    candidates = [_candidates(sentence, table, rng) for sentence in wanted]
     flat = [one for group in candidates for one in group]
-    means = [np.zeros(())] * len(flat)
-    for _ in range(N_DRAWS):
-        drawn = encoded(scene.representer, flat, scene.matrix, rng)
-        means = [mean + one.vectors / N_DRAWS for mean, one in zip(means, drawn, strict=True)]
-    shared = encoded(scene.representer, targets, scene.matrix, rng)
+    clean = _vectors(scene, flat, None)
+    shared = [_vectors(scene, wanted, rng) for _ in range(n_encodings)]
     right, first = [], 0
-    for group, observed in zip(candidates, shared, strict=True):
-        of_group = means[first : first + len(group)]
-        distances = [float(((observed.vectors - mean) ** 2).sum()) for mean in of_group]
+    for number, group in enumerate(candidates):
+        observed = sum(draw[number] for draw in shared) / n_encodings
+        of_group = clean[first : first + len(group)]
+        distances = [float(((observed - template) ** 2).sum()) for template in of_group]
         right.append(int(np.argmin(distances)) == 0)  # the sentence itself is the first candidate
         first += len(group)
     chance = float(np.mean([1 / len(group) for group in candidates])) if candidates else 0.0
-    documents = [sentence.document for sentence in targets]
-    return outcome("look-up of known sentences (A2)", np.array(right, np.bool_), documents, chance)
+    name = A2 if n_encodings == 1 else f"{A2}, encoded {n_encodings} times"
+    return outcome(name, np.array(right, np.bool_), [sentence.document for sentence in wanted], chance)
+
+
+def _vectors(
+    scene: Scene, sentences: Sequence[Sentence], rng: np.random.Generator | None
+) -> list[FloatArray]:
+    """Private vectors in units of their noise: float32 (n_tokens, dim) a sentence."""
+    unit = standard_deviations_of(scene.representer)[NOISE_OUT]
+    return [one.vectors / unit for one in encoded(scene.representer, sentences, scene.matrix, rng)]
 
 
 def _candidates(sentence: Sentence, table: Neighbours, rng: np.random.Generator) -> list[Sentence]:
@@ -72,26 +81,28 @@ def _candidates(sentence: Sentence, table: Neighbours, rng: np.random.Generator)
 
 
 def nearest_token(scene: Scene, rng: np.random.Generator) -> Outcome:
-    """Recover a PHI token as the word of the nearest vector in the attacker's own encoded documents.
+    """Recover a PHI token as the word of the nearest vector among his own, of the same class.
+
+    His own documents go through the network with its noise taken away; the class is told
+    beside every vector.
 
     Args:
         scene: What he has and attacks.
-        rng: Draws the noise.
+        rng: Draws the noise of what was shared.
     """
     from sklearn.neighbors import NearestNeighbors
 
-    own, shared = (_phi_vectors(scene, side, rng) for side in (scene.known, scene.held_out))
-    words, wanted = phi_rows(scene.known), phi_rows(scene.held_out)
-    right = np.zeros(len(wanted), np.bool_)
-    if len(words) and len(wanted):
-        nearest = NearestNeighbors(n_neighbors=1).fit(own).kneighbors(shared, return_distance=False)[:, 0]
-        right = words[nearest] == wanted
-    return outcome(
-        "nearest token", right, phi_documents(scene.held_out), blind_chance(scene.known, scene.held_out)
-    )
+    known, wanted = targets(scene.known), targets(scene.held_out)
+    own, shared = _of_targets(scene, scene.known, None), _of_targets(scene, scene.held_out, rng)
+    right = np.zeros(len(wanted.rows), np.bool_)
+    for number in np.intersect1d(known.classes, wanted.classes):
+        mine, theirs = known.classes == number, wanted.classes == number
+        search = NearestNeighbors(n_neighbors=1).fit(own[mine])
+        nearest = search.kneighbors(shared[theirs], return_distance=False)[:, 0]
+        right[theirs] = known.rows[mine][nearest] == wanted.rows[theirs]
+    return outcome("nearest token", right, wanted.documents.tolist(), blind_chance(known, wanted))
 
 
-def _phi_vectors(scene: Scene, sentences: Sequence[Sentence], rng: np.random.Generator) -> FloatArray:
-    private = encoded(scene.representer, sentences, scene.matrix, rng)
-    rows = [one.vectors[sentence.movable] for sentence, one in zip(sentences, private, strict=True)]
+def _of_targets(scene: Scene, sentences: Sequence[Sentence], rng: np.random.Generator | None) -> FloatArray:
+    rows = [v[are_targets(s)] for s, v in zip(sentences, _vectors(scene, sentences, rng), strict=True)]
     return np.concatenate([np.zeros((0, scene.representer.output_shape[-1]), np.float32), *rows])

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from statistics import NormalDist
 
 import keras
 import numpy as np
@@ -14,6 +16,7 @@ from inverse_deid.core.values import BoolArray, FloatArray, IntArray
 from inverse_deid.representations.sentences import Sentence
 
 Int64Array = npt.NDArray[np.int64]
+_Z = NormalDist().inv_cdf(0.975)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -24,7 +27,7 @@ class Scene:
         representer: The frozen representation, which is published.
         known: Sentences of his own documents.
         held_out: Sentences of other documents, which the representation was not trained on;
-            their PHI tokens that have a vector are what he is after.
+            tokens of theirs that have a vector are what he is after.
         matrix: float32 (n_words + 1, word_dim), row 0 is zero.
     """
 
@@ -55,6 +58,16 @@ class Outcome:
         """Share that was right, over all documents."""
         return float(self.hits.sum() / self.trials.sum())
 
+    @property
+    def margin(self) -> float:
+        """Half the width of a 95 % interval of the share: linearised, documents drawn as wholes."""
+        n_documents = len(self.trials)
+        if n_documents < 2:
+            return 1.0
+        residuals = self.hits - self.share * self.trials
+        variance = n_documents / (n_documents - 1) * float((residuals**2).sum())
+        return float(_Z * math.sqrt(variance) / self.trials.sum())
+
 
 def outcome(name: str, right: BoolArray, documents: Sequence[int], chance: float) -> Outcome:
     """Count by document.
@@ -82,22 +95,45 @@ def outcome(name: str, right: BoolArray, documents: Sequence[int], chance: float
     )
 
 
-def phi_rows(sentences: Sequence[Sentence]) -> IntArray:
-    """The words of all PHI tokens that have a vector: int32 (n_tokens,)."""
-    return np.concatenate(
-        [np.zeros(0, np.int32), *(sentence.rows[sentence.movable] for sentence in sentences)]
+@dataclass(frozen=True, slots=True, eq=False)
+class Targets:
+    """The tokens that an attacker is after, sentence after sentence.
+
+    Args:
+        rows: int32 (n_tokens,), their words.
+        classes: int32 (n_tokens,), index into `HyperClass`, which every encoded file tells.
+        documents: int (n_tokens,), the document of each.
+    """
+
+    rows: IntArray = field(repr=False)
+    classes: IntArray = field(repr=False)
+    documents: IntArray = field(repr=False)
+
+
+def are_targets(sentence: Sentence, *, safe: bool = False) -> BoolArray:
+    """Which tokens are attacked, bool (n_tokens,): PHI with a vector, or else the safe ones with a vector."""
+    return (sentence.rows > 0) & ((sentence.classes == 0) if safe else (sentence.classes > 0))
+
+
+def targets(sentences: Sequence[Sentence], *, safe: bool = False) -> Targets:
+    """The tokens that `are_targets` names."""
+    chosen = [are_targets(sentence, safe=safe) for sentence in sentences]
+    none = np.zeros(0, np.int32)
+    return Targets(
+        np.concatenate([none, *(s.rows[of] for s, of in zip(sentences, chosen, strict=True))]),
+        np.concatenate([none, *(s.classes[of] for s, of in zip(sentences, chosen, strict=True))]),
+        np.repeat([s.document for s in sentences], [int(of.sum()) for of in chosen]),
     )
 
 
-def phi_documents(sentences: Sequence[Sentence]) -> list[int]:
-    """The document of each of them."""
-    return [sentence.document for sentence in sentences for _ in range(int(sentence.movable.sum()))]
+def blind_chance(known: Targets, wanted: Targets) -> float:
+    """Share of tokens that are the most frequent word of their class in the attacker's own documents.
 
-
-def blind_chance(known: Sequence[Sentence], held_out: Sequence[Sentence]) -> float:
-    """Share of held-out PHI tokens that are the most frequent PHI word of the attacker's own documents.
-
-    That is what he gets right without looking at a representation.
+    That is what he gets right without looking at a vector.
     """
-    own, wanted = phi_rows(known), phi_rows(held_out)
-    return float((wanted == np.bincount(own).argmax()).mean()) if len(own) and len(wanted) else 0.0
+    right = 0
+    for number in np.unique(wanted.classes):
+        own = known.rows[known.classes == number]
+        if len(own):
+            right += int((wanted.rows[wanted.classes == number] == np.bincount(own).argmax()).sum())
+    return right / max(1, len(wanted.rows))

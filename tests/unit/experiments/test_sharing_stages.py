@@ -1,5 +1,7 @@
 """A run of the study of shared representations goes on behind the last stage that is done."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 import tiny_representations as tiny
@@ -35,7 +37,12 @@ units = 2
 units = 2
 layers = 1
 """
-STAGES = ["representation", "network", "adversary", "inverse", "look-ups", "without-noise"]
+STAGES = ["pre-trained", "representation", "network", "adversary", "new-adversaries", "inverse", "look-ups"]
+PRE_TRAINED = ["pre-training", "same sentence", "look-up", "look-up"]
+"""What happens before the representation learns to deceive."""
+
+
+NOISE = {name: [0.1, 0.2, 0.3] for name in ("noise_in", "noise_out")}
 
 
 @pytest.fixture
@@ -85,7 +92,7 @@ def test_an_interrupted_run_goes_on_behind_its_last_stage(config, tmp_path, monk
     def outcome(name):
         def attack(*_, **__):
             done.append(name)
-            if done == ["pre-training", "representation", "network", "same sentence"]:
+            if done == [*PRE_TRAINED, "representation", "network", "same sentence"]:
                 raise KeyboardInterrupt
             return Outcome(name, np.array([1]), np.array([2]), 0.5)
 
@@ -112,7 +119,7 @@ def test_an_interrupted_run_goes_on_behind_its_last_stage(config, tmp_path, monk
     monkeypatch.setattr(sharing_runs, "train_against_adversaries", trains)
     monkeypatch.setattr(sharing_runs, "_trained", trained)
     monkeypatch.setattr(sharing_runs, "continued_adversary", outcome("same sentence"))
-    monkeypatch.setattr(sharing_runs, "inverse_model", outcome("inverse"))
+    monkeypatch.setattr(sharing_runs, "inverse_model", lambda *_, **__: [outcome("inverse")()])
     monkeypatch.setattr(sharing_runs, "look_up", outcome("look-up"))
     monkeypatch.setattr(sharing_runs, "nearest_token", outcome("nearest"))
     split = SplitSentences(tiny.sentences(4, 1), tiny.sentences(2, 2))
@@ -126,20 +133,26 @@ def test_an_interrupted_run_goes_on_behind_its_last_stage(config, tmp_path, monk
     with pytest.raises(KeyboardInterrupt):
         executed(one)
     record = executed(one)
-    attacks = ["same sentence", "inverse", "look-up", "nearest", "same sentence"]
-    assert done[4:] == attacks
+    begun = len(PRE_TRAINED) + 3
+    assert done[begun:] == [*["same sentence"] * 3, "inverse", *["look-up"] * 2, "nearest"]
     assert record["f1"] == 0.9
-    assert list(record["attacks"]) == [*attacks[:-1], "same sentence, without noise"]
+    assert list(record["attacks"]) == [
+        "same sentence, before adversarial training",
+        "look-up, before adversarial training",
+        "same sentence",
+        "same sentence, new adversary",
+        "same sentence, new adversary, without noise",
+        "inverse",
+        "look-up",
+        "nearest",
+    ]
     assert list(record["cpu_seconds"]) == STAGES
+    assert set(record["noise"]) == {"noise_in", "noise_out"}
     assert [phase["phase"] for phase in record["phases"]] == ["pre-training"]
     assert executed(one) == record
-    assert len(done) == 9
-    executed(other)
-    assert done[9:] == [
-        "representation",
-        "network",
-        "same sentence",
-    ]  # the first phase is that of the other N
+    assert len(done) == begun + 7
+    executed(other)  # whose first phase is that of the other N
+    assert done[begun + 7 :] == ["representation", "network", "same sentence"]
 
 
 def test_a_run_that_is_done_is_not_repeated(config, tmp_path, monkeypatch):
@@ -151,7 +164,14 @@ def test_a_run_that_is_done_is_not_repeated(config, tmp_path, monkeypatch):
         share = {"hits": [1], "trials": [2], "chance": 0.5, "share": 0.5}
         counts = dict.fromkeys(("n_tokens", "n_unknown", "n_same", "n_part", "neighbours_with_original"), 1)
         attacks = {"same sentence or moved twin": share}
-        return {"f1": 0.9, "seconds": 1.0, "survival": counts, "attacks": attacks, "phases": []}
+        return {
+            "f1": 0.9,
+            "seconds": 1.0,
+            "survival": counts,
+            "attacks": attacks,
+            "phases": [],
+            "noise": NOISE,
+        }
 
     monkeypatch.setattr(sharing, "execute", executes)
     monkeypatch.setattr(sharing, "read_study_data", lambda corpus, config: None)
@@ -171,3 +191,26 @@ def test_a_run_that_is_done_is_not_repeated(config, tmp_path, monkeypatch):
     assert "not done yet" not in (tmp_path / "out" / "report.md").read_text()
     with pytest.raises(ConfigurationError, match="no runs other; known: non-private"):
         study(only=("other",))
+
+
+@pytest.mark.parametrize("change", ["swapped", "mapping", "learned"])
+def test_other_data_are_another_study(config, tmp_path, monkeypatch, change):
+    monkeypatch.setattr(sharing, "_records", lambda *_: {})
+
+    def study(config):
+        run_sharing(
+            SharingSettings(config=config, config_path=tmp_path / "study.toml", folder=tmp_path / "out"),
+            lambda line: None,
+        )
+
+    study(config)
+    (corpus,) = config.corpora
+    changed = {
+        "swapped": {"train": corpus.test, "test": corpus.train},
+        "mapping": {"mapping": corpus.train},
+        "learned": {"learned": True},
+    }[change]
+    other = dataclasses.replace(config, corpora=(dataclasses.replace(corpus, **changed),))
+    with pytest.raises(ConfigurationError, match="experiment of another data"):
+        study(other)
+    study(config)

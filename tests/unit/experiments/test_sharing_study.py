@@ -65,7 +65,7 @@ def test_settings_that_cannot_be_used_are_refused(tmp_path, text, expected):
 def record_of(run):
     """Invented results: the adversary gains on N = 500, pseudonymisation loses there."""
     f1 = {"non-private": 0.95, "pseudonymised": 0.94 if run.neighbours == 100 else 0.8}.get(run.kind, 0.9)
-    record = {"f1": f1 + 0.01 * (run.seed - 1), "seconds": 1.0}
+    record = {"f1": f1 + 0.01 * (run.seed - 1), "seconds": 1.0, "revision": "1"}
     if run.kind == "pseudonymised":
         counts = {"n_tokens": 10, "n_unknown": 2, "n_same": 1, "n_part": 3, "neighbours_with_original": 0.5}
         record["survival"] = counts
@@ -78,20 +78,23 @@ def record_of(run):
             (PRE_TRAINING_ADVERSARY, 0.5, 0.8),
             ("alternating", 0.1, 0.5),
         ]
+        record["noise"] = {"noise_in": [0.1, 0.2, 0.3], "noise_out": [0.4, 0.5, 0.6]}
         names = ("phase", "validation", "adversary_accuracy")
         record["phases"] = [dict(zip(names, epoch, strict=True)) for epoch in epochs]
     return record
 
 
 def tables_of(config, records):
-    head, found = sections(config, records)
+    head, found = sections(config, records, (1, 2))
     return head, {table.name: table for tables in found.values() for table in tables}
 
 
 def test_the_tables_hold_means_ranges_and_aims(tmp_path):
     config = read(tmp_path, STUDY)
     records = {run: record_of(run) for run in runs_of(config, (1, 2))}
-    _, tables = tables_of(config, records)
+    head, tables = tables_of(config, records)
+    assert not any("not done yet" in line or "several revisions" in line for line in head)
+    assert tables["noise"].rows[1][2:] == pytest.approx((0.1, 0.2, 0.3, 0.4, 0.5, 0.6))
     table_2 = {row[0]: row[1:] for row in tables["table-2"].rows}
     assert table_2["non-private"] == pytest.approx((0.955, 0.01, 0.9767, 0.9762))
     assert table_2["adversarial, N = 100"] == pytest.approx((0.905, 0.01, 0.9740, 0.9689))
@@ -108,7 +111,25 @@ def test_runs_that_are_missing_leave_cells_empty(tmp_path):
     config = read(tmp_path, STUDY)
     head, tables = tables_of(config, {})
     assert any("not done yet" in line for line in head)
-    assert all(row[2:] == (None, None) for row in tables["aims"].rows)
+    assert all(row[2:] == (None, "not judged yet") for row in tables["aims"].rows)
+
+
+def test_a_study_of_some_seeds_or_revisions_says_so(tmp_path):
+    config = read(tmp_path, STUDY + "[tagger]\nunits = 2\n")
+    plan = runs_of(config, (1, 2))
+    records = {run: record_of(run) for run in plan if run.seed == 1 or run.kind != "adversarial"}
+    some = plan[0]
+    records[some] = {**records[some], "revision": "2"}
+    head, tables = tables_of(config, records)
+    assert any("2 runs are not done yet" in line for line in head)
+    assert any("several revisions" in line for line in head)
+    assert [row[3] for row in tables["aims"].rows] == ["not judged yet"] * 3
+
+
+def test_a_note_of_the_study_stands_in_the_report(tmp_path):
+    config = read(tmp_path, STUDY.replace("[study]", '[study]\nnote = "chosen with seed 1"'))
+    head, _ = tables_of(config, {})
+    assert "chosen with seed 1" in head
 
 
 def test_learned_vectors_hold_the_words_that_occur_twice():

@@ -13,7 +13,7 @@ from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.representations.attacks.distinguishing import continued_adversary
 from inverse_deid.representations.attacks.inverse import inverse_model
 from inverse_deid.representations.attacks.lookup import look_up, nearest_token
-from inverse_deid.representations.attacks.outcome import Scene, blind_chance, outcome, phi_documents, phi_rows
+from inverse_deid.representations.attacks.outcome import Scene, Targets, blind_chance, outcome, targets
 from inverse_deid.representations.config import (
     AdversaryConfig,
     LearningConfig,
@@ -24,6 +24,7 @@ from inverse_deid.representations.config import (
 from inverse_deid.representations.losses import build_networks
 from inverse_deid.representations.neighbours import Neighbours
 from inverse_deid.representations.procedures import material
+from inverse_deid.representations.sentences import Sentence
 from inverse_deid.representations.weights import weights_by_path
 
 MATRIX = tiny.vectors().matrix()
@@ -50,6 +51,27 @@ def given():
     return material(KNOWN, HELD_OUT, MATRIX, 4)
 
 
+def test_an_attacker_gets_the_better_the_oftener_a_sentence_was_shared(given):
+    """With some noise he does what the nearest of clean templates can, and the mean of many is clean."""
+    found = [
+        look_up(scene(0.2), given.table, np.random.default_rng(1), n_encodings).share
+        for n_encodings in (1, 16, 1024)
+    ]
+    assert found == sorted(found)
+    assert 0.25 < found[0] < found[2] - 0.2
+    assert found[2] > 0.9
+
+
+def test_every_dimension_counts_in_units_of_its_noise(given):
+    """One dimension says all, the others are full of noise."""
+    one = networks(1e-3).representer
+    strength = np.full(8, 40.0, np.float32)
+    strength[3] = -7.0
+    one.get_layer("noise_out").strength.assign(strength)
+    found = look_up(Scene(one, KNOWN, HELD_OUT, MATRIX), given.table, np.random.default_rng(1))
+    assert found.share > 0.9
+
+
 def near_chance(found):
     return found.share < found.chance + 0.3
 
@@ -69,12 +91,24 @@ def test_the_nearest_token_is_found_without_noise_and_not_behind_much():
     hidden = nearest_token(scene(50.0), rng)
     assert bare.share > 0.8
     assert near_chance(hidden)
-    assert bare.trials.sum() == len(phi_rows(HELD_OUT))
+    assert bare.trials.sum() == len(targets(HELD_OUT).rows)
 
 
 def test_the_inverse_model_learns_the_way_back():
-    found = inverse_model(scene(1e-3), LEARNING, lambda line: None, n_epochs=60)
-    assert found.share > found.chance + 0.3
+    phi, safe = inverse_model(scene(1e-3), LEARNING, lambda line: None, n_epochs=60)
+    assert phi.share > phi.chance + 0.3
+    assert safe.share > safe.chance + 0.3
+    assert safe.trials.sum() == len(targets(HELD_OUT, safe=True).rows)
+    assert safe.name == "inverse model (A1), safe words"
+
+
+def test_the_adversary_wins_where_nothing_is_hidden(given):
+    bare, hidden = (
+        continued_adversary(networks(noise), given, LEARNING, lambda line: None, n_epochs=40)
+        for noise in (1e-3, 50.0)
+    )
+    assert bare.share > 0.8
+    assert hidden.share < 0.7
 
 
 def test_the_adversary_is_trained_further_and_the_representation_is_not(given):
@@ -101,12 +135,27 @@ def test_nothing_to_attack_is_refused():
         outcome("x", np.zeros(0, np.bool_), [], 0.5)
 
 
-def test_chance_is_the_most_frequent_word_of_the_attacker():
-    rows = phi_rows(HELD_OUT)
-    own = phi_rows(KNOWN).tolist()
-    favourite = max(sorted(set(own)), key=own.count)
-    assert blind_chance(KNOWN, HELD_OUT) == pytest.approx(rows.tolist().count(favourite) / len(rows))
-    assert len(phi_documents(HELD_OUT)) == len(rows)
+def test_chance_is_the_most_frequent_word_of_the_class_of_the_attacker():
+    known = Targets(np.array([5, 5, 6, 9]), np.array([1, 1, 1, 2]), np.zeros(4, int))
+    wanted = Targets(np.array([5, 6, 9, 9, 7]), np.array([1, 1, 2, 1, 3]), np.zeros(5, int))
+    assert blind_chance(known, wanted) == pytest.approx(2 / 5)
+    assert blind_chance(known, targets([])) == 0
+
+
+def test_targets_are_phi_or_safe_tokens_with_a_vector():
+    one = Sentence(np.array([3, 0, 4, 5]), np.zeros(4, np.uint8), np.array([1, 1, 0, 2]), 7)
+    other = Sentence(np.array([6, 0]), np.zeros(2, np.uint8), np.array([0, 0]), 8)
+    phi, safe = (targets([one, other], safe=safe) for safe in (False, True))
+    assert (phi.rows.tolist(), phi.classes.tolist(), phi.documents.tolist()) == ([3, 5], [1, 2], [7, 7])
+    assert (safe.rows.tolist(), safe.documents.tolist()) == ([4, 6], [7, 8])
+
+
+def test_the_margin_is_that_of_documents():
+    one = outcome("x", np.array([True, False] * 50), list(range(100)), 0.5)
+    assert one.margin == pytest.approx(1.96 * 0.05, rel=0.02)
+    clustered = outcome("x", np.array([True] * 50 + [False] * 50), [i // 10 for i in range(100)], 0.5)
+    assert clustered.margin > 3 * one.margin
+    assert outcome("x", np.array([True]), [4], 0.5).margin == 1
 
 
 def test_a_table_of_neighbours_is_looked_up_by_row():

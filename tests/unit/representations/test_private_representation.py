@@ -13,6 +13,7 @@ pytest.importorskip("sklearn")
 import keras
 import tensorflow as tf
 
+from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.representations import procedures
 from inverse_deid.representations.adversary import GradientReversal, build_adversary
 from inverse_deid.representations.batches import batches, padded, with_vectors
@@ -23,9 +24,10 @@ from inverse_deid.representations.config import (
     SharingConfig,
     TaggerConfig,
 )
+from inverse_deid.representations.encoding import SecretNormal
 from inverse_deid.representations.losses import RANDOM_LOSS, Losses, build_networks, representation_loss
 from inverse_deid.representations.pairs import movable_sentences, pair_batches, pairs, twin
-from inverse_deid.representations.representer import TrainableNoise, represented, silence
+from inverse_deid.representations.representer import TrainableNoise, remove_noise, represented
 from inverse_deid.representations.steps import EarlyStopping, tensors, training_step
 from inverse_deid.representations.tagger import TaggerLoss, build_tagger, class_probabilities
 from inverse_deid.representations.weights import weights_by_path
@@ -109,13 +111,13 @@ def test_the_noise_has_the_deviation_that_it_says():
     draws = np.random.default_rng(1).normal(size=(100, 50, 4)).astype(np.float32)
     noise = np.asarray(layer(np.zeros_like(draws), draws))
     assert np.allclose(noise.std(axis=(0, 1)), 0.3, atol=0.01)
-    assert np.allclose(layer.deviations, 0.3, atol=1e-6)
+    assert np.allclose(layer.standard_deviations, 0.3, atol=1e-6)
 
 
 def test_the_deviations_of_the_noise_learn(networks, material):
     losses, batch, twins = Losses(networks, 1.0), some_batch(material), some_pairs(material)
     layers = [networks.representer.get_layer(name) for name in ("noise_in", "noise_out")]
-    before = [np.asarray(layer.deviations) for layer in layers]
+    before = [np.asarray(layer.standard_deviations) for layer in layers]
     step = training_step(
         lambda one, other: losses.representation(one, other, training=True),
         [networks.representer],
@@ -124,8 +126,8 @@ def test_the_deviations_of_the_noise_learn(networks, material):
     step(batch, twins)
     for layer, old in zip(layers, before, strict=True):
         assert layer.strength.shape == old.shape
-        assert (np.asarray(layer.deviations) != old).all()
-        assert (np.asarray(layer.deviations) > 0).all()
+        assert (np.asarray(layer.standard_deviations) != old).all()
+        assert (np.asarray(layer.standard_deviations) > 0).all()
 
 
 @pytest.mark.parametrize(
@@ -273,7 +275,7 @@ def test_the_noise_is_held_in_pre_training_and_learns_in_the_alternation(materia
     noises = [some.representer.get_layer(name) for name in ("noise_in", "noise_out")]
 
     def deviations():
-        return [np.array(noise.deviations) for noise in noises]
+        return [np.array(noise.standard_deviations) for noise in noises]
 
     training = procedures._Training(some, material, CONFIG, lambda line: None)
     before = deviations()
@@ -309,6 +311,27 @@ def test_silence_takes_the_noise_away(networks, material):
         return np.asarray(represented(some.representer, given["vectors"], given["valid"]))
 
     assert not np.array_equal(vectors(), vectors())
-    silence(some.representer)
+    remove_noise(some.representer)
     assert np.array_equal(vectors(), vectors())
     assert np.isfinite(vectors()).all()
+
+
+def test_noise_that_is_much_or_little_is_what_it_says():
+    for initial in (1e-3, 1000.0):
+        layer = TrainableNoise(initial)
+        layer.build((None, 2))
+        assert np.allclose(layer.standard_deviations, initial, rtol=1e-3)
+
+
+@pytest.mark.parametrize("value", [math.nan, 0.0, -1.0, math.inf, 1e9])
+def test_noise_out_of_range_is_refused(value):
+    for name in ("noise_in", "noise_out", "privacy_weight"):
+        with pytest.raises(ConfigurationError, match="above 0 and at most"):
+            RepresentationConfig(**{name: value})
+
+
+def test_secret_draws_are_normal_and_never_the_same():
+    one, other = (SecretNormal().standard_normal((200, 50), np.float32) for _ in range(2))
+    assert one.shape == (200, 50) and one.dtype == np.float32
+    assert abs(one.mean()) < 0.05 and abs(one.std() - 1) < 0.05
+    assert not np.intersect1d(one, other).size > 10

@@ -10,12 +10,13 @@ pytest.importorskip("sklearn")
 import keras
 from scipy.stats import kstest
 
+from inverse_deid.core.errors import ModelError
 from inverse_deid.representations.config import RepresentationConfig, TaggerConfig
 from inverse_deid.representations.folders import PrivateNetwork, Representation
 from inverse_deid.representations.representer import build_representer
 from inverse_deid.representations.scoring import PrivateScorer, noise_of
 from inverse_deid.representations.tagger import build_tagger
-from inverse_deid.representations.weights import weights_by_path
+from inverse_deid.representations.weights import load_representer, weights_by_path
 from inverse_deid.text.tokenizer import tokenize
 
 SENTENCE = "Okonkwo had a mild rash."
@@ -63,10 +64,24 @@ def test_the_noise_is_of_the_kind_that_thresholds_were_calibrated_on():
     assert len(np.unique(draws)) == len(draws)
 
 
-def test_noise_that_is_no_number_gives_no_probability():
+def strength_of(given):
+    path = next(path for path in given.representation.weights if path.startswith("noise_in"))
+    return given.representation.weights[path]
+
+
+def test_an_answer_that_is_no_number_is_no_probability():
     """NaN is at or above no threshold: the token is masked."""
+    scorer = PrivateScorer(network(1.0))
+    scorer._representer.get_layer("noise_in").strength.assign(np.full(tiny.DIM, np.nan))
+    assert np.isnan(scorer.probabilities(tokenize(SENTENCE))[:, 0]).all()
+
+
+@pytest.mark.parametrize(
+    ("strength", "expected"),
+    [(np.nan, "are damaged"), (-np.inf, "are damaged"), (-200.0, "adds no noise")],
+)
+def test_weights_that_hide_nothing_are_refused(strength, expected):
     given = network(1.0)
-    strength = next(path for path in given.representation.weights if path.startswith("noise_in"))
-    given.representation.weights[strength][:] = np.nan
-    p_safe = PrivateScorer(given).probabilities(tokenize(SENTENCE))[:, 0]
-    assert np.isnan(p_safe).all()
+    strength_of(given)[1] = strength
+    with pytest.raises(ModelError, match=expected):
+        load_representer(given.representation)
