@@ -66,7 +66,7 @@ class Outcome:
             return 1.0
         residuals = self.hits - self.share * self.trials
         variance = n_documents / (n_documents - 1) * float((residuals**2).sum())
-        return float(_Z * math.sqrt(variance) / self.trials.sum())
+        return min(1.0, float(_Z * math.sqrt(variance) / self.trials.sum()))
 
 
 def outcome(name: str, right: BoolArray, documents: Sequence[int], chance: float) -> Outcome:
