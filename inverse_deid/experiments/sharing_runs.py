@@ -34,7 +34,7 @@ from inverse_deid.representations.procedures import (
     train_against_adversaries,
 )
 from inverse_deid.representations.pseudonyms import pseudonymised, survival
-from inverse_deid.representations.representer import remove_noise, standard_deviations_of
+from inverse_deid.representations.representer import noise_range, remove_noise
 from inverse_deid.representations.sentences import Sentence, sentences_of
 from inverse_deid.representations.steps import EpochRecord
 from inverse_deid.representations.tagger import class_probabilities
@@ -183,9 +183,7 @@ class _Represented:
     def representation(self) -> Record:
         """Train the representation against the adversaries; what came of its noise."""
         found = self._phases(train_against_adversaries)
-        noise = standard_deviations_of(self.networks.representer)
-        quantiles = {name: np.quantile(values, (0, 0.5, 1)).tolist() for name, values in noise.items()}
-        return {**found, "noise": quantiles}
+        return {**found, "noise": noise_range(self.networks.representer)}
 
     def _phases(self, train: Callable[..., list[EpochRecord]]) -> Record:
         given = self._material(self._data.split.held_out)

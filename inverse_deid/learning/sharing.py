@@ -35,7 +35,7 @@ from inverse_deid.representations.folders import (
     write_representation,
 )
 from inverse_deid.representations.procedures import material, new_networks, train_representation
-from inverse_deid.representations.representer import standard_deviations_of
+from inverse_deid.representations.representer import noise_range
 from inverse_deid.representations.sentences import Sentence, require_two, sentences_of
 from inverse_deid.representations.shared_file import (
     SharedSentences,
@@ -120,10 +120,8 @@ def publish_representation(
             one.name: {"share": one.share, "margin": one.margin, "chance": one.chance} for one in attacks
         },
         "noise": {
-            name: dict(
-                zip(("least", "median", "most"), np.quantile(values, (0, 0.5, 1)).tolist(), strict=True)
-            )
-            for name, values in standard_deviations_of(networks.representer).items()
+            name: dict(zip(("least", "median", "most"), values, strict=True))
+            for name, values in noise_range(networks.representer).items()
         },
     }
     weights = weights_by_path(networks.representer)

@@ -114,6 +114,14 @@ def standard_deviations_of(representer: keras.Model) -> dict[str, FloatArray]:
     }
 
 
+def noise_range(representer: keras.Model) -> dict[str, list[float]]:
+    """Least, median and most of the standard deviations of each layer of noise."""
+    return {
+        name: np.quantile(values, (0, 0.5, 1)).tolist()
+        for name, values in standard_deviations_of(representer).items()
+    }
+
+
 def represented(representer: keras.Model, vectors: Any, valid: Any) -> Any:  # noqa: ANN401 - tensors
     """Represent a batch in training, with fresh draws of TensorFlow's global generator.
 

@@ -112,7 +112,7 @@ class Targets:
 
 def are_targets(sentence: Sentence, *, safe: bool = False) -> BoolArray:
     """Which tokens are attacked, bool (n_tokens,): PHI with a vector, or else the safe ones with a vector."""
-    return (sentence.rows > 0) & ((sentence.classes == 0) if safe else (sentence.classes > 0))
+    return (sentence.rows > 0) & (sentence.classes == 0) if safe else sentence.movable
 
 
 def targets(sentences: Sequence[Sentence], *, safe: bool = False) -> Targets:
