@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from inverse_deid.cli.extractors import load_extractor
-from inverse_deid.cli.report_files import write_whole
+from inverse_deid.cli.report_files import refuse_read, write_whole
 from inverse_deid.core.errors import ConfigurationError, FormatError, InputError, OutputExistsError
 from inverse_deid.core.values import Document
 from inverse_deid.engine.partial_file import output_errors, partial_path, replace_folder
@@ -49,6 +49,7 @@ def extract(inputs: tuple[Path, ...], model: Path, out: Path | None, brat: Path 
     Exit status: 0 done; 2 refused, nothing was written.
     """
     for path in (path for path in (out, brat) if path is not None):
+        refuse_read(path, inputs)
         _check_target(path, force=force)
     docs = [doc for path in inputs for doc in _documents(path)]
     repeated = len(docs) - len({doc.id for doc in docs})

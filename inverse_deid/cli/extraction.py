@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from inverse_deid import __version__
-from inverse_deid.cli.report_files import write_whole
+from inverse_deid.cli.report_files import refuse_read, write_whole
 from inverse_deid.cli.training_extra import need_training
 from inverse_deid.core.errors import ConfigurationError, OutputExistsError
 from inverse_deid.core.phi import PhiType
@@ -69,6 +69,7 @@ def inject(documents: Path, out: Path, layout: str | None, types: str, seed: int
     The output has both kinds of gold: "spans" are identifiers, "concepts" concepts. It holds the text
     of DOCUMENTS: keep it as safe. The same options give the same bytes.
     """
+    refuse_read(out, [documents])
     if out.exists() and not force:
         raise OutputExistsError(f"{out} exists already; give --force to overwrite it")
     need_training("extraction", "train")

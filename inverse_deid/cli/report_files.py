@@ -37,6 +37,20 @@ def check_target(path: Path, mark: str, *, force: bool) -> None:
         raise OutputExistsError(f"{path} exists already; give --force to overwrite it")
 
 
+def refuse_read(path: Path, read: Iterable[Path]) -> None:
+    """What is read is never overwritten, not even with `--force`.
+
+    Args:
+        path: Where to write.
+        read: The files and folders that are read to make it.
+
+    Raises:
+        OutputExistsError: It is one of them.
+    """
+    if path.resolve() in [given.resolve() for given in read]:
+        raise OutputExistsError(f"{path} is read; choose another name")
+
+
 def write_json(path: Path, report: dict[str, Any]) -> None:
     """Write a report; the file is there only when it is complete."""
     write_whole(path, [json.dumps(report, ensure_ascii=False, indent=1).encode("utf-8", "replace"), b"\n"])

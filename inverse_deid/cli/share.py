@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from inverse_deid.cli.report_files import refuse_read, write_whole
 from inverse_deid.cli.training_extra import need_training, progress
+from inverse_deid.formats.gold_writers import gold_json_line
 
 if TYPE_CHECKING:
     from inverse_deid.representations.config import SharingConfig
@@ -23,6 +25,12 @@ _CONFIG = click.option(
 _MAPPING = click.option(
     "--mapping", type=_FILE, help="TOML file that maps the types of another scheme to ours."
 )
+_WORD_VECTORS = click.option(
+    "--word-vectors",
+    type=_FILE,
+    help="Public word vectors (scripts/build_word_vectors.py); their words are published. "
+    "[default: those of the packaged model]",
+)
 _REPRESENTATION = click.option(
     "--representation", required=True, type=_FOLDER, help="Folder that `share init` wrote."
 )
@@ -36,11 +44,12 @@ def _out(metavar: str, text: str) -> Callable[[Callable[..., None]], Callable[..
 
 @click.group()
 def share() -> None:
-    """Share training data as vectors that hold no identifiers.
+    """Share training data as vectors that hold no identifiers, or as text with pseudonyms.
 
     A provider publishes a representation (init); institutions write their
     annotated documents through it (encode); the files are put together (pool) and a
-    network is trained on them (train), which `inverse-deid mask --model` uses.
+    network is trained on them (train), which `inverse-deid mask --model` uses. The
+    simple way, with less protection: pseudonymise.
 
     Needs the extra `train` (pip install 'inverse-deid[train]'). What is protected
     and what is not: docs/representations.md.
@@ -52,12 +61,7 @@ def share() -> None:
 @_out("FOLDER", "Takes the representation.")
 @_CONFIG
 @_MAPPING
-@click.option(
-    "--word-vectors",
-    type=_FILE,
-    help="Public word vectors (scripts/build_word_vectors.py); their words are published. "
-    "[default: those of the packaged model]",
-)
+@_WORD_VECTORS
 @_QUIET
 def init(corpus: Path, out: Path, word_vectors: Path | None, quiet: bool, **given: Path | None) -> None:
     """Train a representation on CORPUS and write what a provider publishes.
@@ -76,6 +80,48 @@ def init(corpus: Path, out: Path, word_vectors: Path | None, quiet: bool, **give
 
 @share.command()
 @click.argument("corpus", type=_ANY)
+@_out("FILE.jsonl", "Takes the sentences, as `inverse-deid train` and `fine-tune` read them.")
+@click.option(
+    "--neighbours",
+    "n_neighbours",
+    type=click.IntRange(min=1),
+    default=100,
+    show_default=True,
+    help="N, the words that each annotated word may become, itself included.",
+)
+@click.option("--alike", is_flag=True, help="All mentions of a word in a document become the same.")
+@_WORD_VECTORS
+@_MAPPING
+@_FORCE
+@_QUIET
+def pseudonymise(
+    corpus: Path, out: Path, n_neighbours: int, alike: bool, force: bool, quiet: bool, **given: Path | None
+) -> None:
+    """Write the annotated documents of CORPUS as text with other words in place of PHI.
+
+    The simple way, without a representation. Sentences are shuffled; each annotated word
+    becomes a random one of its N neighbours, or other letters and digits if it has no
+    vector. What nobody annotated stays. Ends with how much of the originals is left; read
+    it before you share.
+    """
+    refuse_read(out, [corpus])
+    need_training("sharing", "train", "nltk", "sklearn")
+    from inverse_deid.learning.run import load_word_vectors
+    from inverse_deid.learning.sharing import pseudonymise_corpus
+    from inverse_deid.representations.shared_file import refuse_existing
+
+    refuse_existing(out, force=force)
+    vectors = load_word_vectors(given["word_vectors"])
+    made = pseudonymise_corpus(corpus, vectors, n_neighbours, given["mapping"], alike=alike)
+    write_whole(out, map(gold_json_line, made.docs))
+    say = progress(quiet=quiet)
+    say(f"{len(made.docs)} sentences written to {out}")
+    for line in made.told():
+        say(line)
+
+
+@share.command()
+@click.argument("corpus", type=_ANY)
 @_REPRESENTATION
 @_out("FILE.parquet", "Takes vectors, casings and classes.")
 @_MAPPING
@@ -90,6 +136,7 @@ def encode(
     no seed can be given, as it could be used to take the noise away. Share a corpus once:
     the mean of two files of it has less noise.
     """
+    refuse_read(out, [corpus])
     need_training("sharing", "train", "nltk", "sklearn")
     from inverse_deid.learning.sharing import encode_corpus
 
@@ -105,6 +152,7 @@ def encode(
 @_QUIET
 def pool(files: tuple[Path, ...], out: Path, force: bool, quiet: bool) -> None:
     """Put the vectors of several institutions into one file, in random order."""
+    refuse_read(out, files)
     need_training("sharing", "train", "nltk", "sklearn")
     from inverse_deid.learning.sharing import pool_files
 

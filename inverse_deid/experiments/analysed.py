@@ -18,6 +18,7 @@ from inverse_deid.deep.config import Targets, class_names, class_of
 from inverse_deid.deep.folder import ModelParts
 from inverse_deid.deep.scorer import Scorer, ScorerInput
 from inverse_deid.evaluation.groups import TYPE_NUMBER
+from inverse_deid.experiments.tables import staging_path
 from inverse_deid.learning.calibration import ScoredCorpus, densities
 from inverse_deid.lexicon import load_lexicon
 from inverse_deid.rules.allowlist import Policy
@@ -180,10 +181,11 @@ def write_arrays(path: Path, arrays: dict[str, npt.NDArray[np.generic]]) -> None
     Raises:
         OutputError: It cannot be written.
     """
-    staging = path.with_name(f".{path.stem}.partial.npz")
+    staging = staging_path(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        np.savez_compressed(staging, **arrays)  # type: ignore[arg-type]
+        with staging.open("wb") as stream:
+            np.savez_compressed(stream, **arrays)  # type: ignore[arg-type]
         staging.replace(path)
     except OSError as error:
         staging.unlink(missing_ok=True)

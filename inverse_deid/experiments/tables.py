@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -84,13 +85,18 @@ def csv_text(table: Table) -> str:
     return stream.getvalue()
 
 
+def staging_path(path: Path) -> Path:
+    """Where a file is written before it takes its place; two writers of one file do not share it."""
+    return path.with_name(f".{path.name}.{secrets.token_hex(4)}.partial")
+
+
 def write_text(path: Path, text: str) -> None:
     """Replace a file at once or not at all.
 
     Raises:
         OutputError: It cannot be written.
     """
-    staging = path.with_name(f".{path.name}.partial")
+    staging = staging_path(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         staging.write_text(text, encoding="utf-8")

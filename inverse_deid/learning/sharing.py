@@ -22,7 +22,7 @@ from inverse_deid.learning.documents import sha256_of
 from inverse_deid.representations.attacks.measure import measure, told
 from inverse_deid.representations.batches import VectorSentence
 from inverse_deid.representations.config import SharingConfig
-from inverse_deid.representations.encoding import SecretNormal, encoded
+from inverse_deid.representations.encoding import encoded
 from inverse_deid.representations.folders import (
     NETWORK,
     REPRESENTATION,
@@ -34,12 +34,14 @@ from inverse_deid.representations.folders import (
     write_network,
     write_representation,
 )
+from inverse_deid.representations.neighbours import phi_neighbours
 from inverse_deid.representations.procedures import material, new_networks, train_representation
+from inverse_deid.representations.pseudonymous_text import Pseudonymous, pseudonymous
 from inverse_deid.representations.representer import noise_range
-from inverse_deid.representations.sentences import Sentence, require_two, sentences_of
+from inverse_deid.representations.secret_draws import SecretChoices, SecretNormal, in_secret_order
+from inverse_deid.representations.sentences import Sentence, require_two, sentences_of, written_sentences
 from inverse_deid.representations.shared_file import (
     SharedSentences,
-    in_secret_order,
     pooled,
     read_shared,
     refuse_existing,
@@ -126,6 +128,30 @@ def publish_representation(
     }
     weights = weights_by_path(networks.representer)
     write_representation(Representation(config.representation, vectors, weights, provenance), out)
+
+
+def pseudonymise_corpus(
+    corpus: Path, vectors: WordVectors, n_neighbours: int, mapping: Path | None, *, alike: bool
+) -> Pseudonymous:
+    """The sentences of a corpus as text, in random order, every annotated word replaced.
+
+    Args:
+        corpus: Annotated documents.
+        vectors: Word vectors; who knows them knows from which words each came.
+        n_neighbours: N, the choices for each word, itself included.
+        mapping: As `read_type_mapping`.
+        alike: All mentions of a word in a document become the same.
+
+    Raises:
+        InverseDeidError: The corpus, the vectors or their number cannot be used.
+    """
+    check_vectors(vectors)
+    docs = read_annotated(corpus, read_type_mapping(mapping))
+    written = written_sentences(docs, vectors.numbers())
+    sentences = [one.sentence for one in written]
+    require_two(sentences)
+    table = phi_neighbours(vectors.matrix(), sentences, n_neighbours)
+    return pseudonymous(written, table, vectors.words, SecretChoices(), alike=alike)
 
 
 def encode_corpus(

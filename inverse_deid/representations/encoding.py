@@ -2,33 +2,17 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Sequence
 
 import keras
 import numpy as np
-from scipy.special import ndtri
 
 from inverse_deid.core.values import FloatArray
 from inverse_deid.representations.batches import VectorSentence, batch_numbers, padded, with_vectors
+from inverse_deid.representations.secret_draws import SecretNormal
 from inverse_deid.representations.sentences import Sentence
 
 _BATCH = 128
-
-
-class SecretNormal:
-    """Normal draws from the system's cryptographic random numbers.
-
-    Those of an ordinary generator could be foretold by somebody who knows some of them, and
-    whoever knows a sentence knows the noise that was added to it.
-    """
-
-    def standard_normal(self, size: tuple[int, ...], dtype: type[np.float32]) -> FloatArray:
-        """Draws of that shape."""
-        numbers = np.frombuffer(secrets.token_bytes(8 * int(np.prod(size))), np.uint64)
-        uniform = ((numbers >> np.uint64(11)) + 0.5) * 2.0**-53  # never 0 nor 1
-        drawn: FloatArray = ndtri(uniform).astype(dtype).reshape(size)
-        return drawn
 
 
 def encoded(

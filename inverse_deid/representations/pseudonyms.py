@@ -1,4 +1,4 @@
-"""Automatic pseudonymisation: PHI tokens move to a neighbour, sentences are shuffled.
+"""Automatic pseudonymisation: PHI tokens move to a neighbour.
 
 It gives no guarantee: with any N a token may stay what it is, and a neighbour may hold a
 part of it. `survival` counts both.
@@ -16,6 +16,7 @@ import numpy as np
 
 from inverse_deid.core.values import IntArray
 from inverse_deid.representations.neighbours import Neighbours
+from inverse_deid.representations.secret_draws import Choices
 from inverse_deid.representations.sentences import Sentence
 
 _PART = 3
@@ -23,7 +24,7 @@ _PART = 3
 
 
 def pseudonymised(
-    sentences: Sequence[Sentence], table: Neighbours, rng: np.random.Generator, *, alike: bool = False
+    sentences: Sequence[Sentence], table: Neighbours, rng: Choices, *, alike: bool = False
 ) -> list[Sentence]:
     """Replace every PHI token that has a vector by a random one of its neighbours, itself included.
 
@@ -61,11 +62,6 @@ def _moved(sentence: Sentence, table: Neighbours, choices: Sequence[int]) -> Sen
     at = np.flatnonzero(sentence.movable)
     rows[at] = table.of(rows[at])[np.arange(len(at)), np.array(choices, np.intp)]
     return dataclasses.replace(sentence, rows=rows)
-
-
-def shuffled(sentences: Sequence[Sentence], rng: np.random.Generator) -> list[Sentence]:
-    """The sentences of all documents in random order, without the number of their document."""
-    return [dataclasses.replace(sentences[i], document=0) for i in rng.permutation(len(sentences))]
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
 from inverse_deid.core.errors import ConfigurationError
-from inverse_deid.core.phi import HYPER_CLASS_OF, HyperClass
+from inverse_deid.core.phi import HYPER_CLASS_OF, HyperClass, PhiType
 from inverse_deid.core.values import BoolArray, Document, IntArray
 from inverse_deid.deep.encoding import word_numbers
 from inverse_deid.deep.sentences import sentence_bounds
@@ -51,7 +52,40 @@ class Sentence:
         return (self.classes > 0) & (self.rows > 0)
 
 
+class Mark(NamedTuple):
+    """The annotation that a word stands in: number of the span in its document, and type."""
+
+    span: int
+    type: PhiType
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WrittenSentence:
+    """A sentence with its text.
+
+    Args:
+        sentence: As the networks read it.
+        words: As they stand in the text, `n_tokens` strings.
+        gaps: What stands behind each word.
+        marks: Of each word; None = not annotated.
+    """
+
+    sentence: Sentence
+    words: list[str] = field(repr=False)
+    gaps: list[str] = field(repr=False)
+    marks: list[Mark | None] = field(repr=False)
+
+    def marked(self) -> Iterator[tuple[str, Mark | None]]:
+        """Each word with its mark."""
+        return zip(self.words, self.marks, strict=True)
+
+
 def sentences_of(docs: Sequence[Document], numbers: Mapping[str, int]) -> list[Sentence]:
+    """Read documents as sentences, in order; `written_sentences` without the text."""
+    return [one.sentence for one in written_sentences(docs, numbers)]
+
+
+def written_sentences(docs: Sequence[Document], numbers: Mapping[str, int]) -> list[WrittenSentence]:
     """Read documents as sentences, in order.
 
     Args:
@@ -61,26 +95,33 @@ def sentences_of(docs: Sequence[Document], numbers: Mapping[str, int]) -> list[S
     Raises:
         ConfigurationError: Nothing in them has PHI, or none of their words has a vector.
     """
-    found = [sentence for number, doc in enumerate(docs) for sentence in _of_document(doc, number, numbers)]
-    if not any((sentence.classes > 0).any() for sentence in found):
+    found = [one for number, doc in enumerate(docs) for one in _of_document(doc, number, numbers)]
+    if not any((one.sentence.classes > 0).any() for one in found):
         raise ConfigurationError("the documents hold no PHI to learn from; give annotated documents")
-    if not any(sentence.rows.any() for sentence in found):
+    if not any(one.sentence.rows.any() for one in found):
         raise ConfigurationError(
             "no word of the documents has a vector; give word vectors of their language with --word-vectors"
         )
     return found
 
 
-def _of_document(doc: Document, number: int, numbers: Mapping[str, int]) -> Iterator[Sentence]:
+def _of_document(doc: Document, number: int, numbers: Mapping[str, int]) -> Iterator[WrittenSentence]:
     tokens = tokenize(doc.text)
     rows = word_numbers(tokens.words, dict(numbers))
     owners = span_of_token(tokens, doc.spans)
     of_span = [_CLASS_NUMBER[HYPER_CLASS_OF[span.type]] for span in doc.spans]
     classes = np.array([*of_span, 0], np.int32)[owners]  # owner -1, no PHI, takes the last
+    marks = [*(Mark(i, span.type) for i, span in enumerate(doc.spans)), None]
     written = casings(tokens.words)
+    ends, nexts = tokens.ends.tolist(), [*tokens.starts[1:].tolist(), len(doc.text)]
     for first, last in sentence_bounds(tokens, LONGEST):
         part = slice(first, last)
-        yield Sentence(rows[part], written[part], classes[part], number)
+        yield WrittenSentence(
+            Sentence(rows[part], written[part], classes[part], number),
+            tokens.words[part],
+            [doc.text[end:start] for end, start in zip(ends[part], nexts[part], strict=True)],
+            [marks[owner] for owner in owners[part].tolist()],
+        )
 
 
 def require_two(sentences: Sequence[Sentence]) -> None:

@@ -13,7 +13,6 @@ representation made it, so that vectors of two of them are never mixed.
 from __future__ import annotations
 
 import json
-import secrets
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -32,6 +31,7 @@ from inverse_deid.core.errors import (
 from inverse_deid.core.phi import HyperClass
 from inverse_deid.representations.batches import VectorSentence
 from inverse_deid.representations.casing import N_CASINGS
+from inverse_deid.representations.secret_draws import in_secret_order
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -198,10 +198,3 @@ def pooled(files: Sequence[tuple[Path, SharedSentences]]) -> SharedSentences:
             )
     together = [sentence for _, one in files for sentence in one.sentences]
     return SharedSentences(in_secret_order(together), first.dim, first.representation)
-
-
-def in_secret_order(sentences: Sequence[VectorSentence]) -> list[VectorSentence]:
-    """The sentences of all documents, or of all institutions, shuffled by the system's random numbers."""
-    order = list(sentences)
-    secrets.SystemRandom().shuffle(order)
-    return order

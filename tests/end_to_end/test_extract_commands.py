@@ -93,6 +93,19 @@ def test_other_files_are_not_overwritten(command, masked_folder, tmp_path):
     assert (done.status, "other files" in done.stderr) == (2, True)
 
 
+def test_what_is_read_is_never_overwritten(command, masked_folder):
+    texts, path = masked_folder / "sub" / "b.jsonl", masked_folder / "sub" / ".." / "sub" / "b.jsonl"
+    before = texts.read_bytes()
+    for arguments in (
+        ("extract", texts, "--model", "m", "-o", path, "--force"),
+        ("extract", masked_folder, "--model", "m", "--brat", masked_folder, "--force"),
+        ("extraction", "inject", texts, "--layout", "phee", "-o", path, "--force"),
+    ):
+        done = command(*arguments)
+        assert (done.status, "is read" in done.stderr) == (2, True)
+    assert texts.read_bytes() == before
+
+
 @pytest.fixture
 def evaluated(tmp_path):
     (tmp_path / "gold.jsonl").write_text(gold_line("a") + "\n" + gold_line("b") + "\n")

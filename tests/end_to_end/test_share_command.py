@@ -15,6 +15,7 @@ pytest.importorskip("sklearn")
 import pyarrow.parquet
 
 from inverse_deid.cli.main import main
+from inverse_deid.learning.corpus import read_annotated
 
 SETTINGS = """
 [representation]
@@ -170,6 +171,28 @@ def test_masking_with_a_representation_alone_is_refused(shared, tmp_path):
     assert "share train" in result.stderr
 
 
+def pseudonymise(shared, corpus, out, *more):
+    return ["pseudonymise", corpus, "--out", out, "--word-vectors", shared / "vectors.npz", *more]
+
+
+def test_pseudonyms_are_written_as_annotated_documents(shared, tmp_path):
+    out = tmp_path / "pseudonyms.jsonl"
+    output = done(*pseudonymise(shared, shared / "one.jsonl", out, "--neighbours", 4)).output
+    assert "sentences written to" in output and "annotated words" in output
+    found, docs = read_annotated(out), read_annotated(shared / "one.jsonl")
+    assert len(found) == len(tiny.sentences(8, 2)) + 1
+    assert CANARY.lower() not in out.read_text(encoding="utf-8").lower()
+    assert "case-2" not in out.read_text(encoding="utf-8")
+    assert sum(len(doc.spans) for doc in found) == sum(len(doc.spans) for doc in docs)
+
+
+def test_as_many_neighbours_as_words_at_most(shared, tmp_path):
+    out = tmp_path / "pseudonyms.jsonl"
+    complaint = refused(*pseudonymise(shared, shared / "one.jsonl", out, "--neighbours", 100))
+    assert "18 words have a vector" in complaint
+    assert not out.exists()
+
+
 BAD_CORPORA = {
     "no PHI": (["The rash was mild. It was mild."], "no PHI"),
     "one sentence": (["[Zora] had a rash"], "at least two"),
@@ -177,7 +200,7 @@ BAD_CORPORA = {
 }
 
 
-@pytest.mark.parametrize("command", ["init", "encode"])
+@pytest.mark.parametrize("command", ["init", "encode", "pseudonymise"])
 @pytest.mark.parametrize("case", BAD_CORPORA)
 def test_a_corpus_that_cannot_be_used_is_refused(shared, tmp_path, case, command):
     texts, expected = BAD_CORPORA[case]
@@ -188,6 +211,8 @@ def test_a_corpus_that_cannot_be_used_is_refused(shared, tmp_path, case, command
         complaint = refused(
             "init", corpus, "--out", tmp_path / "out", "--word-vectors", shared / "vectors.npz"
         )
+    elif command == "pseudonymise":
+        complaint = refused(*pseudonymise(shared, corpus, tmp_path / "out"))
     else:
         made = ["--representation", shared / "representation"]
         complaint = refused("encode", corpus, *made, "--out", tmp_path / "out")
@@ -276,6 +301,19 @@ def test_a_file_is_not_overwritten_without_being_told(shared):
     made = ["--representation", shared / "representation"]
     assert "--force" in refused("encode", shared / "one.jsonl", *made, "--out", one)
     assert "given twice" in refused("pool", one, one, "--out", shared / "new.parquet")
+    assert "--force" in refused(*pseudonymise(shared, shared / "two.jsonl", one))
+
+
+def test_what_is_read_is_never_overwritten(shared, tmp_path):
+    corpus, part = tmp_path / "corpus.jsonl", tmp_path / "part.parquet"
+    shutil.copy(shared / "one.jsonl", corpus)
+    shutil.copy(shared / "one.parquet", part)
+    made = ["--representation", shared / "representation", "--force"]
+    assert "is read" in refused("encode", corpus, "--out", corpus, *made)
+    assert "is read" in refused(*pseudonymise(shared, corpus, corpus, "--force"))
+    assert "is read" in refused("pool", part, shared / "two.parquet", "--out", part, "--force")
+    assert corpus.read_bytes() == (shared / "one.jsonl").read_bytes()
+    assert part.read_bytes() == (shared / "one.parquet").read_bytes()
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,10 @@
 import csv
 import io
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from inverse_deid.experiments.tables import Table, csv_text, markdown, write_report
+from inverse_deid.experiments.tables import Table, csv_text, markdown, write_report, write_text
 
 TABLE = Table(
     "recall",
@@ -50,3 +51,11 @@ def test_a_report_has_its_head_first_and_a_file_for_each_table(tmp_path):
     assert "## Section" in lines
     assert (tmp_path / "recall.csv").read_text(encoding="utf-8") == csv_text(TABLE)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["recall.csv", "report.md"]
+
+
+def test_parts_of_an_experiment_that_run_side_by_side_may_write_the_same_file(tmp_path):
+    path, texts = tmp_path / "report.md", [str(i) * 10_000 for i in range(10)]
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(write_text, [path] * 200, texts * 20))
+    assert path.read_text(encoding="utf-8") in texts
+    assert list(tmp_path.iterdir()) == [path]

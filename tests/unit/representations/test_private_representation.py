@@ -24,10 +24,10 @@ from inverse_deid.representations.config import (
     SharingConfig,
     TaggerConfig,
 )
-from inverse_deid.representations.encoding import SecretNormal
 from inverse_deid.representations.losses import RANDOM_LOSS, Losses, build_networks, representation_loss
 from inverse_deid.representations.pairs import movable_sentences, pair_batches, pairs, twin
 from inverse_deid.representations.representer import TrainableNoise, remove_noise, represented
+from inverse_deid.representations.secret_draws import SecretNormal
 from inverse_deid.representations.steps import EarlyStopping, tensors, training_step
 from inverse_deid.representations.tagger import TaggerLoss, build_tagger, class_probabilities
 from inverse_deid.representations.weights import weights_by_path

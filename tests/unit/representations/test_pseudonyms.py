@@ -9,7 +9,7 @@ pytest.importorskip("nltk")
 
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.representations.neighbours import Neighbours, neighbours, phi_neighbours
-from inverse_deid.representations.pseudonyms import pseudonymised, shuffled, survival
+from inverse_deid.representations.pseudonyms import pseudonymised, survival
 from inverse_deid.representations.sentences import sentences_of
 
 VECTORS = tiny.vectors()
@@ -78,14 +78,6 @@ def test_all_mentions_in_a_document_move_alike_and_others_do_not():
     assert len(set.union(*chosen)) > 1
     free = pseudonymised(before, table, np.random.default_rng(1))
     assert len({s.rows[0].item() for s in free if s.document == 0}) > 1
-
-
-def test_shuffling_keeps_the_sentences_and_forgets_the_documents():
-    before = tiny.sentences()
-    after = shuffled(before, np.random.default_rng(1))
-    assert sorted(rows_of(after)) == sorted(rows_of(before))
-    assert rows_of(after) != rows_of(before)
-    assert {sentence.document for sentence in after} == {0}
 
 
 def test_survival_is_counted():
