@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from inverse_deid.core.errors import ConfigurationError
-from inverse_deid.core.values import Document
+from inverse_deid.core.values import Document, FloatArray
 from inverse_deid.deep.encoding import WordVectors
 from inverse_deid.learning.calibration import ScoredCorpus, operating_points
 from inverse_deid.learning.config import CalibrationConfig
@@ -229,7 +229,7 @@ def train_on_pool(
         )
     train, held_out = _split(shared.sentences, config)
     tagger, records = train_tagger(lambda _: train, held_out, config.tagger, config.learning, say)
-    points = operating_points([_scored(held_out, class_probabilities(tagger, held_out))], CalibrationConfig())
+    points = operating_points([scored(held_out, class_probabilities(tagger, held_out))], CalibrationConfig())
     provenance = {
         "data": {pool.name: sha256_of(pool)},
         "sentences": len(shared.sentences),
@@ -256,8 +256,13 @@ def _split(
     return sides
 
 
-def _scored(sentences: Sequence[VectorSentence], probabilities: Sequence[np.ndarray]) -> ScoredCorpus:
-    """What calibration needs; no rule has seen these tokens, as they have no text."""
+def scored(sentences: Sequence[VectorSentence], probabilities: Sequence[FloatArray]) -> ScoredCorpus:
+    """What calibration needs; no rule has seen these tokens, as they have no text.
+
+    Args:
+        sentences: With their classes.
+        probabilities: Of the classes of each token, from `class_probabilities`.
+    """
     is_phi = np.concatenate([sentence.classes > 0 for sentence in sentences])
     none = np.zeros(len(is_phi), np.bool_)
     p_safe = np.concatenate([rows[:, 0] for rows in probabilities])

@@ -20,6 +20,7 @@ from inverse_deid.experiments.stages import Stages
 from inverse_deid.learning.sharing import SplitSentences
 from inverse_deid.representations.attacks.outcome import Outcome
 from inverse_deid.representations.steps import EpochRecord
+from inverse_deid.representations.tagger import build_tagger
 
 STUDY = """
 [study]
@@ -42,6 +43,8 @@ PRE_TRAINED = ["pre-training", "same sentence", "look-up", "look-up"]
 """What happens before the representation learns to deceive."""
 
 
+FIGURES = {"f1": 0.9, "recall at threshold": 0.99, "precision at threshold": 0.5}
+READINGS = {"without noise": FIGURES, "with noise": FIGURES}
 NOISE = {name: [0.1, 0.2, 0.3] for name in ("noise_in", "noise_out")}
 
 
@@ -111,13 +114,14 @@ def test_an_interrupted_run_goes_on_behind_its_last_stage(config, tmp_path, monk
             weight.assign(np.full(weight.shape, 0.5))
         return []
 
-    def trained(*_):
+    def trained(sentences, held_out, tagger, learning, say):
         done.append("network")
-        return {"f1": 0.9, "epochs": 1}
+        assert len(sentences(1)) == len(split.train)
+        return build_tagger(tagger, held_out[0].vectors.shape[1]), [EpochRecord("network", 1, 0.5, 0.5)]
 
     monkeypatch.setattr(sharing_runs, "pre_train", pre_trains)
     monkeypatch.setattr(sharing_runs, "train_against_adversaries", trains)
-    monkeypatch.setattr(sharing_runs, "_trained", trained)
+    monkeypatch.setattr(sharing_runs, "train_tagger", trained)
     monkeypatch.setattr(sharing_runs, "continued_adversary", outcome("same sentence"))
     monkeypatch.setattr(sharing_runs, "inverse_model", lambda *_, **__: [outcome("inverse")()])
     monkeypatch.setattr(sharing_runs, "look_up", outcome("look-up"))
@@ -135,7 +139,8 @@ def test_an_interrupted_run_goes_on_behind_its_last_stage(config, tmp_path, monk
     record = executed(one)
     begun = len(PRE_TRAINED) + 3
     assert done[begun:] == [*["same sentence"] * 3, "inverse", *["look-up"] * 2, "nearest"]
-    assert record["f1"] == 0.9
+    assert list(record["readings"]) == ["without noise", "with noise"]
+    assert record["f1"] == record["readings"]["without noise"]["f1"]
     assert list(record["attacks"]) == [
         "same sentence, before adversarial training",
         "look-up, before adversarial training",
@@ -171,6 +176,7 @@ def test_a_run_that_is_done_is_not_repeated(config, tmp_path, monkeypatch):
             "attacks": attacks,
             "phases": [],
             "noise": NOISE,
+            "readings": READINGS,
         }
 
     monkeypatch.setattr(sharing, "execute", executes)

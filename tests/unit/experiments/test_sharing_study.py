@@ -78,6 +78,11 @@ def record_of(run):
             (PRE_TRAINING_ADVERSARY, 0.5, 0.8),
             ("alternating", 0.1, 0.5),
         ]
+        figures = ("f1", "recall at threshold", "precision at threshold")
+        record["readings"] = {
+            reading: dict(zip(figures, values, strict=True))
+            for reading, values in (("without noise", (0.9, 0.99, 0.5)), ("with noise", (0.8, 0.98, 0.4)))
+        }
         record["noise"] = {"noise_in": [0.1, 0.2, 0.3], "noise_out": [0.4, 0.5, 0.6]}
         names = ("phase", "validation", "adversary_accuracy")
         record["phases"] = [dict(zip(names, epoch, strict=True)) for epoch in epochs]
@@ -95,6 +100,7 @@ def test_the_tables_hold_means_ranges_and_aims(tmp_path):
     head, tables = tables_of(config, records)
     assert not any("not done yet" in line or "several revisions" in line for line in head)
     assert tables["noise"].rows[1][2:] == pytest.approx((0.1, 0.2, 0.3, 0.4, 0.5, 0.6))
+    assert tables["readings"].rows[1][2:] == pytest.approx((0.9, 0.99, 0.5, 0.8, 0.98, 0.4))
     table_2 = {row[0]: row[1:] for row in tables["table-2"].rows}
     assert table_2["non-private"] == pytest.approx((0.955, 0.01, 0.9767, 0.9762))
     assert table_2["adversarial, N = 100"] == pytest.approx((0.905, 0.01, 0.9740, 0.9689))

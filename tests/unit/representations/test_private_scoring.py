@@ -1,4 +1,4 @@
-"""Masking through a representation: noise as in what is shared, and yet one answer for one text."""
+"""Masking through a representation: without the noise that hides what is shared, one answer for one text."""
 
 import numpy as np
 import pytest
@@ -8,15 +8,16 @@ pytest.importorskip("tensorflow")
 pytest.importorskip("sklearn")
 
 import keras
-from scipy.stats import kstest
 
 from inverse_deid.core.errors import ModelError
 from inverse_deid.representations.config import RepresentationConfig, TaggerConfig
+from inverse_deid.representations.encoding import encoded
 from inverse_deid.representations.folders import PrivateNetwork, Representation
 from inverse_deid.representations.representer import build_representer
-from inverse_deid.representations.scoring import PrivateScorer, noise_of
-from inverse_deid.representations.tagger import build_tagger
-from inverse_deid.representations.weights import load_representer, weights_by_path
+from inverse_deid.representations.scoring import PrivateScorer
+from inverse_deid.representations.sentences import sentences_of
+from inverse_deid.representations.tagger import build_tagger, class_probabilities
+from inverse_deid.representations.weights import load_representer, load_tagger, weights_by_path
 from inverse_deid.text.tokenizer import tokenize
 
 SENTENCE = "Okonkwo had a mild rash."
@@ -49,19 +50,15 @@ def test_a_sentence_has_one_answer_whatever_stands_around_it(noisy):
     assert np.allclose(behind[-len(alone) :], alone, atol=1e-5)
 
 
-def test_the_noise_of_the_representation_is_there(noisy):
+def test_texts_are_read_without_the_noise_that_hides_what_is_shared(noisy):
     tokens = tokenize(SENTENCE)
     silent = PrivateScorer(network(1e-6)).probabilities(tokens)
-    assert np.abs(noisy.probabilities(tokens) - silent).max() > 1e-3
-
-
-def test_the_noise_is_of_the_kind_that_thresholds_were_calibrated_on():
-    """Standard normal over sentences, as what `encoded` draws."""
-    draws = np.concatenate(
-        [noise_of([word, str(i)]).standard_normal(20) for word in "ab" for i in range(100)]
-    )
-    assert kstest(draws, "norm").pvalue > 0.01
-    assert len(np.unique(draws)) == len(draws)
+    assert np.allclose(noisy.probabilities(tokens), silent, atol=1e-5)
+    given, matrix = network(2.0), tiny.vectors().matrix()
+    sentences = sentences_of([tiny.annotated("[Okonkwo] had a mild rash.")], tiny.vectors().numbers())
+    shared = encoded(load_representer(given.representation), sentences, matrix, np.random.default_rng(1))
+    (answer,) = class_probabilities(load_tagger(given), shared)
+    assert np.abs(answer - silent).max() > 1e-3
 
 
 def strength_of(given):
