@@ -102,7 +102,7 @@ class RepresentationConfig:
     procedure: Procedure = "three-phase"
     privacy_weight: float = 1.0
     noise_in: float = 0.1
-    noise_out: float = 1.5
+    noise_out: float = 2.5
 
     def __post_init__(self) -> None:
         if self.dim < 2 or self.dim % 2:
