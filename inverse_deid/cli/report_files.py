@@ -41,14 +41,16 @@ def refuse_read(path: Path, read: Iterable[Path]) -> None:
     """What is read is never overwritten, not even with `--force`.
 
     Args:
-        path: Where to write.
+        path: Where to write a file, or a folder that takes the place of an older one.
         read: The files and folders that are read to make it.
 
     Raises:
-        OutputExistsError: It is one of them.
+        OutputExistsError: It is one of them, holds one of them, or is there and lies in one of them.
     """
-    if path.resolve() in [given.resolve() for given in read]:
-        raise OutputExistsError(f"{path} is read; choose another name")
+    out = path.resolve()
+    for given in (one.resolve() for one in read):
+        if out == given or out in given.parents or (given in out.parents and out.exists()):
+            raise OutputExistsError(f"{path} is read, or holds or lies in what is read; choose another name")
 
 
 def write_json(path: Path, report: dict[str, Any]) -> None:

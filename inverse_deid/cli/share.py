@@ -84,7 +84,7 @@ def init(corpus: Path, out: Path, word_vectors: Path | None, quiet: bool, **give
 @click.option(
     "--neighbours",
     "n_neighbours",
-    type=click.IntRange(min=1),
+    type=click.IntRange(min=2),
     default=100,
     show_default=True,
     help="N, the words that each annotated word may become, itself included.",
@@ -104,7 +104,7 @@ def pseudonymise(
     vector. What nobody annotated stays. Ends with how much of the originals is left; read
     it before you share.
     """
-    refuse_read(out, [corpus])
+    refuse_read(out, [corpus, *filter(None, given.values())])
     need_training("sharing", "train", "nltk", "sklearn")
     from inverse_deid.learning.run import load_word_vectors
     from inverse_deid.learning.sharing import pseudonymise_corpus
@@ -114,10 +114,9 @@ def pseudonymise(
     vectors = load_word_vectors(given["word_vectors"])
     made = pseudonymise_corpus(corpus, vectors, n_neighbours, given["mapping"], alike=alike)
     write_whole(out, map(gold_json_line, made.docs))
-    say = progress(quiet=quiet)
-    say(f"{len(made.docs)} sentences written to {out}")
+    progress(quiet=quiet)(f"{len(made.docs)} sentences written to {out}")
     for line in made.told():
-        say(line)
+        click.echo(line)
 
 
 @share.command()
@@ -136,7 +135,7 @@ def encode(
     no seed can be given, as it could be used to take the noise away. Share a corpus once:
     the mean of two files of it has less noise.
     """
-    refuse_read(out, [corpus])
+    refuse_read(out, [corpus, representation, *filter(None, [mapping])])
     need_training("sharing", "train", "nltk", "sklearn")
     from inverse_deid.learning.sharing import encode_corpus
 

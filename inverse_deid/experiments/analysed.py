@@ -188,8 +188,9 @@ def write_arrays(path: Path, arrays: dict[str, npt.NDArray[np.generic]]) -> None
             np.savez_compressed(stream, **arrays)  # type: ignore[arg-type]
         staging.replace(path)
     except OSError as error:
-        staging.unlink(missing_ok=True)
         raise OutputError(f"{path}: cannot be written ({error.strerror})") from error
+    finally:
+        staging.unlink(missing_ok=True)
 
 
 def read_arrays(path: Path) -> dict[str, npt.NDArray[np.generic]]:

@@ -19,7 +19,7 @@ from inverse_deid.experiments.provenance import (
 from inverse_deid.experiments.sharing_config import StudyConfig, StudyRun, files_of, runs_of
 from inverse_deid.experiments.sharing_report import sections
 from inverse_deid.experiments.sharing_runs import StudyData, execute, read_study_data
-from inverse_deid.experiments.stages import Stages, forget_all_weights
+from inverse_deid.experiments.stages import Stages
 from inverse_deid.experiments.tables import write_report
 from inverse_deid.learning.documents import sha256_of
 from inverse_deid.representations.config import TABLES
@@ -120,7 +120,8 @@ def _records(settings: SharingSettings, key: str, say: Say) -> dict[StudyRun, di
         if record is not None:
             found[run] = record
     if len(found) == len(plan):
-        forget_all_weights(settings.folder)
+        for name in {run.pre_training for run in plan}:
+            Stages(settings.folder, name, key).forget_weights()
     return found
 
 

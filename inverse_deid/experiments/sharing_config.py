@@ -90,6 +90,11 @@ class StudyRun:
         kind = self.kind.replace(", ", "-").replace(" ", "-")
         return f"{self.corpus.name}-{kind}-{self.neighbours}-{self.seed}"
 
+    @property
+    def pre_training(self) -> str:
+        """The same of the training that all runs of a corpus and seed begin with."""
+        return f"{self.corpus.name}-pre-training-{self.seed}"
+
 
 def files_of(corpus: StudiedCorpus) -> dict[str, Path]:
     """The files that its figures depend on, by what they are."""

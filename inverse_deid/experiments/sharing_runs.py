@@ -44,7 +44,7 @@ from inverse_deid.representations.tagger_training import train_tagger
 Say = Callable[[str], None]
 
 CALIBRATED_RECALL = 0.99
-"""Of PHI tokens, that thresholds are chosen for on held-out private vectors, as `share train` does."""
+"""Of PHI tokens, that thresholds are chosen for on held-out private vectors."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -147,7 +147,7 @@ def _represented(
     kept = {"representer": networks.representer, "adversary": networks.adversary}
 
     attacked = run.neighbours == config.study.attacked
-    shared = stages.of_run(f"{run.corpus.name}-pre-training-{run.seed}")
+    shared = stages.of_run(run.pre_training)
     alone: Record = {"phases": []}
     done: dict[str, Record] = {}
     if is_pre_trained(sharing):

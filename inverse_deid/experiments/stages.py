@@ -11,6 +11,7 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -88,13 +89,10 @@ class Stages:
         return self.folder / "runs" / self.run / f"{stage}.json"
 
     def forget_weights(self) -> None:
-        """Delete the weights; the whole run is done."""
+        """Delete the weights; the whole run is done. Those of other runs, perhaps going on, stay."""
         shutil.rmtree(self.folder / "models" / self.run, ignore_errors=True)
-
-
-def forget_all_weights(folder: Path) -> None:
-    """Delete what the runs of an experiment trained; all are done."""
-    shutil.rmtree(folder / "models", ignore_errors=True)
+        with suppress(OSError):  # not empty
+            (self.folder / "models").rmdir()
 
 
 def seconds_of(records: Mapping[str, Record]) -> Record:

@@ -102,8 +102,9 @@ def write_text(path: Path, text: str) -> None:
         staging.write_text(text, encoding="utf-8")
         staging.replace(path)
     except OSError as error:
-        staging.unlink(missing_ok=True)
         raise OutputError(f"{path}: cannot be written ({error.strerror})") from error
+    finally:
+        staging.unlink(missing_ok=True)
 
 
 def write_report(

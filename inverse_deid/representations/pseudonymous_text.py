@@ -1,7 +1,7 @@
 """Annotated documents as pseudonymous sentences: text that a network can be trained on.
 
-Words that are not annotated stay as they are. Of an annotated word its casing stays, and the
-number of characters where it has no vector.
+Words that no annotation touches stay as they are. Of others casing and punctuation stay, and the
+number of characters where there is no vector.
 
 Source: Friedrich et al. 2019, section 4.
 """
@@ -9,6 +9,7 @@ Source: Friedrich et al. 2019, section 4.
 from __future__ import annotations
 
 import string
+import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -21,10 +22,10 @@ from inverse_deid.representations.casing import Casing
 from inverse_deid.representations.neighbours import Neighbours
 from inverse_deid.representations.pseudonyms import Survival, pseudonymised, survival
 from inverse_deid.representations.secret_draws import Choices, in_secret_order
-from inverse_deid.representations.sentences import WrittenSentence
+from inverse_deid.representations.sentences import Mark, WrittenSentence
 
-_TELLING = 3
-"""Characters of the shortest name that is looked for elsewhere."""
+_TELLING = 4
+"""Characters of the shortest number that is looked for elsewhere."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,8 +35,9 @@ class Pseudonymous:
     Args:
         docs: Each a sentence, in random order, numbered in that order.
         survival: How much of the originals is left.
-        n_overlooked: Words that nobody annotated, and that are annotated as a name elsewhere in
-            their document: perhaps overlooked. They stay as they are.
+        n_overlooked: Words that nobody annotated, and that are annotated elsewhere in their document,
+            as a name (of two letters or more) or with a digit (of four characters or more): perhaps
+            overlooked. They stay as they are.
         n_neighbours: N.
     """
 
@@ -47,14 +49,19 @@ class Pseudonymous:
     def told(self) -> list[str]:
         """Lines on how much is left; numbers only."""
         left = self.survival
-        holding = 0.0 if left.neighbours_with_original is None else left.neighbours_with_original
-        return [
+        lines = [
             f"of {left.n_tokens:,} annotated words {left.n_same:,} stayed what they were and {left.n_part:,} "
             f"became a word that holds a part of them; {left.n_unknown:,} without a vector became other "
-            f"letters and digits; of {self.n_neighbours:,} neighbours {holding:.2f} hold the word itself",
-            f"{self.n_overlooked:,} words that nobody annotated are annotated as a name elsewhere in their "
-            "document and stayed" + ("; check the annotations" if self.n_overlooked else ""),
+            "letters and digits",
+            f"{self.n_overlooked:,} words that nobody annotated are annotated elsewhere in their document, "
+            "as a name or number, and stayed" + ("; check the annotations" if self.n_overlooked else ""),
         ]
+        if left.neighbours_with_original is not None:
+            holding = f"{left.neighbours_with_original:.2f}"
+            lines.append(
+                f"of {self.n_neighbours:,} words that a word can become, {holding} hold it in the mean"
+            )
+        return lines
 
 
 def pseudonymous(
@@ -79,15 +86,16 @@ def pseudonymous(
     made: dict[tuple[int, str], str] = {}
 
     def word_of(number: int, token: int) -> str:
-        original, sentence = written[number].words[token], after[number]
-        if not sentence.classes[token]:
+        original, old, new = written[number].words[token], before[number], after[number]
+        row = int(new.rows[token])
+        if not new.classes[token] or (row and row == old.rows[token]):
             return original
-        if row := int(sentence.rows[token]):
-            return _cased(words[row - 1], Casing(int(sentence.casings[token])))
+        if row:
+            return _cased(words[row - 1], Casing(int(new.casings[token])))
         if not alike:
             return other_characters(original, rng)
-        key = (sentence.document, original.lower())
-        return made.setdefault(key, other_characters(original, rng))
+        found = made.setdefault((new.document, original.lower()), other_characters(original, rng))
+        return _cased_as(found, original)
 
     texts = [
         _document(one, [word_of(number, token) for token in range(len(one.words))])
@@ -100,14 +108,14 @@ def pseudonymous(
 def _document(one: WrittenSentence, words: Sequence[str]) -> tuple[str, tuple[PhiSpan, ...]]:
     """The text with other words, and its spans."""
     pieces = [piece for pair in zip(words, one.gaps, strict=True) for piece in pair]
-    offsets = np.cumsum([0, *map(len, pieces)]).tolist()
+    offsets = np.cumsum([len(one.lead), *map(len, pieces)]).tolist()
     places = [(offsets[2 * i], offsets[2 * i + 1]) for i in range(len(words))]
     spans = []
     for mark, group in groupby(range(len(words)), key=one.marks.__getitem__):
         tokens = list(group)
         if mark is not None:
             spans.append(PhiSpan(places[tokens[0]][0], places[tokens[-1]][1], mark.type))
-    return "".join(pieces).rstrip(), tuple(spans)
+    return (one.lead + "".join(pieces)).rstrip(), tuple(spans)
 
 
 def _cased(word: str, casing: Casing) -> str:
@@ -117,14 +125,20 @@ def _cased(word: str, casing: Casing) -> str:
     return word.capitalize() if casing is Casing.INITIAL_UPPER else word
 
 
+def _cased_as(word: str, original: str) -> str:
+    """Of the same length, letter by letter."""
+    pairs = zip(word, original.ljust(len(word)), strict=False)
+    return "".join(one.upper() if other.isupper() else one.lower() for one, other in pairs)
+
+
 def other_characters(word: str, rng: Choices) -> str:
     """Another word of the same length: digits for digits, letters of a to z for letters.
 
     Example:
         >>> other_characters("Ab9", np.random.default_rng(1))
-        'Mt7'
+        'Mn7'
     """
-    while (found := "".join(_other_characters(word, rng))) == word:
+    while _plain(found := "".join(_other_characters(word, rng))) == _plain(word):
         pass
     return found
 
@@ -138,15 +152,28 @@ def _other_characters(word: str, rng: Choices) -> Iterator[str]:
         yield choices[int(rng.integers(len(choices)))]
 
 
+def _plain(word: str) -> str:
+    """As it is read: digits of any script by their value, letters of any width."""
+    plain = unicodedata.normalize("NFKC", word).lower()
+    return "".join(str(unicodedata.digit(character, character)) for character in plain)
+
+
 def _n_overlooked(written: Sequence[WrittenSentence]) -> int:
-    names = {
+    annotated = {
         (one.sentence.document, word.lower())
         for one in written
         for word, mark in one.marked()
-        if mark is not None and HYPER_CLASS_OF[mark.type] is HyperClass.NAME and len(word) >= _TELLING
+        if mark is not None and _is_telling(word, mark)
     }
     return sum(
-        mark is None and (one.sentence.document, word.lower()) in names
+        mark is None and (one.sentence.document, word.lower()) in annotated
         for one in written
         for word, mark in one.marked()
     )
+
+
+def _is_telling(word: str, mark: Mark) -> bool:
+    """Whether it should not be found elsewhere: parts of names, and what has digits and is no age or day."""
+    if HYPER_CLASS_OF[mark.type] is HyperClass.NAME:
+        return len(word) > 1
+    return len(word) >= _TELLING and any(map(str.isdigit, word))

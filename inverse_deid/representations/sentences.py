@@ -6,6 +6,7 @@ Tokens are those of this project, on which `mask` decides, so that "25yo" stays 
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -14,7 +15,7 @@ import numpy as np
 
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.phi import HYPER_CLASS_OF, HyperClass, PhiType
-from inverse_deid.core.values import BoolArray, Document, IntArray
+from inverse_deid.core.values import BoolArray, Document, IntArray, PhiSpan, Tokens
 from inverse_deid.deep.encoding import word_numbers
 from inverse_deid.deep.sentences import sentence_bounds
 from inverse_deid.representations.casing import CasingArray, casings
@@ -66,12 +67,15 @@ class WrittenSentence:
     Args:
         sentence: As the networks read it.
         words: As they stand in the text, `n_tokens` strings.
-        gaps: What stands behind each word.
+        lead: What stands before the first word.
+        gaps: What stands behind each word. Within an annotation only punctuation and blanks, no
+            accents apart from their letter and no signs.
         marks: Of each word; None = not annotated.
     """
 
     sentence: Sentence
     words: list[str] = field(repr=False)
+    lead: str = field(repr=False)
     gaps: list[str] = field(repr=False)
     marks: list[Mark | None] = field(repr=False)
 
@@ -113,15 +117,39 @@ def _of_document(doc: Document, number: int, numbers: Mapping[str, int]) -> Iter
     classes = np.array([*of_span, 0], np.int32)[owners]  # owner -1, no PHI, takes the last
     marks = [*(Mark(i, span.type) for i, span in enumerate(doc.spans)), None]
     written = casings(tokens.words)
-    ends, nexts = tokens.ends.tolist(), [*tokens.starts[1:].tolist(), len(doc.text)]
+    gaps = _gaps(tokens, doc.spans)
     for first, last in sentence_bounds(tokens, LONGEST):
         part = slice(first, last)
         yield WrittenSentence(
             Sentence(rows[part], written[part], classes[part], number),
             tokens.words[part],
-            [doc.text[end:start] for end, start in zip(ends[part], nexts[part], strict=True)],
+            _parted(f" {gaps[first]}" if first == 0 else gaps[first])[1],
+            [*gaps[first + 1 : last], _parted(gaps[last])[0] if last < len(tokens) else gaps[last]],
             [marks[owner] for owner in owners[part].tolist()],
         )
+
+
+def _gaps(tokens: Tokens, spans: Sequence[PhiSpan]) -> list[str]:
+    """What stands before, between and behind the tokens: `n_tokens + 1` strings."""
+    text = list(tokens.text)
+    for span in spans:
+        stop = span.end
+        while stop < len(text) and unicodedata.category(text[stop]).startswith("M"):
+            stop += 1  # belongs to the last letter
+        for i in range(span.start, stop):
+            text[i] = text[i] if _is_blank_or_punctuation(text[i]) else ""
+    bounds = [0, *np.ravel((tokens.starts, tokens.ends), order="F").tolist(), len(text)]
+    return ["".join(text[end:start]) for end, start in zip(bounds[::2], bounds[1::2], strict=True)]
+
+
+def _is_blank_or_punctuation(character: str) -> bool:
+    return character.isspace() or character == "+" or unicodedata.category(character).startswith("P")
+
+
+def _parted(gap: str) -> tuple[str, str]:
+    """Between two sentences: what belongs to the first, and behind the last blank to the second."""
+    at = max((i for i, character in enumerate(gap, start=1) if character.isspace()), default=len(gap))
+    return gap[:at], gap[at:]
 
 
 def require_two(sentences: Sequence[Sentence]) -> None:

@@ -99,6 +99,8 @@ def test_what_is_read_is_never_overwritten(command, masked_folder):
     for arguments in (
         ("extract", texts, "--model", "m", "-o", path, "--force"),
         ("extract", masked_folder, "--model", "m", "--brat", masked_folder, "--force"),
+        ("extract", texts, "--model", "m", "--brat", masked_folder, "--force"),
+        ("extract", masked_folder, "--model", "m", "-o", texts, "--force"),
         ("extraction", "inject", texts, "--layout", "phee", "-o", path, "--force"),
     ):
         done = command(*arguments)

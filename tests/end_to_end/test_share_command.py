@@ -186,6 +186,15 @@ def test_pseudonyms_are_written_as_annotated_documents(shared, tmp_path):
     assert sum(len(doc.spans) for doc in found) == sum(len(doc.spans) for doc in docs)
 
 
+def test_how_much_is_left_is_told_even_if_quiet(shared, tmp_path):
+    command = pseudonymise(shared, shared / "one.jsonl", tmp_path / "out.jsonl", "--neighbours", 4, "-q")
+    output = done(*command).output
+    assert "annotated words" in output and "sentences written" not in output
+    assert (
+        share(*pseudonymise(shared, shared / "one.jsonl", tmp_path / "o", "--neighbours", 1)).exit_code == 2
+    )
+
+
 def test_as_many_neighbours_as_words_at_most(shared, tmp_path):
     out = tmp_path / "pseudonyms.jsonl"
     complaint = refused(*pseudonymise(shared, shared / "one.jsonl", out, "--neighbours", 100))
@@ -311,6 +320,10 @@ def test_what_is_read_is_never_overwritten(shared, tmp_path):
     made = ["--representation", shared / "representation", "--force"]
     assert "is read" in refused("encode", corpus, "--out", corpus, *made)
     assert "is read" in refused(*pseudonymise(shared, corpus, corpus, "--force"))
+    assert "is read" in refused(*pseudonymise(shared, tmp_path, corpus, "--force"))
+    assert "is read" in refused(*pseudonymise(shared, corpus, shared / "vectors.npz", "--force"))
+    manifest = shared / "representation" / "manifest.json"
+    assert "is read" in refused("encode", corpus, "--out", manifest, *made)
     assert "is read" in refused("pool", part, shared / "two.parquet", "--out", part, "--force")
     assert corpus.read_bytes() == (shared / "one.jsonl").read_bytes()
     assert part.read_bytes() == (shared / "one.parquet").read_bytes()

@@ -190,9 +190,12 @@ def test_a_run_that_is_done_is_not_repeated(config, tmp_path, monkeypatch):
 
     study(seeds=(2,), only=("reversal",))
     assert done == ["invented-reversal-3-2"]
-    assert list((tmp_path / "out" / "models").iterdir()) == []
-    study(seeds=(1, 2))
     assert not (tmp_path / "out" / "models").exists()
+    weights = tmp_path / "out" / "models"
+    for seed in (1, 2, 3):  # 3 goes on side by side
+        write_record(weights / f"invented-pre-training-{seed}" / "pre-training.npz", "key", {})
+    study(seeds=(1, 2))
+    assert [path.name for path in weights.iterdir()] == ["invented-pre-training-3"]
     assert len(done) == len(set(done)) == 2 * 7
     assert "not done yet" not in (tmp_path / "out" / "report.md").read_text()
     with pytest.raises(ConfigurationError, match="no runs other; known: non-private"):

@@ -16,7 +16,7 @@ from inverse_deid.representations.folders import PrivateNetwork, Representation
 from inverse_deid.representations.representer import build_representer
 from inverse_deid.representations.scoring import PrivateScorer
 from inverse_deid.representations.sentences import sentences_of
-from inverse_deid.representations.tagger import build_tagger, class_probabilities
+from inverse_deid.representations.tagger import N_CLASSES, build_tagger, class_probabilities
 from inverse_deid.representations.weights import load_representer, load_tagger, weights_by_path
 from inverse_deid.text.tokenizer import tokenize
 
@@ -59,6 +59,16 @@ def test_texts_are_read_without_the_noise_that_hides_what_is_shared(noisy):
     shared = encoded(load_representer(given.representation), sentences, matrix, np.random.default_rng(1))
     (answer,) = class_probabilities(load_tagger(given), shared)
     assert np.abs(answer - silent).max() > 1e-3
+
+
+def test_a_text_without_words_has_no_answers(noisy):
+    assert noisy.probabilities(tokenize(" -- ")).shape == (0, N_CLASSES)
+
+
+def test_many_sentences_are_answered_in_their_order(noisy):
+    many = noisy.probabilities(tokenize(f"{SENTENCE} The fever was mild. " * 70))
+    alone = noisy.probabilities(tokenize(f"{SENTENCE} The fever was mild."))
+    assert np.allclose(many, np.tile(alone, (70, 1)), atol=1e-5)
 
 
 def strength_of(given):

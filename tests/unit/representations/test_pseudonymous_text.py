@@ -68,7 +68,7 @@ def test_what_has_no_vector_becomes_other_characters_of_the_same_kind():
         assert day[:2] != "03" and day[3:] != "11" and (day[:2] + day[3:]).isdigit()
 
 
-@pytest.mark.parametrize("word", ["7", "x", "Q", "\u0416\u0443\u043a", "9f"])
+@pytest.mark.parametrize("word", ["7", "x", "Q", "\u0667", "9f"])
 def test_no_word_stays_by_chance(word):
     rng = np.random.default_rng(1)
     assert all(other_characters(word, rng) != word for _ in range(300))
@@ -88,16 +88,70 @@ def test_all_mentions_of_a_document_become_alike_if_asked():
     assert len({name for name in free if name.lower() not in VECTORS.words}) == 16
 
 
-def test_a_name_that_nobody_annotated_is_counted():
+def test_an_identifier_that_nobody_annotated_elsewhere_is_counted():
     docs = [
         tiny.annotated("[Zora] had a rash. zora was mild. The fever.", "one"),
-        tiny.annotated("Zora had a rash. [Brask] had the fever.", "two"),
+        tiny.annotated("Zora had a rash. [Li] had the fever. Li was mild.", "two"),
         Document("three", "In May a rash; may be mild.", (PhiSpan(3, 6, PhiType.DATE),)),
+        Document("four", "No 4711: a rash. 4711 was mild.", (PhiSpan(3, 7, PhiType.MEDICALRECORD),)),
+        Document("five", "At 43 a rash of 43 cm.", (PhiSpan(3, 5, PhiType.AGE),)),
     ]
     found = made(docs)
-    assert found.n_overlooked == 1
-    assert "1 words that nobody annotated" in found.told()[1] and "check the annotations" in found.told()[1]
+    assert found.n_overlooked == 3
+    assert "3 words that nobody annotated" in found.told()[1] and "check the annotations" in found.told()[1]
     assert "check" not in made(tiny.documents()).told()[1]
+
+
+@pytest.mark.parametrize(
+    ("name", "tail"),
+    [("Zoe\u0308", ""), ("Xavea \U0001f98a", " "), ("\u0e01\u0e34\u0e19", "")],
+    ids=["accent apart", "picture", "vowel sign"],
+)
+def test_of_an_annotation_only_blanks_and_punctuation_are_left_between_words(name, tail):
+    text = f"The rash {name} had."
+    (found,) = made([Document("d", text, (PhiSpan(9, 9 + len(name), PhiType.PATIENT),))]).docs
+    assert found.text.isascii()
+    assert found.text.startswith("The rash ") and found.text.endswith(f"{tail} had.")
+
+
+def test_an_accent_just_behind_an_annotation_belongs_to_it():
+    (found,) = made([Document("d", "The rash Zoe\u0308 had.", (PhiSpan(9, 12, PhiType.PATIENT),))]).docs
+    assert found.text.isascii()
+
+
+def test_an_annotation_without_a_word_leaves_nothing():
+    spans = (PhiSpan(9, 10, PhiType.PATIENT), PhiSpan(11, 15, PhiType.PATIENT))
+    (found,) = made([Document("d", "The rash \U0001f98a Zora had.", spans)], n=1).docs
+    assert (found.text, surfaces(found)) == ("The rash  Zora had.", ["Zora"])
+
+
+def test_signs_stay_with_their_sentence():
+    doc = tiny.annotated('("The [Zora] rash.") (And the fever.) It was mild')
+    found = {one.text for one in made([doc], n=1).docs}
+    assert found == {'("The Zora rash.")', "(And the fever.)", "It was mild"}
+
+
+def test_a_long_sentence_is_cut_and_so_is_an_annotation_in_it():
+    name = " ".join(["Zora"] * 3)
+    doc = Document("d", f"{'mild ' * 98}{name} had", (PhiSpan(490, 504, PhiType.PATIENT),))
+    found = sorted(made([doc], n=1).docs, key=lambda one: len(one.text))
+    assert [surfaces(one) for one in found] == [["Zora"], ["Zora Zora"]]
+    assert " ".join(one.text for one in reversed(found)) == doc.text
+
+
+def test_mentions_alike_keep_their_own_casing():
+    found = made([tiny.annotated("[Xavea] had [XAVEA] and [xavea].")], alike=True).docs
+    one, two, three = surfaces(found[0])
+    assert (one.istitle(), two.isupper(), three.islower()) == (True, True, True)
+    assert one.lower() == two.lower() == three
+
+
+def test_no_text_is_shown():
+    (one,) = written_sentences([tiny.annotated("[Zora] had a rash.")], VECTORS.numbers())
+    assert not [
+        word for word in (*one.words, "PATIENT") if f" {word}" in repr(one) or f"'{word}'" in repr(one)
+    ]
+    assert not [name for name in tiny.NAMES if name in repr(made(tiny.documents())).lower()]
 
 
 def test_the_order_of_sentences_is_forgotten():
