@@ -279,7 +279,9 @@ def test_the_noise_is_held_in_pre_training_and_learns_in_the_alternation(materia
 
     training = procedures._Training(some, material, CONFIG, lambda line: None)
     before = deviations()
-    assert [values[0] for values in before] == pytest.approx([0.1, 1.5])
+    assert [values[0] for values in before] == pytest.approx(
+        [CONFIG.representation.noise_in, CONFIG.representation.noise_out]
+    )
     training.pre_training()
     assert not any(changed(before, deviations()))
     training.alternating()
