@@ -142,10 +142,11 @@ def test_an_interrupted_run_goes_on_and_does_nothing_twice(machines, tmp_path, c
         mask_with_ray(run_of(machines, cases, out, resume=True), MakeFake(name="other"))
     tally = mask_with_ray(run_of(machines, cases, out, resume=True), MakeFake())
     serial, expected = mask_serially(cases, tmp_path / "serial")
+    assert tally == expected
     after = outputs(out)
     receipts = {path.name.removesuffix(".json") for path in (out / ".inverse-deid" / "done").iterdir()}
     assert receipts == set(after)
-    assert (joined("jsonl", parts(out)), tally) == (serial.read_bytes(), expected)
+    assert joined("jsonl", parts(out)) == serial.read_bytes()
     assert sum(after[name] == before[name] for name in before) >= 3
 
     cases.write_text('{"text": "well"}\n')
