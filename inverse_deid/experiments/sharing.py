@@ -17,10 +17,10 @@ from inverse_deid.experiments.provenance import (
     write_record,
 )
 from inverse_deid.experiments.sharing_config import StudyConfig, StudyRun, files_of, runs_of
-from inverse_deid.experiments.sharing_report import sections
+from inverse_deid.experiments.sharing_report import figures_of, sections
 from inverse_deid.experiments.sharing_runs import StudyData, execute, read_study_data
 from inverse_deid.experiments.stages import Stages
-from inverse_deid.experiments.tables import write_report
+from inverse_deid.experiments.tables import write_report, write_text
 from inverse_deid.learning.documents import sha256_of
 from inverse_deid.representations.config import TABLES
 
@@ -85,6 +85,8 @@ def run_sharing(settings: SharingSettings, say: Say) -> None:
         n_seconds=_seconds(records),
     )
     head, tables = sections(config, records, settings.seeds)
+    for name, drawing in figures_of(config, records).items():
+        write_text(settings.folder / name, drawing)
     write_report(settings.folder, "Private representations", [*provenance.lines(), "", *head], tables)
 
 

@@ -12,7 +12,9 @@ from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.deep.config import checked_settings, naming, read_config
 from inverse_deid.representations.config import TABLES, SharingConfig, sharing_config
 
-Kind = Literal["non-private", "non-private, no casing", "pseudonymised", "adversarial", "reversal"]
+Kind = Literal[
+    "non-private", "non-private, no casing", "pseudonymised", "noise alone", "adversarial", "reversal"
+]
 LEARNED = "learned"
 
 
@@ -43,7 +45,7 @@ class StudyTable:
 
     Args:
         neighbours: The Ns of figures 4 and 5.
-        attacked: The N at which all attacks run and gradient reversal is tried.
+        attacked: The N at which all attacks run; that of gradient reversal and of noise alone.
         adversary_epochs: For which an adversary is trained further.
         inverse_epochs: Of the inverse model.
         learned_dim: Length of learned word vectors.
@@ -106,6 +108,7 @@ def runs_of(config: StudyConfig, seeds: tuple[int, ...]) -> list[StudyRun]:
     """All runs in order; those without neighbours have 1."""
     plan: list[tuple[Kind, int]] = [("non-private", 1), ("non-private, no casing", 1)]
     plan += [("pseudonymised", n) for n in config.study.neighbours]
+    plan.append(("noise alone", config.study.attacked))
     plan += [("adversarial", n) for n in config.study.neighbours]
     plan.append(("reversal", config.study.attacked))
     return [

@@ -97,6 +97,8 @@ def execute(run: StudyRun, data: StudyData, config: StudyConfig, stages: Stages,
     sharing = _settings(run, config)
     if run.kind in ("adversarial", "reversal"):
         return _represented(run, data, (sharing, config), stages, say)
+    if run.kind == "noise alone":
+        return _noise_alone(run, data, (sharing, config), stages, say)
     found = stages.record("network", lambda: _on_words(run, data, sharing, say))
     return {**found, **seconds_of({"network": found})}
 
@@ -167,6 +169,18 @@ def _represented(
     attacks = {name: told for record in done.values() for name, told in record.get("attacks", {}).items()}
     made = {name: done["representation"][name] for name in ("phases", "noise")}
     return {**done["network"], **made, "attacks": attacks, **seconds_of(done)}
+
+
+def _noise_alone(
+    run: StudyRun, data: StudyData, settings: tuple[SharingConfig, StudyConfig], stages: Stages, say: Say
+) -> Record:
+    """A network on the representation that no adversary has changed yet; attacks: `pre_trained`."""
+    sharing, config = settings
+    own = _Represented(run, data, sharing, config.study, say)
+    task = {"representer": own.networks.representer, "tagger": own.networks.tagger}
+    stages.of_run(run.pre_training).trained("pre-training", task, own.pre_training)
+    found = stages.record("network", own.network)
+    return {**found, **seconds_of({"network": found})}
 
 
 class _Represented:

@@ -9,25 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from markupsafe import Markup
-
-from inverse_deid.evaluation.page.svg import (
-    Scale,
-    coordinate,
-    element,
-    line,
-    nice_ticks,
-    text,
-    x_axis,
-    y_axis,
-)
-
-_STYLE = """
-svg { background: #fff; font: 13px sans-serif } .t { fill: #222 } .m { fill: #555; font-size: 12px }
-.grid { stroke: #ddd } .area { fill-opacity: .18; stroke: none } .curve { fill: none; stroke-width: 1.8 }
-"""
-_WIDTH, _PANEL, _HEIGHT = 720, 300, 250
-_LEFT, _TOP, _BOTTOM, _GAP = 52, 52, 38, 52
+from inverse_deid.evaluation.page.panels import Curve, Panel, panels
+from inverse_deid.evaluation.page.svg import nice_ticks
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,66 +32,31 @@ class CurveOfMethod:
     high: Sequence[float]
 
 
-def learning_curves(panels: Mapping[str, Sequence[CurveOfMethod]], lowest: float) -> str:
+def learning_curves(curves_of: Mapping[str, Sequence[CurveOfMethod]], lowest: float) -> str:
     """Draw the panels, two in a row, as an SVG file.
 
     Args:
-        panels: The curves of each panel by its title; all of as many epochs.
+        curves_of: The curves of each panel by its title; all of as many epochs.
         lowest: F1 at which the axis begins; what lies under it is drawn on it.
 
     Returns:
         The text of the file.
     """
-    n_rows = (len(panels) + 1) // 2
-    height = n_rows * (_HEIGHT + _TOP + _BOTTOM)
-    marks = [element("style", _STYLE)]
-    for i, (title, curves) in enumerate(panels.items()):
-        left = _LEFT + (i % 2) * (_PANEL + _GAP)
-        marks += _panel(title, curves, lowest, left, (i // 2) * (_HEIGHT + _TOP + _BOTTOM) + _TOP)
-    svg = element(
-        "svg",
-        element("title", "F1 on the test documents over the epochs"),
-        *marks,
-        xmlns="http://www.w3.org/2000/svg",
-        viewBox=f"0 0 {_WIDTH} {height}",
-        width=_WIDTH,
-        height=height,
-    )
-    return f"{svg}\n"
+    charts = [_panel(title, curves, lowest) for title, curves in curves_of.items()]
+    return panels("F1 on the test documents over the epochs", charts)
 
 
-def _panel(
-    title: str, curves: Sequence[CurveOfMethod], lowest: float, left: float, top: float
-) -> list[Markup]:
+def _panel(title: str, curves: Sequence[CurveOfMethod], lowest: float) -> Panel:
     n_epochs = max(len(curve.mean) for curve in curves)
-    x = Scale(0, max(n_epochs, 2), left, left + _PANEL)
-    y = Scale(lowest, 1.0, top + _HEIGHT, top)
-    ticks = [(lowest + (1 - lowest) * i / 5, f"{lowest + (1 - lowest) * i / 5:.2f}") for i in range(6)]
-    epochs = [(tick, f"{tick:g}") for tick in nice_ticks(n_epochs) if tick <= max(n_epochs, 2)]
-    marks = [
-        *y_axis(y, ticks, left, left + _PANEL),
-        *x_axis(x, epochs, top, top + _HEIGHT),
-        text(title, left, top - 30),
-        text("epoch", left + _PANEL, top + _HEIGHT + 32, "m", anchor="end"),
-    ]
-    for number, curve in enumerate(curves):
-        marks += _curve(curve, x, y)
-        key = left + number * _PANEL / max(len(curves), 1)
-        marks.append(_coloured(line(key, top - 13, key + 14, top - 13, "curve"), curve.colour))
-        marks.append(text(curve.name, key + 18, top - 9, "m"))
-    return marks
-
-
-def _curve(curve: CurveOfMethod, x: Scale, y: Scale) -> list[Markup]:
-    def points(values: Sequence[float]) -> list[str]:
-        return [f"{coordinate(x.at(i))},{coordinate(y.at(v))}" for i, v in enumerate(values, start=1)]
-
-    area = " ".join([*points(curve.low), *reversed(points(curve.high))])
-    return [
-        element("polygon", points=area, class_="area", fill=curve.colour),
-        element("polyline", points=" ".join(points(curve.mean)), class_="curve", stroke=curve.colour),
-    ]
-
-
-def _coloured(mark: Markup, colour: str) -> Markup:
-    return element("g", mark, stroke=colour)
+    end = max(n_epochs, 2)
+    return Panel(
+        title,
+        "epoch",
+        x_ends=(0, end),
+        x_ticks=[(tick, f"{tick:g}") for tick in nice_ticks(n_epochs) if tick <= end],
+        lowest=lowest,
+        curves=[
+            Curve(curve.name, curve.colour, range(1, len(curve.mean) + 1), curve.mean, curve.low, curve.high)
+            for curve in curves
+        ],
+    )

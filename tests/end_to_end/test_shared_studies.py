@@ -1,6 +1,7 @@
 """The studies of shared representations and of extraction, from documents to a report, on the smallest scale."""
 
 import json
+from xml.etree import ElementTree
 
 import pytest
 import tiny_representations as tiny
@@ -85,7 +86,15 @@ def test_the_study_of_shared_representations(tmp_path):
     report = (out / "report.md").read_text(encoding="utf-8")
     assert "not done yet" in report
     assert not [name for name in tiny.NAMES if name in report.lower()]
+    for name in ("figure-4.svg", "figure-5.svg"):
+        assert f"]({name})" in report
+        ElementTree.parse(out / name)
     assert "reversal 1" not in invoke(*given)
+
+    told = invoke(*given[:-1], "noise alone")
+    assert ("pre-training 1" in told, "alternating" in told) == (True, False)
+    record = json.loads((out / "runs" / "invented-noise-alone-3-1.json").read_text(encoding="utf-8"))
+    assert (0 <= record["f1"] <= 1, "attacks" in record) == (True, False)
 
 
 @pytest.mark.slow

@@ -158,6 +158,11 @@ def test_an_interrupted_run_goes_on_behind_its_last_stage(config, tmp_path, monk
     assert len(done) == begun + 7
     executed(other)  # whose first phase is that of the other N
     assert done[begun + 7 :] == ["representation", "network", "same sentence"]
+    (alone,) = (run for run in runs_of(config, (1,)) if run.kind == "noise alone")
+    found = executed(alone)  # on the same first phase, without adversaries
+    assert done[begun + 10 :] == ["network"]
+    assert found["f1"] == found["readings"]["without noise"]["f1"]
+    assert "attacks" not in found
 
 
 def test_a_run_that_is_done_is_not_repeated(config, tmp_path, monkeypatch):
@@ -196,7 +201,7 @@ def test_a_run_that_is_done_is_not_repeated(config, tmp_path, monkeypatch):
         write_record(weights / f"invented-pre-training-{seed}" / "pre-training.npz", "key", {})
     study(seeds=(1, 2))
     assert [path.name for path in weights.iterdir()] == ["invented-pre-training-3"]
-    assert len(done) == len(set(done)) == 2 * 7
+    assert len(done) == len(set(done)) == 2 * 8
     assert "not done yet" not in (tmp_path / "out" / "report.md").read_text()
     with pytest.raises(ConfigurationError, match="no runs other; known: non-private"):
         study(only=("other",))
