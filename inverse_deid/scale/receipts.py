@@ -57,10 +57,20 @@ class Receipt:
         return told == (partition.target, partition.fingerprint, settings)
 
 
+def receipt_name(target: str) -> str:
+    """Where the receipt of an output lies below the output folder.
+
+    Example:
+        >>> receipt_name("a/cases.part-00000.csv")
+        '.inverse-deid/done/a/cases.part-00000.csv.json'
+    """
+    return f"{RECEIPTS}/{target}.json"
+
+
 def write_receipt(out: Place, receipt: Receipt) -> None:
     """Keep a receipt; the output must stand under its name by then.
 
     Raises:
         OutputError: It cannot be written.
     """
-    write_atomically(out.child(f"{RECEIPTS}/{receipt.target}.json"), json.dumps(receipt.as_json()).encode())
+    write_atomically(out.child(receipt_name(receipt.target)), json.dumps(receipt.as_json()).encode())

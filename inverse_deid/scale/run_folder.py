@@ -19,7 +19,7 @@ from inverse_deid import __version__
 from inverse_deid.core.errors import ConfigurationError, InputError, OutputExistsError
 from inverse_deid.engine.tally import Tally
 from inverse_deid.scale.partitions import Partition
-from inverse_deid.scale.receipts import RECEIPTS, RUN_FOLDER, Receipt
+from inverse_deid.scale.receipts import RUN_FOLDER, Receipt, receipt_name
 from inverse_deid.scale.storage import Place, storage_errors, write_atomically
 
 FORMAT = "inverse-deid run on Ray"
@@ -179,8 +179,12 @@ def _remove(out: Place, names: Iterable[str]) -> None:
 
 
 def _valid_receipts(plan: RunPlan, sizes: Mapping[str, int]) -> dict[str, Receipt]:
-    """Receipts that hold for this run and whose outputs are there."""
-    stored = [plan.out.child(name).path for name in sizes if name.startswith(f"{RECEIPTS}/")]
+    """Receipts that hold for this run and whose outputs are there.
+
+    One that a worker wrote but had not named when it was stopped is none: `end` removes it.
+    """
+    names = [receipt_name(part.target) for parts in plan.partitions for part in parts]
+    stored = [plan.out.child(name).path for name in names if name in sizes]
     receipts = {receipt.target: receipt for receipt in _read_receipts(plan.out, stored)}
     valid: dict[str, Receipt] = {}
     for part in (part for parts in plan.partitions for part in parts):

@@ -90,6 +90,18 @@ def test_an_output_that_was_removed_is_made_again(cases, out):
     assert joined("jsonl", parts(out)) == whole
 
 
+def test_a_receipt_that_had_no_name_yet_is_none(cases, out):
+    tally = masked(cases, out)
+    receipts = sorted((out / ".inverse-deid" / "done").iterdir())
+    # A worker that was stopped between writing a receipt and naming it.
+    receipts[1].rename(receipts[1].with_name(f".{receipts[1].name}.{'0' * 32}.partial"))
+    before = [path.stat().st_mtime_ns for path in parts(out)]
+    assert masked(cases, out, resume=True) == tally
+    assert sorted((out / ".inverse-deid" / "done").iterdir()) == receipts
+    again = [path.stat().st_mtime_ns for path in parts(out)]
+    assert [new == old for new, old in zip(again, before, strict=True)].count(False) == 1
+
+
 def test_a_file_of_others_is_not_overwritten(cases, out):
     out.mkdir()
     (out / "cases.part-00001.jsonl").write_text("theirs")
