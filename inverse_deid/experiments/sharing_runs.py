@@ -145,15 +145,13 @@ def _represented(
     sharing, config = settings
     own = _Represented(run, data, sharing, config.study, say)
     networks = own.networks
-    task = {"representer": networks.representer, "tagger": networks.tagger}
     kept = {"representer": networks.representer, "adversary": networks.adversary}
 
     attacked = run.neighbours == config.study.attacked
-    shared = stages.of_run(run.pre_training)
     alone: Record = {"phases": []}
     done: dict[str, Record] = {}
     if is_pre_trained(sharing):
-        alone = shared.trained("pre-training", task, own.pre_training)
+        alone = own.pre_training(stages)
         if attacked:
             done["pre-trained"] = stages.record("pre-trained", own.pre_trained)
 
@@ -177,8 +175,7 @@ def _noise_alone(
     """A network on the representation that no adversary has changed yet; attacks: `pre_trained`."""
     sharing, config = settings
     own = _Represented(run, data, sharing, config.study, say)
-    task = {"representer": own.networks.representer, "tagger": own.networks.tagger}
-    stages.of_run(run.pre_training).trained("pre-training", task, own.pre_training)
+    own.pre_training(stages)
     found = stages.record("network", own.network)
     return {**found, **seconds_of({"network": found})}
 
@@ -194,9 +191,11 @@ class _Represented:
         self._table = phi_neighbours(data.matrix, [*split.train, *split.held_out, *data.test], run.neighbours)
         self.networks = new_networks(sharing, data.matrix.shape[1])
 
-    def pre_training(self) -> Record:
-        """Train the task alone: the same for every N."""
-        return self._phases(pre_train)
+    def pre_training(self, stages: Stages) -> Record:
+        """Train the task alone: a stage that the runs of every N share."""
+        task = {"representer": self.networks.representer, "tagger": self.networks.tagger}
+        shared = stages.of_run(self._run.pre_training)
+        return shared.trained("pre-training", task, lambda: self._phases(pre_train))
 
     def representation(self) -> Record:
         """Train the representation against the adversaries; what came of its noise."""

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from inverse_deid.evaluation.page.panels import Curve
 from inverse_deid.experiments.provenance import Provenance
 from inverse_deid.experiments.tables import Table, write_report, write_text
 from inverse_deid.federated.encoded_sites import EncodedStudy, n_tokens
 from inverse_deid.federated.leak_tables import inversion_table, membership_table
-from inverse_deid.federated.learning_curves import CurveOfMethod, learning_curves
+from inverse_deid.federated.learning_curves import learning_curves
 from inverse_deid.federated.study_config import StudyConfig
 from inverse_deid.federated.study_figures import Records, StudyFigures
 from inverse_deid.federated.study_tables import (
@@ -116,7 +117,7 @@ def _figure(figures: StudyFigures) -> str:
     curves = {name: _curve(figures, name, _COLOURS.get(way, _SELECTIVE)) for name, way in ways.items()}
     frame = [name for name, way in ways.items() if way in ("central", "round-robin", "isolated")]
     together = [name for name in ways if name not in frame] or [""]
-    panels: Mapping[str, list[CurveOfMethod]] = {
+    panels: Mapping[str, list[Curve]] = {
         name or "all": [curves[other] for other in frame] + ([curves[name]] if name else [])
         for name in together
     }
@@ -124,6 +125,7 @@ def _figure(figures: StudyFigures) -> str:
     return learning_curves(panels, max(0.0, int(10 * min(late)) / 10 if min(late) < 1 else 0.9))
 
 
-def _curve(figures: StudyFigures, name: str, colour: str) -> CurveOfMethod:
+def _curve(figures: StudyFigures, name: str, colour: str) -> Curve:
+    """F1 after each epoch: the mean over sites and seeds, from the lowest site to the highest."""
     mean, low, high = figures.f1_curve(name)
-    return CurveOfMethod(name, colour, mean, low, high)
+    return Curve(name, colour, range(1, len(mean) + 1), mean, low, high)

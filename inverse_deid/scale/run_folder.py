@@ -183,11 +183,12 @@ def _valid_receipts(plan: RunPlan, sizes: Mapping[str, int]) -> dict[str, Receip
 
     One that a worker wrote but had not named when it was stopped is none: `end` removes it.
     """
-    names = [receipt_name(part.target) for parts in plan.partitions for part in parts]
+    planned = [part for parts in plan.partitions for part in parts]
+    names = [receipt_name(part.target) for part in planned]
     stored = [plan.out.child(name).path for name in names if name in sizes]
     receipts = {receipt.target: receipt for receipt in _read_receipts(plan.out, stored)}
     valid: dict[str, Receipt] = {}
-    for part in (part for parts in plan.partitions for part in parts):
+    for part in planned:
         receipt = receipts.get(part.target)
         if receipt is None or not receipt.is_of(part, plan.settings):
             continue

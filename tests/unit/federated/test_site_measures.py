@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from tiny_networks import examples, network_config
 
-from inverse_deid.federated.learning_curves import CurveOfMethod, learning_curves
+from inverse_deid.evaluation.page.panels import Curve
+from inverse_deid.federated.learning_curves import learning_curves
 from inverse_deid.federated.measuring import Scored, measures, scored
 
 
@@ -49,7 +50,7 @@ def test_a_row_without_a_number_is_masked():
 
 
 def test_the_figure_shows_every_curve():
-    curve = CurveOfMethod("C <0.1>", "#2e7d32", [0.5, 0.9], [0.4, 0.8], [0.6, 0.95])
+    curve = Curve("C <0.1>", "#2e7d32", range(1, 3), [0.5, 0.9], [0.4, 0.8], [0.6, 0.95])
     svg = learning_curves({"C <0.1>": [curve], "other": [curve]}, 0.3)
     assert svg.count("<polyline") == 2
     assert "C &lt;0.1&gt;" in svg
