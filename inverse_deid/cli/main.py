@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 import traceback
 from collections.abc import Callable, Mapping
@@ -52,7 +53,11 @@ class _LazyGroup(click.Group):
     def main(self, *args: Any, **options: Any) -> NoReturn:  # noqa: ANN401 - as click declares it
         run = super().main
         options = {"prog_name": "inverse-deid", **options, "standalone_mode": False}
-        sys.exit(status_of(lambda: run(*args, **options)))
+        status = status_of(lambda: run(*args, **options))
+        if not _is_output_written() and not status:
+            click.echo("inverse-deid: standard output cannot be written to its end", err=True)
+            status = NOTHING_DONE
+        sys.exit(status)
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002, RUF100
         return list(_SUBCOMMANDS)
@@ -94,6 +99,23 @@ def status_of(call: Callable[[], object]) -> int:
         click.echo(f"inverse-deid: {unforeseen(error)}", err=True)
         return NOTHING_DONE
     return status if isinstance(status, int) else 0
+
+
+def _is_output_written() -> bool:
+    """Write what is left for standard output; what it does not take is dropped.
+
+    Else Python would try again at its end, complain by itself and end with status 120.
+    """
+    if sys.stdout is None or sys.stdout.closed:
+        return True
+    try:
+        sys.stdout.flush()
+    except OSError:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
+        return False
+    return True
 
 
 def unforeseen(error: Exception) -> str:

@@ -13,6 +13,7 @@ import pytest
 from fake_maskers import CANARY
 
 HERE = Path(__file__).parent
+needs_full = pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 
 
 def start(*args, seconds_a_batch: float = 0.0) -> subprocess.Popen:
@@ -117,10 +118,15 @@ def test_first_output_comes_from_a_small_batch(tmp_path):
     assert 0 < n_lines < 20
 
 
+def buffered() -> dict[str, str]:
+    """The environment of who has not asked Python to write at once: what failed is left for its end."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+
+
 def start_pipe(stdin, stdout) -> subprocess.Popen:
     path = os.pathsep.join([str(HERE.parent), str(HERE.parent.parent)])
     command = [sys.executable, str(HERE / "slow_command.py"), "mask", "-", "--format", "csv"]
-    environment = {**os.environ, "PYTHONPATH": path, "SECONDS_A_BATCH": "0.05"}
+    environment = {**buffered(), "PYTHONPATH": path, "SECONDS_A_BATCH": "0.05"}
     return subprocess.Popen(command, stdin=stdin, stdout=stdout, stderr=subprocess.PIPE, env=environment)
 
 
@@ -141,7 +147,18 @@ def test_a_closed_pipe_ends_with_one_line(tmp_path):
         assert_one_line(process)
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@needs_full
 def test_a_full_disk_behind_standard_output_is_one_line(tmp_path):
     with write_cases(tmp_path / "in")[1].open("rb") as stdin, Path("/dev/full").open("wb") as full:
         assert_one_line(start_pipe(stdin, full))
+
+
+@needs_full
+@pytest.mark.parametrize("before", ["", "click.Group.main = lambda *_, **__: print('left in the buffer')"])
+def test_no_command_succeeds_if_standard_output_takes_nothing(before):
+    call = f"import click; {before or 'pass'}; from inverse_deid.cli.main import main; main(['--version'])"
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-c", call], check=False, stdout=full, stderr=subprocess.PIPE, env=buffered()
+        )
+    assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
