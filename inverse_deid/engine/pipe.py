@@ -23,7 +23,9 @@ class _Pipe:
     def write(self, data: bytes, /) -> int:
         problem = ""
         try:
-            self._stream.write(data)
+            left = memoryview(data)
+            while left:
+                left = left[self._stream.write(left) :]  # without a buffer a part may be taken
             self._stream.flush()
         except OSError as error:
             problem = error.strerror or type(error).__name__

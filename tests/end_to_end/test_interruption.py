@@ -123,10 +123,10 @@ def buffered() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
 
 
-def start_pipe(stdin, stdout) -> subprocess.Popen:
+def start_pipe(stdin, stdout, **variables: str) -> subprocess.Popen:
     path = os.pathsep.join([str(HERE.parent), str(HERE.parent.parent)])
     command = [sys.executable, str(HERE / "slow_command.py"), "mask", "-", "--format", "csv"]
-    environment = {**buffered(), "PYTHONPATH": path, "SECONDS_A_BATCH": "0.05"}
+    environment = {**buffered(), "PYTHONPATH": path, "SECONDS_A_BATCH": "0.05", **variables}
     return subprocess.Popen(command, stdin=stdin, stdout=stdout, stderr=subprocess.PIPE, env=environment)
 
 
@@ -162,3 +162,16 @@ def test_no_command_succeeds_if_standard_output_takes_nothing(before):
             [sys.executable, "-c", call], check=False, stdout=full, stderr=subprocess.PIPE, env=buffered()
         )
     assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_disk_that_gets_full_within_the_last_write_is_no_success(tmp_path, unbuffered):
+    resource = pytest.importorskip("resource")
+    if not hasattr(resource, "prlimit"):
+        pytest.skip("needs prlimit")
+    with (tmp_path / "out.csv").open("wb") as stdout:
+        process = start_pipe(subprocess.PIPE, stdout, PYTHONUNBUFFERED=unbuffered)
+        resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (300, 300))
+        with process.stdin as stdin:
+            stdin.write(b"n,text\r\n1," + b"a rash after the dose " * 20 + b"\r\n")
+        assert_one_line(process)
