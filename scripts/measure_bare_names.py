@@ -14,13 +14,13 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
-from bare_names import cases, outcomes, report  # noqa: E402
+from bare_names import cases, outcomes, report
 
-from inverse_deid.assemble import MaskingSettings, build_deidentifier  # noqa: E402
+from inverse_deid.assemble import MaskingSettings, build_deidentifier
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--operating-point", default="balanced", choices=["strict", "balanced", "lenient"])
     parser.add_argument("--sentences", type=int, default=6, help="sentences for each surname")
     options = parser.parse_args()
