@@ -6,7 +6,7 @@ written-out number that is not safe is never kept, nor is what stands in a
 pattern that may only mask, nor a capitalised word that only lists of names know.
 Beyond the thesis, both thresholds rise in documents that are crowded with PHI and
 fall in those that hold little, but never for a word that the rules do not call
-safe (docs/decisions/0005).
+safe (docs/decisions/0005); and a capitalised word that may be a name needs more.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ REFERENCE_DENSITY = 0.1
 
 _REFERENCE_TOKENS = 20
 """A document counts as if it had so many more tokens of that density, so that a short one says little."""
+_NAME_LOGITS = 1.25
+"""By how much the threshold of a word that may be a name lies above `high`."""
 _FARTHEST = 2.0
 """Bounds the logarithm of density over reference: no document moves a threshold farther."""
 
@@ -113,10 +115,8 @@ def combine(
 
     Example:
         >>> flags = lambda *bits: np.array(bits, bool)
-        >>> no = flags(0, 0, 0)
-        >>> verdicts = RuleVerdicts(
-        ...     safe=flags(1, 0, 0), never=flags(0, 0, 1), veto=no, titled=no, name=no, word=flags(1, 1, 1)
-        ... )
+        >>> silent = RuleVerdicts.silent(3)
+        >>> verdicts = dataclasses.replace(silent, safe=flags(1, 0, 0), never=flags(0, 0, 1))
         >>> p_safe = np.array([0.9, 0.9, 1.0], np.float32)
         >>> combine(verdicts, p_safe, np.zeros(3, np.uint8), Thresholds(0.8, 0.95)).keep.tolist()
         [True, False, False]
@@ -138,26 +138,33 @@ def _limits(
     p_safe: FloatArray,
     densities: npt.NDArray[np.float64] | None,
 ) -> FloatArray:
-    """`low` or `high` of every token, moved by density: float32 (n_tokens,)."""
-    low, high = np.float32(thresholds.low), np.float32(thresholds.high)
-    if not thresholds.density_slope:
-        return np.where(verdicts.safe, low, high)
-    density = np.asarray(log_density(p_safe) if densities is None else densities)
-    logits = thresholds.density_slope * movable_density(verdicts, density)
-    return np.where(verdicts.safe, shifted(thresholds.low, logits), shifted(thresholds.high, logits))
+    """`low` or `high` of every token, moved by name and density: float32 (n_tokens,)."""
+    density = np.zeros(len(p_safe))
+    if thresholds.density_slope:
+        density = np.asarray(log_density(p_safe) if densities is None else densities)
+    logits = raised_by(verdicts, density, thresholds.density_slope)
+    low, high = (
+        np.where(logits == 0, np.float32(one), shifted(one, logits))
+        for one in (thresholds.low, thresholds.high)
+    )
+    return np.where(verdicts.safe, low, high)
 
 
-def movable_density(verdicts: RuleVerdicts, densities: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """By which density the threshold of each token moves: float64 (n_tokens,).
+def raised_by(
+    verdicts: RuleVerdicts, densities: npt.NDArray[np.float64], density_slope: float
+) -> npt.NDArray[np.float64]:
+    """Return by how many logits the threshold of each token is moved: float64 (n_tokens,).
 
     A document that seems to hold little PHI is where a lone surname is read over. So a low density
-    moves no threshold of a word that the rules do not call safe; it does for numbers and shorthand.
+    lowers the thresholds of safe words, numbers and shorthand, and of no other word.
 
     Args:
         verdicts: What the rules say.
         densities: float64 () or (n_tokens,), `log_density` of the document of each token.
+        density_slope: As `Thresholds` says.
     """
-    return np.where(verdicts.word & ~verdicts.safe, np.maximum(densities, 0), densities)
+    moved = density_slope * np.where(verdicts.word, np.maximum(densities, 0), densities)
+    return moved + np.where(verdicts.maybe_name, _NAME_LOGITS, 0.0)
 
 
 def rules_alone(verdicts: RuleVerdicts) -> Decisions:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Callable, Iterable, Sequence
 
@@ -22,8 +23,7 @@ class _NoRules:
         return [self._analysis(len(one)) for one in tokens]
 
     def _analysis(self, n: int) -> RuleAnalysis:
-        no = np.zeros(n, np.bool_)
-        verdicts = RuleVerdicts(safe=~no, never=no, veto=no, titled=no)
+        verdicts = dataclasses.replace(RuleVerdicts.silent(n), safe=np.ones(n, np.bool_))
         return RuleAnalysis(np.zeros(n, np.int32), np.zeros((n, 1), np.float32), verdicts)
 
 

@@ -168,8 +168,10 @@ class RuleVerdicts:
         titled: bool (n_tokens,), a capitalised word right after a title.
         name: bool (n_tokens,), a capitalised word that is in lists of names and in no safe list, and
             not used as a clinical term: the threshold is infinite.
-        word: bool (n_tokens,), letters alone, so possibly a name: a low density of PHI in the document
-            does not lower its threshold unless it is safe.
+        word: bool (n_tokens,), letters alone and not safe: a low density of PHI in the document does
+            not lower its threshold.
+        maybe_name: bool (n_tokens,), a capitalised word, not safe, in no clinical list and possibly a
+            name: its threshold is higher.
     """
 
     safe: BoolArray = field(repr=False)
@@ -178,6 +180,12 @@ class RuleVerdicts:
     titled: BoolArray = field(repr=False)
     name: BoolArray = field(repr=False)
     word: BoolArray = field(repr=False)
+    maybe_name: BoolArray = field(repr=False)
+
+    @classmethod
+    def silent(cls, n_tokens: int) -> RuleVerdicts:
+        """Return verdicts that say nothing about any of `n_tokens` tokens."""
+        return cls(*(np.zeros(n_tokens, np.bool_) for _ in fields(cls)))
 
     @property
     def always_masked(self) -> BoolArray:

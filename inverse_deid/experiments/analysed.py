@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 
 from inverse_deid.assemble import feature_columns
-from inverse_deid.combine import movable_density
 from inverse_deid.core.errors import OutputError, UnreadableInputError
 from inverse_deid.core.phi import HYPER_CLASS_OF, HyperClass
 from inverse_deid.core.values import BoolArray, Document, FloatArray, RuleAnalysis, RuleVerdicts, Tokens
@@ -147,15 +146,12 @@ def gold_classes(corpus: AnalysedCorpus, targets: Targets) -> npt.NDArray[np.int
 
 def scored(corpus: AnalysedCorpus, scores: TokenScores, verdicts: RuleVerdicts | None = None) -> ScoredCorpus:
     """What calibration reads; without verdicts the network is alone."""
-    nothing = np.zeros(len(corpus.types), np.bool_)
-    of_documents = densities(np.split(scores.p_safe, corpus.starts[1:-1]))
     return ScoredCorpus(
         name=corpus.name,
         is_phi=corpus.is_phi,
         p_safe=scores.p_safe,
-        rule_safe=nothing if verdicts is None else verdicts.safe,
-        always_masked=nothing if verdicts is None else verdicts.always_masked,
-        densities=of_documents if verdicts is None else movable_density(verdicts, of_documents),
+        verdicts=RuleVerdicts.silent(len(corpus.types)) if verdicts is None else verdicts,
+        densities=densities(np.split(scores.p_safe, corpus.starts[1:-1])),
     )
 
 

@@ -30,8 +30,7 @@ def decide(
         densities: float64 (n_tokens,), as `ScoredCorpus` has them.
     """
     if verdicts is None:
-        nothing = np.zeros(len(scores.p_safe), np.bool_)
-        verdicts = RuleVerdicts(*[nothing] * 6)
+        verdicts = RuleVerdicts.silent(len(scores.p_safe))
     return combine(verdicts, scores.p_safe, scores.categories, thresholds, densities)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from inverse_deid.core.values import BoolArray, FloatArray
+from inverse_deid.core.values import BoolArray, FloatArray, RuleVerdicts
 from inverse_deid.deep.batches import Example
 from inverse_deid.learning.calibration import ScoredCorpus, densities
 from inverse_deid.learning.validation import recall_at_precision
@@ -57,9 +57,9 @@ class Scored:
 
     def corpus(self, name: str) -> ScoredCorpus:
         """What calibration reads; the network is alone, without rules."""
-        nothing = np.zeros(len(self.is_phi), np.bool_)
+        verdicts = RuleVerdicts.silent(len(self.is_phi))
         parts = np.split(self.p_safe, np.cumsum(self.lengths)[:-1])
-        return ScoredCorpus(name, self.is_phi, self.p_safe, nothing, nothing, densities(parts))
+        return ScoredCorpus(name, self.is_phi, self.p_safe, verdicts, densities(parts))
 
 
 def scored(examples: Sequence[Example], probabilities: Sequence[FloatArray]) -> Scored:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from inverse_deid.combine import Thresholds, combine, log_density
+from inverse_deid.combine import Thresholds, combine, log_density, raised_by
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.values import BoolArray, FloatArray, RuleVerdicts
 from inverse_deid.learning.config import CalibrationConfig
@@ -30,17 +30,14 @@ class ScoredCorpus:
         name: The corpus.
         is_phi: bool (n_tokens,).
         p_safe: float32 (n_tokens,).
-        rule_safe: bool (n_tokens,), the rules' safe flag.
-        always_masked: bool (n_tokens,), `RuleVerdicts.always_masked`.
-        densities: float64 (n_tokens,), `log_density` of each token's document, as far as it moves
-            the threshold of that token (`movable_density`).
+        verdicts: What the rules say.
+        densities: float64 (n_tokens,), `log_density` of each token's document.
     """
 
     name: str
     is_phi: BoolArray = field(repr=False)
     p_safe: FloatArray = field(repr=False)
-    rule_safe: BoolArray = field(repr=False)
-    always_masked: BoolArray = field(repr=False)
+    verdicts: RuleVerdicts = field(repr=False)
     densities: npt.NDArray[np.float64] = field(repr=False)
 
 
@@ -169,9 +166,10 @@ def needed_to_mask(
         float64 (n_tokens,), in [0, 1]; 0 where the rules or a NaN mask.
     """
     p = np.clip(corpus.p_safe.astype(np.float64), 1e-7, 1 - 1e-7)
-    earned = np.where(corpus.rule_safe & adaptive, LOW_HIGH_LOGITS, 0.0) - density_slope * corpus.densities
+    earned = np.where(corpus.verdicts.safe & adaptive, LOW_HIGH_LOGITS, 0.0)
+    earned -= raised_by(corpus.verdicts, corpus.densities, density_slope)
     seen = 1 / (1 + np.exp(-(np.log(p / (1 - p)) + earned)))
-    return np.where(corpus.always_masked | np.isnan(corpus.p_safe), 0.0, seen)
+    return np.where(corpus.verdicts.always_masked | np.isnan(corpus.p_safe), 0.0, seen)
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,11 +182,8 @@ class OperatingPoint:
 
 def measure(corpus: ScoredCorpus, thresholds: Thresholds) -> OperatingPoint:
     """Recall and precision of masking at a pair of thresholds, before document passes."""
-    none = np.zeros(len(corpus.is_phi), np.bool_)
-    verdicts = RuleVerdicts(
-        safe=corpus.rule_safe, never=corpus.always_masked, veto=none, titled=none, name=none, word=none
-    )
-    decisions = combine(verdicts, corpus.p_safe, none.astype(np.uint8), thresholds, corpus.densities)
+    categories = np.zeros(len(corpus.is_phi), np.uint8)
+    decisions = combine(corpus.verdicts, corpus.p_safe, categories, thresholds, corpus.densities)
     masked = ~decisions.keep
     hits = int((masked & corpus.is_phi).sum())
     n_phi, n_masked = int(corpus.is_phi.sum()), int(masked.sum())

@@ -69,8 +69,9 @@ def precision_at(corpus: ScoredCorpus, recall: float, density_slope: float = 0.0
         density_slope: As `Thresholds` says.
 
     Example:
+        >>> from inverse_deid.core.values import RuleVerdicts
         >>> corpus = ScoredCorpus("x", np.array([True, False, True]), np.array([0.1, 0.2, 0.3], np.float32),
-        ...     np.zeros(3, bool), np.zeros(3, bool), np.zeros(3))
+        ...     RuleVerdicts.silent(3), np.zeros(3))
         >>> precision_at(corpus, 0.5), round(precision_at(corpus, 1.0), 3)
         (1.0, 0.667)
     """

@@ -13,7 +13,7 @@ import keras
 import numpy as np
 
 from inverse_deid.assemble import feature_columns, feature_names, packaged_model
-from inverse_deid.combine import Thresholds, movable_density
+from inverse_deid.combine import Thresholds
 from inverse_deid.core.errors import ConfigurationError, ModelError, UnreadableInputError
 from inverse_deid.core.values import Document
 from inverse_deid.deep import export
@@ -340,9 +340,8 @@ def score_corpus(parts: ModelParts, name: str, docs: Sequence[Document]) -> Scor
         name=name,
         is_phi=np.concatenate(owners) >= 0,
         p_safe=np.concatenate([s[:, 0] for s in scores]),
-        rule_safe=verdicts.safe,
-        always_masked=verdicts.always_masked,
-        densities=movable_density(verdicts, densities([s[:, 0] for s in scores])),
+        verdicts=verdicts,
+        densities=densities([s[:, 0] for s in scores]),
     )
 
 

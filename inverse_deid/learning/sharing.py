@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from inverse_deid.core.errors import ConfigurationError
-from inverse_deid.core.values import Document, FloatArray
+from inverse_deid.core.values import Document, FloatArray, RuleVerdicts
 from inverse_deid.deep.encoding import WordVectors
 from inverse_deid.learning.calibration import ScoredCorpus, operating_points
 from inverse_deid.learning.config import CalibrationConfig
@@ -264,6 +264,7 @@ def scored(sentences: Sequence[VectorSentence], probabilities: Sequence[FloatArr
         probabilities: Of the classes of each token, from `class_probabilities`.
     """
     is_phi = np.concatenate([sentence.classes > 0 for sentence in sentences])
-    none = np.zeros(len(is_phi), np.bool_)
     p_safe = np.concatenate([rows[:, 0] for rows in probabilities])
-    return ScoredCorpus("held-out sentences", is_phi, p_safe, none, none, np.zeros(len(is_phi)))
+    return ScoredCorpus(
+        "held-out sentences", is_phi, p_safe, RuleVerdicts.silent(len(is_phi)), np.zeros(len(is_phi))
+    )

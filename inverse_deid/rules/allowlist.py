@@ -29,6 +29,9 @@ MIN_LOWER_RATIO = 0.7
 _MAX_SHORTHAND = 4
 """Characters of a word in capitals that reads as shorthand where the text around it is not in capitals."""
 
+_CLINICAL_FLAGS = (
+    WordFlag.DRUG | WordFlag.MEDICAL | WordFlag.SHORTHAND | WordFlag.UNIT | WordFlag.CLINICAL_NAME
+)
 _NAME_FLAGS = WordFlag.SURNAME | WordFlag.FIRST_NAME
 _NEVER_FLAGS = WordFlag.WEEKDAY | WordFlag.MONTH | WordFlag.STREET | WordFlag.HOLIDAY | WordFlag.NUMBER_WORD
 
@@ -59,17 +62,20 @@ def judge(ids: IntArray, rows: WordRows, context: Context, policy: Policy) -> Ru
     never = ((flags & np.uint32(_NEVER_FLAGS)) != 0) & ~safe
     # "Dr" is a street word and a title; the network tells which, the rules do not forbid it.
     never &= (flags & np.uint32(WordFlag.SALUTATION)) == 0
-    name = np.zeros(len(ids), np.bool_)
+    word = name = maybe_name = np.zeros(len(ids), np.bool_)
     if policy == "case-aware":
         never &= ~_is_abbreviation(ids, rows, in_safe)
-        name = _is_name_only(ids, rows, context) & ~in_safe & ~safe
+        word = ~safe & ~has_digit & _is_word(ids, rows)
+        maybe_name = word & _may_be_name(ids, rows, context)
+        name = maybe_name & ~in_safe & ((flags & np.uint32(_NAME_FLAGS)) != 0)
     return RuleVerdicts(
         safe=safe,
         never=never,
         veto=context.veto | rows.foreign[ids],
         titled=context.titled,
         name=name,
-        word=_is_word(ids, rows) & ~has_digit,
+        word=word,
+        maybe_name=maybe_name,
     )
 
 
@@ -83,15 +89,13 @@ def _reads_as_a_word(ids: IntArray, rows: WordRows, context: Context) -> BoolArr
     return (lower | (mute & usually_lower)) & ~context.titled
 
 
-def _is_name_only(ids: IntArray, rows: WordRows, context: Context) -> BoolArray:
-    """Capitalised words of name lists; not what clinical texts call after a person, nor shorthand."""
-    flags = rows.flags[ids]
-    listed = (flags & np.uint32(_NAME_FLAGS)) != 0
-    clinical = (flags & np.uint32(WordFlag.CLINICAL_NAME)) != 0
+def _may_be_name(ids: IntArray, rows: WordRows, context: Context) -> BoolArray:
+    """Capitalised words; not clinical terms, not what medicine calls after a person, not shorthand."""
+    clinical = (rows.flags[ids] & np.uint32(_CLINICAL_FLAGS)) != 0
     in_capitals = rows.has("all-upper-case", ids)
     shorthand = in_capitals & (rows.n_chars[ids] <= _MAX_SHORTHAND) & ~context.mostly_upper
     exempt = (clinical | context.before_head | shorthand) & ~context.titled
-    return listed & rows.has("has-capital-beginning", ids) & ~exempt
+    return rows.has("has-capital-beginning", ids) & ~exempt
 
 
 def _is_word(ids: IntArray, rows: WordRows) -> BoolArray:

@@ -57,7 +57,8 @@ class Context:
         titled: bool (n_tokens,), a word with a capital right after a title.
         label: bool (n_tokens,), begins a line and a colon follows: `Plan:`, and who speaks.
         domain: bool (n_tokens,), a top-level domain right after a dot.
-        before_head: bool (n_tokens,), the noun of an eponym follows: `Kocher's clamp`, `Jansen Middleton punch`.
+        before_head: bool (n_tokens,), the noun of an eponym follows: `Kocher's clamp`,
+            `Jansen Middleton punch`.
         veto: bool (n_tokens,), inside a pattern that may only mask.
     """
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -19,7 +21,8 @@ from inverse_deid.learning.config import CalibrationConfig
 
 P_SAFE = st.sampled_from([0.0, 1e-6, 0.2, 0.5, 0.500001, 0.9, 0.9999999, 1.0]) | st.floats(0, 1, width=32)
 DENSITY = st.sampled_from([0.0, -2.0, 2.0]) | st.floats(-2, 2)
-TOKENS = st.tuples(st.booleans(), P_SAFE, st.booleans(), st.sampled_from([False, False, True]), DENSITY)
+RULES = st.sampled_from(["", "", "safe", "never", "veto", "name", "word", "maybe_name"])
+TOKENS = st.tuples(st.booleans(), P_SAFE, RULES, DENSITY)
 SLOPES = st.sampled_from([0.0, 1.0]) | st.floats(0, 1.5)
 AIMS = st.floats(0.05, 1.0)
 
@@ -31,19 +34,19 @@ def corpora(draw: st.DrawFn) -> list[ScoredCorpus]:
     for i in range(draw(st.integers(1, 3))):
         tokens = draw(st.lists(TOKENS, min_size=1, max_size=25))
         if not i:
-            tokens.append((True, draw(P_SAFE), draw(st.booleans()), False, 0.0))
-        is_phi, p_safe, rule_safe, always, density = zip(*tokens, strict=True)
-        p_safe = np.array(p_safe, np.float32)
-        arrays = (np.array(is_phi), p_safe, np.array(rule_safe), np.array(always), np.array(density))
+            tokens.append((True, draw(P_SAFE), draw(st.sampled_from(["", "safe", "word"])), 0.0))
+        is_phi, p_safe, rules, density = zip(*tokens, strict=True)
+        flags = {name: np.array([rule == name for rule in rules]) for name in set(rules) - {""}}
+        verdicts = dataclasses.replace(RuleVerdicts.silent(len(rules)), **flags)
+        arrays = (np.array(is_phi), np.array(p_safe, np.float32), verdicts, np.array(density))
         found.append(ScoredCorpus(f"corpus {i}", *arrays))
     return found
 
 
 def masked(corpus: ScoredCorpus, thresholds) -> np.ndarray:
     """What masking itself masks, before the passes over the document."""
-    none = np.zeros(len(corpus.is_phi), bool)
-    verdicts = RuleVerdicts(corpus.rule_safe, corpus.always_masked, none, none)
-    return ~combine(verdicts, corpus.p_safe, none.astype(np.uint8), thresholds, corpus.densities).keep
+    categories = np.zeros(len(corpus.is_phi), np.uint8)
+    return ~combine(corpus.verdicts, corpus.p_safe, categories, thresholds, corpus.densities).keep
 
 
 @settings(max_examples=300, deadline=None)

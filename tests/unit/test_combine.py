@@ -1,3 +1,5 @@
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -5,12 +7,12 @@ from inverse_deid.combine import REFERENCE_DENSITY, Thresholds, combine, log_den
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.values import Reason, RuleVerdicts
 
-SAFE, UNSAFE, NEVER, VETO = "safe", "unsafe", "never", "veto"
+SAFE, UNSAFE, NEVER, VETO, NAME, MAYBE = "safe", "unsafe", "never", "veto", "name", "maybe_name"
 
 
 def decide(verdict, p_safe, low=0.8, high=0.95):
-    flags = {name: np.array([verdict == name]) for name in (SAFE, NEVER, VETO)}
-    verdicts = RuleVerdicts(flags[SAFE], flags[NEVER], flags[VETO], np.array([False]))
+    flags = {} if verdict == UNSAFE else {verdict: np.array([True])}
+    verdicts = dataclasses.replace(RuleVerdicts.silent(1), **flags)
     p_safe = np.array([p_safe], np.float32)
     return combine(verdicts, p_safe, np.zeros(1, np.uint8), Thresholds(low, high))
 
@@ -26,6 +28,9 @@ def decide(verdict, p_safe, low=0.8, high=0.95):
         (VETO, 1.0, False, Reason.VETO_PATTERN),
         (NEVER, np.inf, False, Reason.NEVER_SAFE_WORD),
         (VETO, np.inf, False, Reason.VETO_PATTERN),
+        (NAME, 1.0, False, Reason.NAME_ONLY_WORD),
+        (MAYBE, 0.98, False, Reason.BELOW_THRESHOLD),
+        (MAYBE, 0.986, True, Reason.KEPT_BY_NETWORK),
         (SAFE, 2.0, False, Reason.BELOW_THRESHOLD),
         (SAFE, np.nan, False, Reason.BELOW_THRESHOLD),
         (UNSAFE, np.nan, False, Reason.BELOW_THRESHOLD),
@@ -48,10 +53,10 @@ def test_a_slope_out_of_range_is_refused(slope):
         Thresholds(0.5, 0.9, slope)
 
 
-def limits(p_safe, slope, densities=None):
+def limits(p_safe, slope, densities=None, **flags):
     n = len(p_safe)
     none = np.zeros(n, bool)
-    verdicts = RuleVerdicts(none, none, none, none)
+    verdicts = dataclasses.replace(RuleVerdicts.silent(n), **flags)
     thresholds = Thresholds(0.5, 0.9, slope)
     return combine(
         verdicts, np.array(p_safe, np.float32), none.astype(np.uint8), thresholds, densities
@@ -64,6 +69,14 @@ def test_thresholds_rise_in_crowded_documents_and_fall_in_sparse_ones():
     assert limits(usual, 0.8) == pytest.approx(0.9, abs=1e-6)
     assert (limits(crowded, 0.8) > 0.9).all()
     assert (limits(crowded, 0.0) == np.float32(0.9)).all()
+
+
+def test_a_low_density_lowers_no_threshold_of_a_word_that_is_not_safe():
+    word = np.arange(300) % 2 == 0
+    found = limits([0.999] * 300, 0.8, word=word)
+    assert found[word] == pytest.approx(0.9)
+    assert (found[~word] < 0.9).all()
+    assert (limits([0.999, 0.001] * 150, 0.8, word=word) > 0.9).all()
 
 
 def test_no_document_moves_a_threshold_farther_than_two_steps():
@@ -98,5 +111,7 @@ def test_given_densities_go_before_those_of_the_tokens():
 
 
 def test_rules_alone_keep_what_is_safe_and_not_vetoed():
-    flags = [np.array(bits, bool) for bits in ([1, 0, 1], [0, 1, 0], [0, 0, 1], [0, 0, 0])]
-    assert rules_alone(RuleVerdicts(*flags)).keep.tolist() == [True, False, False]
+    flags = {"safe": [1, 0, 1], "never": [0, 1, 0], "veto": [0, 0, 1]}
+    arrays = {name: np.array(bits, bool) for name, bits in flags.items()}
+    verdicts = dataclasses.replace(RuleVerdicts.silent(3), **arrays)
+    assert rules_alone(verdicts).keep.tolist() == [True, False, False]

@@ -1,6 +1,9 @@
+import dataclasses
+
 import numpy as np
 import pytest
 
+from inverse_deid.core.values import RuleVerdicts
 from inverse_deid.experiments.ablation_report import Outcome, difference
 from inverse_deid.experiments.measures import (
     average_precision,
@@ -19,7 +22,8 @@ def flags(*bits):
 
 def test_rules_that_always_mask_come_first_and_safe_words_later():
     p_safe = np.array([0.9, 0.9, 0.9, np.nan], np.float32)
-    corpus = ScoredCorpus("c", flags(0, 0, 0, 0), p_safe, flags(0, 1, 0, 0), flags(0, 0, 1, 0), np.zeros(4))
+    verdicts = dataclasses.replace(RuleVerdicts.silent(4), safe=flags(0, 1, 0, 0), veto=flags(0, 0, 1, 0))
+    corpus = ScoredCorpus("c", flags(0, 0, 0, 0), p_safe, verdicts, np.zeros(4))
     found = needed_to_mask(corpus)
     assert found[2] == found[3] == 0
     assert found[0] == pytest.approx(0.9)

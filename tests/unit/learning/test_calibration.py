@@ -1,7 +1,10 @@
+import dataclasses
+
 import numpy as np
 import pytest
 
 from inverse_deid.core.errors import ConfigurationError
+from inverse_deid.core.values import RuleVerdicts
 from inverse_deid.learning.calibration import (
     ScoredCorpus,
     calibrate,
@@ -16,13 +19,13 @@ from inverse_deid.learning.config import CalibrationConfig
 
 def corpus(is_phi, p_safe, rule_safe=None, always=None, density=None):
     n = len(is_phi)
-    none = np.zeros(n, bool)
+    given = {"safe": rule_safe, "never": always}
+    flags = {name: np.array(bits, bool) for name, bits in given.items() if bits is not None}
     return ScoredCorpus(
         "corpus",
         np.array(is_phi, bool),
         np.array(p_safe, np.float32),
-        none if rule_safe is None else np.array(rule_safe, bool),
-        none if always is None else np.array(always, bool),
+        dataclasses.replace(RuleVerdicts.silent(n), **flags),
         np.zeros(n) if density is None else np.array(density, float),
     )
 

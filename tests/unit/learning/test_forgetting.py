@@ -1,8 +1,11 @@
 """Two models compared at one recall."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
+from inverse_deid.core.values import RuleVerdicts
 from inverse_deid.learning.calibration import ScoredCorpus, thresholds_at
 from inverse_deid.learning.forgetting import AtOneRecall, at_one_recall, precision_at
 
@@ -15,8 +18,7 @@ def corpus(*p_safe, is_phi=PHI, always=()):
         name="letters",
         is_phi=is_phi,
         p_safe=np.array(p_safe, np.float32),
-        rule_safe=np.zeros(n, np.bool_),
-        always_masked=np.isin(np.arange(n), always),
+        verdicts=dataclasses.replace(RuleVerdicts.silent(n), never=np.isin(np.arange(n), always)),
         densities=np.zeros(n),
     )
 

@@ -43,7 +43,7 @@ class Rules:
         safe = np.array([word.islower() for word in words], bool)
         veto = np.array([word == "5" for word in words], bool)
         titled = np.array([i > 0 and words[i - 1] == "Mr" for i in range(len(words))], bool)
-        verdicts = RuleVerdicts(safe=safe, never=np.zeros(len(words), bool), veto=veto, titled=titled)
+        verdicts = dataclasses.replace(RuleVerdicts.silent(len(words)), safe=safe, veto=veto, titled=titled)
         return RuleAnalysis(np.zeros(len(words), np.int32), np.zeros((len(words), 1), np.float32), verdicts)
 
 
