@@ -47,6 +47,7 @@ from inverse_deid.learning.forgetting import AtOneRecall, at_one_recall
 from inverse_deid.learning.logs import TrainingLog
 from inverse_deid.learning.validation import validator
 from inverse_deid.lexicon import load_lexicon
+from inverse_deid.pipeline import joined_verdicts
 from inverse_deid.rules.analysis import RuleAnalyser
 from inverse_deid.rules.words import DICTIONARY_FEATURE_NAMES
 from inverse_deid.text.alignment import span_of_token

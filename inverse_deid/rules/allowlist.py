@@ -29,9 +29,7 @@ MIN_LOWER_RATIO = 0.7
 _MAX_SHORTHAND = 4
 """Characters of a word in capitals that reads as shorthand where the text around it is not in capitals."""
 
-_CLINICAL_FLAGS = (
-    WordFlag.DRUG | WordFlag.MEDICAL | WordFlag.SHORTHAND | WordFlag.UNIT | WordFlag.CLINICAL_NAME
-)
+_CLINICAL_FLAGS = WordFlag.DRUG | WordFlag.SHORTHAND | WordFlag.UNIT | WordFlag.CLINICAL_NAME
 _NAME_FLAGS = WordFlag.SURNAME | WordFlag.FIRST_NAME
 _NEVER_FLAGS = WordFlag.WEEKDAY | WordFlag.MONTH | WordFlag.STREET | WordFlag.HOLIDAY | WordFlag.NUMBER_WORD
 
@@ -91,7 +89,10 @@ def _reads_as_a_word(ids: IntArray, rows: WordRows, context: Context) -> BoolArr
 
 def _may_be_name(ids: IntArray, rows: WordRows, context: Context) -> BoolArray:
     """Capitalised words; not clinical terms, not what medicine calls after a person, not shorthand."""
-    clinical = (rows.flags[ids] & np.uint32(_CLINICAL_FLAGS)) != 0
+    flags = rows.flags[ids]
+    # The lists of medical terms know plants and anatomy, hence many surnames: Rose, Head.
+    only_medical = ((flags & np.uint32(WordFlag.MEDICAL)) != 0) & ((flags & np.uint32(_NAME_FLAGS)) == 0)
+    clinical = only_medical | ((flags & np.uint32(_CLINICAL_FLAGS)) != 0)
     in_capitals = rows.has("all-upper-case", ids)
     shorthand = in_capitals & (rows.n_chars[ids] <= _MAX_SHORTHAND) & ~context.mostly_upper
     exempt = (clinical | context.before_head | shorthand) & ~context.titled

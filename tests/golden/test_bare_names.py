@@ -10,24 +10,24 @@ SENTENCES_PER_WORD = 2
 """So few of the sentences for each surname in the test; `scripts/measure_bare_names.py` takes all."""
 
 MOST_LEAKED = {
-    ("ordinary", "alone"): 1.0,
-    ("ordinary", "inside"): 1.0,
-    ("unlisted", "alone"): 1.0,
-    ("unlisted", "inside"): 1.0,
-    ("words", "alone"): 1.0,
-    ("words", "inside"): 1.0,
-    ("clinical_words", "alone"): 1.0,
-    ("clinical_words", "inside"): 1.0,
-    ("eponyms", "alone"): 1.0,
-    ("eponyms", "inside"): 1.0,
+    ("ordinary", "alone"): 0.992,
+    ("ordinary", "inside"): 0.993,
+    ("unlisted", "alone"): 0.993,
+    ("unlisted", "inside"): 0.25,
+    ("words", "alone"): 0.996,
+    ("words", "inside"): 0.18,
+    ("clinical_words", "alone"): 0.5,
+    ("clinical_words", "inside"): 0.7,
+    ("eponyms", "alone"): 0.2,
+    ("eponyms", "inside"): 0.35,
 }
 """Share of planted surnames that may be kept."""
 
 LEAST_KEPT = {
-    ("drugs", "alone"): 0.0,
-    ("drugs", "inside"): 0.0,
-    ("eponym phrases", "alone"): 0.0,
-    ("eponym phrases", "inside"): 0.0,
+    ("drugs", "alone"): 0.99,
+    ("drugs", "inside"): 0.99,
+    ("eponym phrases", "alone"): 0.99,
+    ("eponym phrases", "inside"): 0.99,
 }
 """Share of drugs and eponym phrases that must be kept."""
 

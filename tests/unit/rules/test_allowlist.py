@@ -1,8 +1,11 @@
 """The rules with the packaged lexicon: cases that must hold, one a row."""
 
+from dataclasses import fields
+
 import numpy as np
 import pytest
 
+from inverse_deid.core.values import RuleVerdicts
 from inverse_deid.lexicon import load_lexicon
 from inverse_deid.rules.analysis import FEATURE_NAMES, RuleAnalyser
 from inverse_deid.text.interning import InternedWords
@@ -19,7 +22,7 @@ def verdict(analysers, policy, text, word):
     tokens = tokenize(text)
     found = analysers[policy].analyse(tokens)
     i = tokens.words.index(word)
-    return {name: bool(getattr(found.verdicts, name)[i]) for name in ("safe", "never", "veto", "titled")}
+    return {one.name: bool(getattr(found.verdicts, one.name)[i]) for one in fields(RuleVerdicts)}
 
 
 def feature(analysers, text, word, name):
@@ -141,3 +144,32 @@ def test_features_are_finite_and_in_range(analysers):
 
 def test_no_token_no_verdict(analysers):
     assert len(analysers["case-aware"].analyse(tokenize(" ... ")).verdicts.safe) == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "word", "name", "maybe_name"),
+    [
+        ("After the second dose Whitfield felt dizzy", "Whitfield", True, True),
+        ("I GAVE WHITFIELD IBUPROFEN", "WHITFIELD", True, True),
+        ("after the second dose whitfield felt dizzy", "whitfield", False, False),
+        ("on Doppler the flow was normal", "Doppler", False, False),
+        ("seen by Dr. Doppler today", "Doppler", True, True),
+        ("held with a Whitfield clamp", "Whitfield", False, False),
+        ("held with Whitfield's clamp", "Whitfield", False, False),
+        ("the TIA resolved overnight", "TIA", False, False),
+        ("I gave Rose ibuprofen", "Rose", False, True),
+        ("I gave Xqzvor ibuprofen", "Xqzvor", False, True),
+        ("I gave Benadryl twice", "Benadryl", False, False),
+        ("She has Parkinson's disease", "Parkinson", False, False),
+        ("walked with grace today", "grace", False, False),
+    ],
+)
+def test_names_that_only_lists_know(analysers, text, word, name, maybe_name):
+    found = verdict(analysers, "case-aware", text, word)
+    assert (found["name"], found["maybe_name"]) == (name, maybe_name)
+    assert not any(verdict(analysers, "literal", text, word)[flag] for flag in ("name", "maybe_name"))
+
+
+@pytest.mark.parametrize("text", ["a Johnson & Johnson vaccine", "a Johnson and Johnson vaccine"])
+def test_an_ampersand_joins_a_phrase(analysers, text):
+    assert verdict(analysers, "case-aware", text, "Johnson")["safe"]
