@@ -37,6 +37,11 @@ _FOLDER = click.Path(path_type=Path)
 @click.option(
     "--operating-point", type=click.Choice(["strict", "balanced", "lenient"]), help="[default: balanced]"
 )
+@click.option(
+    "--allow-low-thresholds",
+    is_flag=True,
+    help="Serve even with thresholds that keep words that are probably identifiers.",
+)
 @click.option("--category-markers", is_flag=True, help="Show the suspected category: [NAME], [DATE] ...")
 @click.option("--model", type=_FOLDER, help="Folder of another model.")
 @click.option("--lexicon", type=_FILE, help="Another lexicon.")
@@ -67,6 +72,7 @@ class ServeOptions:
     seconds: float
     log_requests: bool
     operating_point: str | None
+    allow_low_thresholds: bool
     category_markers: bool
     model: Path | None
     lexicon: Path | None
@@ -80,6 +86,7 @@ class ServeOptions:
             model=self.model,
             lexicon=self.lexicon,
             operating_point=self.operating_point,
+            allow_low_thresholds=self.allow_low_thresholds,
             category_markers=self.category_markers,
             n_threads=self.threads,
         )
