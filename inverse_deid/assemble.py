@@ -15,6 +15,7 @@ import numpy as np
 from inverse_deid import __version__
 from inverse_deid.combine import Thresholds
 from inverse_deid.core.errors import ConfigurationError, FormatError, ModelError, UnreadableInputError
+from inverse_deid.core.extras import missing_extra
 from inverse_deid.core.packaged import packaged_path
 from inverse_deid.core.phi import HYPER_CLASS_OF, HyperClass
 from inverse_deid.core.seals import is_sealed
@@ -357,9 +358,7 @@ class _RepresentedScorer:
         try:
             from inverse_deid.representations.scoring import PrivateScorer
         except ImportError as error:
-            raise ConfigurationError(
-                f"a model over a representation needs the package {error.name}; install 'inverse-deid[train]'"
-            ) from error
+            raise missing_extra("a model over a representation", error.name, "train") from error
         self._scorer = PrivateScorer(network)
 
     def score(self, tokens: Sequence[Tokens], analyses: Sequence[RuleAnalysis]) -> list[Scores]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from inverse_deid.core.errors import ConfigurationError, UnreadableInputError
+from inverse_deid.core.extras import need_modules
 from inverse_deid.formats.registry import input_errors
 
 if TYPE_CHECKING:
@@ -55,8 +55,7 @@ def serve(**given: Any) -> None:  # noqa: ANN401 - click's options, typed in Ser
     (Authorization: Bearer TOKEN); put a server that speaks TLS before it. No
     text is logged or kept. docs/service.md says more.
     """
-    if find_spec("starlette") is None or find_spec("uvicorn") is None:
-        raise ConfigurationError("the service is an extra: pip install 'inverse-deid[serve]'")
+    need_modules("the service", "serve", "starlette", "uvicorn")
     _serve(ServeOptions(**given))
 
 

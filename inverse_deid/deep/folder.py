@@ -141,7 +141,7 @@ def _write_files(parts: ModelParts, folder: Path) -> None:
 
 
 def write_manifest(folder: Path, values: Mapping[str, Any], names: Sequence[str]) -> None:
-    """Write the manifest of a folder whose other files are complete: the values, the files' hashes, a seal."""
+    """Write the manifest of a folder whose other files are complete: values, hashes of the files, a seal."""
     manifest = sealed({**values, "sha256": {name: sha256_of_file(folder / name) for name in names}})
     (folder / "manifest.json").write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
 
