@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import importlib.resources
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -16,7 +15,10 @@ import numpy as np
 from inverse_deid import __version__
 from inverse_deid.combine import Thresholds
 from inverse_deid.core.errors import ConfigurationError, FormatError, ModelError, UnreadableInputError
+from inverse_deid.core.extras import missing_extra
+from inverse_deid.core.packaged import packaged_path
 from inverse_deid.core.phi import HYPER_CLASS_OF, HyperClass
+from inverse_deid.core.seals import is_sealed
 from inverse_deid.core.values import FloatArray, RuleAnalysis, Tokens
 from inverse_deid.deep.config import FeatureSet
 from inverse_deid.deep.folder import ModelParts, model_fingerprint, read_model
@@ -49,6 +51,14 @@ CERTIFICATE_FORMAT = "inverse-deid certificate"
 CERTIFICATE_VERSION = 1
 
 
+LEAST_LOW, LEAST_HIGH, MOST_SLOPE = 0.25, 0.5, 0.5
+"""Beyond these, thresholds are low: a word would be kept although it is more probably PHI than not.
+
+Only what dictionaries and rules call safe may be kept below 0.5, at odds of one to three or better.
+All operating points of the packaged model are within.
+"""
+
+
 OperatingPoints = Mapping[str, Mapping[str, float]]
 """`low`, `high` and `density_slope` of each operating point, by name."""
 
@@ -70,6 +80,8 @@ class MaskingSettings:
         high: Threshold where they do not; None = the operating point's.
         certificate: What `inverse-deid calibrate` wrote; brings the thresholds, and goes with no
             other choice that could keep more words.
+        allow_low_thresholds: Mask even if `low` is below `LEAST_LOW`, `high` below `LEAST_HIGH` or
+            the slope of density above `MOST_SLOPE`, wherever they come from.
         allow: Words to keep, in any case.
         deny: Words and phrases to mask, in any case, with or without accents.
         n_threads: Threads of the network, 0 = one a core.
@@ -86,6 +98,7 @@ class MaskingSettings:
     low: float | None = None
     high: float | None = None
     certificate: Path | None = None
+    allow_low_thresholds: bool = False
     allow: frozenset[str] = frozenset()
     deny: frozenset[str] = frozenset()
     n_threads: int = 0
@@ -94,7 +107,7 @@ class MaskingSettings:
 
 def packaged_model() -> Path:
     """Folder of the model that is shipped with the package."""
-    return Path(str(importlib.resources.files("inverse_deid") / "data" / "model"))
+    return packaged_path("model")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -148,6 +161,8 @@ def assemble(settings: MaskingSettings) -> Assembly:
             thresholds = _thresholds(points, settings)
         else:
             thresholds = _certified(certificate, settings, model=model_sha256, lexicon=lexicon.sha256)
+        if are_low(thresholds) and not settings.allow_low_thresholds:
+            raise ConfigurationError(_low_thresholds(thresholds, settings))
     fixed = fixed_marker(settings.marker)
     stages = Stages(
         analyser=RuleAnalyser(lexicon, interned, settings.policy),
@@ -198,16 +213,31 @@ def _thresholds(points: OperatingPoints, settings: MaskingSettings) -> Threshold
     return Thresholds(low, high)
 
 
-def sealed(certificate: Mapping[str, Any]) -> dict[str, Any]:
-    """A certificate with the hash of its content, so that an edited one is refused.
+def are_low(thresholds: Thresholds) -> bool:
+    """Tell whether thresholds need `MaskingSettings.allow_low_thresholds`.
 
     Example:
-        >>> sealed({"version": 1})["seal"] == sealed({"seal": "", "version": 1})["seal"]
-        True
+        >>> are_low(Thresholds(0.25, 0.5, 0.5)), are_low(Thresholds(0.9, 0.95, 0.6))
+        (False, True)
     """
-    content = {name: value for name, value in certificate.items() if name != "seal"}
-    canonical = json.dumps(content, sort_keys=True).encode()
-    return {**content, "seal": hashlib.sha256(canonical).hexdigest()}
+    within = thresholds.low >= LEAST_LOW and thresholds.high >= LEAST_HIGH
+    return not (within and thresholds.density_slope <= MOST_SLOPE)
+
+
+def _low_thresholds(thresholds: Thresholds, settings: MaskingSettings) -> str:
+    """Say which thresholds are too low, and where they come from."""
+    if settings.certificate is not None:
+        source = f"{settings.certificate}"
+    elif settings.low is not None or settings.high is not None:
+        source = "the thresholds given"
+    else:
+        source = f"the operating point {settings.operating_point or 'balanced'} of the model"
+    return (
+        f"{source}: low {thresholds.low:g}, high {thresholds.high:g}, density slope "
+        f"{thresholds.density_slope:g} would keep words that are probably identifiers. Low must be at least "
+        f"{LEAST_LOW:g}, high at least {LEAST_HIGH:g}, the slope at most {MOST_SLOPE:g}. Choose other "
+        "thresholds, or accept these with --allow-low-thresholds"
+    )
 
 
 def _read_certificate(settings: MaskingSettings) -> dict[str, Any]:
@@ -232,7 +262,7 @@ def _read_certificate(settings: MaskingSettings) -> dict[str, Any]:
         certificate = None
     if not isinstance(certificate, dict) or certificate.get("format") != CERTIFICATE_FORMAT:
         raise FormatError(f"{path}: no certificate; give a file that `inverse-deid calibrate` wrote")
-    if certificate != sealed(certificate):
+    if not is_sealed(certificate):
         raise FormatError(f"{path}: altered after it was written; calibrate again")
     return certificate
 
@@ -328,9 +358,7 @@ class _RepresentedScorer:
         try:
             from inverse_deid.representations.scoring import PrivateScorer
         except ImportError as error:
-            raise ConfigurationError(
-                f"a model over a representation needs the package {error.name}; install 'inverse-deid[train]'"
-            ) from error
+            raise missing_extra("a model over a representation", error.name, "train") from error
         self._scorer = PrivateScorer(network)
 
     def score(self, tokens: Sequence[Tokens], analyses: Sequence[RuleAnalysis]) -> list[Scores]:

@@ -4,7 +4,7 @@
     python scripts/build_lexicon.py --packages FOLDER
 
 Without `--packages` the derived lists are taken as they are in `dictionaries/`. The same
-lists always make the same artefact.
+lists always make the same artefact. What replaces the packaged one is pinned in the code.
 """
 
 import hashlib
@@ -15,7 +15,9 @@ from pathlib import Path
 import click
 from lexicon_sources.derive import derive_lists
 from lexicon_sources.packages import Packages, read_pins
+from pin_packaged_data import pin
 
+from inverse_deid.core.packaged import packaged_path
 from inverse_deid.lexicon.artefact import dump_artefact
 from inverse_deid.lexicon.build import Frequency, compile_lexicon
 from inverse_deid.lexicon.lists import list_folders, read_list, read_source
@@ -41,6 +43,8 @@ def main(packages: Path | None, dictionaries: Path, out: Path, content_version: 
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_bytes(data)
     click.echo(f"{out.name}: {len(data):,} bytes, sha256 {hashlib.sha256(data).hexdigest()}")
+    if out.resolve() == packaged_path("lexicon.zip").resolve():
+        pin()
 
 
 def build(dictionaries: Path, version: str) -> bytes:

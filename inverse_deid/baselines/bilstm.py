@@ -8,7 +8,7 @@ from importlib.util import find_spec
 
 from inverse_deid.baselines.most_probable import MostProbableClass
 from inverse_deid.baselines.systems import not_fitted
-from inverse_deid.core.errors import ConfigurationError
+from inverse_deid.core.extras import missing_extra
 from inverse_deid.core.values import Document
 from inverse_deid.deep.config import NetworkConfig, Output, TrainingConfig
 from inverse_deid.deep.encoding import WordVectors
@@ -80,9 +80,7 @@ class BiLstm:
         vectors: WordVectors | None = None,
     ) -> None:
         if find_spec("tensorflow") is None:
-            raise ConfigurationError(
-                f"the system {_NAMES[output]} needs the package tensorflow; install 'inverse-deid[compare]'"
-            )
+            raise missing_extra(f"the system {_NAMES[output]}", "tensorflow", "compare")
         self.name = _NAMES[output]
         self.title = _TITLES[output]
         self._network = dataclasses.replace(network, output=output)

@@ -11,7 +11,7 @@ import numpy as np
 
 from inverse_deid.baselines.systems import not_fitted, ranges_of
 from inverse_deid.baselines.token_features import OUTSIDE, TokenFeatures, bio_labels
-from inverse_deid.core.errors import ConfigurationError
+from inverse_deid.core.extras import missing_extra
 from inverse_deid.core.values import Document
 from inverse_deid.evaluation.counts import Range
 from inverse_deid.lexicon import load_lexicon
@@ -94,7 +94,5 @@ def _crfsuite() -> Any:  # noqa: ANN401 - a package without types
     try:
         import pycrfsuite
     except ImportError as error:
-        raise ConfigurationError(
-            "the system crf needs the package python-crfsuite; install 'inverse-deid[compare]'"
-        ) from error
+        raise missing_extra("the system crf", "python-crfsuite", "compare") from error
     return pycrfsuite

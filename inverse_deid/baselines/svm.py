@@ -9,7 +9,7 @@ import numpy as np
 
 from inverse_deid.baselines.systems import not_fitted, ranges_of
 from inverse_deid.baselines.token_features import TokenFeatures, hyper_labels
-from inverse_deid.core.errors import ConfigurationError
+from inverse_deid.core.extras import missing_extra
 from inverse_deid.core.phi import HyperClass
 from inverse_deid.core.values import BoolArray, Document
 from inverse_deid.evaluation.counts import Range
@@ -87,7 +87,5 @@ def _parts() -> tuple[Any, Any]:
         from sklearn.feature_extraction import FeatureHasher
         from sklearn.svm import LinearSVC
     except ImportError as error:
-        raise ConfigurationError(
-            "the system svm needs the package scikit-learn; install 'inverse-deid[compare]'"
-        ) from error
+        raise missing_extra("the system svm", "scikit-learn", "compare") from error
     return FeatureHasher(N_HASHED, input_type="string"), LinearSVC

@@ -18,12 +18,13 @@ from inverse_deid.assemble import (
     CERTIFICATE_VERSION,
     Assembly,
     MaskingSettings,
+    are_low,
     assemble,
     packaged_model,
-    sealed,
 )
 from inverse_deid.cli.report_files import check_target, write_json
 from inverse_deid.combine import Thresholds
+from inverse_deid.core.seals import sealed
 from inverse_deid.core.values import Document
 from inverse_deid.deep.folder import read_manifest
 from inverse_deid.engine.jobs import shown
@@ -147,7 +148,9 @@ def calibrate(**given: Any) -> None:  # noqa: ANN401 - click's options, typed in
     refuse_too_few(calibration.n_counted, aim)
     manifest = read_manifest(options.model or packaged_model())
     refuse_training_documents(options.gold, manifest.get("provenance") or {})
-    assembly = assemble(MaskingSettings(model=options.model, lexicon=options.lexicon))
+    # The thresholds of the model itself decide on nothing here.
+    settings = MaskingSettings(model=options.model, lexicon=options.lexicon, allow_low_thresholds=True)
+    assembly = assemble(settings)
     calibrated = _calibrated(gold, calibration, assembly, aim)
     write_json(options.out, _certificate(calibrated, assembly, options))
     for line in (*_found_lines(calibrated, calibration, options), "", *_guarantee_lines(calibration, aim)):
@@ -227,6 +230,8 @@ def _found_lines(
     yield f"documents      {len(evaluation.ids):,}, with PHI {len(calibration.docs):,}"
     yield f"counted        {calibrated.n_counted:,} {aim.counted} with PHI"
     yield f"thresholds     high {thresholds.high:.6f}, low {thresholds.low:.6f}{slope}"
+    if are_low(thresholds):
+        yield "               these are low: masking with them needs --allow-low-thresholds"
     yield f"leaking        {calibrated.n_leaking:,} {aim.counted}"
     if aim.unit is Unit.TOKEN:
         yield f"mean loss      {100 * calibrated.mean_loss:.3f} %"

@@ -99,7 +99,7 @@ def compare(test: Path, out: Path, **given: Any) -> None:  # noqa: ANN401 - clic
 
     What a system learns from never shares id, patient or text with TEST: such
     documents are left out, with a line. Needs the extra `compare` for crf, svm and
-    bilstm (pip install 'inverse-deid[compare]').
+    bilstm (pip install '.[compare]').
 
     Exit status: 0 done; 2 refused, nothing was written.
     """

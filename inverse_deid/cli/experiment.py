@@ -59,7 +59,7 @@ SEEDS = _Seeds()
 def experiment() -> None:
     """Train and compare networks, and write the tables of a report.
 
-    Needs the extra `experiments` (pip install 'inverse-deid[experiments]').
+    Needs the extra `experiments` (pip install '.[experiments]').
     Interrupted experiments go on where they were when the command is given again.
     """
 

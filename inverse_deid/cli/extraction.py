@@ -51,7 +51,7 @@ _TYPES = click.option(
 def extraction() -> None:
     """Train extractors of concepts, on original or masked text.
 
-    Needs the extra `train` (pip install 'inverse-deid[train]'). `inverse-deid extract` uses an
+    Needs the extra `train` (pip install '.[train]'). `inverse-deid extract` uses an
     extractor, `inverse-deid evaluate --extraction` says what masking costs it.
     """
 

@@ -19,7 +19,7 @@ _FOLDER = click.Path(file_okay=False, path_type=Path)
 def federated() -> None:
     """Train one network at several sites whose documents stay where they are.
 
-    Needs the extra `federated` (pip install 'inverse-deid[federated]').
+    Needs the extra `federated` (pip install '.[federated]').
     """
 
 

@@ -16,6 +16,7 @@ from typing import Any
 import click
 
 from inverse_deid.core.errors import ConfigurationError, OutputError, OutputExistsError
+from inverse_deid.core.extras import missing_extra
 from inverse_deid.core.phi import PhiType
 from inverse_deid.core.values import Document
 from inverse_deid.corpora.generation import generated_documents
@@ -142,7 +143,7 @@ def generate(**given: Any) -> None:  # noqa: ANN401 - click's options, typed in 
     """Generate synthetic documents with their identifiers marked.
 
     The same options give the same bytes. Needs the extra `train`
-    (pip install 'inverse-deid[train]'). Carriers are JSON Lines or 2014 i2b2 XML;
+    (pip install '.[train]'). Carriers are JSON Lines or 2014 i2b2 XML;
     their certain dates and ages are marked by patterns, the rest of their text is
     copied: keep the output as safe as the carriers.
     """
@@ -169,9 +170,7 @@ def _documents(options: GenerateOptions) -> Iterator[Document]:
 
         load_name_pools()
     except ImportError as error:
-        raise ConfigurationError(
-            f"generating needs the package {error.name}; install 'inverse-deid[train]'"
-        ) from error
+        raise missing_extra("generating", error.name, "train") from error
     if not options.carriers:
         return generated_documents(options.documents, options.seed)
     from inverse_deid.learning.augmentation import INVENTED_SHARE

@@ -15,6 +15,7 @@ import click
 
 from inverse_deid import __version__
 from inverse_deid.core.errors import InverseDeidError
+from inverse_deid.core.extras import install_hint
 
 NOTHING_DONE = 2
 INTERRUPTED = 130
@@ -95,6 +96,9 @@ def status_of(call: Callable[[], object]) -> int:
     except InverseDeidError as error:
         click.echo(f"inverse-deid: {error}", err=True)
         return NOTHING_DONE
+    except ModuleNotFoundError as error:
+        click.echo(f"inverse-deid: {_not_installed(error)}", err=True)
+        return NOTHING_DONE
     except Exception as error:  # noqa: BLE001 - the message of an unforeseen error may quote a narrative
         click.echo(f"inverse-deid: {unforeseen(error)}", err=True)
         return NOTHING_DONE
@@ -116,6 +120,16 @@ def _is_output_written() -> bool:
         os.close(nowhere)
         return False
     return True
+
+
+def _not_installed(error: ModuleNotFoundError) -> str:
+    """A package that no command asked for early, in one line."""
+    package = (error.name or "").partition(".")[0]
+    if package in ("", "inverse_deid"):
+        return unforeseen(error)
+    return (
+        f"the package {package} is not installed: {install_hint('EXTRA')}. The extras are in pyproject.toml"
+    )
 
 
 def unforeseen(error: Exception) -> str:

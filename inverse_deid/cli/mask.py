@@ -63,6 +63,11 @@ _SCALE_NAMES = ("engine", "address", "partition_mib")
 @click.option("--low", type=click.FloatRange(0, 1), help="Threshold where the rules say safe.")
 @click.option("--high", type=click.FloatRange(0, 1), help="Threshold where they do not.")
 @click.option("--certificate", type=_FILE, help="Thresholds that inverse-deid calibrate guaranteed.")
+@click.option(
+    "--allow-low-thresholds",
+    is_flag=True,
+    help="Mask even with thresholds that keep words that are probably identifiers.",
+)
 @click.option("--model", type=_FOLDER, help="Folder of another model.")
 @click.option("--lexicon", type=_FILE, help="Another lexicon.")
 @click.option("--allow", type=_FILE, help="File with words to keep, one a line.")

@@ -36,6 +36,7 @@ class MaskOptions:
     low: float | None
     high: float | None
     certificate: Path | None
+    allow_low_thresholds: bool
     model: Path | None
     lexicon: Path | None
     allow: Path | None

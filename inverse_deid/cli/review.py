@@ -8,6 +8,8 @@ from types import MappingProxyType
 
 import click
 
+from inverse_deid.core.extras import missing_extra
+
 _COMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
         "init": ("inverse_deid.cli.review_init", "Mask cases into a new store."),
@@ -36,7 +38,10 @@ class _LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002, RUF100
         if cmd_name not in _COMMANDS:
             return None
-        module = importlib.import_module(_COMMANDS[cmd_name][0])
+        try:
+            module = importlib.import_module(_COMMANDS[cmd_name][0])
+        except ImportError as error:
+            raise missing_extra("a review", error.name, "review") from error
         command: click.Command = getattr(module, _FUNCTIONS.get(cmd_name, cmd_name))
         return command
 
@@ -47,4 +52,7 @@ class _LazyGroup(click.Group):
 
 @click.group(cls=_LazyGroup)
 def review() -> None:
-    """Let people read, correct and release masked cases (docs/review.md)."""
+    """Let people read, correct and release masked cases (docs/review.md).
+
+    Needs the extra `review` (pip install '.[review]').
+    """

@@ -34,7 +34,7 @@ _PATH = click.Path(path_type=Path)
 @click.option(
     "--as",
     "form",
-    type=click.Choice(["released", *AnnotationFormat, "trail"]),
+    type=click.Choice(["released", *(form.value for form in AnnotationFormat), "trail"]),
     default="released",
     show_default=True,
     help="released: masked text in the formats it came in. jsonl, i2b2, brat: ORIGINAL text with marks, for "

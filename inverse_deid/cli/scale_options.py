@@ -11,6 +11,7 @@ import click
 
 from inverse_deid.cli.mask_options import STANDARD_INPUT, MaskOptions
 from inverse_deid.core.errors import ConfigurationError
+from inverse_deid.core.extras import missing_extra
 from inverse_deid.formats.registry import FormatName
 
 if TYPE_CHECKING:
@@ -127,9 +128,7 @@ def mask_on_cluster(
         from inverse_deid.scale.cluster import Cluster
         from inverse_deid.scale.run import PARTITION_BYTES, RayRun, mask_with_ray
     except ImportError as error:
-        raise ConfigurationError(
-            f"--engine ray needs the package {error.name}; install 'inverse-deid[scale]'"
-        ) from error
+        raise missing_extra("--engine ray", error.name, "scale") from error
     from inverse_deid.cli.mask_masker import report_settings
 
     # Every worker must take the same day for today, also after midnight.

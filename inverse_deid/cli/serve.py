@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from inverse_deid.core.errors import ConfigurationError, UnreadableInputError
+from inverse_deid.core.extras import need_modules
 from inverse_deid.formats.registry import input_errors
 
 if TYPE_CHECKING:
@@ -37,6 +37,11 @@ _FOLDER = click.Path(path_type=Path)
 @click.option(
     "--operating-point", type=click.Choice(["strict", "balanced", "lenient"]), help="[default: balanced]"
 )
+@click.option(
+    "--allow-low-thresholds",
+    is_flag=True,
+    help="Serve even with thresholds that keep words that are probably identifiers.",
+)
 @click.option("--category-markers", is_flag=True, help="Show the suspected category: [NAME], [DATE] ...")
 @click.option("--model", type=_FOLDER, help="Folder of another model.")
 @click.option("--lexicon", type=_FILE, help="Another lexicon.")
@@ -50,8 +55,7 @@ def serve(**given: Any) -> None:  # noqa: ANN401 - click's options, typed in Ser
     (Authorization: Bearer TOKEN); put a server that speaks TLS before it. No
     text is logged or kept. docs/service.md says more.
     """
-    if find_spec("starlette") is None or find_spec("uvicorn") is None:
-        raise ConfigurationError("the service is an extra: pip install 'inverse-deid[serve]'")
+    need_modules("the service", "serve", "starlette", "uvicorn")
     _serve(ServeOptions(**given))
 
 
@@ -67,6 +71,7 @@ class ServeOptions:
     seconds: float
     log_requests: bool
     operating_point: str | None
+    allow_low_thresholds: bool
     category_markers: bool
     model: Path | None
     lexicon: Path | None
@@ -80,6 +85,7 @@ class ServeOptions:
             model=self.model,
             lexicon=self.lexicon,
             operating_point=self.operating_point,
+            allow_low_thresholds=self.allow_low_thresholds,
             category_markers=self.category_markers,
             n_threads=self.threads,
         )

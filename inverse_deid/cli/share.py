@@ -51,7 +51,7 @@ def share() -> None:
     network is trained on them (train), which `inverse-deid mask --model` uses. The
     simple way, with less protection: pseudonymise.
 
-    Needs the extra `train` (pip install 'inverse-deid[train]'). What is protected
+    Needs the extra `train` (pip install '.[train]'). What is protected
     and what is not: docs/representations.md.
     """
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from inverse_deid.core.errors import ConfigurationError
+from inverse_deid.core.extras import missing_extra
 
 if TYPE_CHECKING:
     from inverse_deid.learning.config import RunConfig
@@ -73,7 +74,7 @@ def train(**given: Any) -> int:  # noqa: ANN401 - the options are listed in _sha
     Give --config, or --gold for the default settings with your documents. Beside
     the model folder, FOLDER.training takes checkpoint, log.csv and TensorBoard events.
 
-    Needs the extra `train` (pip install 'inverse-deid[train]'). Use the model
+    Needs the extra `train` (pip install '.[train]'). Use the model
     with `inverse-deid mask --model FOLDER`.
     """
     return _run(given, _defaults=lambda training: training)
@@ -97,7 +98,7 @@ def fine_tune(model: Path | None, freeze: tuple[str, ...], **given: Any) -> int:
     and after, so that you see what was learned and what was forgotten. The network
     keeps its shape; two epochs are a good beginning.
 
-    Needs the extra `train` (pip install 'inverse-deid[train]').
+    Needs the extra `train` (pip install '.[train]').
     """
     from inverse_deid.assemble import packaged_model
 
@@ -115,9 +116,7 @@ def _run(given: dict[str, Any], _defaults: Callable[[Any], Any], **around: Any) 
         from inverse_deid.experiments.provenance import revision
         from inverse_deid.learning import run
     except ImportError as error:
-        raise ConfigurationError(
-            f"training needs the package {error.name}; install 'inverse-deid[train]'"
-        ) from error
+        raise missing_extra("training", error.name, "train") from error
     quiet = given["quiet"]
     surroundings = run.Surroundings(
         say=(lambda line: None) if quiet else click.echo,

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 from collections.abc import Callable
 
 import click
 
-from inverse_deid.core.errors import ConfigurationError
+from inverse_deid.core.extras import need_modules
 
 
 def need_training(purpose: str, extra: str, *more: str) -> None:
@@ -23,13 +22,7 @@ def need_training(purpose: str, extra: str, *more: str) -> None:
         ConfigurationError: One is missing; the line says how to install it.
     """
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
-    for module in ("keras", "tensorflow", *more):
-        try:
-            importlib.import_module(module)
-        except ImportError as error:
-            raise ConfigurationError(
-                f"{purpose} needs the package {error.name or module}; install 'inverse-deid[{extra}]'"
-            ) from error
+    need_modules(purpose, extra, "keras", "tensorflow", *more)
 
 
 def progress(*, quiet: bool) -> Callable[[str], None]:

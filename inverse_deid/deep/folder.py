@@ -2,7 +2,7 @@
 
 ::
 
-    manifest.json      format, provenance, operating points, sha256 of every other file
+    manifest.json      format, provenance, operating points, sha256 of every other file, seal over all this
     config.json        network configuration, class and feature names
     words.txt          the words with a vector, one a line
     word_vectors.npz   int8 codes and float32 scale of their vectors
@@ -26,11 +26,13 @@ from typing import Any, TypeGuard
 import numpy as np
 
 from inverse_deid.core.errors import ConfigurationError, ModelError
+from inverse_deid.core.packaged import MODEL_SHA256, packaged_path
+from inverse_deid.core.seals import is_sealed, sealed
 from inverse_deid.core.values import FloatArray
 from inverse_deid.deep.config import NetworkConfig, network_config
 from inverse_deid.deep.encoding import WordVectors
 
-FORMAT_VERSION = 3
+FORMAT_VERSION = 4
 _FILES = ("config.json", "words.txt", "word_vectors.npz", "characters.onnx", "tokens.onnx", "weights.npz")
 
 
@@ -139,8 +141,8 @@ def _write_files(parts: ModelParts, folder: Path) -> None:
 
 
 def write_manifest(folder: Path, values: Mapping[str, Any], names: Sequence[str]) -> None:
-    """Write the manifest of a folder whose other files are complete: the values, and the files' hashes."""
-    manifest = {**values, "sha256": {name: sha256_of_file(folder / name) for name in names}}
+    """Write the manifest of a folder whose other files are complete: values, hashes of the files, a seal."""
+    manifest = sealed({**values, "sha256": {name: sha256_of_file(folder / name) for name in names}})
     (folder / "manifest.json").write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
 
 
@@ -148,16 +150,22 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     """Read and check the manifest of a model folder, and the hash of every file it names.
 
     Raises:
-        ModelError: Missing, damaged, altered or of another format version.
+        ModelError: Missing, damaged, altered or of another format version, or the packaged
+            model is not the one that was shipped.
     """
     manifest = read_checked_manifest(folder, FORMAT_VERSION, _FILES)
+    if folder.resolve() == packaged_path("model").resolve() and model_fingerprint(folder) != MODEL_SHA256:
+        raise ModelError(
+            "the packaged model is not the one that this version was shipped with. Install inverse-deid "
+            "again. If you rebuilt the model, run `python scripts/pin_packaged_data.py`"
+        )
     if not are_operating_points(manifest.get("operating_points")):
-        raise ModelError(f"{folder}/manifest.json: damaged; install or train the model again")
+        raise ModelError(f"{folder}/manifest.json: damaged or altered; install or train the model again")
     return manifest
 
 
 def read_checked_manifest(folder: Path, version: int | str, names: Sequence[str]) -> dict[str, Any]:
-    """Read the manifest of a folder of some format, and check the hash of every file.
+    """Read the manifest of a folder of some format, and check its seal and the hash of every file.
 
     Args:
         folder: The folder.
@@ -172,12 +180,14 @@ def read_checked_manifest(folder: Path, version: int | str, names: Sequence[str]
     except OSError as error:
         raise ModelError(f"{folder}: no readable manifest.json; give a model folder") from error
     except ValueError as error:
-        raise ModelError(f"{folder}/manifest.json: damaged; install or train the model again") from error
+        raise ModelError(
+            f"{folder}/manifest.json: damaged or altered; install or train the model again"
+        ) from error
     if not isinstance(manifest, dict) or manifest.get("format") != version:
         raise ModelError(f"{folder}: not of model format {version}; train it with this version")
     hashes = manifest.get("sha256")
-    if not isinstance(hashes, dict):
-        raise ModelError(f"{folder}/manifest.json: damaged; install or train the model again")
+    if not isinstance(hashes, dict) or not is_sealed(manifest):
+        raise ModelError(f"{folder}/manifest.json: damaged or altered; install or train the model again")
     for name in names:
         if hashes.get(name) != sha256_of_file(folder / name):
             raise ModelError(f"{folder}/{name}: altered or missing; install or train the model again")

@@ -2,7 +2,7 @@
 
 ::
 
-    manifest.json      format, provenance, sha256 of every other file
+    manifest.json      format, provenance, sha256 of every other file, seal over all this
     config.json        kind and sizes, types of each task, names of further embedders
     words.txt          the words with a vector, one a line
     word_vectors.npz   int8 codes and float32 scale of their vectors
@@ -26,7 +26,7 @@ from inverse_deid.extraction.config import tagger_config
 from inverse_deid.extraction.passage_inputs import Embedder
 from inverse_deid.extraction.tagger import Tagger, new_tagger
 
-FORMAT = "inverse-deid extraction 2"
+FORMAT = "inverse-deid extraction 3"
 _FILES = ("config.json", "words.txt", "word_vectors.npz", "weights.npz")
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Protocol
 
 from inverse_deid.core.errors import ConfigurationError, OutputExistsError, UpdateError
+from inverse_deid.core.extras import install_hint
 from inverse_deid.federated.carriers import Given
 from inverse_deid.federated.flower_settings import FlowerServer
 from inverse_deid.federated.messages import Envelope, opened, sealed
@@ -133,6 +134,4 @@ def need_flower() -> None:
     except PackageNotFoundError:
         found = "none"
     if not found.startswith("1.41."):
-        raise ConfigurationError(
-            f"[flower] needs flwr 1.41, found {found}; install 'inverse-deid[federated]'"
-        )
+        raise ConfigurationError(f"[flower] needs flwr 1.41, found {found}: {install_hint('federated')}")

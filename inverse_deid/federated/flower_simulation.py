@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 
 from inverse_deid.core.errors import ConfigurationError
+from inverse_deid.core.extras import install_hint
 from inverse_deid.engine.worker_pool import n_threads_each
 from inverse_deid.federated.encoded_sites import Say
 from inverse_deid.federated.simulated_site import SitePlan
@@ -35,8 +36,7 @@ class FlowerSimulation:
         if not found["flwr"].startswith(_FLOWER) or found["ray"] == "none":
             here = ", ".join(f"{name} {number}" for name, number in found.items())
             raise ConfigurationError(
-                f"--engine flower needs flwr {_FLOWER}x and ray, found {here}; "
-                f"install 'inverse-deid[{_EXTRA}]'"
+                f"--engine flower needs flwr {_FLOWER}x and ray, found {here}: {install_hint(_EXTRA)}"
             )
 
     def processes(self, n_sites: int) -> int:

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from inverse_deid.core.errors import ConfigurationError, UpdateError
+from inverse_deid.core.extras import missing_extra
 from inverse_deid.federated.study_config import LEAST_SECURE
 from inverse_deid.federated.updates import Update
 from inverse_deid.federated.weights import Weights
@@ -74,9 +75,7 @@ def secure_mean(updates: Sequence[Update], how: SecureAggregation | None = None)
     try:
         return _run(updates, how or SecureAggregation())
     except ImportError as error:
-        raise ConfigurationError(
-            f"secure aggregation needs the package {error.name}; install 'inverse-deid[federated]'"
-        ) from error
+        raise missing_extra("secure aggregation", error.name, "federated") from error
 
 
 def _levels(n_sites: int) -> int:

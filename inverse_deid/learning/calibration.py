@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from inverse_deid.assemble import LEAST_HIGH
 from inverse_deid.combine import Thresholds, combine, log_density, raised_by
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.values import BoolArray, FloatArray, RuleVerdicts
@@ -120,13 +121,17 @@ def _precisions(
 
 
 def operating_points(corpora: Sequence[ScoredCorpus], config: CalibrationConfig) -> dict[str, Thresholds]:
-    """The three named operating points; none masks more than the one before it."""
+    """The three named operating points; none masks more than the one before it.
+
+    No `high` is below `LEAST_HIGH`, so that masking takes them as they are.
+    """
     slope = config.density_slope
     strict = calibrate(corpora, config.strict_recall, slope)
     balanced = calibrate(corpora, config.balanced_recall, slope)
     balanced = min(balanced, strict, key=lambda pair: pair.high)
     lenient = calibrate_precision(corpora, config.lenient_precision, slope, highest=balanced.high)
-    return {"strict": strict, "balanced": balanced, "lenient": lenient}
+    found = {"strict": strict, "balanced": balanced, "lenient": lenient}
+    return {name: thresholds_at(max(pair.high, LEAST_HIGH), slope) for name, pair in found.items()}
 
 
 def floor_lines(corpora: Sequence[ScoredCorpus], lenient: Thresholds, precision: float) -> list[str]:

@@ -1,6 +1,5 @@
 """The dictionaries at run time: look words and phrases up, nothing else."""
 
-import importlib.resources
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -11,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from inverse_deid.core.errors import LexiconError
+from inverse_deid.core.packaged import LEXICON_SHA256, packaged_path
 from inverse_deid.lexicon.artefact import Artefact, parse_artefact
 from inverse_deid.lexicon.flags import PhraseKind, WordFlag
 from inverse_deid.lexicon.keys import word_key
@@ -167,15 +167,18 @@ def load_lexicon(path: Path | None = None) -> Lexicon:
     """Return the lexicon of the file at `path`, by default the packaged one.
 
     Raises:
-        LexiconError: The file is missing, damaged or of another format.
+        LexiconError: The file is missing, damaged or of another format, or the packaged
+            lexicon is not the one that was shipped.
     """
     try:
-        data = _packaged() if path is None else path.read_bytes()
+        data = (packaged_path("lexicon.zip") if path is None else path).read_bytes()
     except OSError as error:
         where = "packaged lexicon" if path is None else f"lexicon {path.name}"
         raise LexiconError(f"cannot read the {where}: {error.strerror}") from error
-    return Lexicon(parse_artefact(data))
-
-
-def _packaged() -> bytes:
-    return (importlib.resources.files("inverse_deid") / "data" / "lexicon.zip").read_bytes()
+    artefact = parse_artefact(data)
+    if path is None and artefact.sha256 != LEXICON_SHA256:
+        raise LexiconError(
+            "the packaged lexicon is not the one that this version was shipped with. Install inverse-deid "
+            "again. If you rebuilt the lexicon, run `python scripts/pin_packaged_data.py`"
+        )
+    return Lexicon(artefact)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pkgutil import iter_modules
 from typing import Any
 
-from inverse_deid.core.errors import ConfigurationError
+from inverse_deid.core.extras import missing_extra
 
 
 def faker_words(kind: str, locales: Iterable[str], attributes: Iterable[str]) -> tuple[str, ...]:
@@ -62,7 +62,5 @@ def _module(name: str) -> Any:  # noqa: ANN401 - Faker's modules have no types
     except ModuleNotFoundError:
         missing = True
     if missing:
-        raise ConfigurationError(
-            'made-up names need the package Faker; pip install "inverse-deid[surrogates]"'
-        )
+        raise missing_extra("making up names", "Faker", "surrogates")
     return None

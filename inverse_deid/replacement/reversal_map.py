@@ -27,6 +27,7 @@ from importlib.util import find_spec
 from typing import BinaryIO, Protocol
 
 from inverse_deid.core.errors import ConfigurationError, FormatError, InputError
+from inverse_deid.core.extras import missing_extra
 from inverse_deid.replacement.date_shift import MIN_KEY_BYTES
 from inverse_deid.replacement.reversal import HiddenCase, hidden_case
 
@@ -184,9 +185,7 @@ def check_cryptography() -> None:
         ConfigurationError: `cryptography` is not installed.
     """
     if find_spec("cryptography") is None:
-        raise ConfigurationError(
-            'a reversal map needs the package cryptography; pip install "inverse-deid[surrogates]"'
-        )
+        raise missing_extra("a reversal map", "cryptography", "surrogates")
 
 
 def _salt(stream: BinaryIO) -> bytes:

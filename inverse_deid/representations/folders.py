@@ -3,7 +3,7 @@
 ::
 
     representation/            what a provider publishes
-        manifest.json          kind, format, provenance, sha256 of every other file
+        manifest.json          kind, format, provenance, sha256 of every other file, seal over all this
         config.json            its sizes
         words.txt              the words with a vector: PUBLIC, as the vectors are
         word_vectors.npz       int8 codes and float32 scale of their vectors
@@ -28,13 +28,14 @@ from typing import Any
 import numpy as np
 
 from inverse_deid.core.errors import ConfigurationError, ModelError
+from inverse_deid.core.seals import is_sealed
 from inverse_deid.core.values import FloatArray
 from inverse_deid.deep.config import checked_settings
 from inverse_deid.deep.encoding import WordVectors
 from inverse_deid.deep.folder import are_operating_points, sha256_of_file, write_folder, write_manifest
 from inverse_deid.representations.config import RepresentationConfig, TaggerConfig
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 REPRESENTATION, NETWORK = "private representation", "network over a private representation"
 _REMEDIES = {
     REPRESENTATION: "give a folder that `inverse-deid share init` wrote",
@@ -168,6 +169,8 @@ def _read_manifest(folder: Path, kind: str, files: tuple[str, ...]) -> dict[str,
             f"{folder}: a {kind} of format {manifest.get('format')}, this version reads {FORMAT_VERSION}; "
             "make it again with this version"
         )
+    if not is_sealed(manifest):
+        raise ModelError(f"{folder}/manifest.json: damaged or altered; get the folder again")
     hashes = manifest.get("sha256")
     for name in files:
         if not isinstance(hashes, dict) or hashes.get(name) != sha256_of_file(folder / name):

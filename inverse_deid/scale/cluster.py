@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from inverse_deid.core.errors import ClusterError, ConfigurationError, InverseDeidError
+from inverse_deid.core.extras import missing_extra
 from inverse_deid.deep.scorer import Device
 from inverse_deid.scale.actor import OUTCOME, PARTITION, ActorJob, Outcome, PartitionActor
 from inverse_deid.scale.partitions import Partition
@@ -82,9 +83,7 @@ def connected(cluster: Cluster) -> Iterator[None]:
         import ray
         import ray.data
     except ImportError as error:
-        raise ConfigurationError(
-            f"--engine ray needs the package {error.name}; install 'inverse-deid[scale]'"
-        ) from error
+        raise missing_extra("--engine ray", error.name, "scale") from error
     if cluster.address not in (None, "auto"):
         _check_reachable(str(cluster.address))
     with _ray_errors(cluster):

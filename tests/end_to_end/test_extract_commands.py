@@ -189,7 +189,7 @@ def test_an_extractor_is_trained_from_the_command_line(command, tmp_path, view):
     done = command("extraction", "train", *given, "-o", tmp_path / "model", "--view", view)
     assert done.status == 0, done.stderr
     manifest = json.loads((tmp_path / "model" / "manifest.json").read_text())
-    assert (manifest["format"], manifest["provenance"]["view"]) == ("inverse-deid extraction 2", view)
+    assert (manifest["format"], manifest["provenance"]["view"]) == ("inverse-deid extraction 3", view)
     refused = command(
         "extraction", "train", *given, "-o", tmp_path / "m2", "--view", "gold", "--kind", "stacked"
     )

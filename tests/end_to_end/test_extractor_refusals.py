@@ -14,7 +14,7 @@ from inverse_deid.extraction.passage_inputs import PHI
 TEXT = f"Mr {CANARY} took Velmo."
 TOLD = {
     "missing": "no readable manifest.json",
-    "masking model": "not of model format inverse-deid extraction 2",
+    "masking model": "not of model format inverse-deid extraction 3",
     "damaged": "manifest.json: damaged",
 }
 

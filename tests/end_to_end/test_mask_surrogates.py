@@ -18,7 +18,7 @@ from icsr_messages import invent
 from icsr_trees import cases_of
 from masked_folders import visible
 
-from inverse_deid.core.errors import ConfigurationError
+from inverse_deid.core.extras import missing_extra
 from inverse_deid.engine.partial_file import PartialFile
 from inverse_deid.formats.icsr.cases import Case
 from inverse_deid.formats.icsr.messages import BrokenCase
@@ -344,7 +344,7 @@ def test_missing_packages_are_said_before_anything_is_read(command, given, out, 
     (given / "a.txt").write_text(TEXT)
 
     def missing():
-        raise ConfigurationError('surrogates need the package Faker; pip install "inverse-deid[surrogates]"')
+        raise missing_extra("surrogates", "Faker", "surrogates")
 
     with monkeypatch.context() as patch:
         patch.setattr(surrogate_names, "load_surrogate_names", missing)

@@ -6,15 +6,19 @@ import shutil
 import pytest
 from click.testing import CliRunner
 
-from inverse_deid.assemble import packaged_model
+from inverse_deid.assemble import MaskingSettings, build_deidentifier, packaged_model
 from inverse_deid.cli.main import main
+from inverse_deid.core.errors import ConfigurationError
+from inverse_deid.core.seals import sealed
 
 TEXT = "The patient had a rash and fever 38.4 on both arms; aspirin was given.\n"
 POINTS = {
     "strict": {"low": 1.0, "high": 1.0, "density_slope": 0.0},
-    "balanced": {"low": 0.125, "high": 0.75, "density_slope": 0.0},
-    "lenient": {"low": 0.0, "high": 0.0, "density_slope": 0.0},
+    "balanced": {"low": 0.5, "high": 0.75, "density_slope": 0.0},
+    "lenient": {"low": 0.25, "high": 0.5, "density_slope": 0.0},
 }
+NOTHING = {name: {"low": 0.0, "high": 0.0, "density_slope": 0.0} for name in POINTS}
+"""Points that mask nothing but what no threshold keeps."""
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +32,7 @@ def model(tmp_path_factory):
 
 def alter(folder, **changed):
     path = folder / "manifest.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), **changed}))
+    path.write_text(json.dumps(sealed({**json.loads(path.read_text()), **changed})))
 
 
 def mask(given, out, *options):
@@ -57,13 +61,13 @@ def test_the_thresholds_are_those_of_the_manifest(model, given, out, point):
 def test_thresholds_move_with_the_density_of_the_document_unless_given(model, given, tmp_path):
     copy = tmp_path / "copy"
     shutil.copytree(model, copy)
-    alter(copy, operating_points={"balanced": {"low": 0.125, "high": 0.75, "density_slope": 1.0}})
+    alter(copy, operating_points={"balanced": {"low": 0.5, "high": 0.75, "density_slope": 0.5}})
     assert mask(given, tmp_path / "moved", "--model", copy, "--explain").exit_code == 0
     found, _ = thresholds(tmp_path / "moved")
-    assert found - {None} and not found & {0.125, 0.75}
+    assert found - {None} and not found & {0.5, 0.75}
     assert mask(given, tmp_path / "given", "--model", copy, "--explain", "--high", 0.75).exit_code == 0
     found, _ = thresholds(tmp_path / "given")
-    assert found - {None} <= {0.125, 0.75}
+    assert found - {None} <= {0.5, 0.75}
 
 
 def test_strict_masks_most_and_lenient_least(model, given, tmp_path):
@@ -81,7 +85,7 @@ def test_an_own_threshold_goes_before_the_point(model, given, out):
         given, out, "--model", model, "--explain", "--operating-point", "lenient", "--high", "0.625"
     )
     assert result.exit_code == 0, result.output
-    assert thresholds(out)[0] - {None} <= {0.0, 0.625}
+    assert thresholds(out)[0] - {None} <= {0.25, 0.625}
 
 
 @pytest.mark.parametrize(
@@ -91,7 +95,7 @@ def test_an_own_threshold_goes_before_the_point(model, given, out):
             ("--low", "0.875"),
             "low 0.875 is above high 0.75, and high is that of the operating point balanced",
         ),
-        (("--high", "0.0625"), "low 0.125 is above high 0.0625, and low is that of the operating point"),
+        (("--high", "0.0625"), "low 0.5 is above high 0.0625, and low is that of the operating point"),
         (("--low", "0.9", "--high", "0.5"), "0 <= low <= high <= 1"),
     ],
 )
@@ -112,12 +116,15 @@ def test_an_unknown_name_is_refused_with_the_known_ones(model, given, out):
 @pytest.mark.parametrize(
     ("changed", "complaint"),
     [
-        ({"format": 1}, "not of model format 3; train it with this version"),
+        ({"format": 1}, "not of model format 4; train it with this version"),
         (
             {"operating_points": {"balanced": POINTS["balanced"]}},
             "no operating point 'strict'; it has balanced",
         ),
-        ({"operating_points": {"strict": {"low": 0.5}}}, "manifest.json: damaged; install or train"),
+        (
+            {"operating_points": {"strict": {"low": 0.5}}},
+            "manifest.json: damaged or altered; install or train",
+        ),
     ],
 )
 def test_a_model_that_cannot_say_is_refused_in_one_line(model, given, out, tmp_path, changed, complaint):
@@ -129,3 +136,65 @@ def test_a_model_that_cannot_say_is_refused_in_one_line(model, given, out, tmp_p
     (line,) = result.stderr.splitlines()
     assert complaint in line
     assert not (out / "case.txt").exists()
+
+
+# Low thresholds ---------------------------------------------------------------------------------
+
+ALLOWED = "--allow-low-thresholds"
+
+
+def refused(result, out):
+    assert result.exit_code == 2
+    (line,) = result.stderr.splitlines()
+    assert "would keep words that are probably identifiers" in line and ALLOWED in line
+    assert not (out / "case.txt").exists()
+    return line
+
+
+def test_a_model_that_masks_nothing_needs_a_flag(model, given, tmp_path):
+    copy = tmp_path / "copy"
+    shutil.copytree(model, copy)
+    alter(copy, operating_points=NOTHING)
+    line = refused(mask(given, tmp_path / "out", "--model", copy), tmp_path / "out")
+    assert "the operating point balanced of the model: low 0, high 0" in line
+    assert mask(given, tmp_path / "out", "--model", copy, ALLOWED).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    "options",
+    [("--low", "0.24"), ("--high", "0.49", "--low", "0.3"), ("--low", "0", "--high", "0")],
+)
+def test_low_thresholds_of_the_user_need_a_flag(given, tmp_path, options):
+    line = refused(mask(given, tmp_path / "out", *options), tmp_path / "out")
+    assert "the thresholds given" in line
+    assert mask(given, tmp_path / "out", *options, ALLOWED).exit_code == 0
+
+
+def test_a_slope_that_could_take_a_threshold_down_needs_a_flag(model, given, tmp_path):
+    copy = tmp_path / "copy"
+    shutil.copytree(model, copy)
+    alter(copy, operating_points={"balanced": {"low": 0.8, "high": 0.9, "density_slope": 2.0}})
+    assert "density slope 2" in refused(mask(given, tmp_path / "out", "--model", copy), tmp_path / "out")
+
+
+@pytest.mark.parametrize("command", ["serve", "review init"])
+def test_neither_the_service_nor_the_review_takes_low_thresholds(model, given, tmp_path, command):
+    copy = tmp_path / "copy"
+    shutil.copytree(model, copy)
+    alter(copy, operating_points=NOTHING)
+    (given / "case.txt").write_text(TEXT)
+    more = [] if command == "serve" else [str(given), "--store", str(tmp_path / "review.db")]
+    result = CliRunner().invoke(main, [*command.split(), *more, "--model", str(copy)])
+    assert ALLOWED in refused(result, tmp_path)
+    assert not (tmp_path / "review.db").exists()
+
+
+def test_settings_refuse_low_thresholds():
+    with pytest.raises(ConfigurationError, match="probably identifiers"):
+        build_deidentifier(MaskingSettings(low=0.0, high=0.0))
+    build_deidentifier(MaskingSettings(low=0.0, high=0.0, allow_low_thresholds=True))
+
+
+@pytest.mark.parametrize("point", POINTS)
+def test_no_point_of_the_packaged_model_needs_the_flag(point):
+    build_deidentifier(MaskingSettings(operating_point=point))

@@ -15,6 +15,7 @@ pytest.importorskip("sklearn")
 import pyarrow.parquet
 
 from inverse_deid.cli.main import main
+from inverse_deid.core.seals import sealed
 from inverse_deid.learning.corpus import read_annotated
 
 SETTINGS = """
@@ -272,7 +273,7 @@ def test_a_pool_of_two_representations_is_refused(shared, tmp_path):
 def edited(folder, target, **values):
     shutil.copytree(folder, target)
     manifest = json.loads((target / "manifest.json").read_text(encoding="utf-8"))
-    (target / "manifest.json").write_text(json.dumps(manifest | values), encoding="utf-8")
+    (target / "manifest.json").write_text(json.dumps(sealed(manifest | values)), encoding="utf-8")
     return target
 
 
@@ -285,11 +286,20 @@ def test_figures_of_attacks_that_cannot_be_told_are_refused(shared, tmp_path, at
 
 
 def test_a_representation_of_another_version_is_refused(shared, tmp_path):
-    later = edited(shared / "representation", tmp_path / "later", format=3)
+    later = edited(shared / "representation", tmp_path / "later", format=4)
     out = ["--out", tmp_path / "out.parquet"]
-    assert "format 3, this version reads 2" in refused(
+    assert "format 4, this version reads 3" in refused(
         "encode", shared / "one.jsonl", "--representation", later, *out
     )
+
+
+def test_an_edited_manifest_is_refused(shared, tmp_path):
+    other = edited(shared / "representation", tmp_path / "other")
+    path = other / "manifest.json"
+    path.write_text(path.read_text(encoding="utf-8").replace('"seal": "', '"seal": "0'), encoding="utf-8")
+    out = ["--out", tmp_path / "out.parquet"]
+    made = ["--representation", other]
+    assert "damaged or altered" in refused("encode", shared / "one.jsonl", *made, *out)
 
 
 def test_an_altered_representation_is_refused(shared, tmp_path):

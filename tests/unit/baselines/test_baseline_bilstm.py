@@ -67,5 +67,5 @@ def test_the_number_of_epochs_is_the_users():
 
 def test_without_tensorflow_the_message_names_the_extra(monkeypatch):
     monkeypatch.setattr("inverse_deid.baselines.bilstm.find_spec", lambda name: None)
-    with pytest.raises(ConfigurationError, match=r"bilstm-crf needs the package tensorflow; .*\[compare\]"):
+    with pytest.raises(ConfigurationError, match=r"bilstm-crf needs the package tensorflow: .*\[compare\]"):
         BiLstm("crf")

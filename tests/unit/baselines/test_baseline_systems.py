@@ -146,5 +146,5 @@ def test_without_documents_to_learn_from_only_what_is_ready_runs():
 )
 def test_a_missing_package_is_named_with_the_extra(monkeypatch, module, name, package):
     monkeypatch.setitem(__import__("sys").modules, module, None)
-    with pytest.raises(ConfigurationError, match=rf"{name} needs the package {package}; .*\[compare\]"):
+    with pytest.raises(ConfigurationError, match=rf"{name} needs the package {package}: .*\[compare\]"):
         make_system(name)

@@ -10,10 +10,19 @@ import numpy as np
 import pytest
 
 from inverse_deid.core.errors import ModelError
+from inverse_deid.core.packaged import MODEL_SHA256, packaged_path
+from inverse_deid.core.seals import sealed
 from inverse_deid.deep import folder as model_folder
 from inverse_deid.deep.config import NetworkConfig
 from inverse_deid.deep.encoding import quantised
-from inverse_deid.deep.folder import ModelParts, read_model, refuse_other_folder, write_model
+from inverse_deid.deep.folder import (
+    ModelParts,
+    model_fingerprint,
+    read_manifest,
+    read_model,
+    refuse_other_folder,
+    write_model,
+)
 
 ROOT = Path(__file__).parents[3]
 POINTS = {name: {"low": 0.5, "high": 0.9, "density_slope": 0.5} for name in ("strict", "balanced", "lenient")}
@@ -134,13 +143,66 @@ def test_what_is_no_model_folder_is_not_replaced(tmp_path):
 
 
 def altered_manifest(folder, **changed):
+    """As somebody would write it who knows of the seal."""
     path = folder / "manifest.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), **changed}))
+    path.write_text(json.dumps(sealed({**json.loads(path.read_text()), **changed})))
+
+
+def test_the_manifest_knows_every_other_file(older):
+    hashed = json.loads((older / "manifest.json").read_text())["sha256"]
+    assert {*hashed, "manifest.json"} == {path.name for path in older.iterdir()}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda found: found["operating_points"]["balanced"].update(low=0.0, high=0.0),
+        lambda found: found["operating_points"].pop("strict"),
+        lambda found: found["provenance"].update(seed=2),
+        lambda found: found.update(more=1),
+        lambda found: found.update(seal=""),
+        lambda found: found.update(seal=None),
+        lambda found: found.pop("seal"),
+    ],
+)
+def test_an_edited_manifest_is_refused(older, change):
+    path = older / "manifest.json"
+    found = json.loads(path.read_text())
+    change(found)
+    path.write_text(json.dumps(found))
+    with pytest.raises(ModelError, match=r"manifest\.json: damaged or altered; install or train"):
+        read_model(older)
+
+
+def test_no_flipped_bit_of_a_manifest_goes_unnoticed(older, monkeypatch):
+    hashes = {older / name: model_folder.sha256_of_file(older / name) for name in model_folder._FILES}
+    monkeypatch.setattr(model_folder, "sha256_of_file", hashes.get)  # these files stay as they are
+    path = older / "manifest.json"
+    whole = path.read_bytes()
+    for i in range(8 * len(whole)):
+        flipped = bytearray(whole)
+        flipped[i // 8] ^= 1 << i % 8
+        path.write_bytes(flipped)
+        with pytest.raises(ModelError):
+            read_manifest(older)
+
+
+def test_the_packaged_model_is_the_one_that_the_code_names():
+    """After a change on purpose: `python scripts/pin_packaged_data.py`."""
+    assert model_fingerprint(packaged_path("model")) == MODEL_SHA256
+
+
+def test_another_model_in_the_place_of_the_packaged_one_is_refused(older, monkeypatch):
+    monkeypatch.setattr(model_folder, "packaged_path", lambda _: older)
+    with pytest.raises(ModelError, match=r"not the one that this version was shipped with.*pin_packaged"):
+        read_model(older)
+    monkeypatch.setattr(model_folder, "MODEL_SHA256", model_fingerprint(older))
+    read_model(older)
 
 
 def test_a_model_of_the_first_format_is_refused_with_a_remedy(older):
     altered_manifest(older, format=1, thresholds={"low": 0.5, "high": 0.9})
-    with pytest.raises(ModelError, match=r"model: not of model format 3; train it with this version"):
+    with pytest.raises(ModelError, match=r"model: not of model format 4; train it with this version"):
         read_model(older)
 
 
@@ -163,7 +225,7 @@ def test_a_model_of_the_first_format_is_refused_with_a_remedy(older):
 )
 def test_operating_points_that_are_none_are_refused(older, points):
     altered_manifest(older, operating_points=points)
-    with pytest.raises(ModelError, match=r"manifest\.json: damaged; install or train"):
+    with pytest.raises(ModelError, match=r"manifest\.json: damaged or altered; install or train"):
         read_model(older)
 
 

@@ -143,7 +143,7 @@ def test_an_altered_model_is_refused(folder, tmp_path, name):
 def test_another_kind_of_model_is_refused():
     from inverse_deid.assemble import packaged_model
 
-    with pytest.raises(ModelError, match="not of model format inverse-deid extraction 2"):
+    with pytest.raises(ModelError, match="not of model format inverse-deid extraction 3"):
         read_tagger(packaged_model())
 
 

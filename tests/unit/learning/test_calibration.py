@@ -3,6 +3,7 @@ import dataclasses
 import numpy as np
 import pytest
 
+from inverse_deid.assemble import LEAST_HIGH, MOST_SLOPE, are_low
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.values import RuleVerdicts
 from inverse_deid.learning.calibration import (
@@ -124,12 +125,19 @@ def test_corpora_without_phi_do_not_set_the_precision():
 
 
 def test_the_lenient_point_is_sought_below_the_balanced_one():
-    # The precision is reached up to 0.9, and below the balanced point only up to 0.2.
-    one = corpus([1, 1, 0, 1, *[1] * 20], [0.1, 0.15, 0.3, 0.4, *[0.9] * 20])
+    # The precision is reached up to 0.95, and below the balanced point only up to 0.6.
+    one = corpus([1, 1, 0, 1, *[1] * 20], [0.55, 0.6, 0.7, 0.8, *[0.95] * 20])
     config = CalibrationConfig(strict_recall=1.0, balanced_recall=0.1, lenient_precision=0.9)
     points = operating_points([one], config)
-    assert 0.4 < points["balanced"].high < 0.5
-    assert 0.15 < points["lenient"].high <= 0.3
+    assert 0.8 < points["balanced"].high < 0.9
+    assert 0.6 < points["lenient"].high <= 0.7
+
+
+def test_no_point_that_is_written_is_low():
+    one = corpus([1, 0], [0.001, 0.002])
+    points = operating_points([one], CalibrationConfig(density_slope=MOST_SLOPE))
+    assert {pair.high for pair in points.values()} == {LEAST_HIGH}
+    assert not any(are_low(pair) for pair in points.values())
 
 
 def test_a_crowded_document_is_masked_from_a_higher_threshold_on():

@@ -346,6 +346,9 @@ class TestCommand:
         assert command("review", "verify", "--store", db).stdout == "3 entries, intact\n"
         out = command("review", "export", "--store", db, "--out", tmp_path / "out")
         assert out.status == 0 and "0 cases written, 1 not released" in out.stderr
+        for form in ("jsonl", "i2b2", "brat", "trail"):
+            again = command("review", "export", "--store", db, "--out", tmp_path / form, "--as", form)
+            assert again.status == 0, again.stderr
 
     @pytest.mark.parametrize(
         "arguments",

@@ -1,0 +1,55 @@
+"""Packages that only an extra brings: ask for them early, and say how to install them.
+
+The project is on no package index. Whoever registered its name there could have it installed in
+its place, so that every message names the copy that the user has.
+"""
+
+from __future__ import annotations
+
+import importlib
+
+from inverse_deid.core.errors import ConfigurationError
+
+
+def install_hint(extra: str) -> str:
+    """Say how to install an extra.
+
+    Example:
+        >>> install_hint("review")
+        "in the folder of your copy of inverse-deid, run pip install '.[review]'"
+    """
+    return f"in the folder of your copy of inverse-deid, run pip install '.[{extra}]'"
+
+
+def missing_extra(purpose: str, package: str | None, extra: str) -> ConfigurationError:
+    """Return the error for a package that is not installed.
+
+    Args:
+        purpose: What needs it: the beginning of the message.
+        package: Its name; None = unknown.
+        extra: The extra that brings it.
+
+    Example:
+        >>> str(missing_extra("the review", "sqlalchemy", "review"))[:40]
+        'the review needs the package sqlalchemy:'
+    """
+    named = f"the package {package.partition('.')[0]}" if package else "more packages"
+    return ConfigurationError(f"{purpose} needs {named}: {install_hint(extra)}")
+
+
+def need_modules(purpose: str, extra: str, *modules: str) -> None:
+    """Import modules that an extra brings, before anything is read.
+
+    Args:
+        purpose: What needs them, for the message.
+        extra: The extra that brings them.
+        modules: Their names.
+
+    Raises:
+        ConfigurationError: One is missing; the line says how to install it.
+    """
+    for module in modules:
+        try:
+            importlib.import_module(module)
+        except ImportError as error:
+            raise missing_extra(purpose, error.name or module, extra) from error

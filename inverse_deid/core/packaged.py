@@ -1,0 +1,26 @@
+"""The data that are shipped with the package, and the hashes that they must have.
+
+After building the lexicon or the model again, run `python scripts/pin_packaged_data.py`, which
+writes the new hashes into this file. Until then what was rebuilt is refused.
+"""
+
+from __future__ import annotations
+
+import importlib.resources
+from pathlib import Path
+
+MODEL_SHA256 = "25e31bf9702c344675c0794ce08f877785c422b44811ba8ad7093f0a0dac59a6"
+"""Of the model's `manifest.json`, which holds the hash of every other file of the model."""
+
+LEXICON_SHA256 = "ea10e225b62f422f9424676804ce26e4f861df71b2ed8d747de3a76d2682c0f6"
+"""Of the `manifest.json` in `lexicon.zip`, which holds the hash of every other member."""
+
+
+def packaged_path(name: str) -> Path:
+    """Return the path of a file or folder of the packaged data.
+
+    Example:
+        >>> packaged_path("lexicon.zip").name
+        'lexicon.zip'
+    """
+    return Path(str(importlib.resources.files("inverse_deid") / "data" / name))

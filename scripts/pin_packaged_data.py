@@ -1,0 +1,31 @@
+"""Write the hashes of the packaged model and lexicon into the code, after they were built again.
+
+python scripts/pin_packaged_data.py
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from inverse_deid.core import packaged
+from inverse_deid.deep.folder import model_fingerprint
+from inverse_deid.lexicon.artefact import parse_artefact
+
+
+def pin() -> None:
+    """Replace the two constants of `inverse_deid/core/packaged.py`."""
+    path = Path(packaged.__file__)
+    code = path.read_text(encoding="utf-8")
+    found = {
+        "MODEL_SHA256": model_fingerprint(packaged.packaged_path("model")),
+        "LEXICON_SHA256": parse_artefact(packaged.packaged_path("lexicon.zip").read_bytes()).sha256,
+    }
+    for name, sha256 in found.items():
+        code = re.sub(rf'^{name} = "\w*"$', f'{name} = "{sha256}"', code, flags=re.MULTILINE)
+        print(f"{name} {sha256}")
+    path.write_text(code, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    pin()

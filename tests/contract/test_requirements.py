@@ -1,0 +1,64 @@
+"""The locked versions are those that pyproject.toml allows, each with its hashes, from no named index."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+
+ROOT = Path(__file__).parents[2]
+LOCKS = sorted((ROOT / "scripts" / "requirements").glob("*.txt"))
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+LEAST = {
+    "starlette": "0.49.1",
+    "jinja2": "3.1.6",
+    "h11": "0.16",
+    "lxml": "6.1",
+    "click": "8.3.3",
+    "pyarrow": "23.0.1",
+}
+"""Versions below have a known vulnerability."""
+
+
+def declared():
+    extras = PROJECT["optional-dependencies"].values()
+    lines = [*PROJECT["dependencies"], *(line for lines in extras for line in lines)]
+    return [Requirement(line) for line in lines if not line.startswith(PROJECT["name"])]
+
+
+def pins(path):
+    """Versions by name; one package can have several, for different Pythons."""
+    found = {}
+    for line in path.read_text("utf-8").replace("\\\n", " ").splitlines():
+        pin, *hashes = line.split("--hash=")
+        assert hashes and all(re.fullmatch(r"sha256:[0-9a-f]{64}\s*", one) for one in hashes), pin
+        requirement = Requirement(pin)
+        found.setdefault(requirement.name.lower(), []).append(str(requirement.specifier).removeprefix("=="))
+    return found
+
+
+def test_both_ends_are_locked():
+    assert [path.name for path in LOCKS] == ["newest.txt", "oldest.txt"]
+
+
+@pytest.mark.parametrize("path", LOCKS, ids=lambda path: path.name)
+def test_locked_versions_are_allowed(path):
+    locked = pins(path)
+    known = [requirement for requirement in declared() if requirement.name.lower() in locked]
+    assert len(known) > 20
+    for requirement in known:
+        for version in locked[requirement.name.lower()]:
+            assert requirement.specifier.contains(version), requirement.name
+
+
+@pytest.mark.parametrize("path", LOCKS, ids=lambda path: path.name)
+def test_a_lock_names_no_index(path):
+    assert not re.search(r"://|--(extra-)?index|--find-links", path.read_text("utf-8"))
+
+
+@pytest.mark.parametrize(("name", "least"), LEAST.items())
+def test_no_floor_admits_a_known_vulnerability(name, least):
+    (specifier,) = {str(one.specifier) for one in declared() if one.name == name}
+    below = ".".join([*least.split(".")[:-1], str(int(least.split(".")[-1]) - 1)]) + ".99"
+    assert not Requirement(f"{name}{specifier}").specifier.contains(below)

@@ -1,0 +1,104 @@
+"""A command whose extra is not installed says so, and how to install it from the user's own copy."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+
+
+def bare(*commands):
+    script = ROOT / "tests" / "bare_install.py"
+    done = subprocess.run(
+        [sys.executable, str(script), json.dumps(commands)],
+        capture_output=True, text=True, check=True, timeout=300, cwd=ROOT,
+    )  # fmt: skip
+    return json.loads(done.stdout)
+
+
+def test_help_never_ends_in_an_unforeseen_error():
+    found = bare()
+    assert len(found) > 40
+    for arguments, status, output in found:
+        assert "unforeseen" not in output, arguments
+        assert status == 0 or (arguments[0] == "review" and "pip install '.[review]'" in output), arguments
+
+
+def test_every_command_names_its_extra(tmp_path):
+    gold = tmp_path / "g.jsonl"
+    gold.write_text('{"id": "a", "text": "Mr. Okonkwo had a rash.", "spans": []}\n')
+    key = tmp_path / "key"
+    key.write_bytes(b"0123456789abcdef" * 4)
+    key.chmod(0o600)
+    g, k, out, config = (str(path) for path in (gold, key, tmp_path / "out", tmp_path / "c.toml"))
+    Path(config).write_text("")
+    extras = {
+        "review": [
+            ["review", "init", g, "--store", out],
+            ["review", "serve", "--store", out],
+            ["review", "user", "list", "--store", out],
+            ["review", "export", "--store", out, "--out", out],
+            ["review", "import", g, "--store", out, "--user", "ann"],
+            ["review", "verify", "--store", out],
+            ["review", "sample", "--store", out],
+            ["review", "summary", "--store", out],
+        ],
+        "serve": [["serve"]],
+        "train": [
+            ["train", "--gold", g, "--out", out],
+            ["fine-tune", "--gold", g, "--out", out],
+            ["share", "init", g, "--out", out],
+            ["share", "encode", g, "--out", out, "--representation", str(tmp_path / "r")],
+            ["share", "pool", g, "--out", out],
+            ["share", "train", g, "--out", out, "--representation", str(tmp_path / "r")],
+            ["share", "pseudonymise", g, "--out", out],
+            ["extraction", "train", "--train", g, "--dev", g, "--out", out],
+            ["extraction", "inject", g, "--out", out],
+            ["extract", g, "--out", out, "--model", str(tmp_path)],
+        ],
+        "federated": [
+            ["federated", "simulate", "--config", config, "--out", out],
+            ["federated", "server", "--config", config],
+            ["federated", "site", "--config", config],
+        ],
+        "surrogates": [
+            ["generate", "--out", f"{out}.jsonl", "--documents", "2"],
+            ["mask", g, "--out", out, "--replace", "surrogate", "--key", k],
+            ["mask", g, "--out", out, "--map", str(tmp_path / "map"), "--key", k],
+        ],
+        "scale": [["mask", g, "--out", out, "--engine", "ray"]],
+    }
+    expected = {tuple(given): extra for extra, commands in extras.items() for given in commands}
+    for arguments, status, output in bare(*expected):
+        assert status == 2, (arguments, output)
+        assert "unforeseen" not in output, (arguments, output)
+        extra = expected[tuple(arguments)]
+        assert f"in the folder of your copy of inverse-deid, run pip install '.[{extra}]'" in output, (
+            arguments
+        )
+
+
+def texts():
+    for folder in ("inverse_deid", "docs", "scripts", "tests", "reports", "examples", ".ci"):
+        yield from (
+            path
+            for path in (ROOT / folder).rglob("*")
+            if path.suffix in {".py", ".md", ".toml", ".sh", ".html", ""}
+        )
+    yield from ROOT.glob("*.md")
+
+
+@pytest.mark.parametrize("pattern", [r"inverse-deid\[", r"pip install [\"']?inverse[-_]deid\b"])
+def test_no_text_installs_the_project_from_an_index(pattern):
+    """It is on none, and somebody else could register its name there."""
+    here = Path(__file__)
+    found = [
+        str(path.relative_to(ROOT))
+        for path in texts()
+        if path.is_file() and path != here and re.search(pattern, path.read_text("utf-8", "replace"))
+    ]
+    assert found == []
