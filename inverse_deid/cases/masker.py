@@ -90,7 +90,7 @@ class CaseMasker:
 
     def mask_many(self, docs: Sequence[Document]) -> list[MaskedDocument]:
         """Mask documents each of which is a case of its own."""
-        cases = [CaseTexts(id=doc.id, docs=(self._with_known(doc),)) for doc in docs]
+        cases = [CaseTexts(id=doc.id, docs=(doc,)) for doc in docs]
         return [masked.docs[0] for masked in self.mask_cases(cases)]
 
     def _with_known(self, doc: Document) -> Document:
@@ -99,6 +99,7 @@ class CaseMasker:
 
     def mask_cases(self, cases: Sequence[CaseTexts]) -> list[MaskedCase]:
         """Mask the texts of cases, all in one batch."""
+        cases = [replace(case, docs=tuple(map(self._with_known, case.docs))) for case in cases]
         masked = iter(self._masker.mask_many([doc for case in cases for doc in case.docs]))
         return [self._replaced(case, tuple(islice(masked, len(case.docs)))) for case in cases]
 

@@ -42,8 +42,26 @@ _SCALE_NAMES = ("engine", "address", "partition_mib")
 @click.option(
     "--format", "format_name", type=click.Choice([str(f) for f in FormatName]), help="By suffix if not given."
 )
-@click.option("--text-column", default="text", show_default=True, help="Column or JSON key of the narrative.")
-@click.option("--id-column", help="Column or JSON key of the id.  [default: id, or the position]")
+@click.option(
+    "--text-column",
+    multiple=True,
+    default=("text",),
+    show_default=True,
+    metavar="NAME",
+    help="Column or JSON key to mask. Repeat it for several texts of one case.",
+)
+@click.option(
+    "--id-column",
+    metavar="NAME",
+    help="Column or JSON key of the id. It is written unmasked.  [default: id, or the position]",
+)
+@click.option(
+    "--keep-column",
+    multiple=True,
+    metavar="NAME",
+    help="Column or JSON key to copy unmasked. Repeat it for several. Other columns are dropped.",
+)
+@click.option("--keep-all-columns", is_flag=True, help="Copy all other columns unmasked.")
 @click.option("--delimiter", help="Between the cells of a CSV file: one character, or tab.  [default: ,]")
 @click.option("--encoding", default="utf-8", show_default=True, help="Of text, JSON Lines and CSV files.")
 @click.option("--marker", default="PHI", show_default=True, help="Stands for what is masked.")
@@ -96,8 +114,9 @@ def mask(inputs: tuple[str, ...], **given: Any) -> int:  # noqa: ANN401 - click'
     INPUT is a file, a folder (searched with its subfolders) or - for standard
     input. Formats by suffix: .txt, .xml (case safety reports, ICH E2B(R3) and
     E2B(R2); 2014 i2b2), .jsonl, .csv, .tsv, .parquet; .gz is unpacked. Masked
-    files go to the folder --out under the same names. File names, ids and the
-    other columns of a table are copied: make sure that they hold no names.
+    files go to the folder --out under the same names. File names and ids are
+    copied, make sure that they hold no names. Other columns of tables and fields
+    of JSON Lines are dropped, unless --keep-column names them.
 
     Exit status: 0 all done; 1 some documents failed and are listed; 2 nothing
     could be done; 130 stopped (run again with --resume).
@@ -247,10 +266,13 @@ class _Progress:
 
 def _report(tally: Tally, seconds: float, options: MaskOptions) -> int:
     """Print failures and summary; the exit status."""
-    from inverse_deid.cli.summary import exit_status, failure_lines, summary_lines
+    from inverse_deid.cli.summary import exit_status, failure_lines, summary_lines, warning_lines
 
     for line in failure_lines(tally):
         click.echo(f"inverse-deid: {line}", err=True)
+    if options.keep_all_columns:
+        for line in warning_lines(tally.columns):
+            click.echo(line, err=True)
     if not options.quiet:
         for line in summary_lines(tally, seconds):
             click.echo(line, err=True)

@@ -21,8 +21,10 @@ class MaskOptions:
 
     out: Path | None
     format_name: str | None
-    text_column: str
+    text_column: tuple[str, ...]
     id_column: str | None
+    keep_column: tuple[str, ...]
+    keep_all_columns: bool
     delimiter: str | None
     encoding: str
     marker: str
@@ -61,8 +63,14 @@ class MaskOptions:
     @property
     def read_options(self) -> ReadOptions:
         """How files are read."""
-        delimiter = {"tab": "\t", r"\t": "\t"}.get(self.delimiter or "", self.delimiter)
-        return ReadOptions(normal_encoding(self.encoding), self.text_column, self.id_column, delimiter)
+        return ReadOptions(
+            encoding=normal_encoding(self.encoding),
+            text_columns=self.text_column,
+            id_column=self.id_column,
+            keep_columns=self.keep_column,
+            keep_all_columns=self.keep_all_columns,
+            delimiter={"tab": "\t", r"\t": "\t"}.get(self.delimiter or "", self.delimiter),
+        )
 
     def check(self, inputs: tuple[str, ...]) -> None:
         """Refuse options that contradict each other, before anything is loaded.

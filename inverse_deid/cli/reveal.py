@@ -39,7 +39,9 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option("-o", "--out", type=click.Path(path_type=Path), required=True, help="Folder for the originals.")
 @click.option("--case", "only", metavar="ID", help="Reveal this document or case; the others stay masked.")
 @click.option("--format", "format_name", type=click.Choice([str(f) for f in FormatName]), help="By suffix.")
-@click.option("--text-column", default="text", show_default=True, help="As it was masked.")
+@click.option(
+    "--text-column", multiple=True, default=("text",), show_default=True, help="As it was masked. Repeatable."
+)
 @click.option("--id-column", help="As it was masked.")
 @click.option("--delimiter", help="As it was masked: one character, or tab.")
 @click.option("--encoding", default="utf-8", show_default=True, help="As it was masked.")
@@ -60,7 +62,11 @@ def reveal(masked: Path, out: Path, **given: Any) -> None:  # noqa: ANN401 - cli
         raise ConfigurationError(f"give the key of the map with --key, or in the variable {KEY_VARIABLE}")
     separator = {"tab": "\t", r"\t": "\t"}.get(delimiter or "", delimiter)
     options = ReadOptions(
-        normal_encoding(given["encoding"]), given["text_column"], given["id_column"], separator
+        encoding=normal_encoding(given["encoding"]),
+        text_columns=given["text_column"],
+        id_column=given["id_column"],
+        is_masked=True,
+        delimiter=separator,
     )
     target = out / (masked.stem if masked.suffix.lower() == ".gz" else masked.name)
     _check_target(target, (masked, map_path), force=given["force"])

@@ -14,7 +14,7 @@ from inverse_deid.cli.mask import mask
 from inverse_deid.cli.mask_masker import load_masker, masking_settings
 from inverse_deid.cli.mask_options import MaskOptions
 from inverse_deid.cli.review_store import new_key, store_options
-from inverse_deid.cli.summary import exit_status, failure_lines, summary_lines
+from inverse_deid.cli.summary import exit_status, failure_lines, summary_lines, warning_lines
 from inverse_deid.core.errors import OutputExistsError, UnreadableInputError
 from inverse_deid.review.loading import LoadSettings, create_store, plan_cases
 from inverse_deid.review.store import MaskingFacts, store_path
@@ -96,6 +96,8 @@ def init(inputs: tuple[Path, ...], address: str, key: Path | None, **given: Any)
     tally.merge(loaded)
     for line in failure_lines(tally):
         click.echo(f"inverse-deid: {line}", err=True)
+    for line in warning_lines(tally.columns) if options.keep_all_columns else ():
+        click.echo(line, err=True)
     for line in summary_lines(tally, time.monotonic() - started):
         click.echo(line, err=True)
     if made is not None:

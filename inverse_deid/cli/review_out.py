@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from inverse_deid.cli.review_store import opened, store_options
+from inverse_deid.cli.summary import column_lines
 from inverse_deid.core.errors import ReviewError
 from inverse_deid.core.values import Document
 from inverse_deid.engine.jobs import shown
@@ -57,6 +58,8 @@ def export(address: str, key: Path | None, out: Path, form: str, force: bool) ->
     for problem in exported.problems:
         click.echo(f"inverse-deid: {problem}", err=True)
     click.echo(f"{exported.n_cases:,} cases written, {exported.n_left_out:,} not released yet", err=True)
+    for line in column_lines(exported.columns):
+        click.echo(line, err=True)
     if form != "released":
         click.echo("note: these files hold the original texts: keep them as safe", err=True)
     return 1 if exported.problems else 0

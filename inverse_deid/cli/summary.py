@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from inverse_deid.core.values import Reason
 from inverse_deid.engine.tally import Tally
+from inverse_deid.formats.columns import ColumnFate
 
 MAX_FAILURES_SHOWN = 50
 
@@ -23,8 +24,42 @@ def summary_lines(tally: Tally, seconds: float) -> Iterator[str]:
     yield f"failures   {tally.n_failures:>12,}"
     rate = f", {tally.n_tokens / seconds:,.0f} tokens a second" if seconds > 0 else ""
     yield f"time       {seconds:>12,.1f} s{rate}"
-    if tally.n_copied_columns:
-        yield f"note       {tally.n_copied_columns} other columns of tables were copied without masking"
+    yield from column_lines(tally.columns)
+
+
+def column_lines(columns: Mapping[str, str]) -> Iterator[str]:
+    """What became of the columns of tables.
+
+    Args:
+        columns: The fate of each, see `ColumnFate`.
+
+    Example:
+        >>> list(column_lines({"text": "masked", "id": "id", "dob": "dropped"}))[1]
+        '           kept (unmasked): id (the id)'
+    """
+    masked = _named(columns, ColumnFate.MASKED)
+    kept = sorted(
+        [*_named(columns, ColumnFate.KEPT), *(f"{name} (the id)" for name in _named(columns, ColumnFate.ID))]
+    )
+    dropped = _named(columns, ColumnFate.DROPPED)
+    label = "columns"
+    for fate, names in (("masked", masked), ("kept (unmasked)", kept), ("dropped", dropped)):
+        if names:
+            yield f"{label:<11}{fate}: {', '.join(names)}"
+            label = ""
+
+
+def warning_lines(columns: Mapping[str, str]) -> Iterator[str]:
+    """One line if columns were copied because all were asked for."""
+    copied = sorted([*_named(columns, ColumnFate.KEPT), *_named(columns, ColumnFate.ID)])
+    if copied:
+        yield f"WARNING: columns copied unmasked: {', '.join(copied)}"
+
+
+def _named(columns: Mapping[str, str], fate: ColumnFate) -> list[str]:
+    """The printable names of the columns with this fate, in alphabetical order."""
+    names = sorted(name for name, one in columns.items() if one == fate)
+    return ["".join(sign if sign.isprintable() else "?" for sign in name) or "(no name)" for name in names]
 
 
 def _masked_lines(tally: Tally) -> Iterator[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Protocol
 
 from inverse_deid.cases.reports import batch_number, replacements_of, texts_of
 from inverse_deid.cases.texts import CaseTexts, MaskedCase
@@ -13,6 +12,7 @@ from inverse_deid.engine.in_order import in_order
 from inverse_deid.engine.job_files import JobFiles, Written
 from inverse_deid.engine.jobs import Job
 from inverse_deid.engine.journal import Entry, input_fingerprint
+from inverse_deid.engine.masker import MasksCases
 from inverse_deid.engine.reversal_sinks import hidden_report
 from inverse_deid.engine.run_settings import RunSettings
 from inverse_deid.engine.tally import MARKERS_LEFT, Tally
@@ -22,14 +22,6 @@ from inverse_deid.formats.icsr.messages import BrokenCase
 from inverse_deid.formats.icsr.report import CaseProblem
 from inverse_deid.formats.records import Record
 from inverse_deid.formats.registry import input_errors, open_input
-
-
-class MasksCases(Protocol):
-    """Masks the texts of cases."""
-
-    def mask_cases(self, cases: Sequence[CaseTexts]) -> list[MaskedCase]:
-        """Mask the texts of cases, all in one batch."""
-        ...
 
 
 def write_case_job(job: Job, masker: MasksCases, run: RunSettings) -> Written:
@@ -121,4 +113,4 @@ class _CaseWork:
 
     def _explain(self, number: int, doc: MaskedDocument) -> None:
         if self._explanations is not None:
-            self._explanations.write(Record(number), doc)
+            self._explanations.write(Record(number), (doc,))

@@ -66,7 +66,8 @@ def _ids(job: Job, options: ReadOptions) -> Iterator[str]:
         return
     try:
         with open_input(job.input) as stream, input_errors():
-            for record in open_source(stream, job.name, job.format, options).records():
+            source = open_source(stream, job.name, job.format, options)
+            for record in source.records():
                 if record.doc is not None:
                     yield record.doc.id
     except InputError:

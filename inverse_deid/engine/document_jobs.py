@@ -46,13 +46,13 @@ def open_group(group: Sequence[Job], todo: Sequence[Job], run: RunSettings) -> D
     return DocumentGroup(todo, _open_all(group, set(todo), run, tally), tally)
 
 
-def mask_group(group: DocumentGroup, masker: Masker) -> list[MaskedDocument | None]:
+def mask_group(group: DocumentGroup, masker: Masker) -> list[tuple[MaskedDocument, ...]]:
     """Mask the documents of a group, in order."""
     return mask_records(masker, [record for _, _, record in group.opened.values()])
 
 
 def write_group(
-    group: DocumentGroup, masked: Sequence[MaskedDocument | None], journal: Journal, run: RunSettings
+    group: DocumentGroup, masked: Sequence[Sequence[MaskedDocument]], journal: Journal, run: RunSettings
 ) -> Tally:
     """Write the files that are to be done."""
     tally = group.tally
@@ -86,7 +86,7 @@ def _open(job: Job, run: RunSettings) -> Opened:
         return input_fingerprint(job.input), source, next(source.records())
 
 
-def _write(job: Job, opened: Opened, masked: MaskedDocument | None, run: RunSettings) -> Written:
+def _write(job: Job, opened: Opened, masked: Sequence[MaskedDocument], run: RunSettings) -> Written:
     """Write the files of one job, complete and on the disk, but not yet under their names."""
     input_print, source, record = opened
     tally = Tally()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Protocol, runtime_checkable
 
+from inverse_deid.cases.texts import CaseTexts, MaskedCase
 from inverse_deid.core.errors import StageError
 from inverse_deid.core.values import Document, MaskedDocument
 from inverse_deid.formats.records import Record
@@ -18,15 +20,34 @@ class Masker(Protocol):
         ...
 
 
-def mask_records(masker: Masker, records: Sequence[Record]) -> list[MaskedDocument | None]:
-    """Mask the documents of a batch; None where a record has none.
+@runtime_checkable
+class MasksCases(Protocol):
+    """Masks the texts of cases."""
+
+    def mask_cases(self, cases: Sequence[CaseTexts]) -> list[MaskedCase]:
+        """Mask the texts of cases, all in one batch."""
+        ...
+
+
+def mask_records(masker: Masker, records: Sequence[Record]) -> list[tuple[MaskedDocument, ...]]:
+    """Mask the texts of a batch; those of one record are a case, if the masker knows cases.
+
+    Returns:
+        As many masked texts for each record as it has.
 
     Raises:
         StageError: The masker gave back other documents than it was given.
     """
-    docs = [record.doc for record in records if record.doc is not None]
-    masked = masker.mask_many(docs) if docs else []
+    cases = [CaseTexts(id=record.docs[0].id, docs=record.docs) for record in records if record.docs]
+    docs = [doc for case in cases for doc in case.docs]
+    masked = list(_masked(masker, cases, docs)) if docs else []
     if [doc.id for doc in docs] != [result.id for result in masked]:
         raise StageError(f"{len(docs)} documents went into the masker and others came out ({len(masked)})")
     results = iter(masked)
-    return [None if record.doc is None else next(results) for record in records]
+    return [tuple(islice(results, len(record.docs))) for record in records]
+
+
+def _masked(masker: Masker, cases: Sequence[CaseTexts], docs: Sequence[Document]) -> Iterator[MaskedDocument]:
+    if isinstance(masker, MasksCases):
+        return (one for case in masker.mask_cases(cases) for one in case.docs)
+    return iter(masker.mask_many(docs))

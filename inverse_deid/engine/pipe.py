@@ -63,7 +63,6 @@ def _mask(
     stream, target = pipes
     with input_errors():
         source = open_source(stream, "stdin", format_name, run.read_options)
-    tally.n_copied_columns = source.n_copied_columns
     sink = source.sink(_Pipe(target))
     report = Reporting(PIPE_NAME, run.on_progress, run.n_at_once)
     for _ in mask_source(source, [sink], masker, Start(0, tally), report):

@@ -15,7 +15,7 @@ from inverse_deid.formats.icsr.messages import BrokenCase, Message
 from inverse_deid.formats.icsr.rewriting import Rewritten
 from inverse_deid.formats.icsr.survey import TAIL, TEXT, Sort, bare_path
 from inverse_deid.formats.icsr.writing import MessageWriter
-from inverse_deid.formats.records import Source, Writable
+from inverse_deid.formats.records import Record, Source, Writable
 from inverse_deid.replacement.reversal import HiddenCase, HiddenText, digest, reveal
 from inverse_deid.replacement.reversal_map import MapReader
 from inverse_deid.text.tokenizer import tokenize
@@ -58,15 +58,15 @@ def reveal_documents(
     for record in source.records():
         if record.problem:
             raise InputError(f"{source.unit} {record.number} {record.problem}")
-        if record.doc is None:
-            sink.write(record, None)
+        if not record.docs:
+            sink.write(record, ())
             continue
         case = _next(cases)
-        text = record.doc.text
-        original = _original(f"{source.unit} {record.number}", text, case.texts, encoding)
+        originals = _originals_of(record, case.texts, encoding, f"{source.unit} {record.number}")
         is_asked = only in (None, case.document)
         _count(done, is_asked)
-        sink.write(record, _shown(record.doc.id, original if is_asked else text))
+        shown = originals if is_asked else [doc.text for doc in record.docs]
+        sink.write(record, [_shown(doc.id, text) for doc, text in zip(record.docs, shown, strict=True)])
     sink.finish()
     _check_end(cases)
     return done
@@ -123,12 +123,17 @@ def _count(done: Revealed, is_asked: bool) -> None:
     done.n_masked += not is_asked
 
 
-def _original(where: str, text: str, hidden: Sequence[HiddenText], encoding: str) -> str:
-    if len(hidden) != 1:
-        raise InputError(f"{where} has {len(hidden)} texts in the map; the map is of another kind of file")
+def _originals_of(record: Record, hidden: Sequence[HiddenText], encoding: str, where: str) -> list[str]:
+    """The original of each text of a document."""
+    if [one.location for one in hidden] != list(record.columns or ("",)):
+        raise InputError(
+            f"{where} has {len(record.docs)} texts and {len(hidden)} in the map, or of other columns; name "
+            "the columns as they were masked"
+        )
     problem = ""
     try:
-        return reveal(text, hidden[0], encoding)
+        texts = zip(record.docs, hidden, strict=True)
+        return [reveal(doc.text, one, encoding) for doc, one in texts]
     except InputError as error:
         problem = str(error)
     raise InputError(f"{where} {problem}")

@@ -25,10 +25,13 @@ class ReversalSink:
     writer: MapWriter = field(repr=False)
     encoding: str = "utf-8"
 
-    def write(self, record: Record, masked: MaskedDocument | None) -> None:
-        """Write the entry of one document."""
-        if masked is not None:
-            self.writer.add(HiddenCase(masked.id, (hide(masked, encoding=self.encoding),)))
+    def write(self, record: Record, masked: Sequence[MaskedDocument]) -> None:
+        """Write the entry of one document; where records have several texts, it names the columns."""
+        if not masked:
+            return
+        places = zip(record.columns or ("",), masked, strict=True)
+        texts = (hide(one, location=place, encoding=self.encoding) for place, one in places)
+        self.writer.add(HiddenCase(masked[0].id, tuple(texts)))
 
     def finish(self) -> None:
         """Write the end of the map; the file stays open."""

@@ -8,13 +8,13 @@ from itertools import groupby
 from typing import Any, Generic, Protocol, TypeVar
 
 from inverse_deid.core.errors import ConfigurationError, InputError, InverseDeidError
-from inverse_deid.engine.case_job import MasksCases, write_case_job
+from inverse_deid.engine.case_job import write_case_job
 from inverse_deid.engine.document_jobs import mask_group, open_group, write_group
 from inverse_deid.engine.in_order import in_order
 from inverse_deid.engine.job_files import attempted, settled
 from inverse_deid.engine.jobs import Job, check_target
 from inverse_deid.engine.journal import Entry, Journal, input_fingerprint, is_intact, remove_progress
-from inverse_deid.engine.masker import Masker
+from inverse_deid.engine.masker import Masker, MasksCases
 from inverse_deid.engine.run_settings import RunSettings
 from inverse_deid.engine.serial import BATCH_CHARS, FIRST_BATCH_CHARS
 from inverse_deid.engine.stream_job import write_stream_job

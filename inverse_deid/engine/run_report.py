@@ -14,6 +14,7 @@ from inverse_deid.engine.jobs import Job
 from inverse_deid.engine.journal import Entry
 from inverse_deid.engine.partial_file import PartialFile, sha256_of
 from inverse_deid.engine.tally import Tally
+from inverse_deid.formats.columns import ColumnFate
 from inverse_deid.formats.icsr.profiles import Profile
 
 FORMAT = "inverse-deid run report"
@@ -93,6 +94,10 @@ def _counts(tally: Tally) -> dict[str, Any]:
         "n_tokens": tally.n_tokens,
         "tokens_by_reason": {reason.name: n for reason, n in by_reason if n},
         "replaced_by_words": dict(sorted(tally.stand_ins.items())),
+        "columns": {
+            str(fate): sorted(name for name, one in tally.columns.items() if one == fate)
+            for fate in ColumnFate
+        },
         "n_failures": tally.n_failures,
         "failures": [{"where": failure.where, "reason": failure.reason} for failure in tally.failures],
     }

@@ -50,7 +50,7 @@ def batches(records: Iterable[Record], limits: BatchLimits) -> Iterator[list[Rec
     n_chars, limit = 0, limits.first_chars
     for record in records:
         batch.append(record)
-        n_chars += 0 if record.doc is None else len(record.doc.text)
+        n_chars += sum(len(doc.text) for doc in record.docs)
         if n_chars >= limit or len(batch) >= limits.records:
             yield batch
             batch, n_chars, limit = [], 0, limits.chars
@@ -69,12 +69,15 @@ def guarded(records: Iterator[Record]) -> Iterator[Record]:
 
 
 def write_batch(
-    results: Iterable[tuple[Record, MaskedDocument | None]], sinks: Sequence[Sink], tally: Tally, where: str
+    results: Iterable[tuple[Record, Sequence[MaskedDocument]]],
+    sinks: Sequence[Sink],
+    tally: Tally,
+    where: str,
 ) -> None:
     """Write and count a batch; what was wrong with a record is noted with its number.
 
     Args:
-        results: Each record and what became of it.
+        results: Each record and what became of its texts.
         sinks: All get every record that can be written.
         tally: Counts.
         where: Names the file and the kind of record in a failure.
@@ -85,12 +88,12 @@ def write_batch(
             continue
         for sink in sinks:
             sink.write(record, masked)
-        if masked is not None:
-            tally.add(masked)
-            if masked.failed:
-                tally.fail(f"{where} {record.number}", "could not be analysed and was masked completely")
-            elif masked.is_plain:
-                tally.fail(f"{where} {record.number}", MARKERS_LEFT)
+        if masked:
+            tally.add_case(masked)
+        if any(one.failed for one in masked):
+            tally.fail(f"{where} {record.number}", "could not be analysed and was masked completely")
+        elif any(one.is_plain for one in masked):
+            tally.fail(f"{where} {record.number}", MARKERS_LEFT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +121,7 @@ def mask_source(
         InputError: The file breaks off or holds no records.
     """
     tally = start.tally
+    tally.note_columns(source.columns)
     n_done = start.n_records
     todo = _behind(start.n_records, batches(guarded(source.records()), BatchLimits()))
     for (n_done, batch), masked in in_order(
@@ -125,6 +129,7 @@ def mask_source(
     ):
         before = (tally.n_documents, tally.n_tokens)
         write_batch(zip(batch, masked, strict=True), sinks, tally, f"{report.name} {source.unit}")
+        tally.note_columns(source.columns)
         report.on_progress(tally.n_documents - before[0], tally.n_tokens - before[1])
         yield n_done
     if not n_done and source.unit == "line":

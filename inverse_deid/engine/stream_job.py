@@ -27,9 +27,7 @@ def write_stream_job(job: Job, masker: Masker, run: RunSettings) -> Written:
         with input_errors():
             source = open_source(stream, job.name, job.format, run.read_options)
         files = JobFiles(job, progress, key=run.key)
-        begun = progress or Entry(
-            input_print, run.fingerprint, 0, {}, Tally(n_copied_columns=source.n_copied_columns)
-        )
+        begun = progress or Entry(input_print, run.fingerprint, 0, {}, Tally())
         is_kept = False
         try:
             entry = _write(job, (source, files), masker, begun, run)

@@ -32,7 +32,7 @@ class Tally:
         n_tokens: Tokens of the originals.
         n_failures: Failed documents, left out records and failed files.
         failures: The first of them.
-        n_copied_columns: Columns of a table that were copied without masking.
+        columns: What became of each column of a table, see `ColumnFate`.
         tokens_by_reason: Counts in the order of `Reason`.
         stand_ins: Masks that have something else than a marker, by what it is (date, age).
     """
@@ -42,7 +42,7 @@ class Tally:
     n_tokens: int = 0
     n_failures: int = 0
     failures: list[Failure] = field(default_factory=list)
-    n_copied_columns: int = 0
+    columns: dict[str, str] = field(default_factory=dict)
     tokens_by_reason: list[int] = field(default_factory=lambda: [0] * len(Reason))
     stand_ins: dict[str, int] = field(default_factory=dict)
 
@@ -71,6 +71,10 @@ class Tally:
         for sort, n in counts.items():
             self.stand_ins[sort] = self.stand_ins.get(sort, 0) + n
 
+    def note_columns(self, columns: Mapping[str, str]) -> None:
+        """Note what became of the columns of a table."""
+        self.columns |= columns
+
     def fail(self, where: str, reason: str) -> None:
         """Note a failure."""
         self.n_failures += 1
@@ -84,7 +88,7 @@ class Tally:
         self.n_tokens += other.n_tokens
         self.n_failures += other.n_failures
         self.failures += other.failures[: MAX_FAILURES_LISTED - len(self.failures)]
-        self.n_copied_columns = max(self.n_copied_columns, other.n_copied_columns)
+        self.note_columns(other.columns)
         pairs = zip(self.tokens_by_reason, other.tokens_by_reason, strict=True)
         self.tokens_by_reason = [a + b for a, b in pairs]
         self._count_stand_ins(other.stand_ins)
@@ -97,7 +101,7 @@ class Tally:
             "n_tokens": self.n_tokens,
             "n_failures": self.n_failures,
             "failures": [[failure.where, failure.reason] for failure in self.failures],
-            "n_copied_columns": self.n_copied_columns,
+            "columns": self.columns,
             "tokens_by_reason": self.tokens_by_reason,
             "stand_ins": self.stand_ins,
         }

@@ -5,7 +5,6 @@ The file has seven decimals of it, as many as single precision tells apart near 
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -21,6 +20,7 @@ from inverse_deid.evaluation.gold_tokens import Int64Array, gold_tokens
 from inverse_deid.evaluation.uncertainty import Float64Array
 from inverse_deid.formats.json_lines import numbered_lines
 from inverse_deid.formats.registry import input_errors, open_input
+from inverse_deid.formats.strict_json import parse_json
 from inverse_deid.text.tokenizer import tokenize
 
 _SUFFIX = ".explain.jsonl"
@@ -90,7 +90,7 @@ def _read_file(path: Path) -> list[ExplainedDocument]:
 def _document(file: Path, number: int, line: bytes) -> ExplainedDocument:
     parsed: object = None
     with suppress(ValueError, RecursionError):
-        parsed = json.loads(line)
+        parsed = parse_json(line)
     if not isinstance(parsed, dict) or set(parsed) != {"id", "tokens"}:
         raise FormatError(f'line {number} is not {{"id", "tokens"}}; {_REMEDY}')
     doc_id, tokens = parsed["id"], parsed["tokens"]

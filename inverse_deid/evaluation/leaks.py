@@ -25,6 +25,7 @@ from inverse_deid.core.phi import PhiType
 from inverse_deid.core.values import BoolArray, Document
 from inverse_deid.evaluation.counts import Range, check_masks, masked_before
 from inverse_deid.evaluation.gold_tokens import GoldTokens, Int64Array, gold_tokens
+from inverse_deid.formats.csv_table import neutralised, restored
 from inverse_deid.formats.records import MAX_RECORD_BYTES
 from inverse_deid.formats.registry import input_errors, open_input
 from inverse_deid.text.tokenizer import tokenize
@@ -43,8 +44,6 @@ COLUMNS = (
 """Which leak; its text; what a reviewer fills in."""
 
 _NEEDED = frozenset({"number", "leak", "type", "grade"})
-_FORMULA_STARTS = tuple("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20")
-_GUARD = "'"
 _NUMBER = re.compile(r"([0-9]{1,9}) of ([0-9]{1,9})")
 _LEAK_ID = re.compile(r"(L[0-9a-f]{12})-[0-9a-f]{8}")
 _MAX_ROWS_SHOWN = 10
@@ -190,21 +189,6 @@ def _shown(text: str, hidden: BoolArray, start: int, end: int) -> str:
     return " ".join(piece.split())
 
 
-def guarded(cell: str) -> str:
-    """A cell that no spreadsheet program takes for a formula.
-
-    Example:
-        >>> guarded("=1+1"), guarded("rash"), unguarded(guarded("'=1+1"))
-        ("'=1+1", 'rash', "'=1+1")
-    """
-    return _GUARD + cell if cell.startswith((*_FORMULA_STARTS, _GUARD)) else cell
-
-
-def unguarded(cell: str) -> str:
-    """The cell that `guarded` was given."""
-    return cell.removeprefix(_GUARD)
-
-
 def leak_list(leaks: Sequence[Leak]) -> Iterator[bytes]:
     """The list as CSV with a header, in UTF-8 with a mark so that spreadsheet programs know it."""
     yield _csv_row(COLUMNS).encode("utf-8-sig")
@@ -227,7 +211,7 @@ def leak_list(leaks: Sequence[Leak]) -> Iterator[bytes]:
 
 def _csv_row(cells: Iterable[str]) -> str:
     line = io.StringIO()
-    csv.writer(line).writerow([guarded(cell) for cell in cells])
+    csv.writer(line).writerow([neutralised(cell) for cell in cells])
     return line.getvalue()
 
 
@@ -259,7 +243,7 @@ def _rows(text: str) -> Iterator[tuple[int, dict[str, str]]]:
         if len(row) > len(header) and any(row[len(header) :]):
             raise FormatError(f"row {number} has more cells than the header; {_SAVE}")
         if any(row):
-            cells = [unguarded(cell) for cell in row] + [""] * (len(header) - len(row))
+            cells = [restored(cell) for cell in row] + [""] * (len(header) - len(row))
             yield number, dict(zip(header, cells, strict=False))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ from inverse_deid.evaluation.evaluation import named, repeated
 from inverse_deid.formats.i2b2_xml import read_gold_i2b2_xml
 from inverse_deid.formats.json_lines import numbered_lines
 from inverse_deid.formats.registry import FormatName, format_of, input_errors, open_input
+from inverse_deid.formats.strict_json import parse_json
 
 _EXPLANATION_SUFFIX = ".explain.jsonl"
 _READABLE = frozenset({FormatName.JSONL, FormatName.I2B2})
@@ -91,7 +91,7 @@ def _output(number: int, line: bytes) -> MaskedOutput:
     """The masks of one line; a line without an id is known by its number."""
     parsed: object = None
     with suppress(ValueError, RecursionError):
-        parsed = json.loads(line)
+        parsed = parse_json(line)
     if not isinstance(parsed, dict):
         raise FormatError(f"line {number} is not a JSON object; give JSON Lines with masks")
     doc_id, text, masks = parsed.get("id", number), parsed.get("text"), _ranges(parsed)

@@ -16,6 +16,7 @@ from inverse_deid.core.values import Document
 from inverse_deid.extraction.concepts import ConceptDocument, ConceptSpan
 from inverse_deid.formats.gold_writers import gold_json_line
 from inverse_deid.formats.json_lines import numbered_lines, read_gold_json_line
+from inverse_deid.formats.strict_json import parse_json
 
 _REMEDY = 'a concept is {"start", "end", "type"} with whole numbers and the name of a type'
 
@@ -48,7 +49,7 @@ def read_phee(stream: BinaryIO) -> Iterator[ConceptDocument]:
     for number, line in numbered_lines(stream):
         parsed: Any = None
         with suppress(ValueError, RecursionError):
-            parsed = json.loads(line)
+            parsed = parse_json(line)
         if not isinstance(parsed, dict) or not isinstance(parsed.get("text"), str):
             raise FormatError(f'line {number} is no document; one is {{"id", "text", "spans"}}')
         name, text = str(parsed.get("id", number)), parsed["text"]

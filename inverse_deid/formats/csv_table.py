@@ -1,40 +1,59 @@
-"""CSV tables: the text column is masked, all other columns are copied as they are.
+"""CSV tables: text columns are masked, the id and named columns are copied, all others are dropped.
 
 Read and written row by row, in constant memory. The delimiter, the byte-order
 mark and the line end of the header are kept; cells are quoted where they must
 be. A row with more or fewer cells than the header is reported and left out: a
 comma that was not quoted would have moved narrative into another column. Rows
 are counted as a spreadsheet counts them: the header is row 1.
+
+A spreadsheet runs a cell that begins with `=`, `+`, `-`, `@`, a tab or a line end. Such a cell gets a
+single quote before it, in the header, too; a plain number (`-5`, `+3.2`) is harmless and stays. A cell
+that looks like one with such a quote gets one more, so that reading takes back exactly what was added.
+
+Source: OWASP, CSV Injection, https://owasp.org/www-community/attacks/CSV_Injection
 """
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import BinaryIO
 
 from inverse_deid.core.errors import FormatError, UnreadableInputError
 from inverse_deid.core.values import Document, MaskedDocument
+from inverse_deid.formats.columns import ColumnFate, Columns, choose_columns
 from inverse_deid.formats.encodings import TextCodec, encode, split_mark, wrong_encoding
-from inverse_deid.formats.records import MAX_RECORD_BYTES, ReadOptions, Record, Writable
+from inverse_deid.formats.records import MAX_RECORD_BYTES, ReadOptions, Record, Writable, texts_by_column
+
+_FORMULA = re.compile(r"'*(?:[\t\r\n]|\s*[=+\-@\uff1d\uff0b\uff0d\uff20])")
+_NUMBER = re.compile(r"[+-](?:\d+(?:[.,]\d*)?|[.,]\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
 class CsvLayout:
-    """How a table is written and where its narrative stands."""
+    """How a table is written and what becomes of its columns.
 
-    header: tuple[str, ...] = field(repr=False)
+    Args:
+        columns: Of the file.
+        codec: Encoding and byte-order mark.
+        delimiter: Between the cells.
+        line_end: Of the header.
+        is_masked: Written by masking: cells are written as they are.
+    """
+
+    columns: Columns
     codec: TextCodec
     delimiter: str
     line_end: str
-    text_index: int
-    id_index: int | None
+    is_masked: bool = False
 
-    def encode_row(self, cells: tuple[str, ...]) -> bytes:
+    def encode_row(self, cells: Sequence[str]) -> bytes:
         """One row as bytes."""
-        if cells == ("",):
+        cells = cells if self.is_masked else [neutralised(cell) for cell in cells]
+        if list(cells) == [""]:
             return encode('""' + self.line_end, self.codec)
         row = self.delimiter.join(_quoted(cell, self.delimiter) for cell in cells)
         return encode(row + self.line_end, self.codec)
@@ -56,16 +75,16 @@ class CsvTable:
         return self.layout.codec.name
 
     @property
-    def n_copied_columns(self) -> int:
-        """How many columns are copied without masking."""
-        return len(self.layout.header) - 1
+    def columns(self) -> Mapping[str, str]:
+        """What becomes of each column."""
+        return self.layout.columns.by_name
 
     def records(self) -> Iterator[Record]:
         """One record a row; a blank line is copied."""
         number = 1 + self.n_before
         while True:
             number += 1
-            row = _next_row(self.rows, number, self.layout)
+            row = _next_row(self.rows, number, self.layout.codec)
             if row is None:
                 return
             yield _record(number, row, self.layout)
@@ -73,7 +92,9 @@ class CsvTable:
     def sink(self, target: Writable, *, resumed: bool = False) -> CsvSink:
         """Writes the table; a new one begins with its header."""
         if not resumed:
-            target.write(self.layout.codec.mark + self.layout.encode_row(self.layout.header))
+            columns = self.layout.columns
+            header = [columns.names[i] for i in columns.written]
+            target.write(self.layout.codec.mark + self.layout.encode_row(header))
         return CsvSink(target, self.layout)
 
 
@@ -84,18 +105,46 @@ class CsvSink:
     target: Writable = field(repr=False)
     layout: CsvLayout
 
-    def write(self, record: Record, masked: MaskedDocument | None) -> None:
-        """Write the row with the masked text in its column."""
-        cells = [str(cell) for cell in record.carried]
-        if masked is not None:
-            cells[self.layout.text_index] = masked.text
-        self.target.write(self.layout.encode_row(tuple(cells)) if cells else self._blank())
+    def write(self, record: Record, masked: Sequence[MaskedDocument]) -> None:
+        """Write the row with the masked texts in their columns."""
+        if not record.carried:
+            self.target.write(self._blank())
+            return
+        columns = self.layout.columns
+        texts = texts_by_column(record, masked, columns.text_columns)
+        names = (columns.names[i] for i in columns.written)
+        cells = [texts.get(name, str(cell)) for name, cell in zip(names, record.carried, strict=True)]
+        self.target.write(self.layout.encode_row(cells))
 
     def _blank(self) -> bytes:
         return encode(self.layout.line_end, self.layout.codec)
 
     def finish(self) -> None:
         """Nothing follows the last row."""
+
+
+def neutralised(cell: str) -> str:
+    """The cell as a spreadsheet shows it and does not run it.
+
+    Example:
+        >>> [neutralised(cell) for cell in ("=A1", "-5", "- rash", "'=A1", "well")]
+        ["'=A1", '-5', "'- rash", "''=A1", 'well']
+    """
+    return f"'{cell}" if _is_run(cell) else cell
+
+
+def restored(cell: str) -> str:
+    """The cell from which `neutralised` made this one.
+
+    Example:
+        >>> [restored(cell) for cell in ("'=A1", "-5", "''=A1", "'well'")]
+        ['=A1', '-5', "'=A1", "'well'"]
+    """
+    return cell[1:] if cell.startswith("'") and _is_run(cell[1:]) else cell
+
+
+def _is_run(cell: str) -> bool:
+    return _FORMULA.match(cell) is not None and _NUMBER.fullmatch(cell) is None
 
 
 def _quoted(cell: str, delimiter: str) -> str:
@@ -123,17 +172,17 @@ def read_csv(stream: BinaryIO, options: ReadOptions, *, default_delimiter: str =
     lines = _Lines(io.TextIOWrapper(stream, codec.name, "strict", newline=""))
     delimiter = options.delimiter or default_delimiter
     rows = csv.reader(lines, delimiter=delimiter, strict=True)
-    layout = CsvLayout((), codec, delimiter, "\n", 0, None)
-    header = _next_row(rows, 1, layout)
+    header = _next_row(rows, 1, codec)
     if not header:
         raise FormatError("has no header; the first row must hold the names of the columns")
     if any("\0" in cell for cell in header):
         raise UnreadableInputError(wrong_encoding(codec.name))
-    text_index, id_index = _columns(header, options)
-    named = replace(
-        layout, header=tuple(header), line_end=lines.first_end, text_index=text_index, id_index=id_index
-    )
-    return CsvTable(rows, named, options.n_before)
+    if options.is_masked:
+        header = [restored(cell) for cell in header]
+    hint = "For another separator than a comma give --delimiter."
+    columns = choose_columns(header, options, hint)
+    layout = CsvLayout(columns, codec, delimiter, lines.first_end, options.is_masked)
+    return CsvTable(rows, layout, options.n_before)
 
 
 class _Lines:
@@ -153,7 +202,7 @@ class _Lines:
         return line
 
 
-def _next_row(rows: Iterator[list[str]], number: int, layout: CsvLayout) -> list[str] | None:
+def _next_row(rows: Iterator[list[str]], number: int, codec: TextCodec) -> list[str] | None:
     """The next row, None at the end; what the csv module says is not passed on."""
     problem = ""
     try:
@@ -161,7 +210,7 @@ def _next_row(rows: Iterator[list[str]], number: int, layout: CsvLayout) -> list
     except StopIteration:
         return None
     except UnicodeError:
-        problem = wrong_encoding(layout.codec.name)
+        problem = wrong_encoding(codec.name)
     except csv.Error:
         problem = (
             f"is broken at row {number}: a quote is not closed or not doubled, or a cell is too long; "
@@ -170,38 +219,18 @@ def _next_row(rows: Iterator[list[str]], number: int, layout: CsvLayout) -> list
     raise FormatError(problem)
 
 
-def _columns(header: list[str], options: ReadOptions) -> tuple[int, int | None]:
-    """Where the text and the id stand."""
-    text_index = column_index(header, options.text_column, "--text-column")
-    if options.id_column is not None:
-        return text_index, column_index(header, options.id_column, "--id-column")
-    return text_index, header.index("id") if options.id_name and header.count("id") == 1 else None
-
-
-def column_index(header: list[str], column: str, option: str) -> int:
-    """The position of a column; the header is not shown, it may be a row of data.
-
-    Raises:
-        FormatError: The column is missing or there are two of the name.
-    """
-    n = header.count(column)
-    if n == 1:
-        return header.index(column)
-    found = "no column" if n == 0 else f"{n} columns"
-    hint = "; for another separator than a comma give --delimiter" if len(header) == 1 else ""
-    raise FormatError(
-        f"has {found} named {column!r} among its {len(header)}; name the right one with {option}{hint}"
-    )
-
-
 def _record(number: int, row: list[str], layout: CsvLayout) -> Record:
+    columns = layout.columns
     if not row:
         return Record(number)
-    if len(row) != len(layout.header):
-        n_cells, n_columns = len(row), len(layout.header)
+    if len(row) != len(columns.names):
+        n_cells, n_columns = len(row), len(columns.names)
         remedy = "put text that holds the separator in quotes"
         return Record(number, problem=f"has {n_cells} cells, not {n_columns}; {remedy}")
-    text = row[layout.text_index]
-    doc_id = str(number) if layout.id_index is None else row[layout.id_index]
-    row[layout.text_index] = ""
-    return Record(number, Document(doc_id, text), carried=tuple(row))
+    if layout.is_masked:
+        row = [restored(cell) for cell in row]
+    doc_id = str(number) if columns.id_index is None else row[columns.id_index]
+    docs = tuple(Document(doc_id, row[columns.names.index(name)]) for name in columns.text_columns)
+    fates = columns.fates
+    carried = tuple("" if fates[i] is ColumnFate.MASKED else row[i] for i in columns.written)
+    return Record(number, docs, carried=carried, columns=columns.text_columns if len(docs) > 1 else ())

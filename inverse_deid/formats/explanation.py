@@ -1,4 +1,4 @@
-"""Why each token was kept or masked, one JSON line a document.
+"""Why each token was kept or masked, one JSON line a document (with several text columns: a text).
 
 `{"id", "tokens": [{"start", "end", "decision", "reason", "p_safe", "threshold"}]}`
 with code-point offsets of the original text. `p_safe` null: the network gave no
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from inverse_deid.core.values import MaskedDocument, Reason
@@ -28,13 +28,13 @@ class ExplanationSink:
     target: Writable = field(repr=False)
     with_text: bool = False
 
-    def write(self, record: Record, masked: MaskedDocument | None) -> None:
-        """Write the line of one document."""
-        if masked is None:
-            return
-        doc_id = record.carried[0] if record.carried and isinstance(record.carried[0], int) else masked.id
-        line = {"id": doc_id, "tokens": list(explain(masked, with_text=self.with_text))}
-        self.target.write(json.dumps(line, ensure_ascii=False).encode("utf-8", "replace") + b"\n")
+    def write(self, record: Record, masked: Sequence[MaskedDocument]) -> None:
+        """Write the line of each text; where records have several, it names the column."""
+        for number, one in enumerate(masked):
+            doc_id = record.carried[0] if record.carried and isinstance(record.carried[0], int) else one.id
+            column = {"column": record.columns[number]} if record.columns else {}
+            line = {"id": doc_id, **column, "tokens": list(explain(one, with_text=self.with_text))}
+            self.target.write(json.dumps(line, ensure_ascii=False).encode("utf-8", "replace") + b"\n")
 
     def finish(self) -> None:
         """Nothing follows the last line."""

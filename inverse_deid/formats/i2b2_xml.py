@@ -19,7 +19,7 @@ de-identification: the 2014 i2b2/UTHealth corpus"; XML 1.0, section 2.11 (line e
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import BinaryIO
@@ -64,12 +64,12 @@ class I2b2Xml:
     doc: Document
     unit: str = "document"
     resumable: bool = False
-    n_copied_columns: int = 0
+    columns: Mapping[str, str] = field(default_factory=dict)
     text_encoding: str = "utf-8"
 
     def records(self) -> Iterator[Record]:
         """The one document."""
-        yield Record(1, self.doc)
+        yield Record(1, (self.doc,))
 
     def sink(self, target: Writable, *, resumed: bool = False) -> MaskedXmlSink:
         """Writes the masked text as XML."""
@@ -82,10 +82,10 @@ class MaskedXmlSink:
 
     target: Writable = field(repr=False)
 
-    def write(self, record: Record, masked: MaskedDocument | None) -> None:
+    def write(self, record: Record, masked: Sequence[MaskedDocument]) -> None:
         """Write the whole file."""
-        if masked is not None:
-            self.target.write(_file(masked.text, []))
+        for one in masked:
+            self.target.write(_file(one.text, []))
 
     def finish(self) -> None:
         """Nothing follows the document."""
@@ -97,16 +97,14 @@ class AnnotationXmlSink:
 
     target: Writable = field(repr=False)
 
-    def write(self, record: Record, masked: MaskedDocument | None) -> None:
+    def write(self, record: Record, masked: Sequence[MaskedDocument]) -> None:
         """Write the whole file; masks without a token (hidden characters) are no tags."""
-        if masked is None or record.doc is None:
-            return
-        text = record.doc.text
-        tags = [
-            _tag(number, masked, first, (start, end))
-            for number, (first, start, end) in enumerate(_masks_with_tokens(masked))
-        ]
-        self.target.write(_file(text, tags))
+        for doc, one in zip(record.docs, masked, strict=True):
+            tags = [
+                _tag(number, one, first, (start, end))
+                for number, (first, start, end) in enumerate(_masks_with_tokens(one))
+            ]
+            self.target.write(_file(doc.text, tags))
 
     def finish(self) -> None:
         """Nothing follows the document."""

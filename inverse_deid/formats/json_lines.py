@@ -1,23 +1,37 @@
 """JSON Lines: one JSON object a line with a text and, if it has one, an id.
 
-Output lines hold exactly `{"id", "text", "masks": [[start, end], ...]}`, masks in
-code-point offsets of the original text. No other key of the input is passed on:
-it could hold identifiers. A line that cannot be used is reported by its number
-and left out; the others are done.
+Output lines hold `{"id", "text", "masks": [[start, end], ...]}`, masks in code-point
+offsets of the original text, and the fields that the user named. No other key of the
+input is passed on: it could hold identifiers. Where several fields are masked, each
+has its own name, and `masks` is an object with one list for each. A line that cannot
+be used is reported by its number and left out; the others are done.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import Any, BinaryIO
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, BinaryIO, cast
 
 from inverse_deid.core.errors import AnnotationError, FormatError
 from inverse_deid.core.phi import OUR_TYPES, TypeMapping
 from inverse_deid.core.values import Document, MaskedDocument, PhiSpan
+from inverse_deid.formats.columns import (
+    MAX_NAMES,
+    OTHERS,
+    ColumnFate,
+    fate_of,
+    looks_like_a_name,
+    named_columns,
+    no_column,
+)
 from inverse_deid.formats.encodings import TextCodec, split_mark
 from inverse_deid.formats.records import MAX_RECORD_BYTES, ReadOptions, Record, Writable
+from inverse_deid.formats.strict_json import RepeatedKeyError, parse_json
+
+_RESERVED = frozenset({"id", "masks"})
+"""Fields of the output that are not texts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +43,7 @@ class JsonLines:
     options: ReadOptions
     unit: str = "line"
     resumable: bool = True
-    n_copied_columns: int = 0
+    columns: dict[str, str] = field(default_factory=dict)
     text_encoding: str = "utf-8"
 
     def records(self) -> Iterator[Record]:
@@ -38,8 +52,15 @@ class JsonLines:
             yield _record(number + self.options.n_before, line, self)
 
     def sink(self, target: Writable, *, resumed: bool = False) -> JsonLinesSink:
-        """Writes `{"id", "text", "masks"}` lines."""
-        return JsonLinesSink(target)
+        """Writes `{"id", "text", "masks"}` lines, or those of several texts."""
+        names = self.options.text_columns
+        return JsonLinesSink(target, names if len(names) > 1 else ())
+
+    def note(self, key: str, fate: ColumnFate) -> None:
+        """Remember what became of a field; one that may be data, or one too many, is not named."""
+        is_named = fate in (ColumnFate.MASKED, ColumnFate.ID) or key in self.options.keep_columns
+        has_room = key in self.columns or len(self.columns) < MAX_NAMES
+        self.columns[key if is_named or (has_room and looks_like_a_name(key)) else OTHERS] = fate
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,27 +68,32 @@ class JsonLinesSink:
     """Writes one line a masked document (a `Sink`)."""
 
     target: Writable = field(repr=False)
+    text_columns: tuple[str, ...] = ()
 
-    def write(self, record: Record, masked: MaskedDocument | None) -> None:
+    def write(self, record: Record, masked: Sequence[MaskedDocument]) -> None:
         """Write the line; the id keeps the JSON type that it had in the input."""
-        if masked is None:
+        if not masked:
             return
-        line = {"id": _id_of(record, masked), "text": masked.text, "masks": masked.masks}
+        doc_id, kept = cast(tuple[object, dict[str, Any]], record.carried or (masked[0].id, {}))
+        if self.text_columns:
+            by_column = dict(zip(record.columns, masked, strict=True))
+            texts = {name: by_column[name].text if name in by_column else None for name in self.text_columns}
+            masks = {name: one.masks for name, one in by_column.items()}
+            line = {"id": doc_id, **texts, "masks": masks, **kept}
+        else:
+            line = {"id": doc_id, "text": masked[0].text, "masks": masked[0].masks, **kept}
         self.target.write(json.dumps(line, ensure_ascii=False).encode("utf-8", "replace") + b"\n")
 
     def finish(self) -> None:
         """Nothing follows the last line."""
 
 
-def _id_of(record: Record, masked: MaskedDocument) -> object:
-    return record.carried[0] if record.carried else masked.id
-
-
 def read_json_lines(stream: BinaryIO, options: ReadOptions) -> JsonLines:
     """Open a JSON Lines file; its lines are read lazily.
 
     Raises:
-        FormatError: An encoding in which lines cannot be told apart (UTF-16).
+        FormatError: An encoding in which lines cannot be told apart (UTF-16), or a text column with
+            the name of another field of the output.
 
     Example:
         >>> import io
@@ -78,6 +104,12 @@ def read_json_lines(stream: BinaryIO, options: ReadOptions) -> JsonLines:
     stream, codec = split_mark(stream, options.encoding)
     if not codec.ascii_lines:
         raise FormatError(f"JSON Lines cannot be {codec.name}; save the file as UTF-8")
+    has_several = len(options.text_columns) > 1
+    if options.is_masked:
+        options = replace(options, id_column=None)
+        options = options if has_several else replace(options, text_columns=("text",))
+    if not _RESERVED.isdisjoint(options.text_columns if has_several else ()):
+        raise FormatError("a text column cannot be called id or masks in JSON Lines; rename the field")
     return JsonLines(stream, codec, options)
 
 
@@ -98,11 +130,16 @@ def _record(number: int, line: bytes, source: JsonLines) -> Record:
     parsed = _parse(line, source.codec)
     if isinstance(parsed, str):
         return Record(number, problem=parsed)
-    text, doc_id, problem = _fields(parsed, source.options)
-    if problem:
-        return Record(number, problem=problem)
+    texts, doc_id, problem = _fields(parsed, source.options)
+    kept, refused = _kept(parsed, source.options)
+    if problem or refused:
+        return Record(number, problem=problem or refused)
+    for key in parsed:
+        source.note(key, fate_of(key, source.options))
     doc_id = str(number) if doc_id is None else doc_id
-    return Record(number, Document(str(doc_id), text), carried=(doc_id,))
+    docs = tuple(Document(str(doc_id), text) for text in texts.values())
+    columns = tuple(texts) if len(source.options.text_columns) > 1 else ()
+    return Record(number, docs, carried=(doc_id, kept), columns=columns)
 
 
 def _parse(
@@ -110,27 +147,50 @@ def _parse(
 ) -> dict[str, Any] | str:
     """The object of a line, or what is wrong with it."""
     try:
-        parsed = json.loads(line.decode(codec.name))
+        parsed = parse_json(line.decode(codec.name))
     except UnicodeError:
         return f"is not {codec.name} text; {remedy}"
+    except RepeatedKeyError as error:
+        return f"{error}; leave one out"
     except (ValueError, RecursionError):
         return "is not valid JSON; write one JSON object a line"
     return parsed if isinstance(parsed, dict) else "is not a JSON object; write one object a line"
 
 
-def _fields(parsed: dict[str, Any], options: ReadOptions) -> tuple[str, str | int | None, str]:
-    """Text, id and what is wrong with them ("" = nothing)."""
-    text = parsed.get(options.text_column)
+def _fields(parsed: dict[str, Any], options: ReadOptions) -> tuple[dict[str, str], str | int | None, str]:
+    """Texts by their keys, id and what is wrong with them ("" = nothing)."""
+    for option, name in named_columns(options):
+        if name not in parsed:
+            return {}, None, f"has {no_column(option, name, list(parsed))}"
+    given = {name: parsed[name] for name in options.text_columns}
+    texts = {name: text for name, text in given.items() if isinstance(text, str)}
+    wrong = [name for name, text in given.items() if not isinstance(text, str | None)]
+    if wrong or not texts:
+        name = (wrong or options.text_columns)[0]
+        return {}, None, f"has no text under the key {name!r}; name the key with --text-column"
     doc_id = None if options.id_name is None else parsed.get(options.id_name)
-    if not isinstance(text, str):
-        return "", None, f"has no text under the key {options.text_column!r}; name the key with --text-column"
     if isinstance(doc_id, bool) or not isinstance(doc_id, str | int | None):
-        return "", None, "has an id that is neither text nor a whole number; mend it or use --id-column"
+        return {}, None, "has an id that is neither text nor a whole number; mend it or use --id-column"
     if doc_id is None and options.id_column is not None:
-        return "", None, f"has no id under the key {options.id_column!r}; name the key with --id-column"
-    if not (_is_unicode(text) and _is_unicode(str(doc_id))):
-        return "", None, "holds half a character (a lone surrogate); write the file again as UTF-8"
-    return text, doc_id, ""
+        return {}, None, f"has no id under the key {options.id_column!r}; name the key with --id-column"
+    if not all(map(_is_unicode, (*texts.values(), str(doc_id)))):
+        return {}, None, "holds half a character (a lone surrogate); write the file again as UTF-8"
+    return texts, doc_id, ""
+
+
+def _kept(parsed: dict[str, Any], options: ReadOptions) -> tuple[dict[str, Any], str]:
+    """The fields that are copied, and why they cannot be ("" = they can)."""
+    kept = {key: value for key, value in parsed.items() if fate_of(key, options) is ColumnFate.KEPT}
+    if options.is_masked:
+        kept.pop("masks", None)
+    taken = _RESERVED if len(options.text_columns) > 1 else _RESERVED | {"text"}
+    if not taken.isdisjoint(kept):
+        return {}, "has a field to keep that is called id, text or masks as one of the output; rename it"
+    try:
+        json.dumps(kept)
+    except RecursionError:
+        return {}, "has a field to keep that is nested too deeply; leave out its --keep-column"
+    return kept, ""
 
 
 def _is_unicode(text: str) -> bool:
@@ -164,9 +224,10 @@ def read_gold_json_line(number: int, line: bytes, types: TypeMapping = OUR_TYPES
         raise FormatError(f"line {number} {parsed}")
     if not isinstance(parsed.get("text"), str):
         raise FormatError(f'line {number} has no text; a document is {{"id", "text", "spans"}}')
-    text, doc_id, problem = _fields(parsed, ReadOptions())
+    texts, doc_id, problem = _fields(parsed, ReadOptions())
     if problem:
         raise FormatError(f"line {number} {problem}")
+    text = texts["text"]
     name = str(number) if doc_id is None else str(doc_id)
     where = f"line {number}, document {name}"
     return Document(name, text, _spans(where, text, parsed.get("spans", []), types))

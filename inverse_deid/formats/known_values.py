@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import csv
 import datetime
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from inverse_deid.core.errors import FormatError, UnreadableInputError
 from inverse_deid.core.values import KnownIdentifier, KnownSort
+from inverse_deid.formats.strict_json import RepeatedKeyError, parse_json
 
 KnownOfDocuments = Mapping[str, tuple[KnownIdentifier, ...]]
 
@@ -148,7 +148,10 @@ def _json_rows(text: str) -> Iterator[Row]:
         if not line.strip():
             continue
         try:
-            parsed = json.loads(line)
+            parsed = parse_json(line)
+        except RepeatedKeyError as error:
+            yield number, "", [], str(error)
+            continue
         except (ValueError, RecursionError):
             parsed = None
         if not isinstance(parsed, dict):

@@ -1,21 +1,22 @@
-"""Parquet tables: the text column is masked, all other columns are copied as they are.
+"""Parquet tables: text columns are masked, the id and named columns are copied, all others are dropped.
 
-Read in batches of rows, so that memory does not grow with the file. An empty
-cell (null) stays empty. A Parquet file ends with an index of all its rows, so a
-cut output cannot be continued: `--resume` masks such a file from its beginning.
+Read in batches of rows, so that memory does not grow with the file. Dropped columns are not read at all.
+An empty cell (null) stays empty. Only values are written: no metadata of the file, its fields or its
+types, and no dictionary, which may hold values that no row has. A Parquet file ends with an index of all
+its rows, so a cut output cannot be continued: `--resume` masks such a file from its beginning.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from inverse_deid.core.errors import FormatError
 from inverse_deid.core.values import Document, MaskedDocument
-from inverse_deid.formats.csv_table import column_index
-from inverse_deid.formats.records import ReadOptions, Record, Writable
+from inverse_deid.formats.columns import Columns, choose_columns
+from inverse_deid.formats.records import ReadOptions, Record, Writable, texts_by_column
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -35,52 +36,63 @@ class ParquetTable:
     resumable = False
     text_encoding = "utf-8"
 
-    def __init__(
-        self, file: pq.ParquetFile, text_index: int, id_index: int | None, options: ReadOptions
-    ) -> None:
+    def __init__(self, file: pq.ParquetFile, columns: Columns, options: ReadOptions) -> None:
         self._file = file
         self._options = options
-        self._text_index = text_index
-        self._id_index = id_index
+        self._columns = columns
+        self._schema = _plain_schema(file.schema_arrow, columns)
         self._waiting: deque[pa.RecordBatch] = deque()
 
     @property
-    def n_copied_columns(self) -> int:
-        """How many columns are copied without masking."""
-        return len(self._file.schema_arrow) - 1
+    def columns(self) -> Mapping[str, str]:
+        """What becomes of each column."""
+        return self._columns.by_name
 
     def records(self) -> Iterator[Record]:
         """One record a row, counted from 1."""
         number = self._options.n_before
-        for batch in _batches(self._file, self._options.row_groups):
-            self._waiting.append(_without_text(batch, self._text_index))
-            texts = _values(batch.column(self._text_index))
-            ids = [None] * len(texts) if self._id_index is None else _ids(batch.column(self._id_index))
-            for text, doc_id in zip(texts, ids, strict=True):
+        names, id_index = self._columns.text_columns, self._columns.id_index
+        has_several = len(names) > 1
+        for batch in _batches(self._file, self._schema.names, self._options.row_groups):
+            others = [name for name in self._schema.names if name not in names]
+            self._waiting.append(batch.select(others))
+            texts = [_values(batch.column(name)) for name in names]
+            ids: list[str | None] = [None] * batch.num_rows
+            if id_index is not None:
+                ids = _ids(batch.column(self._columns.names[id_index]))
+            for doc_id, *row in zip(ids, *texts, strict=True):
                 number += 1
-                doc = None if text is None else Document(doc_id or str(number), text)
-                yield Record(number, doc)
+                there = {name: text for name, text in zip(names, row, strict=True) if text is not None}
+                docs = tuple(Document(doc_id or str(number), text) for text in there.values())
+                yield Record(number, docs, columns=tuple(there) if has_several else ())
 
     def sink(self, target: Writable, *, resumed: bool = False) -> ParquetSink:
-        """Writes the table with the masked column."""
-        return ParquetSink(target, self._waiting, _output_schema(self._file.schema_arrow, self._text_index))
+        """Writes the table with the masked columns."""
+        return ParquetSink(target, self._waiting, self._schema, self._columns.text_columns)
 
 
 class ParquetSink:
     """Writes batches of rows as soon as all their texts are masked (a `Sink`)."""
 
-    def __init__(self, target: Writable, waiting: deque[pa.RecordBatch], schema: pa.Schema) -> None:
+    def __init__(
+        self,
+        target: Writable,
+        waiting: deque[pa.RecordBatch],
+        schema: pa.Schema,
+        text_columns: tuple[str, ...],
+    ) -> None:
         import pyarrow.parquet
 
         self._waiting = waiting
         self._schema = schema
-        self._texts: list[str | None] = []
+        self._text_columns = text_columns
+        self._rows: list[dict[str, str]] = []
         self._writer = pyarrow.parquet.ParquetWriter(target, schema)
 
-    def write(self, record: Record, masked: MaskedDocument | None) -> None:
-        """Take one masked text."""
-        self._texts.append(None if masked is None else masked.text)
-        if len(self._texts) == self._waiting[0].num_rows:
+    def write(self, record: Record, masked: Sequence[MaskedDocument]) -> None:
+        """Take the masked texts of one row."""
+        self._rows.append(texts_by_column(record, masked, self._text_columns))
+        if len(self._rows) == self._waiting[0].num_rows:
             self._write_batch()
 
     def _write_batch(self) -> None:
@@ -89,12 +101,13 @@ class ParquetSink:
         others = self._waiting.popleft()
         columns = []
         for field in self._schema:
-            if field.name in others.schema.names:
-                columns.append(others.column(field.name))
+            if field.name in self._text_columns:
+                texts = [row.get(field.name) for row in self._rows]
+                columns.append(pa.array(texts, type=field.type))
             else:
-                columns.append(pa.array(self._texts, type=field.type))
+                columns.append(_plain_column(others.column(field.name), field))
         self._writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=self._schema))
-        self._texts = []
+        self._rows = []
 
     def finish(self) -> None:
         """Write the index of the file."""
@@ -115,21 +128,11 @@ def read_parquet(stream: BinaryIO, options: ReadOptions) -> ParquetTable:
         file = pyarrow.parquet.ParquetFile(stream)
     if file is None:
         raise FormatError("is not a Parquet file or is damaged; export it again")
-    names = file.schema_arrow.names
-    if len(set(names)) != len(names):
-        raise FormatError("has two columns of the same name; rename one")
-    text_index = column_index(names, options.text_column, "--text-column")
-    if not _is_text(file.schema_arrow.field(text_index).type):
-        raise FormatError(
-            f"column {options.text_column!r} does not hold text; name the right one with --text-column"
-        )
-    return ParquetTable(file, text_index, _id_index(names, options), options)
-
-
-def _id_index(names: list[str], options: ReadOptions) -> int | None:
-    if options.id_column is not None:
-        return column_index(names, options.id_column, "--id-column")
-    return names.index("id") if options.id_name and "id" in names else None
+    columns = choose_columns(file.schema_arrow.names, options)
+    for name in columns.text_columns:
+        if not _is_text(file.schema_arrow.field(name).type):
+            raise FormatError(f"column {name!r} does not hold text; name the right one with --text-column")
+    return ParquetTable(file, columns, options)
 
 
 def _is_text(kind: pa.DataType) -> bool:
@@ -141,23 +144,67 @@ def _is_text(kind: pa.DataType) -> bool:
     )
 
 
-def _output_schema(schema: pa.Schema, text_index: int) -> pa.Schema:
-    """The schema of the output: the masked column is plain text, foreign metadata is dropped."""
+def _plain_schema(schema: pa.Schema, columns: Columns) -> pa.Schema:
+    """The schema of the output: columns that leave, as plain types, without any metadata."""
     import pyarrow as pa
 
-    field = schema.field(text_index)
-    kind = field.type if pa.types.is_large_string(field.type) else pa.string()
-    kept = {key: value for key, value in (schema.metadata or {}).items() if key == b"pandas"}
-    masked = pa.field(field.name, kind, nullable=field.nullable)
-    return schema.set(text_index, masked).with_metadata(kept or None)
+    fields = []
+    for field in (schema.field(i) for i in columns.written):
+        kind = _plain_type(field.type)
+        if field.name in columns.text_columns and not pa.types.is_large_string(kind):
+            kind = pa.string()
+        fields.append(pa.field(field.name, kind, nullable=field.nullable))
+    return pa.schema(fields)
 
 
-def _batches(file: pq.ParquetFile, row_groups: tuple[int, int] | None) -> Iterator[pa.RecordBatch]:
-    """Batches of rows that hold at least one row."""
+def _plain_type(kind: pa.DataType) -> pa.DataType:
+    """The type of the same values, without dictionary, extension and metadata of inner fields."""
+    import pyarrow as pa
+
+    while pa.types.is_dictionary(kind) or isinstance(kind, pa.BaseExtensionType):
+        kind = kind.value_type if pa.types.is_dictionary(kind) else kind.storage_type
+    inner = [kind.field(i) for i in range(kind.num_fields)]
+    plain = [pa.field(one.name, _plain_type(one.type), nullable=one.nullable) for one in inner]
+    if pa.types.is_struct(kind):
+        kind = pa.struct(plain)
+    elif pa.types.is_map(kind):
+        entries = plain[0].type
+        kind = pa.map_(entries.field(0), entries.field(1))
+    elif pa.types.is_large_list(kind):
+        kind = pa.large_list(plain[0])
+    elif pa.types.is_fixed_size_list(kind):
+        kind = pa.list_(plain[0], kind.list_size)
+    elif pa.types.is_list(kind):
+        kind = pa.list_(plain[0])
+    return kind
+
+
+def _plain_column(column: pa.Array, field: pa.Field) -> pa.Array:
+    """The same values in the plain type.
+
+    Raises:
+        FormatError: There is no way from one type to the other.
+    """
+    import pyarrow as pa
+
+    if isinstance(column, pa.ExtensionArray):
+        column = column.storage
+    plain = None
+    with suppress(pa.ArrowException):
+        plain = column if column.type.equals(field.type, check_metadata=True) else column.cast(field.type)
+    if plain is None:
+        raise FormatError(f"column {field.name!r} is of a type that cannot be copied; leave it out")
+    return plain
+
+
+def _batches(
+    file: pq.ParquetFile, names: list[str], row_groups: tuple[int, int] | None
+) -> Iterator[pa.RecordBatch]:
+    """Batches of rows that hold at least one row, of these columns alone."""
     import pyarrow as pa
 
     groups = None if row_groups is None else list(range(*row_groups))
-    batches = file.iter_batches(batch_size=N_ROWS_A_BATCH, row_groups=groups)
+    batches = file.iter_batches(batch_size=N_ROWS_A_BATCH, row_groups=groups, columns=names)
     while True:
         try:
             batch = next(batches)
@@ -168,10 +215,6 @@ def _batches(file: pq.ParquetFile, row_groups: tuple[int, int] | None) -> Iterat
         if batch.num_rows:
             yield batch
     raise FormatError("is a damaged Parquet file; export it again")
-
-
-def _without_text(batch: pa.RecordBatch, text_index: int) -> pa.RecordBatch:
-    return batch.select([i for i in range(batch.num_columns) if i != text_index])
 
 
 def _values(column: pa.Array) -> list[Any]:

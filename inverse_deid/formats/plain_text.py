@@ -6,7 +6,7 @@ points behind the byte-order mark.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import BinaryIO
 
@@ -24,7 +24,7 @@ class PlainText:
     codec: TextCodec
     unit: str = "document"
     resumable: bool = False
-    n_copied_columns: int = 0
+    columns: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def text_encoding(self) -> str:
@@ -33,7 +33,7 @@ class PlainText:
 
     def records(self) -> Iterator[Record]:
         """The one document."""
-        yield Record(1, self.doc)
+        yield Record(1, (self.doc,))
 
     def sink(self, target: Writable, *, resumed: bool = False) -> PlainTextSink:
         """Writes the masked text in the same encoding."""
@@ -47,10 +47,10 @@ class PlainTextSink:
     target: Writable = field(repr=False)
     codec: TextCodec
 
-    def write(self, record: Record, masked: MaskedDocument | None) -> None:
+    def write(self, record: Record, masked: Sequence[MaskedDocument]) -> None:
         """Write the byte-order mark, if there was one, and the masked text."""
-        if masked is not None:
-            self.target.write(self.codec.mark + encode(masked.text, self.codec))
+        for one in masked:
+            self.target.write(self.codec.mark + encode(one.text, self.codec))
 
     def finish(self) -> None:
         """Nothing follows the text."""

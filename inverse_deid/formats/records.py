@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -19,40 +19,61 @@ class ReadOptions:
 
     Args:
         encoding: Of text-like files; a byte-order mark is found and kept.
-        text_column: Column (or JSON key) with the narrative.
+        text_columns: Columns (or JSON keys) with texts, all masked, at least one.
         id_column: Column (or JSON key) with the id; None: `id` if there is one,
-            else the position in the file.
+            else the position in the file. Ids are written unmasked.
+        keep_columns: Columns (or JSON keys) that are copied unmasked; all others are dropped.
+        keep_all_columns: Copy all other columns unmasked.
+        is_masked: The file was written by masking: all that is in it is read and written as it is,
+            and cells of CSV that were neutralised are read as they were.
         delimiter: Between the cells of a CSV table; None: a comma, in `.tsv` files a tab.
         n_before: Records (in JSON Lines: lines) of the file that stand before what is read; numbers
             go on from there.
         row_groups: Of a Parquet file, the first and the one behind the last that are read; None = all.
 
     Raises:
-        ConfigurationError: The narrative would be its own id; ids are written unmasked.
+        ConfigurationError: A text would be its own id or be kept, or a column is named twice or not at all.
     """
 
     encoding: str = "utf-8"
-    text_column: str = "text"
+    text_columns: tuple[str, ...] = ("text",)
     id_column: str | None = None
+    keep_columns: tuple[str, ...] = ()
+    keep_all_columns: bool = False
+    is_masked: bool = False
     delimiter: str | None = None
     n_before: int = 0
     row_groups: tuple[int, int] | None = None
 
     def __post_init__(self) -> None:
-        if self.id_column == self.text_column:
+        for option, names in (("--text-column", self.text_columns), ("--keep-column", self.keep_columns)):
+            if len(set(names)) < len(names):
+                raise ConfigurationError(f"{option} names a column twice; leave one out")
+            if "" in names:
+                raise ConfigurationError(f"{option} is empty; give the name of a column")
+        if not self.text_columns:
+            raise ConfigurationError("no column is to be masked; name one with --text-column")
+        if self.id_column in self.text_columns:
             raise ConfigurationError("ids are not masked; give another --id-column than --text-column")
+        if not set(self.text_columns).isdisjoint(self.keep_columns):
+            raise ConfigurationError("a column cannot be masked and kept; leave out its --keep-column")
 
     @property
     def id_name(self) -> str | None:
         """Where an id may stand, None = nowhere: the narrative is never taken for an id.
 
         Example:
-            >>> ReadOptions().id_name, ReadOptions(text_column="id").id_name
+            >>> ReadOptions().id_name, ReadOptions(text_columns=("id",)).id_name
             ('id', None)
         """
         if self.id_column is not None:
             return self.id_column
-        return None if self.text_column == "id" else "id"
+        return None if "id" in self.text_columns else "id"
+
+    @property
+    def keeps_all(self) -> bool:
+        """Whether columns that nobody named are written."""
+        return self.keep_all_columns or self.is_masked
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,15 +82,36 @@ class Record:
 
     Args:
         number: Its position as people count it: line, spreadsheet row or document.
-        doc: The narrative, or None if there is none to mask.
+        docs: Its texts, all of one id; none if there is nothing to mask.
         problem: Why the record must be left out of the output, "" if it need not.
-        carried: What the sink writes beside the masked text; never the narrative.
+        carried: What the sink writes beside the masked texts; never a text that is to be masked.
+        columns: The column of each text, if records of the file can have several texts; else ().
     """
 
     number: int
-    doc: Document | None = None
+    docs: tuple[Document, ...] = ()
     problem: str = ""
     carried: tuple[object, ...] = field(default=(), repr=False)
+    columns: tuple[str, ...] = ()
+
+    @property
+    def doc(self) -> Document | None:
+        """The first text, None = there is none."""
+        return self.docs[0] if self.docs else None
+
+
+def texts_by_column(
+    record: Record, masked: Sequence[MaskedDocument], text_columns: Sequence[str]
+) -> dict[str, str]:
+    """The masked texts of a row by the names of their columns.
+
+    Args:
+        record: The row.
+        masked: Its masked texts.
+        text_columns: All that are masked in the file.
+    """
+    names = record.columns or text_columns[: len(masked)]
+    return {name: one.text for name, one in zip(names, masked, strict=True)}
 
 
 class Writable(Protocol):
@@ -83,8 +125,8 @@ class Writable(Protocol):
 class Sink(Protocol):
     """Writes masked documents in the order of the records."""
 
-    def write(self, record: Record, masked: MaskedDocument | None) -> None:
-        """Write one record; `masked` is None only if the record has no document."""
+    def write(self, record: Record, masked: Sequence[MaskedDocument]) -> None:
+        """Write one record; `masked` has one text for each of the record."""
         ...
 
     def finish(self) -> None:
@@ -115,8 +157,8 @@ class Source(Protocol):
         ...
 
     @property
-    def n_copied_columns(self) -> int:
-        """How many columns of a table are copied without masking."""
+    def columns(self) -> Mapping[str, str]:
+        """What becomes of each column of a table that was seen so far, see `ColumnFate`."""
         ...
 
     def records(self) -> Iterator[Record]:

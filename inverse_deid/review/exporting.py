@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -50,12 +50,14 @@ class Exported:
         n_left_out: Cases that are not released.
         problems: Cases or files that could not be written as they should, one sentence each.
         files: What was written.
+        columns: What became of each column of tables, see `ColumnFate`.
     """
 
     n_cases: int
     n_left_out: int
     problems: tuple[str, ...]
     files: tuple[Path, ...]
+    columns: Mapping[str, str] = field(default_factory=dict)
 
 
 def export_released(
@@ -86,7 +88,8 @@ def export_released(
     event = f"released text exported: {out.n_cases} cases"
     with store.writing() as connection:
         append(connection, store, [TrailEvent(user=by, event=event)])
-    return Exported(out.n_cases, n_left_out, tuple(out.problems[:MAX_PROBLEMS]), tuple(written))
+    problems = tuple(out.problems[:MAX_PROBLEMS])
+    return Exported(out.n_cases, n_left_out, problems, tuple(written), out.columns)
 
 
 def _sources_with_releases() -> Select[Any]:
@@ -123,6 +126,7 @@ class _Releases:
         self._settings: OutputSettings = output_settings(store.extra, store.case_key)
         self.n_cases = 0
         self.problems: list[str] = []
+        self.columns: dict[str, str] = {}
 
     def write(self, source: Row[Any], target: Path) -> bool:
         """Write one file; False: nothing of it could be written."""
@@ -156,18 +160,20 @@ class _Releases:
         for record in opened.records():
             if record.problem:
                 continue
-            if record.doc is None:
-                sink.write(record, None)
+            if not record.docs:
+                sink.write(record, ())
                 continue
-            masked = self._masked(cases.get(record.number), CaseTexts(id=record.doc.id, docs=(record.doc,)))
+            texts = CaseTexts(id=record.docs[0].id, docs=record.docs)
+            masked = self._masked(cases.get(record.number), texts)
             if masked is not None:
-                sink.write(record, masked[0])
+                sink.write(record, masked)
                 self.n_cases += 1
             elif format_name is FormatName.PARQUET:
                 raise ReviewError(
                     f"row {record.number} cannot be released, and a Parquet file needs all rows"
                 )
         sink.finish()
+        self.columns |= opened.columns
 
     def _write_reports(self, source: Row[Any], data: bytes, cases: Cases, file: PartialFile) -> None:
         batch = ""

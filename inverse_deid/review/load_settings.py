@@ -58,5 +58,14 @@ def output_settings(stored: dict[str, Any], key: bytes) -> OutputSettings:
     return OutputSettings(
         settings,
         Profile(name=profile["name"], actions=actions, **chosen),
-        ReadOptions(**stored["read_options"]),
+        _read_options(stored["read_options"]),
     )
+
+
+def _read_options(stored: dict[str, Any]) -> ReadOptions:
+    """JSON has no tuples; a store of an older version names one text column, and drops all others now."""
+    options = dict(stored)
+    if "text_column" in options:
+        options["text_columns"] = [options.pop("text_column")]
+    tuples = {name: tuple(value) for name, value in options.items() if isinstance(value, list)}
+    return ReadOptions(**{**options, **tuples})

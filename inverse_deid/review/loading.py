@@ -216,10 +216,15 @@ class _Loader:
             if record.problem:
                 where = f"{job.shown} {source.unit} {record.number}"
                 self._tally.fail(where, f"{record.problem}; it was left out")
-            elif record.doc is not None:
-                known = (*record.doc.known, *self._settings.known.get(record.doc.id, ()))
-                doc = dataclasses.replace(record.doc, known=known)
-                yield _Item(source_id, record.number, doc.id, (doc,))
+            elif record.docs:
+                name = record.docs[0].id
+                known = self._settings.known.get(name, ())
+                docs = tuple(
+                    dataclasses.replace(doc, id=column, known=(*doc.known, *known))
+                    for doc, column in zip(record.docs, record.columns or (name,), strict=True)
+                )
+                yield _Item(source_id, record.number, name, docs)
+        self._tally.note_columns(source.columns)
 
     def _reports(self, source_id: int, job: Job, data: bytes) -> Iterator[_Item]:
         batch = ""

@@ -45,8 +45,8 @@ def mask_partition(partition: Partition, masker: Masker, work: Work) -> Receipt:
     out = place_of(work.out)
     tally = Tally()
     with open_partition(partition, work.read_options) as source:
-        tally.n_copied_columns = source.n_copied_columns
         written = _write(partition, source, masker, (out.child(partition.target), tally))
+        tally.note_columns(source.columns)
     receipt = Receipt(partition.target, partition.fingerprint, work.settings, written, tally)
     write_receipt(out, receipt)
     return receipt

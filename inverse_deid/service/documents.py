@@ -6,7 +6,6 @@ with a value.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,6 +13,7 @@ from typing import Any
 from inverse_deid.core.errors import FormatError
 from inverse_deid.core.values import Document, KnownIdentifier, MaskedDocument
 from inverse_deid.formats.known_values import values_of
+from inverse_deid.formats.strict_json import RepeatedKeyError, parse_json
 
 MAX_ID_CHARS = 200
 MAX_KNOWN = 1000
@@ -93,11 +93,14 @@ def answer_of(request: MaskRequest, masked: Sequence[MaskedDocument], operating_
 
 
 def _parsed(body: bytes) -> Any:  # noqa: ANN401 - JSON, not yet looked at
+    problem = "the body is no JSON in UTF-8"
     try:
-        return json.loads(body)
+        return parse_json(body)
+    except RepeatedKeyError as error:
+        problem = f"the body {error}; leave one out"
     except (ValueError, RecursionError):
         pass
-    raise FormatError("the body is no JSON in UTF-8")
+    raise FormatError(problem)
 
 
 def _problems(given: object) -> Iterator[str]:

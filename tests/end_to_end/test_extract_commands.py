@@ -69,7 +69,7 @@ def test_concepts_of_a_folder_for_brat(command, masked_folder, tmp_path):
         ("a.jsonl", f"{CANARY}\n", "line 1 is not valid JSON"),
         ("a.txt", b"\xff\xfe\xff", "a.txt"),
         ("a.pdf", "x", "holds no .txt and no .jsonl"),
-        ("b/c.jsonl", f'{{"text": "ok"}}\n{{"body": "{CANARY}"}}', "line 2 has no text"),
+        ("b/c.jsonl", f'{{"text": "ok"}}\n{{"body": "{CANARY}"}}', "line 2 has no column named"),
     ],
 )
 def test_bad_input_is_named_in_one_line(command, tmp_path, name, content, told):

@@ -68,7 +68,7 @@ def test_bad_files_are_named_with_a_remedy_and_the_others_finished(command, give
     for name in names:
         lines = [line for line in result.stderr.splitlines() if f"/{name}" in line]
         assert len(lines) == 1, name
-        assert ";" in lines[0] or "must stand" in lines[0], lines[0]
+        assert ";" in lines[0] or "must stand" in lines[0] or "Use --" in lines[0], lines[0]
     assert CANARY not in result.stderr + result.stdout
 
 
@@ -205,7 +205,7 @@ def feed(monkeypatch: pytest.MonkeyPatch, data: bytes) -> None:
             json.dumps({"id": 1, "text": NOTE}).encode(),
             '{"id": 1, "text": "PHI: PHI was well", "masks": [[0, 4], [6, 16]]}\n',
         ),
-        (("--format", "csv"), f"n,text\n1,{NOTE}\n".encode(), f"n,text\n1,{MASKED}\n"),
+        (("--format", "csv"), f"n,text\n1,{NOTE}\n".encode(), f"text\n{MASKED}\n"),
     ],
 )
 def test_standard_input_to_standard_output(command, monkeypatch, options, data, expected):
@@ -272,17 +272,11 @@ def test_a_file_that_cannot_be_read_is_one_line(command, given, out, monkeypatch
     assert "a.txt: cannot be read (no permission)" in result.stderr
 
 
-def test_copied_columns_are_mentioned(command, given, out):
-    (given / "a.csv").write_text(f"text,name\n{NOTE},x\n")
-    result = command("mask", given, "--out", out)
-    assert "1 other columns of tables were copied without masking" in result.stderr
-
-
 def test_a_shifted_row_is_left_out_and_listed(command, given, out):
     (given / "a.csv").write_text(f"text,n\nall well,1\nfever, {CANARY} fell,2\n")
     result = command("mask", given, "--out", out)
     assert result.status == 1
-    assert (out / "a.csv").read_text() == "text,n\nall well,1\n"
+    assert (out / "a.csv").read_text() == "text\nall well\n"
     assert "a.csv row 3" in result.stderr
     assert CANARY not in result.stderr
 

@@ -167,6 +167,7 @@ def test_other_encodings_come_back(command, given, out, key, maps, reveal, name,
         "\u0416",
         "--encoding",
         encoding,
+        "--keep-all-columns",
     ]
     assert command("mask", given, "--out", out, *options).status == 0
     result, back = reveal(name, "--encoding", encoding)

@@ -36,11 +36,12 @@ FILES = {
 def masked_file(folder: Path, name: str) -> tuple[Path, Path]:
     """Mask an invented file as the engine does, with its map."""
     format_name, text = FILES[name]
-    source = open_source(BytesIO(text.encode()), name, format_name, ReadOptions())
+    options = ReadOptions(keep_all_columns=format_name is FormatName.CSV)
+    source = open_source(BytesIO(text.encode()), name, format_name, options)
     masked, mapped = BytesIO(), BytesIO()
     sinks = [source.sink(masked), ReversalSink(MapWriter(mapped, KEY, {"encoding": "utf-8"}))]
     for record in source.records():
-        result = None if record.doc is None else MASKER.mask_many([record.doc])[0]
+        result = MASKER.mask_many(record.docs)
         for sink in sinks:
             sink.write(record, result)
     for sink in sinks:

@@ -3,13 +3,14 @@
 import csv
 import io
 import json
+import re
 
 from fake_maskers import FakeMasker
 from hypothesis import given
 from hypothesis import strategies as st
 
 from inverse_deid.core.values import Document, MaskedDocument
-from inverse_deid.formats.csv_table import read_csv
+from inverse_deid.formats.csv_table import neutralised, read_csv, restored
 from inverse_deid.formats.i2b2_xml import MaskedXmlSink, read_i2b2_xml
 from inverse_deid.formats.json_lines import read_json_lines
 from inverse_deid.formats.plain_text import read_plain_text
@@ -33,7 +34,7 @@ def through(source) -> bytes:
     sink = source.sink(target)
     for record in source.records():
         assert not record.problem
-        sink.write(record, None if record.doc is None else kept(record.doc))
+        sink.write(record, [kept(doc) for doc in record.docs])
     sink.finish()
     return target.getvalue()
 
@@ -43,9 +44,21 @@ def test_csv_cells_keep_their_text(rows, delimiter):
     given_file = io.StringIO(newline="")
     writer = csv.writer(given_file, delimiter=delimiter, quoting=csv.QUOTE_ALL)
     writer.writerows([("other", "text"), *rows])
-    source = read_csv(io.BytesIO(given_file.getvalue().encode()), ReadOptions(delimiter=delimiter))
-    written = io.StringIO(through(source).decode(), newline="")
-    assert list(csv.reader(written, delimiter=delimiter)) == [["other", "text"], *map(list, rows)]
+    options = ReadOptions(delimiter=delimiter, keep_all_columns=True)
+    written = through(read_csv(io.BytesIO(given_file.getvalue().encode()), options))
+    cells = list(csv.reader(io.StringIO(written.decode(), newline=""), delimiter=delimiter))
+    assert cells == [["other", "text"], *([neutralised(cell) for cell in row] for row in rows)]
+    options = ReadOptions(delimiter=delimiter, is_masked=True)
+    back = io.StringIO(through(read_csv(io.BytesIO(written), options)).decode(), newline="")
+    assert list(csv.reader(back, delimiter=delimiter)) == [["other", "text"], *map(list, rows)]
+
+
+@given(st.text(st.sampled_from("'=+-@ \t\r\n5,.ex\uff1d")))
+def test_no_cell_is_run_and_all_can_be_taken_back(cell):
+    written = neutralised(cell)
+    is_number = re.fullmatch(r"[+-][\d.,]+(?:e[+-]?\d+)?", written)
+    assert is_number or not written.lstrip(" ").startswith(tuple("=+-@\t\r\n\uff1d"))
+    assert restored(written) == cell
 
 
 @given(st.lists(any_text, min_size=1, max_size=4))
@@ -59,7 +72,7 @@ def test_json_lines_keep_their_text(texts):
 def test_xml_keeps_any_text_that_xml_can_hold(text):
     doc = Document("a", text)
     target = io.BytesIO()
-    MaskedXmlSink(target).write(Record(1, doc), kept(doc))
+    MaskedXmlSink(target).write(Record(1, (doc,)), [kept(doc)])
     target.seek(0)
     assert read_i2b2_xml(target, "a").doc.text == text
 

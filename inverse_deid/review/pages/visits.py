@@ -6,7 +6,6 @@ holds the message of our own errors only.
 
 from __future__ import annotations
 
-import json
 import logging
 import traceback
 from collections.abc import Awaitable, Callable, Mapping
@@ -28,6 +27,7 @@ from inverse_deid.core.errors import (
     ReviewError,
     StaleRevisionError,
 )
+from inverse_deid.formats.strict_json import parse_json
 from inverse_deid.review.pages.rendering import page
 from inverse_deid.review.sessions import Session, is_csrf_token, session_of
 from inverse_deid.review.store import ReviewStore
@@ -195,7 +195,7 @@ def json_payload(body: bytes) -> dict[str, Any]:
         ReviewError: It is none.
     """
     try:
-        payload = json.loads(body or b"{}")
+        payload = parse_json(body or b"{}")
     except (ValueError, RecursionError):
         payload = None
     if isinstance(payload, dict):

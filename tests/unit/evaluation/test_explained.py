@@ -27,7 +27,7 @@ TOKEN = {
 
 def explanation(doc=DOC, *, with_text=False):
     target = io.BytesIO()
-    ExplanationSink(target, with_text).write(Record(1, doc), mask_capitals().mask_many([doc])[0])
+    ExplanationSink(target, with_text).write(Record(1, (doc,)), mask_capitals().mask_many([doc]))
     return target.getvalue()
 
 

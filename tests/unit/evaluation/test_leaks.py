@@ -18,13 +18,11 @@ from inverse_deid.evaluation.harmless import HarmlessTokens
 from inverse_deid.evaluation.leaks import (
     COLUMNS,
     Leak,
-    guarded,
     leak_list,
     leaks_of,
     missed_tokens,
     named_rows,
     read_leak_list,
-    unguarded,
 )
 
 quick = settings(max_examples=60, deadline=None)
@@ -136,19 +134,6 @@ def test_the_id_is_that_of_document_and_offsets_and_no_number_or_date_to_a_sprea
     assert Leak("visit2", 3, 8, PhiType.CITY, "").id.partition("-")[0] != leak.id.partition("-")[0]
     assert leak.id.startswith("L")
     assert CANARY not in repr(leak)
-
-
-@pytest.mark.parametrize("cell", ["=1+1", "+49", "-x", "@me", "\t=1", "\r=1", "\uff1d1", "'=1", "'"])
-def test_a_formula_gets_an_apostrophe_that_is_removed_again(cell):
-    assert guarded(cell) == "'" + cell
-    assert unguarded(guarded(cell)) == cell
-
-
-@quick
-@given(st.text())
-def test_no_cell_begins_like_a_formula_and_every_cell_comes_back(cell):
-    assert guarded(cell)[:1] not in set("=+-@\t\r\n")
-    assert unguarded(guarded(cell)) == cell
 
 
 def listed(*documents_and_pieces):

@@ -19,7 +19,7 @@ LINE = {"id": "a", "text": "seen: PHI was well", "masks": [list(MASKS[0])]}
 def annotation_xml(text=TEXT):
     doc = Document("a.xml", text)
     target = io.BytesIO()
-    AnnotationXmlSink(target).write(Record(1, doc), mask_capitals().mask_many([doc])[0])
+    AnnotationXmlSink(target).write(Record(1, (doc,)), mask_capitals().mask_many([doc]))
     return target.getvalue()
 
 

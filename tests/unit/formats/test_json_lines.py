@@ -44,7 +44,7 @@ def test_missing_ids_are_line_numbers_and_blank_lines_count():
 
 def test_other_keys_can_be_named():
     line = b'{"case": 5, "narrative": "well"}'
-    assert written(line, text_column="narrative", id_column="case")[0] == {
+    assert written(line, text_columns=("narrative",), id_column="case")[0] == {
         "id": 5,
         "text": "well",
         "masks": [],
@@ -105,7 +105,7 @@ def test_gold_that_cannot_be_used_is_told_apart_without_options_of_mask(line, me
 
 
 def test_the_narrative_is_never_its_own_id():
-    assert written(b'{"id": "saw Ann"}', text_column="id") == [
+    assert written(b'{"id": "saw Ann"}', text_columns=("id",)) == [
         {"id": "1", "text": "saw PHI", "masks": [[4, 7]]}
     ]
     with pytest.raises(ConfigurationError, match="--id-column"):

@@ -41,7 +41,7 @@ def test_a_sign_that_the_encoding_lacks_becomes_a_question_mark():
 
 def test_offsets_count_from_behind_the_byte_order_mark():
     source = read_plain_text(io.BytesIO("\ufeffAnn fell".encode()), "a.txt", ReadOptions())
-    (masked,) = mask_records(mask_capitals(), list(source.records()))
+    ((masked,),) = mask_records(mask_capitals(), list(source.records()))
     assert masked.masks == ((0, 3),)
 
 

@@ -33,8 +33,10 @@ def test_other_columns_keep_their_meaning():
     rows = [["n", "text", "x"], ["007", "Ann\nfell", 'a "b", c'], ["", "", " "], ["1e3", "ok", "=A1\r\n"]]
     given = io.StringIO()
     csv.writer(given, lineterminator="\r\n").writerows(rows)
-    written = list(csv.reader(io.StringIO(masked_csv(given.getvalue().encode()).decode(), newline="")))
+    masked = masked_csv(given.getvalue().encode(), keep_all_columns=True)
+    written = list(csv.reader(io.StringIO(masked.decode(), newline="")))
     rows[1][1] = "PHI\nfell"
+    rows[3][2] = "'=A1\r\n"
     assert written == rows
 
 
@@ -48,7 +50,7 @@ def test_line_end_and_byte_order_mark_are_kept(end, mark):
 @pytest.mark.parametrize("delimiter", [";", "\t", "|"])
 def test_delimiter_is_kept(delimiter):
     data = f'text{delimiter}n\n"a{delimiter}b"{delimiter}1,5\n'.encode()
-    assert masked_csv(data, delimiter=delimiter) == data
+    assert masked_csv(data, delimiter=delimiter, keep_columns=("n",)) == data
 
 
 def test_blank_lines_and_empty_cells_stay():
@@ -76,10 +78,16 @@ def test_long_cells_are_read():
     assert next(source.records()).doc.text == text
 
 
-@pytest.mark.parametrize("column", ["missing", "twice"])
-def test_a_missing_or_doubled_column_is_an_error(column):
-    with pytest.raises(FormatError, match="--text-column"):
-        read_csv(io.BytesIO(b"twice,twice\n1,2\n"), ReadOptions(text_column=column))
+@pytest.mark.parametrize(
+    ("header", "message"), [("twice,twice", "two columns of the same name"), ("a,b", "Use --text-column")]
+)
+def test_a_missing_or_doubled_column_is_an_error(header, message):
+    with pytest.raises(FormatError, match=message):
+        read_csv(io.BytesIO(f"{header}\n1,2\n".encode()), ReadOptions(text_columns=("twice",)))
+
+
+def test_columns_without_a_name_are_dropped():
+    assert masked_csv(b"text,,\nwell,a,b\n") == b"text\nwell\n"
 
 
 def test_the_separator_is_suspected_if_there_is_one_column():
@@ -102,7 +110,8 @@ def test_parquet_keeps_other_columns_types_and_empty_cells():
             "nested": [{"a": [1]}, None, {"a": []}],
         }
     )
-    written = pq.read_table(io.BytesIO(_through(read_parquet(parquet(table), ReadOptions()))))
+    options = ReadOptions(keep_all_columns=True)
+    written = pq.read_table(io.BytesIO(_through(read_parquet(parquet(table), options))))
     assert written.drop(["text"]).equals(pq.read_table(parquet(table)).drop(["text"]))
     assert written["text"].to_pylist() == ["PHI fell", None, ""]
     assert written.schema.names == table.schema.names
@@ -118,7 +127,8 @@ def test_parquet_takes_every_kind_of_text(kind):
 def test_parquet_of_many_batches():
     n = 2 * N_ROWS_A_BATCH + 5
     table = pa.table({"text": [f"well {i}" for i in range(n)], "i": list(range(n))})
-    written = pq.read_table(io.BytesIO(_through(read_parquet(parquet(table), ReadOptions()))))
+    options = ReadOptions(keep_columns=("i",))
+    written = pq.read_table(io.BytesIO(_through(read_parquet(parquet(table), options))))
     assert written["i"].equals(table["i"])
     assert written["text"].to_pylist() == ["well PHI"] * n
 
@@ -128,18 +138,40 @@ def test_parquet_metadata_of_others_is_dropped():
     assert CANARY.encode() not in _through(read_parquet(parquet(table), ReadOptions()))
 
 
+WORDS = pa.dictionary(pa.int8(), pa.string())
+NOTED = {"metadata": {"note": CANARY}}
+KINDS = [
+    (WORDS, "x"),
+    (pa.list_(WORDS), ["x", "y"]),
+    (pa.large_list(pa.string()), ["x"]),
+    (pa.list_(pa.int8(), 1), [1]),
+    (pa.map_(pa.string(), pa.struct([pa.field("a", pa.int8(), **NOTED)])), [("k", {"a": 1})]),
+    (pa.struct([pa.field("a", pa.list_(pa.field("b", pa.string(), **NOTED)))]), {"a": ["x"]}),
+]
+
+
+@pytest.mark.parametrize(("kind", "value"), KINDS, ids=str)
+def test_every_type_of_a_kept_column_loses_its_metadata_and_dictionary(kind, value):
+    table = pa.table({"text": ["well", "ill"], "kept": pa.array([value, None], kind)})
+    data = _through(read_parquet(parquet(table), ReadOptions(keep_columns=("kept",))))
+    assert CANARY.encode() not in data
+    written = pq.read_table(io.BytesIO(data))["kept"]
+    assert "dictionary" not in str(written.type)
+    assert written.to_pylist() == [value, None]
+
+
 @pytest.mark.parametrize("column", ["n", "missing"])
 def test_parquet_needs_a_text_column(column):
     with pytest.raises(FormatError, match="--text-column"):
-        read_parquet(parquet(pa.table({"n": [1], "text": ["x"]})), ReadOptions(text_column=column))
+        read_parquet(parquet(pa.table({"n": [1], "text": ["x"]})), ReadOptions(text_columns=(column,)))
 
 
 def test_the_narrative_is_never_its_own_id():
-    table = read_csv(io.BytesIO(f"id,n\n{CANARY},5\n".encode()), ReadOptions(text_column="id"))
+    table = read_csv(io.BytesIO(f"id,n\n{CANARY},5\n".encode()), ReadOptions(text_columns=("id",)))
     assert [record.doc.id for record in table.records()] == ["2"]
     file = io.BytesIO()
     pq.write_table(pa.table({"id": [CANARY]}), file)
-    table = read_parquet(io.BytesIO(file.getvalue()), ReadOptions(text_column="id"))
+    table = read_parquet(io.BytesIO(file.getvalue()), ReadOptions(text_columns=("id",)))
     assert [record.doc.id for record in table.records()] == ["1"]
 
 

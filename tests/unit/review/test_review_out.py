@@ -4,6 +4,7 @@ import io
 import json
 from datetime import date
 
+import pandas as pd
 import pytest
 from review_stores import (
     FACTS,
@@ -30,6 +31,7 @@ from inverse_deid.core.errors import (
 from inverse_deid.core.phi import PhiType
 from inverse_deid.core.values import Document, PhiSpan
 from inverse_deid.formats.brat import brat_annotations, brat_text, read_gold_brat
+from inverse_deid.formats.records import ReadOptions
 from inverse_deid.learning.corpus import read_annotated
 from inverse_deid.review.accounts import add_user, list_users, set_active, set_password
 from inverse_deid.review.annotated import (
@@ -53,7 +55,7 @@ from inverse_deid.review.loading import LoadSettings
 from inverse_deid.review.reviewers import summarise_reviewers
 from inverse_deid.review.sampling import draw_sample, latest_sample, record_reading, sample_result
 from inverse_deid.review.sessions import is_csrf_token, log_in, log_out, session_of
-from inverse_deid.review.values import ActionKind, CaseState, Place, UserRole
+from inverse_deid.review.values import ActionKind, CaseState, Place, ReviewPolicy, UserRole
 from inverse_deid.review.work_list import progress
 
 ODD = "Été à l'hôpital 😀 : Zoë\r\nLi a été vue.\rÄrger\n"
@@ -145,7 +147,8 @@ def test_released_text_leaves_in_the_formats_it_came_in(tmp_path):
         exported = export_released(store, out)
         assert (exported.n_cases, exported.n_left_out, exported.problems) == (5, 0, ())
         files = files_of(out)
-        assert files["t.csv"] == b'id,text,note\r\n7,PHI by PHI,"a, b"\r\n8,well,c\r\n'
+        assert files["t.csv"] == b"id,text\r\n7,PHI by PHI\r\n8,well\r\n"
+        assert exported.columns == {"id": "id", "text": "masked", "note": "dropped"}
         assert files["a.txt"] == ("\ufeffPHI à l'hôpital □ : PHI\r\nPHI a été vue.\rPHI\n").encode()
         line = json.loads(files["j.jsonl"])
         assert line["text"] == files["a.txt"].decode("utf-8-sig") and line["id"] == "c1"
@@ -153,6 +156,51 @@ def test_released_text_leaves_in_the_formats_it_came_in(tmp_path):
         assert b"PHI &amp; co" in files["x.xml"] or b"PHI & co" in files["x.xml"]
         with pytest.raises(OutputExistsError):
             export_released(store, out)
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "jsonl"])
+def test_columns_leave_a_store_as_they_leave_a_masking(tmp_path, kind):
+    row = {"id": "7", "text": "Seen by Li", "dob": "1980", "comment": "Li again", "country": "+FI"}
+    frame, path = pd.DataFrame([row]), tmp_path / f"t.{kind}"
+    match kind:
+        case "csv":
+            frame.to_csv(path, index=False)
+        case "parquet":
+            frame.to_parquet(path)
+        case _:
+            path.write_text(json.dumps(row) + "\n", encoding="utf-8")
+    settings = LoadSettings(
+        policy=ReviewPolicy(approvals=1),
+        facts=FACTS,
+        cases=CaseSettings(today=date(2024, 1, 1), key=KEY.secret),
+        read_options=ReadOptions(text_columns=("text", "comment"), keep_columns=("country",)),
+    )
+    with released(tmp_path, inputs=[path], settings=settings) as store:
+        exported = export_released(store, tmp_path / "out")
+        assert (exported.n_cases, exported.problems) == (1, ())
+        expected = {"id": "7", "text": "PHI by PHI", "comment": "PHI again", "country": "+FI"}
+        written = tmp_path / "out" / f"t.{kind}"
+        match kind:
+            case "csv":
+                assert written.read_bytes() == b"id,text,comment,country\n7,PHI by PHI,PHI again,'+FI\n"
+            case "parquet":
+                assert pd.read_parquet(written).to_dict("records") == [expected]
+                assert b"1980" not in written.read_bytes()
+            case _:
+                line = json.loads(written.read_text(encoding="utf-8"))
+                assert {name: line[name] for name in line if name != "masks"} == expected
+        fates = {"text": "masked", "comment": "masked", "id": "id", "country": "kept", "dob": "dropped"}
+        assert exported.columns == fates
+
+
+def test_a_store_of_an_older_version_drops_other_columns(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_bytes(b"id,text,dob\n7,Seen by Li,1980\n")
+    with released(tmp_path, inputs=[path]) as store:
+        options = {"encoding": "utf-8", "text_column": "text", "id_column": None, "delimiter": None}
+        store.extra["read_options"] = {**options, "n_before": 0, "row_groups": None}
+        export_released(store, tmp_path / "out")
+    assert (tmp_path / "out" / "t.csv").read_bytes() == b"id,text\n7,PHI by PHI\n"
 
 
 def test_only_released_cases_leave(tmp_path):
@@ -330,6 +378,22 @@ def test_a_form_answers_every_topic_and_says_what_was_needed():
 
 
 class TestCommand:
+    def test_other_columns_are_dropped_and_named(self, command, tmp_path):
+        (tmp_path / "t.csv").write_text("id,narrative,dob,country\n7,Seen by Li,1980,FI\n")
+        options = ("--text-column", "narrative", "--keep-column", "country", "--approvals", "1")
+        made = command("review", "init", tmp_path / "t.csv", "--store", tmp_path / "review.db", *options)
+        assert made.status == 0, made.stderr
+        assert "columns    masked: narrative" in made.stderr
+        assert "kept (unmasked): country, id (the id)" in made.stderr
+        assert "dropped: dob" in made.stderr
+        refused = ("--text-column", "narrative", "--keep-column", "contry")
+        made = command("review", "init", tmp_path / "t.csv", "--store", tmp_path / "new.db", *refused)
+        assert (made.status, (tmp_path / "new.db").exists()) == (2, False)
+        assert "no column named 'contry'. It has: id, narrative, dob, country." in made.stderr
+        options = (*options[:2], "--keep-all-columns")
+        made = command("review", "init", tmp_path / "t.csv", "--store", tmp_path / "all.db", *options)
+        assert "WARNING: columns copied unmasked: country, dob, id" in made.stderr
+
     def test_from_cases_to_an_export(self, command, tmp_path, monkeypatch):
         db = tmp_path / "review.db"
         cases = json_lines(tmp_path / "cases.jsonl", [TEXT])

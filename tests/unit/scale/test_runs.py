@@ -4,7 +4,7 @@ import json
 
 import pytest
 from fake_maskers import BROKEN_STAGE, CANARY
-from ray_runs import MakeFake, joined, mask_serially, parts, write_json_lines
+from ray_runs import WRITERS, MakeFake, joined, mask_serially, parts, write_json_lines
 
 from inverse_deid.core.errors import (
     ClusterError,
@@ -13,6 +13,7 @@ from inverse_deid.core.errors import (
     ModelError,
     OutputExistsError,
 )
+from inverse_deid.formats.records import ReadOptions
 from inverse_deid.scale.actor import OUTCOME, PARTITION, Outcome, PartitionActor
 from inverse_deid.scale.run import RayRun, mask_with_ray
 
@@ -45,6 +46,23 @@ def test_a_run_gives_what_the_serial_engine_gives(tmp_path, cases, out):
     manifest = json.loads((out / ".inverse-deid" / "manifest.json").read_bytes())
     assert len(manifest["outputs"]) == len(parts(out)) > 3
     assert all(CANARY not in path.read_text() for path in out.rglob("*") if path.is_file())
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "jsonl"])
+def test_columns_that_nobody_named_are_dropped(tmp_path, out, kind):
+    cases = WRITERS[kind](tmp_path / f"cases.{kind}", 60)
+    if kind == "jsonl":
+        lines = [json.dumps({"text": f"well {CANARY}", "n": i, "dob": CANARY}) for i in range(60)]
+        cases.write_text("\n".join(lines))
+    tally = masked(cases, out, read_options=ReadOptions(keep_columns=("n",)))
+    other = {"csv": "other", "parquet": "more", "jsonl": "dob"}[kind]
+    assert tally.columns == {"text": "masked", "n": "kept", other: "dropped"}
+    assert len(parts(out)) > 1
+    assert all(CANARY.encode() not in path.read_bytes() for path in out.rglob("*") if path.is_file())
+    if kind == "parquet":
+        assert joined(kind, parts(out)).column_names == ["n", "text"]
+    manifest = json.loads((out / ".inverse-deid" / "manifest.json").read_bytes())
+    assert manifest["total"]["columns"] == tally.columns
 
 
 def stopped_after(n):

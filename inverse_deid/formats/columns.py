@@ -1,0 +1,130 @@
+"""Columns of tables and fields of JSON Lines: what is masked, what is kept, and what is dropped.
+
+A column leaves only if it was named: texts masked, the id and kept columns as they are. All others
+are dropped, unless all are asked for.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from inverse_deid.core.errors import FormatError
+from inverse_deid.formats.records import ReadOptions
+
+OTHERS = "(others)"
+"""Stands for names that are not shown."""
+
+MAX_NAMES = 200
+_LOOKS_LIKE_A_NAME = re.compile(r"[^\W\d][\w .()/#-]{0,39}(?<![.\s])")
+
+
+class ColumnFate(StrEnum):
+    """What becomes of a column."""
+
+    MASKED = "masked"
+    ID = "id"
+    KEPT = "kept"
+    DROPPED = "dropped"
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """The columns of a table and what becomes of them.
+
+    Args:
+        names: All of them, in the order of the file.
+        fates: What becomes of each.
+        text_columns: Those that are masked, in the order of the options.
+        id_index: Where the id stands, None = nowhere.
+    """
+
+    names: tuple[str, ...] = field(repr=False)
+    fates: tuple[ColumnFate, ...]
+    text_columns: tuple[str, ...]
+    id_index: int | None
+
+    @property
+    def by_name(self) -> dict[str, ColumnFate]:
+        """What becomes of each column."""
+        return dict(zip(self.names, self.fates, strict=True))
+
+    @property
+    def written(self) -> tuple[int, ...]:
+        """The positions of the columns that leave."""
+        return tuple(i for i, fate in enumerate(self.fates) if fate is not ColumnFate.DROPPED)
+
+
+def choose_columns(names: Sequence[str], options: ReadOptions, hint: str = "") -> Columns:
+    """What becomes of the columns of a table.
+
+    Args:
+        names: As the file has them.
+        options: What was named.
+        hint: A sentence for a table of one column, whose name is not shown: it may be text.
+
+    Raises:
+        FormatError: Two columns have one name, or a column that was named is missing.
+
+    Example:
+        >>> [str(fate) for fate in choose_columns(["id", "text", "dob"], ReadOptions()).fates]
+        ['id', 'masked', 'dropped']
+    """
+    named = [name for name in names if name]
+    if len(set(named)) < len(named):
+        raise FormatError("has two columns of the same name; rename one")
+    for option, column in named_columns(options):
+        if column not in named:
+            if hint and len(names) == 1:
+                raise FormatError(f"no column named {column!r}. It has 1 column. {hint} Use {option}.")
+            raise FormatError(no_column(option, column, names))
+    fates = tuple(fate_of(name, options) for name in names)
+    id_index = fates.index(ColumnFate.ID) if ColumnFate.ID in fates else None
+    return Columns(tuple(names), fates, options.text_columns, id_index)
+
+
+def named_columns(options: ReadOptions) -> Iterable[tuple[str, str]]:
+    """Each column that the user named, after its option."""
+    yield from (("--text-column", name) for name in options.text_columns)
+    yield from (("--keep-column", name) for name in options.keep_columns)
+    if options.id_column is not None:
+        yield "--id-column", options.id_column
+
+
+def fate_of(name: str, options: ReadOptions) -> ColumnFate:
+    """What becomes of a column of this name."""
+    if name in options.text_columns:
+        return ColumnFate.MASKED
+    if name == options.id_name:
+        return ColumnFate.ID
+    is_kept = options.keeps_all or name in options.keep_columns
+    return ColumnFate.KEPT if is_kept else ColumnFate.DROPPED
+
+
+def no_column(option: str, column: str, names: Sequence[str]) -> str:
+    """The message for a column that is missing; a first row that is no header may hold data and is not shown.
+
+    Example:
+        >>> no_column("--text-column", "text", ["id", "narrative"])
+        "no column named 'text'. It has: id, narrative. Use --text-column."
+        >>> no_column("--text-column", "text", ["7", "Seen by Ann."])
+        "no column named 'text' among its 2, which do not look like names. Use --text-column."
+    """
+    if not all(map(looks_like_a_name, names)):
+        return (
+            f"no column named {column!r} among its {len(names)}, which do not look like names. Use {option}."
+        )
+    more = f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else ""
+    return f"no column named {column!r}. It has: {', '.join(names[:MAX_NAMES])}{more}. Use {option}."
+
+
+def looks_like_a_name(text: str) -> bool:
+    """Whether a text can be the name of a column, and not a cell.
+
+    Example:
+        >>> [looks_like_a_name(text) for text in ("company_comment", "1980-05-12", "Pt well.")]
+        [True, False, False]
+    """
+    return _LOOKS_LIKE_A_NAME.fullmatch(text) is not None
