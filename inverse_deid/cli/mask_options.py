@@ -29,6 +29,7 @@ class MaskOptions:
     category_markers: bool
     explain: bool
     with_text: bool
+    offsets: bool
     annotations: Path | None
     policy: Literal["case-aware", "literal"]
     rules_only: bool
@@ -61,7 +62,13 @@ class MaskOptions:
     def read_options(self) -> ReadOptions:
         """How files are read."""
         delimiter = {"tab": "\t", r"\t": "\t"}.get(self.delimiter or "", self.delimiter)
-        return ReadOptions(normal_encoding(self.encoding), self.text_column, self.id_column, delimiter)
+        return ReadOptions(
+            normal_encoding(self.encoding),
+            self.text_column,
+            self.id_column,
+            delimiter,
+            with_offsets=self.offsets,
+        )
 
     def check(self, inputs: tuple[str, ...]) -> None:
         """Refuse options that contradict each other, before anything is loaded.
@@ -73,7 +80,9 @@ class MaskOptions:
         if delimiter is not None and (len(delimiter) != 1 or delimiter in '"\r\n'):
             raise ConfigurationError("--delimiter must be one character, or tab")
         if self.with_text and not self.explain:
-            raise ConfigurationError("--with-text adds the words to --explain; give both")
+            raise ConfigurationError("--with-text adds words and probabilities to --explain; give both")
+        if self.offsets and self.format not in (None, FormatName.JSONL):
+            raise ConfigurationError("--offsets is for JSON Lines; leave it out, or give --format jsonl")
         if self.category_markers and self.cases.replace not in (None, "category"):
             raise ConfigurationError(
                 f"--category-markers is --replace category, not {self.cases.replace}; leave one out"
@@ -98,5 +107,7 @@ class MaskOptions:
             )
         if any(option is not None for option in (self.cases.run_report, self.cases.known, self.cases.maps)):
             raise ConfigurationError("--known, --map and --run-report are for files; leave them out with -")
+        if self.offsets and self.format is not FormatName.JSONL:
+            raise ConfigurationError("--offsets is for JSON Lines; add --format jsonl, or leave it out")
         if self.format in (FormatName.PARQUET, FormatName.ICSR):
             raise ConfigurationError(f"{self.format} cannot come from standard input; give the file")

@@ -1,9 +1,10 @@
 """JSON Lines: one JSON object a line with a text and, if it has one, an id.
 
-Output lines hold exactly `{"id", "text", "masks": [[start, end], ...]}`, masks in
-code-point offsets of the original text. No other key of the input is passed on:
-it could hold identifiers. A line that cannot be used is reported by its number
-and left out; the others are done.
+Output lines hold exactly `{"id", "text"}`. No other key of the input is passed on:
+it could hold identifiers. If asked for, they also hold `"masks": [[start, end], ...]`
+in code-point offsets of the original text: these tell the length of every masked
+word, so that the file is as confidential as the original. A line that cannot be
+used is reported by its number and left out; the others are done.
 """
 
 from __future__ import annotations
@@ -38,8 +39,8 @@ class JsonLines:
             yield _record(number + self.options.n_before, line, self)
 
     def sink(self, target: Writable, *, resumed: bool = False) -> JsonLinesSink:
-        """Writes `{"id", "text", "masks"}` lines."""
-        return JsonLinesSink(target)
+        """Writes `{"id", "text"}` lines, with `masks` if they were asked for."""
+        return JsonLinesSink(target, self.options.with_offsets)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +48,15 @@ class JsonLinesSink:
     """Writes one line a masked document (a `Sink`)."""
 
     target: Writable = field(repr=False)
+    with_offsets: bool = False
 
     def write(self, record: Record, masked: MaskedDocument | None) -> None:
         """Write the line; the id keeps the JSON type that it had in the input."""
         if masked is None:
             return
-        line = {"id": _id_of(record, masked), "text": masked.text, "masks": masked.masks}
+        line: dict[str, object] = {"id": _id_of(record, masked), "text": masked.text}
+        if self.with_offsets:
+            line["masks"] = masked.masks
         self.target.write(json.dumps(line, ensure_ascii=False).encode("utf-8", "replace") + b"\n")
 
     def finish(self) -> None:
