@@ -103,7 +103,9 @@ def _fill(
 ) -> None:
     (folder / "masks").mkdir()
     for result in comparison.results:
-        _write(folder / "masks" / f"{result.name}.jsonl", masks_text(result))
+        masks = folder / "masks" / f"{result.name}.jsonl"
+        masks.touch(mode=0o600)  # they tell the length of every masked word
+        _write(masks, masks_text(result))
     for table in tables:
         _write(folder / f"{table.name}.csv", csv_text(table))
     report = [f"# {_TITLE}", "", *head, "", *map(markdown, tables)]

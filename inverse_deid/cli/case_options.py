@@ -76,7 +76,9 @@ _OPTIONS = (
         help="CSV or JSON Lines with the id of a document and identifiers that it must not show "
         "(docs/icsr.md). Confidential.",
     ),
-    click.option("--run-report", type=_FILE, help="Write what was done to which element (JSON, no values)."),
+    click.option(
+        "--run-report", type=_FILE, help="Write what was done to which element (JSON, no values, mode 600)."
+    ),
 )
 
 

@@ -72,7 +72,9 @@ class EvaluateOptions:
     help="JSON of `risk`, `utility` or `leaks grade`: goes into the page and the JSON. May be repeated.",
 )
 @click.option(
-    "--explain", type=_PATH, help="What `mask --explain` wrote: adds the curve and the reliability of p_safe."
+    "--explain",
+    type=_PATH,
+    help="What `mask --explain --with-text` wrote: adds the curve and the reliability of p_safe.",
 )
 @click.option(
     "--patients", type=_FILE, help="CSV with the columns id, patient: intervals by patients, not documents."
@@ -106,7 +108,7 @@ def evaluate(gold: Path, masked: Path, **given: Any) -> None:  # noqa: ANN401 - 
 
     GOLD is annotated: JSON Lines with spans (also .gz), a 2014 i2b2 XML file or
     a folder of them. MASKED is what `inverse-deid mask` made of it: the JSON
-    Lines, or for XML the folder of --annotations. Other systems are measured by
+    Lines of --offsets, or for XML the folder of --annotations. Other systems are measured by
     JSON Lines of {"id", "masks": [[start, end], ...]}, offsets in code points of
     the original text. Documents are matched by id.
 
@@ -157,9 +159,15 @@ def evaluate(gold: Path, masked: Path, **given: Any) -> None:  # noqa: ANN401 - 
         report = json_report(evaluation, intervals, provenance=read, scores=scores) | added
         if concepts is not None:
             report["extraction"] = json_concept_utility(concepts)
-        _write(report, options)
+        _write(report, options, private=scores is not None)
     for line in table_lines(evaluation, intervals, scores):
         click.echo(line)
+    if scores is not None and (options.json_path is not None or options.html is not None):
+        click.echo(
+            "note: CONFIDENTIAL: the curve holds the probabilities of single words. Leave out --explain "
+            "for a report that you pass on",
+            err=True,
+        )
     if concepts is not None:
         click.echo("")
         for line in concept_lines(concepts):
@@ -180,14 +188,22 @@ def _concepts(gold: Path, masks: Mapping[str, Sequence[Range]], model: Path) -> 
 
 def _scores(
     docs: Sequence[Document], missing: Sequence[str], path: Path, *, confidence: float
-) -> ScoreFigures:
-    """What `p_safe` alone is worth.
+) -> ScoreFigures | None:
+    """What `p_safe` alone is worth, None if the explanations were written without it.
 
     Raises:
         InputError: The explanations are not those of the documents, or hold no `p_safe`.
     """
     with naming(path):
-        is_phi, p_safe = scored_tokens(docs, read_explained(path), missing)
+        explained = read_explained(path)
+        if explained is None:
+            click.echo(
+                f"note: {path} holds no probabilities, so there are no curves. Mask again with --explain "
+                "--with-text to get them; that file is confidential",
+                err=True,
+            )
+            return None
+        is_phi, p_safe = scored_tokens(docs, explained, missing)
     if np.isnan(p_safe).all():
         raise FormatError(f"{path}: holds no p_safe; explain a masking without --rules-only")
     return score_figures(is_phi, p_safe, confidence)
@@ -210,7 +226,7 @@ def _clinical_test(lexicon: Lexicon) -> WordTest:
     return test
 
 
-def _write(report: dict[str, Any], options: EvaluateOptions) -> None:
+def _write(report: dict[str, Any], options: EvaluateOptions, *, private: bool) -> None:
     """Write the files that were asked for; all are made before the first is written."""
     page = None
     if options.html is not None:
@@ -218,6 +234,6 @@ def _write(report: dict[str, Any], options: EvaluateOptions) -> None:
 
         page = html_report(report).encode("utf-8", "replace")
     if options.json_path is not None:
-        write_json(options.json_path, report)
+        write_json(options.json_path, report, private=private)
     if options.html is not None and page is not None:
-        write_whole(options.html, [page])
+        write_whole(options.html, [page], private=private)

@@ -66,8 +66,22 @@ _SCALE_NAMES = ("engine", "address", "partition_mib")
 @click.option("--encoding", default="utf-8", show_default=True, help="Of text, JSON Lines and CSV files.")
 @click.option("--marker", default="PHI", show_default=True, help="Stands for what is masked.")
 @click.option("--category-markers", is_flag=True, help="The same as --replace category.")
-@click.option("--explain", is_flag=True, help="Write NAME.explain.jsonl: each word's decision and why.")
-@click.option("--with-text", is_flag=True, help="With --explain: add the words. Confidential.")
+@click.option(
+    "--explain",
+    is_flag=True,
+    help="Write NAME.explain.jsonl: which words of the masked text were kept, and what each marker may hide.",
+)
+@click.option(
+    "--with-text",
+    is_flag=True,
+    help="With --explain: the ORIGINAL words, why each was kept, and the probabilities. Confidential.",
+)
+@click.option(
+    "--offsets",
+    is_flag=True,
+    help="In JSON Lines: add masks, the ranges of the original text that were masked, for evaluate. "
+    "They tell the length of every masked word. Confidential.",
+)
 @click.option("--annotations", type=_FOLDER, help="Folder for i2b2 annotation XML. Holds the ORIGINAL text.")
 @click.option(
     "--policy", type=click.Choice(["case-aware", "literal"]), default="case-aware", show_default=True
@@ -150,6 +164,8 @@ def _mask_files(inputs: tuple[str, ...], options: MaskOptions) -> Tally:
         format_name=options.format,
         explain=options.explain,
         with_text=options.with_text,
+        offsets=options.offsets,
+        surrogates=options.cases.makes_surrogates,
         annotations=options.annotations,
         maps=options.cases.maps,
     )
@@ -182,7 +198,7 @@ def _run(
         __version__, masker.fingerprint, *shape, profile, options.marker, hash_of(known)
     )
     journal = Journal(options.out or Path(), fingerprint)
-    report = RunReport(report_settings(options, masker, profile, hash_of(known)))
+    report = RunReport(report_settings(options, masker, profile, hash_of(known)), masker.settings.key)
     with _Progress(options) as progress:
         run = RunSettings(
             fingerprint=fingerprint,
@@ -291,9 +307,18 @@ def _notes(options: MaskOptions) -> Iterator[str]:
             "and on which conditions"
         )
     if options.with_text:
-        yield "the explanations hold the original words: keep them as safe as the originals"
+        yield "CONFIDENTIAL: the explanations hold the original words. Keep them as safe as the originals"
+    elif options.explain and options.cases.makes_surrogates:
+        yield "CONFIDENTIAL: the explanations tell which words are made up. Do not pass them on"
+    if options.offsets:
+        yield (
+            "CONFIDENTIAL: the masked files tell the length of every masked word. Pass on a masking without "
+            "--offsets"
+        )
     if options.annotations is not None:
-        yield "the annotation files hold the original texts: keep them as safe"
+        yield "CONFIDENTIAL: the annotation files hold the original texts. Keep them as safe"
+    if options.cases.run_report is not None:
+        yield "CONFIDENTIAL: the run report counts the words of each file. Keep it where the originals are"
     if options.cases.maps is not None:
         yield "with the key the maps give back the originals: keep both where the originals are"
     if options.cases.makes_surrogates:

@@ -82,17 +82,18 @@ def _threads(options: MaskOptions) -> int:
 def report_settings(
     options: MaskOptions, masker: CaseMasker, profile: Profile, known_sha256: str
 ) -> dict[str, Any]:
-    """Everything that shapes the output, for the run report: hashes for words and keys, no values."""
+    """Everything that shapes the output, for the run report: no values, and of words keyed hashes alone."""
     from inverse_deid.engine.document_ids import hash_of_words
-    from inverse_deid.engine.run_report import profile_json
+    from inverse_deid.engine.run_report import keyed_hash, profile_json
 
     cases = masker.settings
+    hidden = partial(keyed_hash, cases.key)
     lists = {
         "allow": listed_words(options.allow, phrases=False),
         "deny": listed_words(options.deny, phrases=True),
     }
     return {
-        "fingerprint": masker.fingerprint,
+        "fingerprint_hmac_sha256": hidden(masker.fingerprint),
         **masker.made_of,
         "policy": options.policy,
         "rules_only": options.rules_only,
@@ -107,8 +108,11 @@ def report_settings(
         "keep_all_columns": options.keep_all_columns,
         "surrogates": options.cases.makes_surrogates,
         "maps": options.cases.maps is not None,
-        **{name: {"n": len(words), "sha256": hash_of_words(words)} for name, words in lists.items()},
-        "known_sha256": known_sha256 if options.cases.known is not None else None,
+        **{
+            name: {"n": len(words), "hmac_sha256": hidden(hash_of_words(words))}
+            for name, words in lists.items()
+        },
+        "known_hmac_sha256": hidden(known_sha256) if options.cases.known is not None else None,
         "dates": str(cases.dates),
         "day_first": cases.day_first,
         "ages": str(cases.ages),

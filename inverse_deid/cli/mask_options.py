@@ -31,6 +31,7 @@ class MaskOptions:
     category_markers: bool
     explain: bool
     with_text: bool
+    offsets: bool
     annotations: Path | None
     policy: Literal["case-aware", "literal"]
     rules_only: bool
@@ -70,6 +71,7 @@ class MaskOptions:
             keep_columns=self.keep_column,
             keep_all_columns=self.keep_all_columns,
             delimiter={"tab": "\t", r"\t": "\t"}.get(self.delimiter or "", self.delimiter),
+            with_offsets=self.offsets,
         )
 
     def check(self, inputs: tuple[str, ...]) -> None:
@@ -82,7 +84,9 @@ class MaskOptions:
         if delimiter is not None and (len(delimiter) != 1 or delimiter in '"\r\n'):
             raise ConfigurationError("--delimiter must be one character, or tab")
         if self.with_text and not self.explain:
-            raise ConfigurationError("--with-text adds the words to --explain; give both")
+            raise ConfigurationError("--with-text adds words and probabilities to --explain; give both")
+        if self.offsets and self.format not in (None, FormatName.JSONL):
+            raise ConfigurationError("--offsets is for JSON Lines; leave it out, or give --format jsonl")
         if self.category_markers and self.cases.replace not in (None, "category"):
             raise ConfigurationError(
                 f"--category-markers is --replace category, not {self.cases.replace}; leave one out"
@@ -107,5 +111,7 @@ class MaskOptions:
             )
         if any(option is not None for option in (self.cases.run_report, self.cases.known, self.cases.maps)):
             raise ConfigurationError("--known, --map and --run-report are for files; leave them out with -")
+        if self.offsets and self.format is not FormatName.JSONL:
+            raise ConfigurationError("--offsets is for JSON Lines; add --format jsonl, or leave it out")
         if self.format in (FormatName.PARQUET, FormatName.ICSR):
             raise ConfigurationError(f"{self.format} cannot come from standard input; give the file")

@@ -53,9 +53,10 @@ def refuse_read(path: Path, read: Iterable[Path]) -> None:
             raise OutputExistsError(f"{path} is read, or holds or lies in what is read; choose another name")
 
 
-def write_json(path: Path, report: dict[str, Any]) -> None:
-    """Write a report; the file is there only when it is complete."""
-    write_whole(path, [json.dumps(report, ensure_ascii=False, indent=1).encode("utf-8", "replace"), b"\n"])
+def write_json(path: Path, report: dict[str, Any], *, private: bool = False) -> None:
+    """Write a report; the file is there only when it is complete; arguments as `write_whole`."""
+    text = json.dumps(report, ensure_ascii=False, indent=1)
+    write_whole(path, [text.encode("utf-8", "replace"), b"\n"], private=private)
 
 
 def write_whole(path: Path, pieces: Iterable[bytes], *, private: bool = False) -> None:

@@ -39,7 +39,7 @@ _PATH = click.Path(path_type=Path)
     default="released",
     show_default=True,
     help="released: masked text in the formats it came in. jsonl, i2b2, brat: ORIGINAL text with marks, for "
-    "training. trail: the log.",
+    "training. trail: the log, with offsets of the originals. All but released is confidential.",
 )
 @click.option("--force", is_flag=True, help="Overwrite what is there.")
 def export(address: str, key: Path | None, out: Path, form: str, force: bool) -> int:
@@ -50,6 +50,9 @@ def export(address: str, key: Path | None, out: Path, form: str, force: bool) ->
     with opened(address, key) as store:
         if form == "trail":
             click.echo(f"{export_trail(store, out, force=force):,} entries in {out}", err=True)
+            click.echo(
+                "note: CONFIDENTIAL: the trail tells where each changed word begins and ends", err=True
+            )
             return 0
         if form == "released":
             exported = export_released(store, out, force=force)
@@ -61,7 +64,7 @@ def export(address: str, key: Path | None, out: Path, form: str, force: bool) ->
     for line in column_lines(exported.columns):
         click.echo(line, err=True)
     if form != "released":
-        click.echo("note: these files hold the original texts: keep them as safe", err=True)
+        click.echo("note: CONFIDENTIAL: these files hold the original texts. Keep them as safe", err=True)
     return 1 if exported.problems else 0
 
 

@@ -80,6 +80,7 @@ class ScaleOptions:
         given = {
             "-": STANDARD_INPUT in inputs,
             "--explain": options.explain,
+            "--offsets": options.offsets,
             "--annotations": options.annotations is not None,
             "--known": options.cases.known is not None,
             "--run-report": options.cases.run_report is not None,

@@ -16,11 +16,13 @@ import numpy as np
 import numpy.typing as npt
 
 from inverse_deid.core.errors import AnnotationError, StageError
-from inverse_deid.core.phi import PhiType
+from inverse_deid.core.phi import HyperClass, PhiType
 
 BoolArray = npt.NDArray[np.bool_]
 FloatArray = npt.NDArray[np.float32]
 IntArray = npt.NDArray[np.int32]
+
+_CLASSES = tuple(HyperClass)
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -239,6 +241,11 @@ class Decisions:
 
     def __len__(self) -> int:
         return len(self.keep)
+
+    def suspected(self, first: int, stop: int) -> HyperClass | None:
+        """The category that most tokens from `first` up to `stop` are suspected of, None = unknown."""
+        counts = np.bincount(self.categories[first:stop], minlength=len(_CLASSES))[1:]
+        return _CLASSES[1 + int(counts.argmax())] if counts.any() else None
 
     def of(self, tokens: slice) -> Decisions:
         """The decisions on some of the tokens."""

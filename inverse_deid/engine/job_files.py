@@ -53,7 +53,7 @@ class JobFiles:
         """Where the explanations go, None = nobody asked for them."""
         for output, file in self._files.items():
             if output.role == "explain":
-                return ExplanationSink(file, with_text=output.private)
+                return ExplanationSink(file, with_text=output.with_text)
         return None
 
     def map_writer(self, marker: str) -> MapWriter | None:
@@ -76,7 +76,7 @@ class JobFiles:
             case "masked":
                 return source.sink(file, resumed=self._resumed)
             case "explain":
-                return ExplanationSink(file, with_text=output.private)
+                return ExplanationSink(file, with_text=output.with_text)
             case "annotations":
                 return AnnotationXmlSink(file)
             case "map":

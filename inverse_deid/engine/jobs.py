@@ -22,11 +22,19 @@ Role = Literal["masked", "explain", "annotations", "map"]
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """One file that a job writes."""
+    """One file that a job writes.
+
+    Args:
+        role: What it is.
+        path: Its final name.
+        private: Readable by its owner alone (mode 600).
+        with_text: An explanation that holds the original words.
+    """
 
     role: Role
     path: Path
     private: bool = False
+    with_text: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +73,9 @@ class PlanSettings:
         out: Folder of the masked files.
         format_name: For all inputs; None: by suffix.
         explain: Write `NAME.explain.jsonl` beside each masked file.
-        with_text: The explanation holds the tokens; it is private.
+        with_text: The explanation holds the tokens and their probabilities; it is private.
+        offsets: The masked JSON Lines hold offsets of the originals; they are private.
+        surrogates: Made-up words stand for masked ones; the explanation tells which, and is private.
         annotations: Folder for annotation XML (holds the originals), None = none.
         maps: Folder for reversal maps (hold the originals, encrypted), None = none.
     """
@@ -74,6 +84,8 @@ class PlanSettings:
     format_name: FormatName | None = None
     explain: bool = False
     with_text: bool = False
+    offsets: bool = False
+    surrogates: bool = False
     annotations: Path | None = None
     maps: Path | None = None
 
@@ -191,10 +203,15 @@ def _job(file: Path, place: PurePosixPath, settings: PlanSettings) -> Job:
 
 
 def _outputs(name: PurePosixPath, format_name: FormatName, settings: PlanSettings) -> Iterator[Output]:
-    yield Output("masked", settings.out / name)
+    if settings.offsets and format_name is not FormatName.JSONL:
+        raise InputError(
+            "is not JSON Lines, and only there --offsets can be written (for i2b2 XML: --annotations)"
+        )
+    yield Output("masked", settings.out / name, settings.offsets)
     if settings.explain:
-        explanation = name.with_name(name.name + ".explain.jsonl")
-        yield Output("explain", settings.out / explanation, settings.with_text)
+        explanation = settings.out / name.with_name(name.name + ".explain.jsonl")
+        is_private = settings.with_text or settings.surrogates
+        yield Output("explain", explanation, is_private, settings.with_text)
     if settings.annotations is not None:
         if format_name is not FormatName.I2B2:
             raise InputError("is not i2b2 XML, and only for that --annotations can be written")

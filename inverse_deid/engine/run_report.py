@@ -1,8 +1,14 @@
-"""What a run did, for the file of the data-protection officer: elements, paths, counts, hashes, no values."""
+"""What a run did, for the file of the data-protection officer: elements, paths, counts, hashes, no values.
+
+Whoever holds a masked text can put every name of a list into its gaps and hash the result: the SHA-256 of an
+original would say which name is right. What is made of originals or of secret words therefore has a hash only
+under the key of the run (HMAC), and none without a key.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import hmac
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,7 +24,26 @@ from inverse_deid.formats.columns import ColumnFate
 from inverse_deid.formats.icsr.profiles import Profile
 
 FORMAT = "inverse-deid run report"
-VERSION = 1
+VERSION = 2
+
+_PURPOSE = b"inverse-deid run report 2 "
+
+
+def keyed_hash(key: bytes | None, sha256: str) -> str | None:
+    """Return what tells one value from another to whoever has the key, None without a key.
+
+    Args:
+        key: Secret bytes.
+        sha256: Of the value, in hexadecimal digits.
+
+    Returns:
+        HMAC-SHA256 in hexadecimal digits.
+
+    Example:
+        >>> keyed_hash(None, "00") is None, len(keyed_hash(b"sixteen bytes or", "00") or "")
+        (True, 64)
+    """
+    return None if key is None else hmac.digest(key, _PURPOSE + sha256.encode(), "sha256").hex()
 
 
 class RunReport:
@@ -26,23 +51,29 @@ class RunReport:
 
     Args:
         settings: Everything that shapes the output, without a secret and without a value.
+        key: Of the hashes of originals, None = they are left out.
     """
 
-    def __init__(self, settings: Mapping[str, Any]) -> None:
+    def __init__(self, settings: Mapping[str, Any], key: bytes | None = None) -> None:
         self._settings = dict(settings)
+        self._key = key
         self._files: list[dict[str, Any]] = []
 
     def add(self, job: Job, entry: Entry) -> None:
         """Note a file that is complete."""
+        private = {output.role for output in job.outputs if output.private}
         outputs = {
-            role: {"sha256": state.sha256, "bytes": state.n_bytes} for role, state in entry.files.items()
+            role: {"hmac_sha256": keyed_hash(self._key, state.sha256), "bytes": state.n_bytes}
+            if role in private
+            else {"sha256": state.sha256, "bytes": state.n_bytes}
+            for role, state in entry.files.items()
         }
         self._files.append(
             {
                 "input": job.shown,
                 "output": job.name,
                 "format": str(job.format),
-                "input_sha256": sha256_of(job.input),
+                "input_hmac_sha256": keyed_hash(self._key, sha256_of(job.input)),
                 "outputs": outputs,
                 **_counts(entry.tally),
                 "case_reports": entry.report,
@@ -50,7 +81,7 @@ class RunReport:
         )
 
     def write(self, path: Path, tally: Tally) -> None:
-        """Write the report; a file of that name is overwritten.
+        """Write the report, readable by its owner alone; a file of that name is overwritten.
 
         Raises:
             OutputError: It cannot be written.
@@ -63,7 +94,7 @@ class RunReport:
             "total": _counts(tally),
             "files": self._files,
         }
-        file = PartialFile(path)
+        file = PartialFile(path, private=True)
         try:
             file.write(json.dumps(content, indent=1, ensure_ascii=False).encode("utf-8", "replace") + b"\n")
             file.sync()

@@ -1,4 +1,4 @@
-"""Reading the `p_safe` of every token from what `inverse-deid mask --explain` wrote.
+"""Reading the `p_safe` of every token from what `inverse-deid mask --explain --with-text` wrote.
 
 The file has seven decimals of it, as many as single precision tells apart near 1.
 """
@@ -25,9 +25,10 @@ from inverse_deid.text.tokenizer import tokenize
 
 _SUFFIX = ".explain.jsonl"
 _KEYS = frozenset({"start", "end", "decision", "reason", "p_safe", "threshold"})
+_KEYS_WITHOUT_TEXT = frozenset({"id", "failed", "words"})
 _DECISIONS = ("keep", "mask")
 _REASONS = tuple(reason.name for reason in Reason)
-_REMEDY = "give what `inverse-deid mask --explain` wrote"
+_REMEDY = "give what `inverse-deid mask --explain --with-text` wrote"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,8 +52,8 @@ class ExplainedDocument:
     words: tuple[str, ...] | None = field(default=None, repr=False)
 
 
-def read_explained(path: Path) -> dict[str, ExplainedDocument]:
-    """Read explanations by document id.
+def read_explained(path: Path) -> dict[str, ExplainedDocument] | None:
+    """Read explanations by document id; None if they were written without the text, hence without `p_safe`.
 
     Args:
         path: A file NAME.explain.jsonl (also gzipped), or a folder with such files at any depth.
@@ -62,9 +63,12 @@ def read_explained(path: Path) -> dict[str, ExplainedDocument]:
             writes, or an id stands there twice. The message names file, line and remedy.
     """
     files = _files_below(path) if path.is_dir() else [path]
-    found = [explained for file in files for explained in _read_file(file)]
-    if not found:
+    read = [explained for file in files for explained in _read_file(file)]
+    found = [explained for explained in read if explained is not None]
+    if not read:
         raise FormatError(f"{path}: holds no explanation; {_REMEDY}")
+    if len(found) < len(read):
+        return None
     if twice := repeated(explained.id for explained in found):
         raise AnnotationError(f"{path}: explained more than once: {named(twice)}; give every document once")
     return {explained.id: explained for explained in found}
@@ -78,8 +82,8 @@ def _files_below(folder: Path) -> list[Path]:
     ]
 
 
-def _read_file(path: Path) -> list[ExplainedDocument]:
-    """The documents of one file; an error names it."""
+def _read_file(path: Path) -> list[ExplainedDocument | None]:
+    """The documents of one file, None for one without `p_safe`; an error names the file."""
     try:
         with input_errors(), open_input(path) as stream:
             return [_document(path, number, line) for number, line in numbered_lines(stream)]
@@ -87,10 +91,12 @@ def _read_file(path: Path) -> list[ExplainedDocument]:
         raise type(error)(f"{path}: {error}") from error
 
 
-def _document(file: Path, number: int, line: bytes) -> ExplainedDocument:
+def _document(file: Path, number: int, line: bytes) -> ExplainedDocument | None:
     parsed: object = None
     with suppress(ValueError, RecursionError):
         parsed = parse_json(line)
+    if isinstance(parsed, dict) and set(parsed) - {"column"} == _KEYS_WITHOUT_TEXT:
+        return None
     if not isinstance(parsed, dict) or set(parsed) != {"id", "tokens"}:
         raise FormatError(f'line {number} is not {{"id", "tokens"}}; {_REMEDY}')
     doc_id, tokens = parsed["id"], parsed["tokens"]
@@ -169,7 +175,9 @@ def _check_ids(
             f"{file}: explained but not in the gold: {named(surplus)}; give those of the gold alone"
         )
     if absent := [doc_id for doc_id in ids if doc_id not in explained and doc_id not in missing]:
-        raise AnnotationError(f"in the gold but not explained: {named(absent)}; mask them too with --explain")
+        raise AnnotationError(
+            f"in the gold but not explained: {named(absent)}; mask them too with --explain --with-text"
+        )
 
 
 def _parts(
@@ -188,6 +196,6 @@ def _parts(
         if not fits:
             raise AnnotationError(
                 f"{found.file}: {named([doc.id])}: explains tokens of another text than the gold has; "
-                "mask the gold documents again with --explain"
+                "mask the gold documents again with --explain --with-text"
             )
         yield gold_tokens(doc, tokens).mark(slice(None)), found.p_safe

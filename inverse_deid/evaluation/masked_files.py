@@ -1,4 +1,4 @@
-"""Reading what a masking wrote: JSON Lines with masks, i2b2 annotation XML, or a folder of these."""
+"""Reading what `mask --offsets` or `--annotations` wrote: JSON Lines, XML, or a folder of these."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ def read_masked(path: Path) -> list[MaskedOutput]:
     outputs = [output for file in files for output in _read_file(file)]
     if not outputs:
         raise FormatError(
-            f"{path}: holds no masks; give the JSON Lines that `inverse-deid mask` wrote, or for i2b2 XML "
-            "the folder of --annotations"
+            f"{path}: holds no masks; give the JSON Lines that `inverse-deid mask --offsets` wrote, or for "
+            "i2b2 XML the folder of --annotations"
         )
     return outputs
 
@@ -99,9 +99,12 @@ def _output(number: int, line: bytes) -> MaskedOutput:
         raise FormatError(f"line {number} has an id that is neither text nor a whole number")
     if not isinstance(text, str | None):
         raise FormatError(f"line {number} has a text that is no text; leave it out or mend it")
+    if "masks" not in parsed:
+        raise FormatError(f'line {number} has no "masks"; mask again with --offsets')
     if masks is None:
         raise FormatError(
-            f'line {number} has no "masks" of whole numbers [[start, end], ...]; give what a masking wrote'
+            f'line {number} has no "masks" of whole numbers [[start, end], ...]; '
+            "give what `inverse-deid mask --offsets` wrote"
         )
     return MaskedOutput(str(doc_id), masks, text)
 

@@ -1,10 +1,17 @@
-"""Why each token was kept or masked, one JSON line a document (with several text columns: a text).
+"""What became of each word, one JSON line per document (per text, if there are several); in two kinds.
 
-`{"id", "tokens": [{"start", "end", "decision", "reason", "p_safe", "threshold"}]}`
-with code-point offsets of the original text. `p_safe` null: the network gave no
-value. `threshold` null: nothing could have kept the token. No text, unless it
-was asked for: then each token has a `text`, and the file is as confidential as
-the original.
+Without the original text: `{"id", "failed", "words": [{"start", "end", "decision", "category"}]}`,
+offsets in the *masked* text. A marker is one word, however many words it stands for. `category` is
+what a marker is suspected to hide, null = unknown. `failed`: the document could not be analysed and
+was masked completely.
+
+With it: `{"id", "tokens": [{"start", "end", "decision", "reason", "p_safe", "threshold", "text"}]}`,
+offsets in the original. `p_safe` null: the network gave no value. `threshold` null: nothing could have
+kept the token. Such a file is as confidential as the original.
+
+The first kind is a function of the masked text and of the suspected categories alone. Whoever has the
+model can try every name of a list behind a marker: a probability, a threshold, a reason that few words
+have, or the length of the word would say which name was there.
 """
 
 from __future__ import annotations
@@ -32,16 +39,56 @@ class ExplanationSink:
         """Write the line of each text; where records have several, it names the column."""
         for number, one in enumerate(masked):
             doc_id = record.carried[0] if record.carried and isinstance(record.carried[0], int) else one.id
-            column = {"column": record.columns[number]} if record.columns else {}
-            line = {"id": doc_id, **column, "tokens": list(explain(one, with_text=self.with_text))}
+            line: dict[str, object] = {"id": doc_id}
+            if record.columns:
+                line["column"] = record.columns[number]
+            if self.with_text:
+                line["tokens"] = list(explain_tokens(one))
+            else:
+                line |= {"failed": one.failed, "words": list(explain_words(one))}
             self.target.write(json.dumps(line, ensure_ascii=False).encode("utf-8", "replace") + b"\n")
 
     def finish(self) -> None:
         """Nothing follows the last line."""
 
 
-def explain(masked: MaskedDocument, *, with_text: bool = False) -> Iterator[dict[str, object]]:
-    """One dictionary a token, in text order."""
+def explain_words(masked: MaskedDocument) -> Iterator[dict[str, object]]:
+    """Yield one dictionary per word or marker of the masked text, in text order.
+
+    Example:
+        >>> from inverse_deid.assemble import MaskingSettings, build_deidentifier
+        >>> from inverse_deid.core.values import Document
+        >>> deidentifier = build_deidentifier(MaskingSettings(rules_only=True))
+        >>> for word in explain_words(deidentifier.mask(Document("1", "Mr. Amara Okonkwo had"))):
+        ...     print(word)
+        {'start': 0, 'end': 2, 'decision': 'keep', 'category': None}
+        {'start': 4, 'end': 7, 'decision': 'mask', 'category': None}
+        {'start': 8, 'end': 11, 'decision': 'keep', 'category': None}
+    """
+    tokens, decisions = masked.tokens, masked.decisions
+    starts, ends, keep = tokens.starts.tolist(), tokens.ends.tolist(), decisions.keep.tolist()
+    next_token = shift = 0
+    past_the_end = (len(tokens.text), len(tokens.text))
+    masks = zip((*masked.masks, past_the_end), (*masked.replaced, past_the_end), strict=True)
+    for (start, end), (shown, stop) in masks:
+        while next_token < len(tokens) and ends[next_token] <= start:
+            if keep[next_token]:
+                yield _word(starts[next_token] + shift, ends[next_token] + shift, "keep", None)
+            next_token += 1
+        first = next_token
+        while next_token < len(tokens) and starts[next_token] < end:
+            next_token += 1
+        if next_token > first:
+            yield _word(shown, stop, "mask", decisions.suspected(first, next_token))
+        shift = stop - end
+
+
+def _word(start: int, end: int, decision: str, category: str | None) -> dict[str, object]:
+    return {"start": start, "end": end, "decision": decision, "category": category}
+
+
+def explain_tokens(masked: MaskedDocument) -> Iterator[dict[str, object]]:
+    """Yield one dictionary per token of the original, in text order. Confidential."""
     tokens, decisions = masked.tokens, masked.decisions
     columns = zip(
         tokens.words,
@@ -55,17 +102,15 @@ def explain(masked: MaskedDocument, *, with_text: bool = False) -> Iterator[dict
     for keep, (word, start, end, reason, p_safe, threshold) in zip(
         decisions.keep.tolist(), columns, strict=True
     ):
-        token: dict[str, object] = {
+        yield {
             "start": start,
             "end": end,
             "decision": "keep" if keep else "mask",
             "reason": Reason(reason).name,
             "p_safe": _finite(p_safe),
             "threshold": _finite(threshold),
+            "text": word,
         }
-        if with_text:
-            token["text"] = word
-        yield token
 
 
 def _finite(value: float) -> float | None:

@@ -1,10 +1,12 @@
 """JSON Lines: one JSON object a line with a text and, if it has one, an id.
 
-Output lines hold `{"id", "text", "masks": [[start, end], ...]}`, masks in code-point
-offsets of the original text, and the fields that the user named. No other key of the
-input is passed on: it could hold identifiers. Where several fields are masked, each
-has its own name, and `masks` is an object with one list for each. A line that cannot
-be used is reported by its number and left out; the others are done.
+Output lines hold `{"id", "text"}` and the fields that the user named. No other key of
+the input is passed on: it could hold identifiers. If asked for, they also hold
+`"masks": [[start, end], ...]` in code-point offsets of the original text: these tell the
+length of every masked word, so that the file is as confidential as the original. Where
+several fields are masked, each has its own name, and `masks` is an object with one list
+for each. A line that cannot be used is reported by its number and left out; the others
+are done.
 """
 
 from __future__ import annotations
@@ -52,9 +54,9 @@ class JsonLines:
             yield _record(number + self.options.n_before, line, self)
 
     def sink(self, target: Writable, *, resumed: bool = False) -> JsonLinesSink:
-        """Writes `{"id", "text", "masks"}` lines, or those of several texts."""
+        """Writes `{"id", "text"}` lines, or those of several texts, with `masks` if they were asked for."""
         names = self.options.text_columns
-        return JsonLinesSink(target, names if len(names) > 1 else ())
+        return JsonLinesSink(target, names if len(names) > 1 else (), self.options.with_offsets)
 
     def note(self, key: str, fate: ColumnFate) -> None:
         """Remember what became of a field; one that may be data, or one too many, is not named."""
@@ -69,19 +71,21 @@ class JsonLinesSink:
 
     target: Writable = field(repr=False)
     text_columns: tuple[str, ...] = ()
+    with_offsets: bool = False
 
     def write(self, record: Record, masked: Sequence[MaskedDocument]) -> None:
         """Write the line; the id keeps the JSON type that it had in the input."""
         if not masked:
             return
         doc_id, kept = cast(tuple[object, dict[str, Any]], record.carried or (masked[0].id, {}))
+        masks: object
         if self.text_columns:
             by_column = dict(zip(record.columns, masked, strict=True))
             texts = {name: by_column[name].text if name in by_column else None for name in self.text_columns}
             masks = {name: one.masks for name, one in by_column.items()}
-            line = {"id": doc_id, **texts, "masks": masks, **kept}
         else:
-            line = {"id": doc_id, "text": masked[0].text, "masks": masked[0].masks, **kept}
+            texts, masks = {"text": masked[0].text}, masked[0].masks
+        line = {"id": doc_id, **texts, **({"masks": masks} if self.with_offsets else {}), **kept}
         self.target.write(json.dumps(line, ensure_ascii=False).encode("utf-8", "replace") + b"\n")
 
     def finish(self) -> None:

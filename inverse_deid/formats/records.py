@@ -15,7 +15,7 @@ MAX_RECORD_BYTES = 64 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class ReadOptions:
-    """How to read a file.
+    """How to read a file, and what is written of it.
 
     Args:
         encoding: Of text-like files; a byte-order mark is found and kept.
@@ -29,6 +29,7 @@ class ReadOptions:
         delimiter: Between the cells of a CSV table; None: a comma, in `.tsv` files a tab.
         n_before: Records (in JSON Lines: lines) of the file that stand before what is read; numbers
             go on from there.
+        with_offsets: Masked JSON Lines also tell which ranges of the original were masked.
         row_groups: Of a Parquet file, the first and the one behind the last that are read; None = all.
 
     Raises:
@@ -44,6 +45,7 @@ class ReadOptions:
     delimiter: str | None = None
     n_before: int = 0
     row_groups: tuple[int, int] | None = None
+    with_offsets: bool = False
 
     def __post_init__(self) -> None:
         for option, names in (("--text-column", self.text_columns), ("--keep-column", self.keep_columns)):

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import numpy as np
-
 from inverse_deid.core.errors import ConfigurationError
-from inverse_deid.core.phi import HyperClass
 from inverse_deid.core.values import Decisions
 
 _MAX_MARKER_CHARS = 40
-_CLASSES = tuple(HyperClass)
 
 MarkerFor = Callable[[Decisions], Callable[[int, int], str]]
 """From a document's decisions to the marker of the mask over tokens `first` to `last`."""
@@ -38,8 +34,7 @@ def category_marker(fallback: str) -> MarkerFor:
 
     def for_document(decisions: Decisions) -> Callable[[int, int], str]:
         def marker(first: int, last: int) -> str:
-            counts = np.bincount(decisions.categories[first:last], minlength=len(_CLASSES))[1:]
-            return f"[{_CLASSES[1 + int(counts.argmax())]}]" if counts.any() else f"[{fallback}]"
+            return f"[{decisions.suspected(first, last) or fallback}]"
 
         return marker
 

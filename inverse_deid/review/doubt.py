@@ -2,6 +2,9 @@
 
 The doubt of a token falls with the distance of `p_safe` from its threshold, in logits: 1 at the
 threshold, 1/e one logit off. What rules alone decide is not doubtful.
+
+The doubt of a case is not encrypted, since the database orders the work list by it. It therefore only counts
+doubtful tokens: a sum of their doubts would tell whoever has the model which name stands behind a marker.
 """
 
 from __future__ import annotations
@@ -63,10 +66,10 @@ def _logit(p: npt.ArrayLike) -> npt.NDArray[np.float64]:
 
 
 def case_doubt(decisions: Decisions, *, is_failed: bool) -> tuple[float, int]:
-    """The doubt of a case (summed over its doubtful tokens) and the number of these."""
+    """The doubt of a case (how many tokens are doubtful, more if it failed) and how many they are."""
     doubt = token_doubt(decisions.p_safe, decisions.thresholds)
-    doubtful = doubt >= DOUBTFUL_FROM
-    return float(doubt[doubtful].sum()) + (FAILED_CASE if is_failed else 0.0), int(doubtful.sum())
+    n_doubtful = int((doubt >= DOUBTFUL_FROM).sum())
+    return n_doubtful + (FAILED_CASE if is_failed else 0.0), n_doubtful
 
 
 def model_tokens(content: CaseContent, facts: MaskingFacts) -> ModelTokens:

@@ -344,7 +344,7 @@ class CaseRow:
         name: Its id in the source file.
         source: Name of the source file.
         state: How far it is.
-        doubt: Summed doubt of its doubtful tokens, at least 0; above 1e6 the model failed on it.
+        doubt: How many tokens are doubtful; 1e6 more if the model failed on it.
         n_tokens: Tokens.
         n_doubtful: Tokens to look at.
         n_approvals: Reviewers who approved.

@@ -103,10 +103,11 @@ def test_neither_certificate_nor_output_show_text_or_ids(calibrated, gold):
 def test_masking_with_the_certificate_leaks_and_keeps_what_it_says(calibrated, gold, out, tmp_path):
     _, path = calibrated
     found = json.loads(path.read_text())
-    masked = run("mask", gold, "--out", out, "--certificate", path, "--explain")
+    masked = run("mask", gold, "--out", out, "--certificate", path, "--offsets")
     assert masked.exit_code == 0, masked.output
-    (note,) = [line for line in masked.stderr.splitlines() if line.startswith("note")]
+    note, confidential = [line for line in masked.stderr.splitlines() if line.startswith("note")]
     assert str(path) in note
+    assert "CONFIDENTIAL" in confidential
     report = tmp_path / "report.json"
     assert run("evaluate", gold, out / "gold.jsonl", "--json", report).exit_code == 0
     figures = json.loads(report.read_text())["figures"]
@@ -125,7 +126,7 @@ def test_the_thresholds_are_those_of_the_certificate(calibrated, case, out):
     own.write_text(
         json.dumps(sealed({**json.loads(path.read_text()), "thresholds": dataclasses.asdict(lax)}))
     )
-    result = run("mask", case, "--out", out, "--certificate", own, "--explain", "-q")
+    result = run("mask", case, "--out", out, "--certificate", own, "--explain", "--with-text", "-q")
     assert (result.exit_code, result.output) == (0, "")
     (line,) = (out / "case.jsonl.explain.jsonl").read_text().splitlines()
     found = {token["threshold"] for token in json.loads(line)["tokens"]} - {None}

@@ -5,6 +5,7 @@ import hashlib
 import json
 import os
 import random
+import stat
 import subprocess
 import sys
 import time
@@ -82,7 +83,7 @@ def finished(*args):
 
 
 def test_masked_json_lines_are_measured(gold, out, tmp_path):
-    inverse_deid("mask", gold, "--out", out, "--rules-only", "--explain", "-q")
+    inverse_deid("mask", gold, "--out", out, "--rules-only", "--offsets", "--explain", "--with-text", "-q")
     table = inverse_deid("evaluate", gold, out, "--json", tmp_path / "all.json")
     assert inverse_deid("evaluate", gold, out / "gold.jsonl") == table
     report = json.loads((tmp_path / "all.json").read_text())
@@ -275,7 +276,7 @@ def test_patients_make_the_clusters_and_must_be_complete(command, gold, masked, 
 
 
 def test_explanations_add_curve_and_reliability(command, gold, out, tmp_path):
-    assert command("mask", gold, "--out", out, "--explain", "-q").status == 0
+    assert command("mask", gold, "--out", out, "--offsets", "--explain", "--with-text", "-q").status == 0
     result = command("evaluate", gold, out, "--explain", out, "--json", tmp_path / "all.json")
     assert result.status == 0, result.stderr
     report = json.loads((tmp_path / "all.json").read_text())
@@ -291,13 +292,32 @@ def test_explanations_add_curve_and_reliability(command, gold, out, tmp_path):
     assert report["reliability"]["bins"][9]["safe"] == {"share": 1.0, "part": 15, "whole": 15}
     assert report["reliability"]["expected_calibration_error"] == pytest.approx(1 - 0.987654)
     assert "average precision  0.7143" in result.stdout
+    assert "CONFIDENTIAL: the curve holds the probabilities" in result.stderr
+    assert stat.S_IMODE((tmp_path / "all.json").stat().st_mode) == 0o600
     assert CANARY not in result.stdout + json.dumps(report)
+
+
+def test_explanations_without_text_leave_out_the_curve_and_say_how_to_get_it(command, gold, out, tmp_path):
+    assert command("mask", gold, "--out", out, "--offsets", "--explain", "-q").status == 0
+    result = command("evaluate", gold, out, "--explain", out, "--json", tmp_path / "all.json")
+    assert result.status == 0
+    assert "holds no probabilities, so there are no curves" in result.stderr
+    assert "--explain --with-text" in result.stderr
+    assert result.stdout == command("evaluate", gold, out).stdout
+    assert "curve" not in json.loads((tmp_path / "all.json").read_text())
+
+
+def test_masked_lines_without_offsets_say_how_to_get_them(command, gold, out):
+    assert command("mask", gold, "--out", out, "-q").status == 0
+    result = command("evaluate", gold, out)
+    assert (result.status, result.stdout) == (2, "")
+    assert 'line 1 has no "masks"; mask again with --offsets' in result.stderr
 
 
 def test_explanations_of_another_text_are_refused(command, gold, masked, out, tmp_path):
     other = tmp_path / "other.jsonl"
     other.write_text(gold_line("a", f"{CANARY} was ill") + gold_line("b", QUIET))
-    assert command("mask", other, "--out", out, "--explain", "-q").status == 0
+    assert command("mask", other, "--out", out, "--explain", "--with-text", "-q").status == 0
     explained = out / "other.jsonl.explain.jsonl"
     result = command("evaluate", gold, masked, "--explain", explained, "--json", tmp_path / "all.json")
     assert (result.status, result.stdout) == (2, "")

@@ -166,7 +166,7 @@ def test_explanations_hold_no_text(command, given, out):
     assert command("mask", given, "--out", out, "--explain").status == 0
     explained = json.loads((out / "a.txt.explain.jsonl").read_text())
     assert explained["id"] == "a.txt"
-    assert [token["decision"] for token in explained["tokens"]] == ["mask", "mask", "keep", "keep"]
+    assert [word["decision"] for word in explained["words"]] == ["mask", "mask", "keep", "keep"]
     assert CANARY not in (out / "a.txt.explain.jsonl").read_text()
 
 
@@ -203,6 +203,11 @@ def feed(monkeypatch: pytest.MonkeyPatch, data: bytes) -> None:
         (
             ("--format", "jsonl"),
             json.dumps({"id": 1, "text": NOTE}).encode(),
+            '{"id": 1, "text": "PHI: PHI was well"}\n',
+        ),
+        (
+            ("--format", "jsonl", "--offsets"),
+            json.dumps({"id": 1, "text": NOTE}).encode(),
             '{"id": 1, "text": "PHI: PHI was well", "masks": [[0, 4], [6, 16]]}\n',
         ),
         (("--format", "csv"), f"n,text\n1,{NOTE}\n".encode(), f"text\n{MASKED}\n"),
@@ -228,6 +233,9 @@ def test_empty_standard_input_is_status_2(command, monkeypatch):
         ("-", "a.txt", "--out", "o"),
         ("-", "--out", "o"),
         ("-", "--explain"),
+        ("-", "--offsets"),
+        ("-", "--offsets", "--format", "csv"),
+        ("a.txt", "--out", "out", "--format", "text", "--offsets"),
         ("-", "--format", "parquet"),
         ("a.txt", "--out", "o", "--with-text"),
         ("a.txt", "--out", "o", "--delimiter", "ab"),

@@ -36,6 +36,7 @@ def cases(tmp_path) -> Path:
 
 REFUSED = [
     ("--explain",),
+    ("--offsets",),
     ("--known", "known.csv"),
     ("--run-report", "report.json"),
     ("--annotations", "gold"),

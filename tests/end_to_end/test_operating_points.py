@@ -51,7 +51,7 @@ def thresholds(out):
 @pytest.mark.parametrize("point", POINTS)
 def test_the_thresholds_are_those_of_the_manifest(model, given, out, point):
     chosen = () if point == "balanced" else ("--operating-point", point)
-    result = mask(given, out, "--model", model, "--explain", *chosen)
+    result = mask(given, out, "--model", model, "--explain", "--with-text", *chosen)
     assert result.exit_code == 0, result.output
     found, _ = thresholds(out)
     assert found - {None} <= set(POINTS[point].values())
@@ -62,10 +62,13 @@ def test_thresholds_move_with_the_density_of_the_document_unless_given(model, gi
     copy = tmp_path / "copy"
     shutil.copytree(model, copy)
     alter(copy, operating_points={"balanced": {"low": 0.5, "high": 0.75, "density_slope": 0.5}})
-    assert mask(given, tmp_path / "moved", "--model", copy, "--explain").exit_code == 0
+    assert mask(given, tmp_path / "moved", "--model", copy, "--explain", "--with-text").exit_code == 0
     found, _ = thresholds(tmp_path / "moved")
     assert found - {None} and not found & {0.5, 0.75}
-    assert mask(given, tmp_path / "given", "--model", copy, "--explain", "--high", 0.75).exit_code == 0
+    assert (
+        mask(given, tmp_path / "given", "--model", copy, "--explain", "--with-text", "--high", 0.75).exit_code
+        == 0
+    )
     found, _ = thresholds(tmp_path / "given")
     assert found - {None} <= {0.5, 0.75}
 
@@ -74,7 +77,12 @@ def test_strict_masks_most_and_lenient_least(model, given, tmp_path):
     counts = []
     for point in POINTS:
         folder = tmp_path / point
-        assert mask(given, folder, "--model", model, "--explain", "--operating-point", point).exit_code == 0
+        assert (
+            mask(
+                given, folder, "--model", model, "--explain", "--with-text", "--operating-point", point
+            ).exit_code
+            == 0
+        )
         counts.append(thresholds(folder)[1])
     assert counts == sorted(counts, reverse=True)
     assert counts[0] > counts[2]
@@ -82,7 +90,16 @@ def test_strict_masks_most_and_lenient_least(model, given, tmp_path):
 
 def test_an_own_threshold_goes_before_the_point(model, given, out):
     result = mask(
-        given, out, "--model", model, "--explain", "--operating-point", "lenient", "--high", "0.625"
+        given,
+        out,
+        "--model",
+        model,
+        "--explain",
+        "--with-text",
+        "--operating-point",
+        "lenient",
+        "--high",
+        "0.625",
     )
     assert result.exit_code == 0, result.output
     assert thresholds(out)[0] - {None} <= {0.25, 0.625}

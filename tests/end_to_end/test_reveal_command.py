@@ -27,7 +27,7 @@ FILES = {
     "note.txt": (FormatName.TEXT, f"seen by Ann {CANARY} – and\r\n\tBo\u200b Li, 40mg PHI\n"),
     "cases.jsonl": (
         FormatName.JSONL,
-        "".join(json.dumps({"id": n, "text": f"well {CANARY} {n}", "masks": []}) + "\n" for n in (3, 1)),
+        "".join(json.dumps({"id": n, "text": f"well {CANARY} {n}"}) + "\n" for n in (3, 1)),
     ),
     "cases.csv": (FormatName.CSV, f'id,text,arm\n7,"seen by ""{CANARY}"", twice",b\n\n7,no one,a\n'),
 }

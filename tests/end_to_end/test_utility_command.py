@@ -198,5 +198,5 @@ def test_the_packaged_model_keeps_most_and_its_output_file_measures_alike(tmp_pa
     assert kept["phi"]["recall_all"]["share"] > 0.95
     assert kept["kept"]["DRUG"]["items"]["share"] > 0.9
     assert 0.3 < kept["kept"]["ONSET"]["items"]["share"] < 1
-    run("mask", packaged_causality_set(), "--out", tmp_path / "out", "-q")
+    run("mask", packaged_causality_set(), "--out", tmp_path / "out", "--offsets", "-q")
     assert run("utility", tmp_path / "out") == table

@@ -27,10 +27,11 @@ def written(data: bytes, **options) -> list[dict]:
     return [json.loads(line) for line in target.getvalue().splitlines()]
 
 
-def test_output_has_exactly_id_text_and_masks():
+def test_output_has_exactly_id_and_text_and_masks_only_if_asked():
     line = b'{"meta": "Ann", "text": "saw Ann \\ud83d\\ude00 Li", "id": "a", "spans": []}'
-    expected = {"id": "a", "text": "saw PHI \u25a1 PHI", "masks": [[4, 7], [8, 9], [10, 12]]}
+    expected = {"id": "a", "text": "saw PHI \u25a1 PHI"}
     assert written(line) == [expected]
+    assert written(line, with_offsets=True) == [{**expected, "masks": [[4, 7], [8, 9], [10, 12]]}]
 
 
 @pytest.mark.parametrize(("given", "expected"), [('"a"', "a"), ("7", 7), ("null", "1"), ("0", 0), ('""', "")])
@@ -47,7 +48,6 @@ def test_other_keys_can_be_named():
     assert written(line, text_columns=("narrative",), id_column="case")[0] == {
         "id": 5,
         "text": "well",
-        "masks": [],
     }
 
 
@@ -58,6 +58,14 @@ def test_explanations_hold_no_text_unless_asked():
     ExplanationSink(full, with_text=True).write(*pairs[0])
     assert json.loads(plain.getvalue()) == {
         "id": 3,
+        "failed": False,
+        "words": [
+            {"start": 0, "end": 3, "decision": "keep", "category": None},
+            {"start": 4, "end": 7, "decision": "mask", "category": "NAME"},
+        ],
+    }
+    assert json.loads(full.getvalue()) == {
+        "id": 3,
         "tokens": [
             {
                 "start": 0,
@@ -66,6 +74,7 @@ def test_explanations_hold_no_text_unless_asked():
                 "reason": "KEPT_SAFE_WORD",
                 "p_safe": 0.987654,
                 "threshold": 0.9,
+                "text": "saw",
             },
             {
                 "start": 4,
@@ -74,10 +83,22 @@ def test_explanations_hold_no_text_unless_asked():
                 "reason": "BELOW_THRESHOLD",
                 "p_safe": None,
                 "threshold": None,
+                "text": "Ann",
             },
         ],
     }
-    assert [token["text"] for token in json.loads(full.getvalue())["tokens"]] == ["saw", "Ann"]
+
+
+def test_an_explained_marker_is_one_word_whatever_it_hides():
+    texts = ("by Li, Ann-Mae Wu \u24d9", "by Bo, A \u24d9\u24d9")
+    lines = []
+    for text in texts:
+        _, pairs = results(json.dumps({"id": 3, "text": text}).encode())
+        target = io.BytesIO()
+        ExplanationSink(target).write(*pairs[0])
+        lines.append(json.loads(target.getvalue()))
+    assert lines[0] == lines[1]
+    assert [(word["start"], word["end"]) for word in lines[0]["words"]] == [(0, 2), (3, 6), (8, 11)]
 
 
 def test_gold_spans_are_read_in_order():
@@ -105,8 +126,6 @@ def test_gold_that_cannot_be_used_is_told_apart_without_options_of_mask(line, me
 
 
 def test_the_narrative_is_never_its_own_id():
-    assert written(b'{"id": "saw Ann"}', text_columns=("id",)) == [
-        {"id": "1", "text": "saw PHI", "masks": [[4, 7]]}
-    ]
+    assert written(b'{"id": "saw Ann"}', text_columns=("id",)) == [{"id": "1", "text": "saw PHI"}]
     with pytest.raises(ConfigurationError, match="--id-column"):
         ReadOptions(id_column="text")

@@ -152,7 +152,7 @@ def test_released_text_leaves_in_the_formats_it_came_in(tmp_path):
         assert files["a.txt"] == ("\ufeffPHI à l'hôpital □ : PHI\r\nPHI a été vue.\rPHI\n").encode()
         line = json.loads(files["j.jsonl"])
         assert line["text"] == files["a.txt"].decode("utf-8-sig") and line["id"] == "c1"
-        assert [ODD[a:b] for a, b in line["masks"]] == ["Été", "😀", "Zoë", "Li", "Ärger"]
+        assert set(line) == {"id", "text"}
         assert b"PHI &amp; co" in files["x.xml"] or b"PHI & co" in files["x.xml"]
         with pytest.raises(OutputExistsError):
             export_released(store, out)
