@@ -96,13 +96,13 @@ def _may_be_name(ids: IntArray, rows: WordRows, context: Context) -> BoolArray:
     in_capitals = rows.has("all-upper-case", ids)
     shorthand = in_capitals & (rows.n_chars[ids] <= _MAX_SHORTHAND) & ~context.mostly_upper
     exempt = (clinical | context.before_head | shorthand) & ~context.titled
-    return rows.has("has-capital-beginning", ids) & ~exempt
+    return np.asarray(rows.has("has-capital-beginning", ids) & ~exempt)
 
 
 def _is_word(ids: IntArray, rows: WordRows) -> BoolArray:
     """What may be a name in full: no letter alone, no pair of capitals."""
     n_chars = rows.n_chars[ids]
-    return (n_chars > 2) | ((n_chars == 2) & ~rows.has("all-upper-case", ids))
+    return np.asarray((n_chars > 2) | ((n_chars == 2) & ~rows.has("all-upper-case", ids)))
 
 
 def _is_abbreviation(ids: IntArray, rows: WordRows, in_safe: BoolArray) -> BoolArray:

@@ -194,7 +194,7 @@ def _before_head(flags: np.ndarray, may_stand_between: BoolArray, layout: _Layou
     head = (flags & np.uint32(WordFlag.EPONYM_HEAD)) != 0
     follows = np.append(layout.follows_closely[1:], False)
     directly = np.append(head[1:], False) & follows
-    return directly | (np.append((directly & may_stand_between)[1:], False) & follows)
+    return np.asarray(directly | (np.append((directly & may_stand_between)[1:], False) & follows))
 
 
 def _upper_shares(
