@@ -11,7 +11,8 @@ import numpy.typing as npt
 from inverse_deid.core.values import BoolArray, FloatArray, IntArray
 from inverse_deid.lexicon import Lexicon, PhraseKind, WordFlag
 from inverse_deid.rules.anchors import anchored_hits
-from inverse_deid.rules.patterns import CONTEXT_PATTERNS, VETO_PATTERNS
+from inverse_deid.rules.disguises import disguised_tokens
+from inverse_deid.rules.patterns import CONTEXT_PATTERNS, SILENT_VETO_PATTERNS, VETO_PATTERNS
 from inverse_deid.rules.words import WordRows
 from inverse_deid.text.joined import JoinedTokens
 
@@ -90,6 +91,9 @@ def describe_context(tokens: JoinedTokens, ids: IntArray, rows: WordRows, lexico
     phrases = _phrases(tokens, flags, lexicon, layout)
     hits = anchored_hits(tokens, rows.anchors[ids])
     veto = np.logical_or.reduce([hits[name] for name in VETO_PATTERNS])
+    # The network is not told of these, so that it reads ordinary text as it was trained.
+    silent = np.logical_or.reduce([hits[name] for name in SILENT_VETO_PATTERNS])
+    disguised = disguised_tokens(tokens, flags, lexicon) | rows.disguised[ids]
     shares = _upper_shares(cased["all-upper-case"], cased["all-lower-case"], (tokens.doc, layout.line))
     columns = [
         layout.sentence_start,
@@ -119,7 +123,7 @@ def describe_context(tokens: JoinedTokens, ids: IntArray, rows: WordRows, lexico
         titled=titled,
         label=layout.line_start & layout.before_colon,
         domain=domain,
-        veto=veto,
+        veto=veto | silent | disguised,
     )
 
 
