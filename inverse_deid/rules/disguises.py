@@ -41,6 +41,8 @@ def _table(characters: Iterable[str]) -> BoolArray:
 
 
 _ALLOWED = _table(ALLOWED_GAP_CHARACTERS)
+_HARMLESS = _ALLOWED | _table("\x85\x91\x92\x93\x94\x95\x96\x97\x99")
+"""And the punctuation of Windows-1252 where it was read as Latin-1: safe words beside it stay what they are."""
 
 
 def disguised_tokens(tokens: JoinedTokens, flags: Flags, lexicon: Lexicon) -> BoolArray:
@@ -64,10 +66,12 @@ def disguised_tokens(tokens: JoinedTokens, flags: Flags, lexicon: Lexicon) -> Bo
     before = np.minimum(tokens.codes[tokens.starts - 1], _TABLE_SIZE - 1)
     behind = np.minimum(tokens.codes[tokens.ends], _TABLE_SIZE - 1)
     beside_forbidden = ~(_ALLOWED[before] & _ALLOWED[behind])
+    safe = (flags & np.uint32(SAFE_FLAGS)) != 0
+    beside_forbidden &= ~(safe & _HARMLESS[before] & _HARMLESS[behind])
     words = _Words(lexicon)
     ranges = [*_encoded_ranges(tokens, words), *_spelled_ranges(tokens, words)]
-    ranges += _interrupted_ranges(tokens, flags, words)
-    return beside_forbidden | tokens_touched(tokens, ranges)
+    ranges += [*_interrupted_ranges(tokens, flags, words), *_leet_ranges(tokens, words)]
+    return beside_forbidden | _owners(tokens, flags) | tokens_touched(tokens, ranges)
 
 
 class _Words:
@@ -299,9 +303,9 @@ def _tag_hides(mark: _Mark, before: str, behind: str, pieces: Sequence[str], wor
     name = _TAG_NAME.match(mark.source)
     if name is not None and name.group(1).lower() in ("sub", "sup"):
         return False
-    if name is not None and name.group(1).lower() in _BLOCK_TAGS:
-        return not words.are_safe(pieces) and behind[0].islower()
-    return not words.are_safe(pieces)
+    if name is not None and name.group(1).lower() in _BLOCK_TAGS and not behind[0].islower():
+        return False
+    return not words.are_safe(pieces) or words.is_only_name("".join(pieces))
 
 
 def _quoted_hides(run: _Run, number: int, words: _Words) -> bool:
@@ -312,7 +316,8 @@ def _quoted_hides(run: _Run, number: int, words: _Words) -> bool:
     mark = run.marks[number]
     left, right = run.words[number], run.words[number + 1]
     if not mark.decoded:
-        return left[-1:].isalpha() and right[:1].isalpha() and not words.are_safe([left, right])
+        apart = words.are_safe([left, right]) and not words.is_only_name(left + right)
+        return left[-1:].isalpha() and right[:1].isalpha() and not apart
     if not mark.decoded.isalpha() or 0x7A < ord(mark.decoded) < 0xC0:
         return False
     if any(a.end == b.start and _is_coded_letter(a) and _is_coded_letter(b) for a, b in pairwise(run.marks)):
@@ -332,6 +337,8 @@ def _is_coded_letter(mark: _Mark) -> bool:
 # --------------------------------------------------------------------------------- letters that are parted
 
 _MAX_GAP = 4
+_WHITE_SPACE = re.compile(r"\s+")
+_LIST_SIGNS = frozenset([",", ", ", "/", " / ", " & ", "&", "+", " + ", ";", "; "])
 
 
 def _spelled_ranges(tokens: JoinedTokens, words: _Words) -> Iterator[tuple[int, int]]:
@@ -354,11 +361,11 @@ def _spelled_ranges(tokens: JoinedTokens, words: _Words) -> Iterator[tuple[int, 
 
 
 def _gap(tokens: JoinedTokens, left: int) -> str:
-    """What parts a token from the next: its sign, or one space for any white space."""
+    """What parts a token from the next, any white space as one space."""
     doc = int(tokens.doc[left])
     offset = int(tokens.offsets[doc])
     between = tokens.docs[doc].text[int(tokens.ends[left]) - offset : int(tokens.starts[left + 1]) - offset]
-    return between.strip() or " "
+    return _WHITE_SPACE.sub(" ", between)
 
 
 def _spelled_in(tokens: JoinedTokens, first: int, last: int, words: _Words) -> Iterator[tuple[int, int]]:
@@ -407,6 +414,8 @@ def _spells(letters: Sequence[str], sign: str, words: _Words) -> bool:
         return is_titled and sign != " " and not words.is_clinical(word)
     if is_titled:
         return True
+    if len(word) == _MIN_NAME and word.isupper() and sign in _LIST_SIGNS:
+        return False  # serogroups, options
     in_order = all(a < b for a, b in pairwise(word.casefold()))
     return not (in_order or words.is_clinical(word))
 
@@ -414,11 +423,12 @@ def _spells(letters: Sequence[str], sign: str, words: _Words) -> bool:
 # ---------------------------------------------------------------------------------- names that are parted
 
 _STRANGE_SIGNS = "_*|~^`\\{}#"
-_LEET_SIGNS = {"@": "a", "$": "s", "!": "i"}
-_PARTING = np.zeros(0x80, np.bool_)
-_PARTING[[ord(sign) for sign in " \n/.,-+:" + _STRANGE_SIGNS + "".join(_LEET_SIGNS)]] = True
-_LEET = str.maketrans({"0": "o", "1": "i", "3": "e", "4": "a", "5": "s", "7": "t", "8": "b", "9": "g"})
-_LEET_L = str.maketrans({"1": "l"})
+_PARTING = np.isin(np.arange(0x80), [ord(sign) for sign in " \n/.,-+:" + _STRANGE_SIGNS])
+_LEET = str.maketrans("01345789@$!", "oieastbgasi")
+_LEET_L = str.maketrans("1!", "ll")
+_IS_LEET_SIGN = np.isin(np.arange(0x80), [ord(sign) for sign in "@$!"])
+_LEET_SIGN = re.compile(r"[@$!]+")
+_LEET_RUN = re.compile(r"(?<![^\W_])(?:[^\W_]{1,40}|(?=\$))(?:[@$!]{1,3}[^\W_]{1,40})+")
 
 
 def _interrupted_ranges(tokens: JoinedTokens, flags: Flags, words: _Words) -> Iterator[tuple[int, int]]:
@@ -435,9 +445,28 @@ def _interrupted_ranges(tokens: JoinedTokens, flags: Flags, words: _Words) -> It
         sign = chr(int(signs[i]))
         if _are_pieces(left, right, sign, words):
             yield int(tokens.starts[i]), int(tokens.ends[i + 1])
-    for i in np.flatnonzero(tokens.codes[tokens.starts - 1] == ord("$")).tolist():
-        if words.is_only_name("s" + tokens.words[i].translate(_LEET)):
-            yield int(tokens.starts[i]), int(tokens.ends[i])
+
+
+def _leet_ranges(tokens: JoinedTokens, words: _Words) -> Iterator[tuple[int, int]]:
+    """Where `@`, `$` or `!` stand for letters of a name: `P@tel`, `$mith`."""
+    before = np.minimum(tokens.codes[tokens.starts - 1], 0x7F)
+    for doc in np.unique(tokens.doc[_IS_LEET_SIGN[before]]).tolist():
+        offset = int(tokens.offsets[doc])
+        for match in _LEET_RUN.finditer(tokens.docs[doc].text):
+            if _reads_as_a_name(match.group(), words):
+                yield match.start() + offset, match.end() + offset
+
+
+def _reads_as_a_name(run: str, words: _Words) -> bool:
+    """Whether letters, digits and signs read as a name; `pt@home` and `rash!Then` do not."""
+    read = run.translate(_LEET)
+    if not read.isalpha() or len(read) < _MIN_NAME:
+        return False
+    if words.is_only_name(read) or words.is_only_name(run.translate(_LEET_L).translate(_LEET)):
+        return True
+    pieces = [piece for piece in _LEET_SIGN.split(run) if piece]
+    is_word = not any(len(piece) >= 2 and words.is_known(piece) for piece in pieces)
+    return is_word and len(read) > _MIN_NAME and read[1:].islower()
 
 
 _LOWER = np.fromiter((chr(code).islower() for code in range(0x250)), np.bool_, 0x250)
@@ -449,13 +478,47 @@ def _begins_lower(tokens: JoinedTokens) -> BoolArray:
 
 
 def _are_pieces(left: str, right: str, sign: str, words: _Words) -> bool:
-    word = (left + _LEET_SIGNS.get(sign, "") + right).translate(_LEET)
+    word = (left + right).translate(_LEET)
     if not word.isalpha() or left.isdigit():
         return False
     if words.is_only_name(word) and len(word) > _MIN_NAME and not words.is_only_name(left):
         return True
-    strange = sign in _STRANGE_SIGNS or sign in _LEET_SIGNS
-    return strange and len(word) > _MIN_NAME and not (words.is_clinical(left) or words.is_clinical(right))
+    return sign in _STRANGE_SIGNS and len(word) > _MIN_NAME and not (words.is_clinical(left) or words.is_clinical(right))
+
+
+# ------------------------------------------------------------------------------------ names that own
+
+_APOSTROPHES = _table("'’‘`´")
+_NO_OWNER_BEFORE = frozenset(
+    """disease diseases syndrome sign signs test tests palsy cyst cysts ligament fascia lymphoma phenomenon stain node
+    nodes spots paralysis line lines wort contracture release thyroiditis angle law triad tetralogy esophagus oesophagus
+    ulcer tumor tumour sarcoma arteritis granulomatosis chorea ataxia criteria score scale classification maneuver
+    manoeuvre position procedure operation technique method reflex reaction pouch point space tubercle bunion fracture
+    solution lactate dementia encephalopathy anemia anaemia gland glands duct canal aneurysm gangrene edema oedema
+    carcinoma nephropathy nephritis cartilage crisis triangle retractor forceps clamp needle catheter tube incision
+    repair cell cells body bodies membrane muscle plexus patch patches tendon tendinitis tenosynovitis neuroma hernia
+    diverticulum medium agar stroma lesion lesions cardinal spinal exercises index formula colitis ileitis vasculitis toe layer layers hypothyroid hypothyroidism""".split()
+)
+"""Behind these a name is the name of a finding or an instrument."""
+_NO_NAMES = frozenset(
+    """sender doctor md child children surgeon nurse mother father parent parents baby sister brother son daughter wife
+    husband uncle aunt man men woman women lady king god pope lord judge officer driver teacher world today""".split()
+)
+
+
+def _owners(tokens: JoinedTokens, flags: Flags) -> BoolArray:
+    """Names with a capital that own something: `Will's rash`, not `Bell's palsy` or `Parkinson's and`."""
+    is_name = (flags & np.uint32(_NAME)) != 0
+    ends = np.minimum(tokens.codes[tokens.ends], _TABLE_SIZE - 1)
+    found = np.zeros(len(tokens), np.bool_)
+    owners = is_name[:-2] & _APOSTROPHES[ends[:-2]] & (tokens.starts[1:-1] - tokens.ends[:-2] == 1)
+    owners &= (tokens.starts[2:] - tokens.ends[1:-1] == 1) & (tokens.doc[2:] == tokens.doc[:-2])
+    stop_word = (flags & np.uint32(WordFlag.STOP_WORD)) != 0
+    for i in np.flatnonzero(owners & ~stop_word[2:]).tolist():
+        owner, ending, owned = tokens.words[i : i + 3]
+        named = owner[0].isupper() and owner.casefold() not in _NO_NAMES
+        found[i] = named and ending in ("s", "S") and owned.casefold() not in _NO_OWNER_BEFORE
+    return found
 
 
 # ----------------------------------------------------------------------------------- words in one piece
@@ -469,7 +532,9 @@ _GLUED_SMALL = re.compile(
     r"(?i:patient|reporter|consumer|doctor|physician|nurse|dr|mrs?|miss|name|wife|husband)([^\W\d_]{4,})"
 )
 _GLUED_TITLE = re.compile(r"([A-Z][^\W\d_A-Z]{2,})(?:MD|RN|PhD|DO|NP|PA|GP)")
-_CAMEL_PART = re.compile(r"[A-Z][a-z]{3,}")
+_CAMEL = re.compile(r"(?:[A-Z][a-z]{2,}){2,}")
+_CAMEL_PART = re.compile(r"[A-Z][a-z]+")
+_MEASURES = re.compile(r"(?:\d+[a-z]{0,2}x)+\d+[a-z]{0,2}", re.IGNORECASE)
 _INNER_DIGIT = re.compile(r"[a-z][013457][a-z]")
 _HIDDEN_TEXT = re.compile(r"[^\W\d_][^\W\d_ .,'’@-]{2,}[^\W_ .,'’@-]*")
 _BASE64 = re.compile(r"(?=[^a-z]*[a-z])(?=[^A-Z]*[A-Z])[A-Za-z0-9]{8,}")
@@ -504,8 +569,10 @@ def _is_glued(word: str, words: _Words) -> bool:
     glued = _GLUED_CAPITAL.fullmatch(word) or _GLUED_TITLE.fullmatch(word)
     if glued is not None and not words.is_known(word):
         return words.is_name(glued.group(1)) or not words.is_known(glued.group(1))
+    if _CAMEL.fullmatch(word) is None or words.is_known(word):
+        return False
     parts = _CAMEL_PART.findall(word)
-    return len(parts[0]) < len(word) and not words.is_known(word) and any(map(words.is_only_name, parts)) if parts else False
+    return all(map(words.is_name, parts)) and any(map(words.is_only_name, parts))
 
 
 def _is_glued_small(word: str, words: _Words) -> bool:
@@ -517,7 +584,7 @@ def _is_glued_small(word: str, words: _Words) -> bool:
 def _is_leet(word: str, words: _Words) -> bool:
     """Digits in the place of letters; `2pills`, `q4hours`, `T4N1M0` and `50mg` are none."""
     read = word.translate(_LEET)
-    if not read.isalpha() or is_glued_quantity(word):
+    if not read.isalpha() or is_glued_quantity(word) or _MEASURES.fullmatch(word):
         return False
     if words.is_only_name(read) or words.is_only_name(word.translate(_LEET_L).translate(_LEET)):
         return True

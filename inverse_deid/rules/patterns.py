@@ -79,13 +79,13 @@ SERVICE = (
 
 SILENT_VETO_PATTERNS = _compiled(
     {
-        "initials": r"\binitials?\b(?:[\s:=(,]{1,3}(?:(?:of|for|the|her|his|this|patient|subject|reporter|pt|is|are|were|"
+        "initials": r"\b(?:initials|initial(?=\(s\)|\sis\s|\s?:))\b(?:\(s\))?(?:[\s:=(,]{1,3}(?:(?:of|for|the|her|his|this|patient|subject|reporter|pt|is|are|were|"
         r"was|given|as)\b)?){0,6}[\s:=(\"'“‘]{0,3}((?-i:[A-Z](?:[. -]{0,2}[A-Z]){1,3})\b)",
         "word-initials": r"\b(?-i:[Pp]atient|[Pp]t|[Ss]ubject|[Rr]eporter|[Cc]onsumer|[Vv]olunteer|[Cc]lient|Dr|Mrs?|Ms|"
         rf"[Nn]urse)\b\.?\s\(?((?-i:(?:{_WORD_INITIALS})(?!\w)|{_EMPHASISED}))",
         "age-over-89": r"\b(?:nonagenarians?|(?:super-?)?centenarians?|nineties)\b|"
-        rf"\b{_OVER_89}[\s-]{{1,3}}(?:years?|yrs?|y/?o)\b|\b(?:aged?|age\sof|turn(?:ed|s|ing)|is|was)\W{{1,3}}{_OVER_89}\b",
-        "age-in-roman": r"(?-i:\bXC(?:IX|IV|V?I{1,3}|V)\b)|\baged?\s((?-i:XC|CI{0,3}|CIV)\b)",
+        rf"\b{_OVER_89}[\s-]{{1,3}}(?:years?|yrs?|y/?o)\b|\b(?:aged?|age\sof|turn(?:ed|s|ing))\W{{1,3}}{_OVER_89}\b",
+        "age-in-roman": r"(?-i:\bXC(?:IX|IV|V?I{1,3}|V)\b)|(?:(?<=\bage\s)|(?<=\baged\s))(?-i:(?:XC|CI{0,3}|CIV)\b)",
         "account": rf"\b{SERVICE}\b(?:\s(?:name|account|user|handle|id|address))?(?:\s?[:=@(/]{{1,2}}\s?@?|\sis\s)"
         r"(?!(?:the|where|not|that|she|he|a|an|is|was|and|to|in|on)\b)([\w.+-]{3,64})",
         "account-with-sign": rf"\b{SERVICE}\s(?=[a-z]{{0,30}}[._\d][a-z\d])([\w.+-]{{3,64}})",
