@@ -122,12 +122,13 @@ _IS_BEGINNER = np.isin(np.arange(0x80), _BEGINNERS)
 _WORD = re.compile(r"[^\W_]*")
 _TAG_NAME = re.compile(r"</?([A-Za-z][A-Za-z0-9]*)")
 _BLOCK_TAGS = frozenset("p br div li ul ol tr td th table hr h1 h2 h3 h4 h5 h6 section article".split())
+_SEEN = 40
 _ENDINGS = frozenset("s t d m re ve ll S T D M RE VE LL".split())
 """What follows the apostrophe of `patient's` and `don't`."""
 
 
 class _Mark(NamedTuple):
-    """An encoding or a tag: where it stands and what it means; `letter` is what a reader would see."""
+    """An encoding or a tag: where it stands, how it is written and what it means."""
 
     start: int
     end: int
@@ -158,16 +159,15 @@ class _Run(NamedTuple):
     def end(self) -> int:
         return self.marks[-1].end + len(self.words[-1])
 
-    @property
-    def decoded(self) -> str:
-        marks = [*(mark.decoded for mark in self.marks), ""]
-        return "".join(part for pair in zip(self.words, marks, strict=True) for part in pair)
-
-    def sides(self, number: int) -> tuple[str, str]:
-        """What a reader sees before and behind one of the marks."""
-        before = "".join(w + m.decoded for w, m in zip(self.words, self.marks[:number], strict=False))
-        behind = "".join(m.decoded + w for m, w in zip(self.marks[number:], self.words[number + 1 :], strict=True))
-        return before + self.words[number], behind[len(self.marks[number].decoded) :]
+    def seen(self) -> Iterator[tuple[int, str, str]]:
+        """Each mark's number, and what a reader sees right before and behind it, at most `_SEEN` characters."""
+        text = "".join(w + m.decoded for w, m in zip(self.words, self.marks, strict=False)) + self.words[-1]
+        begin = 0
+        for number, mark in enumerate(self.marks):
+            begin += len(self.words[number])
+            end = begin + len(mark.decoded)
+            yield number, text[max(0, begin - _SEEN) : begin], text[end : end + _SEEN]
+            begin = end
 
 
 def _encoded_ranges(tokens: JoinedTokens, words: _Words) -> Iterator[tuple[int, int]]:
@@ -245,18 +245,18 @@ def _character(code: int) -> str:
 
 def _hides(run: _Run, words: _Words) -> bool:
     """Whether a reader would see a word that the rules and the network do not."""
-    return any(_mark_hides(run, number, words) for number in range(len(run.marks)))
+    return any(_mark_hides(run, number, sides, words) for number, *sides in run.seen())
 
 
-def _mark_hides(run: _Run, number: int, words: _Words) -> bool:
+def _mark_hides(run: _Run, number: int, sides: Sequence[str], words: _Words) -> bool:
     mark = run.marks[number]
-    before, behind = run.sides(number)
+    before, behind = sides
     if mark.kind == "mime":
         return True
     if mark.kind == "tag":
-        return _tag_hides(mark, before, behind, [word for word in run.words if word], words)
+        return _tag_hides(mark, before, behind, words)
     if mark.kind == "quoted":
-        return _quoted_hides(run, number, words)
+        return _quoted_hides(run, number, before + mark.decoded + behind, words)
     if mark.kind == "percent" and len(run.marks) == 1 and before[-1:].isdigit():
         return False
     if mark.is_invisible:
@@ -294,21 +294,19 @@ def _last_word(text: str) -> str:
     return _first_word(text[::-1])[::-1]
 
 
-def _tag_hides(mark: _Mark, before: str, behind: str, pieces: Sequence[str], words: _Words) -> bool:
+def _tag_hides(mark: _Mark, before: str, behind: str, words: _Words) -> bool:
     """A tag inside a word; `H<sub>2</sub>O` and `rash<br>fever` are none."""
-    if not (before and behind):
+    if not (before[-1:].isalpha() and behind[:1].isalpha()):
         return False
-    if not (before[-1].isalpha() and behind[0].isalpha()):
+    match = _TAG_NAME.match(mark.source)
+    name = match.group(1).lower() if match else ""
+    if name in ("sub", "sup") or (name in _BLOCK_TAGS and not behind[0].islower()):
         return False
-    name = _TAG_NAME.match(mark.source)
-    if name is not None and name.group(1).lower() in ("sub", "sup"):
-        return False
-    if name is not None and name.group(1).lower() in _BLOCK_TAGS and not behind[0].islower():
-        return False
-    return not words.are_safe(pieces) or words.is_only_name("".join(pieces))
+    left, right = _last_word(before), _first_word(behind)
+    return not words.are_safe([left, right]) or words.is_only_name(left + right)
 
 
-def _quoted_hides(run: _Run, number: int, words: _Words) -> bool:
+def _quoted_hides(run: _Run, number: int, read: str, words: _Words) -> bool:
     """Quoted-printable: `Jos=C3=A9`, `Ok=6Fnkwo`, a word broken by `=` at the end of a line.
 
     `HR=80`, `dose=50mg` and `stage=2B` are values, not letters.
@@ -320,9 +318,10 @@ def _quoted_hides(run: _Run, number: int, words: _Words) -> bool:
         return left[-1:].isalpha() and right[:1].isalpha() and not apart
     if not mark.decoded.isalpha() or 0x7A < ord(mark.decoded) < 0xC0:
         return False
-    if any(a.end == b.start and _is_coded_letter(a) and _is_coded_letter(b) for a, b in pairwise(run.marks)):
+    near = run.marks[max(0, number - 1) : number + 2]
+    if any(a.end == b.start and _is_coded_letter(a) and _is_coded_letter(b) for a, b in pairwise(near)):
         return True
-    if words.is_name(run.decoded) and len(run.decoded) > _MIN_NAME:
+    if words.is_name(read) and len(read) > _MIN_NAME:
         return True
     if right[:1].isalpha():
         digits = mark.source[1:]
