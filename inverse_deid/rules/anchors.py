@@ -62,6 +62,7 @@ def _within(word: str, before: str = "", behind: str = "") -> Anchor:
 
 _SERVICE_WORD = SERVICE.replace(r"whats\s?app", "whats(?:app)?").replace(r"\s?", "").replace("login", "login|screen")
 _SHORT_NUMBER = Anchor(r"\d{1,3}(?!\d)")
+_DOT = _within(r"dot\Z", before="([{ ", behind=")]} ")
 ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
     {
         "email": [_within(r"at\Z", before="([", behind=")]")],
@@ -98,12 +99,9 @@ ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
         "age-in-roman": [Anchor(r"(?:XC[IVX]*|CI{0,3}|CIV|aged?)\Z", begins=False)],
         "account": [Anchor(rf"(?:{_SERVICE_WORD})\Z")],
         "account-with-sign": [Anchor(rf"(?:{_SERVICE_WORD})\Z", behind=" ")],
-        "fenced-address": [
-            _within(r"(?:at|dot)\Z", before="([{<", behind=")]}>"),
-            _within(r"dot\Z", before=" ", behind=" "),
-            _within(rf"{TOP_LEVEL_DOMAIN}\Z", before="])}."),
-        ],
-        "fenced-number": [Anchor(r"\d{1,3}\Z", behind="[({")],
+        "fenced-address": [_DOT, _within(rf"{TOP_LEVEL_DOMAIN}\Z", before="])}.")],
+        "fenced-number": [_DOT, _within(r"\d{1,3}\Z", behind="[({")],
+        "code-points": [_within(r"[^\W_]*U\Z", behind="+")],
         "disabled-url": [Anchor(r"hxxps?\Z")],
         "day-month-glued": [Anchor(rf"\d{{1,2}}{MONTH.upper()}", cased=True)],
         "code-with-digits": [Anchor(r"[A-Z0-9]+\Z", behind="/-", cased=True)],

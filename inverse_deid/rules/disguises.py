@@ -41,8 +41,6 @@ def _table(characters: Iterable[str]) -> BoolArray:
 
 
 _ALLOWED = _table(ALLOWED_GAP_CHARACTERS)
-_HARMLESS = _ALLOWED | _table("\x85\x91\x92\x93\x94\x95\x96\x97\x99")
-"""And the punctuation of Windows-1252 where it was read as Latin-1: safe words beside it stay what they are."""
 
 
 def disguised_tokens(tokens: JoinedTokens, flags: Flags, lexicon: Lexicon) -> BoolArray:
@@ -66,8 +64,6 @@ def disguised_tokens(tokens: JoinedTokens, flags: Flags, lexicon: Lexicon) -> Bo
     before = np.minimum(tokens.codes[tokens.starts - 1], _TABLE_SIZE - 1)
     behind = np.minimum(tokens.codes[tokens.ends], _TABLE_SIZE - 1)
     beside_forbidden = ~(_ALLOWED[before] & _ALLOWED[behind])
-    safe = (flags & np.uint32(SAFE_FLAGS)) != 0
-    beside_forbidden &= ~(safe & _HARMLESS[before] & _HARMLESS[behind])
     words = _Words(lexicon)
     ranges = [*_encoded_ranges(tokens, words), *_spelled_ranges(tokens, words)]
     ranges += [*_interrupted_ranges(tokens, flags, words), *_leet_ranges(tokens, words)]
@@ -91,7 +87,7 @@ class _Words:
     def is_only_name(self, word: str) -> bool:
         """Whether it is a name and no word that may be let back."""
         found = self._lexicon.flags(word)
-        return len(word) >= _MIN_NAME and bool(found & _NAME) and not found & SAFE_FLAGS
+        return len(word) >= 3 and bool(found & _NAME) and not found & SAFE_FLAGS
 
     def is_known(self, word: str) -> bool:
         """Whether a list of safe words holds it."""
@@ -106,9 +102,9 @@ class _Words:
 
 _HEX = r"[0-9a-fA-F]"
 _MARK = re.compile(
-    r"(?P<entity>&(?:#\d{1,7};?|#[xX][0-9a-fA-F]{1,6};?|[A-Za-z][A-Za-z0-9]{1,31};))"
-    r"|(?P<tag><(?:/?[A-Za-z][^<>]{0,200}|!--[^<>]{0,200}--)>)"
-    rf"|(?P<percent>%{_HEX}{{2}})"
+    r"(?P<tag><(?:/?[A-Za-z][^<>]{0,200}|!--[^<>]{0,200}--)>|&lt;/?[A-Za-z][^<>&]{0,200}&gt;)"
+    r"|(?P<entity>&(?:amp;){0,3}(?:#\d{1,7};?|#[xX][0-9a-fA-F]{1,6};?|[A-Za-z][A-Za-z0-9]{1,31};))"
+    rf"|(?P<percent>%(?:25){{0,3}}{_HEX}{{2}})"
     r"|(?P<mime>=\?[\w-]{1,40}\?[bBqQ]\?[^?\s]{0,200}\?=)"
     r"|(?P<quoted>=(?:[0-9A-F]{2}|\r?\n))"
     rf"|(?P<escape>\\(?:u{_HEX}{{4}}|u\{{{_HEX}{{1,6}}\}}|x{_HEX}{{2}}|U{_HEX}{{8}}|[0-7]{{3}}))"
@@ -120,7 +116,7 @@ for _sign, _next in _MARK_SIGNS.items():
 _BEGINNERS = np.array([ord(sign) for sign in _MARK_SIGNS], np.uint32)
 _IS_BEGINNER = np.isin(np.arange(0x80), _BEGINNERS)
 _WORD = re.compile(r"[^\W_]*")
-_TAG_NAME = re.compile(r"</?([A-Za-z][A-Za-z0-9]*)")
+_TAG_NAME = re.compile(r"(?:<|&lt;)/?([A-Za-z][A-Za-z0-9]*)")
 _BLOCK_TAGS = frozenset("p br div li ul ol tr td th table hr h1 h2 h3 h4 h5 h6 section article".split())
 _SEEN = 40
 _ENDINGS = frozenset("s t d m re ve ll S T D M RE VE LL".split())
@@ -226,10 +222,10 @@ def _mark_at(text: str, place: int) -> _Mark | None:
 def _decode(kind: str, source: str) -> str | None:
     """What an encoding stands for; None = it is no encoding."""
     if kind == "entity":
-        return _decode_entity(source[1:].rstrip(";"))
+        return _decode_entity(source.rstrip(";").rpartition("&")[2].rpartition("amp;")[2] or "amp")
     if kind in ("tag", "mime") or source[1:].isspace():
         return ""
-    digits = source.lstrip("%=\\uxU{").rstrip("}")
+    digits = source[-2:] if kind == "percent" else source.lstrip("=\\uxU{").rstrip("}")
     return _character(int(digits, 8 if kind == "escape" and source[1].isdigit() else 16))
 
 
@@ -421,8 +417,9 @@ def _spells(letters: Sequence[str], sign: str, words: _Words) -> bool:
 
 # ---------------------------------------------------------------------------------- names that are parted
 
-_STRANGE_SIGNS = "_*|~^`\\{}#"
-_PARTING = np.isin(np.arange(0x80), [ord(sign) for sign in " \n/.,-+:" + _STRANGE_SIGNS])
+_STRANGE_SIGNS = "_*|~^`\\{}[]#"
+_MAX_PIECES = 12
+_PARTING = np.isin(np.arange(0x80), [ord(sign) for sign in " \n/.,-+:()" + _STRANGE_SIGNS])
 _LEET = str.maketrans("01345789@$!", "oieastbgasi")
 _LEET_L = str.maketrans("1!", "ll")
 _IS_LEET_SIGN = np.isin(np.arange(0x80), [ord(sign) for sign in "@$!"])
@@ -437,12 +434,16 @@ def _interrupted_ranges(tokens: JoinedTokens, flags: Flags, words: _Words) -> It
     safe = (flags & np.uint32(SAFE_FLAGS)) != 0
     is_space = (signs == ord(" ")) | (signs == ord("\n"))
     lower = _begins_lower(tokens)
-    unsafe = ~(safe[1:] & safe[:-1]) & ~(is_space & (safe[1:] | safe[:-1]))
-    chosen = np.flatnonzero(next_to & unsafe & lower[1:]).tolist()
-    for i in chosen:
-        left, right = tokens.words[i], tokens.words[i + 1]
-        sign = chr(int(signs[i]))
-        if _are_pieces(left, right, sign, words):
+    strange = np.isin(signs, [ord(sign) for sign in "(" + _STRANGE_SIGNS])
+    unsafe = strange | ~(safe[1:] & safe[:-1]) & ~(is_space & (safe[1:] | safe[:-1]))
+    chain_signs = next_to & ~is_space
+    for i in np.flatnonzero(next_to & unsafe & lower[1:]).tolist():
+        last = i + 1
+        while last < len(chain_signs) and chain_signs[i] and chain_signs[last] and last - i < _MAX_PIECES:
+            last += 1
+        if _are_pieces(tokens.words[i : last + 1], "", words):
+            yield int(tokens.starts[i]), int(tokens.ends[last])
+        elif _are_pieces(tokens.words[i : i + 2], chr(int(signs[i])), words):
             yield int(tokens.starts[i]), int(tokens.ends[i + 1])
 
 
@@ -459,7 +460,7 @@ def _leet_ranges(tokens: JoinedTokens, words: _Words) -> Iterator[tuple[int, int
 def _reads_as_a_name(run: str, words: _Words) -> bool:
     """Whether letters, digits and signs read as a name; `pt@home` and `rash!Then` do not."""
     read = run.translate(_LEET)
-    if not read.isalpha() or len(read) < _MIN_NAME:
+    if not read.isalpha() or not any(map(str.isalpha, run)):
         return False
     if words.is_only_name(read) or words.is_only_name(run.translate(_LEET_L).translate(_LEET)):
         return True
@@ -476,13 +477,15 @@ def _begins_lower(tokens: JoinedTokens) -> BoolArray:
     return _LOWER[np.minimum(codes, 0x24F)]
 
 
-def _are_pieces(left: str, right: str, sign: str, words: _Words) -> bool:
-    word = (left + right).translate(_LEET)
-    if not word.isalpha() or left.isdigit():
+def _are_pieces(pieces: Sequence[str], sign: str, words: _Words) -> bool:
+    """Whether pieces make a name, or a strange sign parts what is no word either."""
+    word = "".join(pieces).translate(_LEET)
+    if not word.isalpha() or pieces[0].isdigit() or len(word) <= _MIN_NAME:
         return False
-    if words.is_only_name(word) and len(word) > _MIN_NAME and not words.is_only_name(left):
+    if words.is_only_name(word) and not words.is_only_name(pieces[0]):
         return True
-    return sign in _STRANGE_SIGNS and len(word) > _MIN_NAME and not (words.is_clinical(left) or words.is_clinical(right))
+    strange = sign != "" and sign in _STRANGE_SIGNS
+    return strange and not any(len(piece) >= 3 and words.is_known(piece) for piece in pieces)
 
 
 # ------------------------------------------------------------------------------------ names that own
@@ -515,7 +518,7 @@ def _owners(tokens: JoinedTokens, flags: Flags) -> BoolArray:
     stop_word = (flags & np.uint32(WordFlag.STOP_WORD)) != 0
     for i in np.flatnonzero(owners & ~stop_word[2:]).tolist():
         owner, ending, owned = tokens.words[i : i + 3]
-        named = owner[0].isupper() and owner.casefold() not in _NO_NAMES
+        named = owner in ("will", "may") or (owner[0].isupper() and owner.casefold() not in _NO_NAMES)
         found[i] = named and ending in ("s", "S") and owned.casefold() not in _NO_OWNER_BEFORE
     return found
 

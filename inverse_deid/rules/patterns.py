@@ -70,10 +70,10 @@ _OVER_89 = (
 )
 TOP_LEVEL_DOMAIN = r"(?:com|org|net|gov|edu|example|info|io|uk|de|fr|it|es|in|eu|us|ca|au|ch|nl|biz|me|co)"
 _ATOM = r"[\w+-]{1,64}"
-_FENCED_DOT = r"\s?(?:[\[({]\s?(?:\.|dot)\s?[\])}]|(?<=\s)dot(?=\s))\s?"
-_FENCED_AT = r"\s?(?:@|[\[({<]\s?(?:at|@)\s?[\])}>]|(?<=\s)at(?=\s))\s?"
+_FENCED_DOT = r"(?:\s?[\[({]\s?dot\s?[\])}]\s?|[\[({]\.[\])}]|\sdot\s)"
+_FENCED_AT = r"(?:\s?@\s?|\s?[\[({<]\s?(?:at|@)\s?[\])}>]\s?|\sat\s)"
 SERVICE = (
-    r"(?:gmail|hotmail|yahoo|googlemail|icloud|protonmail|instagram|insta|twitter|facebook|messenger|skype|telegram|"
+    r"(?:gmail|hotmail|yahoo|googlemail|icloud|protonmail|instagram|insta|twitter|facebook|skype|telegram|"
     r"whats\s?app|snapchat|tiktok|linkedin|wechat|viber|discord|reddit|user\s?name|user\s?id|user|login|screen\s?name)"
 )
 
@@ -84,14 +84,15 @@ SILENT_VETO_PATTERNS = _compiled(
         "word-initials": r"\b(?-i:[Pp]atient|[Pp]t|[Ss]ubject|[Rr]eporter|[Cc]onsumer|[Vv]olunteer|[Cc]lient|Dr|Mrs?|Ms|"
         rf"[Nn]urse)\b\.?\s\(?((?-i:(?:{_WORD_INITIALS})(?!\w)|{_EMPHASISED}))",
         "age-over-89": r"\b(?:nonagenarians?|(?:super-?)?centenarians?|nineties)\b|"
-        rf"\b{_OVER_89}[\s-]{{1,3}}(?:years?|yrs?|y/?o)\b|\b(?:aged?|age\sof|turn(?:ed|s|ing))\W{{1,3}}{_OVER_89}\b",
+        rf"\b{_OVER_89}[\s-]{{1,3}}(?:years?|yrs?|y/?o)\b(?!\sago)|\b(?:aged?|age\sof|turn(?:ed|s|ing))\W{{1,3}}{_OVER_89}\b",
         "age-in-roman": r"(?-i:\bXC(?:IX|IV|V?I{1,3}|V)\b)|(?:(?<=\bage\s)|(?<=\baged\s))(?-i:(?:XC|CI{0,3}|CIV)\b)",
         "account": rf"\b{SERVICE}\b(?:\s(?:name|account|user|handle|id|address))?(?:\s?[:=@(/]{{1,2}}\s?@?|\sis\s)"
         r"(?!(?:the|where|not|that|she|he|a|an|is|was|and|to|in|on)\b)([\w.+-]{3,64})",
-        "account-with-sign": rf"\b{SERVICE}\s(?=[a-z]{{0,30}}[._\d][a-z\d])([\w.+-]{{3,64}})",
+        "account-with-sign": rf"\b{SERVICE}\b(?:\s(?:name|account|user|handle|id|address))?(?:\s?[:=@(/]{{1,2}}\s?@?|\sis\s|\s)(?=[a-z]{{0,30}}[._\d][a-z\d])([\w.+-]{{3,64}})",
         "fenced-address": rf"(?<![\w.+-]){_ATOM}(?:\.{_ATOM}){{0,4}}(?:{_FENCED_AT}{_ATOM}(?:(?:\.|{_FENCED_DOT}){_ATOM}){{0,4}}"
-        rf"(?:\s?\.\s?|{_FENCED_DOT}){TOP_LEVEL_DOMAIN}\b|{_FENCED_DOT}(?:{_ATOM}{_FENCED_DOT}){{0,3}}{TOP_LEVEL_DOMAIN}\b(?:/\S{{0,200}})?)",
+        rf"(?:\s?\.|{_FENCED_DOT}){TOP_LEVEL_DOMAIN}\b|{_FENCED_DOT}(?:{_ATOM}{_FENCED_DOT}){{0,3}}{TOP_LEVEL_DOMAIN}\b(?:/\S{{0,200}})?)",
         "fenced-number": rf"(?<![\d.])\d{{1,3}}(?:{_FENCED_DOT}\d{{1,3}}){{3}}(?!\d)",
+        "code-points": r"(?<![^\W_])(?:[^\W_]{0,40}?U\+[0-9A-F]{4}){1,40}[^\W_]{0,40}",
         "disabled-url": r"\bhxxps?\W{1,3}\S+",
     }
 )
