@@ -14,7 +14,7 @@ import numpy as np
 
 from inverse_deid.core.phi import HyperClass
 from inverse_deid.core.values import BoolArray, Decisions, Reason, RuleVerdicts, Tokens
-from inverse_deid.rules.word_classes import WORD_CLASSES
+from inverse_deid.rules.word_classes import WORD_CLASSES, word_set
 from inverse_deid.text.folding import folded
 from inverse_deid.text.joined import JoinedTokens
 from inverse_deid.text.tokenizer import tokenize
@@ -24,12 +24,14 @@ _TIMELY = [tuple(HyperClass).index(kind) for kind in (HyperClass.AGE, HyperClass
 _CERTAIN = 0.5
 _MIN_LETTERS = 3
 _OLDEST = 125
-_DONE_BY_A_PERSON = frozenset(
-    """was is has had felt feels said says reported reports stated states developed experienced noticed called
-    calls denied denies took takes received complained presented recovered vomited needed needs started stopped
-    remains remained became began went came did does got fainted died told asked wrote lives lived""".split()
+_APOSTROPHES = "'\u2019"
+_DONE_BY_A_PERSON = word_set(
+    """was is has had felt feels said says reported reports stated states developed experienced noticed
+    called calls denied denies took takes received complained presented recovered vomited needed
+    needs started stopped remains remained became began went came did does got fainted died told
+    asked wrote lives lived"""
 )
-_TELL_OF_A_PERSON = frozenset("told asked called gave saw with per mr mrs ms miss dr".split())
+_TELL_OF_A_PERSON = word_set("told asked called gave saw per mr mrs ms miss dr")
 
 
 def mask_more(decisions: Decisions, chosen: BoolArray, reason: Reason) -> Decisions:
@@ -120,7 +122,7 @@ def _is_person(tokens: JoinedTokens, i: int, of: slice) -> bool:
     """Whether the words beside a word in lower case say that it is somebody."""
     behind = tokens.words[i + 1] if i + 1 < of.stop else ""
     gap = tokens.codes[tokens.ends[i] : tokens.starts[i + 1]].tolist() if behind else []
-    if len(gap) == 1 and chr(gap[0]) in "'’" and behind == "s":
+    if len(gap) == 1 and chr(gap[0]) in _APOSTROPHES and behind == "s":
         return True
     before = tokens.words[i - 1].casefold() if i > of.start else ""
     return before in _TELL_OF_A_PERSON or (gap == [ord(" ")] and behind in _DONE_BY_A_PERSON)

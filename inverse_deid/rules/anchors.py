@@ -60,7 +60,9 @@ def _within(word: str, before: str = "", behind: str = "") -> Anchor:
     return Anchor(word, before, behind, begins=False)
 
 
-_SERVICE_WORD = SERVICE.replace(r"whats\s?app", "whats(?:app)?").replace(r"\s?", "").replace("login", "login|screen")
+_SERVICE_WORD = (
+    SERVICE.replace(r"whats\s?app", "whats(?:app)?").replace(r"\s?", "").replace("login", "login|screen")
+)
 _SHORT_NUMBER = Anchor(r"\d{1,3}(?!\d)")
 _DOT = _within(r"dot\Z", before="([{ ", behind=")]} ")
 ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
@@ -93,9 +95,13 @@ ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
         "labelled-id": [Anchor(rf"(?:{ID_LABEL}|hosp(?:ital)?)\Z"), Anchor(r"s\Z", behind="/")],
         "initials": [Anchor(r"initials?\Z")],
         "word-initials": [
-            Anchor(r"(?:patient|pt|subject|reporter|consumer|volunteer|client|dr|mrs?|ms|nurse)\Z", behind=" .")
+            Anchor(
+                r"(?:patient|pt|subject|reporter|consumer|volunteer|client|dr|mrs?|ms|nurse)\Z", behind=" ."
+            )
         ],
-        "age-over-89": [_within(r"(?:nin(?:e)?ty|hundred|nineties|nonagenarians?|(?:super)?centenarians?)\Z")],
+        "age-over-89": [
+            _within(r"(?:nin(?:e)?ty|hundred|nineties|nonagenarians?|(?:super)?centenarians?)\Z")
+        ],
         "age-in-roman": [Anchor(r"(?:XC[IVX]*|CI{0,3}|CIV|aged?)\Z", begins=False)],
         "account": [Anchor(rf"(?:{_SERVICE_WORD})\Z")],
         "account-with-sign": [Anchor(rf"(?:{_SERVICE_WORD})\Z", behind=" ")],

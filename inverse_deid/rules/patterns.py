@@ -60,14 +60,11 @@ VETO_PATTERNS = _compiled(
 )
 """Well-formed contacts, dates, labelled numbers and words spelled letter by letter. A token inside is masked, whatever else says safe."""
 
-_WORD_INITIALS = "|".join(rf"{a}(?:{b}|\.\s?{b}\.)" for a, b in map(tuple, (
-    "TO IT AM AN AS AT BE BY GO HE IF IN ME MY OF ON OR OX SO UP US WE HI HA AH OH PA MA".split()
-)))  # fmt: skip
+_WORDS_OF_TWO_LETTERS = "TO IT AM AN AS AT BE BY GO HE IF IN ME MY OF ON OR OX SO UP US WE HI HA AH OH PA MA"
+_WORD_INITIALS = re.sub(r"(\w)(\w) ?", r"\1(?:\2|\\.\\s?\2\\.)|", _WORDS_OF_TWO_LETTERS).rstrip("|")
 _EMPHASISED = r"(?:NO|IS|DO)(?=\s(?:had|has|reported|felt|was|is|developed|experienced|complained|took|received|fainted))"
 _ONES = r"(?:one|two|three|four|five|six|seven|eight|nine)"
-_OVER_89 = (
-    rf"(?:nin(?:e)?ty(?:[\s-]{{1,3}}{_ONES})?|(?:(?:one|a)[\s-]{{1,3}})?hundred(?:(?:\sand)?[\s-]{{1,3}}(?:{_ONES}|ten|eleven|twelve))?)"
-)
+_OVER_89 = rf"(?:nin(?:e)?ty(?:[\s-]{{1,3}}{_ONES})?|(?:(?:one|a)[\s-]{{1,3}})?hundred(?:(?:\sand)?[\s-]{{1,3}}(?:{_ONES}|ten|eleven|twelve))?)"
 TOP_LEVEL_DOMAIN = r"(?:com|org|net|gov|edu|example|info|io|uk|de|fr|it|es|in|eu|us|ca|au|ch|nl|biz|me|co)"
 _ATOM = r"[\w+-]{1,64}"
 _FENCED_DOT = r"(?:\s?[\[({]\s?dot\s?[\])}]\s?|[\[({]\.[\])}]|\sdot\s)"

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from inverse_deid.core.values import BoolArray, FloatArray, IntArray
 from inverse_deid.lexicon import SAFE_FLAGS, UNSAFE_FLAGS, Lexicon, WordFlag, WordTable
 from inverse_deid.rules.anchors import BitArray, anchor_bits
-from inverse_deid.rules.disguises import disguised_words
+from inverse_deid.rules.disguised_words import disguised_words
 from inverse_deid.rules.shapes import SHAPES, in_foreign_script, shape_matrix
 from inverse_deid.rules.word_classes import WORD_CLASSES, class_matrix
 from inverse_deid.text.growing import GrowingArray

@@ -44,16 +44,26 @@ class Material:
     behind: str
 
 
+def _split(words: str) -> list[str]:
+    return words.split()
+
+
 DEVELOPMENT = Material(
     seed=27,
-    names="Okonkwo Smith Petrovic Nguyen Abernathy Kowalczyk Hernandez Yamamoto Lindqvist Oyelaran Papadakis "
-    "Fitzgerald Rahman Chaudhary Vandenberg Takahashi Mbeki Schneider Rossi Dubois Jankowska Ferreira "
-    "Macdonald Adeyemi Krishnan Thornbury Ivanova Haddad Osterman Quispe Margaret Gloria Tobias Ingrid "
-    "Chipo Dmitri Fatima Rajesh Soledad Winifred".split(),
-    accented="José Núñez Müller Åkesson Gonçalves Jiménez Šimić Dvořák Élodie Björk Nguyễn Żółkowski Lévesque "
-    "Peña Çelik Håkansson".split(),
-    words_as_names="Will Grace Mark Hope Rose Bill Faith Drew Chase Frank Art Dawn Ivy Pearl Ruby Olive Summer "
-    "Miles Grant Dean Heather Holly Nick Ward Wade Stone Price Banks Bishop Cook".split(),
+    names=_split(
+        "Okonkwo Smith Petrovic Nguyen Abernathy Kowalczyk Hernandez Yamamoto Lindqvist Oyelaran Papadakis "
+        "Fitzgerald Rahman Chaudhary Vandenberg Takahashi Mbeki Schneider Rossi Dubois Jankowska Ferreira "
+        "Macdonald Adeyemi Krishnan Thornbury Ivanova Haddad Osterman Quispe Margaret Gloria Tobias Ingrid "
+        "Chipo Dmitri Fatima Rajesh Soledad Winifred"
+    ),
+    accented=_split(
+        "José Núñez Müller Åkesson Gonçalves Jiménez Šimić Dvořák Élodie Björk Nguyễn Żółkowski Lévesque "
+        "Peña Çelik Håkansson"
+    ),
+    words_as_names=_split(
+        "Will Grace Mark Hope Rose Bill Faith Drew Chase Frank Art Dawn Ivy Pearl Ruby Olive Summer "
+        "Miles Grant Dean Heather Holly Nick Ward Wade Stone Price Banks Bishop Cook"
+    ),
     templates=(
         "The patient, {}, developed a rash two hours after the second dose.",
         "{} was given ibuprofen 400 mg and felt dizzy.",
@@ -83,7 +93,7 @@ DEVELOPMENT = Material(
         "Patient {} reported nausea after the vaccine.",
         "A report was received about a patient ({}) who had a seizure.",
     ),
-    word_initials="TO IT AM AN AS AT BY ME MY OF ON SO UP US WE GO T.O. I.T. A.M. M.E. IS HE".split(),
+    word_initials=_split("TO IT AM AN AS AT BY ME MY OF ON SO UP US WE GO T.O. I.T. A.M. M.E. IS HE"),
     glued=(
         "reporter{}",
         "Patient{}",
@@ -137,14 +147,20 @@ DEVELOPMENT = Material(
 
 HELD_OUT = Material(
     seed=72,
-    names="Achterberg Bhattacharya Castellano Doumbia Eriksen Faulkner Gutierrez Hashimoto Iwasaki Jovanovic "
-    "Kaminski Leclerc Mwangi Novotny Ogunleye Pemberton Qureshi Reinhardt Santoro Tanaka Underwood Villanueva "
-    "Wickramasinghe Xiong Yilmaz Zimmerman Blumenthal Carrington Johnson Patel Charlotte Emmanuel Giovanni Harriet "
-    "Kwame Ludmila Priscilla Santiago Yolanda Zachary".split(),
-    accented="André Muñoz Köhler Ångström Araújo Fernández Đorđević Čapek Zoë Sørensen Phạm Wałęsa Côté "
-    "Ibáñez Gökçe Lindström".split(),
-    words_as_names="May Joy June Mike Lance Gene Jean Rusty Clay Cliff Reed Forrest Ginger Daisy Jade Amber "
-    "Crystal Autumn Sage Penny Brook Robin Jay Glen Hunter Porter Mason Page Marsh Lane".split(),
+    names=_split(
+        "Achterberg Bhattacharya Castellano Doumbia Eriksen Faulkner Gutierrez Hashimoto Iwasaki Jovanovic "
+        "Kaminski Leclerc Mwangi Novotny Ogunleye Pemberton Qureshi Reinhardt Santoro Tanaka Underwood Villanueva "
+        "Wickramasinghe Xiong Yilmaz Zimmerman Blumenthal Carrington Johnson Patel Charlotte Emmanuel Giovanni Harriet "
+        "Kwame Ludmila Priscilla Santiago Yolanda Zachary"
+    ),
+    accented=_split(
+        "André Muñoz Köhler Ångström Araújo Fernández Đorđević Čapek Zoë Sørensen Phạm Wałęsa Côté "
+        "Ibáñez Gökçe Lindström"
+    ),
+    words_as_names=_split(
+        "May Joy June Mike Lance Gene Jean Rusty Clay Cliff Reed Forrest Ginger Daisy Jade Amber "
+        "Crystal Autumn Sage Penny Brook Robin Jay Glen Hunter Porter Mason Page Marsh Lane"
+    ),
     templates=(
         "It was {} who noticed the hives on the morning after the vaccine.",
         "This case was reported by {} and concerns an elderly woman with syncope.",
@@ -174,7 +190,7 @@ HELD_OUT = Material(
         "Pt initials {}, nausea and vomiting.",
         "The reporter gave the patient's initials as {} and no birth date.",
     ),
-    word_initials="TO IT AM BE DO HE IF IN NO OR WE UP SO MY AS A.S. O.N. B.Y. U.S. AN AT OX".split(),
+    word_initials=_split("TO IT AM BE DO HE IF IN NO OR WE UP SO MY AS A.S. O.N. B.Y. U.S. AN AT OX"),
     glued=(
         "Reporter{}",
         "doctor{}",
@@ -196,7 +212,7 @@ HELD_OUT = Material(
         "At [[XCIX]] years she had her first seizure.",
         "He is [[ninety]] [[eight]] y/o and has fatigue.",
         "She was [[one]] [[hundred]] and [[three]] years old at the time.",
-        "The [[nonagenarian's]] cough went away.",
+        "The [[nonagenarian]]'s cough went away.",
         "His mother, in her [[nineties]], had the same rash.",
         "Age: [[ninety]]-[[three]]. Complaint: dizziness.",
         "At the age of [[ninety]] [[two]] he fainted.",
@@ -295,7 +311,9 @@ _ENTITIES = {
 
 
 def _named_entities(rng: random.Random, name: str) -> str:
-    return "".join(f"&{_ENTITIES[c]};" if c in _ENTITIES else c if c.isascii() else f"&#{ord(c)};" for c in name)
+    return "".join(
+        f"&{_ENTITIES[c]};" if c in _ENTITIES else c if c.isascii() else f"&#{ord(c)};" for c in name
+    )
 
 
 Write = Callable[[random.Random, str], str]
@@ -355,7 +373,7 @@ def _sentences(material: Material, rng: random.Random) -> Iterator[tuple[str, st
         for i, name in enumerate(material.names):
             yield kind, material.templates[i % len(material.templates)].format(f"[[{write(rng, name)}]]")
     for kind, write in ACCENTED_KINDS.items():
-        for i, name in enumerate(material.accented * 2):
+        for name in material.accented * 2:
             yield kind, rng.choice(material.templates).format(f"[[{write(rng, name)}]]")
     for name in (*material.names, *material.words_as_names):
         template = rng.choice(material.titled)

@@ -68,7 +68,7 @@ DISGUISED = [
     "192 dot 168 dot 1 dot 77",
 ]
 """Of each, every word but these is an identifier or stands for one."""
-PLAIN = set("had fever too and".split())
+PLAIN = {"had", "fever", "too", "and"}
 
 
 @pytest.mark.parametrize("text", DISGUISED)
