@@ -3,7 +3,7 @@
 from collections import defaultdict
 
 import pytest
-from disguises import DEVELOPMENT, HELD_OUT, disguised_texts
+from disguised_texts import DEVELOPMENT, HELD_OUT, disguised_texts
 
 from inverse_deid.assemble import MaskingSettings, build_deidentifier
 from inverse_deid.core.values import Document, Reason

@@ -70,7 +70,7 @@ def test_words_that_hide_nothing(lexicon, word):
         ("rash<br>fever, Ok<br>onkwo", ["Ok", "br", "onkwo"]),
         ("k.i.m and q.i.d. and p.o. b.i.d.", ["k", "i", "m"]),
         ("S/m/i/th S/P N/V/D A/C/Y/W", ["S", "m", "i", "th"]),
-        ("Okon/kwo and/or rash/fever", ["Okon", "kwo"]),
+        ("Okonk/wo and/or rash/fever", ["Okonk", "wo"]),
         ("Will's rash, Bell's palsy, Parkinson's and", ["Will"]),
     ],
 )
@@ -91,7 +91,7 @@ def test_the_network_is_not_told(analyser):
         "&#111;a",
         "&beta;",
         "<a ",
-        "<!--",
+        "<!--a",
         "rash<b>",
         "%4F",
         "=41a",
