@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import dataclasses
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
 from inverse_deid.core.phi import HyperClass
 from inverse_deid.core.values import BoolArray, Decisions, Reason, RuleVerdicts, Tokens
+from inverse_deid.rules.word_classes import WORD_CLASSES, word_set
 from inverse_deid.text.folding import folded
 from inverse_deid.text.joined import JoinedTokens
 from inverse_deid.text.tokenizer import tokenize
@@ -23,6 +24,14 @@ _TIMELY = [tuple(HyperClass).index(kind) for kind in (HyperClass.AGE, HyperClass
 _CERTAIN = 0.5
 _MIN_LETTERS = 3
 _OLDEST = 125
+_APOSTROPHES = "'\u2019"
+_DONE_BY_A_PERSON = word_set(
+    """was is has had felt feels said says reported reports stated states developed experienced noticed
+    called calls denied denies took takes received complained presented recovered vomited needed
+    needs started stopped remains remained became began went came did does got fainted died told
+    asked wrote lives lived"""
+)
+_TELL_OF_A_PERSON = word_set("told asked called gave saw per mr mrs ms miss dr")
 
 
 def mask_more(decisions: Decisions, chosen: BoolArray, reason: Reason) -> Decisions:
@@ -38,14 +47,15 @@ def mask_more(decisions: Decisions, chosen: BoolArray, reason: Reason) -> Decisi
 def mask_names_everywhere(tokens: JoinedTokens, verdicts: RuleVerdicts, decisions: Decisions) -> Decisions:
     """Mask every capitalised mention of a word that stands with a title or is surely a name elsewhere.
 
-    Elsewhere is in the same document. A word that the rules call safe by itself stays where it
-    stands in lower case.
+    Elsewhere is in the same document. In lower case a word that stands with a title is masked if the
+    rules do not call it safe, and else where it is a person: `will's rash`, `then brown felt dizzy`.
     """
     surely = ~decisions.keep & (decisions.categories == _NAME) & (decisions.p_safe < _CERTAIN)
     with_title = verdicts.titled & ~decisions.keep
     if not (surely.any() or with_title.any()):
         return decisions
     mentions = _capitalised_mentions(tokens, with_title)
+    mentions |= _small_mentions(tokens, with_title, verdicts.safe)
     decisions = mask_more(decisions, mentions, Reason.NAME_WITH_TITLE)
     return mask_more(decisions, _capitalised_mentions(tokens, surely), Reason.OTHER_MENTION)
 
@@ -92,13 +102,38 @@ def _over_89(word: str) -> bool:
 def _capitalised_mentions(tokens: JoinedTokens, chosen: BoolArray) -> BoolArray:
     """Which tokens are mentions, with a capital, of the chosen words of their document."""
     mentions = np.zeros(len(tokens), np.bool_)
-    for doc in np.unique(tokens.doc[chosen]).tolist():
-        of = slice(*tokens.bounds[doc : doc + 2].tolist())
-        words = tokens.docs[doc].words
-        names = {words[i].casefold() for i in np.flatnonzero(chosen[of]).tolist()}
-        names = {name for name in names if len(name) >= _MIN_LETTERS and name.isalpha()}
+    for of, names in _names_of_documents(tokens, chosen):
+        words = tokens.words[of]
         mentions[of] = [word[0].isupper() and word.casefold() in names for word in words]
     return mentions
+
+
+def _small_mentions(tokens: JoinedTokens, chosen: BoolArray, safe: BoolArray) -> BoolArray:
+    """Which tokens are mentions, in lower case, of the chosen words of their document."""
+    mentions = np.zeros(len(tokens), np.bool_)
+    for of, names in _names_of_documents(tokens, chosen):
+        for i in range(of.start, of.stop):
+            if tokens.words[i] in names and tokens.words[i] not in WORD_CLASSES["is-relation"]:
+                mentions[i] = not safe[i] or _is_person(tokens, i, of)
+    return mentions
+
+
+def _is_person(tokens: JoinedTokens, i: int, of: slice) -> bool:
+    """Whether the words beside a word in lower case say that it is somebody."""
+    behind = tokens.words[i + 1] if i + 1 < of.stop else ""
+    gap = tokens.codes[tokens.ends[i] : tokens.starts[i + 1]].tolist() if behind else []
+    if len(gap) == 1 and chr(gap[0]) in _APOSTROPHES and behind == "s":
+        return True
+    before = tokens.words[i - 1].casefold() if i > of.start else ""
+    return before in _TELL_OF_A_PERSON or (gap == [ord(" ")] and behind in _DONE_BY_A_PERSON)
+
+
+def _names_of_documents(tokens: JoinedTokens, chosen: BoolArray) -> Iterator[tuple[slice, set[str]]]:
+    """The tokens of each document with chosen words, and those words, folded."""
+    for doc in np.unique(tokens.doc[chosen]).tolist():
+        of = slice(*tokens.bounds[doc : doc + 2].tolist())
+        names = {tokens.words[of.start + i].casefold() for i in np.flatnonzero(chosen[of]).tolist()}
+        yield of, {name for name in names if len(name) >= _MIN_LETTERS and name.isalpha()}
 
 
 class PhraseList:

@@ -23,6 +23,9 @@ from inverse_deid.rules.patterns import (
     ID_LABEL,
     MONTH,
     ORDINAL_DAY,
+    SERVICE,
+    SILENT_VETO_PATTERNS,
+    TOP_LEVEL_DOMAIN,
     VETO_PATTERNS,
     YEAR,
     counted_span,
@@ -57,7 +60,11 @@ def _within(word: str, before: str = "", behind: str = "") -> Anchor:
     return Anchor(word, before, behind, begins=False)
 
 
+_SERVICE_WORD = (
+    SERVICE.replace(r"whats\s?app", "whats(?:app)?").replace(r"\s?", "").replace("login", "login|screen")
+)
 _SHORT_NUMBER = Anchor(r"\d{1,3}(?!\d)")
+_DOT = _within(r"dot\Z", before="([{ ", behind=")]} ")
 ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
     {
         "email": [_within(r"at\Z", before="([", behind=")]")],
@@ -86,6 +93,22 @@ ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
         "identifying-key": [],
         "spelled-out": [Anchor(r"[^\W\d_]\Z", behind=" -")],
         "labelled-id": [Anchor(rf"(?:{ID_LABEL}|hosp(?:ital)?)\Z"), Anchor(r"s\Z", behind="/")],
+        "initials": [Anchor(r"initials?\Z")],
+        "word-initials": [
+            Anchor(
+                r"(?:patient|pt|subject|reporter|consumer|volunteer|client|dr|mrs?|ms|nurse)\Z", behind=" ."
+            )
+        ],
+        "age-over-89": [
+            _within(r"(?:nin(?:e)?ty|hundred|nineties|nonagenarians?|(?:super)?centenarians?)\Z")
+        ],
+        "age-in-roman": [Anchor(r"(?:XC[IVX]*|CI{0,3}|CIV|aged?)\Z", begins=False)],
+        "account": [Anchor(rf"(?:{_SERVICE_WORD})\Z")],
+        "account-with-sign": [Anchor(rf"(?:{_SERVICE_WORD})\Z", behind=" ")],
+        "fenced-address": [_DOT, _within(rf"{TOP_LEVEL_DOMAIN}\Z", before="])}.")],
+        "fenced-number": [_DOT, _within(r"\d{1,3}\Z", behind="[({")],
+        "code-points": [_within(r"[^\W_]*U\Z", behind="+")],
+        "disabled-url": [Anchor(r"hxxps?\Z")],
         "day-month-glued": [Anchor(rf"\d{{1,2}}{MONTH.upper()}", cased=True)],
         "code-with-digits": [Anchor(r"[A-Z0-9]+\Z", behind="/-", cased=True)],
         "date-of-two-numbers": [Anchor(r"\d{1,2}\Z", behind="/.")],
@@ -120,7 +143,7 @@ ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
 SIGNS: Mapping[str, str] = MappingProxyType({"email": "@", "handle": "@", "identifying-key": "="})
 """A sign that every match of a pattern holds, or one of the anchors."""
 
-_PATTERNS = {**VETO_PATTERNS, **CONTEXT_PATTERNS}
+_PATTERNS = {**VETO_PATTERNS, **SILENT_VETO_PATTERNS, **CONTEXT_PATTERNS}
 _FLAT = [(name, anchor) for name, anchors in ANCHORS.items() for anchor in anchors]
 _WORDS = [re.compile(a.word, re.NOFLAG if a.cased else re.IGNORECASE) for _, a in _FLAT]
 _ANY_WORD = re.compile("|".join(a.word if a.cased else f"(?i:{a.word})" for _, a in _FLAT))

@@ -9,9 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from inverse_deid.core.values import BoolArray, FloatArray, IntArray
-from inverse_deid.lexicon import Lexicon, PhraseKind, WordFlag
+from inverse_deid.lexicon import SAFE_FLAGS, Lexicon, PhraseKind, WordFlag
 from inverse_deid.rules.anchors import anchored_hits
-from inverse_deid.rules.patterns import CONTEXT_PATTERNS, VETO_PATTERNS
+from inverse_deid.rules.disguises import disguised_tokens
+from inverse_deid.rules.patterns import CONTEXT_PATTERNS, SILENT_VETO_PATTERNS, VETO_PATTERNS
 from inverse_deid.rules.words import WordRows
 from inverse_deid.text.joined import JoinedTokens
 
@@ -93,6 +94,10 @@ def describe_context(tokens: JoinedTokens, ids: IntArray, rows: WordRows, lexico
     phrases = _phrases(tokens, flags, lexicon, layout)
     hits = anchored_hits(tokens, rows.anchors[ids])
     veto = np.logical_or.reduce([hits[name] for name in VETO_PATTERNS])
+    # The network is not told of these, so that it reads ordinary text as it was trained.
+    hits["account"] &= (flags & np.uint32(SAFE_FLAGS)) == 0  # `login: failed` names nobody
+    silent = np.logical_or.reduce([hits[name] for name in SILENT_VETO_PATTERNS])
+    disguised = disguised_tokens(tokens, flags, lexicon) | rows.disguised[ids]
     shares = _upper_shares(cased["all-upper-case"], cased["all-lower-case"], (tokens.doc, layout.line))
     columns = [
         layout.sentence_start,
@@ -125,7 +130,7 @@ def describe_context(tokens: JoinedTokens, ids: IntArray, rows: WordRows, lexico
         before_head=_before_head(
             flags, cased["has-capital-beginning"] | rows.has("is-single-letter", ids), layout
         ),
-        veto=veto,
+        veto=veto | silent | disguised,
     )
 
 

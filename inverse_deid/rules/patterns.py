@@ -1,6 +1,6 @@
 """Patterns over characters: what a run of tokens looks like.
 
-`VETO_PATTERNS` may only mask. `CONTEXT_PATTERNS` decide nothing: they become
+`VETO_PATTERNS` and `SILENT_VETO_PATTERNS` may only mask; the network knows the former. `CONTEXT_PATTERNS` decide nothing: they become
 features of the network. Where a pattern has a group 1, only that group counts.
 """
 
@@ -59,6 +59,41 @@ VETO_PATTERNS = _compiled(
     }
 )
 """Well-formed contacts, dates, labelled numbers and words spelled letter by letter. A token inside is masked, whatever else says safe."""
+
+_WORDS_OF_TWO_LETTERS = "TO IT AM AN AS AT BE BY GO HE IF IN ME MY OF ON OR OX SO UP US WE HI HA AH OH PA MA"
+_WORD_INITIALS = re.sub(r"(\w)(\w) ?", r"\1(?:\2|\\.\\s?\2\\.)|", _WORDS_OF_TWO_LETTERS).rstrip("|")
+_EMPHASISED = r"(?:NO|IS|DO)(?=\s(?:had|has|reported|felt|was|is|developed|experienced|complained|took|received|fainted))"
+_ONES = r"(?:one|two|three|four|five|six|seven|eight|nine)"
+_OVER_89 = rf"(?:nin(?:e)?ty(?:[\s-]{{1,3}}{_ONES})?|(?:(?:one|a)[\s-]{{1,3}})?hundred(?:(?:\sand)?[\s-]{{1,3}}(?:{_ONES}|ten|eleven|twelve))?)"
+TOP_LEVEL_DOMAIN = r"(?:com|org|net|gov|edu|example|info|io|uk|de|fr|it|es|in|eu|us|ca|au|ch|nl|biz|me|co)"
+_ATOM = r"[\w+-]{1,64}"
+_FENCED_DOT = r"(?:\s?[\[({]\s?dot\s?[\])}]\s?|[\[({]\.[\])}]|\sdot\s)"
+_FENCED_AT = r"(?:\s?@\s?|\s?[\[({<]\s?(?:at|@)\s?[\])}>]\s?|\sat\s)"
+SERVICE = (
+    r"(?:gmail|hotmail|yahoo|googlemail|icloud|protonmail|instagram|insta|twitter|facebook|skype|telegram|"
+    r"whats\s?app|snapchat|tiktok|linkedin|wechat|viber|discord|reddit|user\s?name|user\s?id|user|login|screen\s?name)"
+)
+
+SILENT_VETO_PATTERNS = _compiled(
+    {
+        "initials": r"\b(?:initials|initial(?=\(s\)|\sis\s|\s?:))\b(?:\(s\))?(?:[\s:=(,]{1,3}(?:(?:of|for|the|her|his|this|patient|subject|reporter|pt|is|are|were|"
+        r"was|given|as)\b)?){0,6}[\s:=(\"'“‘]{0,3}((?-i:[A-Z](?:[. -]{0,2}[A-Z]){1,3})\b)",
+        "word-initials": r"\b(?-i:[Pp]atient|[Pp]t|[Ss]ubject|[Rr]eporter|[Cc]onsumer|[Vv]olunteer|[Cc]lient|Dr|Mrs?|Ms|"
+        rf"[Nn]urse)\b\.?\s\(?((?-i:(?:{_WORD_INITIALS})(?!\w)|{_EMPHASISED}))",
+        "age-over-89": r"\b(?:nonagenarians?|(?:super-?)?centenarians?|nineties)\b|"
+        rf"\b{_OVER_89}[\s-]{{1,3}}(?:years?|yrs?|y/?o)\b(?!\sago)|\b(?:aged?|age\sof|turn(?:ed|s|ing))\W{{1,3}}{_OVER_89}\b",
+        "age-in-roman": r"(?-i:\bXC(?:IX|IV|V?I{1,3}|V)\b)|(?:(?<=\bage\s)|(?<=\baged\s))(?-i:(?:XC|CI{0,3}|CIV)\b)",
+        "account": rf"\b{SERVICE}\b(?:\s(?:name|account|user|handle|id|address))?(?:\s?[:=@(/]{{1,2}}\s?@?|\sis\s)"
+        r"(?!(?:the|where|not|that|she|he|a|an|is|was|and|to|in|on)\b)([\w.+-]{3,64})",
+        "account-with-sign": rf"\b{SERVICE}\b(?:\s(?:name|account|user|handle|id|address))?(?:\s?[:=@(/]{{1,2}}\s?@?|\sis\s|\s)(?=[a-z]{{0,30}}[._\d][a-z\d])([\w.+-]{{3,64}})",
+        "fenced-address": rf"(?<![\w.+-]){_ATOM}(?:\.{_ATOM}){{0,4}}(?:{_FENCED_AT}{_ATOM}(?:(?:\.|{_FENCED_DOT}){_ATOM}){{0,4}}"
+        rf"(?:\s?\.|{_FENCED_DOT}){TOP_LEVEL_DOMAIN}\b|{_FENCED_DOT}(?:{_ATOM}{_FENCED_DOT}){{0,3}}{TOP_LEVEL_DOMAIN}\b(?:/\S{{0,200}})?)",
+        "fenced-number": rf"(?<![\d.])\d{{1,3}}(?:{_FENCED_DOT}\d{{1,3}}){{3}}(?!\d)",
+        "code-points": r"(?<![^\W_])(?:[^\W_]{0,40}?U\+[0-9A-F]{4}){1,40}[^\W_]{0,40}",
+        "disabled-url": r"\bhxxps?\W{1,3}\S+",
+    }
+)
+"""As `VETO_PATTERNS`, but no feature: the packaged network was trained without them."""
 
 _CASED_CONTEXT = {
     "day-month-glued": rf"\b\d{{1,2}}{MONTH.upper()}\d{{0,4}}\b",

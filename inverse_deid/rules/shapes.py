@@ -79,6 +79,16 @@ def shape_matrix(words: Sequence[str]) -> BoolArray:
     )
 
 
+def is_glued_quantity(word: str) -> bool:
+    """Whether a word is a number glued to a unit, an age, a date, a time or an ordinal.
+
+    Example:
+        >>> is_glued_quantity("50mg"), is_glued_quantity("5m1th")
+        (True, False)
+    """
+    return any(p.fullmatch(word) for p in (_GLUED_DOSE, _GLUED_AGE, _GLUED_DATE, _TIME, _ORDINAL))
+
+
 _LATIN_END, _GREEK_START, _GREEK_END = 0x24F, 0x370, 0x3FF
 
 

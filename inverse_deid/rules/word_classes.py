@@ -11,6 +11,12 @@ import numpy as np
 
 from inverse_deid.core.values import BoolArray
 
+
+def word_set(words: str) -> frozenset[str]:
+    """The words of a text, parted by white space."""
+    return frozenset(words.split())
+
+
 _CLASSES = {
     "is-relation": """
         mother father mom mum mam dad mommy daddy parent parents wife husband spouse partner son
@@ -68,7 +74,7 @@ _CLASSES = {
     """,
 }
 
-WORD_CLASSES: dict[str, frozenset[str]] = {name: frozenset(words.split()) for name, words in _CLASSES.items()}
+WORD_CLASSES: dict[str, frozenset[str]] = {name: word_set(words) for name, words in _CLASSES.items()}
 """Case-folded words of each class, in the order of the feature columns."""
 
 

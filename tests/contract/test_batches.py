@@ -10,12 +10,17 @@ from hypothesis import strategies as st
 from inverse_deid.assemble import MaskingSettings, build_deidentifier
 from inverse_deid.core.values import Document
 from inverse_deid.rules.anchors import ANCHORS, SIGNS, anchor_bits, anchored_hits
-from inverse_deid.rules.patterns import CONTEXT_PATTERNS, VETO_PATTERNS, pattern_hits
+from inverse_deid.rules.patterns import (
+    CONTEXT_PATTERNS,
+    SILENT_VETO_PATTERNS,
+    VETO_PATTERNS,
+    pattern_hits,
+)
 from inverse_deid.text.interning import InternedWords
 from inverse_deid.text.joined import join
 from inverse_deid.text.tokenizer import tokenize, tokenize_many
 
-PATTERNS = {**VETO_PATTERNS, **CONTEXT_PATTERNS}
+PATTERNS = {**VETO_PATTERNS, **SILENT_VETO_PATTERNS, **CONTEXT_PATTERNS}
 PIECES = [
     "12",
     "3",
@@ -164,6 +169,52 @@ PIECES = [
     "□",
 ]
 PIECES += ["3 May 2021", "3rd of March, 1998", "May 3, 2021", "mar/2020", "hosp no: 12", "New York City"]
+PIECES += [
+    "initials",
+    "TO",
+    "A.M.",
+    "patient",
+    "Dr.",
+    "ninety",
+    "one",
+    "hundred",
+    "two",
+    "years",
+    "centenarian",
+    "XCII",
+]
+PIECES += [
+    "gmail",
+    "is",
+    "user",
+    "name",
+    "insta",
+    "j.doe9",
+    "whats",
+    "app",
+    "[dot]",
+    "(at)",
+    "dot",
+    "at",
+    "[.]",
+    "com",
+]
+PIECES += [
+    "192[.]168[.]1[.]77",
+    "patient TO",
+    "U+0041",
+    "hxxp",
+    "&#111;",
+    "<b>",
+    "</b>",
+    "%4F",
+    "=C3=A9",
+    "\\u006f",
+    "S/m/i/t/h",
+    "P@tel",
+    "$mith",
+]
+PIECES += ["Will's", "Oko", "nkwo", "\u00ad", "\u0301", "reporterPetrovic", "0k0nkw0"]
 SEPARATORS = ["", " ", " ", "  ", "\n", "\n\n", "\t", "-", "/", ".", ", ", "_"]
 TEXTS = st.lists(st.tuples(st.sampled_from(PIECES), st.sampled_from(SEPARATORS)), max_size=14).map(
     lambda pairs: "".join(map("".join, pairs))

@@ -1,0 +1,137 @@
+"""Words that hide a name in one piece: glued to another word, written with digits, or in base64.
+
+`KnownWords` also serves the rules that look for names in several pieces.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Sequence
+
+import numpy as np
+
+from inverse_deid.core.values import BoolArray
+from inverse_deid.lexicon import SAFE_FLAGS, Lexicon, WordFlag
+from inverse_deid.rules.shapes import is_glued_quantity
+
+NAME_FLAGS = WordFlag.SURNAME | WordFlag.FIRST_NAME
+_CLINICAL = WordFlag.SHORTHAND | WordFlag.MEDICAL | WordFlag.DRUG | WordFlag.STOP_WORD | WordFlag.UNIT
+MIN_NAME = 4
+"""Letters from which a word that no list holds may be a name."""
+LEET = str.maketrans("01345789@$!", "oieastbgasi")
+LEET_L = str.maketrans("1!", "ll")
+"""What digits and signs in the place of letters stand for; `1` and `!` stand for either letter."""
+
+
+class KnownWords:
+    """Asks the dictionaries about words that stand nowhere as one token."""
+
+    def __init__(self, lexicon: Lexicon) -> None:
+        self._lexicon = lexicon
+
+    def are_safe(self, pieces: Sequence[str]) -> bool:
+        """Whether every piece is a word of three letters or more that may be let back."""
+        return all(len(p) >= 3 and bool(self._lexicon.flags(p) & SAFE_FLAGS) for p in pieces)
+
+    def is_name(self, word: str) -> bool:
+        """Whether a word is a first name or a surname."""
+        return len(word) >= 3 and bool(self._lexicon.flags(word) & NAME_FLAGS)
+
+    def is_only_name(self, word: str) -> bool:
+        """Whether it is a name and no word that may be let back."""
+        found = self._lexicon.flags(word)
+        return len(word) >= 3 and bool(found & NAME_FLAGS) and not found & SAFE_FLAGS
+
+    def is_known(self, word: str) -> bool:
+        """Whether a list of safe words holds it."""
+        return bool(self._lexicon.flags(word) & SAFE_FLAGS)
+
+    def is_clinical(self, word: str) -> bool:
+        """Whether it is a word of medicine or grammar, shorthand included."""
+        return bool(self._lexicon.flags(word) & _CLINICAL)
+
+
+_ROLE = (
+    r"patients?|pts?|subject|client|reporter|consumer|doctor|dr|mrs?|ms|miss|prof|sir|nurse|physician|"
+    r"pharmacist|name|surname|initials?|mother|father|wife|husband|son|daughter|sister|brother|mom|dad|by|from|with"
+)
+_GLUED_CAPITAL = re.compile(rf"(?:(?i:{_ROLE}))([A-Z][^\W\d_A-Z]+(?:[A-Z][^\W\d_A-Z]+)?)")
+_GLUED_SMALL = re.compile(
+    r"(?i:patient|reporter|consumer|doctor|physician|nurse|dr|mrs?|miss|name|wife|husband)([^\W\d_]{4,})"
+)
+_GLUED_TITLE = re.compile(r"([A-Z][^\W\d_A-Z]{2,})(?:MD|RN|PhD|DO|NP|PA|GP)")
+_CAMEL = re.compile(r"(?:[A-Z][a-z]{2,}){2,}")
+_CAMEL_PART = re.compile(r"[A-Z][a-z]+")
+_MEASURES = re.compile(r"(?:\d+[a-z]{0,2}x)+\d+[a-z]{0,2}", re.IGNORECASE)
+_INNER_DIGIT = re.compile(r"[a-z][013457][a-z]")
+_HIDDEN_TEXT = re.compile(r"[A-Za-z\u00c0-\u024f]{2}[A-Za-z0-9\u00c0-\u024f .,'@-]{2,}")
+_BASE64 = re.compile(r"(?=[A-Za-z0-9]*(?:[a-z][A-Z]|\d))(?=[^a-z]*[a-z])(?=[^A-Z]*[A-Z])[A-Za-z0-9]{8,}")
+_HEX_PAIRS = re.compile(r"(?:[0-9a-fA-F]{2}){4,}")
+
+
+def disguised_words(words: Sequence[str], lexicon: Lexicon) -> BoolArray:
+    """Which words hold a name that is glued to another word or written with digits: bool (n_words,).
+
+    Example:
+        >>> from inverse_deid.lexicon import load_lexicon
+        >>> disguised_words(["reporterPetrovic", "0k0nkw0", "HbA1c", "patient"], load_lexicon()).tolist()
+        [True, True, False, False]
+    """
+    known = KnownWords(lexicon)
+    found = (len(word) >= MIN_NAME and _is_disguised(word, known) for word in words)
+    return np.fromiter(found, np.bool_, len(words))
+
+
+def _is_disguised(word: str, words: KnownWords) -> bool:
+    if word.isdigit() or word.isupper():
+        return False
+    if word.isalpha() and word.islower():
+        return _is_glued_small(word, words)
+    if not word.isalpha():
+        return _is_leet(word, words) or _is_text_in_code(word)
+    return _is_glued_small(word, words) or _is_glued(word, words) or _is_text_in_code(word)
+
+
+def _is_glued(word: str, words: KnownWords) -> bool:
+    """`reporterPetrovic`, `drOkonkwo`, `SmithMD`, `JohnSmith`."""
+    glued = _GLUED_CAPITAL.fullmatch(word) or _GLUED_TITLE.fullmatch(word)
+    if glued is not None and not words.is_known(word):
+        return words.is_name(glued.group(1)) or not words.is_known(glued.group(1))
+    if _CAMEL.fullmatch(word) is None or words.is_known(word):
+        return False
+    parts = _CAMEL_PART.findall(word)
+    return all(map(words.is_name, parts)) and any(map(words.is_only_name, parts))
+
+
+def _is_glued_small(word: str, words: KnownWords) -> bool:
+    """`drokonkwo`, `patientpetrovic`."""
+    glued = _GLUED_SMALL.fullmatch(word)
+    return glued is not None and not words.is_known(word) and words.is_only_name(glued.group(1))
+
+
+def _is_leet(word: str, words: KnownWords) -> bool:
+    """Digits in the place of letters; `2pills`, `q4hours`, `T4N1M0` and `50mg` are none."""
+    read = word.translate(LEET)
+    if not read.isalpha() or is_glued_quantity(word) or _MEASURES.fullmatch(word):
+        return False
+    if words.is_only_name(read) or words.is_only_name(word.translate(LEET_L).translate(LEET)):
+        return True
+    pieces = [piece for piece in re.split(r"\d+", word) if len(piece) >= 3]
+    if sum(map(str.isalpha, word)) < MIN_NAME or _INNER_DIGIT.search(word) is None:
+        return False
+    return not (pieces and all(map(words.is_known, pieces)))
+
+
+def _is_text_in_code(word: str) -> bool:
+    """Whether base64 or hexadecimal digits stand for letters."""
+    try:
+        if _HEX_PAIRS.fullmatch(word):
+            return _HIDDEN_TEXT.fullmatch(bytes.fromhex(word).decode()) is not None
+        if _BASE64.fullmatch(word):
+            whole = word[: len(word) // 4 * 4]
+            return _HIDDEN_TEXT.fullmatch(base64.b64decode(whole).decode()) is not None
+    except (UnicodeDecodeError, binascii.Error):
+        pass
+    return False

@@ -1,0 +1,258 @@
+"""Identifiers in disguise: what a dictionary and a network cannot read.
+
+Each of these rules may only mask. None is a feature of the network, so that a trained network reads
+ordinary text as it was trained. A word is masked if a character that may not leave touches it, if
+encoded letters or a tag stand inside it, if its letters are parted, or if it owns something as people do.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from inverse_deid.core.values import BoolArray
+from inverse_deid.lexicon import SAFE_FLAGS, Lexicon, WordFlag
+from inverse_deid.rules.disguised_words import LEET, LEET_L, MIN_NAME, NAME_FLAGS, KnownWords
+from inverse_deid.rules.encoded import encoded_ranges
+from inverse_deid.rules.word_classes import word_set
+from inverse_deid.text.alignment import tokens_touched
+from inverse_deid.text.gaps import ALLOWED_GAP_CHARACTERS
+from inverse_deid.text.joined import JoinedTokens
+
+Flags = npt.NDArray[np.uint32]
+_TABLE_SIZE = 0x3000
+
+
+def _table(characters: Iterable[str]) -> BoolArray:
+    """Which characters are among these: bool (_TABLE_SIZE,); the last entry stands for all above."""
+    table = np.zeros(_TABLE_SIZE, np.bool_)
+    table[[ord(character) for character in characters]] = True
+    return table
+
+
+_ALLOWED = _table(ALLOWED_GAP_CHARACTERS)
+
+
+def disguised_tokens(tokens: JoinedTokens, flags: Flags, lexicon: Lexicon) -> BoolArray:
+    """Which tokens a disguise makes unreadable: bool (n_tokens,).
+
+    Args:
+        tokens: Of several documents; none knows of another.
+        flags: uint32 (n_tokens,), what the dictionaries say of each.
+        lexicon: Knows the words that the pieces make.
+
+    Example:
+        >>> from inverse_deid.lexicon import load_lexicon
+        >>> from inverse_deid.text.joined import join
+        >>> from inverse_deid.text.tokenizer import tokenize
+        >>> tokens = join([tokenize("Ok&#111;nkwo took 5 mg")])
+        >>> disguised_tokens(tokens, np.zeros(6, np.uint32), load_lexicon()).astype(int).tolist()
+        [1, 1, 1, 0, 0, 0]
+    """
+    if not len(tokens):
+        return np.zeros(0, np.bool_)
+    before = np.minimum(tokens.codes[tokens.starts - 1], _TABLE_SIZE - 1)
+    behind = np.minimum(tokens.codes[tokens.ends], _TABLE_SIZE - 1)
+    beside_forbidden = ~(_ALLOWED[before] & _ALLOWED[behind])
+    words = KnownWords(lexicon)
+    ranges = [*encoded_ranges(tokens, words), *_spelled_ranges(tokens, words)]
+    ranges += [*_interrupted_ranges(tokens, flags, words), *_leet_ranges(tokens, words)]
+    return beside_forbidden | _owners(tokens, flags) | tokens_touched(tokens, ranges)
+
+
+_MAX_GAP = 4
+_WHITE_SPACE = re.compile(r"\s+")
+_QUOTES = "'\u2019"
+_JOINING = _QUOTES + "/&-"
+_LIST_SIGNS = frozenset([",", ", ", "/", " / ", " & ", "&", "+", " + ", ";", "; "])
+
+
+def _spelled_ranges(tokens: JoinedTokens, words: KnownWords) -> Iterator[tuple[int, int]]:
+    """Where a word is written letter by letter, whatever parts the letters."""
+    single = tokens.ends - tokens.starts == 1
+    gaps = tokens.starts[1:] - tokens.ends[:-1]
+    pair = single[1:] & single[:-1] & (gaps <= _MAX_GAP) & (tokens.doc[1:] == tokens.doc[:-1])
+    if len(pair) < 2:
+        return
+    triples = np.flatnonzero(pair[1:] & pair[:-1]).tolist()
+    done = 0
+    for first in triples:
+        if first < done:
+            continue
+        last = first + 1
+        while last < len(pair) and pair[last]:
+            last += 1
+        done = last + 1
+        yield from _spelled_in(tokens, first, last, words)
+
+
+def _gap(tokens: JoinedTokens, left: int) -> str:
+    """What parts a token from the next, any white space as one space."""
+    doc = int(tokens.doc[left])
+    offset = int(tokens.offsets[doc])
+    between = tokens.docs[doc].text[int(tokens.ends[left]) - offset : int(tokens.starts[left + 1]) - offset]
+    return _WHITE_SPACE.sub(" ", between)
+
+
+def _spelled_in(tokens: JoinedTokens, first: int, last: int, words: KnownWords) -> Iterator[tuple[int, int]]:
+    """The words spelled by a row of single letters, tokens first to last, wherever one sign parts them."""
+    signs = [_gap(tokens, i) for i in range(first, last)]
+    begin = 0
+    while begin < len(signs):
+        end = begin
+        while end < len(signs) and signs[end] == signs[begin]:
+            end += 1
+        start, stop = first + begin, first + end
+        if signs[begin] == " ":
+            start, stop = _without_halves(tokens, start, stop)
+        if _spells(tokens.words[start : stop + 1], signs[begin], words):
+            yield int(tokens.starts[start]), int(tokens.ends[_with_rest(tokens, stop, signs[begin])])
+        begin = end
+
+
+def _without_halves(tokens: JoinedTokens, start: int, stop: int) -> tuple[int, int]:
+    """Without the `s` of `it's a` and the `C` of `a C/S`."""
+    if chr(int(tokens.codes[tokens.starts[start] - 1])) in _QUOTES:
+        start += 1
+    if (
+        chr(int(tokens.codes[tokens.ends[stop]])) in _JOINING
+        and chr(int(tokens.codes[tokens.ends[stop] + 1])).isalnum()
+    ):
+        stop -= 1
+    return start, stop
+
+
+def _with_rest(tokens: JoinedTokens, stop: int, sign: str) -> int:
+    """The last token of a word of which the rest is not parted, as in `S/m/i/th`."""
+    behind = stop + 1
+    joined = behind < len(tokens) and tokens.doc[behind] == tokens.doc[stop] and sign != " "
+    if joined and tokens.starts[behind] - tokens.ends[stop] == len(sign) and _gap(tokens, stop) == sign:
+        return behind if tokens.words[behind].isalpha() and len(tokens.words[behind]) <= 3 else stop
+    return stop
+
+
+def _spells(letters: Sequence[str], sign: str, words: KnownWords) -> bool:
+    """Whether single letters are a word in disguise: no list of options, no abbreviation."""
+    word = "".join(letters)
+    if len(word) < 3 or not word.isalpha():
+        return False
+    if words.is_name(word) and not words.is_clinical(word):
+        return True
+    is_titled = word[0].isupper() and word[1:].islower()
+    if len(word) == 3:
+        return is_titled and sign != " " and not words.is_clinical(word)
+    if is_titled:
+        return True
+    if len(word) == MIN_NAME and word.isupper() and sign in _LIST_SIGNS:
+        return False  # serogroups, options
+    in_order = all(a < b for a, b in pairwise(word.casefold()))
+    return not (in_order or words.is_clinical(word))
+
+
+_STRANGE_SIGNS = "_*|~^`\\{}[]#"
+_MAX_PIECES = 12
+_PARTING = np.isin(np.arange(0x80), [ord(sign) for sign in " \n/.,-+:()" + _STRANGE_SIGNS])
+_IS_LEET_SIGN = np.isin(np.arange(0x80), [ord(sign) for sign in "@$!"])
+_LEET_SIGN = re.compile(r"[@$!]+")
+_LEET_RUN = re.compile(r"(?<![^\W_])(?:[^\W_]{1,40}|(?=\$))(?:[@$!]{1,3}[^\W_]{1,40})+")
+
+
+def _interrupted_ranges(tokens: JoinedTokens, flags: Flags, words: KnownWords) -> Iterator[tuple[int, int]]:
+    """Where one sign parts the pieces of a name: `Okon/kwo`, `Smi_th`, `P@tel`."""
+    signs = tokens.codes[tokens.ends[:-1]]
+    next_to = (tokens.starts[1:] - tokens.ends[:-1] == 1) & _PARTING[np.minimum(signs, 0x7F)]
+    safe = (flags & np.uint32(SAFE_FLAGS)) != 0
+    is_space = (signs == ord(" ")) | (signs == ord("\n"))
+    lower = _begins_lower(tokens)
+    strange = np.isin(signs, [ord(sign) for sign in "(" + _STRANGE_SIGNS])
+    unsafe = strange | ~(safe[1:] & safe[:-1]) & ~(is_space & (safe[1:] | safe[:-1]))
+    chain_signs = next_to & ~is_space
+    for i in np.flatnonzero(next_to & unsafe & lower[1:]).tolist():
+        last = i + 1
+        while last < len(chain_signs) and chain_signs[i] and chain_signs[last] and last - i < _MAX_PIECES:
+            last += 1
+        if _are_pieces(tokens.words[i : last + 1], "", words):
+            yield int(tokens.starts[i]), int(tokens.ends[last])
+        elif _are_pieces(tokens.words[i : i + 2], chr(int(signs[i])), words):
+            yield int(tokens.starts[i]), int(tokens.ends[i + 1])
+
+
+def _leet_ranges(tokens: JoinedTokens, words: KnownWords) -> Iterator[tuple[int, int]]:
+    """Where `@`, `$` or `!` stand for letters of a name: `P@tel`, `$mith`."""
+    before = np.minimum(tokens.codes[tokens.starts - 1], 0x7F)
+    for doc in np.unique(tokens.doc[_IS_LEET_SIGN[before]]).tolist():
+        offset = int(tokens.offsets[doc])
+        for match in _LEET_RUN.finditer(tokens.docs[doc].text):
+            if _reads_as_a_name(match.group(), words):
+                yield match.start() + offset, match.end() + offset
+
+
+def _reads_as_a_name(run: str, words: KnownWords) -> bool:
+    """Whether letters, digits and signs read as a name; `pt@home` and `rash!Then` do not."""
+    read = run.translate(LEET)
+    if not read.isalpha() or not any(map(str.isalpha, run)):
+        return False
+    if words.is_only_name(read) or words.is_only_name(run.translate(LEET_L).translate(LEET)):
+        return True
+    pieces = [piece for piece in _LEET_SIGN.split(run) if piece]
+    is_word = not any(len(piece) >= 2 and words.is_known(piece) for piece in pieces)
+    return is_word and len(read) > MIN_NAME and read[1:].islower()
+
+
+_LOWER = np.fromiter((chr(code).islower() for code in range(0x250)), np.bool_, 0x250)
+
+
+def _begins_lower(tokens: JoinedTokens) -> BoolArray:
+    codes = tokens.codes[tokens.starts]
+    return _LOWER[np.minimum(codes, 0x24F)]
+
+
+def _are_pieces(pieces: Sequence[str], sign: str, words: KnownWords) -> bool:
+    """Whether pieces make a name, or a strange sign parts what is no word either."""
+    word = "".join(pieces).translate(LEET)
+    if not word.isalpha() or pieces[0].isdigit() or len(word) <= MIN_NAME:
+        return False
+    if words.is_only_name(word) and not words.is_only_name(pieces[0]):
+        return True
+    strange = sign != "" and sign in _STRANGE_SIGNS
+    return strange and not any(len(piece) >= 3 and words.is_known(piece) for piece in pieces)
+
+
+_APOSTROPHES = _table("'’‘`´")  # noqa: RUF001
+_NO_OWNER_BEFORE = word_set(
+    """disease diseases syndrome sign signs test tests palsy cyst cysts ligament fascia lymphoma phenomenon
+    stain node nodes spots paralysis line lines wort contracture release thyroiditis angle law triad
+    tetralogy esophagus oesophagus ulcer tumor tumour sarcoma arteritis granulomatosis chorea ataxia
+    criteria score scale classification maneuver manoeuvre position procedure operation technique
+    method reflex reaction pouch point space tubercle bunion fracture solution lactate dementia
+    encephalopathy anemia anaemia gland glands duct canal aneurysm gangrene edema oedema carcinoma
+    nephropathy nephritis cartilage crisis triangle retractor forceps clamp needle catheter tube
+    incision repair cell cells body bodies membrane muscle plexus patch patches tendon tendinitis
+    tenosynovitis neuroma hernia diverticulum medium agar stroma lesion lesions cardinal spinal
+    exercises index formula colitis ileitis vasculitis toe layer layers hypothyroid hypothyroidism"""
+)
+"""Behind these a name is the name of a finding or an instrument."""
+_NO_NAMES = word_set(
+    """sender doctor md child children surgeon nurse mother father parent parents baby sister brother son
+    daughter wife husband uncle aunt man men woman women lady king god pope lord judge officer
+    driver teacher world today"""
+)
+
+
+def _owners(tokens: JoinedTokens, flags: Flags) -> BoolArray:
+    """Names with a capital that own something: `Will's rash`, not `Bell's palsy` or `Parkinson's and`."""
+    is_name = (flags & np.uint32(NAME_FLAGS)) != 0
+    ends = np.minimum(tokens.codes[tokens.ends], _TABLE_SIZE - 1)
+    found = np.zeros(len(tokens), np.bool_)
+    owners = is_name[:-2] & _APOSTROPHES[ends[:-2]] & (tokens.starts[1:-1] - tokens.ends[:-2] == 1)
+    owners &= (tokens.starts[2:] - tokens.ends[1:-1] == 1) & (tokens.doc[2:] == tokens.doc[:-2])
+    stop_word = (flags & np.uint32(WordFlag.STOP_WORD)) != 0
+    for i in np.flatnonzero(owners & ~stop_word[2:]).tolist():
+        owner, ending, owned = tokens.words[i : i + 3]
+        named = owner in ("will", "may") or (owner[0].isupper() and owner.casefold() not in _NO_NAMES)
+        found[i] = named and ending in ("s", "S") and owned.casefold() not in _NO_OWNER_BEFORE
+    return found
