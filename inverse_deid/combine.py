@@ -3,8 +3,10 @@
 Source: thesis, section 4.3.5. If the rules say safe, a token is kept from `low`
 on; if not, from `high` on; a weekday, month, street word, holiday or
 written-out number that is not safe is never kept, nor is what stands in a
-pattern that may only mask. Beyond the thesis, both thresholds rise in documents
-that are crowded with PHI and fall in those that hold little (docs/decisions/0005).
+pattern that may only mask, nor a capitalised word that only lists of names know.
+Beyond the thesis, both thresholds rise in documents that are crowded with PHI and
+fall in those that hold little, but never for a word that the rules do not call
+safe (docs/decisions/0005).
 """
 
 from __future__ import annotations
@@ -111,16 +113,19 @@ def combine(
 
     Example:
         >>> flags = lambda *bits: np.array(bits, bool)
-        >>> verdicts = RuleVerdicts(flags(1, 0, 0), flags(0, 0, 1), flags(0, 0, 0), flags(0, 0, 0))
+        >>> no = flags(0, 0, 0)
+        >>> verdicts = RuleVerdicts(
+        ...     safe=flags(1, 0, 0), never=flags(0, 0, 1), veto=no, titled=no, name=no, word=flags(1, 1, 1)
+        ... )
         >>> p_safe = np.array([0.9, 0.9, 1.0], np.float32)
         >>> combine(verdicts, p_safe, np.zeros(3, np.uint8), Thresholds(0.8, 0.95)).keep.tolist()
         [True, False, False]
     """
-    low, high = _limits(thresholds, p_safe, densities)
-    adaptive = np.where(verdicts.safe, low, high)
-    limits = np.where(verdicts.never | verdicts.veto, np.float32(np.inf), adaptive).astype(np.float32)
+    adaptive = _limits(verdicts, thresholds, p_safe, densities)
+    limits = np.where(verdicts.always_masked, np.float32(np.inf), adaptive).astype(np.float32)
     keep = (p_safe >= limits) & (p_safe <= 1)
     reasons = np.full(len(keep), Reason.BELOW_THRESHOLD, np.uint8)
+    reasons[verdicts.name] = Reason.NAME_ONLY_WORD
     reasons[verdicts.never] = Reason.NEVER_SAFE_WORD
     reasons[verdicts.veto] = Reason.VETO_PATTERN
     reasons[keep] = np.where(verdicts.safe[keep], Reason.KEPT_SAFE_WORD, Reason.KEPT_BY_NETWORK)
@@ -128,14 +133,31 @@ def combine(
 
 
 def _limits(
-    thresholds: Thresholds, p_safe: FloatArray, densities: npt.NDArray[np.float64] | None
-) -> tuple[FloatArray, FloatArray]:
-    """`low` and `high` as float32 () or (n_tokens,), moved by density."""
+    verdicts: RuleVerdicts,
+    thresholds: Thresholds,
+    p_safe: FloatArray,
+    densities: npt.NDArray[np.float64] | None,
+) -> FloatArray:
+    """`low` or `high` of every token, moved by density: float32 (n_tokens,)."""
+    low, high = np.float32(thresholds.low), np.float32(thresholds.high)
     if not thresholds.density_slope:
-        return np.asarray(thresholds.low, np.float32), np.asarray(thresholds.high, np.float32)
+        return np.where(verdicts.safe, low, high)
     density = np.asarray(log_density(p_safe) if densities is None else densities)
-    logits = thresholds.density_slope * density
-    return shifted(thresholds.low, logits), shifted(thresholds.high, logits)
+    logits = thresholds.density_slope * movable_density(verdicts, density)
+    return np.where(verdicts.safe, shifted(thresholds.low, logits), shifted(thresholds.high, logits))
+
+
+def movable_density(verdicts: RuleVerdicts, densities: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """By which density the threshold of each token moves: float64 (n_tokens,).
+
+    A document that seems to hold little PHI is where a lone surname is read over. So a low density
+    moves no threshold of a word that the rules do not call safe; it does for numbers and shorthand.
+
+    Args:
+        verdicts: What the rules say.
+        densities: float64 () or (n_tokens,), `log_density` of the document of each token.
+    """
+    return np.where(verdicts.word & ~verdicts.safe, np.maximum(densities, 0), densities)
 
 
 def rules_alone(verdicts: RuleVerdicts) -> Decisions:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from types import MappingProxyType
 from typing import Any, Protocol, runtime_checkable
 
@@ -263,7 +263,7 @@ def joined_verdicts(tokens: Sequence[Tokens], verdicts: Sequence[RuleVerdicts]) 
     Raises:
         StageError: Not one for every token of every document.
     """
-    columns = [[v.safe, v.never, v.veto, v.titled] for v in verdicts]
+    columns = [[getattr(one, column.name) for column in fields(RuleVerdicts)] for one in verdicts]
     return RuleVerdicts(*_joined(tokens, columns))
 
 

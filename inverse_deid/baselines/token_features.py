@@ -24,7 +24,7 @@ _MAX_AFFIX = 4
 _MAX_SHAPE = 12
 _GAP_CHARS = 3
 _CACHED_WORDS = 100_000
-_SHOWN_FLAGS = tuple(flag for flag in WordFlag if flag is not WordFlag.PHRASE_START)
+_SHOWN_FLAGS = tuple(flag for flag in WordFlag if flag < WordFlag.PHRASE_START)
 _RUNS = re.compile(r"(.)\1+")
 
 

@@ -9,7 +9,7 @@ convention and none shows narrative text in its `repr`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import IntEnum, StrEnum
 
 import numpy as np
@@ -145,6 +145,7 @@ class Reason(IntEnum):
     KEPT_ALLOW_LIST = 10
     RULES_ONLY_UNSAFE = 11
     JOINED_TO_MASKED = 12
+    NAME_ONLY_WORD = 13
 
     @property
     def keeps(self) -> bool:
@@ -165,16 +166,27 @@ class RuleVerdicts:
             written-out number that is not safe: the threshold is infinite.
         veto: bool (n_tokens,), inside a pattern that may only mask.
         titled: bool (n_tokens,), a capitalised word right after a title.
+        name: bool (n_tokens,), a capitalised word that is in lists of names and in no safe list, and
+            not used as a clinical term: the threshold is infinite.
+        word: bool (n_tokens,), letters alone, so possibly a name: a low density of PHI in the document
+            does not lower its threshold unless it is safe.
     """
 
     safe: BoolArray = field(repr=False)
     never: BoolArray = field(repr=False)
     veto: BoolArray = field(repr=False)
     titled: BoolArray = field(repr=False)
+    name: BoolArray = field(repr=False)
+    word: BoolArray = field(repr=False)
+
+    @property
+    def always_masked(self) -> BoolArray:
+        """Whose threshold is infinite: bool (n_tokens,)."""
+        return self.never | self.veto | self.name
 
     def of(self, tokens: slice) -> RuleVerdicts:
         """What they say of some of the tokens."""
-        return RuleVerdicts(self.safe[tokens], self.never[tokens], self.veto[tokens], self.titled[tokens])
+        return RuleVerdicts(*(getattr(self, column.name)[tokens] for column in fields(self)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -184,7 +196,7 @@ class RuleAnalysis:
     Args:
         ids: int32 (n_tokens,), the number of each token's word in the shared `InternedWords`.
         features: float32 (n_tokens, n_features), in [0, 1].
-        verdicts: Safe, never, veto and titled, one a token.
+        verdicts: One of each kind a token.
     """
 
     ids: IntArray = field(repr=False)

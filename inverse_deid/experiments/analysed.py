@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import zipfile
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
 from inverse_deid.assemble import feature_columns
+from inverse_deid.combine import movable_density
 from inverse_deid.core.errors import OutputError, UnreadableInputError
 from inverse_deid.core.phi import HYPER_CLASS_OF, HyperClass
 from inverse_deid.core.values import BoolArray, Document, FloatArray, RuleAnalysis, RuleVerdicts, Tokens
@@ -87,11 +88,9 @@ def verdicts_of(corpus: AnalysedCorpus, policy: Policy) -> RuleVerdicts:
 
 def _joined(verdicts: Sequence[RuleVerdicts]) -> RuleVerdicts:
     empty = np.zeros(0, np.bool_)
+    columns = [column.name for column in fields(RuleVerdicts)]
     return RuleVerdicts(
-        safe=np.concatenate([empty, *(one.safe for one in verdicts)]),
-        never=np.concatenate([empty, *(one.never for one in verdicts)]),
-        veto=np.concatenate([empty, *(one.veto for one in verdicts)]),
-        titled=np.concatenate([empty, *(one.titled for one in verdicts)]),
+        *(np.concatenate([empty, *(getattr(one, name) for one in verdicts)]) for name in columns)
     )
 
 
@@ -149,13 +148,14 @@ def gold_classes(corpus: AnalysedCorpus, targets: Targets) -> npt.NDArray[np.int
 def scored(corpus: AnalysedCorpus, scores: TokenScores, verdicts: RuleVerdicts | None = None) -> ScoredCorpus:
     """What calibration reads; without verdicts the network is alone."""
     nothing = np.zeros(len(corpus.types), np.bool_)
+    of_documents = densities(np.split(scores.p_safe, corpus.starts[1:-1]))
     return ScoredCorpus(
         name=corpus.name,
         is_phi=corpus.is_phi,
         p_safe=scores.p_safe,
         rule_safe=nothing if verdicts is None else verdicts.safe,
-        always_masked=nothing if verdicts is None else verdicts.never | verdicts.veto,
-        densities=densities(np.split(scores.p_safe, corpus.starts[1:-1])),
+        always_masked=nothing if verdicts is None else verdicts.always_masked,
+        densities=of_documents if verdicts is None else movable_density(verdicts, of_documents),
     )
 
 

@@ -31,7 +31,7 @@ def decide(
     """
     if verdicts is None:
         nothing = np.zeros(len(scores.p_safe), np.bool_)
-        verdicts = RuleVerdicts(nothing, nothing, nothing, nothing)
+        verdicts = RuleVerdicts(*[nothing] * 6)
     return combine(verdicts, scores.p_safe, scores.categories, thresholds, densities)
 
 

@@ -31,8 +31,9 @@ class ScoredCorpus:
         is_phi: bool (n_tokens,).
         p_safe: float32 (n_tokens,).
         rule_safe: bool (n_tokens,), the rules' safe flag.
-        always_masked: bool (n_tokens,), never-safe words and veto patterns.
-        densities: float64 (n_tokens,), `log_density` of each token's document.
+        always_masked: bool (n_tokens,), `RuleVerdicts.always_masked`.
+        densities: float64 (n_tokens,), `log_density` of each token's document, as far as it moves
+            the threshold of that token (`movable_density`).
     """
 
     name: str
@@ -184,7 +185,9 @@ class OperatingPoint:
 def measure(corpus: ScoredCorpus, thresholds: Thresholds) -> OperatingPoint:
     """Recall and precision of masking at a pair of thresholds, before document passes."""
     none = np.zeros(len(corpus.is_phi), np.bool_)
-    verdicts = RuleVerdicts(safe=corpus.rule_safe, never=corpus.always_masked, veto=none, titled=none)
+    verdicts = RuleVerdicts(
+        safe=corpus.rule_safe, never=corpus.always_masked, veto=none, titled=none, name=none, word=none
+    )
     decisions = combine(verdicts, corpus.p_safe, none.astype(np.uint8), thresholds, corpus.densities)
     masked = ~decisions.keep
     hits = int((masked & corpus.is_phi).sum())

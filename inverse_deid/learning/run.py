@@ -13,7 +13,7 @@ import keras
 import numpy as np
 
 from inverse_deid.assemble import feature_columns, feature_names, packaged_model
-from inverse_deid.combine import Thresholds
+from inverse_deid.combine import Thresholds, movable_density
 from inverse_deid.core.errors import ConfigurationError, ModelError, UnreadableInputError
 from inverse_deid.core.values import Document
 from inverse_deid.deep import export
@@ -334,14 +334,15 @@ def score_corpus(parts: ModelParts, name: str, docs: Sequence[Document]) -> Scor
     columns = feature_columns(parts.feature_names)
     inputs = [ScorerInput(t, a.ids, a.features[:, columns]) for t, a in zip(tokens, analyses, strict=True)]
     scores = scorer.score(inputs)
+    verdicts = joined_verdicts(tokens, [analysis.verdicts for analysis in analyses])
     owners = [span_of_token(t, doc.spans) for t, doc in zip(tokens, docs, strict=True)]
     return ScoredCorpus(
         name=name,
         is_phi=np.concatenate(owners) >= 0,
         p_safe=np.concatenate([s[:, 0] for s in scores]),
-        rule_safe=np.concatenate([a.verdicts.safe for a in analyses]),
-        always_masked=np.concatenate([a.verdicts.never | a.verdicts.veto for a in analyses]),
-        densities=densities([s[:, 0] for s in scores]),
+        rule_safe=verdicts.safe,
+        always_masked=verdicts.always_masked,
+        densities=movable_density(verdicts, densities([s[:, 0] for s in scores])),
     )
 
 

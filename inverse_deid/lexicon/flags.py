@@ -31,6 +31,8 @@ class WordFlag(enum.IntFlag):
     NUMBER_WORD = 1 << 17
     SALUTATION = 1 << 18
     PHRASE_START = 1 << 19
+    CLINICAL_NAME = 1 << 20
+    EPONYM_HEAD = 1 << 21
 
 
 SAFE_FLAGS: Final = (
@@ -57,7 +59,9 @@ UNSAFE_FLAGS: Final = (
     | WordFlag.TOP_LEVEL_DOMAIN
     | WordFlag.NUMBER_WORD
 )
-"""Flags of words that may identify; `SALUTATION` and `PHRASE_START` are neither."""
+"""Flags of words that may identify. The flags that stand in neither set say nothing about safety:
+`CLINICAL_NAME` (a name that clinical texts use alone: `Doppler`) and `EPONYM_HEAD` (what follows an
+eponym: `retractor`) only leave the decision on a name to the network."""
 
 
 class PhraseKind(enum.IntEnum):

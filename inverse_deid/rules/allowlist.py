@@ -5,7 +5,8 @@
 lower case counts as safe, with a capital in mid-sentence as unsafe, and where
 the case says nothing (sentence beginning, text in capitals) by how often the
 word is written in lower case in general English. Words named after people are
-safe inside a medical phrase only.
+safe inside a medical phrase only. A capitalised word that is in lists of names
+and in no safe list is never kept, unless clinical texts use that name.
 """
 
 from __future__ import annotations
@@ -25,6 +26,10 @@ POLICIES: tuple[Policy, ...] = ("literal", "case-aware")
 MIN_LOWER_RATIO = 0.7
 """Share of lower-case use from which a word counts as a word where its case says nothing."""
 
+_MAX_SHORTHAND = 4
+"""Characters of a word in capitals that reads as shorthand where the text around it is not in capitals."""
+
+_NAME_FLAGS = WordFlag.SURNAME | WordFlag.FIRST_NAME
 _NEVER_FLAGS = WordFlag.WEEKDAY | WordFlag.MONTH | WordFlag.STREET | WordFlag.HOLIDAY | WordFlag.NUMBER_WORD
 
 
@@ -54,9 +59,18 @@ def judge(ids: IntArray, rows: WordRows, context: Context, policy: Policy) -> Ru
     never = ((flags & np.uint32(_NEVER_FLAGS)) != 0) & ~safe
     # "Dr" is a street word and a title; the network tells which, the rules do not forbid it.
     never &= (flags & np.uint32(WordFlag.SALUTATION)) == 0
+    name = np.zeros(len(ids), np.bool_)
     if policy == "case-aware":
         never &= ~_is_abbreviation(ids, rows, in_safe)
-    return RuleVerdicts(safe=safe, never=never, veto=context.veto | rows.foreign[ids], titled=context.titled)
+        name = _is_name_only(ids, rows, context) & ~in_safe & ~safe
+    return RuleVerdicts(
+        safe=safe,
+        never=never,
+        veto=context.veto | rows.foreign[ids],
+        titled=context.titled,
+        name=name,
+        word=_is_word(ids, rows) & ~has_digit,
+    )
 
 
 def _reads_as_a_word(ids: IntArray, rows: WordRows, context: Context) -> BoolArray:
@@ -67,6 +81,23 @@ def _reads_as_a_word(ids: IntArray, rows: WordRows, context: Context) -> BoolArr
     with np.errstate(invalid="ignore"):
         usually_lower = rows.lower_ratio[ids] >= MIN_LOWER_RATIO
     return (lower | (mute & usually_lower)) & ~context.titled
+
+
+def _is_name_only(ids: IntArray, rows: WordRows, context: Context) -> BoolArray:
+    """Capitalised words of name lists; not what clinical texts call after a person, nor shorthand."""
+    flags = rows.flags[ids]
+    listed = (flags & np.uint32(_NAME_FLAGS)) != 0
+    clinical = (flags & np.uint32(WordFlag.CLINICAL_NAME)) != 0
+    in_capitals = rows.has("all-upper-case", ids)
+    shorthand = in_capitals & (rows.n_chars[ids] <= _MAX_SHORTHAND) & ~context.mostly_upper
+    exempt = (clinical | context.before_head | shorthand) & ~context.titled
+    return listed & rows.has("has-capital-beginning", ids) & ~exempt
+
+
+def _is_word(ids: IntArray, rows: WordRows) -> BoolArray:
+    """What may be a name in full: no letter alone, no pair of capitals."""
+    n_chars = rows.n_chars[ids]
+    return (n_chars > 2) | ((n_chars == 2) & ~rows.has("all-upper-case", ids))
 
 
 def _is_abbreviation(ids: IntArray, rows: WordRows, in_safe: BoolArray) -> BoolArray:

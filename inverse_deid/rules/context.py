@@ -57,6 +57,7 @@ class Context:
         titled: bool (n_tokens,), a word with a capital right after a title.
         label: bool (n_tokens,), begins a line and a colon follows: `Plan:`, and who speaks.
         domain: bool (n_tokens,), a top-level domain right after a dot.
+        before_head: bool (n_tokens,), the noun of an eponym follows: `Kocher's clamp`, `Jansen Middleton punch`.
         veto: bool (n_tokens,), inside a pattern that may only mask.
     """
 
@@ -69,6 +70,7 @@ class Context:
     titled: BoolArray = field(repr=False)
     label: BoolArray = field(repr=False)
     domain: BoolArray = field(repr=False)
+    before_head: BoolArray = field(repr=False)
     veto: BoolArray = field(repr=False)
 
 
@@ -119,6 +121,9 @@ def describe_context(tokens: JoinedTokens, ids: IntArray, rows: WordRows, lexico
         titled=titled,
         label=layout.line_start & layout.before_colon,
         domain=domain,
+        before_head=_before_head(
+            flags, cased["has-capital-beginning"] | rows.has("is-single-letter", ids), layout
+        ),
         veto=veto,
     )
 
@@ -149,6 +154,7 @@ class _Layout:
     line: IntArray
     document_start: BoolArray
     follows_closely: BoolArray
+    after_ampersand: BoolArray
 
 
 def _layout(tokens: JoinedTokens) -> _Layout:
@@ -172,6 +178,7 @@ def _layout(tokens: JoinedTokens) -> _Layout:
         line=np.cumsum(line_start, dtype=np.int32),
         document_start=document_start,
         follows_closely=~document_start & (gap_length <= 2),
+        after_ampersand=~document_start & (gap_length == 3) & (codes[starts - 2] == ord("&")),
     )
 
 
@@ -179,6 +186,14 @@ def _after_salutation(tokens: JoinedTokens, flags: np.ndarray, layout: _Layout) 
     """Right after a title on the same line, at most a dot and a space between."""
     is_title = (flags & np.uint32(WordFlag.SALUTATION)) != 0
     return _after(is_title) & ~layout.line_start & layout.follows_closely
+
+
+def _before_head(flags: np.ndarray, may_stand_between: BoolArray, layout: _Layout) -> BoolArray:
+    """Whether the noun of an eponym follows, at most one name or the s of a genitive between."""
+    head = (flags & np.uint32(WordFlag.EPONYM_HEAD)) != 0
+    follows = np.append(layout.follows_closely[1:], False)
+    directly = np.append(head[1:], False) & follows
+    return directly | (np.append((directly & may_stand_between)[1:], False) & follows)
 
 
 def _upper_shares(
@@ -245,9 +260,9 @@ def _phrases(
     """Which tokens belong to a dictionary phrase of each kind; the longest phrase at a place wins."""
     member = {kind: np.zeros(len(tokens), np.bool_) for kind in PhraseKind}
     may_begin = (flags & np.uint32(WordFlag.PHRASE_START)) != 0
-    may_begin[:-1] &= layout.follows_closely[1:]
+    may_begin[:-1] &= layout.follows_closely[1:] | layout.after_ampersand[1:]
     may_begin[-1:] = False
-    closely = layout.follows_closely.tolist()
+    closely = (layout.follows_closely | layout.after_ampersand).tolist()
     for i in np.flatnonzero(may_begin).tolist():
         if not lexicon.may_begin_phrase(tokens.words[i], tokens.words[i + 1]):
             continue

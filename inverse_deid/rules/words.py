@@ -77,6 +77,7 @@ class WordRows:
         foreign: bool (n_words,), mixes scripts or is outside Latin and Greek.
         anchors: uint64 (n_words,), see `anchor_bits`.
         keys: int32 (n_words,), the same number for words that differ in case alone.
+        n_chars: int32 (n_words,), length of the word.
     """
 
     flags: npt.NDArray[np.uint32] = field(repr=False)
@@ -85,6 +86,7 @@ class WordRows:
     foreign: BoolArray = field(repr=False)
     anchors: BitArray = field(repr=False)
     keys: IntArray = field(repr=False)
+    n_chars: IntArray = field(repr=False)
 
     def has(self, name: str, ids: IntArray) -> BoolArray:
         """Whether the words of these numbers have a feature: bool (n_tokens,)."""
@@ -141,6 +143,7 @@ class WordKnowledge:
             foreign=np.fromiter(map(in_foreign_script, words), np.bool_, len(words)),
             anchors=anchor_bits(words),
             keys=self._keys_of(words),
+            n_chars=np.fromiter(map(len, words), np.int32, len(words)),
         )
 
 

@@ -71,6 +71,7 @@ REASONS: Mapping[Reason, tuple[str, str]] = MappingProxyType(
         Reason.KEPT_ALLOW_LIST: ("A", "stands on the allow list"),
         Reason.RULES_ONLY_UNSAFE: ("R", "the dictionaries do not call it safe (no model)"),
         Reason.JOINED_TO_MASKED: ("J", "is joined to a masked word"),
+        Reason.NAME_ONLY_WORD: ("L", "is known as a name only"),
     }
 )
 """A letter and a sentence for each reason of the model."""
