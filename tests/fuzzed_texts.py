@@ -163,6 +163,8 @@ CANARIES: dict[str, Callable[[random.Random], str]] = {
     "titled surname": lambda rng: f"{rng.choice(_TITLES)} {rng.choice(_SURNAMES)}",
     "full name": lambda rng: f"{rng.choice(_GIVEN)} {rng.choice(_SURNAMES)}",
     "digits": lambda rng: _digits(rng, rng.randrange(7, 13)),
+    "glued digits": lambda rng: rng.choice("ABKMRXabkmrx") + _digits(rng, rng.randrange(7, 11)),
+    "parted digits": lambda rng: rng.choice("-/. ").join(_digits(rng, n) for n in (3, 4, 3)),
     "phone": lambda rng: rng.choice(
         [
             f"+{_digits(rng, 2)} {_digits(rng, 2)} {_digits(rng, 4)} {_digits(rng, 4)}",

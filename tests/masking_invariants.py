@@ -66,8 +66,8 @@ class Seen:
 
     doc: Document
     masked: MaskedDocument
-    verdicts: RuleVerdicts
-    p_safe: FloatArray
+    verdicts: RuleVerdicts = field(repr=False)
+    p_safe: FloatArray = field(repr=False)
     canaries: tuple[tuple[str, int, int], ...] = ()
 
     @property
@@ -148,15 +148,14 @@ def kept_reached_threshold(seen: Seen) -> bool:
 
 
 def rules_are_heeded(seen: Seen) -> bool:
-    """Nothing that the rules call never or veto is kept, allow list or not."""
-    forbidden = seen.verdicts.never | seen.verdicts.veto
+    """Nothing is kept that the rules always mask; the allow list keeps its own words, and of them no date or contact."""
+    verdicts, words = seen.verdicts, seen.masked.tokens.words
     by_list = seen.masked.decisions.reasons == Reason.KEPT_ALLOW_LIST
-    listed = (
-        [word.isalpha() and folded(word) == ALLOWED for word in seen.masked.tokens.words]
-        if by_list.any()
-        else by_list
-    )
-    return not (forbidden & seen.keep).any() and not (by_list & ~np.array(listed, np.bool_)).any()
+    if (seen.keep & (verdicts.never | verdicts.veto)).any() or (
+        seen.keep & verdicts.always_masked & ~by_list
+    ).any():
+        return False
+    return all(words[i].isalpha() and folded(words[i]) == ALLOWED for i in np.flatnonzero(by_list).tolist())
 
 
 def titled_names_are_masked_everywhere(seen: Seen) -> bool:
@@ -215,7 +214,7 @@ def _shown_of_nothing() -> frozenset[str]:
     doc, none = Document("0", ""), np.zeros(0, np.bool_)
     masked = mask_everything(doc, category_marker("PHI"))
     done = dataclasses.replace(masked, failed=False)
-    verdicts = RuleVerdicts(none, none, none, none)
+    verdicts = RuleVerdicts(*[none] * len(dataclasses.fields(RuleVerdicts)))
     return frozenset(_shown(doc, masked, verdicts) | _shown(doc, done, verdicts))
 
 
