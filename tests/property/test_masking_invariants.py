@@ -23,7 +23,7 @@ def harness():
 
 @pytest.fixture
 def seen(harness):
-    """A document that is masked as it should be; its token 6 is the second mention of a titled name."""
+    """A document that is masked as it should be; its token 7 is the second mention of a titled name."""
     harness.recorded.answers_again = False
     doc = Document("seen", TEXT, known=("ibuprofen",))
     masked = harness.noting.mask(doc)
@@ -95,7 +95,7 @@ FAULTS = {
         seen,
         decisions=dataclasses.replace(
             seen.masked.decisions,
-            keep=np.array([i == 6 for i in range(len(seen.keep))]),
+            keep=np.array([i == 7 for i in range(len(seen.keep))]),
             reasons=np.full(len(seen.keep), Reason.KEPT_BY_NETWORK, np.uint8),
         ),
     ),
