@@ -1,5 +1,6 @@
 """What stands in the place of dates and ages, with every offset right."""
 
+import re
 from datetime import date
 
 import pytest
@@ -109,6 +110,17 @@ def test_ages_need_the_word_of_the_network():
         masker_of(spans_by(ID=r"(43)")), CaseSettings(today=TODAY, ages=AgeMode.KEEP_UNDER_90)
     )
     assert not_an_age.mask_many([Document("1", "room 43-year")])[0].text == "room PHI-year"
+
+
+@pytest.mark.parametrize("age", ["43M-Okonkwo", "43m/Okonkwo", "9m.Okonkwo", "94M@okonkwo", "43M Okonkwo"])
+@pytest.mark.parametrize(
+    "settings", [{"ages": AgeMode.KEEP_UNDER_90}, {"ages": AgeMode.BAND, "age_bands": "10-years"}]
+)
+def test_a_name_joined_to_an_age_does_not_leave_with_it(age, settings):
+    masker = CaseMasker(
+        masker_of(spans_by(AGE=rf"({re.escape(age)})")), CaseSettings(today=TODAY, **settings)
+    )
+    assert masker.mask_many([Document("1", f"a {age} came")])[0].text == "a PHI came"
 
 
 def test_an_age_that_repeats_a_known_number_is_masked():
