@@ -172,6 +172,14 @@ CANARIES: dict[str, Callable[[random.Random], str]] = {
             f"{_digits(rng, 3)}-{_digits(rng, 3)}-{_digits(rng, 4)}",
         ]
     ),
+    "name joined to an age": lambda rng: (
+        f"{rng.randrange(1, 110)}{rng.choice(('', 'm', 'M', 'f', 'F', 'yo', ' mo', 'y', 'm/o', '-year-old', ' days'))}"
+        f"{rng.choice('-/.,@_&:+ ')}{rng.choice(_SURNAMES)}"
+    ),
+    "name joined to a date": lambda rng: (
+        f"{rng.choice(_SURNAMES)}{rng.choice('-/.,@_&: ')}{rng.randrange(1, 29)}{rng.choice('-/. ')}"
+        f"{rng.choice(('Mar', 'October', '04', 'JAN'))}{rng.choice('-/. ')}{rng.randrange(1940, 2026)}"
+    ),
     "e-mail": lambda rng: f"{rng.choice(_GIVEN).lower()}.{rng.choice(_SURNAMES).lower()}@clinic.example",
     "date": lambda rng: rng.choice(
         [

@@ -34,12 +34,24 @@ from inverse_deid.core.values import (
 from inverse_deid.document_passes import PhraseList
 from inverse_deid.lexicon import load_lexicon
 from inverse_deid.pipeline import Deidentifier, Scores, Stages, mask_everything
+from inverse_deid.replacement.date_words import ORDINALS, month_words
 from inverse_deid.replacement.markers import category_marker
+from inverse_deid.replacement.surrogate_draws import GENERIC_WORDS
 from inverse_deid.rules.medical_words import MedicalWords
 from inverse_deid.text.folding import folded
-from inverse_deid.text.gaps import ALLOWED_GAP_CHARACTERS
+from inverse_deid.text.gaps import ALLOWED_GAP_CHARACTERS, forbidden_gaps
+from inverse_deid.text.rendering import GAP_MARK
 
 _WORD = re.compile(r"[^\W_]+")
+_TELLING = re.compile(r"[^\W\d_]{3,}|\d{7,}")
+"""What could be a name, or a number that identifies."""
+_NAME = re.compile(r"(?!Prof|Miss)[A-Z][a-z]{3,}")
+_AGE_WORDS = (
+    "year years yrs month months mos mth mths mnth mnths week weeks wks day days hour hours hrs old olds age male female man "
+    "woman boy girl his her their the early mid late odd something and half hundred zero one two three four five six seven "
+    "eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen twenty thirty forty fifty "
+    "sixty seventy eighty ninety twenties thirties forties fifties sixties seventies eighties nineties"
+)
 _KEEPING = (Reason.KEPT_SAFE_WORD, Reason.KEPT_BY_NETWORK, Reason.KEPT_ALLOW_LIST)
 _WHOLLY_MASKED = ("phone", "e-mail", "date", "web address", "social security number")
 """Planted identifiers of which a veto pattern masks every token."""
@@ -218,6 +230,32 @@ def _shown_of_nothing() -> frozenset[str]:
     return frozenset(_shown(doc, masked, verdicts) | _shown(doc, done, verdicts))
 
 
+def stand_ins_repeat_nothing(seen: Seen) -> bool:
+    """No name or long number that is masked is in what stands for masks, and no sign that may not leave."""
+    masked, text = seen.masked, seen.doc.text
+    shown = [masked.text[start:end] for start, end in masked.replaced]
+    words = set(_TELLING.findall("\n".join(shown).casefold()))
+    hidden = _TELLING.findall("\n".join(text[start:end] for start, end in masked.masks))
+    repeated = {word.casefold() for word in hidden if not word[0].islower()} & words
+    return not repeated - _plain_words() and not any(forbidden_gaps(one) for one in shown if one != GAP_MARK)
+
+
+@lru_cache
+def _plain_words() -> frozenset[str]:
+    """Words of dates, ages, markers and addresses, which tell nobody's name."""
+    words = {
+        *GENERIC_WORDS,
+        *month_words(),
+        *ORDINALS,
+        *_AGE_WORDS.split(),
+        "phi",
+        "earliest",
+        "date",
+        "text",
+    }
+    return frozenset(word.casefold() for word in words)
+
+
 def nothing_failed(seen: Seen) -> bool:
     """No stage failed; a document that failed would be masked whole."""
     return not seen.masked.failed
@@ -237,6 +275,7 @@ INVARIANTS: dict[str, Callable[[Seen], bool]] = {
         known_values_are_masked,
         contacts_are_masked,
         output_can_be_written,
+        stand_ins_repeat_nothing,
         nothing_shows_text,
         nothing_failed,
     )
@@ -250,6 +289,7 @@ _STRUCTURE = (
     only_kept_leaves,
     reasons_agree,
     output_can_be_written,
+    stand_ins_repeat_nothing,
 )
 
 
@@ -534,8 +574,8 @@ def _count_leaks(seen: Seen, figures: Counter[str]) -> None:
     figures["tokens kept beside a forbidden sign"] += int(touching.sum())
     for kind, start, end in seen.canaries:
         of = (tokens.ends > start) & (tokens.starts < end)
-        if kind == "titled surname":
-            of[np.flatnonzero(of)[:1]] = False
+        if "name" in kind:
+            of &= np.array([_NAME.fullmatch(word) is not None for word in tokens.words], np.bool_)
         figures[f"planted: {kind}"] += 1
         figures[f"leaked in part: {kind}"] += bool((keep & of).any())
         figures[f"leaked in full: {kind}"] += bool(keep[of].all())

@@ -102,6 +102,9 @@ FAULTS = {
     "known_values_are_masked": lambda seen: keeping(seen, "ibuprofen"),
     "contacts_are_masked": lambda seen: keeping(seen, "7788"),
     "output_can_be_written": lambda seen: changed(seen, text="\ud800"),
+    "stand_ins_repeat_nothing": lambda seen: changed(
+        seen, masks=((0, len(TEXT)),), replaced=((0, 7),), text="Okonkwo"
+    ),
     "nothing_shows_text": lambda seen: changed(seen, stand_ins={"Okonkwo": 1}),
     "nothing_failed": lambda seen: changed(seen, failed=True),
 }

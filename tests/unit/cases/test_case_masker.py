@@ -143,6 +143,19 @@ def test_surrogates_stand_where_no_date_or_age_does():
     assert found.stand_ins == {"date": 1, "surrogate": 1}
 
 
+@pytest.mark.parametrize("sign", ["\u2028", "\x1f", "\u202e", "\u200b"])
+def test_no_forbidden_sign_leaves_with_a_surrogate(sign):
+    class Surrogates:
+        fingerprint = "invented"
+
+        def __call__(self, case, values):
+            return lambda text, category: text.replace("Amara", "Jo").replace("Okonkwo", "Bloggs")
+
+    masker = CaseMasker(masker_of(SPANS), CaseSettings(today=TODAY), Surrogates())
+    assert masker.mask_many([Document("1", "so Amara Okonkwo said")])[0].text == "so Jo Bloggs said"
+    assert masker.mask_many([Document("1", f"so Amara{sign}Okonkwo said")])[0].text == "so PHI said"
+
+
 def test_known_values_of_a_sidecar_belong_to_their_document():
     known = {"a": (KnownIdentifier("Zebulonova", KnownSort.NAME),)}
     masker = CaseMasker(masker_of(), CaseSettings(today=TODAY), known=known)
