@@ -53,8 +53,16 @@ _AGE_WORDS = (
     "sixty seventy eighty ninety twenties thirties forties fifties sixties seventies eighties nineties"
 )
 _KEEPING = (Reason.KEPT_SAFE_WORD, Reason.KEPT_BY_NETWORK, Reason.KEPT_ALLOW_LIST)
-_WHOLLY_MASKED = ("phone", "e-mail", "date", "web address", "social security number")
-"""Planted identifiers of which a veto pattern masks every token."""
+_WHOLLY_MASKED = (
+    "phone",
+    "e-mail",
+    "date",
+    "web address",
+    "social security number",
+    "digits",
+    "glued digits",
+)
+"""Planted identifiers of which the rules mask every token."""
 
 _EVERY_ALONE = 16
 _EVERY_COMPANY = 6

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from inverse_deid.core.values import BoolArray, FloatArray, IntArray
 from inverse_deid.lexicon import SAFE_FLAGS, UNSAFE_FLAGS, Lexicon, WordFlag, WordTable
 from inverse_deid.rules.anchors import BitArray, anchor_bits
-from inverse_deid.rules.shapes import SHAPES, in_foreign_script, shape_matrix
+from inverse_deid.rules.shapes import SHAPES, holds_long_number, in_foreign_script, shape_matrix
 from inverse_deid.rules.word_classes import WORD_CLASSES, class_matrix
 from inverse_deid.text.growing import GrowingArray
 from inverse_deid.text.interning import InternedWords
@@ -75,6 +75,7 @@ class WordRows:
         features: float32 (n_words, len(WORD_FEATURE_NAMES)), in [0, 1].
         lower_ratio: float32 (n_words,), share of lower-case use in [0, 1], NaN = unknown.
         foreign: bool (n_words,), mixes scripts or is outside Latin and Greek.
+        long_number: bool (n_words,), has seven digits or more.
         anchors: uint64 (n_words,), see `anchor_bits`.
         keys: int32 (n_words,), the same number for words that differ in case alone.
         n_chars: int32 (n_words,), length of the word.
@@ -84,6 +85,7 @@ class WordRows:
     features: FloatArray = field(repr=False)
     lower_ratio: FloatArray = field(repr=False)
     foreign: BoolArray = field(repr=False)
+    long_number: BoolArray = field(repr=False)
     anchors: BitArray = field(repr=False)
     keys: IntArray = field(repr=False)
     n_chars: IntArray = field(repr=False)
@@ -141,6 +143,7 @@ class WordKnowledge:
             features=np.concatenate(parts, axis=1).astype(np.float32),
             lower_ratio=table.lower_ratio,
             foreign=np.fromiter(map(in_foreign_script, words), np.bool_, len(words)),
+            long_number=np.fromiter(map(holds_long_number, words), np.bool_, len(words)),
             anchors=anchor_bits(words),
             keys=self._keys_of(words),
             n_chars=np.fromiter(map(len, words), np.int32, len(words)),
