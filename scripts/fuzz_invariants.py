@@ -77,6 +77,8 @@ def main() -> int:
     began, total = time.monotonic(), Findings()
     for n_batches, findings in enumerate(found_in(options), start=1):
         total.add(findings)
+        for name, indices in findings.broken.items():
+            print(f"broken: {name}, seed {options.seed}, index {indices}", file=sys.stderr, flush=True)
         if n_batches % _TELL_EVERY == 0:
             n_broken = sum(map(len, total.broken.values()))
             print(f"{n_batches * _BATCH} documents, {n_broken} broken", file=sys.stderr, flush=True)
