@@ -46,6 +46,7 @@ _WORD = re.compile(r"[^\W_]+")
 _TELLING = re.compile(r"[^\W\d_]{3,}|\d{7,}")
 """What could be a name, or a number that identifies."""
 _NAME = re.compile(r"(?!Prof|Miss)[A-Z][a-z]{3,}")
+_WEEKDAYS = "mon monday tue tues tuesday wed wednesday thu thurs thursday fri friday sat saturday sun sunday"
 _AGE_WORDS = (
     "year years yrs month months mos mth mths mnth mnths week weeks wks day days hour hours hrs old olds age male female man "
     "woman boy girl his her their the early mid late odd something and half hundred zero one two three four five six seven "
@@ -242,9 +243,9 @@ def stand_ins_repeat_nothing(seen: Seen) -> bool:
     """No name or long number that is masked is in what stands for masks, and no sign that may not leave."""
     masked, text = seen.masked, seen.doc.text
     shown = [masked.text[start:end] for start, end in masked.replaced]
-    words = set(_TELLING.findall("\n".join(shown).casefold()))
+    words = {folded(word) for word in _TELLING.findall("\n".join(shown))}
     hidden = _TELLING.findall("\n".join(text[start:end] for start, end in masked.masks))
-    repeated = {word.casefold() for word in hidden if not word[0].islower()} & words
+    repeated = {folded(word) for word in hidden if not word[0].islower()} & words
     return not repeated - _plain_words() and not any(forbidden_gaps(one) for one in shown if one != GAP_MARK)
 
 
