@@ -252,17 +252,9 @@ def stand_ins_repeat_nothing(seen: Seen) -> bool:
 @lru_cache
 def _plain_words() -> frozenset[str]:
     """Words of dates, ages, markers and addresses, which tell nobody's name."""
-    words = {
-        *GENERIC_WORDS,
-        *month_words(),
-        *ORDINALS,
-        *_AGE_WORDS.split(),
-        "phi",
-        "earliest",
-        "date",
-        "text",
-    }
-    return frozenset(word.casefold() for word in words)
+    statement = ("phi", "older", "earliest", "date", "text")
+    words = {*GENERIC_WORDS, *month_words(), *ORDINALS, *_AGE_WORDS.split(), *_WEEKDAYS.split(), *statement}
+    return frozenset(map(folded, words))
 
 
 def nothing_failed(seen: Seen) -> bool:
