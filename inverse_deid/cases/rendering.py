@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from inverse_deid.core.values import MaskedDocument, Reason
+from inverse_deid.text.gaps import forbidden_gaps
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +32,14 @@ def with_stand_ins(masked: MaskedDocument, stand_ins: Sequence[StandIn]) -> Mask
     """The same document with other words for some masked ones.
 
     What is masked stays masked: a stand-in takes the place of the masks that it covers (and of
-    the little between them); of masks that are longer the rest keeps its marker.
+    the little between them); of masks that are longer the rest keeps its marker. Stand-ins keep what
+    parts the words of an original: one with a sign that is always masked is not used.
 
     Args:
         masked: As the pipeline gave it back.
         stand_ins: In text order, not overlapping; each begins and ends with a masked token.
     """
+    stand_ins = [found for found in stand_ins if not forbidden_gaps(found.text)]
     if not stand_ins:
         return masked
     pieces = _pieces(masked, stand_ins)

@@ -87,6 +87,7 @@ _NOT_AN_AGE_BEHIND = re.compile(
 )
 _SEX = re.compile(r"[-\s/,]*(?:[MF]|f|male|female|man|woman|boy|girl)\s*", re.IGNORECASE)
 _MONTHS_OR_MALE = re.compile(r"[-\s]*m(?:/o)?\b\.?", re.IGNORECASE)
+_MONTHS_OR_MALE_ALONE = re.compile(_MONTHS_OR_MALE.pattern + _OLD, re.IGNORECASE)
 
 
 def read_age(text: str, after: str = "") -> AgeReading | None:
@@ -173,8 +174,8 @@ def _span(
 
 def _unit_and_sex(rest: str, after: str, count: int) -> tuple[AgeUnit | None, bool]:
     """The unit, None if it is unclear; and whether the rest of the text names the sex."""
-    behind = rest or after
-    months_or_male = _MONTHS_OR_MALE.match(behind)
+    # The rest is shown again: all of it has to be a unit or a sex, or a name joined to it would leave.
+    months_or_male = _MONTHS_OR_MALE_ALONE.fullmatch(rest) if rest else _MONTHS_OR_MALE.match(after)
     if months_or_male:
         if count > _MAX_MONTHS_NEXT_TO_M:
             return (AgeUnit.YEARS, bool(rest)) if "/" not in months_or_male[0] else (None, False)

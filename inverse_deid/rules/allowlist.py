@@ -69,7 +69,7 @@ def judge(ids: IntArray, rows: WordRows, context: Context, policy: Policy) -> Ru
     return RuleVerdicts(
         safe=safe,
         never=never,
-        veto=context.veto | rows.foreign[ids],
+        veto=context.veto | rows.foreign[ids] | rows.long_number[ids],
         titled=context.titled,
         name=name,
         word=word,

@@ -89,6 +89,21 @@ def is_glued_quantity(word: str) -> bool:
     return any(p.fullmatch(word) for p in (_GLUED_DOSE, _GLUED_AGE, _GLUED_DATE, _TIME, _ORDINAL))
 
 
+_LONG_NUMBER_DIGITS = 7
+
+
+def holds_long_number(word: str) -> bool:
+    """Whether a word has seven digits or more: a record, a phone, an account, hardly a result or a dose.
+
+    Such words are always masked; among results the network may take one for a result.
+
+    Example:
+        >>> holds_long_number("8149354"), holds_long_number("RN4481207"), holds_long_number("250000")
+        (True, True, False)
+    """
+    return len(word) >= _LONG_NUMBER_DIGITS and sum(map(str.isdigit, word)) >= _LONG_NUMBER_DIGITS
+
+
 _LATIN_END, _GREEK_START, _GREEK_END = 0x24F, 0x370, 0x3FF
 
 

@@ -14,7 +14,7 @@ from inverse_deid.core.values import BoolArray, FloatArray, IntArray
 from inverse_deid.lexicon import SAFE_FLAGS, UNSAFE_FLAGS, Lexicon, WordFlag, WordTable
 from inverse_deid.rules.anchors import BitArray, anchor_bits
 from inverse_deid.rules.disguised_words import disguised_words
-from inverse_deid.rules.shapes import SHAPES, in_foreign_script, shape_matrix
+from inverse_deid.rules.shapes import SHAPES, holds_long_number, in_foreign_script, shape_matrix
 from inverse_deid.rules.word_classes import WORD_CLASSES, class_matrix
 from inverse_deid.text.growing import GrowingArray
 from inverse_deid.text.interning import InternedWords
@@ -77,6 +77,7 @@ class WordRows:
         lower_ratio: float32 (n_words,), share of lower-case use in [0, 1], NaN = unknown.
         foreign: bool (n_words,), mixes scripts or is outside Latin and Greek.
         disguised: bool (n_words,), a name glued to another word or written with digits.
+        long_number: bool (n_words,), has seven digits or more.
         anchors: uint64 (n_words,), see `anchor_bits`.
         keys: int32 (n_words,), the same number for words that differ in case alone.
         n_chars: int32 (n_words,), length of the word.
@@ -87,6 +88,7 @@ class WordRows:
     lower_ratio: FloatArray = field(repr=False)
     foreign: BoolArray = field(repr=False)
     disguised: BoolArray = field(repr=False)
+    long_number: BoolArray = field(repr=False)
     anchors: BitArray = field(repr=False)
     keys: IntArray = field(repr=False)
     n_chars: IntArray = field(repr=False)
@@ -145,6 +147,7 @@ class WordKnowledge:
             lower_ratio=table.lower_ratio,
             foreign=np.fromiter(map(in_foreign_script, words), np.bool_, len(words)),
             disguised=disguised_words(words, self._lexicon),
+            long_number=np.fromiter(map(holds_long_number, words), np.bool_, len(words)),
             anchors=anchor_bits(words),
             keys=self._keys_of(words),
             n_chars=np.fromiter(map(len, words), np.int32, len(words)),

@@ -86,3 +86,44 @@ def test_units_agree(months: int, weeks: int, name: str) -> None:
         band = scheme.band_of(reading)
         length = next(days for known, days in DAYS_OF.items() if known == unit)
         assert band is None or (0.0, *scheme.edges_days)[band] <= count * length < scheme.edges_days[band]
+
+
+AGE_WORDS = (
+    "m f o y yo yr yrs year years mo mos mth mths mnth mnths month months w wk wks week weeks d day days h hr hrs "
+    "hour hours old olds of age male female man woman boy girl in his her their the early mid late odd something "
+    "and a s to half hundred zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen "
+    "fifteen sixteen seventeen eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety twenties "
+    "thirties forties fifties sixties seventies eighties nineties"
+)
+
+
+@given(
+    st.sampled_from(["43", "9", "94", "18-25", "2 1/2", "forty", "3y8m", "4/12", "in her 70s", "5", "15"]),
+    st.sampled_from(
+        [
+            "",
+            "m",
+            "M",
+            " m",
+            "-m",
+            "/M",
+            "f",
+            "F",
+            "m/o",
+            "mo",
+            "y",
+            "yo",
+            "-year-old",
+            " years",
+            "w",
+            "d",
+            "h",
+        ]
+    ),
+    st.sampled_from(["", " ", "-", "/", ".", ",", "@", "_", "&", ". ", " of ", " old "]),
+    st.sampled_from(["", "Okonkwo", "okonkwo", "m", "old", "12"]),
+)
+def test_what_is_read_as_an_age_holds_no_other_word(number: str, unit: str, sign: str, behind: str) -> None:
+    text = number + unit + sign + behind
+    if read_age(text) is not None:
+        assert set(AGE_WORDS.split()).issuperset(re.findall(r"[^\W\d_]+", text.lower()))

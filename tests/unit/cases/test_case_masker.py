@@ -1,5 +1,6 @@
 """What stands in the place of dates and ages, with every offset right."""
 
+import re
 from datetime import date
 
 import pytest
@@ -111,6 +112,17 @@ def test_ages_need_the_word_of_the_network():
     assert not_an_age.mask_many([Document("1", "room 43-year")])[0].text == "room PHI-year"
 
 
+@pytest.mark.parametrize("age", ["43M-Okonkwo", "43m/Okonkwo", "9m.Okonkwo", "94M@okonkwo", "43M Okonkwo"])
+@pytest.mark.parametrize(
+    "settings", [{"ages": AgeMode.KEEP_UNDER_90}, {"ages": AgeMode.BAND, "age_bands": "10-years"}]
+)
+def test_a_name_joined_to_an_age_does_not_leave_with_it(age, settings):
+    masker = CaseMasker(
+        masker_of(spans_by(AGE=rf"({re.escape(age)})")), CaseSettings(today=TODAY, **settings)
+    )
+    assert masker.mask_many([Document("1", f"a {age} came")])[0].text == "a PHI came"
+
+
 def test_an_age_that_repeats_a_known_number_is_masked():
     case = {"known": [KnownIdentifier("43 Harrow Lane", KnownSort.ADDRESS)]}
     assert masked("a 43-year-old", case, ages=AgeMode.KEEP_UNDER_90).text == "a PHI-year-old"
@@ -129,6 +141,19 @@ def test_surrogates_stand_where_no_date_or_age_does():
     (found,) = masker.mask_many([Document("1", "Amara Okonkwo came on 12-OCT-2019, aged 43-year")])
     assert found.text == "Jo Bloggs came on 2019, aged PHI-year"
     assert found.stand_ins == {"date": 1, "surrogate": 1}
+
+
+@pytest.mark.parametrize("sign", ["\u2028", "\x1f", "\u202e", "\u200b"])
+def test_no_forbidden_sign_leaves_with_a_surrogate(sign):
+    class Surrogates:
+        fingerprint = "invented"
+
+        def __call__(self, case, values):
+            return lambda text, category: text.replace("Amara", "Jo").replace("Okonkwo", "Bloggs")
+
+    masker = CaseMasker(masker_of(SPANS), CaseSettings(today=TODAY), Surrogates())
+    assert masker.mask_many([Document("1", "so Amara Okonkwo said")])[0].text == "so Jo Bloggs said"
+    assert masker.mask_many([Document("1", f"so Amara{sign}Okonkwo said")])[0].text == "so PHI said"
 
 
 def test_known_values_of_a_sidecar_belong_to_their_document():

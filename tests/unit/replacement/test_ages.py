@@ -125,6 +125,13 @@ def test_other_spans(text: str, low_years: float, high_years: float) -> None:
         ("43 mg", ""),
         ("3y13m", ""),
         ("25-odd", ""),
+        ("43M-Okonkwo", ""),
+        ("43m Okonkwo", ""),
+        ("9m-Okonkwo", ""),
+        ("9 m/o Okonkwo", ""),
+        ("94M.Okonkwo", ""),
+        ("18-25m Okonkwo", ""),
+        ("2 1/2 m@okonkwo", ""),
     ],
 )
 def test_what_may_be_another_age_is_not_read(text: str, after: str) -> None:

@@ -57,6 +57,15 @@ def test_safe_flag(analysers, policy, text, word, safe):
     assert verdict(analysers, policy, text, word)["safe"] is safe
 
 
+@pytest.mark.parametrize("policy", ["literal", "case-aware"])
+@pytest.mark.parametrize(
+    ("word", "veto"),
+    [("8149354", True), ("x189841103", True), ("1e9841103", True), ("250000", False), ("A123456", False)],
+)
+def test_words_with_seven_digits_are_always_masked(analysers, policy, word, veto):
+    assert verdict(analysers, policy, f"BP 104/66, P {word} 54", word)["veto"] is veto
+
+
 @pytest.mark.parametrize(
     ("text", "word"),
     [("seen on Monday", "Monday"), ("in February again", "February"), ("lives in Elm Street", "Street")],
