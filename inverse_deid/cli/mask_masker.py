@@ -104,6 +104,7 @@ def report_settings(
         **{name: {"n": len(words), "sha256": hash_of_words(words)} for name, words in lists.items()},
         "known_sha256": known_sha256 if options.cases.known is not None else None,
         "dates": str(cases.dates),
+        "date_span_years": cases.date_span_years,
         "day_first": cases.day_first,
         "ages": str(cases.ages),
         "age_bands": cases.age_bands,
