@@ -76,8 +76,8 @@ class PartialDate:
         """Whether the two can be one day: what both say is the same.
 
         Example:
-            >>> PartialDate(1962, 5, 12).overlaps(PartialDate(1962)), PartialDate(1962).overlaps(PartialDate(1963))
-            (True, False)
+            >>> PartialDate(1962, 5, 12).overlaps(PartialDate(1962))
+            True
         """
         parts = ((self.year, other.year), (self.month, other.month), (self.day, other.day))
         return all(mine is None or theirs is None or mine == theirs for mine, theirs in parts)
