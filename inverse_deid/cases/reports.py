@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from datetime import date
 from itertools import product
 
 from inverse_deid.cases.pseudonyms import pseudonym
 from inverse_deid.cases.report_ages import age_field
 from inverse_deid.cases.texts import CaseTexts, MaskedCase
-from inverse_deid.core.values import Document, KnownIdentifier, KnownSort
+from inverse_deid.core.values import MAX_KNOWN_VALUES, Document, KnownIdentifier, KnownSort
 from inverse_deid.formats.icsr.cases import Case
 from inverse_deid.formats.icsr.dates import CaseDates, DateElement, StampDate, parse_stamp
+from inverse_deid.formats.icsr.known import known_value
 from inverse_deid.formats.icsr.rewriting import Replacements
 from inverse_deid.formats.icsr.survey import Sort
 from inverse_deid.replacement.date_policies import DatePolicy
@@ -26,6 +27,11 @@ _PERSONS = (
     ("A.3.2.2d", "A.3.2.2e", "A.3.2.2f"),
 )
 """Given, middle and family name."""
+
+_PARTS_OF_NAMES = {
+    element: (person, part) for person, parts in enumerate(_PERSONS) for part, element in enumerate(parts)
+}
+_NAME_STEPS = re.compile(r"(?:/name(?:\[\d+\])?)?/[^/]*$")
 
 
 def batch_number(case: Case) -> str:
@@ -42,7 +48,7 @@ def texts_of(case: Case, name: str, batch: str = "", source: str = "") -> CaseTe
         batch: The batch number; a part around the cases has no other id.
         source: Names the file; cases without an id of two files move apart.
     """
-    known = tuple(dict.fromkeys(known_identifiers(case)))
+    known = _known_of(case)
     dates = case.dates
     docs = (Document(f"{name} {text.path}", text.text, known=known) for text in case.free_texts)
     anchors = tuple(_anchors(dates))
@@ -62,18 +68,39 @@ def texts_of(case: Case, name: str, batch: str = "", source: str = "") -> CaseTe
 
 def known_identifiers(case: Case) -> Iterator[KnownIdentifier]:
     """What the fields of a case say of persons; every date that is known to the day, too."""
-    names: dict[str, list[str]] = defaultdict(list)
     for value in case.known_values:
         yield KnownIdentifier(value.value, KnownSort(value.sort))
-        names[value.element].append(value.value)
-    for given, middle, family in _PERSONS:
-        for parts in product(names[given] or [""], names[middle] or [""], names[family] or [""]):
+    for person in _persons(case):
+        for parts in product(*(names or ("",) for names in person)):
             whole = " ".join(part for part in parts if part)
             if " " in whole:
                 yield KnownIdentifier(whole, KnownSort.NAME)
     for found in case.dates.every:
         if found.date is not None and found.date.day is not None:
             yield KnownIdentifier(found.date.digits, KnownSort.DATE)
+
+
+def _persons(case: Case) -> Iterator[Sequence[Sequence[str]]]:
+    """Given, middle and family names of each person, each once; two reporters have two places."""
+    persons: dict[tuple[str, int], tuple[dict[str, None], ...]] = {}
+    for value in case.values:
+        if value.element is None or value.element_id not in _PARTS_OF_NAMES:
+            continue
+        found = known_value(value.element_id, value.element.known, value.text)
+        sort, part = _PARTS_OF_NAMES[value.element_id]
+        person = persons.setdefault((_NAME_STEPS.sub("", value.path), sort), ({}, {}, {}))
+        person[part].update({} if found is None else {found.value: None})
+    yield from (tuple(map(tuple, person)) for person in persons.values())
+
+
+def _known_of(case: Case) -> tuple[KnownIdentifier, ...]:
+    """Each once, and no more than are needed to see that they are too many."""
+    found: dict[KnownIdentifier, None] = {}
+    for identifier in known_identifiers(case):
+        found[identifier] = None
+        if len(found) > MAX_KNOWN_VALUES:
+            break
+    return tuple(found)
 
 
 def replacements_of(case: Case, masked: MaskedCase, key: bytes, marker: str) -> Replacements:

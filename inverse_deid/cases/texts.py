@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import date
 
-from inverse_deid.core.values import Document, MaskedDocument
+from inverse_deid.core.values import Document, MaskedDocument, known_problem
 from inverse_deid.replacement.ages import AgePolicy, MaskedAges
 from inverse_deid.replacement.date_policies import DatePolicy
 from inverse_deid.replacement.partial_dates import PartialDate
@@ -36,6 +36,12 @@ class CaseTexts:
     other_anchors: tuple[tuple[date, str], ...] = field(default=(), repr=False)
     births: tuple[PartialDate, ...] = field(default=(), repr=False)
     values: tuple[str, ...] = field(default=(), repr=False)
+
+    @property
+    def problem(self) -> str:
+        """Why the known values of a text cannot be looked for, "" = they can; such a case must not leave."""
+        known = dict.fromkeys(doc.known for doc in self.docs)
+        return next(filter(None, map(known_problem, known)), "")
 
 
 @dataclass(frozen=True, slots=True)

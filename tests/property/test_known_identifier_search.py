@@ -69,15 +69,7 @@ def _longer(found: Spellings, tokens: Tokens, words: list[str], i: int) -> Itera
         return tokens.text[tokens.ends[j - 1] : tokens.starts[j]]
 
     yield from (i + len(one) for one in found.sequences if tuple(words[i : i + len(one)]) == one)
-    always = found.glued | {one[0] for one in found.sequences if len(one) == 1}
-    runs = always | {part for part in found.parts if len(part) >= MIN_FUZZY_LETTERS}
-    whole = words[i]
-    for j in range(i + 1, min(i + 8, len(words))):
-        if not any(run.startswith(whole) and run != whole for run in runs) or len(gap(j)) > 3:
-            break
-        whole += words[j]
-        if whole in runs:
-            yield j + 1
+    yield from _run_together(found, words, gap, i)
     letters, j = words[i], i + 1
     if _are_initials(found, tokens, words, (i, j), letters) and len(letters) > 1:
         yield j
@@ -90,6 +82,22 @@ def _longer(found: Spellings, tokens: Tokens, words: list[str], i: int) -> Itera
             yield j
     for day in found.dates:
         yield from _as_date(day, words, gap, i)
+    yield from _as_phone(found, words, gap, i)
+
+
+def _run_together(found: Spellings, words: list[str], gap, i: int) -> Iterator[int]:
+    always = found.glued | {one[0] for one in found.sequences if len(one) == 1}
+    runs = always | {part for part in found.parts if len(part) >= MIN_FUZZY_LETTERS}
+    whole = words[i]
+    for j in range(i + 1, min(i + 8, len(words))):
+        if not any(run.startswith(whole) and run != whole for run in runs) or len(gap(j)) > 3:
+            break
+        whole += words[j]
+        if whole in runs:
+            yield j + 1
+
+
+def _as_phone(found: Spellings, words: list[str], gap, i: int) -> Iterator[int]:
     if words[i].isdigit() and found.phones:
         digits, j = words[i], i + 1
         while j < len(words) and words[j].isdigit() and len(gap(j)) <= 3:
@@ -125,15 +133,17 @@ def _as_date(day: DateWords, words: list[str], gap, i: int) -> Iterator[int]:
     named = [words[place] in day.month_names for place in places]
     months = day.months | day.month_names
     orders = ((day.days, months, day.years), (months, day.days, day.years), (day.years, months, day.days))
-    if len(places) == 3 and any(
-        all(words[place] in part for place, part in zip(places, order, strict=True)) for order in orders
-    ):
-        if any(named) or all(gap(place) in tuple(" /-.") for place in places[1:]):
-            yield places[2] + 1
+    is_date = any(named) or all(gap(place) in tuple(" /-.") for place in places[1:])
+    if is_date and len(places) == 3 and any(_are(words, places, order) for order in orders):
+        yield places[2] + 1
     if len(places) > 1:
         first, second = words[places[0]], words[places[1]]
         if (first in day.days and named[1]) or (named[0] and second in day.days):
             yield places[1] + 1
+
+
+def _are(words: list[str], places: list[int], order: tuple[frozenset[str], ...]) -> bool:
+    return all(words[place] in part for place, part in zip(places, order, strict=True))
 
 
 def invented_known(rng: random.Random) -> list[KnownIdentifier]:
