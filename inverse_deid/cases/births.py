@@ -26,10 +26,10 @@ _WORDS = (
 _CUE = re.compile("|".join(_WORDS), re.IGNORECASE)
 _SIGN = re.compile(r"(?:(?<![A-Za-z0-9])b\.?|\(\s?\*)\s{0,2}$")
 _TIGHT = re.compile(
-    r"\w*\.?[\s:=.>,\"'|(\[*_-]{0,12}(?:(?:on|in|is|was|the|value|am|le|el|il|den|dnia)\b\W{1,3}){0,3}",
+    r"\w{0,20}+\.?+[\s:=.>,\"'|(\[*_-]{0,12}+(?:(?:on|in|is|was|the|value|am|le|el|il|den|dnia)\b\W{1,3}){0,3}",
     re.IGNORECASE,
 )
-_LOOSE = re.compile(r"\w*\.?[\s:=.>,\"'|()\[\]*_-]{0,12}(?:(?!\.\s+[^\W\d_a-z])[^;!?\n]){0,60}")
+_LOOSE = re.compile(r"\w{0,20}+\.?+[\s:=.>,\"'|()\[\]*_-]{0,12}+(?:(?!\.\s+[^\W\d_a-z])[^;!?\n]){0,60}")
 _BEHIND = re.compile(
     r"[\s(\[,=:<>|\"'-]{0,4}(?:(?:is|was|as|being)\s)?(?:(?:the|his|her|their|patient['\u2019]?s?)\s)?"
     r"(?:(?:date|day|year)\s+of\s+)?",
