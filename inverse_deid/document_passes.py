@@ -7,7 +7,6 @@ word and yet never overrides a digit, a date word or a veto pattern.
 from __future__ import annotations
 
 import dataclasses
-from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
 import numpy as np
@@ -17,6 +16,7 @@ from inverse_deid.core.values import BoolArray, Decisions, Reason, RuleVerdicts,
 from inverse_deid.rules.word_classes import WORD_CLASSES, word_set
 from inverse_deid.text.folding import folded
 from inverse_deid.text.joined import JoinedTokens
+from inverse_deid.text.sequences import Sequences
 from inverse_deid.text.tokenizer import tokenize
 
 _NAME = tuple(HyperClass).index(HyperClass.NAME)
@@ -149,24 +149,14 @@ class PhraseList:
     """
 
     def __init__(self, phrases: Iterable[str]) -> None:
-        self._by_first_word: dict[str, list[list[str]]] = defaultdict(list)
-        for phrase in phrases:
-            words = [folded(word) for word in tokenize(phrase).words]
-            if words:
-                self._by_first_word[words[0]].append(words)
+        self._phrases = Sequences([folded(word) for word in tokenize(phrase).words] for phrase in phrases)
 
     def __bool__(self) -> bool:
-        return bool(self._by_first_word)
+        return bool(self._phrases)
 
     def among(self, tokens: Tokens) -> BoolArray:
         """Which tokens belong to one of the phrases: bool (n_tokens,)."""
-        words = [folded(word) for word in tokens.words]
-        chosen = np.zeros(len(words), np.bool_)
-        for i, word in enumerate(words):
-            for phrase in self._by_first_word.get(word, ()):
-                if words[i : i + len(phrase)] == phrase:
-                    chosen[i : i + len(phrase)] = True
-        return chosen
+        return self._phrases.among([folded(word) for word in tokens.words])
 
 
 def mask_phrases(tokens: Tokens, phrases: PhraseList, reason: Reason, decisions: Decisions) -> Decisions:

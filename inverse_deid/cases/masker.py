@@ -7,6 +7,7 @@ from dataclasses import replace
 from itertools import groupby, islice
 from typing import Protocol
 
+from inverse_deid.cases.births import born_on
 from inverse_deid.cases.policies import dates_of, policy_of
 from inverse_deid.cases.rendering import StandIn, with_stand_ins
 from inverse_deid.cases.settings import CaseSettings, DateMode
@@ -15,7 +16,6 @@ from inverse_deid.cases.texts import CaseTexts, MaskedCase
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.phi import HyperClass
 from inverse_deid.core.values import Document, KnownIdentifier, KnownSort, MaskedDocument
-from inverse_deid.replacement.case_dates import CaseDates
 from inverse_deid.replacement.date_layouts import candidates
 from inverse_deid.replacement.date_policies import DatePolicy, MaskedDates, RelativeDays
 from inverse_deid.text.folding import folded
@@ -121,9 +121,11 @@ class CaseMasker:
 
     def _with_words(self, case: CaseTexts, docs: tuple[MaskedDocument, ...]) -> MaskedCase:
         found = [_Found(masked, self._is_date(case)) for masked in docs]
-        dates = dates_of(case, [words for one in found for words in one.date_words()], self.settings)
+        written = [words for one in found for words in one.date_words()]
+        births = [words for one in found for words in one.birth_words()]
+        dates = dates_of(case, written, births, self.settings)
         policy = policy_of(case, dates, self.settings)
-        words = _Words(self.settings, policy, dates, case)
+        words = _Words(self.settings, policy, case)
         surrogate = self._surrogate(case, docs)
         texts = [with_stand_ins(one.masked, list(words.stand_ins(one, surrogate))) for one in found]
         return MaskedCase(tuple(texts), policy, self.settings.age_policy)
@@ -154,10 +156,15 @@ class _Found:
         self.masked = masked
         self.by_mask: list[list[Run]] = [] if masked.failed else runs(masked)
         self.dates = date_spans(masked, self.by_mask, is_date) if is_date is not None else []
+        self.births = born_on(masked.tokens.text, [(span.start, span.end) for span in self.dates])
 
     def date_words(self) -> list[str]:
         """The words of all dates."""
         return [self.words(span) for span in self.dates]
+
+    def birth_words(self) -> list[str]:
+        """The words of those that are dates of birth."""
+        return [self.words(self.dates[number]) for number in sorted(self.births)]
 
     def words(self, span: Span) -> str:
         """The words of a span."""
@@ -170,16 +177,13 @@ class _Words:
     Args:
         settings: Of the run.
         policy: Of the dates.
-        dates: Of the case.
         case: Its texts.
     """
 
-    def __init__(self, settings: CaseSettings, policy: DatePolicy, dates: CaseDates, case: CaseTexts) -> None:
+    def __init__(self, settings: CaseSettings, policy: DatePolicy, case: CaseTexts) -> None:
         self._settings = settings
         self._policy = policy
         self._ages = settings.age_policy
-        self._dates = dates
-        self._births = frozenset(case.births)
         self._identifying = frozenset(_words_of_identifiers(case))
         self._statement = policy.statement if isinstance(policy, RelativeDays) else ""
 
@@ -200,19 +204,14 @@ class _Words:
         yield from sorted([*timely, *free], key=lambda item: item.first)
 
     def _of_dates(self, found: _Found) -> Iterator[StandIn]:
-        for span in found.dates:
-            words = found.words(span)
-            is_hidden = denied(found.masked, span) or self._is_birth(words)
-            text = None if is_hidden else self._policy.replacement(words)
+        for number, span in enumerate(found.dates):
+            is_hidden = number in found.births or denied(found.masked, span)
+            text = None if is_hidden else self._policy.replacement(found.words(span))
             if text is None:
                 continue
             if self._statement:
                 text, self._statement = f"{text} ({self._statement})", ""
             yield StandIn(span.first, span.stop, text, "date")
-
-    def _is_birth(self, words: str) -> bool:
-        reading = self._dates.read(words) if self._births else None
-        return reading is not None and not self._births.isdisjoint((reading.first.as_date,))
 
     def _of_ages(self, found: _Found) -> Iterator[StandIn]:
         for span in age_spans(found.masked, found.by_mask):

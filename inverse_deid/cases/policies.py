@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import date
 
 from inverse_deid.cases.settings import CaseSettings, DateMode
 from inverse_deid.cases.texts import CaseTexts
@@ -14,14 +15,18 @@ from inverse_deid.replacement.date_policies import (
     relative_days,
     shifted_dates,
 )
+from inverse_deid.replacement.partial_dates import partial
 
 
-def dates_of(case: CaseTexts, written: Sequence[str], settings: CaseSettings) -> CaseDates:
+def dates_of(
+    case: CaseTexts, written: Sequence[str], births: Sequence[str], settings: CaseSettings
+) -> CaseDates:
     """What the dates of a case say about each other.
 
     Args:
         case: The case.
         written: The words of every date in its texts.
+        births: The words of those that are dates of birth.
         settings: Of the run.
     """
     return case_dates(
@@ -29,6 +34,8 @@ def dates_of(case: CaseTexts, written: Sequence[str], settings: CaseSettings) ->
         today=case.today or settings.today,
         day_first=settings.day_first,
         structured=case.date_fields,
+        births=(*case.births, *births),
+        span_years=settings.date_span_years,
     )
 
 
@@ -42,8 +49,16 @@ def policy_of(case: CaseTexts, dates: CaseDates, settings: CaseSettings) -> Date
         case DateMode.YEAR:
             return YearDates(dates)
         case DateMode.RELATIVE_DAY:
-            return relative_days(dates, case.anchor, case.anchor_name)
+            return relative_days(dates, *_anchor(case, dates))
         case DateMode.SHIFT:
-            return shifted_dates(dates, settings.key or b"", case.id)
+            return shifted_dates(dates, settings.key or b"", case.id, _anchor(case, dates)[0])
         case _:
             return MaskedDates()
+
+
+def _anchor(case: CaseTexts, dates: CaseDates) -> tuple[date | None, str]:
+    """The first dose, or the onset if the dose is a birth or lies far before the onset."""
+    given = () if case.anchor is None else ((case.anchor, case.anchor_name),)
+    days = [(day, name) for day, name in (*given, *case.other_anchors) if not dates.is_birth(partial(day))]
+    near = [(day, name) for day, name in days if not dates.is_far(partial(day), days[-1][0])]
+    return near[0] if near else (None, "")

@@ -2,31 +2,36 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from datetime import date
 from itertools import product
 
 from inverse_deid.cases.pseudonyms import pseudonym
 from inverse_deid.cases.report_ages import age_field
 from inverse_deid.cases.texts import CaseTexts, MaskedCase
-from inverse_deid.core.values import Document, KnownIdentifier, KnownSort
+from inverse_deid.core.values import MAX_KNOWN_VALUES, Document, KnownIdentifier, KnownSort
 from inverse_deid.formats.icsr.cases import Case
 from inverse_deid.formats.icsr.dates import CaseDates, DateElement, StampDate, parse_stamp
+from inverse_deid.formats.icsr.known import known_value
 from inverse_deid.formats.icsr.rewriting import Replacements
 from inverse_deid.formats.icsr.survey import Sort
-from inverse_deid.replacement.case_dates import read_structured
-from inverse_deid.replacement.date_policies import DatePolicy, ShiftedDates
+from inverse_deid.replacement.date_policies import DatePolicy
+from inverse_deid.replacement.partial_dates import PartialDate
 
 _REPORT_DATES = frozenset(("C.1.2", "C.1.4", "C.1.5", "N.2.r.4", "N.1.5"))
 _BIRTHS = frozenset(("D.2.1", "D.10.2.1"))
-_COURSE = frozenset(("E.i.4", "G.k.4.r.4", "C.1.4"))
 _PERSONS = (
     ("C.2.r.1.2", "C.2.r.1.3", "C.2.r.1.4"),
     ("C.3.3.3", "C.3.3.4", "C.3.3.5"),
     ("A.3.2.2d", "A.3.2.2e", "A.3.2.2f"),
 )
 """Given, middle and family name."""
+
+_PARTS_OF_NAMES = {
+    element: (person, part) for person, parts in enumerate(_PERSONS) for part, element in enumerate(parts)
+}
+_NAME_STEPS = re.compile(r"(?:/name(?:\[\d+\])?)?/[^/]*$")
 
 
 def batch_number(case: Case) -> str:
@@ -43,10 +48,11 @@ def texts_of(case: Case, name: str, batch: str = "", source: str = "") -> CaseTe
         batch: The batch number; a part around the cases has no other id.
         source: Names the file; cases without an id of two files move apart.
     """
-    known = tuple(dict.fromkeys(known_identifiers(case)))
+    known = _known_of(case)
     dates = case.dates
     docs = (Document(f"{name} {text.path}", text.text, known=known) for text in case.free_texts)
-    anchor, anchor_name = _anchor(dates)
+    anchors = tuple(_anchors(dates))
+    anchor, anchor_name = anchors[0] if anchors else (None, "")
     return CaseTexts(
         id=_id_of(case, batch, source),
         docs=tuple(docs),
@@ -54,25 +60,47 @@ def texts_of(case: Case, name: str, batch: str = "", source: str = "") -> CaseTe
         date_fields=tuple(found.value for found in dates.every),
         anchor=anchor,
         anchor_name=anchor_name,
-        births=tuple(_days(dates, _BIRTHS)),
+        other_anchors=anchors[1:],
+        births=tuple(_births(dates)),
         values=tuple(value.text for value in case.values if value.sort is Sort.IDENTIFIER),
     )
 
 
 def known_identifiers(case: Case) -> Iterator[KnownIdentifier]:
     """What the fields of a case say of persons; every date that is known to the day, too."""
-    names: dict[str, list[str]] = defaultdict(list)
     for value in case.known_values:
         yield KnownIdentifier(value.value, KnownSort(value.sort))
-        names[value.element].append(value.value)
-    for given, middle, family in _PERSONS:
-        for parts in product(names[given] or [""], names[middle] or [""], names[family] or [""]):
+    for person in _persons(case):
+        for parts in product(*(names or ("",) for names in person)):
             whole = " ".join(part for part in parts if part)
             if " " in whole:
                 yield KnownIdentifier(whole, KnownSort.NAME)
     for found in case.dates.every:
         if found.date is not None and found.date.day is not None:
             yield KnownIdentifier(found.date.digits, KnownSort.DATE)
+
+
+def _persons(case: Case) -> Iterator[Sequence[Sequence[str]]]:
+    """Given, middle and family names of each person, each once; two reporters have two places."""
+    persons: dict[tuple[str, int], tuple[dict[str, None], ...]] = {}
+    for value in case.values:
+        if value.element is None or value.element_id not in _PARTS_OF_NAMES:
+            continue
+        found = known_value(value.element_id, value.element.known, value.text)
+        sort, part = _PARTS_OF_NAMES[value.element_id]
+        person = persons.setdefault((_NAME_STEPS.sub("", value.path), sort), ({}, {}, {}))
+        person[part].update({} if found is None else {found.value: None})
+    yield from (tuple(map(tuple, person)) for person in persons.values())
+
+
+def _known_of(case: Case) -> tuple[KnownIdentifier, ...]:
+    """Each once, and no more than are needed to see that they are too many."""
+    found: dict[KnownIdentifier, None] = {}
+    for identifier in known_identifiers(case):
+        found[identifier] = None
+        if len(found) > MAX_KNOWN_VALUES:
+            break
+    return tuple(found)
 
 
 def replacements_of(case: Case, masked: MaskedCase, key: bytes, marker: str) -> Replacements:
@@ -84,36 +112,29 @@ def replacements_of(case: Case, masked: MaskedCase, key: bytes, marker: str) -> 
         key: For pseudonyms.
         marker: Stands for a text that cannot be shown at all.
     """
-    fields = _DateFields(masked.dates, case.dates)
     return Replacements(
         pseudonym=lambda element, value: pseudonym(key, value),
-        date_value=fields.value,
+        date_value=lambda field: _field_value(field, masked.dates),
         age_value=lambda age: age_field(age, masked.ages),
         marker=marker,
     )
 
 
-class _DateFields:
-    """Date fields under the policy of their case."""
+def _field_value(field: DateElement, policy: DatePolicy) -> StampDate | None:
+    """The date that stands in a field under the policy of its case; None = none can."""
+    written = None if _is_birth(field) else policy.structured(field.value)
+    return None if written is None else parse_stamp(written)
 
-    def __init__(self, policy: DatePolicy, dates: CaseDates) -> None:
-        self._policy = policy
-        self._course = list(_days(dates, _COURSE))
 
-    def value(self, field: DateElement) -> StampDate | None:
-        """The date that stands in a field; None = none can."""
-        if field.element in _BIRTHS and not self._keeps_ages(field):
-            return None
-        written = self._policy.structured(field.value)
-        return None if written is None else parse_stamp(written)
+def _is_birth(field: DateElement) -> bool:
+    """Whether a field is a date of birth; one of an element that is not known has *birth* in its name."""
+    return field.element in _BIRTHS or "birth" in field.path.lower()
 
-    def _keeps_ages(self, birth: DateElement) -> bool:
-        """Whether the ages at onset, first dose and receipt stay what they were."""
-        found = read_structured(birth.value)
-        day = found[0].as_date if found else None
-        if day is None or not isinstance(self._policy, ShiftedDates):
-            return True
-        return all(self._policy.keeps_age(day, on) for on in self._course if on >= day)
+
+def _births(dates: CaseDates) -> Iterator[PartialDate]:
+    for found in dates.every:
+        if _is_birth(found) and found.date is not None:
+            yield PartialDate(found.date.year, found.date.month, found.date.day)
 
 
 def _id_of(case: Case, batch: str, source: str) -> str:
@@ -123,11 +144,10 @@ def _id_of(case: Case, batch: str, source: str) -> str:
     return case.case_id or f"case {case.number} without id of {source}"
 
 
-def _anchor(dates: CaseDates) -> tuple[date | None, str]:
+def _anchors(dates: CaseDates) -> Iterator[tuple[date, str]]:
     for found, name in ((dates.first_dose, "first dose"), (dates.onset, "onset")):
         if found is not None and found.day is not None:
-            return found.first_day, name
-    return None, ""
+            yield found.first_day, name
 
 
 def _days(dates: CaseDates, elements: frozenset[str]) -> Iterator[date]:

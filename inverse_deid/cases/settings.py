@@ -16,8 +16,10 @@ from inverse_deid.replacement.ages import (
     BandedAges,
     MaskedAges,
 )
+from inverse_deid.replacement.case_dates import DEFAULT_SPAN_YEARS
 from inverse_deid.replacement.date_shift import MIN_KEY_BYTES
 
+_MAX_SPAN_YEARS = 17
 _FINGERPRINT_OF_KEY = b"inverse-deid fingerprint of a key 1"
 
 
@@ -49,9 +51,12 @@ class CaseSettings:
         age_bands: The scheme of `AgeMode.BAND`, one for a whole run.
         day_first: The order of dates in numbers, None = as the case shows it.
         key: At least 16 secret bytes, for shifts and pseudonyms.
+        date_span_years: With relative days and shifts, how far from the other dates of a case a date may
+            lie and be shown: 1 to 17, so that the birth of no adult is.
 
     Raises:
-        ConfigurationError: A shift without a key, a short key, an unknown scheme, or one without bands.
+        ConfigurationError: A shift without a key, a short key, an unknown scheme, one without bands, or
+            a span out of range.
     """
 
     today: date
@@ -60,6 +65,7 @@ class CaseSettings:
     age_bands: str | None = None
     day_first: bool | None = None
     key: bytes | None = field(default=None, repr=False)
+    date_span_years: int = DEFAULT_SPAN_YEARS
 
     def __post_init__(self) -> None:
         if self.dates is DateMode.SHIFT and self.key is None:
@@ -75,6 +81,12 @@ class CaseSettings:
         if self.age_bands is not None and self.age_bands not in BAND_SCHEMES:
             known = ", ".join(BAND_SCHEMES)
             raise ConfigurationError(f"there are no age bands {self.age_bands!r}; known are {known}")
+
+        if not 1 <= self.date_span_years <= _MAX_SPAN_YEARS:
+            raise ConfigurationError(
+                f"--date-span-years is {self.date_span_years} and must be 1 to {_MAX_SPAN_YEARS}: "
+                "a longer span would show dates of birth of adults"
+            )
 
     @property
     def age_policy(self) -> AgePolicy:
@@ -97,5 +109,6 @@ class CaseSettings:
         """Changes with everything that shapes the output; tells no key."""
         key = b"" if self.key is None else hmac.digest(self.key, _FINGERPRINT_OF_KEY, "sha256")
         today = None if self.dates is DateMode.MASK else self.today.isoformat()
-        choices = (str(self.dates), str(self.ages), self.age_bands, self.day_first, today, key.hex())
+        spans = () if today is None else (self.date_span_years,)
+        choices = (str(self.dates), str(self.ages), self.age_bands, self.day_first, today, key.hex(), *spans)
         return hashlib.sha256(repr(choices).encode()).hexdigest()

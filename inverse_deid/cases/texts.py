@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import date
 
-from inverse_deid.core.values import Document, MaskedDocument
+from inverse_deid.core.values import Document, MaskedDocument, known_problem
 from inverse_deid.replacement.ages import AgePolicy, MaskedAges
 from inverse_deid.replacement.date_policies import DatePolicy
+from inverse_deid.replacement.partial_dates import PartialDate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,7 +22,8 @@ class CaseTexts:
         date_fields: The values of its date fields.
         anchor: Day 0 of relative days, None = the earliest date of the texts.
         anchor_name: What the anchor is.
-        births: Dates of birth, which are masked in every text.
+        other_anchors: Days that can take its place if it is a birth or far from them, with their names.
+        births: Dates of birth as precise as they are known; no policy shows them.
         values: The values of its other identifying fields; no surrogate is one of them.
     """
 
@@ -31,8 +33,15 @@ class CaseTexts:
     date_fields: tuple[str, ...] = field(default=(), repr=False)
     anchor: date | None = field(default=None, repr=False)
     anchor_name: str = ""
-    births: tuple[date, ...] = field(default=(), repr=False)
+    other_anchors: tuple[tuple[date, str], ...] = field(default=(), repr=False)
+    births: tuple[PartialDate, ...] = field(default=(), repr=False)
     values: tuple[str, ...] = field(default=(), repr=False)
+
+    @property
+    def problem(self) -> str:
+        """Why the known values of a text cannot be looked for, "" = they can; such a case must not leave."""
+        known = dict.fromkeys(doc.known for doc in self.docs)
+        return next(filter(None, map(known_problem, known)), "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,6 +53,12 @@ _OPTIONS = (
         "a case.  [default: mask]",
     ),
     click.option(
+        "--date-span-years",
+        type=click.IntRange(1, 17),
+        help="relative-day and shift: dates further than this from the other dates of a case are masked, "
+        "since one may be a birth.  [default: 10]",
+    ),
+    click.option(
         "--day-first/--month-first", default=None, help="What 3/4/2020 means.  [default: as a case shows]"
     ),
     click.option(
@@ -97,6 +103,7 @@ class CaseOptions:
     maps: Path | None = None
     profile: str | None = None
     dates: str | None = None
+    date_span_years: int | None = None
     day_first: bool | None = None
     ages: str | None = None
     age_bands: str | None = None
@@ -159,6 +166,7 @@ class CaseOptions:
             ConfigurationError: Options that contradict each other.
         """
         from inverse_deid.cases.settings import AgeMode, CaseSettings, DateMode
+        from inverse_deid.replacement.case_dates import DEFAULT_SPAN_YEARS
 
         return CaseSettings(
             today=date.today() if self.today is None else self.today.date(),  # noqa: DTZ011, RUF100 - a person's day
@@ -167,6 +175,7 @@ class CaseOptions:
             age_bands=self.age_bands,
             day_first=self.day_first,
             key=secret,
+            date_span_years=self.date_span_years or DEFAULT_SPAN_YEARS,
         )
 
     def surrogates(self, secret: bytes | None, lexicon: Path | None) -> SurrogatesFor | None:

@@ -114,6 +114,7 @@ def report_settings(
         },
         "known_hmac_sha256": hidden(known_sha256) if options.cases.known is not None else None,
         "dates": str(cases.dates),
+        "date_span_years": cases.date_span_years,
         "day_first": cases.day_first,
         "ages": str(cases.ages),
         "age_bands": cases.age_bands,

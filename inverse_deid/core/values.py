@@ -8,7 +8,8 @@ convention and none shows narrative text in its `repr`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from enum import IntEnum, StrEnum
 
@@ -23,6 +24,14 @@ FloatArray = npt.NDArray[np.float32]
 IntArray = npt.NDArray[np.int32]
 
 _CLASSES = tuple(HyperClass)
+
+MAX_KNOWN_VALUES = 2_000
+MAX_KNOWN_CHARS = 1_000
+MAX_KNOWN_WORDS = 100
+MAX_KNOWN_TOTAL_CHARS = 50_000
+"""What the known values of one document may be: how many, how long each in characters and words, and all."""
+
+_WORD = re.compile(r"[^\W_]+")
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -71,6 +80,36 @@ class KnownIdentifier:
 
     value: str = field(repr=False)
     sort: KnownSort = KnownSort.OTHER
+
+
+def known_problem(known: Sequence[str | KnownIdentifier]) -> str:
+    """Why known values cannot be looked for, "" = they can; says no value.
+
+    Example:
+        >>> known_problem(["Amara Okonkwo"])
+        ''
+    """
+    values = [one if isinstance(one, str) else one.value for one in known]
+    if len(values) > MAX_KNOWN_VALUES:
+        return f"has {len(values):,} known values; the limit is {MAX_KNOWN_VALUES:,}, so split the document"
+    longest = max(map(len, values), default=0)
+    if longest > MAX_KNOWN_CHARS:
+        return (
+            f"has a known value of {longest:,} characters; the limit is {MAX_KNOWN_CHARS:,}, "
+            "so give names and numbers alone, one a value"
+        )
+    n_words = max((len(_WORD.findall(value)) for value in values), default=0)
+    if n_words > MAX_KNOWN_WORDS:
+        return (
+            f"has a known value of {n_words:,} words; the limit is {MAX_KNOWN_WORDS}, so give several values"
+        )
+    total = sum(map(len, values))
+    if total > MAX_KNOWN_TOTAL_CHARS:
+        return (
+            f"has known values of {total:,} characters together; the limit is {MAX_KNOWN_TOTAL_CHARS:,}, "
+            "so give names and numbers alone"
+        )
+    return ""
 
 
 @dataclass(frozen=True, slots=True)

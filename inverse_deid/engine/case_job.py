@@ -77,13 +77,15 @@ class _CaseWork:
             raise StageError("cases went into the masker and others came out")
         self._waiting = {id(case): one.docs for case, one in zip(cases, masked, strict=True)}
         self._plain = {id(case) for case, one in zip(cases, masked, strict=True) if one.is_plain}
-        return [self._treated(case, one) for case, one in zip(cases, masked, strict=True)]
+        return [self._treated(*one) for one in zip(cases, texts, masked, strict=True)]
 
     def _texts(self, case: Case) -> CaseTexts:
         self._batch_number = batch_number(case) or self._batch_number
         return texts_of(case, f"case {case.number}", self._batch_number, self._job.name)
 
-    def _treated(self, case: Case, masked: MaskedCase) -> TreatedCase:
+    def _treated(self, case: Case, texts: CaseTexts, masked: MaskedCase) -> TreatedCase:
+        if problem := texts.problem:
+            return TreatedCase([], problem=problem)
         given = replacements_of(case, masked, self._run.key, self._run.marker)
         return TreatedCase([doc.text for doc in masked.docs], given)
 

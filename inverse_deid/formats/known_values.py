@@ -3,8 +3,8 @@
 CSV: a header with `id` and columns named by what they hold (`name`, `initials`, `date`, `number`,
 `organisation`, `address`, `phone`, `email`, or `known` for anything), several of a sort as `name`,
 `name 2` and so on. JSON Lines: `{"id": 7, "known": ["Amara Okonkwo"], "date": "1980-05-12"}` with the
-same names; a value is a text or a list of texts. Dates are written `1980-05-12` or `19800512`. The file is
-as confidential as the documents.
+same names; a value is a text or a list of texts. Dates are written `1980-05-12` or `19800512`. A row beyond
+the limits of `core.values` is refused. The file is as confidential as the documents.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from inverse_deid.core.errors import FormatError, UnreadableInputError
-from inverse_deid.core.values import KnownIdentifier, KnownSort
+from inverse_deid.core.values import KnownIdentifier, KnownSort, known_problem
 from inverse_deid.formats.strict_json import RepeatedKeyError, parse_json
 
 KnownOfDocuments = Mapping[str, tuple[KnownIdentifier, ...]]
@@ -64,7 +64,7 @@ def _gathered(path: Path, rows: Iterable[Row]) -> dict[str, tuple[KnownIdentifie
         values, found = values_of(cells)
         problem = refusal or found or ("" if values else "holds no value") or ("" if doc_id else "has no id")
         if problem:
-            problems.append(f"row {number} {problem}")
+            problems.append(f"row {number}{f' (id {doc_id})' if doc_id else ''} {problem}")
         elif doc_id in known:
             problems.append(f"row {number} has the id of another row; put all values of a document into one")
         else:
@@ -103,7 +103,8 @@ def values_of(cells: Iterable[tuple[str, str]]) -> tuple[tuple[KnownIdentifier, 
             if not value:
                 return (), "has a date that is not written like 1980-05-12"
         values[KnownIdentifier(value, sort)] = None
-    return tuple(values), ""
+    problem = known_problem(tuple(values))
+    return (() if problem else tuple(values)), problem
 
 
 def _digits(value: str) -> str:

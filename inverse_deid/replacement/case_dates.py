@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import date, timedelta
 
 from inverse_deid.replacement.date_layouts import Candidate, candidates
 from inverse_deid.replacement.date_text import DateReading, orders_in, read_candidates, read_date
 from inverse_deid.replacement.date_words import MonthStyle
 from inverse_deid.replacement.partial_dates import PartialDate, Precision
 
+DEFAULT_SPAN_YEARS = 10
+"""So far from the other dates of a case a date is not shown: a course of treatment, and no life."""
+
+_DAYS_A_YEAR = 365.2425
+_CENTURY = 100
 _STRUCTURED = re.compile(
     r"(?P<year>[12]\d{3})(?:(?P<month>\d\d)(?:(?P<day>\d\d)"
     r"(?P<time>(?:[01]\d|2[0-3])(?:[0-5]\d(?:[0-5]\d(?:\.\d{1,4})?)?)?(?:[+-]\d\d(?:\d\d)?)?)?)?)?"
@@ -29,6 +35,8 @@ class CaseDates:
         written: The full dates with a year, of text and fields, sorted: missing years come from them.
         in_text: The full dates of the texts, sorted, filled years included.
         partial: The months and years of text and fields.
+        births: Dates of birth, their years known.
+        span_years: Dates that lie further than this from the others are not shown.
     """
 
     today: date = field(repr=False)
@@ -37,6 +45,8 @@ class CaseDates:
     written: tuple[date, ...] = field(default=(), repr=False)
     in_text: tuple[date, ...] = field(default=(), repr=False)
     partial: tuple[PartialDate, ...] = field(default=(), repr=False)
+    births: tuple[PartialDate, ...] = field(default=(), repr=False)
+    span_years: int = DEFAULT_SPAN_YEARS
     _known: Mapping[str, DateReading | None] = field(default_factory=dict, repr=False, compare=False)
 
     def read(self, text: str) -> DateReading | None:
@@ -44,6 +54,22 @@ class CaseDates:
         if text in self._known:
             return self._known[text]
         return read_date(text, reference=self.today, day_first=self.day_first, dates=self.written)
+
+    def is_birth(self, when: PartialDate) -> bool:
+        """Whether a date is, or can be, a date of birth of the case: in any precision of either."""
+        return any(birth.overlaps(when) for birth in self.births)
+
+    def is_far(self, when: PartialDate, center: date) -> bool:
+        """Whether a date lies further than the span from another, so that an age could be between them."""
+        span = timedelta(days=round(self.span_years * _DAYS_A_YEAR))
+        return abs(when.earliest - center) > span
+
+    @property
+    def latest(self) -> date:
+        """The latest date of texts and fields that is no birth; today if there is none."""
+        days = {PartialDate(d.year, d.month, d.day) for d in {*self.written, *self.in_text}}
+        known = (when.earliest for when in (*days, *self.partial) if not self.is_birth(when))
+        return max(known, default=self.today)
 
     def finer_than(self, when: PartialDate) -> tuple[PartialDate, ...]:
         """Every date of the case that is known better than this one."""
@@ -54,7 +80,13 @@ class CaseDates:
 
 
 def case_dates(
-    texts: Sequence[str], *, today: date, day_first: bool | None = None, structured: Sequence[str] = ()
+    texts: Sequence[str],
+    *,
+    today: date,
+    day_first: bool | None = None,
+    structured: Sequence[str] = (),
+    births: Sequence[str | PartialDate] = (),
+    span_years: int = DEFAULT_SPAN_YEARS,
 ) -> CaseDates:
     """Gather what the dates of a case tell about reading any of them.
 
@@ -64,6 +96,8 @@ def case_dates(
         day_first: The stated order of dates in numbers; if dates of the case contradict it, the
             ambiguous ones stay unread.
         structured: The values of its date fields, `CCYYMMDDhhmmss+ZZzz` or shorter.
+        births: Dates of birth: the words in a text, or what a field says.
+        span_years: See `CaseDates`.
 
     Example:
         >>> case = case_dates(["25/12/2019", "10/12/2019"], today=date(2020, 2, 1))
@@ -88,6 +122,8 @@ def case_dates(
         written=written,
         in_text=tuple(sorted(_days(readings))),
         partial=tuple(dict.fromkeys(when for when in partial if when.as_date is None)),
+        births=tuple(dict.fromkeys(_births(births, today))),
+        span_years=span_years,
         _known=known,
     )
 
@@ -117,6 +153,21 @@ def read_structured(value: str) -> tuple[PartialDate, str] | None:
         return PartialDate(*parts), match["time"] or ""
     except ValueError:
         return None
+
+
+def _births(told: Iterable[str | PartialDate], today: date) -> Iterator[PartialDate]:
+    """What dates of birth can mean; of two digits of a year the reader may take the next century's."""
+    for birth in told:
+        found = [birth] if isinstance(birth, PartialDate) else [c.first for c in candidates(birth, today)]
+        for when in found:
+            if when.year is not None:
+                yield when
+                yield from _in_next_century(when, when.year + _CENTURY)
+
+
+def _in_next_century(when: PartialDate, year: int) -> Iterator[PartialDate]:
+    with suppress(ValueError):
+        yield when.in_year(year)
 
 
 def _readings(

@@ -1,8 +1,9 @@
 """What stands in the place of the dates of one case: nothing, the year, a day count, another date.
 
 A policy belongs to one case. What it cannot replace for certain it does not replace: None means
-*mask*. No policy shows a date of 90 or more years before the case's today, for it tells an age that
-45 CFR 164.514(b)(2)(i)(C) does not allow.
+*mask*. No policy shows a date of birth, or a date of 90 or more years before the case's today, for it
+tells an age that 45 CFR 164.514(b)(2)(i)(C) does not allow. Where intervals stay, dates far from the
+others are masked, too: one of them may be a birth that no word tells.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ from dataclasses import dataclass, field
 from datetime import date, timedelta
 from typing import Protocol
 
-from inverse_deid.replacement.ages import age_on
 from inverse_deid.replacement.case_dates import CaseDates, read_structured
 from inverse_deid.replacement.date_shift import secret_shift_days
 from inverse_deid.replacement.date_text import DateReading, read_date, write_date
@@ -67,7 +67,7 @@ class YearDates:
     def replacement(self, text: str) -> str | None:
         """The year or years of a date, None if none is written."""
         reading = self.case.read(text)
-        if reading is None or reading.inferred_year or _tells_high_age(reading.first, self.case):
+        if reading is None or reading.inferred_year or _tells_age(reading, self.case):
             return None
         years = dict.fromkeys(when.earliest.year for when in _ends(reading))
         return f" {reading.joined_by} ".join(f"{year:04}" for year in years)
@@ -89,16 +89,20 @@ class RelativeDays:
         case: The dates of the case.
         anchor: Day 0; None masks every date.
         statement: What Day 0 is, to be said once a case; no date, no text of the case.
+        center: Dates far from it are masked; None = the anchor.
     """
 
     case: CaseDates = field(repr=False)
     anchor: date | None = field(repr=False)
     statement: str
+    center: date | None = field(default=None, repr=False)
 
     def replacement(self, text: str) -> str | None:
         """The day, the first and the last day of a range, or about when."""
         reading = self.case.read(text)
-        if self.anchor is None or reading is None or _tells_high_age(reading.first, self.case):
+        if self.anchor is None or reading is None or _tells_age(reading, self.case):
+            return None
+        if _is_far(reading, self.center or self.anchor, self.case):
             return None
         counted = f" {reading.joined_by} ".join(_relative(end, self.anchor) for end in _ends(reading))
         return f"{counted} {reading.time}" if reading.time else counted
@@ -113,6 +117,8 @@ def relative_days(
 ) -> RelativeDays:
     """Count from a given day, or else from the earliest full date of the case's texts.
 
+    A date of birth is no anchor, and neither is a date of the texts that lies far before their latest one.
+
     Args:
         case: The dates of the case.
         anchor: First dose or onset, from the structured fields.
@@ -124,11 +130,12 @@ def relative_days(
         >>> policy.statement, policy.replacement("19-OCT-2019")
         ('Day 0 = first dose', 'Day +7')
     """
-    if anchor is not None:
+    if anchor is not None and not case.is_birth(partial(anchor)):
         return RelativeDays(case, anchor, f"Day 0 = {anchor_name}")
-    earliest = min(case.in_text, default=None)
+    days = (day for day in case.in_text if not case.is_birth(partial(day)))
+    earliest = min((day for day in days if not case.is_far(partial(day), case.latest)), default=None)
     named = "earliest date of the text" if earliest else "not known, dates are masked"
-    return RelativeDays(case, earliest, f"Day 0 = {named}")
+    return RelativeDays(case, earliest, f"Day 0 = {named}", case.latest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,15 +152,19 @@ class ShiftedDates:
     Args:
         case: The dates of the case.
         shift_days: 30 to 395; secret.
+        center: Dates far from it are masked; None = the latest date of the case.
     """
 
     case: CaseDates = field(repr=False)
     shift_days: int = field(repr=False)
+    center: date | None = field(default=None, repr=False)
 
     def replacement(self, text: str) -> str | None:
         """The shifted date in the manner of the original."""
         reading = self.case.read(text)
-        if reading is None or not reading.writable or _tells_high_age(reading.first, self.case):
+        if reading is None or not reading.writable or _tells_age(reading, self.case):
+            return None
+        if _is_far(reading, self.center or self.case.latest, self.case):
             return None
         if reading.day_first not in (None, self.case.day_first) or _tells_days_of_month(reading):
             return None
@@ -168,21 +179,14 @@ class ShiftedDates:
     def structured(self, value: str) -> str | None:
         """The shifted value of a date field, its time of day as it was."""
         found = _field_of_case(value, self.case)
-        moved = self._moved(found[0]) if found else None
-        if found is None or moved is None:
+        if found is None or self.case.is_far(found[0], self.center or self.case.latest):
+            return None
+        moved = self._moved(found[0])
+        if moved is None:
             return None
         digits = f"{moved.earliest:%Y%m%d}"
         length = {Precision.YEAR: 4, Precision.MONTH: 6, Precision.DAY: 8}[moved.precision]
         return digits[:length] + found[1]
-
-    def keeps_age(self, birth: date, on: date) -> bool:
-        """Whether the completed years between two days are the same after the shift.
-
-        They are not for some days next to a birthday, since years differ in length. Then an age that
-        the text states contradicts the shifted birth date: mask one of them.
-        """
-        back = timedelta(days=self.shift_days)
-        return age_on(birth, on) == age_on(birth - back, on - back)
 
     def _moved(self, when: PartialDate) -> PartialDate | None:
         day = when.as_date
@@ -215,13 +219,14 @@ class ShiftedDates:
         )
 
 
-def shifted_dates(case: CaseDates, key: bytes, case_id: str) -> ShiftedDates:
+def shifted_dates(case: CaseDates, key: bytes, case_id: str, center: date | None = None) -> ShiftedDates:
     """Shift the dates of a case by the days that key and id give.
 
     Args:
         case: The dates of the case.
         key: At least 16 secret bytes.
         case_id: The same for all versions of a case.
+        center: First dose or onset, if it is known; dates far from it are masked.
 
     Raises:
         ConfigurationError: The key is too short or the id is empty.
@@ -232,15 +237,26 @@ def shifted_dates(case: CaseDates, key: bytes, case_id: str) -> ShiftedDates:
         >>> policy.replacement("12-OCT-2019") in (None, "12-OCT-2019")
         False
     """
-    return ShiftedDates(case, secret_shift_days(key, case_id))
+    if center is not None and case.is_birth(partial(center)):
+        center = None
+    return ShiftedDates(case, secret_shift_days(key, case_id), center)
 
 
 def _ends(reading: DateReading) -> tuple[PartialDate, ...]:
     return (reading.first,) if reading.last is None else (reading.first, reading.last)
 
 
+def _tells_age(reading: DateReading, case: CaseDates) -> bool:
+    """Whether a date or an end of a range is a birth, or tells an age over 89."""
+    return _tells_high_age(reading.first, case) or any(map(case.is_birth, _ends(reading)))
+
+
 def _tells_high_age(when: PartialDate, case: CaseDates) -> bool:
     return case.today.year - when.earliest.year >= _OLDEST_YEARS
+
+
+def _is_far(reading: DateReading, center: date, case: CaseDates) -> bool:
+    return any(case.is_far(when, center) for when in _ends(reading))
 
 
 def _tells_days_of_month(reading: DateReading) -> bool:
@@ -254,7 +270,7 @@ def _field_of_case(value: str, case: CaseDates) -> tuple[PartialDate, str] | Non
     found = read_structured(value)
     if found is None or found[0].earliest > case.today or _tells_high_age(found[0], case):
         return None
-    return found
+    return None if case.is_birth(found[0]) else found
 
 
 def _relative(when: PartialDate, anchor: date) -> str:

@@ -72,6 +72,16 @@ class PartialDate:
             raise ValueError("a date without a year has no earliest day: fill the year first")
         return date(self.year, self.month or 1, self.day or 1)
 
+    def overlaps(self, other: PartialDate) -> bool:
+        """Whether the two can be one day: what both say is the same.
+
+        Example:
+            >>> PartialDate(1962, 5, 12).overlaps(PartialDate(1962))
+            True
+        """
+        parts = ((self.year, other.year), (self.month, other.month), (self.day, other.day))
+        return all(mine is None or theirs is None or mine == theirs for mine, theirs in parts)
+
     def in_year(self, year: int) -> PartialDate:
         """The same month and day in another year.
 

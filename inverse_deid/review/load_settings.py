@@ -10,6 +10,7 @@ from typing import Any
 from inverse_deid.cases.settings import AgeMode, CaseSettings, DateMode
 from inverse_deid.formats.icsr.profiles import Action, Profile
 from inverse_deid.formats.records import ReadOptions
+from inverse_deid.replacement.case_dates import DEFAULT_SPAN_YEARS
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,7 @@ def stored_settings(cases: CaseSettings, profile: Profile, options: ReadOptions)
             "ages": cases.ages.value,
             "age_bands": cases.age_bands,
             "day_first": cases.day_first,
+            "date_span_years": cases.date_span_years,
         },
         "profile": {**dataclasses.asdict(profile), "actions": dict(profile.actions)},
         "read_options": dataclasses.asdict(options),
@@ -51,6 +53,7 @@ def output_settings(stored: dict[str, Any], key: bytes) -> OutputSettings:
         ages=AgeMode(cases["ages"]),
         age_bands=cases["age_bands"],
         day_first=cases["day_first"],
+        date_span_years=cases.get("date_span_years", DEFAULT_SPAN_YEARS),
         key=key,
     )
     actions = {element: Action(action) for element, action in profile["actions"].items()}

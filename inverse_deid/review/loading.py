@@ -235,6 +235,9 @@ class _Loader:
             batch = batch_number(part) or batch
             if part.is_case:
                 texts = texts_of(part, f"case {part.number}", batch, job.name)
+                if problem := texts.problem:
+                    self._tally.fail(f"{job.shown} case {part.number}", f"{problem}; it was left out")
+                    continue
                 yield _Item(source_id, part.number, f"{job.name} case {part.number}", texts.docs)
 
     def _write(self, items: Sequence[_Item]) -> None:

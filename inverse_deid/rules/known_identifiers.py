@@ -9,13 +9,22 @@ only a part of a value or a likeness speaks against them, unless they have a cap
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 
-from inverse_deid.core.values import BoolArray, KnownIdentifier, Tokens
-from inverse_deid.rules.known_spellings import MIN_FUZZY_LETTERS, DateWords, plain, spellings
+from inverse_deid.core.errors import FormatError
+from inverse_deid.core.values import BoolArray, KnownIdentifier, Tokens, known_problem
+from inverse_deid.rules.known_spellings import (
+    MAX_INITIALS,
+    MIN_FUZZY_LETTERS,
+    DateWords,
+    plain,
+    spellings,
+)
 from inverse_deid.text.edit_distance import NearNames
+from inverse_deid.text.sequences import Sequences
 
 IsCommonWord = Callable[[str], bool]
 
@@ -38,6 +47,9 @@ class KnownIdentifiers:
         known: The values.
         is_common_word: Whether a word, in any case, is a common one.
 
+    Raises:
+        FormatError: More or longer values than `core.values` allows.
+
     Example:
         >>> from inverse_deid.text.tokenizer import tokenize
         >>> found = KnownIdentifiers(["Amara Okonkwo"]).among(tokenize("seen by OKONKWO, A."))
@@ -48,24 +60,25 @@ class KnownIdentifiers:
     def __init__(
         self, known: Iterable[str | KnownIdentifier], is_common_word: IsCommonWord = lambda word: False
     ) -> None:
+        known = list(known)
+        problem = known_problem(known)
+        if problem:
+            raise FormatError(f"a document {problem}")
         found = spellings(known)
         self._is_common = is_common_word
         self._always = found.glued | {words[0] for words in found.sequences if len(words) == 1}
         self._parts = found.parts
         self._capitalised = found.capitalised
-        self._inside = sorted(found.inside)
+        self._inside = Sequences(found.inside)
         self._near = NearNames(found.fuzzy)
         self._initials = found.initials
         self._derived = found.derived_initials
-        self._phones = sorted(found.phones)
-        self._sequences = _by_first(words for words in found.sequences if len(words) > 1)
+        self._phones = Sequences(found.phones)
+        self._sequences = Sequences(words for words in found.sequences if len(words) > 1)
         self._runs = self._always | {part for part in found.parts if len(part) >= MIN_FUZZY_LETTERS}
-        self._prefixes = {word[:n] for word in self._runs for n in range(1, len(word))}
+        self._sorted_runs = sorted(self._runs)
         self._letters = {letters[0] for letters in found.initials | found.derived_initials}
-        self._dates: dict[str, list[DateWords]] = {}
-        for day in found.dates:
-            for word in day.days | day.months | day.month_names | day.years:
-                self._dates.setdefault(word, []).append(day)
+        self._dates = _Days(found.dates)
         self._is_empty = not (self._always or self._capitalised or self._initials or self._dates)
 
     def __bool__(self) -> bool:
@@ -82,49 +95,52 @@ class KnownIdentifiers:
         words = [plain(word) for word in tokens.words]
         hits, hits_with_capital = self._single(set(words))
         text = _Text(tokens, words)
+        chosen |= self._sequences.among(words)
+        prefixes = {word for word in set(words) if self._is_prefix(word)}
         for i, word in enumerate(words):
             if word in hits or (word in hits_with_capital and tokens.words[i][0].isupper()):
                 chosen[i] = True
             for stop in self._longer(text, i, word):
                 chosen[i:stop] = True
+            for stop in self._run_together(text, i) if word in prefixes else ():
+                chosen[i:stop] = True
         return chosen
+
+    def _is_prefix(self, word: str) -> bool:
+        """Whether a longer known word begins with a word."""
+        place = bisect_right(self._sorted_runs, word)
+        return place < len(self._sorted_runs) and self._sorted_runs[place].startswith(word)
 
     def _single(self, distinct: set[str]) -> tuple[set[str], set[str]]:
         """The words that are masked by themselves, always or if they have a capital."""
         always: set[str] = set()
         with_capital = distinct & (self._capitalised | self._parts)
+        others: set[str] = set()
         for word in distinct:
             stem = word[:-1] if word.endswith("s") else word
             if word in self._always or (len(stem) > _MAX_GAP and stem in self._always):
                 always.add(word)
-            elif word in self._parts or self._resembles(word):
-                (with_capital if self._is_common(word) else always).add(word)
+            else:
+                others.add(word)
+        holding = {word for word in others if any(self._inside.endings(word))} if self._inside else set()
+        for word in (others & self._parts) | holding | self._near.among(others):
+            (with_capital if self._is_common(word) else always).add(word)
         return always, with_capital
-
-    def _resembles(self, word: str) -> bool:
-        """Whether a word is near a name or holds an identifier."""
-        holds = any(len(inner) < len(word) and inner in word for inner in self._inside)
-        return holds or self._near.near(word)
 
     def _longer(self, text: _Text, i: int, word: str) -> Iterator[int]:
         """Behind which tokens those identifiers end that begin with a token."""
-        for words in self._sequences.get(word, ()):
-            if text.words[i : i + len(words)] == words:
-                yield i + len(words)
-        if word in self._prefixes:
-            yield from self._run_together(text, i)
         if word[0] in self._letters:
             yield from self._in_initials(text, i, word)
-        for day in self._dates.get(word, ()):
-            yield from _as_date(text, i, day)
-        if self._phones and word.isdigit():
+        if word in self._dates.words:
+            yield from _as_date(text, i, self._dates)
+        if self._phones and word.isdigit() and not text.goes_on(i):
             yield from self._as_phone(text, i)
 
     def _run_together(self, text: _Text, i: int) -> Iterator[int]:
         """Tokens with little between them that make one known word."""
         whole = text.words[i]
         for j in range(i + 1, min(i + _MAX_GLUED, len(text.words))):
-            if whole not in self._prefixes or len(text.gap(j)) > _MAX_GAP:
+            if len(text.gap(j)) > _MAX_GAP or not self._is_prefix(whole):
                 return
             whole += text.words[j]
             if whole in self._runs:
@@ -134,7 +150,8 @@ class KnownIdentifiers:
         """`JD`, `J.D.`, `J D`."""
         letters, j = word, i + 1
         if len(word) == 1:
-            while j < len(text.words) and len(text.words[j]) == 1 and text.gap(j) in _INITIAL_GAPS:
+            last = min(len(text.words), i + MAX_INITIALS)
+            while j < last and len(text.words[j]) == 1 and text.gap(j) in _INITIAL_GAPS:
                 letters += text.words[j]
                 j += 1
                 if self._are_initials(text, i, j, letters):
@@ -151,12 +168,11 @@ class KnownIdentifiers:
         return not self._is_common(letters) or not _BEFORE_INITIALS.isdisjoint(text.words[max(i - 2, 0) : i])
 
     def _as_phone(self, text: _Text, i: int) -> Iterator[int]:
-        """A run of digits that ends, or goes on behind, the last digits of a phone."""
-        digits, j = text.words[i], i + 1
-        while j < len(text.words) and text.words[j].isdigit() and text.is_gap_of(j, _PHONE_GAPS):
-            digits += text.words[j]
+        """A whole run of digits that holds the last digits of a phone."""
+        j = i + 1
+        while j < len(text.words) and text.goes_on(j):
             j += 1
-        if any(tail in digits for tail in self._phones):
+        if any(self._phones.endings("".join(text.words[i:j]))):
             yield j
 
 
@@ -173,43 +189,71 @@ class _Text:
         """What stands before a token."""
         return self.tokens.text[self._ends[i - 1] : self._starts[i]]
 
-    def is_gap_of(self, i: int, signs: frozenset[str]) -> bool:
-        """Whether few signs of a set, and no others, stand before a token."""
+    def goes_on(self, i: int) -> bool:
+        """Whether a token continues a run of digits, as those of a phone are parted."""
+        if i == 0 or not (self.words[i - 1].isdigit() and self.words[i].isdigit()):
+            return False
         gap = self.gap(i)
-        return len(gap) <= _MAX_GAP and signs.issuperset(gap)
+        return len(gap) <= _MAX_GAP and _PHONE_GAPS.issuperset(gap)
 
 
-def _by_first(sequences: Iterable[tuple[str, ...]]) -> dict[str, list[list[str]]]:
-    found: dict[str, list[list[str]]] = {}
-    for words in sorted(sequences):
-        found.setdefault(words[0], []).append(list(words))
-    return found
+class _Days:
+    """Known days, looked up by what their parts can be called; each part goes by one of its names.
+
+    Args:
+        days: What each can be called.
+    """
+
+    def __init__(self, days: Iterable[DateWords]) -> None:
+        self.words: set[str] = set()
+        self._day_of: dict[str, str] = {}
+        self._months_of: dict[str, set[str]] = {}
+        self._names: set[str] = set()
+        self._whole: set[tuple[str, str, str]] = set()
+        self._without_year: set[tuple[str, str]] = set()
+        for date in days:
+            self.words |= date.days | date.months | date.month_names | date.years
+            self._names |= date.month_names
+            day, month = min(date.days), min(date.months)
+            self._day_of.update(dict.fromkeys(date.days, day))
+            for word in date.months | date.month_names:
+                self._months_of.setdefault(word, set()).add(month)
+            self._whole.update((day, month, year) for year in date.years)
+            self._without_year.add((day, month))
+
+    def __bool__(self) -> bool:
+        return bool(self.words)
+
+    def is_day(self, text: _Text, places: Sequence[int]) -> bool:
+        """Whether three tokens are a known day; numbers alone need the signs of a date between them."""
+        a, b, c = (text.words[place] for place in places)
+        written = [month for d, month, y in ((a, b, c), (b, a, c), (c, b, a)) if self._is_whole(d, month, y)]
+        if any(month in self._names for month in written):
+            return True
+        return bool(written) and all(text.gap(place) in _NUMBER_GAPS for place in places[1:])
+
+    def _is_whole(self, day: str, month: str, year: str) -> bool:
+        key = self._day_of.get(day, "")
+        return any((key, one, year) in self._whole for one in self._months_of.get(month, ()))
+
+    def is_named_day(self, day: str, month: str) -> bool:
+        """Whether two words are the day and, by its name, the month of a known day."""
+        if month not in self._names:
+            return False
+        return any((self._day_of.get(day), one) in self._without_year for one in self._months_of[month])
 
 
-def _as_date(text: _Text, i: int, day: DateWords) -> Iterator[int]:
-    """Behind which tokens the day ends, if it begins here."""
+def _as_date(text: _Text, i: int, days: _Days) -> Iterator[int]:
+    """Behind which tokens a known day ends, if it begins here."""
     places = [i]
     for j in range(i + 1, min(i + 5, len(text.words))):
         if len(text.gap(j)) > _MAX_DATE_GAP or len(places) == 3:
             break
         if text.words[j] not in _DATE_FILLERS:
             places.append(j)
-    if len(places) == 3 and _is_day(text, places, day):
+    if len(places) == 3 and days.is_day(text, places):
         yield places[2] + 1
     if len(places) > 1:
         first, second = text.words[places[0]], text.words[places[1]]
-        if (first in day.days and second in day.month_names) or (
-            first in day.month_names and second in day.days
-        ):
+        if days.is_named_day(first, second) or days.is_named_day(second, first):
             yield places[1] + 1
-
-
-def _is_day(text: _Text, places: list[int], day: DateWords) -> bool:
-    a, b, c = (text.words[place] for place in places)
-    months = day.months | day.month_names
-    orders = ((day.days, months, day.years), (months, day.days, day.years), (day.years, months, day.days))
-    if not any(a in x and b in y and c in z for x, y, z in orders):
-        return False
-    if any(word in day.month_names for word in (a, b, c)):
-        return True
-    return all(text.gap(place) in _NUMBER_GAPS for place in places[1:])

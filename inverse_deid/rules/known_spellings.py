@@ -18,12 +18,14 @@ from inverse_deid.text.tokenizer import tokenize
 MIN_SIGNS = 4
 """Letters and digits from which a value is masked wherever it stands, in capitals or not."""
 
+MAX_INITIALS = 5
+"""Letters that initials have at most."""
+
 MIN_FUZZY_LETTERS = 5
 _MIN_PART = 3
 _MIN_GLUED_NAME = 5
 _MIN_DIGITS_ALONE = 5
 _PHONE_DIGITS = 7
-_MAX_INITIALS = 5
 _PARTICLE_WORDS = (
     "al af av bin d da das de del den der des di do dos du el la las le los mac mc ibn o of och ten ter "
     "und van von vom y zu zur"
@@ -143,7 +145,7 @@ def _add(found: Spellings, value: str, sort: KnownSort) -> None:
 
 def _add_initials(found: Spellings, words: tuple[str, ...]) -> None:
     letters = "".join(words)
-    if 2 <= len(letters) <= _MAX_INITIALS:
+    if 2 <= len(letters) <= MAX_INITIALS:
         found.initials.add(letters)
 
 
@@ -197,7 +199,7 @@ def _add_person(found: Spellings, given: tuple[str, ...], family: str) -> None:
     found.glued.update(word for word in glued if len(word) >= _MIN_GLUED_NAME)
     if len(family) >= 2:
         found.sequences.update(order for x in before for order in ((x, family), (family, x)))
-    found.derived_initials.update({letters[0] + family[0], (letters + family[0])[:_MAX_INITIALS]})
+    found.derived_initials.update({letters[0] + family[0], (letters + family[0])[:MAX_INITIALS]})
     found.derived_initials.update({family[0] + letters[0]} if len(letters) > 1 else ())
 
 

@@ -54,7 +54,7 @@ VETO_PATTERNS = _compiled(
         "day-month-year": rf"\b{ORDINAL_DAY} (?:of )?{MONTH},? (?:{YEAR}|'\d\d)\b",
         "month-year": rf"\b{MONTH}[ ,/-]{{1,2}}{YEAR}\b",
         "identifying-key": rf"(?<![a-z]){_IDENTIFYING_KEY}\s?=\s?([^;,|&\n]{{1,80}})",
-        "spelled-out": r"(?<![\w.])[^\W\d_](?:[ -][^\W\d_]){3,}(?!\w|['’/&-]\w)",
+        "spelled-out": r"(?<![\w.])(?<![^\w.][^\W\d_][ -])(?<!\A[^\W\d_][ -])[^\W\d_](?:[ -][^\W\d_]){3,}(?!\w|['’/&-]\w)",
         "labelled-id": rf"\b{ID_LABEL}\b\s*(?:no|num|number|nr|id)?\s?[.:#]{{1,3}}\s?{_ID_VALUE}",
     }
 )

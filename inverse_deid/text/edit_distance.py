@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
 
 _LONG = 8
+_MAX_SLIPS = 2
+_FEW = 32
+"""Up to so many pairs are faster one by one."""
+
+_MAX_PAIRS = 1 << 17
+_BITS_OF_BYTE = np.array([number.bit_count() for number in range(256)], np.uint8)
 
 
 def allowed_slips(name: str) -> int:
@@ -53,30 +62,106 @@ class NearNames:
     """
 
     def __init__(self, names: Iterable[str]) -> None:
-        self._by_length: dict[int, list[tuple[str, int, int]]] = {}
-        for name in sorted(set(names)):
-            limit = allowed_slips(name)
-            for length in range(len(name) - limit, len(name) + limit + 1) if limit else ():
-                self._by_length.setdefault(length, []).append((name, _letters(name), limit))
+        self._of_length = {
+            length: (allowed_slips(group[0]), group, _Spelled(group))
+            for length, group in _by_length(name for name in names if allowed_slips(name)).items()
+        }
 
     def __bool__(self) -> bool:
-        return bool(self._by_length)
+        return bool(self._of_length)
 
     def near(self, word: str) -> bool:
         """Whether a word is near one of the names (or is one)."""
-        candidates = self._by_length.get(len(word))
-        if not candidates:
-            return False
-        letters = _letters(word)
-        return any(
-            (letters ^ other).bit_count() <= 2 * limit and is_within(word, name, limit)
-            for name, other, limit in candidates
-        )
+        return bool(self.among([word]))
+
+    def among(self, words: Iterable[str]) -> set[str]:
+        """Those of some words that are near one of the names (or are one)."""
+        found: set[str] = set()
+        for length, group in _by_length(words).items() if self._of_length else ():
+            spelled: _Spelled | None = None
+            for other in range(length - _MAX_SLIPS, length + _MAX_SLIPS + 1):
+                if other not in self._of_length:
+                    continue
+                limit, names, of_names = self._of_length[other]
+                if abs(length - other) > limit:
+                    continue
+                spelled = spelled or _Spelled(group)
+                for rows, columns in spelled.alike(of_names, limit):
+                    if len(rows) > _FEW:
+                        close = _are_within(spelled.codes[rows], of_names.codes[columns], limit)
+                        found.update(group[row] for row in rows[close].tolist())
+                        continue
+                    for row, column in zip(rows.tolist(), columns.tolist(), strict=True):
+                        if group[row] not in found and is_within(group[row], names[column], limit):
+                            found.add(group[row])
+        return found
 
 
-def _letters(word: str) -> int:
-    """Which letters stand in a word, as bits; two words with few slips differ in few of them."""
-    bits = 0
-    for sign in word:
-        bits |= 1 << (ord(sign) & 63)
-    return bits
+class _Spelled:
+    """Words of one length.
+
+    Args:
+        words: At least one.
+    """
+
+    def __init__(self, words: Sequence[str]) -> None:
+        joined = "".join(words).encode("utf-32-le", "surrogatepass")
+        self.codes = np.frombuffer(joined, np.uint32).reshape(len(words), -1)
+        bits = np.uint64(1) << (self.codes & 63).astype(np.uint64)
+        self.letters = np.bitwise_or.reduce(bits, axis=1)
+
+    def alike(self, others: _Spelled, limit: int) -> Iterator[tuple[npt.NDArray[np.intp], ...]]:
+        """Pairs that differ in few letters, whatever their order: rows of these and of the others."""
+        step = max(1, _MAX_PAIRS // len(others.letters))
+        for first in range(0, len(self.letters), step):
+            differing = self.letters[first : first + step, None] ^ others.letters[None, :]
+            rows, columns = np.nonzero(_bit_counts(differing) <= 2 * limit)
+            yield rows + first, columns
+
+
+def _by_length(words: Iterable[str]) -> dict[int, list[str]]:
+    found: dict[int, list[str]] = {}
+    for word in sorted(set(words)):
+        found.setdefault(len(word), []).append(word)
+    return found
+
+
+def _bit_counts(numbers: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint8]:
+    """How many bits are set in each number, in any order of bytes."""
+    counts = _BITS_OF_BYTE[numbers.view(np.uint8)].reshape(*numbers.shape, 8)
+    return counts.sum(axis=-1, dtype=np.uint8)
+
+
+def _are_within(
+    first: npt.NDArray[np.uint32], second: npt.NDArray[np.uint32], limit: int
+) -> npt.NDArray[np.bool_]:
+    """`is_within` for many pairs of words at once.
+
+    Args:
+        first: Code points of the first words, (n_pairs, n_letters).
+        second: Those of the second words, of one length, too.
+        limit: Slips.
+    """
+    n_pairs, n_first = first.shape
+    n_second = second.shape[1]
+    before = np.full((2 * limit + 1, n_pairs), limit + 1, np.int8)
+    last = before.copy()
+    last[limit:] = np.arange(limit + 1, dtype=np.int8)[:, None]
+    for i in range(1, n_first + 1):
+        row = np.full_like(last, limit + 1)
+        for at, j in enumerate(range(i - limit, i + limit + 1)):
+            if j == 0:
+                row[at] = i
+            if not 1 <= j <= n_second:
+                continue
+            best = last[at] + (first[:, i - 1] != second[:, j - 1])
+            if at < 2 * limit:
+                best = np.minimum(best, last[at + 1] + 1)
+            if at > 0:
+                best = np.minimum(best, row[at - 1] + 1)
+            if i > 1 and j > 1:
+                swapped = (first[:, i - 1] == second[:, j - 2]) & (first[:, i - 2] == second[:, j - 1])
+                best = np.where(swapped, np.minimum(best, before[at] + 1), best)
+            row[at] = np.minimum(best, limit + 1)
+        before, last = last, row
+    return last[n_second - n_first + limit] <= limit

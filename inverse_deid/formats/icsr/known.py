@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from inverse_deid.formats.icsr.dates import parse_stamp
 from inverse_deid.text.folding import folded
+from inverse_deid.text.sequences import Sequences
 
 MIN_FINDABLE = 4
 """Letters and digits that a value must have to be looked for: shorter ones stand in every text."""
@@ -92,13 +93,11 @@ class KnownValueFinder:
 
     def __init__(self, values: Iterable[KnownValue]) -> None:
         runs = {tuple(_RUN.findall(folded(value.value))) for value in values}
-        findable = sorted(words for words in runs if sum(map(len, words)) >= MIN_FINDABLE)
-        choices = "|".join(r"[\W_]+".join(map(re.escape, words)) for words in findable)
-        self._pattern = re.compile(rf"(?<![^\W_])(?:{choices})(?![^\W_])") if choices else None
+        self._findable = Sequences(words for words in runs if sum(map(len, words)) >= MIN_FINDABLE)
 
     def finds(self, text: str) -> bool:
         """Whether one of the values stands in the text."""
-        if self._pattern is None:
+        if not self._findable:
             return False
         plain = text.casefold() if text.isascii() else folded(text)
-        return self._pattern.search(plain) is not None
+        return any(self._findable.endings(_RUN.findall(plain)))

@@ -1,0 +1,83 @@
+"""No pattern, phrase list or known value costs the square of a text: limits that only a square exceeds."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+
+import pytest
+
+from inverse_deid.cases.births import born_on
+from inverse_deid.document_passes import PhraseList
+from inverse_deid.rules.known_identifiers import KnownIdentifiers
+from inverse_deid.rules.patterns import CONTEXT_PATTERNS, VETO_PATTERNS
+from inverse_deid.text.tokenizer import tokenize
+
+N_CHARS = 60_000
+UNITS = ("a", "1", ".", "-", "/", "1/", "a-", "a ", "1 ", "a.", "1.", "a@", "birth", "no. ", "a1:", "_", "'")
+SECONDS = 6
+
+
+class _TooSlowError(Exception):
+    pass
+
+
+@pytest.fixture(autouse=True)
+def processor_time() -> Iterator[None]:
+    """Ends a test that takes far more processor time than a linear search does."""
+
+    def ends(number: int, frame: object) -> None:
+        raise _TooSlowError
+
+    before = signal.signal(signal.SIGVTALRM, ends)
+    signal.setitimer(signal.ITIMER_VIRTUAL, SECONDS)
+    yield
+    signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+    signal.signal(signal.SIGVTALRM, before)
+
+
+@pytest.mark.parametrize("name", [*VETO_PATTERNS, *CONTEXT_PATTERNS])
+def test_patterns(name: str) -> None:
+    pattern = (VETO_PATTERNS | CONTEXT_PATTERNS)[name]
+    for unit in UNITS:
+        for end in ("", "x1", "!"):
+            assert sum(1 for _ in pattern.finditer(unit * (N_CHARS // len(unit)) + end)) >= 0
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_known_values(unit: str) -> None:
+    known = ["Amara A. Okonkwo", "+44 20 5550 1234", "a" * 900, "1" * 900, "a " * 99, "1 " * 99, "19620512"]
+    tokens = tokenize(unit * (N_CHARS // len(unit)))
+    assert len(KnownIdentifiers(known).among(tokens)) == len(tokens)
+
+
+def test_names_that_are_nearly_the_words() -> None:
+    signs = [chr(code) for code in range(0x430, 0x450)]
+    names = [a + b + "abcdef" for a in signs for b in signs]
+    words = tokenize(" ".join("abcdef" + a + b for a in signs for b in signs))
+    assert not KnownIdentifiers(names).among(words).any()
+
+
+def test_a_thousand_values_that_share_fifty_words() -> None:
+    known = ["aaa " * 12 + f"a{n}" for n in range(900)]
+    tokens = tokenize("aaa " * (N_CHARS // 4))
+    assert not KnownIdentifiers(known).among(tokens).any()
+
+
+def test_many_known_days() -> None:
+    known = [
+        f"{year}{month:02}{day:02}" for year in range(1990, 1997) for month in range(1, 13) for day in (1, 12)
+    ]
+    assert KnownIdentifiers(known).among(tokenize("12 May 1999 " * 5000)).any()
+
+
+def test_phrases_that_share_their_beginning() -> None:
+    phrases = ["a " * 20_000 + "b", *(f"a {n}" for n in range(30_000))]
+    assert not PhraseList(phrases).among(tokenize("a " * 30_000)).any()
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_births(unit: str) -> None:
+    text = unit * (N_CHARS // len(unit))
+    assert born_on(text, [(len(text) - 1, len(text))]) <= {0}
+    assert len(born_on(text, [(i, i + 1) for i in range(0, len(text), 7)])) >= 0
