@@ -65,7 +65,7 @@ def judge(ids: IntArray, rows: WordRows, context: Context, policy: Policy) -> Ru
         never &= ~_is_abbreviation(ids, rows, in_safe)
         word = ~safe & ~has_digit & _is_word(ids, rows)
         maybe_name = word & _may_be_name(ids, rows, context)
-        name = maybe_name & ~in_safe & ((flags & np.uint32(_NAME_FLAGS)) != 0)
+        name = maybe_name & ~in_safe & (((flags & np.uint32(_NAME_FLAGS)) != 0) | context.titled)
     return RuleVerdicts(
         safe=safe,
         never=never,

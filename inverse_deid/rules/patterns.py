@@ -33,20 +33,27 @@ ID_LABEL = (
 )
 
 
+_AT = r"(?:@|\(at\)|\[at\])"
+_DOT = r"(?:\.|\(dot\)|\[dot\])"
+_SPACED_DOMAIN = r"(?:com|org|net|edu|gov|info|example|uk)"
+"""What ends an e-mail address that is written with spaces; "99 % @ RA. Lungs clear" is none."""
+
+
 def _compiled(patterns: dict[str, str], flags: re.RegexFlag = re.IGNORECASE) -> dict[str, re.Pattern[str]]:
     return {name: re.compile(pattern, flags) for name, pattern in patterns.items()}
 
 
 VETO_PATTERNS = _compiled(
     {
-        "email": r"(?<![\w.+'’-])[\w.+'’-]+\s?(?:@|\(at\)|\[at\])\s?[\w-]+(?:\s?(?:\.|\(dot\)|\[dot\])\s?[\w-]+)+",
-        "handle": r"(?<![\w.])@\w+",
+        "email": rf"(?<![\w.+'’-])[\w.+'’-]+(?:{_AT}[\w-]+(?:{_DOT}[\w-]+)*{_DOT}(?=[\w-]*[^\W\d_])[\w-]+|"
+        rf"@(?:\d{{1,3}}\.){{3}}\d{{1,3}}|\s?{_AT}\s?[\w-]+(?:\s?{_DOT}\s?[\w-]+){{0,4}}?\s?{_DOT}\s?{_SPACED_DOMAIN}\b)",
+        "handle": r"(?<![\w.])@(?=\w*[^\W\d_])\w+",
         "url": r"\b(?:https?|ftp)\W{1,3}\S+|\bwww\.\S+|(?<![\w.-])[\w-]+(?:\.[\w-]+){0,5}\.(?:com|org|net|gov|edu|example|info|"
         r"ac\.uk|co\.uk|nhs\.uk|io)\b(?:/\S*)?",
         "ip-address": r"(?<![\d.])(?:\d{1,3}\.){3}\d{1,3}(?![\d.])|(?:[0-9a-f]{1,4}:){4,7}[0-9a-f]{1,4}",
         "mac-address": r"\b(?:[0-9a-f]{2}[:-]){5}[0-9a-f]{2}\b",
         "social-security-number": r"(?<![\d-])\d{3}-\d{2}-\d{4}(?![\d-])",
-        "phone": r"(?<![\w.])(?:\+\d{1,3}[ .-]?(?:\(\d+\)[ .-]?)?\d{1,5}(?:[ .-]?\d{2,5}){1,5}|"
+        "phone": r"(?<![\w.])(?:\+(?=(?:[ ().-]{0,2}\d){7})\d{1,3}[ .-]?(?:\(\d+\)[ .-]?)?\d{1,5}(?:[ .-]?\d{2,5}){1,5}|"
         r"\(\d{3}\)[ .-]?\d{3}[ .-]\d{4}|\d{3}[-.]\d{3}[-.]\d{4})(?![\w-])(?:\s*(?:x|ext\.?)\s*\d+)?",
         "full-date": r"(?<![\w./-])(?:\d{1,2}([/.-])\d{1,2}\1(?:\d{4}|\d{2})|(?:1[89]|2[01])\d\d([/.-])\d{1,2}\2\d{1,2})(?![\w/]|[.-]\d)",
         "glued-date": rf"(?<![A-Z0-9])\d{{1,2}}[ ./-]?{MONTH}[ ./,-]{{0,2}}(?:{YEAR}|'?\d\d)(?!\w)",

@@ -182,3 +182,27 @@ def test_names_that_only_lists_know(analysers, text, word, name, maybe_name):
 @pytest.mark.parametrize("text", ["a Johnson & Johnson vaccine", "a Johnson and Johnson vaccine"])
 def test_an_ampersand_joins_a_phrase(analysers, text):
     assert verdict(analysers, "case-aware", text, "Johnson")["safe"]
+
+
+@pytest.mark.parametrize(
+    ("text", "word", "veto"),
+    [
+        ("write to ann.oyelaran@mail.example today", "oyelaran", True),
+        ("write to ann.oyelaran@ward.local today", "ward", True),
+        ("write to ann@10.0.0.17 today", "ann", True),
+        ("write to oyelaran @ mail . example today", "oyelaran", True),
+        ("write to oyelaran (at) mail (dot) com", "oyelaran", True),
+        ("write to oyelaran@mail.com. Lungs clear", "Lungs", False),
+        ("given orally @ home. Dad rushed him in", "Dad", False),
+        ("saturation 99 % o2 @ RA. Lungs clear", "RA", False),
+        ("threshold 0.75@0.4 V", "75", False),
+        ("paced at 0.75 V @0.4 ms", "0", False),
+        ("user @oyelaran8 wrote", "oyelaran8", True),
+        ("call +44 20 7946 0123 at night", "7946", True),
+        ("call +4420 7946012 at night", "4420", True),
+        ("CPAP +6 0.45, intubated", "6", False),
+        ("sent 18:42 +0800", "0800", False),
+    ],
+)
+def test_addresses_and_phones_are_told_from_values(analysers, text, word, veto):
+    assert verdict(analysers, "case-aware", text, word)["veto"] is veto
