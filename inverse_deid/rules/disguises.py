@@ -199,7 +199,7 @@ def _reads_as_a_name(run: str, words: KnownWords) -> bool:
     if words.is_only_name(read) or words.is_only_name(run.translate(LEET_L).translate(LEET)):
         return True
     pieces = [piece for piece in _LEET_SIGN.split(run) if piece]
-    is_word = not any(len(piece) >= 2 and words.is_known(piece) for piece in pieces)
+    is_word = not any(len(p) >= 2 and p.isalpha() and words.is_known(p) for p in pieces)
     return is_word and len(read) > MIN_NAME and read[1:].islower()
 
 

@@ -33,10 +33,8 @@ def test_recall_of_every_kind(deidentifier, material):
     texts = disguised_texts(material)
     assert len(texts) > 1000
     recall = recall_by_kind(deidentifier, texts)
-    assert {kind: share for kind, share in recall.items() if share < LOWER_FLOORS.get(kind, FLOOR)} == {}
+    assert {kind: share for kind, share in recall.items() if share < FLOOR} == {}
 
-
-LOWER_FLOORS = {"leet": 0.97}
 
 ORDINARY = [
     "Dextrose 10% was given, 50% of the dose, p=0.05, WBC=12, HR=80bpm, dose=50mg, <5 and >3, 0.9%NaCl.",
