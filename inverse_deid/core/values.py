@@ -28,7 +28,7 @@ _CLASSES = tuple(HyperClass)
 MAX_KNOWN_VALUES = 2_000
 MAX_KNOWN_CHARS = 1_000
 MAX_KNOWN_WORDS = 100
-MAX_KNOWN_TOTAL_CHARS = 50_000
+MAX_KNOWN_TOTAL_CHARS = 20_000
 """What the known values of one document may be: how many, how long each in characters and words, and all."""
 
 _WORD = re.compile(r"[^\W_]+")

@@ -137,7 +137,8 @@ def _known(given: object) -> tuple[tuple[KnownIdentifier, ...], str]:
     if len(cells) > MAX_KNOWN:
         return (), f"must be at most {MAX_KNOWN} values"
     values, problem = values_of(cells)
-    return values, problem and f"{problem} (it is an object of names and values)"
+    is_of_columns = "column" in problem
+    return values, f"{problem} (it is an object of names and values)" if is_of_columns else problem
 
 
 def _listed(given: object) -> list[object]:

@@ -128,8 +128,9 @@ def _by_length(words: Iterable[str]) -> dict[int, list[str]]:
 
 def _bit_counts(numbers: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint8]:
     """How many bits are set in each number, in any order of bytes."""
-    counts = _BITS_OF_BYTE[numbers.view(np.uint8)].reshape(*numbers.shape, 8)
-    return counts.sum(axis=-1, dtype=np.uint8)
+    of_bytes = _BITS_OF_BYTE[numbers.view(np.uint8)].reshape(*numbers.shape, 8)
+    counts: npt.NDArray[np.uint8] = of_bytes.sum(axis=-1, dtype=np.uint8)
+    return counts
 
 
 def _are_within(
@@ -164,4 +165,5 @@ def _are_within(
                 best = np.where(swapped, np.minimum(best, before[at] + 1), best)
             row[at] = np.minimum(best, limit + 1)
         before, last = last, row
-    return last[n_second - n_first + limit] <= limit
+    close: npt.NDArray[np.bool_] = last[n_second - n_first + limit] <= limit
+    return close

@@ -58,8 +58,8 @@ def test_names_that_are_nearly_the_words() -> None:
     assert not KnownIdentifiers(names).among(words).any()
 
 
-def test_a_thousand_values_that_share_fifty_words() -> None:
-    known = ["aaa " * 12 + f"a{n}" for n in range(900)]
+def test_many_values_that_share_their_beginning() -> None:
+    known = ["aaa " * 12 + f"a{n}" for n in range(350)]
     tokens = tokenize("aaa " * (N_CHARS // 4))
     assert not KnownIdentifiers(known).among(tokens).any()
 

@@ -65,6 +65,13 @@ def test_wrong_types_are_named_in_one_line(client):
     assert (answer.status_code, answer.json()) == (422, {"error": "document 2: text must be text"})
 
 
+def test_a_known_value_that_is_too_long_is_refused_at_once(client):
+    answer = client.post("/mask", json=DOCUMENT | {"known": [CANARY * 10_000]})
+    assert answer.status_code == 422
+    assert "document 1: known has a known value of 100,000 characters; the limit is 1,000" in answer.text
+    assert CANARY not in answer.text
+
+
 def test_another_content_type_is_refused(client):
     answer = client.post("/mask", content=json.dumps(DOCUMENT), headers={"content-type": "text/plain"})
     assert answer.status_code == 415
