@@ -880,7 +880,7 @@ def r3_batch(cases: Iterable[str], v: Invention) -> str:
         + node("name", code="1", displayName="ichicsr", codeSystem=f"{ICH}.1.1")
     )
     foot = endpoint("receiver", v("N.1.4"), 14) + endpoint("sender", v("N.1.3"), 13)
-    location = 'xsi:schemaLocation="urn:hl7-org:v3 http://schema.invalid/MCCI_IN200100UV01.xsd"'
+    location = 'xsi:schemaLocation="urn:hl7-org:v3 MCCI_IN200100UV01.xsd"'
     body = "\n".join(cases)
     return f'<MCCI_IN200100UV01 {XMLNS} ITSVersion="XML_1.0" {location}>\n{head}\n{body}\n{foot}\n</MCCI_IN200100UV01>\n'
 
@@ -956,7 +956,7 @@ def _r2_leaf(name: str, value: str | None) -> str:
     return node(beside, R2_FORMATS[len(value)]) + node(name, value)
 
 
-R2_DOCTYPE = "<!DOCTYPE ichicsr SYSTEM 'http://schema.invalid/dtd/icsr21xml.dtd'>"
+R2_DOCTYPE = "<!DOCTYPE ichicsr SYSTEM 'icsr21xml.dtd'>"
 
 
 def r2_case(v: Invention) -> str:

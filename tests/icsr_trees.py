@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Callable
 
 from icsr_messages import ALL_KEEP
@@ -18,9 +19,10 @@ from inverse_deid.formats.icsr.rewriting import Replacements
 
 
 def canonical(data: bytes) -> bytes:
-    """Canonical XML without comments and instructions."""
+    """Canonical XML without comments and instructions, and without the path of a schema location."""
     parser = etree.XMLParser(remove_comments=True, remove_pis=True, load_dtd=False, no_network=True)
-    return etree.tostring(etree.fromstring(data, parser), method="c14n", with_comments=False)
+    whole = etree.tostring(etree.fromstring(data, parser), method="c14n", with_comments=False)
+    return re.sub(rb'(schemaLocation="[^" ]+ )[^" ]*/', rb"\1", whole)
 
 
 def cases_of(data: bytes, limits: Limits | None = None) -> list[Case | BrokenCase]:

@@ -100,7 +100,7 @@ def reveal_message(
             _put(part, originals)
         if part.is_case:
             _count(done, is_asked)
-        writer.write(Rewritten(part.node, (), part.tail))
+        writer.write(writer.rendered(Rewritten(part.node, (), part.tail)))
     writer.finish()
     _check_end(cases)
     return done

@@ -145,7 +145,7 @@ def test_free_texts_of_a_case_report_come_back(tmp_path):
         nodes, texts = list(part.node.iter()), [v for v in part.values if v.sort == Sort.FREE_TEXT]
         for value, doc in zip(texts, docs, strict=True):
             nodes[value.index].text = fitted(doc.text, value.element.max_length["r2"], "PHI")
-        target.write(Rewritten(part.node, (), part.tail))
+        target.write(target.rendered(Rewritten(part.node, (), part.tail)))
     target.finish()
     writer.finish()
     paths = written(tmp_path, "case.xml", masked.getvalue(), mapped.getvalue())

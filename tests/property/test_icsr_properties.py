@@ -74,9 +74,9 @@ def test_what_is_written_passes_the_rule_check_and_holds_no_removed_name(dialect
     profile = builtin_profile(name)
     case = only_case(invent(dialect, seed=seed, share=share, given={"C.2.r.1.4": "Zzyzxwood"}).data)
     texts = ["PHI" for _ in case.free_texts]
-    node = case.rewritten(texts, profile, pseudonym, a_year_later).node
-    assert check_case(case, node, profile) == ()
-    assert (b"Zzyzxwood" in etree.tostring(node)) == (name == "fda")
+    rewritten = case.rewritten(texts, profile, pseudonym, a_year_later)
+    assert check_case(case, rewritten.node, profile, rewritten.allowed) == ()
+    assert (b"Zzyzxwood" in etree.tostring(rewritten.node)) == (name == "fda")
 
 
 @SLOW
@@ -89,7 +89,8 @@ def test_a_planted_name_is_found(seed, element, is_upper):
     case = only_case(invent("r3", seed=seed, given={"C.2.r.1.4": name}).data)
     planted = f"Dr. {name.upper() if is_upper else name}, again"
     texts = [planted if text.element == element else "PHI" for text in case.free_texts]
-    findings = check_case(case, case.rewritten(texts, profile).node, profile)
+    rewritten = case.rewritten(texts, profile)
+    findings = check_case(case, rewritten.node, profile, rewritten.allowed)
     assert {(finding.rule, finding.element) for finding in findings} == {(Rule.KNOWN_VALUE, element)}
 
 

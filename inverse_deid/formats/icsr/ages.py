@@ -27,7 +27,8 @@ _YEARS_OF = {
     "d": 1 / 365.25,
     "h": 1 / 8766,
 }
-_NUMBER = re.compile(r"\s*\d{1,7}(?:[.,]\d{1,4})?\s*", re.ASCII)
+_NUMBER = re.compile(r"\s*\d{1,5}(?:[.,]\d{1,4})?\s*", re.ASCII)
+_GROUP = re.compile(r"\s*[0-6]\s*", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +50,19 @@ AgeFor = Callable[[AgeElement], AgeElement | None]
 """From an age to what stands in its place, None = nothing."""
 
 
-def is_age(text: str) -> bool:
-    """Whether a value is the number of an age (or the code of a group).
+def is_age(text: str, element: str = "") -> bool:
+    """Whether a value is the number of an age, or the code of a group.
+
+    Args:
+        text: The value.
+        element: Where it stands; a group of ages has seven codes.
 
     Example:
-        >>> is_age("48"), is_age("about 48")
-        (True, False)
+        >>> is_age("48"), is_age("about 48"), is_age("48", AGE_GROUP), is_age("5", AGE_GROUP)
+        (True, False, False, True)
     """
-    return _NUMBER.fullmatch(text) is not None
+    pattern = _GROUP if element == AGE_GROUP else _NUMBER
+    return pattern.fullmatch(text) is not None
 
 
 def years_of(number: str, unit: str) -> float | None:

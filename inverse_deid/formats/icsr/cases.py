@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from lxml import etree
 
 from inverse_deid.formats.icsr.ages import AgeFor
+from inverse_deid.formats.icsr.allowed import Answers, allowed_strings
 from inverse_deid.formats.icsr.dates import CaseDates, DateElement, parse_stamp
 from inverse_deid.formats.icsr.dialects import MessageDialect
 from inverse_deid.formats.icsr.elements import suspect_starts
@@ -120,9 +121,13 @@ class Case:
         replacements = Replacements(
             pseudonym=pseudonym, date_value=date_value, age_value=age_value, marker=marker
         )
-        plan = (profile, replacements, self.known_values)
+        answers = Answers(replacements)
+        plan = (profile, answers.noting(), self.known_values)
         node, changes = rewrite(self.node, self.values, masked_texts, self.dialect, plan)
-        return Rewritten(node, changes, self.tail)
+        allowed = allowed_strings(
+            list(self.node.iter()), self.values, masked_texts, self.dialect, (profile, answers, marker)
+        )
+        return Rewritten(node, changes, self.tail, allowed)
 
     def _of(self, sort: Sort) -> tuple[Value, ...]:
         return tuple(value for value in self.values if value.sort == sort)

@@ -1,7 +1,8 @@
 """Our own check of a rewritten case: what the schema of ICH does not catch.
 
 The schema lets pass a masked element that still holds its value, MSK where it is not allowed,
-and a narrative that is missing. A case with a finding must not be written.
+and a narrative that is missing. A case with a finding must not be written: neither one that
+holds a string that nobody let out, wherever it stands.
 
 Source: ICH E2B(R3) implementation guide, core data elements (null flavors, lengths, H.1).
 """
@@ -9,7 +10,7 @@ Source: ICH E2B(R3) implementation guide, core data elements (null flavors, leng
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -18,11 +19,28 @@ from lxml import etree
 from inverse_deid.core.errors import FormatError
 from inverse_deid.formats.icsr.ages import AGE_GROUP, HIGH_AGE_YEARS, years_of
 from inverse_deid.formats.icsr.cases import Case
+from inverse_deid.formats.icsr.dialects import MessageDialect, Role
 from inverse_deid.formats.icsr.elements import Element, Kind, path_words
 from inverse_deid.formats.icsr.known import KnownValueFinder
 from inverse_deid.formats.icsr.profiles import Action, Profile
-from inverse_deid.formats.icsr.r3 import BESIDE_A_MASK, VOCABULARY
-from inverse_deid.formats.icsr.survey import TEXT, Paths, Sort, Survey, Value, all_text, bare_path, survey
+from inverse_deid.formats.icsr.r3 import BESIDE_A_MASK
+from inverse_deid.formats.icsr.survey import (
+    TAIL,
+    TEXT,
+    Paths,
+    Sort,
+    Survey,
+    Value,
+    all_text,
+    bare_path,
+    survey,
+)
+from inverse_deid.formats.icsr.vocabulary import (
+    is_known_attribute,
+    is_known_element,
+    is_known_namespace,
+    is_word,
+)
 
 NARRATIVE = "H.1"
 
@@ -38,6 +56,8 @@ class Rule(StrEnum):
     TOO_LONG = "the text is longer than the element may hold"
     KNOWN_VALUE = "an identifier that the case states still stands there"
     ATTACHMENT_LEFT = "an embedded file is still there"
+    UNEXPECTED = "something stands there that is neither masked nor kept nor of the standard"
+    UNKNOWN_NAME = "an element, attribute or namespace has a name that the standard does not know"
     NOT_READABLE = "the rewritten case cannot be read again"
 
 
@@ -56,13 +76,16 @@ class Finding:
     path: str
 
 
-def check_case(case: Case, rewritten: etree._Element, profile: Profile) -> tuple[Finding, ...]:
+def check_case(
+    case: Case, rewritten: etree._Element, profile: Profile, allowed: Container[str]
+) -> tuple[Finding, ...]:
     """What is wrong with a rewritten case; raises nothing.
 
     Args:
         case: As it was read.
-        rewritten: Its rewritten XML.
+        rewritten: Its rewritten XML, best read again from what is about to be written.
         profile: By which it was rewritten.
+        allowed: Every string that may stand in it and is not structure (`Rewritten.allowed`).
 
     Returns:
         Nothing if it may be written.
@@ -71,7 +94,37 @@ def check_case(case: Case, rewritten: etree._Element, profile: Profile) -> tuple
         found = survey(rewritten, case.dialect, batch=not case.is_case)
     except FormatError:
         return (Finding(Rule.NOT_READABLE, "", ""),)
-    return tuple(dict.fromkeys(_Check(case, found, profile).findings()))
+    findings = [*_Check(case, found, profile).findings(), *_strangers(rewritten, case.dialect, allowed)]
+    return tuple(dict.fromkeys(findings))
+
+
+def _strangers(root: etree._Element, dialect: MessageDialect, allowed: Container[str]) -> Iterator[Finding]:
+    """Every text, tail, attribute and name that nobody let out, wherever it stands."""
+    paths = Paths(root)
+    for node in root.iter():
+        if not is_known_element(str(node.tag), dialect.name):
+            yield Finding(Rule.UNKNOWN_NAME, "", paths.of(node, TEXT))
+        if not _may_stand(node.text, allowed) and not _is_structure(dialect, node):
+            yield Finding(Rule.UNEXPECTED, "", paths.of(node, TEXT))
+        if node is not root and not _may_stand(node.tail, allowed):
+            yield Finding(Rule.UNEXPECTED, "", paths.of(node, TAIL))
+        for name, value in ((str(name), str(value)) for name, value in node.attrib.items()):
+            if not is_known_attribute(name, dialect.name):
+                yield Finding(Rule.UNKNOWN_NAME, "", paths.of(node, name))
+            if not _may_stand(value, allowed) and not dialect.may_leave(node, name, value):
+                yield Finding(Rule.UNEXPECTED, "", paths.of(node, name))
+    declared = (declaration for _, declaration in etree.iterwalk(root, events=("start-ns",)))
+    if not all(is_known_namespace(prefix or None, uri) for prefix, uri in declared):
+        yield Finding(Rule.UNKNOWN_NAME, "", "*")
+
+
+def _may_stand(text: str | None, allowed: Container[str]) -> bool:
+    return not text or text.isspace() or text.strip() in allowed
+
+
+def _is_structure(dialect: MessageDialect, node: etree._Element) -> bool:
+    text = node.text or ""
+    return dialect.is_code(node, text) or dialect.role_of_text(node, text) == Role.STRUCTURE
 
 
 class _Check:
@@ -188,7 +241,7 @@ class _Check:
         for index, node in enumerate(self._found.nodes):
             for name, text in node.attrib.items():
                 slot, value = str(name), str(text)
-                if (index, slot) in valued or value in VOCABULARY:
+                if (index, slot) in valued or is_word(slot, value):
                     continue
                 if names.finds(value):
                     yield Finding(Rule.KNOWN_VALUE, "", self._paths.of(node, slot))

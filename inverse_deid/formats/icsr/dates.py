@@ -15,10 +15,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 _STAMP = re.compile(
-    r"(?P<year>\d{4})(?:(?P<month>\d\d)(?:(?P<day>\d\d)(?P<time>(?:\d\d){1,3}(?:\.\d+)?)?)?)?"
-    r"(?P<zone>[+-]\d{2,4})?",
+    r"(?P<year>\d{4})(?:(?P<month>\d\d)(?:(?P<day>\d\d)(?P<time>(?:[01]\d|2[0-3])(?:[0-5]\d){0,2}(?:\.\d{1,6})?)?)?)?"
+    r"(?P<zone>[+-](?:0\d|1[0-4])(?:[0-5]\d)?)?",
     re.ASCII,
 )
+
+_FIRST_YEAR, _LAST_YEAR = 1850, 2149
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +149,17 @@ def parse_stamp(value: str) -> StampDate | None:
         return StampDate(int(match["year"]), int(month) if month else None, int(day) if day else None)
     except ValueError:
         return None
+
+
+def is_stamp(value: str) -> bool:
+    """Whether a text is a time stamp of a year in which a patient of a report can have lived.
+
+    Example:
+        >>> is_stamp("20090115"), is_stamp("5550147"), is_stamp("20091340")
+        (True, False, False)
+    """
+    date = parse_stamp(value)
+    return date is not None and _FIRST_YEAR <= date.year <= _LAST_YEAR
 
 
 def stamp_with(value: str, date: StampDate) -> str:

@@ -46,6 +46,10 @@ class MessageDialect(Protocol):
         """What an attribute value is that the table does not name."""
         ...
 
+    def may_leave(self, node: etree._Element, name: str, value: str) -> bool:
+        """Whether an attribute value is structure that says nothing."""
+        ...
+
     def role_of_text(self, node: etree._Element, text: str) -> Role:
         """What the text of an element is that the table does not name."""
         ...
@@ -93,6 +97,13 @@ class MessageDialect(Protocol):
     def write_date(self, node: etree._Element, attribute: str, date: StampDate) -> None:
         """Write a date in the place of one that is at least as precise."""
         ...
+
+
+def leave_out(node: etree._Element) -> None:
+    """Remove an XML element with the text behind it; white space behind it stays."""
+    if node.tail and not node.tail.isspace():
+        node.tail = None
+    remove_keeping_tail(node)
 
 
 def remove_keeping_tail(node: etree._Element) -> None:

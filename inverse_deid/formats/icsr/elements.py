@@ -68,6 +68,7 @@ class Element:
         places: Where it stands, by dialect; a dialect may lack it.
         batch: Whether it stands outside the cases.
         whole: Finds what is left out together with an R3 element, from the element; None = itself.
+        values: Which closed set a kept value is of, "" = none.
         null: Null flavor that an emptied R3 element gets if it can be neither masked nor missing.
     """
 
@@ -81,6 +82,7 @@ class Element:
     places: Mapping[Dialect, Place]
     batch: bool
     whole: etree.XPath | None
+    values: str
     null: str
 
 
@@ -105,7 +107,7 @@ def elements() -> Mapping[str, Element]:
 
 @lru_cache(maxsize=1)
 def r2_codes() -> Mapping[str, frozenset[str]]:
-    """Elements of R2 that hold codes in their text: numbers, versions, countries, coded."""
+    """Elements of R2 that hold codes in their text: codes, numbers, versions, countries, coded."""
     return {sort: frozenset(tags) for sort, tags in _table()["r2_codes"].items()}
 
 
@@ -173,6 +175,7 @@ def _element(name: str, row: Mapping[str, Any], shorthand: Mapping[str, str]) ->
         places={d: _place(_fill(row[d], shorthand)) for d in dialects if d in row},
         batch=row.get("batch", False),
         whole=_compiled(row["whole"]) if "whole" in row else None,
+        values=row.get("values", ""),
         null=row.get("null", ""),
     )
 

@@ -13,7 +13,7 @@ from inverse_deid.formats.icsr.checks import check_case
 from inverse_deid.formats.icsr.messages import BrokenCase, Limits, Message
 from inverse_deid.formats.icsr.profiles import Profile
 from inverse_deid.formats.icsr.report import CaseProblem, MessageReport
-from inverse_deid.formats.icsr.rewriting import Replacements, Rewritten
+from inverse_deid.formats.icsr.rewriting import Change, Replacements
 from inverse_deid.formats.icsr.writing import MessageWriter
 from inverse_deid.formats.records import Writable
 
@@ -36,6 +36,9 @@ class TreatedCase:
     given: Replacements = field(default_factory=Replacements)
     problem: str = ""
 
+
+_Ready = tuple[bytes, tuple[Change, ...]]
+"""A part as it is written, and what was done."""
 
 Part = Case | BrokenCase
 """A part of a message, or what is known of one that cannot be read."""
@@ -94,11 +97,12 @@ def mask_batches(
     writer = MessageWriter(target, message.frame)
     report = MessageReport(profile.name)
     for batch, treated in _treated(_batches(message.parts()), treat):
-        for part, result in _results(batch, treated, profile):
+        for part, result in _results(batch, treated, profile, writer):
             problem = result if isinstance(result, CaseProblem) else None
             if not isinstance(result, CaseProblem):
-                writer.write(result)
-                report.add(result.changes)
+                data, changes = result
+                writer.write(data)
+                report.add(changes)
                 report.n_cases += isinstance(part, Case) and part.is_case
             elif isinstance(part, Case) and not part.is_case:
                 raise StageError(f"what stands around the cases was refused: {result.reason}")
@@ -146,9 +150,9 @@ def _treated(
 
 
 def _results(
-    batch: Sequence[Part], treated: Sequence[TreatedCase], profile: Profile
-) -> Iterator[tuple[Part, Rewritten | CaseProblem]]:
-    """Each part of a batch, rewritten, or why it is not."""
+    batch: Sequence[Part], treated: Sequence[TreatedCase], profile: Profile, writer: MessageWriter
+) -> Iterator[tuple[Part, _Ready | CaseProblem]]:
+    """Each part of a batch, ready to be written, or why it is not."""
     n_cases = sum(isinstance(part, Case) for part in batch)
     if len(treated) != n_cases:
         raise StageError(f"{n_cases} cases went into the masker and {len(treated)} came out")
@@ -157,11 +161,13 @@ def _results(
         if isinstance(part, BrokenCase):
             yield part, CaseProblem(part.number, str(part.error))
         else:
-            yield part, _rewritten(part, next(results), profile)
+            yield part, _rewritten(part, next(results), profile, writer)
 
 
-def _rewritten(part: Case, treated: TreatedCase, profile: Profile) -> Rewritten | CaseProblem:
-    """The rewritten case, or why there is none."""
+def _rewritten(
+    part: Case, treated: TreatedCase, profile: Profile, writer: MessageWriter
+) -> _Ready | CaseProblem:
+    """The rewritten case, checked as a recipient reads it, or why there is none."""
     given = treated.given
     if treated.problem:
         return CaseProblem(part.number, treated.problem)
@@ -174,7 +180,8 @@ def _rewritten(part: Case, treated: TreatedCase, profile: Profile) -> Rewritten 
             age_value=given.age_value,
             marker=given.marker,
         )
-        findings = check_case(part, rewritten.node, profile)
+        data = writer.rendered(rewritten)
+        findings = check_case(part, writer.read_again(data), profile, rewritten.allowed)
     except StageError as error:
         return CaseProblem(part.number, str(error))
     except ConfigurationError:
@@ -182,6 +189,6 @@ def _rewritten(part: Case, treated: TreatedCase, profile: Profile) -> Rewritten 
     except Exception as error:  # noqa: BLE001 - fail closed; the message of the error may quote the case
         return CaseProblem(part.number, f"could not be rewritten ({type(error).__name__})")
     if not findings:
-        return rewritten
+        return data, rewritten.changes
     rules = "; ".join(sorted({finding.rule for finding in findings}))
     return CaseProblem(part.number, f"was refused by the rule check: {rules}", findings)

@@ -10,9 +10,8 @@ ICH ICSR DTD 2.1.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import BinaryIO, NamedTuple, cast
 
 from lxml import etree
@@ -20,17 +19,16 @@ from lxml import etree
 from inverse_deid.core.errors import FormatError, InputError
 from inverse_deid.formats.icsr.cases import Case, case_from
 from inverse_deid.formats.icsr.dialects import MessageDialect, Role, remove_keeping_tail
-from inverse_deid.formats.icsr.prolog import Prolog, read_prolog
+from inverse_deid.formats.icsr.elements import HL7
+from inverse_deid.formats.icsr.prolog import Prolog, read_prolog, released_doctype
 from inverse_deid.formats.icsr.r2 import R2
 from inverse_deid.formats.icsr.r3 import R3
+from inverse_deid.formats.icsr.vocabulary import XSI_NAMESPACE, is_known_namespace, known_location
 from inverse_deid.formats.icsr.writing import Frame
 from inverse_deid.formats.records import MAX_RECORD_BYTES
 
 _ENCODING_ERRORS = frozenset({"ERR_INVALID_ENCODING", "ERR_ENCODING_NAME", "ERR_UNKNOWN_ENCODING"})
 _ENTITY_ERRORS = frozenset({"ERR_UNDECLARED_ENTITY", "WAR_UNDECLARED_ENTITY", "ERR_ENTITY_LOOP"})
-_OURS = re.compile(r"urn:hl7-org:|http://www\.w3\.org/")
-"""Namespaces that are declared again around the cases; a case that uses another declares it itself."""
-
 _LIMIT_ERRORS = frozenset({"ERR_RESOURCE_LIMIT"})
 
 
@@ -69,12 +67,14 @@ class Stripped:
         n_instructions: Processing instructions.
         n_attributes: Attributes of the outermost element that are not structure.
         n_stray_texts: Texts between the parts of a batch.
+        n_locations: Schema locations and document types that were cut to a base name or left out.
     """
 
     n_comments: int = 0
     n_instructions: int = 0
     n_attributes: int = 0
     n_stray_texts: int = 0
+    n_locations: int = 0
 
 
 class _Meter:
@@ -164,6 +164,11 @@ class Message:
         dialect = _dialect(str(root.tag))
         if prolog.doctype and dialect.name == "r3":
             raise FormatError("has a document type declaration, which E2B(R3) has not; delete <!DOCTYPE ...>")
+        if not is_known_namespace(root.prefix, HL7):
+            raise FormatError(
+                "names its namespace by a prefix that is not usual; export it without one, or as hl7"
+            )
+        self._cut_location(root)
         is_single = root.tag == dialect.case_tag
         attributes = tuple((str(k), str(v)) for k, v in root.attrib.items())
         if is_single:
@@ -176,8 +181,24 @@ class Message:
             self.stripped.n_attributes = n_before - len(attributes)
             self._read_to_first_part(prolog)
         lead = "" if is_single else self._white((root.text or "") + _tails(next(iter(root), None)))
-        namespaces = {p: uri for p, uri in root.nsmap.items() if is_single or _OURS.match(uri)}
+        namespaces = {p: uri for p, uri in root.nsmap.items() if is_single or is_known_namespace(p, uri)}
+        doctype = released_doctype(prolog.doctype, str(root.tag))
+        self.stripped.n_locations += doctype != prolog.doctype
+        prolog = replace(prolog, doctype=doctype)
         return Frame(prolog, dialect, str(root.tag), attributes, namespaces, lead, is_single)
+
+    def _cut_location(self, root: etree._Element) -> None:
+        """Of the schema location only the base name stays: the rest is a path of somebody's machine."""
+        name = f"{{{XSI_NAMESPACE}}}schemaLocation"
+        old = root.get(name)
+        if old is None:
+            return
+        new = known_location(old)
+        self.stripped.n_locations += new != old
+        if new:
+            root.set(name, new)
+        else:
+            del root.attrib[name]
 
     def _read_to_first_part(self, prolog: Prolog) -> None:
         try:

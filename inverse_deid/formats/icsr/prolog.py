@@ -34,6 +34,17 @@ _DOCTYPE = re.compile(
     rf"<!DOCTYPE\s+[^\s<>\[\]'\"]+(?:\s+(?:SYSTEM|PUBLIC\s+{_LITERAL})\s+{_LITERAL})?\s*(?P<next>.)",
     re.DOTALL,
 )
+_DTD = re.compile(
+    r"(?:ich[-_]?)?icsr(?:[-_]?(?:xml)?[-_]?v?2[-_.]?[01])?(?:[-_]?xml)?(?:[-_](?:fda|ema|ev|hc|pmda))?\.dtd",
+    re.IGNORECASE,
+)
+"""Names of the DTD of ICH and of the copies that authorities keep."""
+_PUBLIC = re.compile(r"-//ICHM2//DTD ICH ICSR Vers\.? ?2\.[01]//EN")
+_STRICT_DECLARATION = re.compile(
+    r"""<\?xml\s+version\s*=\s*(?:"1\.\d"|'1\.\d')"""
+    r"""(?:\s+encoding\s*=\s*(?:"[A-Za-z0-9._-]+"|'[A-Za-z0-9._-]+'))?"""
+    r"""(?:\s+standalone\s*=\s*(?:"(?:yes|no)"|'(?:yes|no)'))?\s*\?>"""
+)
 _ROOT = re.compile(r"<[^!?\s/<>]")
 
 
@@ -83,6 +94,32 @@ def is_icsr(head: bytes) -> bool:
         doctype = re.search(r"<!DOCTYPE\s+([^\s>\[]+)", text)
         return doctype is not None and doctype[1] in _ROOTS
     return bool(_ROOTS & {found["root"], found["named"]})
+
+
+def released_doctype(doctype: str, root: str) -> str:
+    """A document type declaration with the base name of its DTD only; "" = the DTD is not one of ICH's.
+
+    Args:
+        doctype: As it stands in the file.
+        root: Name of the outermost element, which it must name.
+
+    Example:
+        >>> released_doctype('<!DOCTYPE ichicsr SYSTEM "C:/okonkwo/icsr21xml.dtd">', "ichicsr")
+        '<!DOCTYPE ichicsr SYSTEM "icsr21xml.dtd">'
+        >>> released_doctype('<!DOCTYPE ichicsr SYSTEM "okonkwo.dtd">', "ichicsr")
+        ''
+    """
+    name = re.match(r"<!DOCTYPE\s+([^\s>]+)", doctype)
+    literals = re.findall(_LITERAL, doctype)
+    if name is None or name[1] != root or not literals:
+        return ""
+    system, quote = literals[-1][1:-1], literals[-1][0]
+    base = re.split(r"[/\\]", system)[-1]
+    if not _DTD.fullmatch(base):
+        return ""
+    public = literals[0] if len(literals) == 2 and _PUBLIC.fullmatch(literals[0][1:-1]) else ""
+    identifier = f"PUBLIC {public}" if public else "SYSTEM"
+    return f"<!DOCTYPE {root} {identifier} {quote}{base}{quote}>"
 
 
 def read_prolog(stream: BinaryIO) -> Prolog:
@@ -163,6 +200,10 @@ def _scan(data: bytes, codec: str) -> tuple[str, str] | None:
     """XML and document type declaration; None: the first element has not been reached."""
     text = data.decode(codec, "replace")
     declaration = _DECLARATION.match(text)
+    if declaration is not None and not _STRICT_DECLARATION.fullmatch(declaration[0]):
+        raise FormatError(
+            "has an XML declaration with more than version, encoding and standalone; export the file again"
+        )
     position = declaration.end() if declaration else 0
     doctype = ""
     while True:

@@ -1,8 +1,8 @@
 """E2B(R2): what in an `ichicsr` file is structure, and how a value is masked, emptied or left out.
 
 R2 has no attributes but `lang`; codes, numbers, units and format codes are texts of elements
-with names of their own. Kept as structure is the text of those elements, if it looks as it
-should; what does not, and every element that no table names, is free text.
+with names of their own. Kept as structure is the text of those elements, if it is a code,
+number or country as it should be; what does not, and every element that no table names, is free text.
 
 Source: ICH ICSR DTD 2.1 (names of the elements); E2B(R2) (which hold codes); PRIVACY for a
 masked value: ICH E2B(R3) implementation guide, appendix on conversion between R2 and R3.
@@ -11,30 +11,33 @@ masked value: ICH E2B(R3) implementation guide, appendix on conversion between R
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
 from lxml import etree
 
+from inverse_deid.formats.icsr import vocabulary
 from inverse_deid.formats.icsr.ages import R2_UNITS, AgeElement
 from inverse_deid.formats.icsr.dates import StampDate, stamp_with
-from inverse_deid.formats.icsr.dialects import Role, remove_keeping_tail
+from inverse_deid.formats.icsr.dialects import Role, leave_out
 from inverse_deid.formats.icsr.elements import Dialect, Element, Kind, r2_codes
+from inverse_deid.formats.icsr.vocabulary import Measure
 
 MASKED = "PRIVACY"
 
 
 _MEDDRA = re.compile(r"\s*10\d{6}\s*", re.ASCII)
-_TEXTS = {
-    "numbers": re.compile(r"\s*[+-]?\d{1,10}(?:[.,]\d{1,10})?\s*", re.ASCII),
-    "versions": re.compile(r"\s*\d{1,4}(?:\.\d{1,4}){0,2}\s*", re.ASCII),
-    "countries": re.compile(r"\s*[A-Za-z]{2,3}\s*"),
-    "coded": _MEDDRA,
-}
+_CODE = re.compile(r"\s*\d{1,3}\s*", re.ASCII)
+_VERSION = re.compile(r"\s*\d{1,2}(?:\.\d{1,2}){0,2}\s*", re.ASCII)
 _TYPE = re.compile(r"\s*(?:ichicsr|backlog|psur|ctasr|masterichicsr)\s*", re.IGNORECASE)
-_FORMAT = re.compile(r"\s*\d{3}\s*", re.ASCII)
-_LANGUAGE = re.compile(r"[A-Za-z]{2,3}(?:-[A-Za-z]{2})?")
+_FORMAT = re.compile(r"\s*(?:102|203|204|602|610)\s*")
+_MEASURES: dict[str, Measure] = {
+    "patientweight": "weight",
+    "parentweight": "weight",
+    "patientheight": "height",
+    "parentheight": "height",
+}
 _FORMATS_NAMED_OTHERWISE = {"patientlastmenstrualdate": "lastmenstrualdateformat"}
 _CODE_OF_LENGTH = {4: "602", 6: "610", 8: "102"}
 """Format code by number of digits."""
@@ -50,16 +53,18 @@ class R2:
 
     def role_of_attribute(self, node: etree._Element, name: str, value: str) -> Role:
         """What an attribute value is: a language, or text."""
-        is_language = name == "lang" and _LANGUAGE.fullmatch(value) is not None
-        return Role.STRUCTURE if is_language else Role.TEXT
+        return Role.STRUCTURE if name == "lang" and vocabulary.is_language(value) else Role.TEXT
+
+    def may_leave(self, node: etree._Element, name: str, value: str) -> bool:
+        """Whether an attribute value is structure that says nothing."""
+        return self.role_of_attribute(node, name, value) == Role.STRUCTURE
 
     def role_of_text(self, node: etree._Element, text: str) -> Role:
         """What the text of an element is that the table does not name."""
-        pattern = _patterns().get(str(node.tag))
+        test = _tests().get(str(node.tag))
         if str(node.tag).endswith("dateformat"):
-            pattern = _FORMAT
-        is_structure = pattern is not None and pattern.fullmatch(text) is not None
-        return Role.STRUCTURE if is_structure else Role.TEXT
+            test = _matching(_FORMAT)
+        return Role.STRUCTURE if test is not None and test(text) else Role.TEXT
 
     def is_code(self, node: etree._Element, text: str) -> bool:
         """Whether an element that may hold a MedDRA code or a term holds a code."""
@@ -97,7 +102,7 @@ class R2:
         """Take the element away; the format beside a date and the unit beside an age, too."""
         for gone in (_format_beside(node), _unit_beside(node), node):
             if gone is not None:
-                remove_keeping_tail(gone)
+                leave_out(gone)
 
     def written(self, node: etree._Element, attribute: str) -> str:
         """The text; there are no attributes that count."""
@@ -125,10 +130,29 @@ class R2:
 
 
 @lru_cache(maxsize=1)
-def _patterns() -> Mapping[str, re.Pattern[str]]:
+def _tests() -> Mapping[str, Callable[[str], bool]]:
     """How the text of an element that holds a code must look."""
-    named = {tag: pattern for sort, pattern in _TEXTS.items() for tag in r2_codes()[sort]}
-    return {**named, "messagetype": _TYPE}
+    tests: dict[str, Callable[[str], bool]] = {
+        "numbers": lambda text: vocabulary.is_number(text.strip()),
+        "codes": _matching(_CODE),
+        "versions": _matching(_VERSION),
+        "countries": vocabulary.is_country,
+        "coded": _matching(_MEDDRA),
+    }
+    named = {tag: test for sort, test in tests.items() for tag in r2_codes()[sort]}
+    return {
+        **named,
+        **{tag: _measuring(of) for tag, of in _MEASURES.items()},
+        "messagetype": _matching(_TYPE),
+    }
+
+
+def _matching(pattern: re.Pattern[str]) -> Callable[[str], bool]:
+    return lambda text: pattern.fullmatch(text) is not None
+
+
+def _measuring(measure: Measure) -> Callable[[str], bool]:
+    return lambda text: vocabulary.is_number(text.strip(), measure)
 
 
 def _format_beside(node: etree._Element) -> etree._Element | None:

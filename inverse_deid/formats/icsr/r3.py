@@ -1,9 +1,9 @@
 """E2B(R3): what in an HL7 v3 message is structure, and how a value is masked, emptied or left out.
 
-Kept as structure, if it looks as it should: codes and their systems and versions, object
-identifiers and UUIDs, units, numbers, flags, class, mood and type codes, `xsi:type`, null
-flavors, languages, media types, two-letter countries, and `xsi:schemaLocation` where a message
-begins (it is never fetched). What does not look as it should is free text.
+Kept as structure, if the vocabulary of the standard knows it: codes and their systems and
+versions, object identifiers and UUIDs, units, numbers, flags, class, mood and type codes,
+`xsi:type`, null flavors, languages, media types, countries, and `xsi:schemaLocation` where a
+message begins (it is never fetched). What the vocabulary does not know is free text.
 
 Source: HL7 v3 data types (R1) as ICH E2B(R3) uses them, and the attributes that the FDA
 test instances have; a masked value: ICH E2B(R3) implementation guide, on null flavors.
@@ -12,58 +12,26 @@ test instances have; a masked value: ICH E2B(R3) implementation guide, on null f
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
 
 from lxml import etree
 
+from inverse_deid.formats.icsr import vocabulary
 from inverse_deid.formats.icsr.ages import AgeElement
-from inverse_deid.formats.icsr.dates import StampDate, stamp_with
-from inverse_deid.formats.icsr.dialects import Role, remove_keeping_tail
+from inverse_deid.formats.icsr.dates import StampDate, is_stamp, stamp_with
+from inverse_deid.formats.icsr.dialects import Role, leave_out
 from inverse_deid.formats.icsr.elements import HL7, Dialect, Element, nodes_at
+from inverse_deid.formats.icsr.vocabulary import Measure
 
 XSI = "{http://www.w3.org/2001/XMLSchema-instance}"
-XML = "{http://www.w3.org/XML/1998/namespace}"
 NULL_FLAVOR = "nullFlavor"
 MASKED = "MSK"
 
-_WORD = r"[A-Za-z][A-Za-z0-9_.]{0,29}"
-_OID = r"[0-2](?:\.\d{1,15}){1,29}"
-_UUID = r"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}"
-_LABEL = r"[A-Za-z]{1,6}-?\d{1,6}"
-_NAME_LIKE = r".*[A-Z][a-z]{3}"
-_PATTERNS = {
-    **dict.fromkeys(
-        ("classCode", "moodCode", "determinerCode", "typeCode", "ITSVersion", "operator", "representation"),
-        _WORD,
-    ),
-    NULL_FLAVOR: "NI|INV|DER|OTH|NINF|PINF|UNC|MSK|NA|UNK|ASKU|NAV|NASK|TRC|QS|NP",
-    "use": rf"{_WORD}(?: {_WORD}){{0,3}}",
-    "qualifier": rf"{_WORD}(?: {_WORD}){{0,3}}",
-    "code": rf"(?!{_NAME_LIKE})" r"[A-Za-z0-9][A-Za-z0-9._:/+-]{0,59}",
-    "root": rf"{_OID}|{_UUID}|{_LABEL}",
-    "codeSystem": rf"{_OID}|{_UUID}",
-    "codeSystemVersion": r"[A-Za-z0-9][A-Za-z0-9._+-]{0,24}",
-    "unit": rf"(?!{_NAME_LIKE})" r"""[\w%*./\[\]{}()'"+^-]{1,30}""",
-    "language": r"[A-Za-z]{2,3}(?:-[A-Za-z]{2})?",
-    "mediaType": r"[a-z]{1,20}/[A-Za-z0-9.+-]{1,80}",
-    "compression": r"DF|GZ|ZL|Z",
-    "inclusive": r"true|false",
-    "negationInd": r"true|false",
-    f"{XSI}type": rf"(?:{_WORD}:)?{_WORD}",
-    f"{XSI}nil": r"true|false|0|1",
-    f"{XML}lang": r"[A-Za-z]{2,3}(?:-[A-Za-z]{2})?",
-    f"{XML}space": r"default|preserve",
-}
-_STRUCTURE = {name: re.compile(pattern) for name, pattern in _PATTERNS.items()}
-_LOCATION = re.compile(
-    r"(?!.*(?:file:|\\|\b[A-Za-z]:/|/(?:home|[Uu]sers)/))[!-~]{1,300}(?: [!-~]{1,300}){0,9}"
-)
-_INTERACTION = re.compile(r"[A-Z]{4}_[A-Z]{2}\d{6}UV\d{0,2}")
+_INTERACTION = re.compile(r"(?:MCCI|PORR)_IN\d{6}UV\d{0,2}")
 _FLAG = re.compile(r"true|false")
-_NUMBER = re.compile(r"[+-]?\d{1,12}(?:\.\d{1,12})?(?:[eE][+-]?\d{1,3})?", re.ASCII)
-_STAMP = re.compile(r"\d{4,14}(?:\.\d{1,6})?(?:[+-]\d{2,4})?", re.ASCII)
-_COUNTRY = re.compile(r"\s*[A-Za-z]{2,3}\s*")
+_MEASURES: dict[str, Measure] = {"7": "weight", "17": "height"}
+"""By observation code."""
 
 _NUMBERS = frozenset(
     (
@@ -76,18 +44,6 @@ _TIMES = frozenset(
     ("effectiveTime", "low", "high", "center", "comp", "creationTime", "availabilityTime", "time")
 )
 _DISPLAYS = frozenset({"displayName", "codeSystemName"})
-VOCABULARY = frozenset(
-    (
-        *("ACT", "ACTI", "ASSIGNED", "AUT", "AUTH", "CACT", "CATEGORY", "CAUS", "CLNTRL", "CNTRCT", "COMP"),
-        *("COUNTRY", "CSM", "DEV", "DOC", "DRIV", "EVN", "EVN.CRT", "EXPL", "FLFS", "HLD", "IDENT", "INST"),
-        *("INSTANCE", "INT", "INVSBJ", "INVSTG", "KIND", "LOC", "LOCE", "MANU", "MMAT", "NAT", "OBS", "ORG"),
-        *("PART", "PERT", "PRF", "PRS", "PSN", "QUAL", "RCV", "REFR", "REFV", "RSON", "SBADM", "SBJ", "SND"),
-        *("SPRT", "SUBJ", "SUMM", "TERR", "XML_1.0", "true", "false", "active", "text/plain"),
-        *("application/pdf", "PORR_TE049016UV", "PAT_ADV_EVNT"),
-    )
-)
-"""Values of attributes that the standard names: a person may be called so."""
-
 BESIDE_A_MASK = frozenset(
     (
         *(NULL_FLAVOR, "root", "codeSystem", "use", f"{XSI}type"),
@@ -112,18 +68,20 @@ class R3:
         if name == "value":
             return _role_of_value(node, value)
         if name in _DISPLAYS:
-            return Role.DISPLAY if _fits("code", node.get("code", "")) else Role.TEXT
-        if name == f"{XSI}schemaLocation":
-            return _structure_if(node.getparent() is None and _LOCATION.fullmatch(value) is not None)
-        if name == "extension":
-            return _structure_if(
-                _local(node) == "interactionId" and _INTERACTION.fullmatch(value) is not None
-            )
-        return _structure_if(_fits(name, value))
+            has_code = _is_structure(node, "code", node.get("code", ""))
+            return Role.DISPLAY if has_code else Role.TEXT
+        if name == "root" and vocabulary.is_link(value):
+            return Role.STRUCTURE  # a link inside the case, which becomes a number
+        return _structure_if(_is_structure(node, name, value))
+
+    def may_leave(self, node: etree._Element, name: str, value: str) -> bool:
+        """Whether an attribute value is structure that says nothing."""
+        is_structure = self.role_of_attribute(node, name, value) == Role.STRUCTURE
+        return is_structure and (name != "root" or vocabulary.is_root(value))
 
     def role_of_text(self, node: etree._Element, text: str) -> Role:
         """What the text of an element is that the table does not name."""
-        return _structure_if(_local(node) == "country" and _COUNTRY.fullmatch(text) is not None)
+        return _structure_if(_local(node) == "country" and vocabulary.is_country(text))
 
     def is_code(self, node: etree._Element, text: str) -> bool:
         """Never: R3 holds codes in attributes."""
@@ -171,7 +129,7 @@ class R3:
         else:
             above = None if element is None else element.whole
             whole = [] if above is None else nodes_at(above, node)
-            remove_keeping_tail(whole[0] if whole else node)
+            leave_out(whole[0] if whole else node)
 
     def written(self, node: etree._Element, attribute: str) -> str:
         """The value of an attribute or, without one, the text."""
@@ -200,10 +158,27 @@ def _structure_if(condition: bool) -> Role:
     return Role.STRUCTURE if condition else Role.TEXT
 
 
-@lru_cache(maxsize=4096)
-def _fits(name: str, value: str) -> bool:
-    pattern = _STRUCTURE.get(name)
-    return pattern is not None and pattern.fullmatch(value) is not None
+def _is_structure(node: etree._Element, name: str, value: str) -> bool:
+    """Whether the vocabulary knows a value of an attribute."""
+    if name == "code":
+        return vocabulary.is_code(value, node.get("codeSystem", ""), _local(node))
+    if name == "codeSystemVersion":
+        return vocabulary.is_version(value, node.get("codeSystem", ""))
+    if name == "extension":
+        return _local(node) == "interactionId" and _INTERACTION.fullmatch(value) is not None
+    if name == f"{XSI}schemaLocation":
+        return node.getparent() is None and vocabulary.known_location(value) == value
+    test = _TESTS.get(name)
+    return test(value) if test is not None else vocabulary.is_value(name, value) is True
+
+
+_TESTS: dict[str, Callable[[str], bool]] = {
+    "codeSystem": vocabulary.is_code_system,
+    "root": vocabulary.is_root,
+    "unit": vocabulary.is_unit,
+    "language": vocabulary.is_language,
+    f"{{{vocabulary.XML_NAMESPACE}}}lang": vocabulary.is_language,
+}
 
 
 def _local(node: etree._Element | None) -> str:
@@ -217,7 +192,15 @@ def _role_of_value(node: etree._Element, value: str) -> Role:
     parent = node.getparent()
     types = {node.get(f"{XSI}type"), None if parent is None else parent.get(f"{XSI}type")}
     if node.get("unit") is not None or types & _QUANTITY_TYPES or _local(node) in _NUMBERS:
-        return _structure_if(_NUMBER.fullmatch(value) is not None)
+        return _structure_if(vocabulary.is_number(value, _measure(parent)))
     if _local(node) in _TIMES or types & {"TS", "IVL_TS"}:
-        return Role.DATE if _STAMP.fullmatch(value) else Role.TEXT
+        return Role.DATE if is_stamp(value) else Role.TEXT
     return Role.TEXT
+
+
+def _measure(observation: etree._Element | None) -> Measure | None:
+    """What an observation measures, if its range is known."""
+    code = None if observation is None else observation.find(f"{{{HL7}}}code")
+    if code is None or code.get("codeSystem") != vocabulary.OBSERVATIONS:
+        return None
+    return _MEASURES.get(code.get("code", ""))

@@ -15,13 +15,14 @@ from lxml import etree
 
 from inverse_deid.core.errors import ConfigurationError, StageError
 from inverse_deid.formats.icsr.ages import AgeElement, AgeFor
-from inverse_deid.formats.icsr.dates import DateElement, StampDate, parse_stamp
+from inverse_deid.formats.icsr.dates import DateElement, StampDate, is_stamp, parse_stamp
 from inverse_deid.formats.icsr.dialects import MessageDialect
-from inverse_deid.formats.icsr.elements import Element
+from inverse_deid.formats.icsr.elements import Element, Kind
 from inverse_deid.formats.icsr.known import KnownValue, KnownValueFinder
 from inverse_deid.formats.icsr.profiles import Action, Profile
-from inverse_deid.formats.icsr.survey import TAIL, TEXT, WHOLE, Paths, Sort, Value
+from inverse_deid.formats.icsr.survey import TAIL, TEXT, WHOLE, Paths, Sort, Value, is_as_expected
 from inverse_deid.formats.icsr.telling_ids import REPORT_IDS, holds_day, numbered_uuid, tells_time
+from inverse_deid.formats.icsr.vocabulary import is_link, is_root
 
 PseudonymFor = Callable[[str, str], str]
 """From the id of an element and its value to what stands in its place."""
@@ -50,7 +51,11 @@ class Done(StrEnum):
     AGE = "age made less precise"
     FILE_LEFT_OUT = "embedded file left out"
     TELLING_ID = "identifier that tells a time replaced by a number"
+    OWN_ID = "identifier of no standard replaced by a number"
     WITHHELD = "words beside a code left out, they repeated a masked value"
+
+
+_GONE = frozenset((Done.LEFT_OUT, Done.FILE_LEFT_OUT, Done.DATE_REMOVED, Done.WITHHELD))
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,11 +98,13 @@ class Rewritten:
         node: Its XML.
         changes: What was done, one entry a value.
         tail: What stands behind it in the batch (white space).
+        allowed: Every string that may stand in it and is not structure.
     """
 
     node: etree._Element = field(repr=False)
     changes: tuple[Change, ...]
     tail: str = ""
+    allowed: frozenset[str] = field(default=frozenset(), repr=False)
 
 
 def rewrite(
@@ -126,25 +133,22 @@ def rewrite(
     fresh.tail = None
     removed = (value for value in known if profile.removes(value.element))
     rewriter = _Rewriter(list(fresh.iter()), dialect, profile, replacements, KnownValueFinder(removed))
-    texts = iter(masked_texts)
-    changes = [
-        rewriter.text(value, next(texts)) if value.sort == Sort.FREE_TEXT else rewriter.other(value)
-        for value in values
-    ]
-    if profile.other_dates != Action.KEEP:
-        changes += list(_without_telling_ids(fresh))
+    rewriter.write_texts(values, masked_texts)  # before anything goes, so that nothing unmasked can be left
+    changes = list(rewriter.changes(values))
+    changes += list(_numbered_ids(fresh, moves_dates=profile.other_dates != Action.KEEP))
     return fresh, tuple(changes)
 
 
-def _without_telling_ids(case: etree._Element) -> Iterator[Change]:
-    """Number the identifiers that tell when they were made: beside moved dates they would tell the shift."""
+def _numbered_ids(case: etree._Element, *, moves_dates: bool) -> Iterator[Change]:
+    """Number the identifiers of no standard, and those that tell when they were made where dates move."""
     paths = Paths(case)
     numbers: dict[str, str] = {}
     for node in case.iter():
         root = str(node.get("root", ""))
-        if tells_time(root):
+        tells = moves_dates and tells_time(root)
+        if tells or (is_link(root) and not is_root(root)):
             node.set("root", numbers.setdefault(root.lower(), numbered_uuid(len(numbers) + 1)))
-            yield Change("", paths.of(node, "root"), Done.TELLING_ID)
+            yield Change("", paths.of(node, "root"), Done.TELLING_ID if tells else Done.OWN_ID)
 
 
 def _check(
@@ -175,13 +179,36 @@ class _Rewriter:
         self._profile = profile
         self._given = replacements
         self._repeats = repeats
+        self._written: dict[tuple[int, str], tuple[str, bool]] = {}
 
-    def text(self, value: Value, masked: str) -> Change:
-        """Put a masked text in its place."""
+    def write_texts(self, values: Sequence[Value], masked_texts: Sequence[str]) -> None:
+        """Put every masked text in its place."""
+        texts = iter(masked_texts)
+        for value in values:
+            if value.sort == Sort.FREE_TEXT:
+                self._text(value, next(texts))
+
+    def changes(self, values: Sequence[Value]) -> Iterator[Change]:
+        """Treat the other values; what was done to each, as the case is in the end."""
+        done = [
+            Done.MASKER if value.sort == Sort.FREE_TEXT else self._other(value, self._nodes[value.index])
+            for value in values
+        ]
+        still_there = set(self._nodes[0].iter())
+        for value, what in zip(values, done, strict=True):
+            is_left = self._nodes[value.index] in still_there
+            if value.sort == Sort.FREE_TEXT:
+                in_the_end = self._text_in_the_end(value) if is_left else Done.LEFT_OUT
+            else:
+                in_the_end = what if is_left or what in _GONE else Done.LEFT_OUT
+            yield Change(value.element_id, value.path, in_the_end)
+
+    def _text(self, value: Value, masked: str) -> None:
         if _NOT_XML.search(masked):
             raise StageError("a masked text holds a character that XML does not allow")
         longest = None if value.element is None else value.element.max_length[self._dialect.name]
         fitting = fitted(masked, longest, self._given.marker)
+        self._written[value.index, value.slot] = (fitting, len(fitting) < len(masked))
         node = self._nodes[value.index]
         if value.slot == WHOLE:
             del node[:]
@@ -189,26 +216,35 @@ class _Rewriter:
             node.text = fitting
         elif value.slot == TAIL:
             node.tail = fitting
-        elif value.slot in node.attrib:  # it may have gone with a masked value or a file
+        else:
             node.set(value.slot, fitting)
-        is_shorter = len(fitting) < len(masked)
-        return _change(value, Done.SHORTENED if is_shorter else Done.MASKER)
 
-    def other(self, value: Value) -> Change:
-        """Do what the profile says of a value that is no free text."""
+    def _text_in_the_end(self, value: Value) -> Done:
+        """A text goes with a value that is masked or left out."""
         node = self._nodes[value.index]
+        fitting, is_shorter = self._written[value.index, value.slot]
+        if value.slot in (TEXT, WHOLE):
+            stands = node.text
+        else:
+            stands = node.tail if value.slot == TAIL else node.get(value.slot)
+        if stands != fitting:
+            return Done.LEFT_OUT
+        return Done.SHORTENED if is_shorter else Done.MASKER
+
+    def _other(self, value: Value, node: etree._Element) -> Done:
+        """Do what the profile says of a value that is no free text."""
         match value.sort:
             case Sort.ATTACHMENT:
-                return _change(value, self._attachment(value, node))
+                return self._attachment(value, node)
             case Sort.FILE:
                 self._dialect.empty(node, "")
                 self._dialect.drop_file_marks(node)
                 node.text = self._given.marker
-                return _change(value, Done.FILE_LEFT_OUT)
+                return Done.FILE_LEFT_OUT
             case Sort.DISPLAY:
-                return _change(value, self._display(value, node))
+                return self._display(value, node)
             case _:
-                return _change(value, self._structured(value, node))
+                return self._structured(value, node)
 
     def _attachment(self, value: Value, node: etree._Element) -> Done:
         if self._profile.attachments == Action.KEEP:
@@ -233,9 +269,9 @@ class _Rewriter:
             return Done.MASKED
         action = self._action(element, value.text)
         if action == Action.KEEP:
-            if value.sort != Sort.DATE or not any(map(str.isalpha, value.text)):
+            if is_as_expected(value):
                 return Done.KEPT
-            action = Action.DATE  # words, which nobody has looked at
+            action = _action_for_the_unexpected(element)
         if action == Action.DATE:
             return self._date(value, node, attribute)
         if action == Action.AGE:
@@ -288,7 +324,7 @@ class _Rewriter:
             node.text = text
 
     def _date(self, value: Value, node: etree._Element, attribute: str) -> Done:
-        date = parse_stamp(value.text.strip())
+        date = parse_stamp(value.text.strip()) if is_stamp(value.text.strip()) else None
         new: StampDate | None = None
         if date is not None and self._given.date_value is not None:
             new = self._given.date_value(DateElement(value.element_id, value.path, value.text.strip(), date))
@@ -325,8 +361,11 @@ class _Rewriter:
             self._dialect.empty(node, attribute)
 
 
-def _change(value: Value, done: Done) -> Change:
-    return Change(value.element_id, value.path, done)
+def _action_for_the_unexpected(element: Element | None) -> Action:
+    """What happens to a value that a profile keeps and that nobody has looked at."""
+    if element is None or element.kind == Kind.DATE:
+        return Action.DATE
+    return Action.MASK if element.msk else Action.DROP
 
 
 def fitted(text: str, longest: int | None, marker: str) -> str:

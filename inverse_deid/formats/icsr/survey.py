@@ -16,8 +16,10 @@ from lxml import etree
 
 from inverse_deid.core.errors import FormatError
 from inverse_deid.formats.icsr.ages import is_age
+from inverse_deid.formats.icsr.dates import is_stamp
 from inverse_deid.formats.icsr.dialects import MessageDialect, Role
 from inverse_deid.formats.icsr.elements import Element, Kind, elements_in, path_words
+from inverse_deid.formats.icsr.vocabulary import is_country
 
 _POSITION = re.compile(r"\[\d+\]")
 
@@ -122,6 +124,7 @@ class _Surveyor:
         self._nodes = nodes
         self._dialect = dialect
         self._index = {node: index for index, node in enumerate(nodes)}
+        self._no_ages: set[tuple[int, str]] = set()  # where an age should stand and something else does
         self.named = self._named_slots(batch=batch)
         self._named_nodes = {nodes[index] for index, _ in self.named}
         self._paths = Paths(nodes[0])
@@ -135,9 +138,12 @@ class _Surveyor:
         for element in elements_in(self._dialect.name, batch=batch):
             place = element.places[self._dialect.name]
             for node in place.nodes(self._nodes[0]):
-                if element.kind == Kind.AGE and not is_age(self._dialect.written(node, place.attribute)):
-                    continue  # no number: what it is, its looks say
-                named.setdefault((self._index[node], place.attribute or TEXT), element)
+                slot = (self._index[node], place.attribute or TEXT)
+                written = self._dialect.written(node, place.attribute)
+                if element.kind == Kind.AGE and not is_age(written, element.id):
+                    self._no_ages.add(slot)
+                else:
+                    named.setdefault(slot, element)
         return named
 
     def values(self) -> Iterator[Value]:
@@ -164,7 +170,10 @@ class _Surveyor:
                 yield from self._joined(index, node, element)
                 return
             text = node.text
-            if text and not text.isspace() and not self._is_structure(node, text, element):
+            is_structure = (index, TEXT) not in self._no_ages and self._is_structure(
+                node, text or "", element
+            )
+            if text and not text.isspace() and not is_structure:
                 yield self._value(index, TEXT, Sort.FREE_TEXT, element, text)
 
     def _whole(
@@ -200,7 +209,8 @@ class _Surveyor:
             if element is not None:
                 yield self._value(index, key, _SORT_OF_KIND[element.kind], element, value)
                 continue
-            sort = _SORT_OF_ROLE[self._dialect.role_of_attribute(node, key, value)]
+            role = self._dialect.role_of_attribute(node, key, value)
+            sort = Sort.FREE_TEXT if (index, key) in self._no_ages else _SORT_OF_ROLE[role]
             if sort is not None:
                 yield self._value(index, key, sort, None, value)
 
@@ -231,6 +241,18 @@ _SORT_OF_ROLE = {
     Role.DATE: Sort.DATE,
     Role.TEXT: Sort.FREE_TEXT,
 }
+
+
+def is_as_expected(value: Value) -> bool:
+    """Whether a value is what its element is for: a date a date, a country a country.
+
+    What a profile keeps may leave only if it is.
+    """
+    if value.sort == Sort.DATE:
+        return is_stamp(value.text.strip())
+    if value.element is not None and value.element.values == "country":
+        return is_country(value.text)
+    return True
 
 
 def bare_path(path: str) -> str:

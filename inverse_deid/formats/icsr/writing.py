@@ -58,28 +58,60 @@ class MessageWriter:
         if not frame.is_single:
             self._write(self._start + frame.lead)
 
-    def write(self, part: Rewritten) -> None:
-        """Write one case, or one of the parts around the cases; its XML is used up.
+    def rendered(self, part: Rewritten) -> bytes:
+        """One case, or one of the parts around the cases, as it is written; its XML is used up.
 
         Raises:
             StageError: The XML of the part cannot stand in the frame.
         """
         if self._frame.is_single:
-            self._write(etree.tostring(part.node, encoding="unicode"))
-            return
+            return self._encoded(etree.tostring(part.node, encoding="unicode"))
         self._shell.append(part.node)
         whole = etree.tostring(self._shell, encoding="unicode")
         self._shell.remove(part.node)
         if not (whole.startswith(self._start) and whole.endswith(self._end)):
             raise StageError("a rewritten case does not fit between the others")
-        self._write(whole[len(self._start) : -len(self._end)] + part.tail)
+        return self._encoded(whole[len(self._start) : -len(self._end)] + part.tail)
+
+    def read_again(self, data: bytes) -> etree._Element:
+        """The XML of a rendered part, as a recipient reads it.
+
+        Raises:
+            StageError: It is more or less than one element, or not XML.
+        """
+        text = data.decode(self._frame.prolog.codec)
+        single = self._frame.is_single
+        shell = etree.Element("shell")
+        try:
+            read = etree.fromstring(text if single else f"{self._start}{text}{self._end}", _plain_parser())
+        except (etree.XMLSyntaxError, ValueError):
+            raise StageError("a rewritten case is no XML") from None
+        if single:
+            shell.append(read)
+        else:
+            shell = read
+        around = (shell.text or "") + "".join(node.tail or "" for node in shell)
+        if len(shell) != 1 or (around and not around.isspace()):
+            raise StageError("a rewritten case holds more than itself")
+        return shell[0]
+
+    def write(self, data: bytes) -> None:
+        """Write a rendered part."""
+        self._target.write(data)
 
     def finish(self) -> None:
         """Close the outermost element; the target stays open."""
         self._write("\n" if self._frame.is_single else f"{self._end}\n")
 
     def _write(self, text: str) -> None:
-        self._target.write(text.encode(self._frame.prolog.codec, "xmlcharrefreplace"))
+        self._target.write(self._encoded(text))
+
+    def _encoded(self, text: str) -> bytes:
+        return text.encode(self._frame.prolog.codec, "xmlcharrefreplace")
+
+
+def _plain_parser() -> etree.XMLParser:
+    return etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, attribute_defaults=False)
 
 
 def _tags(shell: etree._Element) -> tuple[str, str]:

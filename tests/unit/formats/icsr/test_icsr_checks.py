@@ -24,8 +24,23 @@ def place(node: etree._Element, element: str, dialect: str = "r3") -> etree._Ele
     return elements()[element].places[dialect].nodes(node)[0]
 
 
+class Anything:
+    """Every string was let out: for tests of the other rules."""
+
+    def __contains__(self, text: object) -> bool:
+        return True
+
+
+ANYTHING = Anything()
+
+
 def found(case, node, profile=PUBLIC) -> set[tuple[Rule, str]]:
-    return {(finding.rule, finding.element) for finding in check_case(case, node, profile)}
+    return {(finding.rule, finding.element) for finding in check_case(case, node, profile, ANYTHING)}
+
+
+def unexpected(case, rewritten, profile=PUBLIC) -> set[tuple[Rule, str]]:
+    findings = check_case(case, rewritten.node, profile, rewritten.allowed)
+    return {(finding.rule, finding.path) for finding in findings}
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
@@ -34,13 +49,55 @@ def found(case, node, profile=PUBLIC) -> set[tuple[Rule, str]]:
 def test_what_is_written_passes(dialect, name, seed):
     case = only_case(invent(dialect, seed=seed, share=0.7).data)
     profile = builtin_profile(name)
-    node = case.rewritten(mark_texts(case), profile, pseudonym, a_year_later).node
-    assert check_case(case, node, profile) == ()
+    rewritten = case.rewritten(mark_texts(case), profile, pseudonym, a_year_later)
+    assert unexpected(case, rewritten, profile) == set()
 
 
 def test_what_is_kept_passes():
-    case, node = case_and_output(profile=ALL_KEEP, mask=keep_texts)
-    assert check_case(case, node, ALL_KEEP) == ()
+    case = only_case(invent("r3").data)
+    assert unexpected(case, case.rewritten(keep_texts(case), ALL_KEEP), ALL_KEEP) == set()
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("name", builtin_names())
+def test_a_string_that_nobody_let_out_is_found_wherever_it_stands(dialect, name):
+    case, profile = only_case(invent(dialect, share=0.5).data), builtin_profile(name)
+    rewritten = case.rewritten(mark_texts(case), profile, pseudonym, a_year_later)
+    for node in list(rewritten.node.iter())[1::3]:
+        path = "".join(f"/{n.tag}" for n in [*node.iterancestors(), node])
+        node.tail, tail = "then dizzy", node.tail
+        assert Rule.UNEXPECTED in {rule for rule, _ in unexpected(case, rewritten, profile)}, path
+        node.tail = tail
+        node.text, text = "then dizzy", node.text
+        assert Rule.UNEXPECTED in {rule for rule, _ in unexpected(case, rewritten, profile)}, path
+        node.text = text
+    assert unexpected(case, rewritten, profile) == set()
+
+
+@pytest.mark.parametrize("stray", [etree.Comment("Quispe"), etree.ProcessingInstruction("Quispe", "x")])
+def test_a_comment_or_instruction_is_found(stray):
+    case, node = case_and_output()
+    node[3].append(stray)
+    assert found(case, node) == {(Rule.NOT_READABLE, "")}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda node: etree.SubElement(node, "{urn:hl7-org:v3}okonkwo"),
+        lambda node: etree.SubElement(node, "observation"),
+        lambda node: node.set("okonkwo", "true"),
+        lambda node: node.set("{urn:hl7-org:v3}code", "1"),
+        lambda node: node.append(
+            etree.fromstring('<id xmlns="urn:hl7-org:v3" xmlns:quispe="urn:hl7-org:sdtc"/>')
+        ),
+        lambda node: node.append(etree.fromstring('<id xmlns="urn:hl7-org:v3" xmlns:x="urn:quispe"/>')),
+    ],
+)
+def test_a_name_that_the_standard_does_not_know_is_found(change):
+    case, node = case_and_output()
+    change(node)
+    assert found(case, node) == {(Rule.UNKNOWN_NAME, "")}
 
 
 @pytest.mark.parametrize(
@@ -183,7 +240,7 @@ def test_a_known_value_in_an_unnamed_text_or_attribute_or_code_is_found():
     for attribute in ("value", "code", "displayName", "unit"):
         note.attrib.clear()
         note.set(attribute, "Featherstone")
-        assert found(case, node) == {(Rule.KNOWN_VALUE, "")}, attribute
+        assert found(case, node) == {(Rule.KNOWN_VALUE, ""), (Rule.UNKNOWN_NAME, "")}, attribute
 
 
 @pytest.mark.parametrize(
@@ -192,7 +249,7 @@ def test_a_known_value_in_an_unnamed_text_or_attribute_or_code_is_found():
 def test_a_known_name_in_a_tag_or_namespace_is_found(xml):
     case, node = case_and_output(**{"C.2.r.1.4": "Featherstone"})
     node.append(etree.fromstring(xml))
-    assert found(case, node) == {(Rule.KNOWN_VALUE, "")}
+    assert found(case, node) == {(Rule.KNOWN_VALUE, ""), (Rule.UNKNOWN_NAME, "")}
 
 
 def test_the_birth_date_in_a_free_text_is_found():
@@ -228,14 +285,14 @@ def test_an_embedded_file_that_is_left_is_found():
 def test_a_case_that_holds_an_entity_is_found():
     case, node = case_and_output()
     node.append(etree.Entity("x"))
-    assert check_case(case, node, PUBLIC) == (Finding(Rule.NOT_READABLE, "", ""),)
+    assert check_case(case, node, PUBLIC, ANYTHING) == (Finding(Rule.NOT_READABLE, "", ""),)
 
 
 def test_findings_show_no_value():
     case, node = case_and_output(**{"C.2.r.1.4": "Featherstone"})
     place(node, "H.1").text = "Featherstone " * 10_000
     place(node, "D.1").text = "Featherstone"
-    said = repr(check_case(case, node, PUBLIC))
+    said = repr(check_case(case, node, PUBLIC, ANYTHING))
     assert "Featherstone" not in said
     assert "investigationEvent/text" in said
 

@@ -200,6 +200,53 @@ def test_r3_with_a_document_type_is_refused():
         cases_of((head + invent("r3").xml).encode())
 
 
+@pytest.mark.parametrize(
+    ("doctype", "kept"),
+    [
+        (
+            '<!DOCTYPE ichicsr SYSTEM "http://eudravigilance.ema.europa.eu/dtd/icsr21xml.dtd">',
+            '"icsr21xml.dtd"',
+        ),
+        ("<!DOCTYPE ichicsr SYSTEM 'C:\\\\Quispe\\\\ich-icsr-v2.1.dtd'>", "'ich-icsr-v2.1.dtd'"),
+        ('<!DOCTYPE ichicsr PUBLIC "-//Quispe//EN" "ichicsr.dtd">', '"ichicsr.dtd"'),
+        ('<!DOCTYPE ichicsr SYSTEM "quispe.dtd">', ""),
+        ('<!DOCTYPE quispe SYSTEM "icsr21xml.dtd">', ""),
+        ("<!DOCTYPE ichicsr>", ""),
+    ],
+)
+def test_of_a_dtd_only_the_base_name_stays(doctype, kept):
+    written, said = masked_file(r2(report(1), head=doctype))
+    head = f"<!DOCTYPE ichicsr SYSTEM {kept}>\n" if kept else ""
+    assert written.startswith(f"{head}<ichicsr".encode())
+    assert said.stripped["n_locations"] == 1
+
+
+def test_the_public_identifier_of_ich_stays():
+    doctype = '<!DOCTYPE ichicsr PUBLIC "-//ICHM2//DTD ICH ICSR Vers. 2.1//EN" "ichicsr.dtd">'
+    assert masked_file(r2(report(1), head=doctype))[0].startswith(doctype.encode())
+
+
+@pytest.mark.parametrize("more", ['quispe="yes"', 'standalone="quispe"'])
+def test_an_xml_declaration_says_nothing_else(more):
+    with pytest.raises(FormatError, match="XML declaration"):
+        cases_of(f'<?xml version="1.0" {more}?>'.encode() + r2(report(1)))
+
+
+def test_an_unusual_prefix_around_the_cases_is_refused():
+    xml = invent("r3").xml.replace('xmlns="urn', 'xmlns:quispe="urn').replace("</", "</quispe:")
+    prefixed = xml.replace("<", "<quispe:").replace("<quispe:/quispe:", "</quispe:")
+    with pytest.raises(FormatError, match="prefix") as caught:
+        cases_of(prefixed.encode())
+    assert "quispe" not in str(caught.value)
+
+
+def test_of_a_schema_location_only_the_base_name_stays():
+    data = invent("r3").data.replace(b"v3 MCCI", b"v3 file:///home/quispe/MCCI")
+    written, said = masked_file(data)
+    assert (b"quispe" in written, b'"urn:hl7-org:v3 MCCI_IN200100UV01.xsd"' in written) == (False, True)
+    assert said.stripped["n_locations"] == 1
+
+
 def test_the_document_type_of_r2_is_kept_as_it_is():
     data = ('<?xml version="1.0"?>\n' + R2_DOCTYPE + "\n").encode() + r2(report(1))
     written = masked_file(data)[0]

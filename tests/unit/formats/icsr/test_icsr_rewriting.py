@@ -363,6 +363,64 @@ def test_what_is_a_code_in_r2(tag, text, is_free):
     assert [t.text for t in only_case(xml.encode()).free_texts] == ([text] if is_free else [])
 
 
+@pytest.mark.parametrize(
+    "xml",
+    [
+        '<telecom use="HP okonkwo"/>',
+        '<id root="1.2.3.okonkwo"/>',
+        '<code code="19430217" codeSystem="2.16.840.1.113883.6.163"/>',
+        '<code code="5550147823" codeSystem="2.16.840.1.113883.3.989.2.1.1.19"/>',
+        '<code code="1" codeSystem="1.2.276.19430217"/>',
+        '<code code="10027940" codeSystem="2.16.840.1.113883.6.163" codeSystemVersion="19430217"/>',
+        '<code code="QQ" codeSystem="1.0.3166.1.2.2"/>',
+        '<observation classCode="OKONKWO"/>',
+        '<observation moodCode="okonkwo"/>',
+        '<value language="bob"/>',
+        '<value mediaType="text/okonkwo"/>',
+        '<value xsi:type="okonkwo:CE"/>',
+        '<value xsi:type="PQ" value="5550147823" unit="mg"/>',
+        '<value xsi:type="PQ" value="4" unit="okonkwo"/>',
+        '<value xsi:type="PQ" value="4" unit="555.014.782"/>',
+        '<low value="5550147"/>',
+        '<low value="20190115101010.5550147823"/>',
+        "<addr><country>QQ</country></addr>",
+    ],
+)
+def test_what_the_vocabulary_does_not_know_is_free_text(xml):
+    case = only_case(invent("r3").data.replace(b"<statusCode", xml.encode() + b"<statusCode"))
+    unnamed = [text.text for text in case.free_texts if not text.element]
+    assert unnamed
+    node = rewritten(case, texts=mark_texts(case)).node
+    assert all(text.encode() not in etree.tostring(node) for text in unnamed if len(text) > 1)
+
+
+@pytest.mark.parametrize(("code", "value"), [("7", "1943"), ("17", "5550")])
+def test_a_weight_or_height_that_nobody_has_is_free_text(code, value):
+    xml = (
+        f'<observation><code code="{code}" codeSystem="2.16.840.1.113883.3.989.2.1.1.19"/>'
+        f'<value xsi:type="PQ" value="{value}" unit="1"/></observation>'
+    )
+    for text, is_free in ((xml, True), (xml.replace(value, "71"), False)):
+        case = only_case(invent("r3").data.replace(b"<statusCode", text.encode() + b"<statusCode"))
+        assert any(not t.element for t in case.free_texts) == is_free
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("profile", builtin_names())
+def test_a_country_that_is_none_does_not_stay_though_the_profile_keeps_it(dialect, profile):
+    data = invent(dialect, given=dict.fromkeys(("C.2.r.3", "C.3.4.5", "A.3.2.3e"), "QQ")).data
+    written, report = masked_file(data, builtin_profile(profile), mark_texts)
+    assert report.n_cases == 1
+    assert b"QQ" not in written
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("age", ["5550147823", "5550147", "forty"])
+def test_an_age_that_is_none_is_free_text(dialect, age):
+    case = only_case(invent(dialect, given={"D.2.2a": age, "D.2.3": age}).data)
+    assert [text.text for text in case.free_texts].count(age) == 2
+
+
 def test_words_beside_a_code_are_left_out_if_the_profile_says_so():
     case = only_case(invent("r3").data)
     node = rewritten(case, kept_but(display_names="drop")).node

@@ -1,0 +1,109 @@
+"""A canary in every text, tail and attribute of E2B messages: what survives is listed in docs/icsr.md."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from itertools import product
+from pathlib import Path
+
+import pytest
+from icsr_canaries import CANARIES, TAIL, TEXT, Planter, Spot, is_left, sample
+
+from inverse_deid.formats.icsr.elements import Dialect, Kind, elements
+from inverse_deid.formats.icsr.profiles import Action, builtin_names, builtin_profile
+
+DIALECTS: list[Dialect] = ["r3", "r2"]
+DOCS = Path(__file__).parents[4] / "docs" / "icsr.md"
+FDA = sorted((Path(__file__).parents[5] / "shared" / "data" / "icsr" / "fda").glob("*.xml"))
+EVERY = list(product(builtin_names(), CANARIES))
+
+Survivor = tuple[str, str, str]
+"""What survives (a row of the table), the letter of the profile, the shape."""
+
+
+def documented() -> set[Survivor]:
+    """The table of what survives."""
+    table = DOCS.read_text(encoding="utf-8").split("## What a canary survives in", 1)[1].split("\n## ", 1)[0]
+    rows = re.findall(r"^\| (?P<what>[^|]+) \| (?P<profiles>[EFTP ]+) \| (?P<shapes>[^|]+) \|", table, re.M)
+    return {
+        (what.strip(), letter, shape.strip())
+        for what, letters, shapes in rows
+        for letter in letters.split()
+        for shape in shapes.split(",")
+    }
+
+
+def row_of(element: str, spot: Spot, profile: str) -> str:
+    """Which row of the table lets a canary stand in a place; "" = none."""
+    if element:
+        kind, is_kept = elements()[element].kind, builtin_profile(profile).actions[element] == Action.KEEP
+        kept = {Kind.IDENTIFIER: "identifiers", Kind.PRODUCT: "product names", Kind.DATE: "dates"}
+        return kept.get(kind, "") if is_kept else ""
+    if spot.slot in ("displayName", "codeSystemName"):
+        return "words beside a code"
+    return "unnamed dates" if spot.slot == "value" else ""
+
+
+def survivors(data: bytes, dialect: Dialect, runs: Iterable[tuple[Spot, str, str]]) -> set[Survivor]:
+    planter = Planter(data, dialect)
+    found = set()
+    for spot, profile, shape in runs:
+        canary = CANARIES[shape]
+        if is_left(planter.planted(spot, canary), canary, builtin_profile(profile)):
+            row = row_of(planter.element_of(spot), spot, profile)
+            found.add((row or f"{profile}: {spot.name}", profile[0].upper(), shape))
+    return found
+
+
+def every_third(dialect: Dialect) -> Iterable[tuple[Spot, str, str]]:
+    """Every third place (every attribute by another profile and shape), so that all kinds of places have a turn."""
+    spots = Planter(sample(dialect), dialect).spots()
+    for number, spot in enumerate(spots[::3] if dialect == "r3" else spots):
+        yield (spot, *EVERY[number % len(EVERY)])
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_nothing_survives_that_is_not_listed(dialect):
+    assert survivors(sample(dialect), dialect, every_third(dialect)) <= documented()
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_every_shape_survives_in_no_attribute_of_the_vocabulary(dialect):
+    spots = Planter(sample(dialect), dialect).spots()
+    first_of_its_name = {spot.slot: spot for spot in spots if spot.slot not in (TEXT, TAIL)}.values()
+    runs = [(s, "third-party", shape) for s in first_of_its_name for shape in CANARIES]
+    assert survivors(sample(dialect), dialect, runs) <= documented()
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_no_tail_survives(dialect):
+    spots = (spot for spot in Planter(sample(dialect), dialect).spots() if spot.slot == TAIL)
+    assert survivors(sample(dialect), dialect, ((spot, "third-party", "phone") for spot in spots)) == set()
+
+
+@pytest.mark.parametrize("shape", CANARIES)
+@pytest.mark.parametrize("profile", builtin_names())
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_no_tail_survives_though_all_stand_there_at_once(dialect, profile, shape):
+    data = Planter(sample(dialect), dialect).with_all_tails(CANARIES[shape])
+    assert not is_left(data, CANARIES[shape], builtin_profile(profile))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_what_survives_is_exactly_what_is_listed(dialect):
+    spots = Planter(sample(dialect), dialect).spots()
+    found = survivors(sample(dialect), dialect, ((spot, *way) for spot in spots for way in EVERY))
+    missing = {"unnamed dates", "words beside a code"} if dialect == "r2" else {"unnamed dates"}
+    assert found == {row for row in documented() if row[0] not in missing}
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not FDA, reason="the FDA test instances are not there")
+@pytest.mark.parametrize("file", FDA, ids=lambda file: file.stem)
+def test_nothing_else_survives_in_the_instances_of_the_fda(file):
+    data = file.read_bytes()
+    spots = Planter(data, "r3").spots()[:: 3 if len(data) < 2**20 else 60]  # one holds a large file
+    runs = ((spot, *EVERY[(number + len(file.stem)) % len(EVERY)]) for number, spot in enumerate(spots))
+    assert survivors(data, "r3", runs) <= documented()
