@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from inverse_deid.cli.case_options import CaseOptions
+from inverse_deid.cli.report_files import check_target
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.formats.encodings import normal_encoding
 from inverse_deid.formats.records import ReadOptions
 from inverse_deid.formats.registry import FormatName
 
+if TYPE_CHECKING:
+    from inverse_deid.engine.path_clashes import GivenPaths
+
 STANDARD_INPUT = "-"
+RUN_REPORT_MARK = '"format": "inverse-deid run report"'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,9 +89,31 @@ class MaskOptions:
             self._check_pipe(inputs)
         elif self.out is None:
             raise ConfigurationError("give the folder for the masked files with --out")
-        elif self.cases.run_report is not None and self.cases.run_report.exists() and not self.force:
-            raise ConfigurationError(f"{self.cases.run_report} exists; give another --run-report, or --force")
+        elif self.cases.run_report is not None:
+            check_target(self.cases.run_report, RUN_REPORT_MARK, force=self.force or self.resume)
         self.cases.check()
+
+    def given_paths(self) -> GivenPaths:
+        """The files and folders that options name."""
+        from inverse_deid.engine.path_clashes import GivenPaths
+
+        profile = self.cases.profile_file
+        read = {
+            "--key": self.cases.key,
+            "--known": self.cases.known,
+            "--allow": self.allow,
+            "--deny": self.deny,
+            "--certificate": self.certificate,
+            "--lexicon": self.lexicon,
+            "--profile": profile,
+        }
+        folders = {"--out": self.out, "--annotations": self.annotations, "--map": self.cases.maps}
+        written = {"--run-report": self.cases.run_report}
+        read, written, folders = (
+            {option: path for option, path in some.items() if path is not None}
+            for some in (read, written, folders)
+        )
+        return GivenPaths(self.out or Path(), read, written, folders)
 
     def _check_pipe(self, inputs: tuple[str, ...]) -> None:
         if len(inputs) > 1:

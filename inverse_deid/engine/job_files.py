@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from inverse_deid.core.errors import InputError, InverseDeidError
 from inverse_deid.engine.jobs import Job, Output, shown
-from inverse_deid.engine.journal import Entry, Journal, remove_progress
+from inverse_deid.engine.journal import Entry, Journal, check_unchanged, remove_progress
 from inverse_deid.engine.partial_file import PartialFile, WrittenState, output_errors
 from inverse_deid.engine.reversal_sinks import ReversalSink
 from inverse_deid.engine.run_settings import RunSettings
@@ -147,10 +147,16 @@ def settled(job: Job, journal: Journal, run: RunSettings, written: Written | Inv
         return tally
     entry, files = written
     try:
+        check_unchanged(job, entry.input)
+    except InverseDeidError as error:
+        files.discard()
+        tally.fail(job.shown, str(error))
+        return tally
+    try:
         if entry.tally.n_failures and not entry.tally.n_documents:
             files.discard()
         else:
-            journal.append({job.name: entry})
+            journal.append({job: entry})
             files.commit()
             run.on_file(job, entry)
         tally = entry.tally
