@@ -100,10 +100,13 @@ class JobFiles:
         return {output.role: file.sync() for output, file in self._files.items()}
 
     def commit(self) -> None:
-        """Give the complete, synced files their names."""
+        """Give the complete, synced files their names.
+
+        The progress goes first: nobody can go on with a file that has its name already.
+        """
+        remove_progress(self._job.target)
         for file in self._files.values():
             file.commit()
-        remove_progress(self._job.target)
 
     def discard(self) -> None:
         """Remove what was written."""
