@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -97,7 +98,6 @@ class MaskOptions:
         """The files and folders that options name."""
         from inverse_deid.engine.path_clashes import GivenPaths
 
-        profile = self.cases.profile_file
         read = {
             "--key": self.cases.key,
             "--known": self.cases.known,
@@ -105,15 +105,11 @@ class MaskOptions:
             "--deny": self.deny,
             "--certificate": self.certificate,
             "--lexicon": self.lexicon,
-            "--profile": profile,
+            "--profile": self.cases.profile_file,
         }
         folders = {"--out": self.out, "--annotations": self.annotations, "--map": self.cases.maps}
         written = {"--run-report": self.cases.run_report}
-        read, written, folders = (
-            {option: path for option, path in some.items() if path is not None}
-            for some in (read, written, folders)
-        )
-        return GivenPaths(self.out or Path(), read, written, folders)
+        return GivenPaths(self.out or Path(), *map(_those_given, (read, written, folders)))
 
     def _check_pipe(self, inputs: tuple[str, ...]) -> None:
         if len(inputs) > 1:
@@ -127,3 +123,7 @@ class MaskOptions:
             raise ConfigurationError("--known, --map and --run-report are for files; leave them out with -")
         if self.format in (FormatName.PARQUET, FormatName.ICSR):
             raise ConfigurationError(f"{self.format} cannot come from standard input; give the file")
+
+
+def _those_given(paths: Mapping[str, Path | None]) -> dict[str, Path]:
+    return {option: path for option, path in paths.items() if path is not None}

@@ -7,7 +7,8 @@ and inode, so that links and other spellings of a name are found.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -42,23 +43,25 @@ def check_paths(jobs: Sequence[Job], given: GivenPaths) -> None:
     Raises:
         ConfigurationError: Two of the paths are one file, or a file stands where a folder has to be.
     """
-    taken: dict[_Key, str] = {}
+    files = _Files()
     for job in jobs:
-        taken.update((key, "an INPUT") for key in _keys(job.input))
-    journal = given.out / JOURNAL_NAME
-    for name, path in _own_files(jobs, journal):
-        _refuse_taken(name, path, taken)
-    for name, path in _own_files(jobs, journal):
-        taken.update((key, name) for key in _keys(path))
+        files.take("an INPUT", job.input)
+    own = list(_own_files(jobs, given.out / JOURNAL_NAME))
+    for name, path in own:
+        files.refuse_taken(name, path)
+    for name, path in own:
+        files.take(name, path)
     for job in jobs:
-        _refuse_own_twice(job, taken)
-        taken.update((key, "an output") for output in job.outputs for key in _keys(output.path))
+        for output in job.outputs:
+            # An output with the name of an input is refused when its turn comes, and the others are done.
+            files.refuse_taken(f"the output of {job.shown}", output.path, but={"an INPUT", "an output"})
+            files.take("an output", output.path)
     for option, path in given.read.items():
-        _refuse_taken(option, path, taken)
-        taken.update((key, option) for key in _keys(path))
+        files.refuse_taken(option, path)
+        files.take(option, path)
     for option, path in given.written.items():
-        for one in (path, partial_path(path)):
-            _refuse_taken(option, one, taken)
+        files.refuse_taken(option, path)
+        files.refuse_taken(option, partial_path(path))
         _refuse_folder(option, path, given.folders)
 
 
@@ -74,23 +77,32 @@ def _own_files(jobs: Sequence[Job], journal: Path) -> Iterator[tuple[str, Path]]
             yield f"the progress of {job.shown}", path
 
 
-def _refuse_own_twice(job: Job, taken: Mapping[_Key, str]) -> None:
-    """Outputs may have the name of an input (which is refused file by file), but of nothing of our own."""
-    for output in job.outputs:
-        owners = {taken[key] for key in _keys(output.path) if key in taken} - {"an INPUT", "an output"}
-        if owners:
-            raise ConfigurationError(
-                f"{shown(output.path)}: the output of {job.shown} and {owners.pop()} would be the same file. "
-                "Rename the input"
-            )
+class _Files:
+    """What each file is, by all that tells it from another: its name in its folder, device and inode."""
 
+    def __init__(self) -> None:
+        self._roles: dict[_Key, str] = {}
+        self._folders: dict[Path, str] = {}
 
-def _refuse_taken(option: str, path: Path, taken: Mapping[_Key, str]) -> None:
-    for key in _keys(path):
-        if key in taken:
-            raise ConfigurationError(
-                f"{shown(path)}: {option} and {taken[key]} would be the same file. Use another file"
-            )
+    def take(self, role: str, path: Path) -> None:
+        self._roles.update((key, role) for key in self._keys(path))
+
+    def refuse_taken(self, role: str, path: Path, *, but: Set[str] = frozenset()) -> None:
+        for key in self._keys(path):
+            other = self._roles.get(key)
+            if other is not None and other not in but:
+                raise ConfigurationError(
+                    f"{shown(path)}: {role} and {other} would be the same file. Use another file"
+                )
+
+    def _keys(self, path: Path) -> Iterator[_Key]:
+        folder = self._folders.get(path.parent)
+        if folder is None:
+            folder = self._folders[path.parent] = _spelled(path.parent)
+        yield f"{folder}/{_folded(path.name)}"
+        with suppress(OSError):
+            status = path.stat()
+            yield status.st_dev, status.st_ino
 
 
 def _refuse_folder(option: str, path: Path, folders: Mapping[str, Path]) -> None:
@@ -101,16 +113,6 @@ def _refuse_folder(option: str, path: Path, folders: Mapping[str, Path]) -> None
             raise ConfigurationError(
                 f"{shown(path)}: {option} needs a file where {other} needs a folder. Use another name"
             )
-
-
-def _keys(path: Path) -> Iterable[_Key]:
-    """All that tells a file from another: its name in its folder, where a link leads, device and inode."""
-    keys: list[_Key] = [_spelled(path.parent) + "/" + _folded(path.name), _spelled(path)]
-    try:
-        status = path.stat()
-    except OSError:
-        return keys
-    return [*keys, (status.st_dev, status.st_ino)]
 
 
 def _spelled(path: Path) -> str:
