@@ -203,7 +203,8 @@ class Reviewer(threading.Thread):
 
     def _approve(self, case_id: int, revision: int, keep: str, *, is_dispute: bool = False) -> None:
         try:
-            body = self._ask(f"/cases/{case_id}/approve", revision=revision, is_dispute=is_dispute)
+            seen = [[0, len(keep)]]
+            body = self._ask(f"/cases/{case_id}/approve", revision=revision, is_dispute=is_dispute, seen=seen)
         except ServerGoneError:
             self.stored.pop(case_id, None)
             return

@@ -53,6 +53,20 @@ def _decisions(tokens: Tokens, keep: np.ndarray) -> Decisions:
     )
 
 
+class NearTheThreshold(FakeMasker):
+    """Keeps what it keeps with a probability just above the threshold."""
+
+    def _mask(self, doc: Document) -> MaskedDocument:
+        masked = super()._mask(doc)
+        masked.decisions.p_safe[masked.decisions.keep] = 0.9001
+        return masked
+
+
+def near_the_threshold() -> FakeMasker:
+    """Like `mask_capitals`, but in doubt about every word that is kept."""
+    return NearTheThreshold(str.islower)
+
+
 def keep_all() -> FakeMasker:
     return FakeMasker(lambda word: True)
 

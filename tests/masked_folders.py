@@ -9,4 +9,6 @@ MASKED = "PHI: PHI was well"
 
 
 def visible(folder: Path) -> list[str]:
-    return sorted(str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file())
+    """All files but the journal, in which a complete run leaves one hash."""
+    found = (p for p in folder.rglob("*") if p.is_file() and p.name != ".inverse-deid.journal")
+    return sorted(str(p.relative_to(folder)) for p in found)

@@ -117,6 +117,13 @@ class CaseOptions:
         """Whether made-up values stand for masked words."""
         return self.replace == "surrogate"
 
+    @property
+    def profile_file(self) -> Path | None:
+        """The file of a profile of the user's own, None = one of ours."""
+        name = self.profile or ""
+        is_file = name.endswith(".toml") or "/" in name or "\\" in name
+        return Path(name) if is_file else None
+
     def check(self) -> None:
         """Refuse what lacks a key or a package, before anything is planned.
 
@@ -205,9 +212,8 @@ class CaseOptions:
         from inverse_deid.engine.run_settings import DEFAULT_PROFILE
         from inverse_deid.formats.icsr.profiles import builtin_profile, read_profile
 
-        name = self.profile or DEFAULT_PROFILE
-        is_file = name.endswith(".toml") or "/" in name or "\\" in name
-        profile = read_profile(Path(name)) if is_file else builtin_profile(name)
+        file = self.profile_file
+        profile = builtin_profile(self.profile or DEFAULT_PROFILE) if file is None else read_profile(file)
         profile = profile if self.dates in (None, "mask") else profile.with_dates()
         return profile if self.ages in (None, "mask") else profile.with_ages()
 

@@ -158,6 +158,7 @@ def mask(inputs: tuple[str, ...], **given: Any) -> int:  # noqa: ANN401 - click'
 def _mask_files(inputs: tuple[str, ...], options: MaskOptions) -> Tally:
     """Plan, load the model, mask; planning comes first because it is quick to fail."""
     from inverse_deid.engine.jobs import PlanSettings, plan_jobs
+    from inverse_deid.engine.path_clashes import check_paths
 
     plan = PlanSettings(
         out=options.out or Path(),
@@ -170,11 +171,16 @@ def _mask_files(inputs: tuple[str, ...], options: MaskOptions) -> Tally:
         maps=options.cases.maps,
     )
     jobs, tally = plan_jobs([Path(given) for given in inputs], plan)
+    check_paths(jobs, options.given_paths())
+    n_refused = tally.n_failures
     if jobs:
         profile = options.cases.report_profile()
         known = _known_of(jobs, options)
         with case_masker(options, known) as masker:
             _run(jobs, tally, options, (masker, known, profile))
+    is_nothing_left = options.resume and not n_refused and tally.n_found_complete == len(jobs)
+    if is_nothing_left and not options.quiet:
+        click.echo(f"Nothing is left to do: all {len(jobs):,} files are complete.", err=True)
     return tally
 
 
@@ -198,6 +204,10 @@ def _run(
         __version__, masker.fingerprint, *shape, profile, options.marker, hash_of(known)
     )
     journal = Journal(options.out or Path(), fingerprint)
+    if options.resume and not tally.n_failures and journal.is_finished(jobs):
+        _check_report_is_there(options)
+        tally.n_found_complete = len(jobs)
+        return
     report = RunReport(report_settings(options, masker, profile, hash_of(known)), masker.settings.key)
     with _Progress(options) as progress:
         run = RunSettings(
@@ -216,7 +226,20 @@ def _run(
     if options.cases.run_report is not None:
         report.write(options.cases.run_report, tally)
     if not tally.n_failures:
-        journal.remove()
+        journal.finish(jobs)
+
+
+def _check_report_is_there(options: MaskOptions) -> None:
+    """A run that was complete before cannot be reported any more: what it counted is gone.
+
+    Raises:
+        ConfigurationError: A run report is asked for and is not there.
+    """
+    report = options.cases.run_report
+    if report is not None and not report.exists():
+        raise ConfigurationError(
+            f"{report}: the run was complete before. For a report mask again with --force, without --resume"
+        )
 
 
 def _mask_on_cluster(inputs: tuple[str, ...], options: MaskOptions, scale: ScaleOptions) -> Tally:
@@ -289,18 +312,22 @@ def _report(tally: Tally, seconds: float, options: MaskOptions) -> int:
     if options.keep_all_columns:
         for line in warning_lines(tally.columns):
             click.echo(line, err=True)
-    if not options.quiet:
+    was_complete = bool(tally.n_found_complete) and not tally.n_documents and not tally.n_failures
+    if not options.quiet and not was_complete:
         for line in summary_lines(tally, seconds):
             click.echo(line, err=True)
-        for note in _notes(options):
+        for note in _notes(options, tally):
             click.echo(f"note       {note}", err=True)
     return exit_status(tally)
 
 
-def _notes(options: MaskOptions) -> Iterator[str]:
+def _notes(options: MaskOptions, tally: Tally) -> Iterator[str]:
     """What to bear in mind about what was written."""
     from inverse_deid.engine.jobs import shown
+    from inverse_deid.engine.journal import JOURNAL_NAME
 
+    if tally.n_failures and options.out is not None and (options.out / JOURNAL_NAME).exists():
+        yield f"--resume repeats what failed. Delete {JOURNAL_NAME} in the output folder before you share it"
     if options.certificate is not None:
         yield (
             f"the thresholds are those of {shown(options.certificate)}; there stands what they guarantee, "

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from inverse_deid.cli.case_options import CaseOptions
+from inverse_deid.cli.report_files import check_target
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.formats.encodings import normal_encoding
 from inverse_deid.formats.records import ReadOptions
 from inverse_deid.formats.registry import FormatName
 
+if TYPE_CHECKING:
+    from inverse_deid.engine.path_clashes import GivenPaths
+
 STANDARD_INPUT = "-"
+RUN_REPORT_MARK = '"format": "inverse-deid run report"'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,9 +103,26 @@ class MaskOptions:
             self._check_pipe(inputs)
         elif self.out is None:
             raise ConfigurationError("give the folder for the masked files with --out")
-        elif self.cases.run_report is not None and self.cases.run_report.exists() and not self.force:
-            raise ConfigurationError(f"{self.cases.run_report} exists; give another --run-report, or --force")
+        elif self.cases.run_report is not None:
+            check_target(self.cases.run_report, RUN_REPORT_MARK, force=self.force or self.resume)
         self.cases.check()
+
+    def given_paths(self) -> GivenPaths:
+        """The files and folders that options name."""
+        from inverse_deid.engine.path_clashes import GivenPaths
+
+        read = {
+            "--key": self.cases.key,
+            "--known": self.cases.known,
+            "--allow": self.allow,
+            "--deny": self.deny,
+            "--certificate": self.certificate,
+            "--lexicon": self.lexicon,
+            "--profile": self.cases.profile_file,
+        }
+        folders = {"--out": self.out, "--annotations": self.annotations, "--map": self.cases.maps}
+        written = {"--run-report": self.cases.run_report}
+        return GivenPaths(self.out or Path(), *map(_those_given, (read, written, folders)))
 
     def _check_pipe(self, inputs: tuple[str, ...]) -> None:
         if len(inputs) > 1:
@@ -115,3 +138,7 @@ class MaskOptions:
             raise ConfigurationError("--offsets is for JSON Lines; add --format jsonl, or leave it out")
         if self.format in (FormatName.PARQUET, FormatName.ICSR):
             raise ConfigurationError(f"{self.format} cannot come from standard input; give the file")
+
+
+def _those_given(paths: Mapping[str, Path | None]) -> dict[str, Path]:
+    return {option: path for option, path in paths.items() if path is not None}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -69,7 +70,8 @@ def reveal(masked: Path, out: Path, **given: Any) -> None:  # noqa: ANN401 - cli
         delimiter=separator,
     )
     target = out / (masked.stem if masked.suffix.lower() == ".gz" else masked.name)
-    _check_target(target, (masked, map_path), force=given["force"])
+    key = [] if given["key"] is None else [given["key"]]
+    _check_target(target, [masked, map_path, *key], force=given["force"])
     try:
         with input_errors():
             chosen = FormatName(format_name) if format_name else sniffed_format(masked, format_of(masked))
@@ -81,7 +83,7 @@ def reveal(masked: Path, out: Path, **given: Any) -> None:  # noqa: ANN401 - cli
     _report(done, target)
 
 
-def _check_target(target: Path, inputs: tuple[Path, Path], *, force: bool) -> None:
+def _check_target(target: Path, inputs: Sequence[Path], *, force: bool) -> None:
     """No original lies beside the masked file; nothing is overwritten unasked, and no input ever.
 
     Raises:
@@ -95,7 +97,9 @@ def _check_target(target: Path, inputs: tuple[Path, Path], *, force: bool) -> No
     if not os.path.lexists(target):
         return
     if any(path.exists() and target.samefile(path) for path in inputs if target.exists()):
-        raise OutputExistsError(f"{target} is the masked file or its map; choose another folder with --out")
+        raise OutputExistsError(
+            f"{target} is the masked file, its map or the key; choose another folder with --out"
+        )
     if not force:
         raise OutputExistsError(f"{target} exists already; give --force to overwrite it")
 

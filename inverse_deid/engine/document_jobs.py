@@ -9,7 +9,7 @@ from inverse_deid.core.errors import InverseDeidError
 from inverse_deid.core.values import MaskedDocument
 from inverse_deid.engine.job_files import JobFiles, Written
 from inverse_deid.engine.jobs import Job
-from inverse_deid.engine.journal import Entry, Journal, input_fingerprint
+from inverse_deid.engine.journal import Entry, Journal, check_unchanged, input_fingerprint
 from inverse_deid.engine.masker import Masker, mask_records
 from inverse_deid.engine.run_settings import RunSettings
 from inverse_deid.engine.serial import write_batch
@@ -60,6 +60,7 @@ def write_group(
     for (job, source), result in zip(group.opened.items(), masked, strict=True):
         if job in group.todo:
             try:
+                check_unchanged(job, source[0])
                 written[job] = _write(job, source, result, run)
             except InverseDeidError as error:
                 tally.fail(job.shown, str(error))
@@ -81,9 +82,10 @@ def _open_all(group: Sequence[Job], todo: set[Job], run: RunSettings, tally: Tal
 
 
 def _open(job: Job, run: RunSettings) -> Opened:
+    input_print = input_fingerprint(job.input)
     with open_input(job.input) as stream:
         source = open_source(stream, job.name, job.format, run.read_options)
-        return input_fingerprint(job.input), source, next(source.records())
+        return input_print, source, next(source.records())
 
 
 def _write(job: Job, opened: Opened, masked: Sequence[MaskedDocument], run: RunSettings) -> Written:
@@ -109,7 +111,7 @@ def _commit(written: dict[Job, Written], journal: Journal, run: RunSettings, tal
     if not written:
         return
     try:
-        journal.append({job.name: entry for job, (entry, _) in written.items()})
+        journal.append({job: entry for job, (entry, _) in written.items()})
     except InverseDeidError as error:
         for job, (_, files) in written.items():
             files.discard()

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from inverse_deid.core.errors import InputError, InverseDeidError
 from inverse_deid.engine.jobs import Job, Output, shown
-from inverse_deid.engine.journal import Entry, Journal, remove_progress
+from inverse_deid.engine.journal import Entry, Journal, check_unchanged, remove_progress
 from inverse_deid.engine.partial_file import PartialFile, WrittenState, output_errors
 from inverse_deid.engine.reversal_sinks import ReversalSink
 from inverse_deid.engine.run_settings import RunSettings
@@ -100,10 +100,13 @@ class JobFiles:
         return {output.role: file.sync() for output, file in self._files.items()}
 
     def commit(self) -> None:
-        """Give the complete, synced files their names."""
+        """Give the complete, synced files their names.
+
+        The progress goes first: nobody can go on with a file that has its name already.
+        """
+        remove_progress(self._job.target)
         for file in self._files.values():
             file.commit()
-        remove_progress(self._job.target)
 
     def discard(self) -> None:
         """Remove what was written."""
@@ -147,10 +150,16 @@ def settled(job: Job, journal: Journal, run: RunSettings, written: Written | Inv
         return tally
     entry, files = written
     try:
+        check_unchanged(job, entry.input)
+    except InverseDeidError as error:
+        files.discard()
+        tally.fail(job.shown, str(error))
+        return tally
+    try:
         if entry.tally.n_failures and not entry.tally.n_documents:
             files.discard()
         else:
-            journal.append({job.name: entry})
+            journal.append({job: entry})
             files.commit()
             run.on_file(job, entry)
         tally = entry.tally

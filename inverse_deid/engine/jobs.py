@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -99,7 +100,7 @@ def plan_jobs(inputs: Sequence[Path], settings: PlanSettings) -> tuple[list[Job]
     check_folders(settings)
     tally = Tally()
     jobs: list[Job] = []
-    taken: dict[Path, str] = {}
+    taken: dict[str, str] = {}
     for path in inputs:
         try:
             with input_errors():
@@ -114,15 +115,16 @@ def plan_jobs(inputs: Sequence[Path], settings: PlanSettings) -> tuple[list[Job]
 def _claimed_jobs(
     files: Sequence[tuple[Path, PurePosixPath]],
     settings: PlanSettings,
-    taken: dict[Path, str],
+    taken: dict[str, str],
     tally: Tally,
 ) -> Iterator[Job]:
     """The jobs of some files; what cannot be one is noted."""
+    fold = ignores_case(settings.out)
     for file, place in files:
         try:
             with input_errors():
                 job = _job(file, place, settings)
-            _claim(job, taken)
+            _claim(job, taken, fold=fold)
         except InputError as error:
             tally.fail(shown(file), str(error))
         else:
@@ -207,28 +209,52 @@ def _outputs(name: PurePosixPath, format_name: FormatName, settings: PlanSetting
         raise InputError(
             "is not JSON Lines, and only there --offsets can be written (for i2b2 XML: --annotations)"
         )
-    yield Output("masked", settings.out / name, settings.offsets)
+    yield Output("masked", _below(settings.out, name), settings.offsets)
     if settings.explain:
-        explanation = settings.out / name.with_name(name.name + ".explain.jsonl")
+        explanation = name.with_name(name.name + ".explain.jsonl")
         is_private = settings.with_text or settings.surrogates
-        yield Output("explain", explanation, is_private, settings.with_text)
+        yield Output("explain", _below(settings.out, explanation), is_private, settings.with_text)
     if settings.annotations is not None:
         if format_name is not FormatName.I2B2:
             raise InputError("is not i2b2 XML, and only for that --annotations can be written")
-        yield Output("annotations", settings.annotations / name, private=True)
+        yield Output("annotations", _below(settings.annotations, name), private=True)
     if settings.maps is not None:
-        yield Output("map", settings.maps / name.with_name(name.name + ".map"), private=True)
+        yield Output("map", _below(settings.maps, name.with_name(name.name + ".map")), private=True)
 
 
-def _claim(job: Job, taken: dict[Path, str]) -> None:
+def _below(folder: Path, name: PurePosixPath) -> Path:
+    """The path of an output, which no link may lead out of its folder."""
+    path = folder / name
+    if not path.parent.resolve().is_relative_to(folder.resolve()):
+        raise OutputExistsError(
+            f"{shown(path.parent)} is a link that leads out of {shown(folder)}. Remove the link"
+        )
+    return path
+
+
+def ignores_case(folder: Path) -> bool:
+    """Whether the file system takes `a.txt` and `A.TXT` for one file.
+
+    Args:
+        folder: The nearest folder above it that exists is looked at.
+    """
+    for here in (folder.resolve(), *folder.resolve().parents):
+        other = here.with_name(here.name.swapcase()) if here.name else here
+        if other.name != here.name and here.exists():
+            return other.exists() and here.samefile(other)
+    return False
+
+
+def _claim(job: Job, taken: dict[str, str], *, fold: bool) -> None:
     """Make sure that no two inputs become one file."""
-    for output in job.outputs:
-        path = output.path.resolve()
+    paths = [str(output.path.resolve()) for output in job.outputs]
+    paths = [unicodedata.normalize("NFC", path).casefold() if fold else path for path in paths]
+    for output, path in zip(job.outputs, paths, strict=True):
         if path in taken:
             raise OutputExistsError(
                 f"would become {shown(output.path)}, as would {taken[path]}; mask one into another folder"
             )
-    taken.update((output.path.resolve(), job.shown) for output in job.outputs)
+    taken.update((path, job.shown) for path in paths)
 
 
 def check_target(output: Output, inputs: frozenset[tuple[int, int]], *, force: bool) -> None:

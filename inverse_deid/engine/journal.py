@@ -2,8 +2,10 @@
 
 Two records: a journal in the output folder with one line for every complete
 file, written before the file gets its name; and `.NAME.progress.json` beside a
-table or JSON Lines file that is half done. Both hold hashes, sizes, counts and
-file names, no narrative. Both are gone once everything is done.
+table or JSON Lines file that is half done. Both hold hashes, sizes and counts, no
+narrative and no file name, and only their owner can read them (mode 600). Neither
+is ever read or written through a link. Once everything is done, one hash is left in
+the journal: it tells `--resume` that nothing is left to do, and nothing else.
 """
 
 from __future__ import annotations
@@ -11,14 +13,25 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from inverse_deid.core.errors import ConfigurationError, InputError
-from inverse_deid.engine.partial_file import WrittenState, output_errors, sha256_of
+from inverse_deid.engine.jobs import Job
+from inverse_deid.engine.partial_file import (
+    WrittenState,
+    new_path,
+    open_own,
+    output_errors,
+    read_own,
+    replace_own,
+    sha256_of,
+)
 from inverse_deid.engine.tally import Tally
+from inverse_deid.formats.registry import input_errors
 
 JOURNAL_NAME = ".inverse-deid.journal"
 _HEAD_BYTES = 1 << 16
@@ -33,6 +46,27 @@ def input_fingerprint(path: Path) -> str:
         head = stream.read(_HEAD_BYTES)
     stamp = f"{status.st_size} {status.st_mtime_ns} ".encode()
     return hashlib.sha256(stamp + head).hexdigest()
+
+
+def check_unchanged(job: Job, input_print: str) -> None:
+    """Refuse to release what was made of an input that changed meanwhile.
+
+    Args:
+        job: Says which file it was when the run was planned.
+        input_print: Its fingerprint when it was opened.
+
+    Raises:
+        InputError: It is another file, or has another content.
+    """
+    with input_errors():
+        status = job.input.stat()
+        is_same = (
+            job.identity == (status.st_dev, status.st_ino) and input_fingerprint(job.input) == input_print
+        )
+    if not is_same:
+        raise InputError(
+            "changed during the run and was not masked. Run again with --resume once it is complete"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,22 +89,26 @@ class Entry:
     tally: Tally
     report: dict[str, Any] | None = None
 
-    def as_json(self) -> dict[str, Any]:
-        """A dictionary that `from_json` takes back."""
+    def as_json(self, shown: str) -> dict[str, Any]:
+        """A dictionary that `from_json` takes back.
+
+        Args:
+            shown: The input as failures name it; that name is left out.
+        """
         return {
             "input": self.input,
             "settings": self.settings,
             "n_records": self.n_records,
             "files": {role: [state.n_bytes, state.sha256] for role, state in self.files.items()},
-            "tally": self.tally.as_json(),
+            "tally": self.tally.renamed(shown, "").as_json(),
             "report": self.report,
         }
 
     @classmethod
-    def from_json(cls, stored: dict[str, Any]) -> Entry:
-        """The entry that `as_json` described."""
+    def from_json(cls, stored: dict[str, Any], shown: str) -> Entry:
+        """The entry that `as_json` described, of an input that is now called `shown`."""
         files = {role: WrittenState(*state) for role, state in stored["files"].items()}
-        tally = Tally.from_json(stored["tally"])
+        tally = Tally.from_json(stored["tally"]).renamed("", shown)
         known = (stored["input"], stored["settings"], stored["n_records"], files, tally)
         return cls(*known, stored.get("report"))
 
@@ -99,22 +137,16 @@ def progress_path(target: Path) -> Path:
     return target.with_name(f".{target.name}.progress.json")
 
 
-def write_progress(target: Path, entry: Entry) -> None:
+def write_progress(job: Job, entry: Entry) -> None:
     """Keep the progress of a half-done file, atomically."""
-    path = progress_path(target)
-    temporary = path.with_name(path.name + ".new")
-    with output_errors(target):
-        with temporary.open("w", encoding="utf-8") as stream:
-            json.dump(entry.as_json(), stream)
-            stream.flush()
-            os.fsync(stream.fileno())
-        temporary.replace(path)
+    with output_errors(job.target):
+        replace_own(progress_path(job.target), json.dumps(entry.as_json(job.shown)).encode())
 
 
-def read_progress(target: Path) -> Entry | None:
+def read_progress(job: Job) -> Entry | None:
     """The progress of a half-done file, None if there is none that can be used."""
     try:
-        return Entry.from_json(json.loads(progress_path(target).read_text(encoding="utf-8")))
+        return Entry.from_json(json.loads(read_own(progress_path(job.target))), job.shown)
     except (OSError, *_DAMAGED):
         return None
 
@@ -122,7 +154,7 @@ def read_progress(target: Path) -> Entry | None:
 def remove_progress(target: Path) -> None:
     """Forget the progress of a file."""
     path = progress_path(target)
-    for leftover in (path, path.with_name(path.name + ".new")):
+    for leftover in (path, new_path(path)):
         with suppress(OSError):
             leftover.unlink()
 
@@ -138,48 +170,108 @@ class Journal:
 
     def __init__(self, folder: Path, settings: str) -> None:
         self._path = folder / JOURNAL_NAME
-        entries = _read_entries(self._path)
-        self._entries = {name: entry for name, entry in entries.items() if entry.settings == settings}
+        self._settings = settings
+        entries, self._finished = _read_lines(self._path)
+        self._entries = {key: line for key, line in entries.items() if line.get("settings") == settings}
         self.had_other_settings = len(self._entries) < len(entries)
-        self._must_rewrite = self.had_other_settings
+        self._is_begun = False
 
-    def entry(self, name: str) -> Entry | None:
+    def entry(self, job: Job) -> Entry | None:
         """What is known of a complete file."""
-        return self._entries.get(name)
+        with suppress(*_DAMAGED):
+            return Entry.from_json(self._entries[_key(job)], job.shown)
+        return None
 
-    def append(self, entries: dict[str, Entry]) -> None:
+    def append(self, entries: Mapping[Job, Entry]) -> None:
         """Note files that are complete on the disk but do not have their names yet."""
-        self._entries |= entries
-        mode = "w" if self._must_rewrite else "a"
-        listed = self._entries if self._must_rewrite else entries
-        lines = (json.dumps({"output": name, **entry.as_json()}) for name, entry in listed.items())
+        lines = {
+            _key(job): {"output": _key(job), **entry.as_json(job.shown)} for job, entry in entries.items()
+        }
+        self._entries |= lines
         with output_errors(self._path):
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            with self._path.open(mode, encoding="utf-8") as stream:
-                stream.write("".join(f"\n{line}\n" for line in lines))
+            if not self._is_begun:
+                self._rewrite(self._entries)
+                return
+            text = "".join(f"\n{json.dumps(line)}\n" for line in lines.values())
+            with os.fdopen(open_own(self._path, os.O_WRONLY | os.O_APPEND), "ab") as stream:
+                stream.write(text.encode())
                 stream.flush()
                 os.fsync(stream.fileno())
-        self._must_rewrite = False
 
-    def remove(self) -> None:
-        """Forget everything: the run is complete."""
+    def _rewrite(self, entries: Mapping[str, dict[str, Any]]) -> None:
+        """A journal of our own, whatever stood under its name."""
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        lines = [{"finished": self._finished}, *entries.values()] if self._finished else entries.values()
+        replace_own(self._path, "".join(f"{json.dumps(line)}\n" for line in lines).encode())
+        self._is_begun = True
+
+    def finish(self, jobs: Sequence[Job]) -> None:
+        """Keep one hash of a run that is complete, and forget everything else.
+
+        A journal that cannot be written stays as it is: with it, too, nothing is left to do.
+        """
+        entries = {job: self.entry(job) for job in jobs}
+        files = {job: entry.files for job, entry in entries.items() if entry is not None}
+        digest = self._digest(jobs, lambda job: files[job]) if len(files) == len(entries) else None
+        if digest is not None and digest not in self._finished:
+            self._finished.append(digest)
         with suppress(OSError):
-            self._path.unlink()
+            self._rewrite({})
+
+    def is_finished(self, jobs: Sequence[Job]) -> bool:
+        """Whether a run was complete whose inputs, settings and outputs are just these."""
+        return bool(self._finished) and self._digest(jobs, _states) in self._finished
+
+    def _digest(self, jobs: Sequence[Job], states: Callable[[Job], Mapping[str, WrittenState]]) -> str | None:
+        """One hash of a run; of its inputs it holds what the file system says, not what they hold."""
+        told = []
+        with suppress(OSError):
+            for job in sorted(jobs, key=lambda one: one.name):
+                status = job.input.stat()
+                times = (status.st_mtime_ns, status.st_ctime_ns)
+                files = {role: [state.n_bytes, state.sha256] for role, state in states(job).items()}
+                told.append([job.name, status.st_dev, status.st_ino, status.st_size, *times, files])
+            return hashlib.sha256(json.dumps([self._settings, told], sort_keys=True).encode()).hexdigest()
+        return None
 
 
-def _read_entries(path: Path) -> dict[str, Entry]:
-    """The readable lines; the last one may have been cut by a kill."""
-    entries: dict[str, Entry] = {}
+def _key(job: Job) -> str:
+    """Stands for the name of a file, which a journal does not tell."""
+    return hashlib.sha256(job.name.encode()).hexdigest()
+
+
+def _states(job: Job) -> dict[str, WrittenState]:
+    """The outputs as they are on the disk.
+
+    Raises:
+        OSError: One is gone, or no file of its own.
+    """
+    found: dict[str, WrittenState] = {}
+    for output in job.outputs:
+        with os.fdopen(open_own(output.path, os.O_RDONLY), "rb") as stream:
+            sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
+            found[output.role] = WrittenState(os.fstat(stream.fileno()).st_size, sha256)
+    return found
+
+
+def _read_lines(path: Path) -> tuple[dict[str, dict[str, Any]], list[str]]:
+    """The readable lines by file, and the hashes of runs that are complete; a kill may have cut the last."""
+    entries: dict[str, dict[str, Any]] = {}
+    finished: list[str] = []
     with suppress(OSError):
-        for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
+        for line in read_own(path).decode("utf-8", "replace").splitlines():
             with suppress(*_DAMAGED):
                 stored = json.loads(line)
-                entries[stored["output"]] = Entry.from_json(stored)
-    return entries
+                if "finished" in stored:
+                    finished += [str(digest) for digest in stored["finished"]]
+                else:
+                    Entry.from_json(stored, "")
+                    entries[stored["output"]] = stored
+    return entries, finished
 
 
 def is_intact(path: Path, state: WrittenState | None) -> bool:
     """Whether a file is there and still the one that was written."""
-    if state is None or not path.is_file() or path.stat().st_size != state.n_bytes:
+    if state is None or path.is_symlink() or not path.is_file() or path.stat().st_size != state.n_bytes:
         return False
     return sha256_of(path) == state.sha256

@@ -11,6 +11,7 @@ import errno
 import hashlib
 import os
 import shutil
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -84,6 +85,66 @@ def replace_folder(folder: Path, staging: Path) -> None:
     shutil.rmtree(older, ignore_errors=True)
 
 
+_NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+
+
+def open_own(path: Path, flags: int) -> int:
+    """Open a file that an earlier run left; never through a link, and never what another name shows, too.
+
+    Args:
+        path: The file.
+        flags: Of `os.open`, without `O_CREAT`.
+
+    Returns:
+        The descriptor.
+
+    Raises:
+        OSError: It cannot be opened, or it is a link, a pipe, a folder, or has a second name.
+    """
+    descriptor = os.open(path, flags | _NO_FOLLOW)
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode) or status.st_nlink != 1:
+        os.close(descriptor)
+        raise OSError(errno.ELOOP, "is a link or no file")
+    return descriptor
+
+
+def read_own(path: Path) -> bytes:
+    """Read a small file that an earlier run left.
+
+    Raises:
+        OSError: As `open_own`.
+    """
+    with os.fdopen(open_own(path, os.O_RDONLY), "rb") as stream:
+        return stream.read()
+
+
+def replace_own(path: Path, data: bytes) -> None:
+    """Write a small file for its owner alone (mode 600) in one step; a link of that name is replaced.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+    temporary = new_path(path)
+    temporary.unlink(missing_ok=True)
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "wb") as stream:
+        stream.write(data)
+        stream.flush()
+        os.fsync(stream.fileno())
+    temporary.replace(path)
+
+
+def new_path(path: Path) -> Path:
+    """Where `replace_own` writes before it gives the file its name.
+
+    Example:
+        >>> new_path(Path("masked/.a.csv.progress.json")).name
+        '.a.csv.progress.json.new'
+    """
+    return path.with_name(path.name + ".new")
+
+
 def sha256_of(path: Path) -> str:
     """The SHA-256 of a file."""
     with path.open("rb") as stream:
@@ -125,11 +186,9 @@ class PartialFile:
             self._stream = os.fdopen(os.open(self.path, flags, 0o600 if private else 0o666), "wb")
 
     def _continue(self, state: WrittenState) -> None:
-        if not self.path.is_file() or self.path.stat().st_size < state.n_bytes:
-            raise InputError(f"{shown(self.path)} of the interrupted run is gone; start again with --force")
+        stream = self._left(state)
+        self._stream = stream
         with output_errors(self.target):
-            stream = self.path.open("r+b")
-            self._stream = stream
             stream.truncate(state.n_bytes)
             while block := stream.read(1 << 20):
                 self._hash.update(block)
@@ -138,6 +197,15 @@ class PartialFile:
             self.close()
             name = shown(self.path)
             raise InputError(f"{name} of the interrupted run was changed; start again with --force")
+
+    def _left(self, state: WrittenState) -> BufferedRandom:
+        """What the interrupted run left; nothing is changed before it is known to be no link."""
+        with suppress(OSError):
+            stream = os.fdopen(open_own(self.path, os.O_RDWR), "r+b")
+            if os.fstat(stream.fileno()).st_size >= state.n_bytes:
+                return stream
+            stream.close()
+        raise InputError(f"{shown(self.path)} of the interrupted run is gone; start again with --force")
 
     def write(self, data: bytes, /) -> int:
         """Take all of `data`; a discarded file takes it and drops it (writers end their file late)."""

@@ -146,7 +146,7 @@ def _plan(
     planned = _Planned(group)
     for job in group:
         try:
-            entry = journal.entry(job.name) if run.resume else None
+            entry = journal.entry(job) if run.resume else None
             with input_errors():
                 done = _finished(job, entry, inputs, force=run.force)
         except InverseDeidError as error:
@@ -156,6 +156,7 @@ def _plan(
                 planned.todo.append(job)
             else:
                 planned.tally.merge(done)
+                planned.tally.n_found_complete += 1
                 if entry is not None:
                     planned.finished.append((job, entry))
     return planned

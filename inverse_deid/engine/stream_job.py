@@ -42,7 +42,7 @@ def write_stream_job(job: Job, masker: Masker, run: RunSettings) -> Written:
 
 def _progress(job: Job, input_print: str, run: RunSettings) -> Entry | None:
     """Where an interrupted run was safe, None: begin anew."""
-    entry = read_progress(job.target) if run.resume else None
+    entry = read_progress(job) if run.resume else None
     if entry is None:
         return None
     try:
@@ -63,7 +63,7 @@ def _write(job: Job, files: tuple[Source, JobFiles], masker: Masker, begun: Entr
     report = Reporting(job.shown, run.on_progress, run.n_at_once)
     for n_records in mask_source(source, sinks, masker, start, report):
         if source.resumable:
-            write_progress(job.target, begun.at(n_records, outputs.sync()))
+            write_progress(job, begun.at(n_records, outputs.sync()))
     for sink in sinks:
         sink.finish()
     return begun.at(n_records, outputs.sync())

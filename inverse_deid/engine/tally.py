@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -35,6 +35,7 @@ class Tally:
         columns: What became of each column of a table, see `ColumnFate`.
         tokens_by_reason: Counts in the order of `Reason`.
         stand_ins: Masks that have something else than a marker, by what it is (date, age).
+        n_found_complete: Files that an earlier run had completed.
     """
 
     n_documents: int = 0
@@ -45,6 +46,7 @@ class Tally:
     columns: dict[str, str] = field(default_factory=dict)
     tokens_by_reason: list[int] = field(default_factory=lambda: [0] * len(Reason))
     stand_ins: dict[str, int] = field(default_factory=dict)
+    n_found_complete: int = 0
 
     def add(self, masked: MaskedDocument) -> None:
         """Count one written document."""
@@ -89,9 +91,15 @@ class Tally:
         self.n_failures += other.n_failures
         self.failures += other.failures[: MAX_FAILURES_LISTED - len(self.failures)]
         self.note_columns(other.columns)
+        self.n_found_complete += other.n_found_complete
         pairs = zip(self.tokens_by_reason, other.tokens_by_reason, strict=True)
         self.tokens_by_reason = [a + b for a, b in pairs]
         self._count_stand_ins(other.stand_ins)
+
+    def renamed(self, old: str, new: str) -> Tally:
+        """The same counts; what begins with one name in failures begins with another."""
+        failures = [replace(one, where=new + one.where.removeprefix(old)) for one in self.failures]
+        return replace(self, failures=failures)
 
     def as_json(self) -> dict[str, Any]:
         """A dictionary that `from_json` takes back."""

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from sqlalchemy import Connection, Row, delete, select, update
 
 from inverse_deid.core.errors import NotAllowedError, ReviewError
 from inverse_deid.review.contents import read_content
+from inverse_deid.review.doubt import model_tokens
 from inverse_deid.review.editing import checked_layer
-from inverse_deid.review.layers import layer_tokens, layers_of, locked_case, reviewers_tokens
+from inverse_deid.review.layers import layer_tokens, layers_of, locked_case, own_layer, reviewers_tokens
 from inverse_deid.review.locks import drop_lock, user_name
 from inverse_deid.review.store import ReviewStore
 from inverse_deid.review.tables import ACTIONS, CASES, LAYERS
 from inverse_deid.review.trail import TrailEvent, append
 from inverse_deid.review.transitions import set_state
-from inverse_deid.review.values import CaseState, LayerKind, Place, User, UserRole
+from inverse_deid.review.values import CaseState, LayerKind, Place, TokenRange, User, UserRole
 
 
 def approve(store: ReviewStore, place: Place) -> CaseState:
@@ -51,6 +53,36 @@ def approve(store: ReviewStore, place: Place) -> CaseState:
         if is_review and number < store.policy.approvals:
             return CaseState(case.state)
         return _concluded(connection, store, case, place.user_id, is_review=is_review)
+
+
+def count_unseen(store: ReviewStore, user_id: int, case_id: int, seen: Sequence[TokenRange]) -> int:
+    """Count the words that the user should have looked at before approving, and did not.
+
+    Args:
+        store: The store.
+        user_id: Whose layer is to be approved.
+        case_id: The case.
+        seen: What the user looked at.
+
+    Returns:
+        Doubtful words, for an adjudicator words in dispute; 0 for a reviewer who is blind to the model.
+
+    Raises:
+        NotAllowedError: The user never opened the case.
+    """
+    with store.reading() as connection:
+        layer = own_layer(connection, user_id, case_id)
+        content = read_content(connection, case_id, store.sealer)
+        if layer.kind == LayerKind.ADJUDICATION.value:
+            sides = reviewers_tokens(connection, store, case_id, content)
+            doubts = sides[0].keep != sides[-1].keep
+        elif layer.is_blind:
+            return 0
+        else:
+            doubts = model_tokens(content, store.facts).is_doubtful.copy()
+    for one in seen:
+        doubts[one.first : one.stop] = False
+    return int(doubts.sum())
 
 
 def _check_settled(connection: Connection, store: ReviewStore, layer: Row[Any]) -> None:

@@ -12,7 +12,7 @@ from inverse_deid.engine.serial import BatchLimits, batches, guarded, write_batc
 from inverse_deid.engine.tally import Tally
 from inverse_deid.formats.records import ReadOptions, Record, Source
 from inverse_deid.scale.partitions import Partition
-from inverse_deid.scale.reading import open_partition
+from inverse_deid.scale.reading import check_unchanged, open_partition
 from inverse_deid.scale.receipts import Receipt, write_receipt
 from inverse_deid.scale.storage import AtomicFile, Place, place_of, storage_errors
 
@@ -69,6 +69,7 @@ def _write(
         if not n_records and source.unit == "line" and partition.is_whole:
             raise UnreadableInputError("is empty; give a file that holds text")
         sink.finish()
+        check_unchanged(partition)
         is_kept = bool(tally.n_documents or not tally.n_failures)
         return file.commit() if is_kept else None
     finally:

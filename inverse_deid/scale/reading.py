@@ -29,8 +29,7 @@ def open_partition(partition: Partition, options: ReadOptions) -> Iterator[Sourc
         InputError: The file is not what it was, or cannot be used.
     """
     place = place_of(partition.address)
-    if fingerprint_of(place) != partition.fingerprint:
-        raise InputError("has changed since the run was planned; run again with --force")
+    check_unchanged(partition)
     with open_place(place) as whole:
         stream, options = _part(whole, partition, options)
         with closing(stream):
@@ -38,6 +37,16 @@ def open_partition(partition: Partition, options: ReadOptions) -> Iterator[Sourc
                 name = PurePosixPath(partition.name).name
                 source = open_source(stream, name, partition.format, options)
             yield source
+
+
+def check_unchanged(partition: Partition) -> None:
+    """Refuse a partition of a file that is not what it was.
+
+    Raises:
+        InputError: It has changed, or cannot be read any more.
+    """
+    if fingerprint_of(place_of(partition.address)) != partition.fingerprint:
+        raise InputError("has changed since the run was planned; run again with --force")
 
 
 def _part(whole: BinaryIO, partition: Partition, options: ReadOptions) -> tuple[BinaryIO, ReadOptions]:

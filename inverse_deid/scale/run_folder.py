@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from inverse_deid import __version__
@@ -20,7 +20,14 @@ from inverse_deid.core.errors import ConfigurationError, InputError, OutputExist
 from inverse_deid.engine.tally import Tally
 from inverse_deid.scale.partitions import Partition
 from inverse_deid.scale.receipts import RUN_FOLDER, Receipt, receipt_name
-from inverse_deid.scale.storage import Place, storage_errors, write_atomically
+from inverse_deid.scale.storage import (
+    Place,
+    is_local,
+    place_of,
+    refuse_links,
+    storage_errors,
+    write_atomically,
+)
 
 FORMAT = "inverse-deid run on Ray"
 VERSION = 1
@@ -66,6 +73,10 @@ def begin(plan: RunPlan, *, resume: bool, force: bool) -> dict[str, Receipt]:
         ConfigurationError: The run to be resumed had other settings.
         InputError: Its inputs have changed or are gone.
     """
+    targets = [part.target for parts in plan.partitions for part in parts]
+    own = [f"{RUN_FOLDER}/run.json", *map(receipt_name, targets)]
+    refuse_links(plan.out, [*targets, *own])
+    _refuse_inputs(plan, targets)
     with storage_errors(plan.out, writing=True):
         sizes = _sizes(plan.out)
     stored = _stored_run(plan.out)
@@ -79,6 +90,27 @@ def begin(plan: RunPlan, *, resume: bool, force: bool) -> dict[str, Receipt]:
     content = {**_head(plan), "inputs": {**known, **plan.inputs}}
     write_atomically(plan.out.child(f"{RUN_FOLDER}/run.json"), _json(content))
     return {} if force else _valid_receipts(plan, sizes)
+
+
+def _refuse_inputs(plan: RunPlan, targets: Iterable[str]) -> None:
+    """No input is ever overwritten or removed as what an earlier run left.
+
+    Raises:
+        OutputExistsError: One lies where an output will be, or what looks like one.
+    """
+    outputs = {_real(plan.out.child(name)) for name in targets}
+    inputs = {_real(place_of(parts[0].address)) for parts in plan.partitions}
+    base = _real(plan.out) + "/"
+    below = (one.removeprefix(base) for one in inputs if one.startswith(base))
+    if outputs & inputs or any(_is_of(name, plan) for name in below):
+        raise OutputExistsError(
+            "an INPUT would be overwritten by an output. Choose another folder with --out"
+        )
+
+
+def _real(place: Place) -> str:
+    """The address without links and without an end that says folder."""
+    return Path(place.path).resolve().as_posix() if is_local(place) else place.address.rstrip("/")
 
 
 def end(plan: RunPlan, receipts: Mapping[str, Receipt], tally: Tally) -> None:

@@ -6,7 +6,7 @@ import hashlib
 import io
 import os
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
@@ -14,7 +14,13 @@ from typing import Any, BinaryIO, cast
 
 import fsspec
 
-from inverse_deid.core.errors import ConfigurationError, InverseDeidError, OutputError, UnreadableInputError
+from inverse_deid.core.errors import (
+    ConfigurationError,
+    InverseDeidError,
+    OutputError,
+    OutputExistsError,
+    UnreadableInputError,
+)
 from inverse_deid.engine.jobs import shown
 from inverse_deid.engine.partial_file import WrittenState
 
@@ -51,8 +57,7 @@ class Place:
     @property
     def printable(self) -> str:
         """For a message: one line; local files without a protocol."""
-        is_local = "file" in _protocols(self)
-        return shown(Path(self.path)) if is_local else _one_line(self.address)
+        return shown(Path(self.path)) if is_local(self) else _one_line(self.address)
 
 
 def _one_line(text: str) -> str:
@@ -84,6 +89,32 @@ def place_of(address: str) -> Place:
 def is_in_one_process(place: Place) -> bool:
     """Whether no other process can see what is written there."""
     return "memory" in _protocols(place)
+
+
+def is_local(place: Place) -> bool:
+    """Whether it is on a file system of this machine, with links and inodes."""
+    return "file" in _protocols(place)
+
+
+def refuse_links(folder: Place, names: Iterable[str]) -> None:
+    """Refuse to write through a link below a local folder.
+
+    Args:
+        folder: It may be a link itself.
+        names: Paths below it; folders on the way may not be links.
+
+    Raises:
+        OutputExistsError: One is.
+    """
+    if not is_local(folder):
+        return
+    base = Path(folder.path)
+    parents = {base / parent for name in names for parent in PurePosixPath(name).parents}
+    for path in sorted(parents - {base}):
+        if path.is_symlink():
+            raise OutputExistsError(
+                f"{shown(path)} is a link. Remove it, or choose another folder with --out"
+            )
 
 
 def _protocols(place: Place) -> tuple[str, ...]:
@@ -123,6 +154,7 @@ def fingerprint_of(place: Place) -> str:
         UnreadableInputError: It cannot be read.
     """
     with storage_errors(place):
+        place.fs.invalidate_cache()
         info = place.fs.info(place.path)
         with place.fs.open(place.path, "rb") as stream:
             head = stream.read(_HEAD_BYTES)
@@ -225,7 +257,10 @@ class AtomicFile:
         with storage_errors(self._place, writing=True):
             _force_to_disk(self._stream)
             self._stream.close()
-            self._place.fs.mv(self._partial, self._place.path)
+            if is_local(self._place):
+                os.replace(self._partial, self._place.path)  # noqa: PTH105 - `mv` would move into a linked folder
+            else:
+                self._place.fs.mv(self._partial, self._place.path)
         return WrittenState(self._n_bytes, self._hash.hexdigest())
 
     def discard(self) -> None:

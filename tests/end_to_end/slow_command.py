@@ -6,6 +6,7 @@ import types
 from pathlib import Path
 
 from fake_maskers import mask_capitals
+from kill_points import kill_at
 from worker_maskers import failing
 
 
@@ -25,4 +26,6 @@ sys.modules["inverse_deid.assemble"] = module
 if __name__ == "__main__":
     from inverse_deid.cli.main import main
 
+    if point := os.environ.get("KILL_AT"):
+        kill_at(point)
     main()

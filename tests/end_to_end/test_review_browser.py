@@ -15,7 +15,7 @@ from statistics import median
 
 import pytest
 import uvicorn
-from fake_maskers import mask_capitals
+from fake_maskers import mask_capitals, near_the_threshold
 from review_stores import PASSWORD, store_of
 from review_visitors import account
 
@@ -198,31 +198,162 @@ def test_what_the_masked_side_shows_is_what_the_store_would_release(chromium, tm
             assert page.faults == []
 
 
-class NearTheThreshold:
-    """Keeps what it keeps with a probability just above the threshold."""
-
-    fingerprint = "near"
-
-    def mask_many(self, docs):
-        masked = mask_capitals().mask_many(docs)
-        for one in masked:
-            one.decisions.p_safe[one.decisions.keep] = 0.9001
-        return masked
-
-
-def test_doubtful_words_that_nobody_looked_at_are_approved_at_the_second_asking(chromium, tmp_path):
-    masker = NearTheThreshold()
-    with store_of(tmp_path, TEXTS[:1], clock=time.time, masker=masker, approvals=1) as store:
+@contextmanager
+def reviewed_by_one(chromium, tmp_path, texts, masker):
+    """A reviewer in front of the first of cases that one approval releases."""
+    with store_of(tmp_path, texts, clock=time.time, masker=masker, approvals=1) as store:
         account(store, "ann", UserRole.REVIEWER)
         with served(store) as address:
             ann = person(chromium, address, "ann")
             ann.goto(address + "/next")
             ann.wait_for_selector(READY)
+            yield ann, lambda: progress(store).by_state[CaseState.RELEASED]
+            assert ann.faults == []
+
+
+def hold(page, key, code, *, seconds=2.5, shift=True, marked=True):
+    """Holds a key as a keyboard does; not every browser marks the repeats after a page was loaded."""
+    keyboard = page.context.new_cdp_session(page)
+    virtual = {"Enter": 13, " ": 32}.get(key, ord(key.upper()[0]))
+    text = {"Enter": "\r"}.get(key, key)
+    event = {"key": key, "code": code, "windowsVirtualKeyCode": virtual, "modifiers": 8 if shift else 0}
+    end = time.monotonic() + seconds
+    is_repeat = False
+    while time.monotonic() < end:
+        sent = {**event, "type": "keyDown", "text": text, "autoRepeat": is_repeat and marked}
+        keyboard.send("Input.dispatchKeyEvent", sent)
+        is_repeat = True
+        time.sleep(0.05)
+    keyboard.send("Input.dispatchKeyEvent", {**event, "type": "keyUp"})
+    keyboard.detach()
+
+
+@pytest.mark.parametrize("marked", [True, False])
+def test_a_held_key_approves_one_case(chromium, tmp_path, marked):
+    with reviewed_by_one(chromium, tmp_path, TEXTS, mask_capitals()) as (ann, n_released):
+        press(ann, "Home")
+        hold(ann, "Enter", "Enter", seconds=4, marked=marked)
+        assert n_released() == 1
+        ann.wait_for_selector(READY)
+        press(ann, "Shift+Enter")
+        ann.wait_for_url(lambda url: not url.endswith("/cases/2"))
+        assert n_released() == 2
+
+
+def test_a_key_that_is_pressed_as_the_page_comes_up_approves_nothing(chromium, tmp_path):
+    with reviewed_by_one(chromium, tmp_path, TEXTS, mask_capitals()) as (ann, n_released):
+        ann.keyboard.down("Shift")
+        ann.keyboard.down("Enter")
+        ann.wait_for_timeout(500)
+        assert n_released() == 0
+
+
+@pytest.mark.parametrize("marked", [True, False])
+@pytest.mark.parametrize(("key", "code"), [("Enter", "Enter"), (" ", "Space")])
+def test_no_held_key_answers_that_doubtful_words_were_not_looked_at(chromium, tmp_path, key, code, marked):
+    with reviewed_by_one(chromium, tmp_path, TEXTS[:2], near_the_threshold()) as (ann, n_released):
+        press(ann, "Home", "Shift+Enter")
+        dialog = ann.get_by_role("alertdialog")
+        dialog.get_by_text("You have not looked at 10 doubtful words. Approve anyway?").wait_for()
+        assert ann.evaluate("document.activeElement.id") == "anyway-back"
+        for shift in (True, False):
+            hold(ann, key, code, shift=shift, marked=marked)
+            assert n_released() == 0
+        if not dialog.is_visible():
+            ann.locator("#reader").focus()
             press(ann, "Shift+Enter")
-            ann.locator("#saved").get_by_text("not looked at").wait_for()
-            assert progress(store).by_state[CaseState.RELEASED] == 0
-            approve(ann)
-            assert progress(store).by_state[CaseState.RELEASED] == 1
+            dialog.wait_for()
+        press(ann, "Tab", "Enter")
+        ann.wait_for_url(lambda url: url.endswith("/cases/2"))
+        assert n_released() == 1
+
+
+@pytest.mark.parametrize("answer", ["Escape", "Enter", " "])
+def test_going_back_approves_nothing(chromium, tmp_path, answer):
+    with reviewed_by_one(chromium, tmp_path, TEXTS[:1], near_the_threshold()) as (ann, n_released):
+        press(ann, "Home", "Shift+Enter")
+        ann.get_by_role("alertdialog").wait_for()
+        press(ann, answer)
+        ann.wait_for_function("() => document.activeElement.id === 'reader'")
+        assert n_released() == 0
+        press(ann, *["n"] * 12)
+        press(ann, "Shift+Enter")
+        ann.wait_for_url(lambda url: not url.endswith("/cases/1"))
+        assert n_released() == 1
+
+
+def test_a_double_click_approves_one_case(chromium, tmp_path):
+    with reviewed_by_one(chromium, tmp_path, TEXTS, mask_capitals()) as (ann, n_released):
+        button = ann.locator("[data-do=approve]").bounding_box()
+        place = (button["x"] + button["width"] / 2, button["y"] + button["height"] / 2)
+        ann.wait_for_timeout(800)
+        ann.mouse.dblclick(*place)
+        ann.wait_for_url(lambda url: url.endswith("/cases/2"))
+        ann.wait_for_selector(READY)
+        ann.mouse.click(*place)
+        ann.wait_for_timeout(300)
+        assert n_released() == 1
+        ann.wait_for_timeout(800)
+        ann.mouse.click(*place)
+        ann.wait_for_url(lambda url: url.endswith("/cases/3"))
+
+
+def test_a_double_click_does_not_answer_the_question(chromium, tmp_path):
+    with reviewed_by_one(chromium, tmp_path, TEXTS, near_the_threshold()) as (ann, n_released):
+        ann.wait_for_timeout(800)
+        ann.click("[data-do=approve]")
+        yes = ann.locator("#anyway-yes")
+        yes.dispatch_event("click", {"detail": 2})
+        yes.click()
+        ann.wait_for_timeout(300)
+        assert n_released() == 0
+        ann.wait_for_timeout(700)
+        yes.click()
+        ann.wait_for_url(lambda url: url.endswith("/cases/2"))
+        assert n_released() == 1
+
+
+def test_a_held_key_undoes_one_step_and_chooses_no_category(chromium, address, store):
+    page = person(chromium, address, "ann")
+    page.goto(address + "/cases/1")
+    page.wait_for_selector(READY)
+    press(page, "Home", "m")
+    stored(page, 1)
+    press(page, "ArrowRight", "m")
+    stored(page, 2)
+    hold(page, "z", "KeyZ", seconds=1, shift=False)
+    stored(page, 3)
+    press(page, "Home")
+    hold(page, "c", "KeyC", seconds=1, shift=False)
+    assert page.input_value("#palette-input") == ""
+    press(page, "Escape")
+    assert view_case(store, user_named(store, "ann"), 1).revision == 3
+    hold(page, "n", "KeyN", seconds=0.5, shift=False)
+    assert page.faults == []
+
+
+def test_two_clicks_answer_for_one_case_of_the_sample(chromium, tmp_path):
+    with store_of(tmp_path, TEXTS[:3], clock=time.time, masker=mask_capitals(), approvals=1) as store:
+        for name, role in (("ann", "reviewer"), ("carl", "adjudicator")):
+            account(store, name, UserRole(role))
+        ann = user_named(store, "ann")
+        for case_id in range(1, 4):
+            approve_case(store, Place(ann.id, case_id, open_case(store, ann, case_id).revision))
+        with served(store) as address:
+            page = person(chromium, address, "carl")
+            page.goto(address + "/sample")
+            page.get_by_label("Cases, of 3 released").fill("3")
+            page.keyboard.press("Enter")
+            page.get_by_role("link", name="Read the next case").press("Enter")
+            button = page.get_by_role("button", name="No leak")
+            button.click()
+            page.get_by_text("2 left for you").wait_for()
+            box = button.bounding_box()
+            page.mouse.click(box["x"] + 5, box["y"] + 5)
+            page.wait_for_timeout(300)
+            page.get_by_text("2 left for you").wait_for()
+            button.click()
+            page.get_by_text("1 left for you").wait_for()
 
 
 def test_conflict_is_shown_and_nothing_is_lost(chromium, address, store):

@@ -4,6 +4,7 @@ import re
 from html import unescape
 
 import pytest
+from fake_maskers import near_the_threshold
 from review_stores import PASSWORD, Clock, store_of
 from review_visitors import Visitor, account, visitor
 
@@ -44,6 +45,13 @@ def store(tmp_path, clock):
 @pytest.fixture
 def alone(tmp_path, clock):
     with store_of(tmp_path, [TEXT], clock=clock, approvals=1) as store:
+        yield store
+
+
+@pytest.fixture
+def doubtful(tmp_path, clock):
+    """One case whose six kept words are all near the threshold."""
+    with store_of(tmp_path, clock=clock, masker=near_the_threshold(), approvals=1) as store:
         yield store
 
 
@@ -355,14 +363,48 @@ class TestReviewing:
         seen = carl.ask("/disputes/1/open").json()
         assert seen["disputed"] == "1000010"
         assert ann.get("/").text.count("/disputes/") == 0
-        assert carl.ask("/cases/1/approve", revision=seen["revision"]).status_code == 400
+        looked = {"seen": [[0, 1], [5, 6]], "is_dispute": True}
+        assert carl.ask("/cases/1/approve", revision=seen["revision"], **looked).status_code == 400
         settled = carl.act(1, seen["revision"], "unmask", (0, 1)).json()
         assert settled["n_undecided"] == 1
         settled = carl.act(1, settled["revision"], "mask", (5, 6)).json()
-        done = carl.ask("/cases/1/approve", revision=settled["revision"], is_dispute=True).json()
+        asked = carl.ask("/cases/1/approve", revision=settled["revision"], seen=[[0, 1]], is_dispute=True)
+        assert asked.json()["error"] == "You have not looked at 1 word in dispute. Settle anyway?"
+        done = carl.ask("/cases/1/approve", revision=settled["revision"], **looked).json()
         assert done == {"state": "released", "next": "/?state=disagreed"}
         assert "seen by PHI today, then PHI left" in carl.get("/cases/1/finished").text
         assert verify_store(store).is_intact
+
+    @pytest.mark.parametrize(
+        "said",
+        [{}, {"seen": [[0, 3]]}, {"anyway": True}, {"anyway": 5}, {"seen": [[0, 3]], "anyway": 6}],
+    )
+    def test_doubtful_words_that_nobody_looked_at_are_asked_about(self, doubtful, said):
+        ann = visitor(doubtful, "ann")
+        revision = ann.ask("/cases/1/open").json()["revision"]
+        asked = ann.ask("/cases/1/approve", revision=revision, **said)
+        n_unseen = 4 if "seen" in said else 6
+        question = f"You have not looked at {n_unseen} doubtful words. Approve anyway?"
+        assert (asked.status_code, asked.json()) == (428, {"error": question, "n_unseen": n_unseen})
+        assert not ann.ask("/cases/1/open").json()["is_approved"]
+
+    @pytest.mark.parametrize("said", [{"anyway": 6}, {"seen": [[0, 7]]}, {"seen": [[0, 3]], "anyway": 4}])
+    def test_who_looked_or_said_how_many_approves(self, doubtful, said):
+        ann = visitor(doubtful, "ann")
+        revision = ann.ask("/cases/1/open").json()["revision"]
+        assert ann.ask("/cases/1/approve", revision=revision, **said).json()["state"] == "released"
+
+    def test_a_form_without_a_script_approves_nothing(self, doubtful):
+        ann = visitor(doubtful, "ann")
+        revision = ann.ask("/cases/1/open").json()["revision"]
+        assert ann.send("/cases/1/approve", revision=revision, anyway=6).status_code == 400
+        assert not ann.ask("/cases/1/open").json()["is_approved"]
+
+    @pytest.mark.parametrize("seen", [5, [[1]], [[2, 1]], [["a", "b"]]])
+    def test_what_was_seen_is_a_list_of_ranges(self, doubtful, seen):
+        ann = visitor(doubtful, "ann")
+        revision = ann.ask("/cases/1/open").json()["revision"]
+        assert ann.ask("/cases/1/approve", revision=revision, seen=seen).status_code == 400
 
     def test_approve_leads_to_the_next_case(self, store):
         ann = visitor(store, "ann")

@@ -8,7 +8,7 @@ from starlette.responses import JSONResponse, Response
 
 from inverse_deid.core.errors import ReviewError
 from inverse_deid.core.phi import PhiType
-from inverse_deid.review.approval import approve
+from inverse_deid.review.approval import approve, count_unseen
 from inverse_deid.review.editing import act, add_note, redo, undo
 from inverse_deid.review.pages.case_data import case_data, edited_data, notes_data
 from inverse_deid.review.pages.rendering import page
@@ -16,6 +16,9 @@ from inverse_deid.review.pages.visits import Visit
 from inverse_deid.review.pages.work_list_page import next_address
 from inverse_deid.review.reading import close_case, keep_lock, open_case, open_dispute, view_case
 from inverse_deid.review.values import MAX_RANGES, Action, ActionKind, Place, TokenRange
+
+_ASK_FIRST = 428
+"""HTTP: a condition is asked for, here that a person said yes to a question."""
 
 
 def reading_page(visit: Visit) -> Response:
@@ -69,11 +72,30 @@ def note(visit: Visit) -> Response:
 
 
 def approve_and_next(visit: Visit) -> Response:
-    """Approve, and say where to go."""
-    state = approve(visit.store, _place(visit))
+    """Approve, and say where to go.
+
+    Doubtful words that nobody looked at need a second request that names how many they are: the answer
+    to the first is the question that the page asks.
+    """
+    place = _place(visit)
     is_dispute = bool(visit.payload.get("is_dispute"))
+    seen = visit.payload.get("seen", [])
+    if not isinstance(seen, list):
+        raise ReviewError("seen has to be a list of ranges of tokens")
+    n_unseen = count_unseen(visit.store, place.user_id, place.case_id, [_range(one) for one in seen])
+    if n_unseen and visit.payload.get("anyway") != n_unseen:
+        question = _question(n_unseen, is_dispute=is_dispute)
+        return JSONResponse({"error": question, "n_unseen": n_unseen}, status_code=_ASK_FIRST)
+    state = approve(visit.store, place)
     address = "/?state=disagreed" if is_dispute else next_address(visit)
     return JSONResponse({"state": state.value, "next": address})
+
+
+def _question(n_unseen: int, *, is_dispute: bool) -> str:
+    words = "word" if n_unseen == 1 else "words"
+    if is_dispute:
+        return f"You have not looked at {n_unseen:,} {words} in dispute. Settle anyway?"
+    return f"You have not looked at {n_unseen:,} doubtful {words}. Approve anyway?"
 
 
 def keep(visit: Visit) -> Response:

@@ -167,3 +167,54 @@ def test_a_machine_that_cannot_mask_stops_the_run(cases, out):
     with pytest.raises(ClusterError, match="model folder is missing"):
         masked(cases, out, make)
     assert parts(out) == []
+
+
+@pytest.mark.parametrize("link", ["cases.part-00000.jsonl", ".inverse-deid", ".inverse-deid/done"])
+def test_nothing_is_written_through_a_link(tmp_path, cases, out, link):
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (out / link).parent.mkdir(parents=True)
+    (out / link).symlink_to(elsewhere)
+    try:
+        masked(cases, out, force=True)
+    except OutputExistsError:
+        assert link.startswith(".inverse-deid")
+    assert list(elsewhere.iterdir()) == []
+
+
+def test_an_input_is_not_removed_as_an_earlier_output(cases, out):
+    out.mkdir()
+    given = [out / "cases.jsonl", out / "cases.part-00099.jsonl"]
+    for path in given:
+        path.write_bytes(cases.read_bytes())
+    run = RayRun(inputs=tuple(map(str, given)), out=str(out), force=True)
+    with pytest.raises(OutputExistsError, match="INPUT"):
+        mask_with_ray(run, MakeFake(), here)
+    assert all(path.read_bytes() == cases.read_bytes() for path in given)
+
+
+class ChangesItsInput:
+    """Appends to the input while it masks."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __call__(self, **options):
+        masker = MakeFake()(**options)
+        real = masker.mask_many
+
+        def mask_many(docs):
+            with self.path.open("a") as stream:
+                stream.write("\n")
+            return real(docs)
+
+        masker.mask_many = mask_many
+        return masker
+
+
+def test_a_file_that_changes_while_it_is_masked_is_not_released(tmp_path, out):
+    cases = write_json_lines(tmp_path / "small.jsonl", 8)
+    run = RayRun(inputs=(str(cases),), out=str(out))
+    tally = mask_with_ray(run, ChangesItsInput(cases), here)
+    assert "changed" in tally.failures[-1].reason
+    assert parts(out) == []

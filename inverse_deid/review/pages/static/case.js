@@ -1,6 +1,7 @@
 // The reading page: what keys, mouse and buttons do.
 import { isJoined, isStop, mentions, runAround, stateOf } from "./case_state.js";
-import { askCategory, askNote, fillNotes, openDialog } from "./dialogs.js";
+import { askAnyway, askCategory, askNote, fillNotes, openDialog } from "./dialogs.js";
+import { Latch } from "./latch.js";
 import { Reader } from "./reader.js";
 import { Queue, Refused, answered, post } from "./requests.js";
 import { fillLegend, sentence, showWhy } from "./why.js";
@@ -14,10 +15,11 @@ const KEEP_EVERY_MS = 240_000;
 let state;
 let reader;
 let anchor = 0;
-let wasWarned = false;
+let isApproving = false;
 let spoken = 0;
 let halted = null;
 
+const latch = new Latch();
 const queue = new Queue((item) => post(at(item.to), token, { ...item.payload, revision: state.revision }), {
   stored,
   refused,
@@ -44,6 +46,7 @@ function show(data) {
   fillNotes(element("notes"), data.notes, (first, stop) => choose(first, stop));
   reader = new Reader(element("reader"), state);
   element("reader").removeAttribute("aria-busy");
+  latch.shut();
   const first = here >= 0 ? here : nextStop(-1, 1) ?? 0;
   if (state.n) choose(first, first + 1);
   showSaved();
@@ -244,20 +247,29 @@ function turn(to) {
 }
 
 async function approve() {
-  if (!canChange() || queue.isHalted) return;
-  const left = unseen();
-  if (left && !wasWarned) {
-    wasWarned = true;
-    say(`${left} doubtful ${left === 1 ? "word was" : "words were"} not looked at; approve once more to do it all the same`);
-    return;
-  }
+  if (isApproving || !canChange() || queue.isHalted) return;
+  const shown = state;
+  isApproving = true;
   say("approving");
   await queue.empty();
+  if (state !== shown) say("not approved: the case was loaded again");
+  isApproving = state === shown && (await isApproved({}));
+}
+
+// The server counts the doubtful words that were not looked at, and takes an approval only after the answer.
+async function isApproved(answer) {
+  const payload = { revision: state.revision, is_dispute: kind === "disputes", seen: seenRanges(), ...answer };
   try {
-    const done = await post(at("approve"), token, { revision: state.revision, is_dispute: kind === "disputes" });
+    const done = await post(at("approve"), token, payload);
     location.assign(done.next);
+    return true;
   } catch (error) {
+    if (error instanceof Refused && error.status === 428) {
+      say("not approved yet");
+      return (await askAnyway(error.message)) && isApproved({ anyway: error.body.n_unseen });
+    }
     trouble(`Not approved: ${error.message}.`, [["Load the case again", () => afresh(true)]]);
+    return false;
   }
 }
 
@@ -272,10 +284,15 @@ async function leave() {
 
 // ---- telling
 
-function unseen() {
-  let n = 0;
-  for (let i = 0; i < state.n; i += 1) if (isStop(state, i) && !state.seen[i] && !isHidden(i)) n += 1;
-  return state.model || state.disputed ? n : 0;
+function seenRanges() {
+  const ranges = [];
+  for (let i = 0; i < state.n; i += 1) {
+    if (!state.seen[i] && !isHidden(i)) continue;
+    const last = ranges.at(-1);
+    if (last?.[1] === i) last[1] = i + 1;
+    else ranges.push([i, i + 1]);
+  }
+  return ranges;
 }
 
 const isHidden = (i) => i > 0 && isJoined(state, i - 1) && Boolean(state.seen[i - 1]);
@@ -353,13 +370,20 @@ function nameOf(event) {
 element("reader").addEventListener("keydown", (event) => {
   if (!state?.n || ["Shift", "Control", "Alt", "Meta"].includes(event.key)) return;
   const name = nameOf(event);
-  if (name !== "approve") wasWarned = false;
   const move = event.ctrlKey || event.metaKey || event.altKey ? null : moves[event.key];
-  if (name) does[name]();
-  else if (move) move(event.shiftKey);
-  else return;
+  if (!name && !move) return;
   event.preventDefault();
+  if (move) move(event.shiftKey);
+  else if (mayRepeat.has(name) || !event.repeat) act(name);
 });
+
+// A held key goes from word to word; whatever decides needs a press of its own.
+const mayRepeat = new Set(["next", "previous"]);
+
+function act(name) {
+  if (name === "approve" && !latch.isOpen) say("not approved: release the key, then press it again");
+  else does[name]();
+}
 
 const tokenUnder = (event) => event.target.token ?? document.elementFromPoint(event.clientX, event.clientY)?.token;
 
@@ -389,15 +413,20 @@ element("reader").addEventListener("dblclick", (event) => {
 
 document.querySelector(".tools").addEventListener("click", (event) => {
   const name = event.target.closest("button")?.dataset.do;
-  if (!name || !state) return;
-  does[name]();
+  if (!name || !state || (event.detail > 1 && !mayRepeat.has(name))) return;
+  act(name);
   if (!document.querySelector("dialog[open]")) element("reader").focus();
+});
+
+document.querySelector(".tools").addEventListener("keydown", (event) => {
+  if (event.repeat && ["Enter", " "].includes(event.key)) event.preventDefault();
 });
 
 for (const dialog of document.querySelectorAll("dialog")) {
   dialog.addEventListener("close", () => element("reader").focus());
   dialog.addEventListener("keydown", (event) => {
-    if (event.key === "Escape") dialog.close();
+    if (event.repeat && event.target.localName !== "textarea") event.preventDefault();
+    else if (event.key === "Escape") dialog.close();
   });
 }
 element("leave").addEventListener("click", leave);

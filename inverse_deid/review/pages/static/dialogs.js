@@ -1,11 +1,30 @@
 // Category menu, note, list of notes.
 const element = (id) => document.getElementById(id);
+const POINTER_MS = 700;
 
 // Not modal: making the rest of the page inert would cost a style of every word.
 export function openDialog(dialog) {
   for (const one of document.querySelectorAll("dialog[open]")) one.close();
   dialog.show();
   dialog.querySelector("input, textarea, button").focus();
+}
+
+// Modal, and neither a held key nor the second half of a double click answers it. Gives true for yes.
+export function askAnyway(question) {
+  const dialog = element("anyway");
+  const opened = performance.now();
+  element("anyway-text").textContent = question;
+  for (const one of document.querySelectorAll("dialog[open]")) one.close();
+  dialog.returnValue = "";
+  dialog.showModal();
+  element("anyway-back").focus();
+  dialog.onclick = (event) => {
+    const isKey = event.detail === 0;
+    if (event.detail > 1 || (!isKey && performance.now() - opened < POINTER_MS)) event.preventDefault();
+  };
+  return new Promise((answer) => {
+    dialog.addEventListener("close", () => answer(dialog.returnValue === "yes"), { once: true });
+  });
 }
 
 function fillPalette(state, chosen) {
@@ -36,7 +55,7 @@ function fillPalette(state, chosen) {
     if (found) take(found.name);
   };
   input.onkeydown = (event) => {
-    if (event.key === "Enter") event.preventDefault();
+    if (event.key === "Enter" || event.repeat) event.preventDefault();
   };
 }
 
@@ -60,7 +79,7 @@ export function askNote([first, stop], state, save) {
   };
   element("note-save").onclick = done;
   text.onkeydown = (event) => {
-    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) done();
+    if (event.key === "Enter" && !event.repeat && (event.ctrlKey || event.metaKey)) done();
   };
   openDialog(element("note-box"));
   text.focus();

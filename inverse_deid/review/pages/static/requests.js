@@ -1,8 +1,9 @@
 // Small requests, one at a time, each with the revision that the one before it gave back.
 export class Refused extends Error {
-  constructor(status, message) {
+  constructor(status, message, body = {}) {
     super(message);
     this.status = status;
+    this.body = body;
   }
 }
 
@@ -28,7 +29,7 @@ export async function answered(sent) {
   } catch {
     if (answer.ok) throw new Refused(0, "the answer of the server cannot be read");
   }
-  if (!answer.ok) throw new Refused(answer.status, body.error ?? `the server answered ${answer.status}`);
+  if (!answer.ok) throw new Refused(answer.status, body.error ?? `the server answered ${answer.status}`, body);
   return body;
 }
 

@@ -1,0 +1,124 @@
+"""No file of a run is two things at once: everything that is read and written is compared before work starts.
+
+Paths are compared as the file system resolves them, without regard to case, and existing files by device
+and inode, so that links and other spellings of a name are found.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence, Set
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from inverse_deid.core.errors import ConfigurationError
+from inverse_deid.engine.jobs import Job, shown
+from inverse_deid.engine.journal import JOURNAL_NAME, progress_path
+from inverse_deid.engine.partial_file import new_path, partial_path
+
+_Key = str | tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class GivenPaths:
+    """The paths of a command besides its inputs and outputs, by the options that gave them.
+
+    Args:
+        out: Folder of the masked files, which holds the journal.
+        read: Files that are read (a key, lists of words).
+        written: Files that are written (a run report).
+        folders: Folders that are written into.
+    """
+
+    out: Path
+    read: Mapping[str, Path] = field(default_factory=dict)
+    written: Mapping[str, Path] = field(default_factory=dict)
+    folders: Mapping[str, Path] = field(default_factory=dict)
+
+
+def check_paths(jobs: Sequence[Job], given: GivenPaths) -> None:
+    """Refuse a run in which one file would be two things.
+
+    Raises:
+        ConfigurationError: Two of the paths are one file, or a file stands where a folder has to be.
+    """
+    files = _Files()
+    for job in jobs:
+        files.take("an INPUT", job.input)
+    own = list(_own_files(jobs, given.out / JOURNAL_NAME))
+    for name, path in own:
+        files.refuse_taken(name, path)
+    for name, path in own:
+        files.take(name, path)
+    for job in jobs:
+        for output in job.outputs:
+            # An output with the name of an input is refused when its turn comes, and the others are done.
+            files.refuse_taken(f"the output of {job.shown}", output.path, but={"an INPUT", "an output"})
+            files.take("an output", output.path)
+    for option, path in given.read.items():
+        files.refuse_taken(option, path)
+        files.take(option, path)
+    for option, path in given.written.items():
+        files.refuse_taken(option, path)
+        files.refuse_taken(option, partial_path(path))
+        _refuse_folder(option, path, given.folders)
+
+
+def _own_files(jobs: Sequence[Job], journal: Path) -> Iterator[tuple[str, Path]]:
+    """What lies beside the outputs while they are written."""
+    for path in (journal, new_path(journal)):
+        yield "the journal", path
+    for job in jobs:
+        for output in job.outputs:
+            yield f"the unfinished output of {job.shown}", partial_path(output.path)
+        progress = progress_path(job.target)
+        for path in (progress, new_path(progress)):
+            yield f"the progress of {job.shown}", path
+
+
+class _Files:
+    """What each file is, by all that tells it from another: its name in its folder, device and inode."""
+
+    def __init__(self) -> None:
+        self._roles: dict[_Key, str] = {}
+        self._folders: dict[Path, str] = {}
+
+    def take(self, role: str, path: Path) -> None:
+        self._roles.update((key, role) for key in self._keys(path))
+
+    def refuse_taken(self, role: str, path: Path, *, but: Set[str] = frozenset()) -> None:
+        for key in self._keys(path):
+            other = self._roles.get(key)
+            if other is not None and other not in but:
+                raise ConfigurationError(
+                    f"{shown(path)}: {role} and {other} would be the same file. Use another file"
+                )
+
+    def _keys(self, path: Path) -> Iterator[_Key]:
+        folder = self._folders.get(path.parent)
+        if folder is None:
+            folder = self._folders[path.parent] = _spelled(path.parent)
+        yield f"{folder}/{_folded(path.name)}"
+        with suppress(OSError):
+            status = path.stat()
+            yield status.st_dev, status.st_ino
+
+
+def _refuse_folder(option: str, path: Path, folders: Mapping[str, Path]) -> None:
+    file = _spelled(path)
+    for other, folder in folders.items():
+        resolved = _spelled(folder)
+        if resolved == file or resolved.startswith(f"{file}/"):
+            raise ConfigurationError(
+                f"{shown(path)}: {option} needs a file where {other} needs a folder. Use another name"
+            )
+
+
+def _spelled(path: Path) -> str:
+    return _folded(path.resolve().as_posix()).rstrip("/")
+
+
+def _folded(name: str) -> str:
+    """One spelling for all that a file system may take for the same name."""
+    return unicodedata.normalize("NFC", name).casefold()
