@@ -116,6 +116,17 @@ def test_nothing_is_overwritten_unasked(tmp_path):
     assert run(masked, mapped, "--force")[0].exit_code == 0
 
 
+def test_the_key_is_never_overwritten(tmp_path):
+    masked, mapped = masked_file(tmp_path, "note.txt")
+    key = tmp_path / "out" / "note.txt"
+    key.parent.mkdir(exist_ok=True)
+    key.write_bytes((tmp_path / "key").read_bytes())
+    before = key.read_bytes()
+    options = ["--map", str(mapped), "--key", str(key), "--out", str(key.parent), "--force"]
+    assert CliRunner().invoke(main, ["reveal", str(masked), *options]).exit_code == 2
+    assert key.read_bytes() == before
+
+
 def test_originals_do_not_lie_beside_masked_files(tmp_path):
     masked, mapped = masked_file(tmp_path, "note.txt")
     packed = masked.with_name("note.txt.gz")
