@@ -46,6 +46,7 @@ def scored(gold: Path, score: Path, options: list[str]) -> dict:
             "--out",
             folder,
             "-q",
+            "--offsets",
             *options,
         ]
         subprocess.run([str(part) for part in command], check=True)
