@@ -102,9 +102,9 @@ ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
         "age-over-89": [
             _within(r"(?:nin(?:e)?ty|hundred|nineties|nonagenarians?|(?:super)?centenarians?)\Z")
         ],
-        "age-in-roman": [Anchor(r"(?:XC[IVX]*|CI{0,3}|CIV|aged?)\Z", begins=False)],
+        "age-in-roman": [Anchor(r"(?:XC[IVX]*|CI{0,3}|CIV)\Z", cased=True)],
         "account": [Anchor(rf"(?:{_SERVICE_WORD})\Z")],
-        "account-with-sign": [Anchor(rf"(?:{_SERVICE_WORD})\Z", behind=" ")],
+        "account-with-sign": [Anchor(rf"(?:{_SERVICE_WORD})\Z")],
         "fenced-address": [_DOT, _within(rf"{TOP_LEVEL_DOMAIN}\Z", before="])}.")],
         "fenced-number": [_DOT, _within(r"\d{1,3}\Z", behind="[({")],
         "code-points": [_within(r"[^\W_]*U\Z", behind="+")],

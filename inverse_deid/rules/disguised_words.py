@@ -65,6 +65,7 @@ _GLUED_TITLE = re.compile(r"([A-Z][^\W\d_A-Z]{2,})(?:MD|RN|PhD|DO|NP|PA|GP)")
 _CAMEL = re.compile(r"(?:[A-Z][a-z]{2,}){2,}")
 _CAMEL_PART = re.compile(r"[A-Z][a-z]+")
 _MEASURES = re.compile(r"(?:\d+[a-z]{0,2}x)+\d+[a-z]{0,2}", re.IGNORECASE)
+_WORD_AND_TIME = re.compile(r"([^\W\d_]+)\d{1,4}(?:am|pm|st|nd|rd|th)", re.IGNORECASE)
 _INNER_DIGIT = re.compile(r"[a-z][013457][a-z]")
 _HIDDEN_TEXT = re.compile(r"[A-Za-z\u00c0-\u024f]{2}[A-Za-z0-9\u00c0-\u024f .,'@-]{2,}")
 _BASE64 = re.compile(r"(?=[A-Za-z0-9]*(?:[a-z][A-Z]|\d))(?=[^a-z]*[a-z])(?=[^A-Z]*[A-Z])[A-Za-z0-9]{8,}")
@@ -112,9 +113,12 @@ def _is_glued_small(word: str, words: KnownWords) -> bool:
 
 
 def _is_leet(word: str, words: KnownWords) -> bool:
-    """Digits in the place of letters; `2pills`, `q4hours`, `T4N1M0` and `50mg` are none."""
+    """Digits in the place of letters; `2pills`, `q4hours`, `T4N1M0`, `at7pm` and `50mg` are none."""
     read = word.translate(LEET)
     if not read.isalpha() or is_glued_quantity(word) or _MEASURES.fullmatch(word):
+        return False
+    timed = _WORD_AND_TIME.fullmatch(word)
+    if timed is not None and words.is_known(timed.group(1)):
         return False
     if words.is_only_name(read) or words.is_only_name(word.translate(LEET_L).translate(LEET)):
         return True

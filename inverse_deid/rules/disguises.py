@@ -18,6 +18,7 @@ from inverse_deid.core.values import BoolArray
 from inverse_deid.lexicon import SAFE_FLAGS, Lexicon, WordFlag
 from inverse_deid.rules.disguised_words import LEET, LEET_L, MIN_NAME, NAME_FLAGS, KnownWords
 from inverse_deid.rules.encoded import encoded_ranges
+from inverse_deid.rules.shapes import is_glued_quantity
 from inverse_deid.rules.word_classes import word_set
 from inverse_deid.text.alignment import tokens_touched
 from inverse_deid.text.gaps import ALLOWED_GAP_CHARACTERS
@@ -214,7 +215,7 @@ def _begins_lower(tokens: JoinedTokens) -> BoolArray:
 def _are_pieces(pieces: Sequence[str], sign: str, words: KnownWords) -> bool:
     """Whether pieces make a name, or a strange sign parts what is no word either."""
     word = "".join(pieces).translate(LEET)
-    if not word.isalpha() or pieces[0].isdigit() or len(word) <= MIN_NAME:
+    if not word.isalpha() or is_glued_quantity(pieces[0]) or len(word) <= MIN_NAME:
         return False
     if words.is_only_name(word) and not words.is_only_name(pieces[0]):
         return True
@@ -233,7 +234,8 @@ _NO_OWNER_BEFORE = word_set(
     nephropathy nephritis cartilage crisis triangle retractor forceps clamp needle catheter tube
     incision repair cell cells body bodies membrane muscle plexus patch patches tendon tendinitis
     tenosynovitis neuroma hernia diverticulum medium agar stroma lesion lesions cardinal spinal
-    exercises index formula colitis ileitis vasculitis toe layer layers hypothyroid hypothyroidism"""
+    exercises index formula colitis ileitis vasculitis toe layer layers hypothyroid hypothyroidism
+    colostomy aphasia testing groove pupil"""
 )
 """Behind these a name is the name of a finding or an instrument."""
 _NO_NAMES = word_set(
@@ -253,6 +255,7 @@ def _owners(tokens: JoinedTokens, flags: Flags) -> BoolArray:
     stop_word = (flags & np.uint32(WordFlag.STOP_WORD)) != 0
     for i in np.flatnonzero(owners & ~stop_word[2:]).tolist():
         owner, ending, owned = tokens.words[i : i + 3]
-        named = owner in ("will", "may") or (owner[0].isupper() and owner.casefold() not in _NO_NAMES)
+        is_written_so = owner[0].isupper() and not (owner.isupper() and len(owner) < MIN_NAME)
+        named = owner in ("will", "may") or (is_written_so and owner.casefold() not in _NO_NAMES)
         found[i] = named and ending in ("s", "S") and owned.casefold() not in _NO_OWNER_BEFORE
     return found

@@ -52,6 +52,8 @@ def test_words_that_hide_a_name(lexicon, word):
         "CYP3A4",
         "50mg",
         "q4hours",
+        "at7pm",
+        "her4th",
         "GlaxoSmithKline",
         "Stemetil",
     ],
