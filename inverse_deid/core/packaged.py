@@ -12,7 +12,7 @@ from pathlib import Path
 MODEL_SHA256 = "25e31bf9702c344675c0794ce08f877785c422b44811ba8ad7093f0a0dac59a6"
 """Of the model's `manifest.json`, which holds the hash of every other file of the model."""
 
-LEXICON_SHA256 = "2c2986d7ea288075f054ce2564d6d21ebf575a564e36c559b3b136c73f4296f1"
+LEXICON_SHA256 = "bda0b38d34dd84f5df7c2cc8ccdfb3c9722ba44e1710e4c4685ec40fee82c494"
 """Of the `manifest.json` in `lexicon.zip`, which holds the hash of every other member."""
 
 

@@ -171,6 +171,8 @@ def test_no_token_no_verdict(analysers):
         ("I gave Benadryl twice", "Benadryl", False, False),
         ("She has Parkinson's disease", "Parkinson", False, False),
         ("walked with grace today", "grace", False, False),
+        ("no. Don't call me", "Don", False, False),
+        ("I gave Don ibuprofen", "Don", False, True),
     ],
 )
 def test_names_that_only_lists_know(analysers, text, word, name, maybe_name):
