@@ -56,7 +56,7 @@ def report(findings: Findings, seed: int) -> Iterator[str]:
             more = " ..." if len(indices) > _SHOWN else ""
             yield f"    seed {seed}, index " + ", ".join(map(str, islice(indices, _SHOWN))) + more
     figures = findings.figures
-    for name in ("documents", "characters", "tokens", "tokens kept", "tokens kept beside a forbidden sign"):
+    for name in ("documents", "characters", "tokens", "tokens kept"):
         yield f"{name:42} {figures[name]:8}"
     for kind in CANARIES:
         n, part, full = (

@@ -91,6 +91,9 @@ FAULTS = {
     "reasons_agree": lambda seen: keeping(seen, "2021", Reason.VETO_PATTERN),
     "kept_reached_threshold": lambda seen: keeping(seen, "Okonkwo"),
     "rules_are_heeded": lambda seen: keeping(seen, "2021"),
+    "no_forbidden_sign_touches_what_is_kept": lambda seen: dataclasses.replace(
+        seen, doc=dataclasses.replace(seen.doc, text=seen.doc.text.replace(" ", "\u200b"))
+    ),
     "titled_names_are_masked_everywhere": lambda seen: changed(
         seen,
         decisions=dataclasses.replace(
