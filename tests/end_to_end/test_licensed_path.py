@@ -69,7 +69,7 @@ def test_train_fine_tune_mask_evaluate(tmp_path):
     places, recalls = [], []
     for point in POINTS:
         out, tags = tmp_path / point, tmp_path / f"{point}-tags"
-        options = ("--operating-point", point, "--explain", "--annotations", tags)
+        options = ("--operating-point", point, "--explain", "--with-text", "--annotations", tags)
         run("mask", held, "--model", second, "--out", out, *options)
         places.append(masked_places(out))
         table = run("evaluate", held, tags, "--json", tmp_path / f"{point}.json")

@@ -88,7 +88,7 @@ def masked() -> list[list[tuple[Document, MaskedDocument]]]:
 
 def written(sink_of: Callable[[Writable], Sink], doc: Document, masked: MaskedDocument) -> bytes:
     target = io.BytesIO()
-    sink_of(target).write(Record(1, doc, carried=("1",)), masked)
+    sink_of(target).write(Record(1, (doc,)), [masked])
     return target.getvalue()
 
 
