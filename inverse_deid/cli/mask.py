@@ -84,7 +84,11 @@ _SCALE_NAMES = ("engine", "address", "partition_mib")
 )
 @click.option("--annotations", type=_FOLDER, help="Folder for i2b2 annotation XML. Holds the ORIGINAL text.")
 @click.option(
-    "--policy", type=click.Choice(["case-aware", "literal"]), default="case-aware", show_default=True
+    "--policy",
+    type=click.Choice(["case-aware", "literal"]),
+    default="case-aware",
+    show_default=True,
+    help="How the rules judge words that may be names. `literal` is the published way: it leaks more names.",
 )
 @click.option("--rules-only", is_flag=True, help="Decide by dictionaries and rules alone.")
 @click.option(

@@ -12,7 +12,7 @@ from pathlib import Path
 MODEL_SHA256 = "25e31bf9702c344675c0794ce08f877785c422b44811ba8ad7093f0a0dac59a6"
 """Of the model's `manifest.json`, which holds the hash of every other file of the model."""
 
-LEXICON_SHA256 = "bda0b38d34dd84f5df7c2cc8ccdfb3c9722ba44e1710e4c4685ec40fee82c494"
+LEXICON_SHA256 = "1f40f9edb694d9a2c8559a4601eeb981d0107203aa40e0c6b0ebf9933403416c"
 """Of the `manifest.json` in `lexicon.zip`, which holds the hash of every other member."""
 
 

@@ -18,6 +18,19 @@ OTHERS = "(others)"
 """Stands for names that are not shown."""
 
 MAX_NAMES = 200
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_]+")
+_COLUMN_WORDS = """
+    action address adverse age batch birth body case city class clinical code comment comments company
+    content contents country created data date days death description diagnosis dob doc document dose drug
+    drugs e email end event events field file first follow free full gender health history hospital icsr id
+    ident identifier info initial initials input key l label lab language last lot mail med medical message
+    meta mrn n name names narrative narratives no note notes num number number onset original outcome patient
+    phone product pt reaction reactions received record ref reference report reported reporter result row
+    sender serious seriousness set severity sex source start state status str study subject summary symptom
+    symptoms t tag tags term test text texts time title type unit up url user vaccine value version visit
+    weight x y year zip
+"""
+"""Words of which the names of columns consist; of a first row without them nothing is shown."""
 _LOOKS_LIKE_A_NAME = re.compile(r"[^\W\d][\w .()/#-]{0,39}(?<![.\s])")
 
 
@@ -112,12 +125,20 @@ def no_column(option: str, column: str, names: Sequence[str]) -> str:
         >>> no_column("--text-column", "text", ["7", "Seen by Ann."])
         "no column named 'text' among its 2, which do not look like names. Use --text-column."
     """
-    if not all(map(looks_like_a_name, names)):
+    if not _is_header(names):
         return (
             f"no column named {column!r} among its {len(names)}, which do not look like names. Use {option}."
         )
     more = f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else ""
     return f"no column named {column!r}. It has: {', '.join(names[:MAX_NAMES])}{more}. Use {option}."
+
+
+def _is_header(names: Sequence[str]) -> bool:
+    """Whether a first row is surely one of names: at least half consist of words that columns are called."""
+    column_words = frozenset(_COLUMN_WORDS.split())
+    known = [set(map(str.casefold, _WORD.findall(name))) for name in names]
+    n_known = sum(bool(words) and words <= column_words for words in known)
+    return all(map(looks_like_a_name, names)) and 2 * n_known >= len(names)
 
 
 def looks_like_a_name(text: str) -> bool:

@@ -228,4 +228,11 @@ def _values(column: pa.Array) -> list[Any]:
 
 
 def _ids(column: pa.Array) -> list[str | None]:
+    """The ids as text; a date, a struct or a number with a fraction may be data that nobody looks at."""
+    import pyarrow as pa
+
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    tests = (pa.types.is_integer, pa.types.is_string, pa.types.is_large_string, pa.types.is_null)
+    if not any(test(kind) for test in tests):
+        raise FormatError("has ids that are neither text nor whole numbers; mend them or use --id-column")
     return [None if value is None else str(value) for value in _values(column)]

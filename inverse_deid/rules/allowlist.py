@@ -60,10 +60,10 @@ def judge(ids: IntArray, rows: WordRows, context: Context, policy: Policy) -> Ru
     never = ((flags & np.uint32(_NEVER_FLAGS)) != 0) & ~safe
     # "Dr" is a street word and a title; the network tells which, the rules do not forbid it.
     never &= (flags & np.uint32(WordFlag.SALUTATION)) == 0
-    word = name = maybe_name = np.zeros(len(ids), np.bool_)
+    word = ~safe & ~has_digit & _is_word(ids, rows)
+    name = maybe_name = np.zeros(len(ids), np.bool_)
     if policy == "case-aware":
         never &= ~_is_abbreviation(ids, rows, in_safe)
-        word = ~safe & ~has_digit & _is_word(ids, rows)
         maybe_name = word & _may_be_name(ids, rows, context)
         name = maybe_name & ~in_safe & (((flags & np.uint32(_NAME_FLAGS)) != 0) | context.titled)
     return RuleVerdicts(

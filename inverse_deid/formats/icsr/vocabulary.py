@@ -54,6 +54,7 @@ _CODES = {
 _OTHER_CODE = re.compile(r"\d{1,6}|[A-Z]{1,3}\d{1,6}[A-Z]{0,3}")
 _BARE_CODE = re.compile(r"\d{1,3}|[A-Z]\d{1,5}")
 _VERSION = re.compile(r"\d{1,2}(?:\.\d{1,2}){0,2}")
+_MEDDRA_VERSION = re.compile(r"[1-9]\d?\.[0-3]")
 _DATED_VERSION = re.compile(r"20\d\d(?:\.\d\d){0,2}|20\d\d-\d\d-\d\d|20\d{6}(?:\d{4})?|\d\d[A-Z]{3}20\d\d")
 """A code list that is known by the day of its publication."""
 
@@ -293,14 +294,16 @@ def is_version(version: str, system: str) -> bool:
     """Whether a text is the version of a code system; MedDRA and the lists of ICH are not known by a day.
 
     Example:
-        >>> is_version("25.0", MEDDRA), is_version("20140102", MEDDRA), is_version("20140102", "")
+        >>> is_version("25.0", MEDDRA), is_version("17.02.43", MEDDRA), is_version("20140102", "")
         (True, False, False)
         >>> is_version("12JUL2013", "2.16.840.1.113883.4.9"), is_version("19430217", "2.16.840.1.113883.4.9")
         (True, False)
     """
+    if system == MEDDRA:
+        return _MEDDRA_VERSION.fullmatch(version) is not None
     if _VERSION.fullmatch(version):
         return True
-    is_dated = is_code_system(system) and system != MEDDRA and not system.startswith(ICH_LISTS)
+    is_dated = is_code_system(system) and not system.startswith(ICH_LISTS)
     return is_dated and _DATED_VERSION.fullmatch(version) is not None
 
 

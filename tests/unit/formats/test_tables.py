@@ -182,3 +182,22 @@ def test_ids_that_are_not_utf8_are_an_error_with_a_remedy():
     pq.write_table(pa.table({"text": ["well"], "id": ids}), file)
     with pytest.raises(FormatError, match="not UTF-8"):
         list(read_parquet(io.BytesIO(file.getvalue()), ReadOptions()).records())
+
+
+@pytest.mark.parametrize(
+    "kind", [pa.date32(), pa.float64(), pa.struct([("a", pa.string())]), pa.list_(pa.string())]
+)
+def test_ids_that_are_neither_text_nor_whole_numbers_are_refused(kind):
+    target = io.BytesIO()
+    pq.write_table(pa.table({"id": pa.array([None], kind), "text": ["well"]}), target)
+    with pytest.raises(FormatError, match="neither text nor whole numbers"):
+        list(read_parquet(target, ReadOptions()).records())
+
+
+@pytest.mark.parametrize(
+    "first_row", ["John Okonkwo,had rash on the day", "Okonkwo,rash", "Okonkwo had,rash,itch"]
+)
+def test_a_first_row_that_may_be_data_is_not_shown(first_row):
+    with pytest.raises(FormatError) as caught:
+        read_csv(io.BytesIO(f"{first_row}\n1,2\n".encode()), ReadOptions())
+    assert "Okonkwo" not in str(caught.value)
