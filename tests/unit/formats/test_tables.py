@@ -152,12 +152,14 @@ KINDS = [
 
 @pytest.mark.parametrize(("kind", "value"), KINDS, ids=str)
 def test_every_type_of_a_kept_column_loses_its_metadata_and_dictionary(kind, value):
-    table = pa.table({"text": ["well", "ill"], "kept": pa.array([value, None], kind)})
+    # pyarrow before 24 cannot read a missing list of a fixed size; the file is refused then.
+    second = value if pa.types.is_fixed_size_list(kind) else None
+    table = pa.table({"text": ["well", "ill"], "kept": pa.array([value, second], kind)})
     data = _through(read_parquet(parquet(table), ReadOptions(keep_columns=("kept",))))
     assert CANARY.encode() not in data
     written = pq.read_table(io.BytesIO(data))["kept"]
     assert "dictionary" not in str(written.type)
-    assert written.to_pylist() == [value, None]
+    assert written.to_pylist() == [value, second]
 
 
 @pytest.mark.parametrize("column", ["n", "missing"])
