@@ -261,7 +261,16 @@ def stand_ins_repeat_nothing(seen: Seen) -> bool:
 def _plain_words() -> frozenset[str]:
     """Words of dates, ages, markers and addresses, which tell nobody's name."""
     statement = ("phi", "older", "earliest", "date", "text")
-    words = {*GENERIC_WORDS, *month_words(), *ORDINALS, *_AGE_WORDS.split(), *_WEEKDAYS.split(), *statement}
+    months = ("III", "VII", "VIII", "XII")  # in Roman numerals
+    words = {
+        *GENERIC_WORDS,
+        *months,
+        *month_words(),
+        *ORDINALS,
+        *_AGE_WORDS.split(),
+        *_WEEKDAYS.split(),
+        *statement,
+    }
     return frozenset(map(folded, words))
 
 
