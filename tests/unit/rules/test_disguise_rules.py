@@ -2,10 +2,15 @@
 
 import pytest
 
+from inverse_deid.combine import rules_alone
+from inverse_deid.core.values import Reason
+from inverse_deid.document_passes import PhraseList, apply_allow_list, mask_more
 from inverse_deid.lexicon import load_lexicon
 from inverse_deid.rules.analysis import FEATURE_NAMES, RuleAnalyser
 from inverse_deid.rules.disguised_words import disguised_words
+from inverse_deid.rules.disguises import owners
 from inverse_deid.text.interning import InternedWords
+from inverse_deid.text.joined import join
 from inverse_deid.text.tokenizer import tokenize
 
 
@@ -73,11 +78,47 @@ def test_words_that_hide_nothing(lexicon, word):
         ("k.i.m and q.i.d. and p.o. b.i.d.", ["k", "i", "m"]),
         ("S/m/i/th S/P N/V/D A/C/Y/W", ["S", "m", "i", "th"]),
         ("Okonk/wo and/or rash/fever", ["Okonk", "wo"]),
-        ("Will's rash, Bell's palsy, Parkinson's and", ["Will"]),
+        ("ibuprofen|400|mg|oral, 500|mg, ibuprofen_400_mg, amox*500*mg, dose~150~mg", []),
+        ("dose[400]mg, {100}ml, 400|tabs|qam, 50mg|oral", []),
+        ("The options A, B, C, D, E. hepatitis A, B, C, D, E and A, B, E. A.B.C.D.E. assessment", []),
+        ("Patient ON oxygen. Pt AM labs pending. Patient IN ICU, Nurse AT bedside. Pt UP to date.", []),
+        ("Pt ON warfarin. Dr ON call. Patient OR nurse. Patient TO be seen. Pt IN for labs", []),
+        (
+            "Patient ON had nausea. Patient (IN), Pt AT, and Nurse AM. Dr O.N. Pt OR",
+            ["ON", "IN", "AT", "AM", "O", "N", "OR"],
+        ),
     ],
 )
 def test_what_is_vetoed(analyser, text, found):
     assert vetoed(analyser, text) == found
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("Will's rash, Bell's palsy, Parkinson's and", ["Will"]),
+        ("the Marks' arm, Graves' disease, Nurses' station, Parents' house, 'Marks' arm", ["Marks"]),
+        ("Merck's product, Janssen's vaccine, Roche's antibody, Lilly's pill, Bayer's label", []),
+        ("Dr Merck's product", ["Merck"]),
+    ],
+)
+def test_who_owns(lexicon, text, found):
+    tokens = join([tokenize(text)])
+    chosen = owners(tokens, lexicon.lookup(tokens.words).flags)
+    assert [word for word, owns in zip(tokens.words, chosen, strict=True) if owns] == found
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"), [("Then Okonkwo's arm itched.", True), ("Then Dr Okonkwo's arm itched.", False)]
+)
+def test_the_allow_list_overrides_an_owner(analyser, text, kept):
+    tokens = tokenize(text)
+    verdicts = analyser.analyse(tokens).verdicts
+    where = tokens.words.index("Okonkwo")
+    assert verdicts.always_masked[where]
+    nothing = mask_more(rules_alone(verdicts), verdicts.always_masked, Reason.VETO_PATTERN)
+    allowed = apply_allow_list(tokens, PhraseList(["Okonkwo"]), verdicts, nothing)
+    assert allowed.keep[where] == kept
 
 
 def test_the_network_is_not_told(analyser):
