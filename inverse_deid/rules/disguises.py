@@ -62,10 +62,12 @@ def disguised_tokens(tokens: JoinedTokens, flags: Flags, lexicon: Lexicon) -> Bo
     words = KnownWords(lexicon)
     ranges = [*encoded_ranges(tokens, words), *_spelled_ranges(tokens, words)]
     ranges += [*_interrupted_ranges(tokens, flags, words), *_leet_ranges(tokens, words)]
+    ranges += _parted_ranges(tokens, flags, words)
     return beside_forbidden | tokens_touched(tokens, ranges)
 
 
 _MAX_GAP = 4
+_MAX_LETTERS = 20
 _WHITE_SPACE = re.compile(r"\s+")
 _QUOTES = "'\u2019"
 _JOINING = _QUOTES + "/&-"
@@ -92,17 +94,23 @@ def _spelled_ranges(tokens: JoinedTokens, words: KnownWords) -> Iterator[tuple[i
         yield from _spelled_in(tokens, first, last, words)
 
 
-def _gap(tokens: JoinedTokens, left: int) -> str:
-    """What parts a token from the next, any white space as one space."""
+def _raw_gap(tokens: JoinedTokens, left: int) -> str:
+    """What parts a token from the next."""
     doc = int(tokens.doc[left])
     offset = int(tokens.offsets[doc])
-    between = tokens.docs[doc].text[int(tokens.ends[left]) - offset : int(tokens.starts[left + 1]) - offset]
-    return _WHITE_SPACE.sub(" ", between)
+    return tokens.docs[doc].text[int(tokens.ends[left]) - offset : int(tokens.starts[left + 1]) - offset]
+
+
+def _gap(tokens: JoinedTokens, left: int) -> str:
+    """What parts a token from the next, any white space as one space."""
+    return _WHITE_SPACE.sub(" ", _raw_gap(tokens, left))
 
 
 def _spelled_in(tokens: JoinedTokens, first: int, last: int, words: KnownWords) -> Iterator[tuple[int, int]]:
     """The words spelled by a row of single letters, tokens first to last, wherever one sign parts them."""
     signs = [_gap(tokens, i) for i in range(first, last)]
+    if len(set(signs)) > 1:
+        yield from _spelled_by_changing_signs(tokens, first, last, words)
     begin = 0
     while begin < len(signs):
         end = begin
@@ -114,6 +122,30 @@ def _spelled_in(tokens: JoinedTokens, first: int, last: int, words: KnownWords) 
         if _spells(tokens.words[start : stop + 1], signs[begin], words):
             yield int(tokens.starts[start]), int(tokens.ends[_with_rest(tokens, stop, signs[begin])])
         begin = end
+
+
+def _spelled_by_changing_signs(
+    tokens: JoinedTokens, first: int, last: int, words: KnownWords
+) -> Iterator[tuple[int, int]]:
+    """`O.k-o n/k.w-o`: names, each from a capital letter to the next, a letter more at the end or not."""
+    letters = tokens.words[first : last + 1]
+    capitals = [i for i, letter in enumerate(letters) if letter.isupper()]
+    begins = capitals if 0 < len(capitals) < len(letters) else [0]
+    for begin, end in pairwise([*begins, len(letters)]):
+        for stop in (end, end - 1):
+            abbreviated = any(_gap(tokens, first + i) == ". " for i in range(begin, stop - 1))
+            if _is_spelled_name("".join(letters[begin:stop]), abbreviated, words):
+                yield int(tokens.starts[first + begin]), int(tokens.ends[first + stop - 1])
+                break
+
+
+def _is_spelled_name(word: str, abbreviated: bool, words: KnownWords) -> bool:
+    """Whether letters that several signs part are a name; `p.o. t.i.d.` is none."""
+    if not MIN_NAME <= len(word) <= _MAX_LETTERS or words.is_clinical(word):
+        return False
+    if word[0].isupper() and word[1:].islower():
+        return words.is_name(word) and (len(word) > MIN_NAME or not abbreviated)
+    return words.is_only_name(word) and len(word) > MIN_NAME
 
 
 def _without_halves(tokens: JoinedTokens, start: int, stop: int) -> tuple[int, int]:
@@ -170,6 +202,8 @@ _STRANGE_SIGNS = "_*|~^`\\{}[]#"
 _MAX_PIECES = 12
 _PARTING = np.isin(np.arange(0x80), [ord(sign) for sign in " \n/.,-+:()" + _STRANGE_SIGNS])
 _IS_LEET_SIGN = np.isin(np.arange(0x80), [ord(sign) for sign in "@$!"])
+_ANY_PARTING = re.compile(r"(?! \Z)(?:[^\w\r\n]|_){1,3}")
+_CONTRACTED = frozenset(["s", "t", "ll", "re", "ve", "d", "m"])
 _LEET_SIGN = re.compile(r"[@$!]+")
 _LEET_RUN = re.compile(r"(?<![^\W_])(?:[^\W_]{1,40}|(?=\$))(?:[@$!]{1,3}[^\W_]{1,40})+")
 
@@ -192,6 +226,31 @@ def _interrupted_ranges(tokens: JoinedTokens, flags: Flags, words: KnownWords) -
             yield int(tokens.starts[i]), int(tokens.ends[last])
         elif _are_pieces(tokens.words[i : i + 2], chr(int(signs[i])), words):
             yield int(tokens.starts[i]), int(tokens.ends[i + 1])
+
+
+def _parted_ranges(tokens: JoinedTokens, flags: Flags, words: KnownWords) -> Iterator[tuple[int, int]]:
+    """Where any one to three signs part what is a name and nothing else: `Pet°rovic`, `Pet**rovic`."""
+    gaps = tokens.starts[1:] - tokens.ends[:-1]
+    safe = (flags & np.uint32(SAFE_FLAGS)) != 0
+    near = (gaps >= 1) & (gaps <= 3) & (tokens.doc[1:] == tokens.doc[:-1]) & _begins_lower(tokens)[1:]
+    near &= ~((gaps == 1) & (tokens.codes[tokens.ends[:-1]] == ord(" ")))
+    for i in np.flatnonzero(near & ~(safe[1:] & safe[:-1]) & ~_begins_lower(tokens)[:-1]).tolist():
+        last = i + 1
+        while last < len(near) and near[last] and last - i < _MAX_PIECES:
+            last += 1
+        for stop in {i + 1, last}:
+            if _is_parted_name(tokens, i, stop, words):
+                yield int(tokens.starts[i]), int(tokens.ends[stop])
+
+
+def _is_parted_name(tokens: JoinedTokens, first: int, last: int, words: KnownWords) -> bool:
+    pieces = tokens.words[first : last + 1]
+    word = "".join(pieces)
+    if not (word.isalpha() and word[0].isupper() and word[1:].islower() and len(word) > MIN_NAME):
+        return False
+    if pieces[1] in _CONTRACTED or not words.is_only_name(word) or words.is_only_name(pieces[0]):
+        return False
+    return all(_ANY_PARTING.fullmatch(_raw_gap(tokens, i)) for i in range(first, last))
 
 
 def _leet_ranges(tokens: JoinedTokens, words: KnownWords) -> Iterator[tuple[int, int]]:
@@ -257,7 +316,7 @@ _NO_OWNER_BEFORE = word_set(
     incision repair cell cells body bodies membrane muscle plexus patch patches tendon tendinitis
     tenosynovitis neuroma hernia diverticulum medium agar stroma lesion lesions cardinal spinal
     exercises index formula colitis ileitis vasculitis toe layer layers hypothyroid hypothyroidism
-    colostomy aphasia testing groove pupil"""
+    colostomy aphasia testing groove pupil ophthalmopathy orbitopathy dermopathy hyperthyroidism"""
 )
 """Behind these a name is the name of a finding or an instrument."""
 _NO_NAMES = word_set(

@@ -39,6 +39,18 @@ def vetoed(analyser, text):
         "SmithMD",
         "0k0nkw0",
         "5m1th",
+        "Gr4c3",
+        "Sm1th",
+        "W4rd",
+        "K1ng",
+        "H0pe",
+        "B4nks",
+        "Gr33n",
+        "W1ll",
+        "Ok0n0kw0",
+        "hadPetrovic",
+        "thePetrovic",
+        "hadMargaret",
         "T2tvbmt3byBKb2hu",
         "4f6b6f6e6b776f",
     ],
@@ -59,6 +71,25 @@ def test_words_that_hide_a_name(lexicon, word):
         "q4hours",
         "at7pm",
         "her4th",
+        "Her4th",
+        "The1st",
+        "May1st",
+        "Day5",
+        "Grade3",
+        "Visit1",
+        "Week12",
+        "Dose2",
+        "H1n1",
+        "G1p0",
+        "Covid19",
+        "Brca1",
+        "Type2a",
+        "took50mg",
+        "Ibup400mg",
+        "X3days",
+        "andTylenol",
+        "theMMR",
+        "andRash",
         "GlaxoSmithKline",
         "Stemetil",
     ],
@@ -90,6 +121,34 @@ def test_words_that_hide_nothing(lexicon, word):
     ],
 )
 def test_what_is_vetoed(analyser, text, found):
+    assert vetoed(analyser, text) == found
+
+
+PARTINGS = ["\u00b0", "\u2014", "=", "&", '"', "'", "?", ";", "\u2026", "**", "  ", "%", "-/-"]
+
+
+@pytest.mark.parametrize("sign", PARTINGS)
+def test_signs_that_part_a_name(analyser, sign):
+    assert vetoed(analyser, f"Then Pet{sign}rovic fell and so did Bar{sign}tlett.") == [
+        "Pet",
+        "rovic",
+        "Bar",
+        "tlett",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("After amoxicillin O.k-o n/k.w-o had severe nausea.", list("Okonkwo")),
+        ("Then S.m-i t/h fell.", list("Smith")),
+        ("Then S.M-I T/H fell.", list("SMITH")),
+        ("one p.o. t.i.d. for 10 days. P.o. b.i.d.", []),
+        ("N/V, c/o n/v, s/p a C/S p.o. q.d. b.i.d. x 3 d", []),
+        ("It's fine; she'll rest. Hodgkin's lymphoma, Parkinson's and; rash: none. Pain  and fever", []),
+    ],
+)
+def test_letters_parted_by_several_signs(analyser, text, found):
     assert vetoed(analyser, text) == found
 
 
