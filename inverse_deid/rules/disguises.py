@@ -250,7 +250,10 @@ def _is_parted_name(tokens: JoinedTokens, first: int, last: int, words: KnownWor
         return False
     if pieces[1] in _CONTRACTED or not words.is_only_name(word) or words.is_only_name(pieces[0]):
         return False
-    return all(_ANY_PARTING.fullmatch(_raw_gap(tokens, i)) for i in range(first, last))
+    gaps = [_raw_gap(tokens, i) for i in range(first, last)]
+    if any(gap.isspace() and len(piece) == 1 for gap, piece in zip(gaps, pieces[1:], strict=True)):
+        return False  # `Marsh   e-copy`
+    return all(map(_ANY_PARTING.fullmatch, gaps))
 
 
 def _leet_ranges(tokens: JoinedTokens, words: KnownWords) -> Iterator[tuple[int, int]]:

@@ -83,10 +83,14 @@ TOP_LEVEL_DOMAIN = r"(?:com|org|net|gov|edu|example|info|io|uk|de|fr|it|es|in|eu
 _ATOM = r"[\w+-]{1,64}"
 _FENCED_DOT = r"(?:\s?[\[({]\s?dot\s?[\])}]\s?|[\[({]\.[\])}]|\sdot\s)"
 _FENCED_AT = r"(?:\s?@\s?|\s?[\[({<]\s?(?:at|@)\s?[\])}>]\s?|\sat\s)"
-SERVICE = (
-    r"(?:gmail|hotmail|yahoo|googlemail|icloud|protonmail|instagram|insta|twitter|facebook|skype|telegram|"
-    r"whats\s?app|snapchat|tiktok|linkedin|wechat|viber|discord|reddit|user\s?name|user\s?id|user|login|screen\s?name)"
-)
+_SERVICES = (
+    "gmail", "hotmail", "yahoo", "googlemail", "icloud", "protonmail", "instagram", "insta", "twitter", "facebook",
+    "skype", "telegram", "whats app", "snapchat", "tiktok", "linkedin", "wechat", "viber", "discord", "reddit",
+    "user name", "user id", "user", "login", "screen name",
+)  # fmt: skip
+SERVICE = rf"(?:{'|'.join(_SERVICES)})".replace(" ", r"\s?")
+SERVICE_WORD = "|".join(service.replace(" ", "") for service in (*_SERVICES, "whats", "screen"))
+"""The word that `SERVICE` begins with, or all of it."""
 
 SILENT_VETO_PATTERNS = _compiled(
     {

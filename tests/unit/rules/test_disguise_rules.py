@@ -145,7 +145,7 @@ def test_signs_that_part_a_name(analyser, sign):
         ("Then S.M-I T/H fell.", list("SMITH")),
         ("one p.o. t.i.d. for 10 days. P.o. b.i.d.", []),
         ("N/V, c/o n/v, s/p a C/S p.o. q.d. b.i.d. x 3 d", []),
-        ("It's fine; she'll rest. Hodgkin's lymphoma, Parkinson's and; rash: none. Pain  and fever", []),
+        ("It's fine; she'll rest. Hodgkin's lymphoma, Parkinson's and; rash: none. C. Marsh   e-copy", []),
     ],
 )
 def test_letters_parted_by_several_signs(analyser, text, found):
