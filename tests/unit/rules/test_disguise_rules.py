@@ -203,6 +203,9 @@ def test_the_network_is_not_told(analyser):
         "S/m/i ",
         "a's ",
         "U+",
+        "Aa;b;",
+        "A.b-c/",
+        "a.b-",
     ],
 )
 def test_long_runs_take_linear_time(analyser, unit):
