@@ -73,6 +73,7 @@ _WORD_AND_TIME = re.compile(
     r"([^\W\d_]+)(?:\d{1,4}[ap]m|\d{0,2}(?:1st|2nd|3rd|[04-9]th)|\d?1[123]th)", re.IGNORECASE
 )
 _INNER_DIGIT = re.compile(r"[^\W\d_][0134578]{1,3}[a-z]")
+_STAGE = re.compile(r"(?:G\d{1,2}p\d{1,2}|[TN]\d[nm]\d|H\d{1,2}n\d{1,2})\w{0,4}", re.IGNORECASE)
 _LEADING_LETTERS = re.compile(r"[^\W\d_]+")
 _HIDDEN_TEXT = re.compile(r"[A-Za-z\u00c0-\u024f]{2}[A-Za-z0-9\u00c0-\u024f .,'@-]{2,}")
 _BASE64 = re.compile(r"(?=[A-Za-z0-9]*(?:[a-z][A-Z]|\d))(?=[^a-z]*[a-z])(?=[^A-Z]*[A-Z])[A-Za-z0-9]{8,}")
@@ -143,8 +144,7 @@ def _is_leet(word: str, words: KnownWords) -> bool:
 
 def _is_leet_name(word: str, readings: Sequence[str], words: KnownWords) -> bool:
     """`Gr4c3`, `Sm1th`, `K1ng`: names that may be words; `Day5`, `Her4th` and `G1p0` are none."""
-    n_letters = sum(map(str.isalpha, word))
-    if not word[0].isupper() or not word[1:].islower() or n_letters * 2 <= len(word):
+    if not word[0].isupper() or not word[1:].islower() or _STAGE.fullmatch(word):
         return False
     first = _LEADING_LETTERS.match(word)
     begins = first.group() if first else ""
