@@ -169,7 +169,7 @@ def raised_by(
 
 def rules_alone(verdicts: RuleVerdicts) -> Decisions:
     """Decide by the rules without a network: keep what they call safe."""
-    keep = verdicts.safe & ~verdicts.veto
+    keep = verdicts.safe & ~verdicts.veto & ~verdicts.name
     n_tokens = len(keep)
     reasons = np.where(keep, Reason.KEPT_SAFE_WORD, Reason.RULES_ONLY_UNSAFE).astype(np.uint8)
     unknown = np.full(n_tokens, np.nan, np.float32)

@@ -208,7 +208,7 @@ class RuleVerdicts:
         veto: bool (n_tokens,), inside a pattern that may only mask.
         titled: bool (n_tokens,), a capitalised word right after a title.
         name: bool (n_tokens,), a capitalised word that is in lists of names and in no safe list, and
-            not used as a clinical term: the threshold is infinite.
+            not used as a clinical term, or a name that owns something: the threshold is infinite.
         word: bool (n_tokens,), letters alone and not safe: a low density of PHI in the document does
             not lower its threshold.
         maybe_name: bool (n_tokens,), a capitalised word, not safe, in no clinical list and possibly a

@@ -6,7 +6,8 @@ lower case counts as safe, with a capital in mid-sentence as unsafe, and where
 the case says nothing (sentence beginning, text in capitals) by how often the
 word is written in lower case in general English. Words named after people are
 safe inside a medical phrase only. A capitalised word that is in lists of names
-and in no safe list is never kept, unless clinical texts use that name.
+and in no safe list is never kept, unless clinical texts use that name. Nor is a
+name that owns something as people do.
 """
 
 from __future__ import annotations
@@ -69,9 +70,9 @@ def judge(ids: IntArray, rows: WordRows, context: Context, policy: Policy) -> Ru
     return RuleVerdicts(
         safe=safe,
         never=never,
-        veto=context.veto | rows.foreign[ids] | rows.long_number[ids],
+        veto=context.veto | (context.owner & context.titled) | rows.foreign[ids] | rows.long_number[ids],
         titled=context.titled,
-        name=name,
+        name=name | context.owner,
         word=word,
         maybe_name=maybe_name,
     )

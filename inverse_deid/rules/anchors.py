@@ -23,7 +23,7 @@ from inverse_deid.rules.patterns import (
     ID_LABEL,
     MONTH,
     ORDINAL_DAY,
-    SERVICE,
+    SERVICE_WORD,
     SILENT_VETO_PATTERNS,
     TOP_LEVEL_DOMAIN,
     VETO_PATTERNS,
@@ -60,9 +60,6 @@ def _within(word: str, before: str = "", behind: str = "") -> Anchor:
     return Anchor(word, before, behind, begins=False)
 
 
-_SERVICE_WORD = (
-    SERVICE.replace(r"whats\s?app", "whats(?:app)?").replace(r"\s?", "").replace("login", "login|screen")
-)
 _SHORT_NUMBER = Anchor(r"\d{1,3}(?!\d)")
 _DOT = _within(r"dot\Z", before="([{ ", behind=")]} ")
 ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
@@ -103,8 +100,8 @@ ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
             _within(r"(?:nin(?:e)?ty|hundred|nineties|nonagenarians?|(?:super)?centenarians?)\Z")
         ],
         "age-in-roman": [Anchor(r"(?:XC[IVX]*|CI{0,3}|CIV)\Z", cased=True)],
-        "account": [Anchor(rf"(?:{_SERVICE_WORD})\Z")],
-        "account-with-sign": [Anchor(rf"(?:{_SERVICE_WORD})\Z")],
+        "account": [Anchor(rf"(?:{SERVICE_WORD})\Z")],
+        "account-with-sign": [Anchor(rf"(?:{SERVICE_WORD})\Z")],
         "fenced-address": [_DOT, _within(rf"{TOP_LEVEL_DOMAIN}\Z", before="])}.")],
         "fenced-number": [_DOT, _within(r"\d{1,3}\Z", behind="[({")],
         "code-points": [_within(r"[^\W_]*U\Z", behind="+")],

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from inverse_deid.core.values import BoolArray, FloatArray, IntArray
 from inverse_deid.lexicon import SAFE_FLAGS, Lexicon, PhraseKind, WordFlag
 from inverse_deid.rules.anchors import anchored_hits
-from inverse_deid.rules.disguises import disguised_tokens
+from inverse_deid.rules.disguises import disguised_tokens, owners
 from inverse_deid.rules.patterns import CONTEXT_PATTERNS, SILENT_VETO_PATTERNS, VETO_PATTERNS
 from inverse_deid.rules.words import WordRows
 from inverse_deid.text.joined import JoinedTokens
@@ -61,6 +61,7 @@ class Context:
         before_head: bool (n_tokens,), the noun of an eponym follows: `Kocher's clamp`,
             `Jansen Middleton punch`.
         veto: bool (n_tokens,), inside a pattern that may only mask.
+        owner: bool (n_tokens,), a name that owns something as people do: `Will's rash`.
     """
 
     features: FloatArray = field(repr=False)
@@ -74,6 +75,7 @@ class Context:
     domain: BoolArray = field(repr=False)
     before_head: BoolArray = field(repr=False)
     veto: BoolArray = field(repr=False)
+    owner: BoolArray = field(repr=False)
 
 
 def describe_context(tokens: JoinedTokens, ids: IntArray, rows: WordRows, lexicon: Lexicon) -> Context:
@@ -131,6 +133,7 @@ def describe_context(tokens: JoinedTokens, ids: IntArray, rows: WordRows, lexico
             flags, cased["has-capital-beginning"] | rows.has("is-single-letter", ids), layout
         ),
         veto=veto | silent | disguised,
+        owner=owners(tokens, flags),
     )
 
 

@@ -58,6 +58,10 @@ _ROLE = (
     r"pharmacist|name|surname|initials?|mother|father|wife|husband|son|daughter|sister|brother|mom|dad|by|from|with"
 )
 _GLUED_CAPITAL = re.compile(rf"(?:(?i:{_ROLE}))([A-Z][^\W\d_A-Z]+(?:[A-Z][^\W\d_A-Z]+)?)")
+_GLUED_FUNCTION = re.compile(
+    r"(?i:the|a|an|had|has|that|and|when|for|with|to|by|from|of|gave|told|saw|was|is|her|his|then|but|said|asked|"
+    r"because|after|before|while)([A-Z][^\W\d_A-Z]{3,})"
+)
 _GLUED_SMALL = re.compile(
     r"(?i:patient|reporter|consumer|doctor|physician|nurse|dr|mrs?|miss|name|wife|husband)([^\W\d_]{4,})"
 )
@@ -65,8 +69,12 @@ _GLUED_TITLE = re.compile(r"([A-Z][^\W\d_A-Z]{2,})(?:MD|RN|PhD|DO|NP|PA|GP)")
 _CAMEL = re.compile(r"(?:[A-Z][a-z]{2,}){2,}")
 _CAMEL_PART = re.compile(r"[A-Z][a-z]+")
 _MEASURES = re.compile(r"(?:\d+[a-z]{0,2}x)+\d+[a-z]{0,2}", re.IGNORECASE)
-_WORD_AND_TIME = re.compile(r"([^\W\d_]+)\d{1,4}(?:am|pm|st|nd|rd|th)", re.IGNORECASE)
-_INNER_DIGIT = re.compile(r"[a-z][013457][a-z]")
+_WORD_AND_TIME = re.compile(
+    r"([^\W\d_]+)(?:\d{1,4}[ap]m|\d{0,2}(?:1st|2nd|3rd|[04-9]th)|\d?1[123]th)", re.IGNORECASE
+)
+_INNER_DIGIT = re.compile(r"[^\W\d_][0134578]{1,3}[a-z]")
+_STAGE = re.compile(r"(?:G\d{1,2}p\d{1,2}|[TN]\d[nm]\d|H\d{1,2}n\d{1,2})\w{0,4}", re.IGNORECASE)
+_LEADING_LETTERS = re.compile(r"[^\W\d_]+")
 _HIDDEN_TEXT = re.compile(r"[A-Za-z\u00c0-\u024f]{2}[A-Za-z0-9\u00c0-\u024f .,'@-]{2,}")
 _BASE64 = re.compile(r"(?=[A-Za-z0-9]*(?:[a-z][A-Z]|\d))(?=[^a-z]*[a-z])(?=[^A-Z]*[A-Z])[A-Za-z0-9]{8,}")
 _HEX_PAIRS = re.compile(r"(?:[0-9a-fA-F]{2}){4,}")
@@ -96,7 +104,10 @@ def _is_disguised(word: str, words: KnownWords) -> bool:
 
 
 def _is_glued(word: str, words: KnownWords) -> bool:
-    """`reporterPetrovic`, `drOkonkwo`, `SmithMD`, `JohnSmith`."""
+    """`reporterPetrovic`, `hadPetrovic`, `drOkonkwo`, `SmithMD`, `JohnSmith`."""
+    glued = _GLUED_FUNCTION.fullmatch(word)
+    if glued is not None and not words.is_known(word) and words.is_only_name(glued.group(1)):
+        return True
     glued = _GLUED_CAPITAL.fullmatch(word) or _GLUED_TITLE.fullmatch(word)
     if glued is not None and not words.is_known(word):
         return words.is_name(glued.group(1)) or not words.is_known(glued.group(1))
@@ -117,15 +128,32 @@ def _is_leet(word: str, words: KnownWords) -> bool:
     read = word.translate(LEET)
     if not read.isalpha() or is_glued_quantity(word) or _MEASURES.fullmatch(word):
         return False
+    readings = (read, word.translate(LEET_L).translate(LEET))
     timed = _WORD_AND_TIME.fullmatch(word)
-    if timed is not None and words.is_known(timed.group(1)):
-        return False
-    if words.is_only_name(read) or words.is_only_name(word.translate(LEET_L).translate(LEET)):
+    is_timed = timed is not None and words.is_known(timed.group(1))
+    if _is_leet_name(word, readings, words) or (not is_timed and any(map(words.is_only_name, readings))):
         return True
+    if is_timed:
+        return False
     pieces = [piece for piece in re.split(r"\d+", word) if len(piece) >= 3]
     if sum(map(str.isalpha, word)) < MIN_NAME or _INNER_DIGIT.search(word) is None:
         return False
-    return not (pieces and all(map(words.is_known, pieces)))
+    is_quantity = is_glued_quantity(_LEADING_LETTERS.sub("", word, count=1))
+    return not (is_quantity or (pieces and all(map(words.is_known, pieces))))
+
+
+def _is_leet_name(word: str, readings: Sequence[str], words: KnownWords) -> bool:
+    """`Gr4c3`, `Sm1th`, `K1ng`: names that may be words; `Day5`, `Her4th` and `G1p0` are none."""
+    if not word[0].isupper() or not word[1:].islower() or _STAGE.fullmatch(word):
+        return False
+    first = _LEADING_LETTERS.match(word)
+    begins = first.group() if first else ""
+    rest = word[len(begins) :]
+    if len(begins) >= 3 and words.is_known(begins) and (rest.isdigit() or is_glued_quantity(rest)):
+        return False
+    if rest.isdigit() and len(begins) < MIN_NAME:
+        return False
+    return any(map(words.is_name, readings))
 
 
 def _is_text_in_code(word: str) -> bool:

@@ -39,7 +39,7 @@ _ALLOWED = _table(ALLOWED_GAP_CHARACTERS)
 
 
 def disguised_tokens(tokens: JoinedTokens, flags: Flags, lexicon: Lexicon) -> BoolArray:
-    """Which tokens a disguise makes unreadable: bool (n_tokens,).
+    """Which tokens a disguise makes unreadable: bool (n_tokens,); owners are `owners`' part.
 
     Args:
         tokens: Of several documents; none knows of another.
@@ -62,13 +62,16 @@ def disguised_tokens(tokens: JoinedTokens, flags: Flags, lexicon: Lexicon) -> Bo
     words = KnownWords(lexicon)
     ranges = [*encoded_ranges(tokens, words), *_spelled_ranges(tokens, words)]
     ranges += [*_interrupted_ranges(tokens, flags, words), *_leet_ranges(tokens, words)]
-    return beside_forbidden | _owners(tokens, flags) | tokens_touched(tokens, ranges)
+    ranges += _parted_ranges(tokens, flags, words)
+    return beside_forbidden | tokens_touched(tokens, ranges)
 
 
 _MAX_GAP = 4
+_MAX_LETTERS = 20
 _WHITE_SPACE = re.compile(r"\s+")
 _QUOTES = "'\u2019"
 _JOINING = _QUOTES + "/&-"
+_LAST_OPTION = "k"
 _LIST_SIGNS = frozenset([",", ", ", "/", " / ", " & ", "&", "+", " + ", ";", "; "])
 
 
@@ -91,17 +94,23 @@ def _spelled_ranges(tokens: JoinedTokens, words: KnownWords) -> Iterator[tuple[i
         yield from _spelled_in(tokens, first, last, words)
 
 
-def _gap(tokens: JoinedTokens, left: int) -> str:
-    """What parts a token from the next, any white space as one space."""
+def _raw_gap(tokens: JoinedTokens, left: int) -> str:
+    """What parts a token from the next."""
     doc = int(tokens.doc[left])
     offset = int(tokens.offsets[doc])
-    between = tokens.docs[doc].text[int(tokens.ends[left]) - offset : int(tokens.starts[left + 1]) - offset]
-    return _WHITE_SPACE.sub(" ", between)
+    return tokens.docs[doc].text[int(tokens.ends[left]) - offset : int(tokens.starts[left + 1]) - offset]
+
+
+def _gap(tokens: JoinedTokens, left: int) -> str:
+    """What parts a token from the next, any white space as one space."""
+    return _WHITE_SPACE.sub(" ", _raw_gap(tokens, left))
 
 
 def _spelled_in(tokens: JoinedTokens, first: int, last: int, words: KnownWords) -> Iterator[tuple[int, int]]:
     """The words spelled by a row of single letters, tokens first to last, wherever one sign parts them."""
     signs = [_gap(tokens, i) for i in range(first, last)]
+    if len(set(signs)) > 1:
+        yield from _spelled_by_changing_signs(tokens, first, last, words)
     begin = 0
     while begin < len(signs):
         end = begin
@@ -113,6 +122,30 @@ def _spelled_in(tokens: JoinedTokens, first: int, last: int, words: KnownWords) 
         if _spells(tokens.words[start : stop + 1], signs[begin], words):
             yield int(tokens.starts[start]), int(tokens.ends[_with_rest(tokens, stop, signs[begin])])
         begin = end
+
+
+def _spelled_by_changing_signs(
+    tokens: JoinedTokens, first: int, last: int, words: KnownWords
+) -> Iterator[tuple[int, int]]:
+    """`O.k-o n/k.w-o`: names, each from a capital letter to the next, a letter more at the end or not."""
+    letters = tokens.words[first : last + 1]
+    capitals = [i for i, letter in enumerate(letters) if letter.isupper()]
+    begins = capitals if 0 < len(capitals) < len(letters) else [0]
+    for begin, end in pairwise([*begins, len(letters)]):
+        for stop in (end, end - 1):
+            abbreviated = any(_gap(tokens, first + i) == ". " for i in range(begin, stop - 1))
+            if _is_spelled_name("".join(letters[begin:stop]), abbreviated, words):
+                yield int(tokens.starts[first + begin]), int(tokens.ends[first + stop - 1])
+                break
+
+
+def _is_spelled_name(word: str, abbreviated: bool, words: KnownWords) -> bool:
+    """Whether letters that several signs part are a name; `p.o. t.i.d.` is none."""
+    if not MIN_NAME <= len(word) <= _MAX_LETTERS or words.is_clinical(word):
+        return False
+    if word[0].isupper() and word[1:].islower():
+        return words.is_name(word) and (len(word) > MIN_NAME or not abbreviated)
+    return words.is_only_name(word) and len(word) > MIN_NAME
 
 
 def _without_halves(tokens: JoinedTokens, start: int, stop: int) -> tuple[int, int]:
@@ -139,7 +172,7 @@ def _with_rest(tokens: JoinedTokens, stop: int, sign: str) -> int:
 def _spells(letters: Sequence[str], sign: str, words: KnownWords) -> bool:
     """Whether single letters are a word in disguise: no list of options, no abbreviation."""
     word = "".join(letters)
-    if len(word) < 3 or not word.isalpha():
+    if len(word) < 3 or not word.isalpha() or _is_list_of_letters(word, sign):
         return False
     if words.is_name(word) and not words.is_clinical(word):
         return True
@@ -150,14 +183,27 @@ def _spells(letters: Sequence[str], sign: str, words: KnownWords) -> bool:
         return True
     if len(word) == MIN_NAME and word.isupper() and sign in _LIST_SIGNS:
         return False  # serogroups, options
-    in_order = all(a < b for a, b in pairwise(word.casefold()))
-    return not (in_order or words.is_clinical(word))
+    return not (_in_order(word) or words.is_clinical(word))
+
+
+def _in_order(word: str) -> bool:
+    return all(a < b for a, b in pairwise(word.casefold()))
+
+
+def _is_list_of_letters(word: str, sign: str) -> bool:
+    """Options, types and vitamins: `A.B.C.D.`, `A, B, E`; a name such as `A.m.y` is none."""
+    folded = word.casefold()
+    if word.isupper() and sign in _LIST_SIGNS and _in_order(word) and folded[-1] <= _LAST_OPTION:
+        return True
+    return all(ord(b) - ord(a) == 1 for a, b in pairwise(folded))
 
 
 _STRANGE_SIGNS = "_*|~^`\\{}[]#"
 _MAX_PIECES = 12
 _PARTING = np.isin(np.arange(0x80), [ord(sign) for sign in " \n/.,-+:()" + _STRANGE_SIGNS])
 _IS_LEET_SIGN = np.isin(np.arange(0x80), [ord(sign) for sign in "@$!"])
+_ANY_PARTING = re.compile(r"(?! \Z)(?:[^\w\r\n]|_){1,3}")
+_CONTRACTED = frozenset(["s", "t", "ll", "re", "ve", "d", "m"])
 _LEET_SIGN = re.compile(r"[@$!]+")
 _LEET_RUN = re.compile(r"(?<![^\W_])(?:[^\W_]{1,40}|(?=\$))(?:[@$!]{1,3}[^\W_]{1,40})+")
 
@@ -180,6 +226,34 @@ def _interrupted_ranges(tokens: JoinedTokens, flags: Flags, words: KnownWords) -
             yield int(tokens.starts[i]), int(tokens.ends[last])
         elif _are_pieces(tokens.words[i : i + 2], chr(int(signs[i])), words):
             yield int(tokens.starts[i]), int(tokens.ends[i + 1])
+
+
+def _parted_ranges(tokens: JoinedTokens, flags: Flags, words: KnownWords) -> Iterator[tuple[int, int]]:
+    """Where any one to three signs part what is a name and nothing else: `Pet°rovic`, `Pet**rovic`."""
+    gaps = tokens.starts[1:] - tokens.ends[:-1]
+    safe = (flags & np.uint32(SAFE_FLAGS)) != 0
+    near = (gaps >= 1) & (gaps <= 3) & (tokens.doc[1:] == tokens.doc[:-1]) & _begins_lower(tokens)[1:]
+    near &= ~((gaps == 1) & (tokens.codes[tokens.ends[:-1]] == ord(" ")))
+    for i in np.flatnonzero(near & ~(safe[1:] & safe[:-1]) & ~_begins_lower(tokens)[:-1]).tolist():
+        last = i + 1
+        while last < len(near) and near[last] and last - i < _MAX_PIECES:
+            last += 1
+        for stop in {i + 1, last}:
+            if _is_parted_name(tokens, i, stop, words):
+                yield int(tokens.starts[i]), int(tokens.ends[stop])
+
+
+def _is_parted_name(tokens: JoinedTokens, first: int, last: int, words: KnownWords) -> bool:
+    pieces = tokens.words[first : last + 1]
+    word = "".join(pieces)
+    if not (word.isalpha() and word[0].isupper() and word[1:].islower() and len(word) > MIN_NAME):
+        return False
+    if pieces[1] in _CONTRACTED or not words.is_only_name(word) or words.is_only_name(pieces[0]):
+        return False
+    gaps = [_raw_gap(tokens, i) for i in range(first, last)]
+    if any(gap.isspace() and len(piece) == 1 for gap, piece in zip(gaps, pieces[1:], strict=True)):
+        return False  # `Marsh   e-copy`
+    return all(map(_ANY_PARTING.fullmatch, gaps))
 
 
 def _leet_ranges(tokens: JoinedTokens, words: KnownWords) -> Iterator[tuple[int, int]]:
@@ -215,12 +289,22 @@ def _begins_lower(tokens: JoinedTokens) -> BoolArray:
 def _are_pieces(pieces: Sequence[str], sign: str, words: KnownWords) -> bool:
     """Whether pieces make a name, or a strange sign parts what is no word either."""
     word = "".join(pieces).translate(LEET)
-    if not word.isalpha() or is_glued_quantity(pieces[0]) or len(word) <= MIN_NAME:
+    if not word.isalpha() or _is_quantity(pieces) or len(word) <= MIN_NAME:
         return False
     if words.is_only_name(word) and not words.is_only_name(pieces[0]):
         return True
-    strange = sign != "" and sign in _STRANGE_SIGNS
+    strange = sign != "" and sign in _STRANGE_SIGNS and not any(map(_is_number, pieces))
     return strange and not any(len(piece) >= 3 and words.is_known(piece) for piece in pieces)
+
+
+def _is_quantity(pieces: Sequence[str]) -> bool:
+    """Whether they are a dose or begin with one: `400|mg`, `50mg|oral`."""
+    quantities = ("".join(pieces), pieces[0], "".join(pieces[:2]))
+    return any(map(is_glued_quantity, quantities))
+
+
+def _is_number(piece: str) -> bool:
+    return len(piece) >= 2 and piece.isdigit()
 
 
 _APOSTROPHES = _table("'’‘`´")  # noqa: RUF001
@@ -235,27 +319,73 @@ _NO_OWNER_BEFORE = word_set(
     incision repair cell cells body bodies membrane muscle plexus patch patches tendon tendinitis
     tenosynovitis neuroma hernia diverticulum medium agar stroma lesion lesions cardinal spinal
     exercises index formula colitis ileitis vasculitis toe layer layers hypothyroid hypothyroidism
-    colostomy aphasia testing groove pupil"""
+    colostomy aphasia testing groove pupil ophthalmopathy orbitopathy dermopathy hyperthyroidism"""
 )
 """Behind these a name is the name of a finding or an instrument."""
 _NO_NAMES = word_set(
     """sender doctor md child children surgeon nurse mother father parent parents baby sister brother son
     daughter wife husband uncle aunt man men woman women lady king god pope lord judge officer
-    driver teacher world today"""
+    driver teacher world today patient boy girl"""
 )
 
+_MANUFACTURERS = word_set(
+    """merck pfizer janssen roche bayer lilly novartis abbott moderna sanofi wyeth lederle pasteur takeda
+    biogen amgen gilead teva mylan genentech genzyme baxter novavax sinovac aventis connaught squibb
+    roussel schering boehringer astra"""
+)
+"""Companies that bear the name of a person; behind a title they are a person."""
 
-def _owners(tokens: JoinedTokens, flags: Flags) -> BoolArray:
-    """Names with a capital that own something: `Will's rash`, not `Bell's palsy` or `Parkinson's and`."""
+
+def owners(tokens: JoinedTokens, flags: Flags) -> BoolArray:
+    """Names with a capital that own something: `Will's rash`, not `Bell's palsy` or `Parkinson's and`.
+
+    Args:
+        tokens: Of several documents; none knows of another.
+        flags: uint32 (n_tokens,), what the dictionaries say of each.
+
+    Returns:
+        bool (n_tokens,).
+    """
+    if len(tokens) < 2:
+        return np.zeros(len(tokens), np.bool_)
+    return _singular_owners(tokens, flags) | _plural_owners(tokens, flags)
+
+
+def _may_own(tokens: JoinedTokens, flags: Flags, i: int) -> bool:
+    """Whether the word of a name is written as a person's, not as a relation or a company."""
+    owner = tokens.words[i]
+    folded = owner.casefold()
+    if not owner[0].isupper() or (owner.isupper() and len(owner) < MIN_NAME) or folded in _NO_NAMES:
+        return False
+    after_title = i > 0 and bool(int(flags[i - 1]) & WordFlag.SALUTATION)
+    return folded not in _MANUFACTURERS or (after_title and tokens.doc[i] == tokens.doc[i - 1])
+
+
+def _plural_owners(tokens: JoinedTokens, flags: Flags) -> BoolArray:
+    """`Marks' arm`, `Jones' rash`; no quotation that ends."""
+    is_name = (flags & np.uint32(NAME_FLAGS)) != 0
+    ends = tokens.ends[:-1]
+    found = np.zeros(len(tokens), np.bool_)
+    marked = is_name[:-1] & _APOSTROPHES[np.minimum(tokens.codes[ends], _TABLE_SIZE - 1)]
+    marked &= (tokens.starts[1:] - ends == 2) & (tokens.doc[1:] == tokens.doc[:-1])
+    marked &= ~_APOSTROPHES[np.minimum(tokens.codes[tokens.starts[:-1] - 1], _TABLE_SIZE - 1)]
+    marked &= (flags[1:] & np.uint32(WordFlag.STOP_WORD)) == 0
+    for i in np.flatnonzero(marked).tolist():
+        owner, owned = tokens.words[i].casefold(), tokens.words[i + 1].casefold()
+        named = owner[-1] in "sxz" and owner.removesuffix("s") not in _NO_NAMES and _may_own(tokens, flags, i)
+        found[i] = named and tokens.words[i + 1].islower() and owned not in _NO_OWNER_BEFORE
+    return found
+
+
+def _singular_owners(tokens: JoinedTokens, flags: Flags) -> BoolArray:
     is_name = (flags & np.uint32(NAME_FLAGS)) != 0
     ends = np.minimum(tokens.codes[tokens.ends], _TABLE_SIZE - 1)
     found = np.zeros(len(tokens), np.bool_)
-    owners = is_name[:-2] & _APOSTROPHES[ends[:-2]] & (tokens.starts[1:-1] - tokens.ends[:-2] == 1)
-    owners &= (tokens.starts[2:] - tokens.ends[1:-1] == 1) & (tokens.doc[2:] == tokens.doc[:-2])
+    owning = is_name[:-2] & _APOSTROPHES[ends[:-2]] & (tokens.starts[1:-1] - tokens.ends[:-2] == 1)
+    owning &= (tokens.starts[2:] - tokens.ends[1:-1] == 1) & (tokens.doc[2:] == tokens.doc[:-2])
     stop_word = (flags & np.uint32(WordFlag.STOP_WORD)) != 0
-    for i in np.flatnonzero(owners & ~stop_word[2:]).tolist():
+    for i in np.flatnonzero(owning & ~stop_word[2:]).tolist():
         owner, ending, owned = tokens.words[i : i + 3]
-        is_written_so = owner[0].isupper() and not (owner.isupper() and len(owner) < MIN_NAME)
-        named = owner in ("will", "may") or (is_written_so and owner.casefold() not in _NO_NAMES)
+        named = owner in ("will", "may") or _may_own(tokens, flags, i)
         found[i] = named and ending in ("s", "S") and owned.casefold() not in _NO_OWNER_BEFORE
     return found

@@ -67,19 +67,30 @@ VETO_PATTERNS = _compiled(
 )
 """Well-formed contacts, dates, labelled numbers and words spelled letter by letter. A token inside is masked, whatever else says safe."""
 
-_WORDS_OF_TWO_LETTERS = "TO IT AM AN AS AT BE BY GO HE IF IN ME MY OF ON OR OX SO UP US WE HI HA AH OH PA MA"
-_WORD_INITIALS = re.sub(r"(\w)(\w) ?", r"\1(?:\2|\\.\\s?\2\\.)|", _WORDS_OF_TWO_LETTERS).rstrip("|")
-_EMPHASISED = r"(?:NO|IS|DO)(?=\s(?:had|has|reported|felt|was|is|developed|experienced|complained|took|received|fainted))"
+_WORDS_OF_TWO_LETTERS = "IT AN BE GO HE ME MY OX SO US WE HI HA AH OH PA MA"
+_PREPOSITIONS = "TO AM AS AT BY IF IN OF ON OR UP"
+"""In capitals they stress a sentence as often as they are initials: `Patient ON oxygen`."""
+_WORD_INITIALS = re.sub(r"(\w)(\w) ?", r"\1(?:\2|\\.\\s?\2\\.)|", _WORDS_OF_TWO_LETTERS)
+_WORD_INITIALS += re.sub(r"(\w)(\w) ?", r"\1\\.\\s?\2\\.|", _PREPOSITIONS).rstrip("|")
+_DID = (
+    r"had|has|reported|reports|felt|was|is|developed|experienced|complained|took|received|fainted|recovered|"
+    r"presented|stated|states|denied|denies|vomited|died|started|noticed|called|said|says|stopped|got"
+)
+_EMPHASISED = rf"(?:NO|IS|DO)(?=\s(?:{_DID})\b)|(?:{_PREPOSITIONS.replace(' ', '|')})(?=\s(?:{_DID})\b|[,)]|[.;!?]?\s*\Z|[.;!?]\s)"
 _ONES = r"(?:one|two|three|four|five|six|seven|eight|nine)"
 _OVER_89 = rf"(?:nin(?:e)?ty(?:[\s-]{{1,3}}{_ONES})?|(?:(?:one|a)[\s-]{{1,3}})?hundred(?:(?:\sand)?[\s-]{{1,3}}(?:{_ONES}|ten|eleven|twelve))?)"
 TOP_LEVEL_DOMAIN = r"(?:com|org|net|gov|edu|example|info|io|uk|de|fr|it|es|in|eu|us|ca|au|ch|nl|biz|me|co)"
 _ATOM = r"[\w+-]{1,64}"
 _FENCED_DOT = r"(?:\s?[\[({]\s?dot\s?[\])}]\s?|[\[({]\.[\])}]|\sdot\s)"
 _FENCED_AT = r"(?:\s?@\s?|\s?[\[({<]\s?(?:at|@)\s?[\])}>]\s?|\sat\s)"
-SERVICE = (
-    r"(?:gmail|hotmail|yahoo|googlemail|icloud|protonmail|instagram|insta|twitter|facebook|skype|telegram|"
-    r"whats\s?app|snapchat|tiktok|linkedin|wechat|viber|discord|reddit|user\s?name|user\s?id|user|login|screen\s?name)"
-)
+_SERVICES = (
+    "gmail", "hotmail", "yahoo", "googlemail", "icloud", "protonmail", "instagram", "insta", "twitter", "facebook",
+    "skype", "telegram", "whats app", "snapchat", "tiktok", "linkedin", "wechat", "viber", "discord", "reddit",
+    "user name", "user id", "user", "login", "screen name",
+)  # fmt: skip
+SERVICE = rf"(?:{'|'.join(_SERVICES)})".replace(" ", r"\s?")
+SERVICE_WORD = "|".join(service.replace(" ", "") for service in (*_SERVICES, "whats", "screen"))
+"""The word that `SERVICE` begins with, or all of it."""
 
 SILENT_VETO_PATTERNS = _compiled(
     {

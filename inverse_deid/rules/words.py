@@ -76,7 +76,8 @@ class WordRows:
         features: float32 (n_words, len(WORD_FEATURE_NAMES)), in [0, 1].
         lower_ratio: float32 (n_words,), share of lower-case use in [0, 1], NaN = unknown.
         foreign: bool (n_words,), mixes scripts or is outside Latin and Greek.
-        disguised: bool (n_words,), a name glued to another word or written with digits.
+        disguised: bool (n_words,), a name glued to another word, written with digits, or in
+            base64 or hexadecimal.
         long_number: bool (n_words,), has seven digits or more.
         anchors: uint64 (n_words,), see `anchor_bits`.
         keys: int32 (n_words,), the same number for words that differ in case alone.

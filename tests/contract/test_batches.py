@@ -201,7 +201,7 @@ PIECES += [
 ]
 PIECES += [
     "192[.]168[.]1[.]77",
-    "patient TO",
+    "patient TO had",
     "U+0041",
     "hxxp",
     "&#111;",

@@ -2,10 +2,15 @@
 
 import pytest
 
+from inverse_deid.combine import rules_alone
+from inverse_deid.core.values import Reason
+from inverse_deid.document_passes import PhraseList, apply_allow_list, mask_more
 from inverse_deid.lexicon import load_lexicon
 from inverse_deid.rules.analysis import FEATURE_NAMES, RuleAnalyser
 from inverse_deid.rules.disguised_words import disguised_words
+from inverse_deid.rules.disguises import owners
 from inverse_deid.text.interning import InternedWords
+from inverse_deid.text.joined import join
 from inverse_deid.text.tokenizer import tokenize
 
 
@@ -34,6 +39,21 @@ def vetoed(analyser, text):
         "SmithMD",
         "0k0nkw0",
         "5m1th",
+        "Gr4c3",
+        "Sm1th",
+        "W4rd",
+        "K1ng",
+        "H0pe",
+        "B4nks",
+        "Gr33n",
+        "H0p3",
+        "C00k",
+        "B15h0p",
+        "W1ll",
+        "Ok0n0kw0",
+        "hadPetrovic",
+        "thePetrovic",
+        "hadMargaret",
         "T2tvbmt3byBKb2hu",
         "4f6b6f6e6b776f",
     ],
@@ -54,6 +74,25 @@ def test_words_that_hide_a_name(lexicon, word):
         "q4hours",
         "at7pm",
         "her4th",
+        "Her4th",
+        "The1st",
+        "May1st",
+        "Day5",
+        "Grade3",
+        "Visit1",
+        "Week12",
+        "Dose2",
+        "H1n1",
+        "G1p0",
+        "Covid19",
+        "Brca1",
+        "Type2a",
+        "took50mg",
+        "Ibup400mg",
+        "X3days",
+        "andTylenol",
+        "theMMR",
+        "andRash",
         "GlaxoSmithKline",
         "Stemetil",
     ],
@@ -73,11 +112,75 @@ def test_words_that_hide_nothing(lexicon, word):
         ("k.i.m and q.i.d. and p.o. b.i.d.", ["k", "i", "m"]),
         ("S/m/i/th S/P N/V/D A/C/Y/W", ["S", "m", "i", "th"]),
         ("Okonk/wo and/or rash/fever", ["Okonk", "wo"]),
-        ("Will's rash, Bell's palsy, Parkinson's and", ["Will"]),
+        ("ibuprofen|400|mg|oral, 500|mg, ibuprofen_400_mg, amox*500*mg, dose~150~mg", []),
+        ("dose[400]mg, {100}ml, 400|tabs|qam, 50mg|oral", []),
+        ("The options A, B, C, D, E. hepatitis A, B, C, D, E and A, B, E. A.B.C.D.E. assessment", []),
+        ("Patient ON oxygen. Pt AM labs pending. Patient IN ICU, Nurse AT bedside. Pt UP to date.", []),
+        ("Pt ON warfarin. Dr ON call. Patient OR nurse. Patient TO be seen. Pt IN for labs", []),
+        (
+            "Patient ON had nausea. Patient (IN), Pt AT, and Nurse AM. Dr O.N. Pt OR",
+            ["ON", "IN", "AT", "AM", "O", "N", "OR"],
+        ),
     ],
 )
 def test_what_is_vetoed(analyser, text, found):
     assert vetoed(analyser, text) == found
+
+
+PARTINGS = ["\u00b0", "\u2014", "=", "&", '"', "'", "?", ";", "\u2026", "**", "  ", "%", "-/-"]
+
+
+@pytest.mark.parametrize("sign", PARTINGS)
+def test_signs_that_part_a_name(analyser, sign):
+    assert vetoed(analyser, f"Then Pet{sign}rovic fell and so did Bar{sign}tlett.") == [
+        "Pet",
+        "rovic",
+        "Bar",
+        "tlett",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("After amoxicillin O.k-o n/k.w-o had severe nausea.", list("Okonkwo")),
+        ("Then S.m-i t/h fell.", list("Smith")),
+        ("Then S.M-I T/H fell.", list("SMITH")),
+        ("one p.o. t.i.d. for 10 days. P.o. b.i.d.", []),
+        ("N/V, c/o n/v, s/p a C/S p.o. q.d. b.i.d. x 3 d", []),
+        ("It's fine; she'll rest. Hodgkin's lymphoma, Parkinson's and; rash: none. C. Marsh   e-copy", []),
+    ],
+)
+def test_letters_parted_by_several_signs(analyser, text, found):
+    assert vetoed(analyser, text) == found
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("Will's rash, Bell's palsy, Parkinson's and", ["Will"]),
+        ("the Marks' arm, Graves' disease, Nurses' station, Parents' house, 'Marks' arm", ["Marks"]),
+        ("Merck's product, Janssen's vaccine, Roche's antibody, Lilly's pill, Bayer's label", []),
+        ("Dr Merck's product", ["Merck"]),
+    ],
+)
+def test_who_owns(lexicon, text, found):
+    tokens = join([tokenize(text)])
+    chosen = owners(tokens, lexicon.lookup(tokens.words).flags)
+    assert [word for word, owns in zip(tokens.words, chosen, strict=True) if owns] == found
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"), [("Then Okonkwo's arm itched.", True), ("Then Dr Okonkwo's arm itched.", False)]
+)
+def test_the_allow_list_overrides_an_owner(analyser, text, kept):
+    tokens = tokenize(text)
+    verdicts = analyser.analyse(tokens).verdicts
+    where = tokens.words.index("Okonkwo")
+    assert verdicts.always_masked[where]
+    nothing = mask_more(rules_alone(verdicts), verdicts.always_masked, Reason.VETO_PATTERN)
+    allowed = apply_allow_list(tokens, PhraseList(["Okonkwo"]), verdicts, nothing)
+    assert allowed.keep[where] == kept
 
 
 def test_the_network_is_not_told(analyser):
@@ -103,6 +206,9 @@ def test_the_network_is_not_told(analyser):
         "S/m/i ",
         "a's ",
         "U+",
+        "Aa;b;",
+        "A.b-c/",
+        "a.b-",
     ],
 )
 def test_long_runs_take_linear_time(analyser, unit):
