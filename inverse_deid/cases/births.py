@@ -142,7 +142,9 @@ def _under_heading(text: str, dates: Dates, cue: re.Match[str]) -> Iterator[int]
     """The dates of the lines below a line of headings, if a heading is a cue."""
     begin, end = text.rfind("\n", 0, cue.start()) + 1, text.find("\n", cue.end())
     starts = [start for start, _ in dates]
-    if end < 0 or bisect_left(starts, begin) < bisect_left(starts, end):
+    if end < 0 or text[begin:end].rstrip().endswith(":"):
+        return
+    if bisect_left(starts, begin) < bisect_left(starts, end):
         return
     columns = set(_COLUMNS.findall(text, begin, end))
     for _ in range(_N_LINES if columns else 0):
@@ -150,7 +152,9 @@ def _under_heading(text: str, dates: Dates, cue: re.Match[str]) -> Iterator[int]
         end = len(text) if end < 0 else end
         here = range(bisect_left(starts, begin), bisect_left(starts, end))
         has_words = any(map(str.isalnum, text[begin:end]))
-        if begin >= len(text) or (has_words and not (here and columns & set(_COLUMNS.findall(text, begin, end)))):
+        if begin >= len(text) or (
+            has_words and not (here and columns & set(_COLUMNS.findall(text, begin, end)))
+        ):
             return
         yield from here
 
