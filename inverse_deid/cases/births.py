@@ -27,7 +27,7 @@ _WORDS = (
     r"(?<![a-z])day\s(?:of\slife\W{0,3}(?:[01]|one|zero)|(?:[01]|one|zero)\sof\slife)(?![a-z\d])",
     r"(?<![a-z])(?:premature|preterm)\b(?=[^.;\n]{0,20}\bweeks?\b)",
     r"(?<![a-z])deliver(?:ed|y)(?![a-z])",
-    r"(?<![a-z])(?:newborn|neonate)(?![a-z])",
+    r"(?<![a-z])(?:newborn|neonate)(?![a-z])(?:\s(?:girl|boy|baby|infant|twin|male|female)(?![a-z]))?",
 )
 _CUE = re.compile("|".join(_WORDS), re.IGNORECASE)
 _VERB = re.compile(r"(?:still)?born|b?ith|birt?ht?|brith|brn|c[ao]me|deliver|day", re.IGNORECASE)
@@ -49,14 +49,14 @@ _TIGHT = re.compile(
 _LOOSE = re.compile(r"\w{0,20}+\.?+[\s:=.>,\"'|()\[\]*_-]{0,12}+(?:(?!\.\s+[^\W\d_a-z])[^;!?\n]){0,60}")
 _LISTED = re.compile(r"[^,|>]*")
 _BEHIND = re.compile(
-    r"[\s(\[,=:<>|\"'-]{0,4}(?:(?:is|was|are|were|as|being|given|stated|recorded|reported|noted)\s){0,3}"
+    r"[\s(\[,=:<>|\"'-]{0,4}(?:(?:is|was|are|were|being)\s)?(?:(?:\w{2,12}\s){0,2}as\s)?"
     r"(?:(?:the|his|her|their|(?:patient|child|baby|mother)['\u2019]?s?)\s)?(?:(?:date|day|year)s?\s+of\s+)?",
     re.IGNORECASE,
 )
 _SAYS_SO = re.compile(r"[\s|\"']{0,2}(?:[(\[=]|(?:is|was|are|were)\b)", re.IGNORECASE)
 _APART = re.compile(r"\s*[,;|(\[\n\t]")
 _STOP = re.compile(r"(?<![\s.]\w)(?<!approx)(?<!circa)(?<!\best)(?<!\b\w\w)[.!?]\s+(?![a-z])")
-_MAX_BEFORE = 60
+_MAX_BEFORE, _MAX_BEHIND = 60, 120
 _AND = re.compile(
     r"\s*(?:[,/;&+]|(?:,\s*)?\b(?:and|or|to|y|et|und|oder|ou|o|e)\b)\s*"
     r"(?:(?:and|the|her|his|their|my)\s+){0,2}"
@@ -96,13 +96,14 @@ def born_on(text: str, dates: Dates) -> set[int]:
             continue
         behind = bisect_right(ends, cue.start())
         found.update(_spoken_of(text, dates, cue, behind))
-        found.update(_under_heading(text, dates, cue))
+    found.update(_under_headings(text, dates))
     return _with_joined(text, dates, found)
 
 
 def _spoken_of(text: str, dates: Dates, cue: re.Match[str], behind: int) -> Iterator[int]:
     """The dates before and behind a cue that it speaks of, or may speak of."""
     start = dates[behind][0] if behind < len(dates) else -1
+    start = start if start - cue.end() <= _MAX_BEHIND else -1
     is_tight = start >= cue.end() and _TIGHT.fullmatch(text, cue.end(), start) is not None
     is_loose = start >= cue.end() and _LOOSE.fullmatch(text, cue.end(), start) is not None
     if _ONLY_BESIDE.match(cue[0]):
@@ -138,12 +139,23 @@ def _sentence_around(text: str, place: int) -> tuple[int, int]:
     return begin, min(stop.start() if stop else place + 300, len(text))
 
 
-def _under_heading(text: str, dates: Dates, cue: re.Match[str]) -> Iterator[int]:
-    """The dates of the lines below a line of headings, if a heading is a cue."""
-    begin, end = text.rfind("\n", 0, cue.start()) + 1, text.find("\n", cue.end())
+def _under_headings(text: str, dates: Dates) -> Iterator[int]:
+    """The dates of the lines below each line of headings of which one is a cue."""
     starts = [start for start, _ in dates]
-    if end < 0 or text[begin:end].rstrip().endswith(":"):
-        return
+    seen = -1
+    for cue in _CUE.finditer(text):
+        if cue.start() < seen:
+            continue
+        begin, end = text.rfind("\n", 0, cue.start()) + 1, text.find("\n", cue.end())
+        if end < 0:
+            return
+        seen = end
+        if not text[begin:end].rstrip().endswith(":"):
+            yield from _in_rows_below(text, starts, begin, end)
+
+
+def _in_rows_below(text: str, starts: Sequence[int], begin: int, end: int) -> Iterator[int]:
+    """The dates of the lines below one that have a sign between columns as it has."""
     if bisect_left(starts, begin) < bisect_left(starts, end):
         return
     columns = set(_COLUMNS.findall(text, begin, end))

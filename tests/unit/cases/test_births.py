@@ -238,6 +238,8 @@ L5 = [
     "date-of-brith {}",
     "Newborn {}",
     "newborn ({})",
+    "Newborn girl, {}",
+    "The date {} appears as DOB",
     "came into the world on {}",
     "Day of life 1 was {}",
     "Day 0 of life {}",
