@@ -66,6 +66,7 @@ _AND = re.compile(
 )
 _AND_BACK = re.compile(r"\s*(?:/|&|\b(?:and|or)\b)\s*", re.IGNORECASE)
 _COLUMNS = re.compile(r"[\t|;,]|\s{2,}")
+_TABLE = frozenset("\t|")
 _N_LINES = 100
 
 Dates = Sequence[tuple[int, int]]
@@ -158,17 +159,23 @@ def _in_rows_below(text: str, starts: Sequence[int], begin: int, end: int) -> It
     """The dates of the lines below one that have a sign between columns as it has."""
     if bisect_left(starts, begin) < bisect_left(starts, end):
         return
-    columns = set(_COLUMNS.findall(text, begin, end))
+    columns = _columns(text, begin, end)
     for _ in range(_N_LINES if columns else 0):
         begin, end = end + 1, text.find("\n", end + 1)
         end = len(text) if end < 0 else end
+        if begin >= len(text):
+            return
         here = range(bisect_left(starts, begin), bisect_left(starts, end))
-        has_words = any(map(str.isalnum, text[begin:end]))
-        if begin >= len(text) or (
-            has_words and not (here and columns & set(_COLUMNS.findall(text, begin, end)))
-        ):
+        shared = columns & _columns(text, begin, end)
+        is_row = bool(shared) if here else bool(shared & _TABLE) and not _CUE.search(text, begin, end)
+        if not is_row and any(map(str.isalnum, text[begin:end])):
             return
         yield from here
+
+
+def _columns(text: str, begin: int, end: int) -> set[str]:
+    """The signs between columns that a line has, a space for two or more."""
+    return {sign[0] for sign in _COLUMNS.findall(text, begin, end)}
 
 
 def _with_joined(text: str, dates: Dates, found: set[int]) -> set[int]:

@@ -224,6 +224,11 @@ L4 = [
     "DOB 12 May 2015 / 12 June 2017 & 2 July 2018. Vaccine 3 October 2019.",
     "12 May 2017 and 13 June 2018 were their dates of birth. Vaccine 3 October 2019.",
 ]
+L4 += [
+    "No | DOB | Dose\n1 | 12 May 2014 | 03 Oct 2019\n2 | | \n3 | 12 June 2017 | 05 Oct 2019",
+    "DOB  Dose\n12 May 2014    03 Oct 2019",
+    "Dose,DOB\n03 Oct 2019,12 May 2014",
+]
 L5 = [
     "Né(e) le {}",
     "Fecha de nac.: {}",
