@@ -7,38 +7,72 @@ the same sentence, or of the one right before it.
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
-from collections.abc import Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
 
 _WORDS = (
-    r"(?<![a-z])(?:still)?born(?![a-z])",
-    r"birth(?!\W+(?:control|defects?|rates?)\b)",
-    r"(?<![a-z])b['\u2019 -]?day(?![a-z])",
-    r"(?<![a-z])[dy][./ ]?\s?o[./ ]?\s?b(?![a-z])",
-    r"(?<![a-z])geb(?:oren|urts|\b)|geboorte",
-    r"(?<![a-z])n[\u00e9e]e?\W{1,3}(?:le|en)\b|naissance|(?<![a-z])DDN(?![a-z])",
-    r"(?<![a-z])nacid[oa]|nacimiento",
-    r"(?<![a-z])nat[oa]\W{1,3}(?:il|l['\u2019]|nel)|nascita",
-    r"(?<![a-z])nascid[oa]|nascimento",
+    r"(?<![a-z])(?:still)?born(?![a-z])|(?<![a-z])brn(?![a-z])",
+    r"(?:birth|brith|birht|bitrh|bith(?=\W{0,2}date))(?!\W+(?:control|defects?|rates?)\b)",
+    r"(?<![a-z])b['\u2019 -]?day(?![a-z])|(?<![a-z])b[ ._-]?date(?![a-z])",
+    r"(?<![a-z])[dy][./ ]?\s?o[./ ]?\s?b(?![a-z])(?:(?<=\.b)\.)?",
+    r"(?<!mg )(?<!ml )(?<!mcg )(?<!iu )(?<![A-Za-z])(?-i:BD|FN|F\.\s?N\.)(?=[\s:=.]{0,3}\d)",
+    r"(?<![a-z])geb(?:oren|urts|\b\.?)|geboorte",
+    r"(?<![a-z])n[\u00e9e]\(?e?\)?\W{1,3}(?:le|en)\b|naissance|(?<![a-z])DDN(?![a-z])",
+    r"(?<![a-z])nacid[oa]|nacimiento|(?<![a-z])f(?:echa|\.)?\s?(?:de\s)?nac(?![a-z])\.?",
+    r"(?<![a-z])nat[oa](?:\s(?:a|ad|in)\s[^.;\n\d]{1,30}?)?\W{1,3}(?:il|l['\u2019]|nel)|nascita",
+    r"(?<![a-z])nascid[oa]|nascimento|(?<![a-z])nasc(?![a-z])\.?",
     r"(?<![a-z])f[\u00f6\u00f8]d(?:d|t|else)?(?![a-z])",
     r"(?<![a-z])ur(?:\.|odz)|(?<![a-z])ur(?=\s+\d)",
+    r"(?<![a-z])c[ao]me\sinto\sth(?:e|is)\sworld",
+    r"(?<![a-z])day\s(?:of\slife\W{0,3}(?:[01]|one|zero)|(?:[01]|one|zero)\sof\slife)(?![a-z\d])",
+    r"(?<![a-z])(?:premature|preterm)\b(?=[^.;\n]{0,20}\bweeks?\b)",
+    r"(?<![a-z])deliver(?:ed|y)(?![a-z])",
+    r"(?<![a-z])(?:newborn|neonate)(?![a-z])(?:\s(?:girl|boy|baby|infant|twin|male|female)(?![a-z]))?",
 )
 _CUE = re.compile("|".join(_WORDS), re.IGNORECASE)
-_SIGN = re.compile(r"(?:(?<![A-Za-z0-9])b\.?|\(\s?\*)\s{0,2}$")
+_VERB = re.compile(r"(?:still)?born|b?ith|birt?ht?|brith|brn|c[ao]me|deliver|day", re.IGNORECASE)
+_DELIVERY = re.compile("deliver", re.IGNORECASE)
+_OF_A_BABY = re.compile(
+    r"\b(?:bab(?:y|ies)|infants?|girls?|boys?|child(?:ren)?|newborns?|neonates?|twins?|son|daughter|"
+    r"section|c-?section|ca?esarean)\b",
+    re.IGNORECASE,
+)
+_ONLY_BESIDE = re.compile("newborn|neonate", re.IGNORECASE)
+_SIGN = re.compile(
+    r"(?:(?<![A-Za-z0-9])b\.?|\(\s?\*|(?<![A-Za-z0-9])[FMfm]\s?/|"
+    r"\b[Aa]ged?\W{1,2}\d{1,3}(?:\s?(?:y/?o|ye?a?rs?|m|months?|weeks?|days?))?\s?\()\s{0,2}$"
+)
 _TIGHT = re.compile(
     r"\w{0,20}+\.?+[\s:=.>,\"'|(\[*_-]{0,12}+(?:(?:on|in|is|was|the|value|am|le|el|il|den|dnia)\b\W{1,3}){0,3}",
     re.IGNORECASE,
 )
 _LOOSE = re.compile(r"\w{0,20}+\.?+[\s:=.>,\"'|()\[\]*_-]{0,12}+(?:(?!\.\s+[^\W\d_a-z])[^;!?\n]){0,60}")
+_LISTED = re.compile(r"[^,|>]*")
 _BEHIND = re.compile(
-    r"[\s(\[,=:<>|\"'-]{0,4}(?:(?:is|was|as|being)\s)?(?:(?:the|his|her|their|patient['\u2019]?s?)\s)?"
-    r"(?:(?:date|day|year)\s+of\s+)?",
+    r"[\s(\[,=:<>|\"'-]{0,4}(?:(?:is|was|are|were|being)\s)?(?:(?:\w{2,12}\s){0,2}as\s)?"
+    r"(?:(?:the|his|her|their|(?:patient|child|baby|mother)['\u2019]?s?)\s)?(?:(?:date|day|year)s?\s+of\s+)?",
     re.IGNORECASE,
 )
-_SAYS_SO = re.compile(r"[\s|\"']{0,2}(?:[(\[=]|is\b|was\b)", re.IGNORECASE)
+_SAYS_SO = re.compile(r"[\s|\"']{0,2}(?:[(\[=]|(?:is|was|are|were)\b)", re.IGNORECASE)
+_APART = re.compile(r"\s*[,;|(\[\n\t]")
+_STOP = re.compile(r"(?<![\s.]\w)(?<!approx)(?<!circa)(?<!\best)(?<!\b\w\w)[.!?]\s+(?![a-z])")
+_MAX_BEFORE, _MAX_BEHIND = 60, 120
+_AND = re.compile(
+    r"\s*(?:[,/;&+]|(?:,\s*)?\b(?:and|or|to|y|et|und|oder|ou|o|e)\b)\s*"
+    r"(?:(?:and|the|her|his|their|my)\s+){0,2}"
+    r"(?:(?:child|baby|infant|twin|mother|father|sister|brother|son|daughter|sibling)(?:['\u2019]?s)?\s*[:=]?\s*"
+    r"(?:(?:on|is|was)\s+)?)?",
+    re.IGNORECASE,
+)
+_AND_BACK = re.compile(r"\s*(?:/|&|\b(?:and|or)\b)\s*", re.IGNORECASE)
+_COLUMNS = re.compile(r"[\t|;,]|\s{2,}")
+_TABLE = frozenset("\t|")
+_N_LINES = 100
+
+Dates = Sequence[tuple[int, int]]
 
 
-def born_on(text: str, dates: Sequence[tuple[int, int]]) -> set[int]:
+def born_on(text: str, dates: Dates) -> set[int]:
     """Which dates of a text are dates of birth.
 
     Where a cue between two dates can speak of either, both are.
@@ -57,19 +91,99 @@ def born_on(text: str, dates: Sequence[tuple[int, int]]) -> set[int]:
     if not dates:
         return set()
     ends = [end for _, end in dates]
-    found = {i for i, (start, _) in enumerate(dates) if _SIGN.search(text, max(0, start - 4), start)}
+    found = {i for i, (start, _) in enumerate(dates) if _SIGN.search(text, max(0, start - 30), start)}
     for cue in _CUE.finditer(text):
-        before = bisect_right(ends, cue.start()) - 1
-        behind = before + 1
-        is_behind = before >= 0 and _BEHIND.fullmatch(text, ends[before], cue.start()) is not None
-        if is_behind and _SAYS_SO.match(text, ends[before]):
-            found.add(before)
+        if _DELIVERY.match(cue[0]) and not _OF_A_BABY.search(text, *_sentence_around(text, cue.start())):
             continue
-        start = dates[behind][0] if behind < len(dates) else len(text) + 1
-        if cue.end() <= start <= len(text) and _TIGHT.fullmatch(text, cue.end(), start):
-            found.add(behind)
+        behind = bisect_right(ends, cue.start())
+        found.update(_spoken_of(text, dates, cue, behind))
+    found.update(_under_headings(text, dates))
+    return _with_joined(text, dates, found)
+
+
+def _spoken_of(text: str, dates: Dates, cue: re.Match[str], behind: int) -> Iterator[int]:
+    """The dates before and behind a cue that it speaks of, or may speak of."""
+    start = dates[behind][0] if behind < len(dates) else -1
+    start = start if start - cue.end() <= _MAX_BEHIND else -1
+    is_tight = start >= cue.end() and _TIGHT.fullmatch(text, cue.end(), start) is not None
+    is_loose = start >= cue.end() and _LOOSE.fullmatch(text, cue.end(), start) is not None
+    if _ONLY_BESIDE.match(cue[0]):
+        yield from [behind] if is_tight and not _STOP.search(text, cue.end(), start) else []
+        return
+    end = dates[behind - 1][1] if behind else -1
+    is_behind = behind > 0 and _BEHIND.fullmatch(text, end, cue.start()) is not None
+    is_apart = is_behind and _APART.match(text, end) is not None
+    is_sure = is_tight and _LISTED.fullmatch(text, cue.end(), start) is not None
+    is_beyond = start >= cue.end() and _STOP.search(text, cue.end(), start) is not None
+    if is_sure and not is_beyond and (is_apart or not is_behind):
+        yield behind
+        return
+    says_so = is_behind and _SAYS_SO.match(text, end) is not None
+    is_before = is_behind and (says_so or not (is_tight and is_apart and not is_beyond))
+    if behind > 0 and not is_behind and _VERB.match(cue[0]):
+        is_before = cue.start() - end <= _MAX_BEFORE and not _ends_sentence(text, end, cue.start())
+    if is_before:
+        yield behind - 1
+    if (is_tight or is_loose) and not (says_so and not is_tight) and not (is_beyond and is_before):
+        yield behind
+
+
+def _ends_sentence(text: str, start: int, end: int) -> bool:
+    return _STOP.search(text, start, end) is not None or any(sign in text[start:end] for sign in ";\n")
+
+
+def _sentence_around(text: str, place: int) -> tuple[int, int]:
+    """Where the sentence of a place begins and ends; a line at most."""
+    begin = max((stop.end() for stop in _STOP.finditer(text, max(0, place - 300), place)), default=0)
+    begin = max(begin, text.rfind("\n", 0, place) + 1, place - 300)
+    stop = _STOP.search(text, place, place + 300)
+    return begin, min(stop.start() if stop else place + 300, len(text))
+
+
+def _under_headings(text: str, dates: Dates) -> Iterator[int]:
+    """The dates of the lines below each line of headings of which one is a cue."""
+    starts = [start for start, _ in dates]
+    seen = -1
+    for cue in _CUE.finditer(text):
+        if cue.start() < seen:
             continue
-        found.update([before] if is_behind else [])
-        if cue.end() <= start <= len(text) and _LOOSE.fullmatch(text, cue.end(), start):
-            found.add(behind)
+        begin, end = text.rfind("\n", 0, cue.start()) + 1, text.find("\n", cue.end())
+        if end < 0:
+            return
+        seen = end
+        if not text[begin:end].rstrip().endswith(":"):
+            yield from _in_rows_below(text, starts, begin, end)
+
+
+def _in_rows_below(text: str, starts: Sequence[int], begin: int, end: int) -> Iterator[int]:
+    """The dates of the lines below one that have a sign between columns as it has."""
+    if bisect_left(starts, begin) < bisect_left(starts, end):
+        return
+    columns = _columns(text, begin, end)
+    for _ in range(_N_LINES if columns else 0):
+        begin, end = end + 1, text.find("\n", end + 1)
+        end = len(text) if end < 0 else end
+        if begin >= len(text):
+            return
+        here = range(bisect_left(starts, begin), bisect_left(starts, end))
+        shared = columns & _columns(text, begin, end)
+        is_row = bool(shared) if here else bool(shared & _TABLE) and not _CUE.search(text, begin, end)
+        if not is_row and any(map(str.isalnum, text[begin:end])):
+            return
+        yield from here
+
+
+def _columns(text: str, begin: int, end: int) -> set[str]:
+    """The signs between columns that a line has, a space for two or more."""
+    return {sign[0] for sign in _COLUMNS.findall(text, begin, end)}
+
+
+def _with_joined(text: str, dates: Dates, found: set[int]) -> set[int]:
+    """Dates of birth and those that *and*, *or* or a sign of a list joins to one."""
+    for i in range(len(dates) - 1):
+        if i in found and _AND.fullmatch(text, dates[i][1], dates[i + 1][0]):
+            found.add(i + 1)
+    for i in range(len(dates) - 1, 0, -1):
+        if i in found and _AND_BACK.fullmatch(text, dates[i - 1][1], dates[i][0]):
+            found.add(i - 1)
     return found

@@ -124,7 +124,8 @@ class CaseMasker:
         written = [words for one in found for words in one.date_words()]
         births = [words for one in found for words in one.birth_words()]
         dates = dates_of(case, written, births, self.settings)
-        policy = policy_of(case, dates, self.settings)
+        hidden = {words for one in found for words in one.hidden_words()}
+        policy = policy_of(case, dates, self.settings, hidden)
         words = _Words(self.settings, policy, case)
         surrogate = self._surrogate(case, docs)
         texts = [with_stand_ins(one.masked, list(words.stand_ins(one, surrogate))) for one in found]
@@ -166,6 +167,14 @@ class _Found:
         """The words of those that are dates of birth."""
         return [self.words(self.dates[number]) for number in sorted(self.births)]
 
+    def is_hidden(self, number: int) -> bool:
+        """Whether a date is masked whatever the policy says."""
+        return number in self.births or denied(self.masked, self.dates[number])
+
+    def hidden_words(self) -> list[str]:
+        """The words of such dates."""
+        return [self.words(span) for number, span in enumerate(self.dates) if self.is_hidden(number)]
+
     def words(self, span: Span) -> str:
         """The words of a span."""
         return self.masked.tokens.text[span.start : span.end]
@@ -205,8 +214,7 @@ class _Words:
 
     def _of_dates(self, found: _Found) -> Iterator[StandIn]:
         for number, span in enumerate(found.dates):
-            is_hidden = number in found.births or denied(found.masked, span)
-            text = None if is_hidden else self._policy.replacement(found.words(span))
+            text = None if found.is_hidden(number) else self._policy.replacement(found.words(span))
             if text is None:
                 continue
             if self._statement:

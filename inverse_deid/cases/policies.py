@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import date
 
 from inverse_deid.cases.settings import CaseSettings, DateMode
@@ -39,8 +39,16 @@ def dates_of(
     )
 
 
-def policy_of(case: CaseTexts, dates: CaseDates, settings: CaseSettings) -> DatePolicy:
+def policy_of(
+    case: CaseTexts, dates: CaseDates, settings: CaseSettings, hidden: Collection[str] = ()
+) -> DatePolicy:
     """What becomes of the dates of a case.
+
+    Args:
+        case: The case.
+        dates: What its dates say about each other.
+        settings: Of the run.
+        hidden: Words of dates that are masked somewhere, whatever the policy says: no anchors.
 
     Raises:
         ConfigurationError: A shift and no key, or a case without an id.
@@ -49,7 +57,7 @@ def policy_of(case: CaseTexts, dates: CaseDates, settings: CaseSettings) -> Date
         case DateMode.YEAR:
             return YearDates(dates)
         case DateMode.RELATIVE_DAY:
-            return relative_days(dates, *_anchor(case, dates))
+            return relative_days(dates, *_anchor(case, dates), hidden=hidden)
         case DateMode.SHIFT:
             return shifted_dates(dates, settings.key or b"", case.id, _anchor(case, dates)[0])
         case _:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import date, timedelta
@@ -35,7 +35,7 @@ class CaseDates:
         written: The full dates with a year, of text and fields, sorted: missing years come from them.
         in_text: The full dates of the texts, sorted, filled years included.
         partial: The months and years of text and fields.
-        births: Dates of birth, their years known.
+        births: Dates of birth; one without a year is that day of every year.
         span_years: Dates that lie further than this from the others are not shown.
     """
 
@@ -54,6 +54,11 @@ class CaseDates:
         if text in self._known:
             return self._known[text]
         return read_date(text, reference=self.today, day_first=self.day_first, dates=self.written)
+
+    def shown(self, hidden: Collection[str]) -> Iterator[DateReading]:
+        """The readings of the dates in the texts, without those of hidden words."""
+        known = self._known.items()
+        return (reading for text, reading in known if reading is not None and text not in hidden)
 
     def is_birth(self, when: PartialDate) -> bool:
         """Whether a date is, or can be, a date of birth of the case: in any precision of either."""
@@ -158,11 +163,35 @@ def read_structured(value: str) -> tuple[PartialDate, str] | None:
 def _births(told: Iterable[str | PartialDate], today: date) -> Iterator[PartialDate]:
     """What dates of birth can mean; of two digits of a year the reader may take the next century's."""
     for birth in told:
-        found = [birth] if isinstance(birth, PartialDate) else [c.first for c in candidates(birth, today)]
-        for when in found:
+        for when in [birth] if isinstance(birth, PartialDate) else _meant(birth, today):
             if when.year is not None:
                 yield when
                 yield from _in_next_century(when, when.year + _CENTURY)
+            elif when.precision is Precision.DAY:
+                yield when
+
+
+def _meant(text: str, today: date) -> Iterator[PartialDate]:
+    """Every day that the words of a date can mean; of a long range its months or years."""
+    for candidate in candidates(text, today):
+        yield candidate.first
+        if candidate.last is not None:
+            yield candidate.last
+            yield from _within(candidate.first, candidate.last)
+
+
+def _within(first: PartialDate, last: PartialDate) -> Iterator[PartialDate]:
+    """The days of a range within a month; else its months, or its years if no more is known."""
+    if first.year is None or last.year is None:
+        return
+    if first.month is None or last.month is None:
+        yield from map(PartialDate, range(first.year, last.year + 1))
+    elif (first.year, first.month) != (last.year, last.month):
+        months = range(12 * first.year + first.month - 1, 12 * last.year + last.month)
+        yield from (PartialDate(month // 12, month % 12 + 1) for month in months)
+    elif first.day is not None and last.day is not None:
+        days = range(first.day, last.day + 1)
+        yield from (PartialDate(first.year, first.month, day) for day in days)
 
 
 def _in_next_century(when: PartialDate, year: int) -> Iterator[PartialDate]:

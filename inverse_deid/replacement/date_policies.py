@@ -8,6 +8,7 @@ others are masked, too: one of them may be a birth that no word tells.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from typing import Protocol
@@ -113,16 +114,22 @@ class RelativeDays:
 
 
 def relative_days(
-    case: CaseDates, anchor: date | None = None, anchor_name: str = "first dose"
+    case: CaseDates,
+    anchor: date | None = None,
+    anchor_name: str = "first dose",
+    *,
+    hidden: Collection[str] = (),
 ) -> RelativeDays:
-    """Count from a given day, or else from the earliest full date of the case's texts.
+    """Count from a given day, or else from the earliest full date that the case's texts show.
 
-    A date of birth is no anchor, and neither is a date of the texts that lies far before their latest one.
+    A date of birth is no anchor, and neither is a date of the texts that is masked, such as one that lies
+    far before their latest one.
 
     Args:
         case: The dates of the case.
         anchor: First dose or onset, from the structured fields.
         anchor_name: What the anchor is.
+        hidden: Words of dates that are masked whatever the policy says.
 
     Example:
         >>> from inverse_deid.replacement.case_dates import case_dates
@@ -132,8 +139,13 @@ def relative_days(
     """
     if anchor is not None and not case.is_birth(partial(anchor)):
         return RelativeDays(case, anchor, f"Day 0 = {anchor_name}")
-    days = (day for day in case.in_text if not case.is_birth(partial(day)))
-    earliest = min((day for day in days if not case.is_far(partial(day), case.latest)), default=None)
+    shown = (
+        reading
+        for reading in case.shown(hidden)
+        if not (_tells_age(reading, case) or _is_far(reading, case.latest, case))
+    )
+    days = (day for reading in shown for end in _ends(reading) if (day := end.as_date))
+    earliest = min(days, default=None)
     named = "earliest date of the text" if earliest else "not known, dates are masked"
     return RelativeDays(case, earliest, f"Day 0 = {named}", case.latest)
 

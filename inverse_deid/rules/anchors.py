@@ -105,6 +105,7 @@ ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
         "fenced-address": [_DOT, _within(rf"{TOP_LEVEL_DOMAIN}\Z", before="])}.")],
         "fenced-number": [_DOT, _within(r"\d{1,3}\Z", behind="[({")],
         "code-points": [_within(r"[^\W_]*U\Z", behind="+")],
+        "year-of-birth": [Anchor(r"(?:birth|born|year|yr|yo?b?)")],
         "disabled-url": [Anchor(r"hxxps?\Z")],
         "day-month-glued": [Anchor(rf"\d{{1,2}}{MONTH.upper()}", cased=True)],
         "code-with-digits": [Anchor(r"[A-Z0-9]+\Z", behind="/-", cased=True)],

@@ -109,6 +109,8 @@ SILENT_VETO_PATTERNS = _compiled(
         "fenced-number": rf"(?<![\d.])\d{{1,3}}(?:{_FENCED_DOT}\d{{1,3}}){{3}}(?!\d)",
         "code-points": r"(?<![^\W_])(?:[^\W_]{0,40}?U\+[0-9A-F]{4}){1,40}[^\W_]{0,40}",
         "disabled-url": r"\bhxxps?\W{1,3}\S+",
+        "year-of-birth": r"\b(?:(?:birth|born)[ _-]?(?:year|yr)|born\sin(?:\sthe\syear)?|(?:year|yr)\.?[\s_-]?of[\s_-]?birth|y\.?\s?o\.?\s?b)"
+        r"(?:[\s:=.,(|>\"'\u2019-]|\b(?:is|was|in|as|19|about|approx)\b){0,8}(\d{4}|\d{2})(?!\d)",
     }
 )
 """As `VETO_PATTERNS`, but no feature: the packaged network was trained without them."""

@@ -214,6 +214,7 @@ PIECES += [
     "P@tel",
     "$mith",
 ]
+PIECES += ["birth", "year", "of", "birth year 54", "YOB", "year of birth: 62", "54"]
 PIECES += ["Will's", "Oko", "nkwo", "\u00ad", "\u0301", "reporterPetrovic", "0k0nkw0"]
 SEPARATORS = ["", " ", " ", "  ", "\n", "\n\n", "\t", "-", "/", ".", ", ", "_"]
 TEXTS = st.lists(st.tuples(st.sampled_from(PIECES), st.sampled_from(SEPARATORS)), max_size=14).map(

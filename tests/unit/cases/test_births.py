@@ -14,6 +14,8 @@ from inverse_deid.cases.settings import CaseSettings, DateMode
 from inverse_deid.cases.texts import CaseTexts
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.values import Document
+from inverse_deid.replacement.case_dates import case_dates
+from inverse_deid.replacement.date_policies import relative_days
 from inverse_deid.replacement.partial_dates import PartialDate
 
 TODAY = date(2020, 2, 1)
@@ -188,3 +190,121 @@ def test_nothing_is_counted_far_beyond_the_anchor() -> None:
 def test_a_range_that_begins_in_the_far_past_is_masked() -> None:
     (text,) = masked("smoked 12 May 1962 to 3 Oct 2019, ill on 3 Oct 2019")
     assert re.fullmatch(r"smoked PHI(?: to PHI)?, ill on Day 0 .*", text)
+
+
+L1 = [
+    "Twins born 12 May 2017 and 13 May 2017. Vaccine 3 October 2019.",
+    "Born 12-13 May 2017. Vaccine 3 October 2019.",
+    "Born between 12 May 2017 and 14 May 2017. Vaccine 3 October 2019.",
+    "DOB 12 May 2017 to 13 May 2017. Vaccine 3 October 2019.",
+    "Born overnight 12/13 May 2017. Vaccine 3 October 2019.",
+    "DOB mother/child 12 May 1990/12 May 2017; vaccine 3 October 2019.",
+]
+L3 = [
+    "12 May 2017: birth. 3 October 2019: vaccine. 5 October 2019: rash.",
+    "12 May 2017 patient's DOB. 3 October 2019 vaccine.",
+    "12 May 2017: girl born at term. 3 October 2019: vaccine.",
+    "On 12/05/2014 the boy was born. Dose 13/10/2019, rash 15/10/2019.",
+    "On 12/05/2014 a healthy girl was born at term by section. Dose 13/10/2019.",
+    "12 May 2014 is when the child was born. Vaccine on 3 October 2019.",
+    "12 May 2014 was the day she was born. Seen 4 October 2019",
+    "12/05/2014 was given as the date of birth. Dose 13/10/2019.",
+    "12/05/2014 was recorded as DOB. Dose 13/10/2019.",
+    "On 12 May 2014 she delivered a healthy baby girl. Dose 13/10/2019.",
+    "Vaccine 3 October 2019 (born 12 May 2014)",
+    "Seen 3 October 2019, child was born approx. 12 May 2014. Well 5 October 2019.",
+]
+L4 = [
+    "Birth\tDose\tOnset\n12 May 2014\t03 Oct 2019\t05 Oct 2019",
+    "Onset | DOB | Dose\n15/10/2019 | 12/05/2014 | 13/10/2019",
+    "Onset | DOB | Dose\n--- | --- | ---\n15/10/2019 | 12/05/2014 | 13/10/2019",
+    "Siblings: born 12 May 2017, 13 June 2018. Vaccine 3 October 2019.",
+    "Mother's DOB 12 May 1990; child's 12 May 2017. Vaccine 3 October 2019.",
+    "DOB 12 May 2017 or 12 June 2017. Vaccine 3 October 2019.",
+    "DOB 12 May 2015 / 12 June 2017 & 2 July 2018. Vaccine 3 October 2019.",
+    "12 May 2017 and 13 June 2018 were their dates of birth. Vaccine 3 October 2019.",
+]
+L4 += [
+    "No | DOB | Dose\n1 | 12 May 2014 | 03 Oct 2019\n2 | | \n3 | 12 June 2017 | 05 Oct 2019",
+    "DOB  Dose\n12 May 2014    03 Oct 2019",
+    "Dose,DOB\n03 Oct 2019,12 May 2014",
+]
+L5 = [
+    "Né(e) le {}",
+    "Fecha de nac.: {}",
+    "F. Nac. {}",
+    "FN {}",
+    "Nasc. {}",
+    "Nata a Roma il {}",
+    "BD {}",
+    "bdate {}",
+    "brn {}",
+    "birht date {}",
+    "date-of-brith {}",
+    "Newborn {}",
+    "newborn ({})",
+    "Newborn girl, {}",
+    "The date {} appears as DOB",
+    "came into the world on {}",
+    "Day of life 1 was {}",
+    "Day 0 of life {}",
+    "Baby delivered by caesarean section on {}",
+    "delivered on {} a healthy boy",
+    "Premature at 32 weeks on {}",
+    "F/{}",
+    "Age 5 ({})",
+]
+BIRTH = re.compile(
+    r"1[234] May 201[457]|12/05/2014|12[-/]13 May|12 May 1990|13 June 2018|12 June 2017|2 July 2018|12 May 2015"
+)
+
+
+@pytest.mark.parametrize("mode", [RELATIVE, SHIFT, YEAR])
+@pytest.mark.parametrize(
+    "text", [*L1, *L3, *L4, *(f"A child. {cue.format('12 May 2014')}. Dose 3 October 2019." for cue in L5)]
+)
+def test_no_birth_is_shown_or_counted_from(text: str, mode: DateMode) -> None:
+    dates = r"(\d{1,2}[-/]\d{1,2} [A-Z][a-z]+ \d{4})|" + DATES
+    spans = lambda words: [(m.start(), m.end(), "DATE") for m in re.finditer(dates, words)]  # noqa: E731
+    births = {n for n, (start, end, _) in enumerate(spans(text)) if BIRTH.search(text[start:end])}
+    assert births <= born_on(text, [span[:2] for span in spans(text)])
+    (shown,) = masked(text, dates=mode)
+    assert not BIRTH.search(shown)
+    assert not re.search(r"Day [+-]\d{3}|201[4-8]", shown)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (L1[0], "Vaccine Day 0"),
+        (L1[2], "Vaccine Day 0"),
+        (L1[5], "vaccine Day 0"),
+        (L3[0], "PHI: birth. Day 0 (Day 0 = earliest date of the text): vaccine. Day +2: rash."),
+        (L3[1], "PHI patient's DOB. Day 0"),
+        (L3[2], "PHI: girl born at term. Day 0"),
+        (L3[3], "Dose Day 0 (Day 0 = earliest date of the text), rash Day +2."),
+        (L3[7], "Dose Day 0"),
+        (L3[10], "Vaccine Day 0 (Day 0 = earliest date of the text) (born PHI)"),
+        (L4[3], "born PHI, PHI. Vaccine Day 0"),
+        ("Seen 3 Oct 2019 at birth clinic. Well 5 Oct 2019", "Well Day 0"),
+        ("500 mg BD 3 Oct 2019, well 5 Oct 2019", "Day 0"),
+        ("Vaccine delivered on 3 Oct 2019, well 5 Oct 2019", "delivered on Day 0"),
+    ],
+)
+def test_events_beside_births_keep_their_intervals(text: str, expected: str) -> None:
+    assert expected in masked(text)[0]
+
+
+def test_a_denied_date_is_no_anchor() -> None:
+    case = case_dates(["1 Oct 2019", "3 Oct 2019"], today=TODAY)
+    policy = relative_days(case, hidden={"1 Oct 2019"})
+    assert policy.replacement("3 Oct 2019") == "Day 0"
+
+
+def test_a_birth_without_a_year_is_no_anchor() -> None:
+    masker = masker_of(spans_by(DATE=r"(\d+ [A-Z][a-z]{2,8}(?: \d{4})?)"))
+    settings = CaseSettings(today=TODAY, dates=RELATIVE)
+    doc = Document("1", "Born 12 May. Vaccine 3 October 2019, seen 5 October, 12 May 2019")
+    (found,) = CaseMasker(masker, settings).mask_cases([CaseTexts(id="case-1", docs=(doc,))])
+    assert found.docs[0].text.startswith("Born PHI. Vaccine Day 0 (")
+    assert found.docs[0].text.endswith("), seen Day +2, PHI")

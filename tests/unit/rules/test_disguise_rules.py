@@ -214,3 +214,25 @@ def test_the_network_is_not_told(analyser):
 def test_long_runs_take_linear_time(analyser, unit):
     text = unit * (100_000 // len(unit))
     assert len(analyser.analyse(tokenize(text)).verdicts.veto)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("Birth year 54. Dose 3 October 2019.", ["54", "3", "2019"]),
+        ("Year of birth 54.", ["54"]),
+        ("Patient with year of birth 54 had rash", ["54"]),
+        ("Birth yr 62. Rash.", ["62"]),
+        ("YOB 54", ["54"]),
+        ("Y.O.B.: '54", ["54"]),
+        ("YOB54", ["YOB54"]),
+        ("birth_year=1954", ["1954"]),
+        ("year-of-birth was 54, a man", ["54"]),
+        ("She was born in 54 in town", ["54"]),
+        ("yr of birth (62)", ["62"]),
+        ("a year of birth control 54 mg", []),
+        ("a 5 year old born at 37 weeks", []),
+    ],
+)
+def test_a_year_of_birth_of_two_digits_is_vetoed(analyser, text, found):
+    assert [word for word in vetoed(analyser, text) if any(map(str.isdigit, word))] == found
