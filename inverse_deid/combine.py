@@ -114,6 +114,7 @@ def combine(
             are of several documents; None = they are one document.
 
     Example:
+        >>> import dataclasses
         >>> flags = lambda *bits: np.array(bits, bool)
         >>> silent = RuleVerdicts.silent(3)
         >>> verdicts = dataclasses.replace(silent, safe=flags(1, 0, 0), never=flags(0, 0, 1))
