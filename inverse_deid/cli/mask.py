@@ -184,7 +184,8 @@ def _mask_files(inputs: tuple[str, ...], options: MaskOptions) -> Tally:
             _run(jobs, tally, options, (masker, known, profile))
     is_nothing_left = options.resume and not n_refused and tally.n_found_complete == len(jobs)
     if is_nothing_left and not options.quiet:
-        click.echo(f"Nothing is left to do: all {len(jobs):,} files are complete.", err=True)
+        complete = "the file is" if len(jobs) == 1 else f"all {len(jobs):,} files are"
+        click.echo(f"Nothing is left to do: {complete} complete.", err=True)
     return tally
 
 

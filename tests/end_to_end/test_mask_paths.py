@@ -47,7 +47,7 @@ def test_a_finished_run_with_failed_documents_lists_them_again(command, given, o
     assert first.status == again.status == 1
     assert "a.jsonl line 2" in first.stderr
     assert "a.jsonl line 2" in again.stderr
-    assert "Nothing is left to do: all 1 files are complete." in again.stderr
+    assert "Nothing is left to do: the file is complete." in again.stderr
 
 
 @pytest.mark.parametrize("change", ["input", "output", "settings"])
