@@ -90,18 +90,24 @@ def is_glued_quantity(word: str) -> bool:
 
 
 _LONG_NUMBER_DIGITS = 7
+_ROUND = re.compile(r"[1-9]\d{0,3}0{3,6}")
 
 
 def holds_long_number(word: str) -> bool:
     """Whether a word has seven digits or more: a record, a phone, an account, hardly a result or a dose.
 
-    Such words are always masked; among results the network may take one for a result.
+    Such words are always masked; among results the network may take one for a result. A round number
+    is a count or a dose (2500000 copies, 2400000 units), which the network may judge.
 
     Example:
         >>> holds_long_number("8149354"), holds_long_number("RN4481207"), holds_long_number("250000")
         (True, True, False)
+        >>> holds_long_number("2400000")
+        False
     """
-    return len(word) >= _LONG_NUMBER_DIGITS and sum(map(str.isdigit, word)) >= _LONG_NUMBER_DIGITS
+    if len(word) < _LONG_NUMBER_DIGITS or _ROUND.fullmatch(word):
+        return False
+    return sum(map(str.isdigit, word)) >= _LONG_NUMBER_DIGITS
 
 
 _LATIN_END, _GREEK_START, _GREEK_END = 0x24F, 0x370, 0x3FF
