@@ -28,7 +28,7 @@ from inverse_deid.formats.columns import ColumnFate, Columns, choose_columns
 from inverse_deid.formats.encodings import TextCodec, encode, split_mark, wrong_encoding
 from inverse_deid.formats.records import MAX_RECORD_BYTES, ReadOptions, Record, Writable, texts_by_column
 
-_FORMULA = re.compile(r"'*(?:[\t\r\n]|\s*[=+\-@\uff1d\uff0b\uff0d\uff20])")
+_FORMULA = re.compile(r"'*(?: *[\t\r\n]|\s*[=+\-@\uff1d\uff0b\uff0d\uff20])")
 _NUMBER = re.compile(r"[+-](?:\d+(?:[.,]\d*)?|[.,]\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 
 

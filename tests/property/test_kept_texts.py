@@ -6,7 +6,7 @@ import json
 import re
 
 from fake_maskers import FakeMasker
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from inverse_deid.core.values import Document, MaskedDocument
@@ -53,6 +53,8 @@ def test_csv_cells_keep_their_text(rows, delimiter):
     assert list(csv.reader(back, delimiter=delimiter)) == [["other", "text"], *map(list, rows)]
 
 
+@example(" \r")
+@example("' \n")
 @given(st.text(st.sampled_from("'=+-@ \t\r\n5,.ex\uff1d")))
 def test_no_cell_is_run_and_all_can_be_taken_back(cell):
     written = neutralised(cell)
