@@ -12,19 +12,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from inverse_deid.assemble import MaskingSettings, build_deidentifier
     from inverse_deid.core.phi import PhiType
     from inverse_deid.core.values import Document, MaskedDocument, PhiSpan
-    from inverse_deid.pipeline import Deidentifier
+    from inverse_deid.masking.assemble import MaskingSettings, build_deidentifier
+    from inverse_deid.masking.pipeline import Deidentifier
 
 _HOME = {
-    "Deidentifier": "inverse_deid.pipeline",
+    "Deidentifier": "inverse_deid.masking.pipeline",
     "Document": "inverse_deid.core.values",
     "MaskedDocument": "inverse_deid.core.values",
-    "MaskingSettings": "inverse_deid.assemble",
+    "MaskingSettings": "inverse_deid.masking.assemble",
     "PhiSpan": "inverse_deid.core.values",
     "PhiType": "inverse_deid.core.phi",
-    "build_deidentifier": "inverse_deid.assemble",
+    "build_deidentifier": "inverse_deid.masking.assemble",
 }
 
 __all__ = [

@@ -22,7 +22,7 @@ from pathlib import Path
 
 import numpy as np
 
-from inverse_deid.deep.encoding import quantised
+from inverse_deid.network.encoding import quantised
 from inverse_deid.text.tokenizer import tokenize
 
 N_WORDS = 50_000

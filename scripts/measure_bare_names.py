@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from bare_names import cases, outcomes, report
 
-from inverse_deid.assemble import MaskingSettings, build_deidentifier
+from inverse_deid.masking.assemble import MaskingSettings, build_deidentifier
 
 
 def main() -> None:

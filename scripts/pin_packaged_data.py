@@ -9,8 +9,8 @@ import re
 from pathlib import Path
 
 from inverse_deid.core import packaged
-from inverse_deid.deep.folder import model_fingerprint
 from inverse_deid.lexicon.artefact import parse_artefact
+from inverse_deid.network.folder import model_fingerprint
 
 
 def pin() -> None:

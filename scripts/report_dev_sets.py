@@ -14,8 +14,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from inverse_deid.assemble import packaged_model
-from inverse_deid.deep.folder import model_fingerprint, read_manifest
+from inverse_deid.masking.assemble import packaged_model
+from inverse_deid.network.folder import model_fingerprint, read_manifest
 
 CORPORA = {"adverse-event narratives (adr/dev)": "adr", "fictional letters (letters/dev)": "letters"}
 SYSTEMS = {

@@ -18,7 +18,7 @@ from pathlib import Path
 from inverse_deid.core.values import Document
 from inverse_deid.lexicon.flags import SAFE_FLAGS, WordFlag
 from inverse_deid.lexicon.lexicon import load_lexicon
-from inverse_deid.pipeline import Deidentifier
+from inverse_deid.masking.pipeline import Deidentifier
 
 FOLDER = Path(__file__).parent / "golden"
 PLACES = ("alone", "inside")

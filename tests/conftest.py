@@ -35,12 +35,12 @@ class CommandResult:
 def fake_assemble(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[FakeMasker]]:
     """The command gets the masker in this list instead of the real one."""
     maskers = [mask_capitals()]
-    module = types.ModuleType("inverse_deid.assemble")
+    module = types.ModuleType("inverse_deid.masking.assemble")
     module.MaskingSettings = dict  # type: ignore[attr-defined]
     module.build_deidentifier = lambda settings: maskers[0]  # type: ignore[attr-defined]
     model = Path(inverse_deid.__file__).parent / "data" / "model"
     module.packaged_model = lambda: model  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "inverse_deid.assemble", module)
+    monkeypatch.setitem(sys.modules, "inverse_deid.masking.assemble", module)
     yield maskers
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from inverse_deid.corpora.wordlists import load_lists
+from inverse_deid.training.corpora.wordlists import load_lists
 
 RANDOM_FIELDS = (
     "Monthslip monthslip fmonth Fmonth fmon holiday holidaylower HOLIDAY hmonth nextMonth season Season"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from inverse_deid.extraction.concepts import ConceptSpan
+from inverse_deid.research.extraction.concepts import ConceptSpan
 from inverse_deid.text.tokenizer import tokenize
 
 DICTIONARY = {"Velmo": "Drug", "aspirin": "Drug", "rash": "Effect", "fever": "Effect"}

@@ -18,7 +18,7 @@ from functools import lru_cache
 from pathlib import Path
 from urllib.parse import quote
 
-from inverse_deid.corpora.generation import generated_documents
+from inverse_deid.training.corpora.generation import generated_documents
 
 ROOT = Path(__file__).parents[1]
 DENIED = "Quimbleworth"

@@ -17,11 +17,6 @@ from functools import lru_cache
 import numpy as np
 from fuzzed_texts import ALLOWED, DENIED, FuzzedText
 
-from inverse_deid.assemble import MaskingSettings, assemble
-from inverse_deid.cases.masker import CaseMasker
-from inverse_deid.cases.settings import AgeMode, CaseSettings, DateMode
-from inverse_deid.cases.surrogates import KeyedSurrogates
-from inverse_deid.combine import Thresholds
 from inverse_deid.core.values import (
     Document,
     FloatArray,
@@ -31,9 +26,14 @@ from inverse_deid.core.values import (
     RuleVerdicts,
     Tokens,
 )
-from inverse_deid.document_passes import PhraseList
 from inverse_deid.lexicon import load_lexicon
-from inverse_deid.pipeline import Deidentifier, Scores, Stages, mask_everything
+from inverse_deid.masking.assemble import MaskingSettings, assemble
+from inverse_deid.masking.cases.masker import CaseMasker
+from inverse_deid.masking.cases.settings import AgeMode, CaseSettings, DateMode
+from inverse_deid.masking.cases.surrogates import KeyedSurrogates
+from inverse_deid.masking.combine import Thresholds
+from inverse_deid.masking.document_passes import PhraseList
+from inverse_deid.masking.pipeline import Deidentifier, Scores, Stages, mask_everything
 from inverse_deid.replacement.date_words import ORDINALS, month_words
 from inverse_deid.replacement.markers import category_marker
 from inverse_deid.replacement.surrogate_draws import GENERIC_WORDS

@@ -8,10 +8,10 @@ import numpy as np
 
 from inverse_deid.core.phi import PhiType
 from inverse_deid.core.values import Document, PhiSpan
-from inverse_deid.deep.encoding import WordVectors, quantised
-from inverse_deid.extraction.concepts import ConceptDocument, ConceptSpan
-from inverse_deid.extraction.config import TaggerConfig, TaggerTraining
-from inverse_deid.extraction.passage_inputs import CONCEPTS, PHI
+from inverse_deid.network.encoding import WordVectors, quantised
+from inverse_deid.research.extraction.concepts import ConceptDocument, ConceptSpan
+from inverse_deid.research.extraction.config import TaggerConfig, TaggerTraining
+from inverse_deid.research.extraction.passage_inputs import CONCEPTS, PHI
 
 DRUGS = ("Velmo", "aspirin", "Tolandin")
 EFFECTS = ("rash", "mild fever", "cough")

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from inverse_deid.deep.batches import Example
-from inverse_deid.deep.config import NetworkConfig, TrainingConfig
-from inverse_deid.deep.encoding import WordVectors, quantised
+from inverse_deid.network.batches import Example
+from inverse_deid.network.config import NetworkConfig, TrainingConfig
+from inverse_deid.network.encoding import WordVectors, quantised
 
 N_FEATURES = 2
 _WORDS = ("the", "rash", "went", "fever", "Velmo", "Okonkwo", "Lindero", "cough", "Zora", "mild")
@@ -57,7 +57,7 @@ def new_network(config: NetworkConfig, seed: int | None = None) -> Any:
     """A fresh network; `seed` decides its first weights."""
     import keras
 
-    from inverse_deid.deep.network import build_network
+    from inverse_deid.network.network import build_network
 
     if seed is not None:
         keras.utils.set_random_seed(seed)

@@ -8,8 +8,8 @@ import numpy as np
 
 from inverse_deid.core.phi import PhiType
 from inverse_deid.core.values import Document, PhiSpan
-from inverse_deid.deep.encoding import WordVectors, quantised
-from inverse_deid.representations.sentences import Sentence, sentences_of
+from inverse_deid.network.encoding import WordVectors, quantised
+from inverse_deid.research.representations.sentences import Sentence, sentences_of
 
 NAMES = ("okonkwo", "lindero", "zora", "velmora", "tamsin", "brask")
 SAFE = ("the", "patient", "had", "a", "rash", "was", "seen", "by", "fever", "mild", "and", "cough")

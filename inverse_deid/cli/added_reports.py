@@ -17,6 +17,7 @@ _SECTIONS = {
     "inverse-deid risk": "risk",
     "inverse-deid utility": "utility",
     "inverse-deid leak grades": "grades",
+    "inverse-deid concept utility": "extraction",
 }
 
 
@@ -40,11 +41,13 @@ def read_added(paths: Sequence[Path]) -> dict[str, Any]:
             report = None
         name = _SECTIONS.get(str(report.get("format"))) if isinstance(report, dict) else None
         if name is None:
-            kinds = "`risk --json`, `utility --json` or `leaks grade --json`"
+            kinds = (
+                "`risk --json`, `utility --json`, `leaks grade --json` or `research extraction cost --json`"
+            )
             raise FormatError(f"{path}: no report that can be added; give a file that {kinds} wrote")
         if name in found:
             raise FormatError(f"{path}: is the second report of {name}; give one of each kind")
-        found[name] = report
+        found[name] = report.get("types", {}) if name == "extraction" else report
     return found
 
 

@@ -13,20 +13,9 @@ from typing import Any
 import click
 
 from inverse_deid import __version__
-from inverse_deid.assemble import (
-    CERTIFICATE_FORMAT,
-    CERTIFICATE_VERSION,
-    Assembly,
-    MaskingSettings,
-    are_low,
-    assemble,
-    packaged_model,
-)
 from inverse_deid.cli.report_files import check_target, write_json
-from inverse_deid.combine import Thresholds
 from inverse_deid.core.seals import sealed
 from inverse_deid.core.values import Document
-from inverse_deid.deep.folder import read_manifest
 from inverse_deid.engine.jobs import shown
 from inverse_deid.evaluation.evaluation import Evaluation, evaluate_masks, read_patients
 from inverse_deid.evaluation.guarantees import (
@@ -39,16 +28,27 @@ from inverse_deid.evaluation.guarantees import (
     refuse_too_few,
 )
 from inverse_deid.evaluation.plain_text import percent
-from inverse_deid.learning.corpus import near_duplicate_groups, read_annotated
-from inverse_deid.learning.documents import sha256_of
-from inverse_deid.learning.guaranteed import (
+from inverse_deid.masking.assemble import (
+    CERTIFICATE_FORMAT,
+    CERTIFICATE_VERSION,
+    Assembly,
+    MaskingSettings,
+    are_low,
+    assemble,
+    packaged_model,
+)
+from inverse_deid.masking.combine import Thresholds
+from inverse_deid.masking.pipeline import Deidentifier
+from inverse_deid.network.folder import read_manifest
+from inverse_deid.training.corpus import near_duplicate_groups, read_annotated
+from inverse_deid.training.documents import sha256_of
+from inverse_deid.training.guaranteed import (
     CalibrationSet,
     calibration_set,
     kept_phi,
     refuse_training_documents,
     threshold_sequence,
 )
-from inverse_deid.pipeline import Deidentifier
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 _ANY = click.Path(path_type=Path)

@@ -15,9 +15,9 @@ from inverse_deid.core.errors import ConfigurationError, UnreadableInputError
 from inverse_deid.formats.registry import input_errors
 
 if TYPE_CHECKING:
-    from inverse_deid.cases.masker import SurrogatesFor
-    from inverse_deid.cases.settings import CaseSettings
     from inverse_deid.formats.icsr.profiles import Profile
+    from inverse_deid.masking.cases.masker import SurrogatesFor
+    from inverse_deid.masking.cases.settings import CaseSettings
 
 KEY_VARIABLE = "INVERSE_DEID_KEY"
 _MAX_KEY_BYTES = 4096
@@ -172,7 +172,7 @@ class CaseOptions:
         Raises:
             ConfigurationError: Options that contradict each other.
         """
-        from inverse_deid.cases.settings import AgeMode, CaseSettings, DateMode
+        from inverse_deid.masking.cases.settings import AgeMode, CaseSettings, DateMode
         from inverse_deid.replacement.case_dates import DEFAULT_SPAN_YEARS
 
         return CaseSettings(
@@ -197,8 +197,8 @@ class CaseOptions:
         """
         if not self.makes_surrogates:
             return None
-        from inverse_deid.cases.surrogates import KeyedSurrogates
         from inverse_deid.lexicon import load_lexicon
+        from inverse_deid.masking.cases.surrogates import KeyedSurrogates
         from inverse_deid.rules.medical_words import MedicalWords
 
         return KeyedSurrogates(secret or b"", MedicalWords(load_lexicon(lexicon)).among)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,18 +11,11 @@ import click
 import numpy as np
 
 from inverse_deid.cli.added_reports import read_added, refuse_foreign
-from inverse_deid.cli.extractors import load_extractor
 from inverse_deid.cli.provenance import naming, provenance
 from inverse_deid.cli.report_files import check_target, write_json, write_whole
 from inverse_deid.core.errors import ConfigurationError, FormatError
 from inverse_deid.core.values import BoolArray, Document
-from inverse_deid.evaluation.concept_utility import (
-    ConceptUtility,
-    concept_lines,
-    concept_utility,
-    json_concept_utility,
-)
-from inverse_deid.evaluation.counts import Range, WordTest
+from inverse_deid.evaluation.counts import WordTest
 from inverse_deid.evaluation.curves import ScoreFigures, score_figures
 from inverse_deid.evaluation.evaluation import evaluate_masks, intervals_of, read_patients
 from inverse_deid.evaluation.explained import read_explained, scored_tokens
@@ -32,9 +25,8 @@ from inverse_deid.evaluation.masked_files import masks_by_id, read_masked
 from inverse_deid.evaluation.report import table_lines
 from inverse_deid.evaluation.resampling import N_RESAMPLES, SEED
 from inverse_deid.evaluation.uncertainty import CONFIDENCE
-from inverse_deid.extraction.reading import read_concepts
-from inverse_deid.learning.corpus import read_annotated
 from inverse_deid.lexicon import Lexicon, WordFlag, load_lexicon
+from inverse_deid.training.corpus import read_annotated
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 _PATH = click.Path(path_type=Path)
@@ -54,7 +46,6 @@ class EvaluateOptions:
     resamples: int
     seed: int
     harmless: Path | None
-    extraction: Path | None
     allow_missing: bool
     force: bool
 
@@ -69,7 +60,8 @@ class EvaluateOptions:
     "added",
     type=_FILE,
     multiple=True,
-    help="JSON of `risk`, `utility` or `leaks grade`: goes into the page and the JSON. May be repeated.",
+    help="JSON of `risk`, `utility`, `leaks grade` or `research extraction cost`: goes into the page "
+    "and the JSON. May be repeated.",
 )
 @click.option(
     "--explain",
@@ -95,12 +87,6 @@ class EvaluateOptions:
 )
 @click.option("--seed", type=click.IntRange(0), default=SEED, show_default=True, help="Of these draws.")
 @click.option("--harmless", type=_FILE, help="TOML file with the tokens that the corrected recall forgives.")
-@click.option(
-    "--extraction",
-    type=_PATH,
-    help="Extractor folder: adds what masking costs a search for concepts. GOLD then is JSON Lines with "
-    "concepts.",
-)
 @click.option("--allow-missing", is_flag=True, help="Count documents without masks as unmasked.")
 @click.option("--force", is_flag=True, help="Overwrite files of an earlier evaluation.")
 def evaluate(gold: Path, masked: Path, **given: Any) -> None:  # noqa: ANN401 - click's options, typed above
@@ -138,8 +124,6 @@ def evaluate(gold: Path, masked: Path, **given: Any) -> None:  # noqa: ANN401 - 
     scores = (
         None if explain is None else _scores(docs, evaluation.missing, explain, confidence=options.confidence)
     )
-    with naming(gold):
-        concepts = None if options.extraction is None else _concepts(gold, masks, options.extraction)
     intervals = intervals_of(
         evaluation,
         patients,
@@ -154,11 +138,8 @@ def evaluate(gold: Path, masked: Path, **given: Any) -> None:  # noqa: ANN401 - 
             explain=explain,
             patients=options.patients,
             harmless=options.harmless,
-            extraction=options.extraction,
         )
         report = json_report(evaluation, intervals, provenance=read, scores=scores) | added
-        if concepts is not None:
-            report["extraction"] = json_concept_utility(concepts)
         _write(report, options, private=scores is not None)
     for line in table_lines(evaluation, intervals, scores):
         click.echo(line)
@@ -168,22 +149,6 @@ def evaluate(gold: Path, masked: Path, **given: Any) -> None:  # noqa: ANN401 - 
             "for a report that you pass on",
             err=True,
         )
-    if concepts is not None:
-        click.echo("")
-        for line in concept_lines(concepts):
-            click.echo(line)
-
-
-def _concepts(gold: Path, masks: Mapping[str, Sequence[Range]], model: Path) -> ConceptUtility:
-    """What the masks cost an extractor.
-
-    Raises:
-        InputError: The gold has no concepts of its types.
-        ModelError: The extractor cannot be read.
-        ConfigurationError: The extra `train` is missing.
-    """
-    docs = read_concepts(gold)
-    return concept_utility(docs, masks, load_extractor(model))
 
 
 def _scores(

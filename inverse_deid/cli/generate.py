@@ -19,12 +19,12 @@ from inverse_deid.core.errors import ConfigurationError, OutputError, OutputExis
 from inverse_deid.core.extras import missing_extra
 from inverse_deid.core.phi import PhiType
 from inverse_deid.core.values import Document
-from inverse_deid.corpora.generation import generated_documents
 from inverse_deid.engine.jobs import shown
 from inverse_deid.engine.partial_file import partial_path, replace_folder
 from inverse_deid.formats.gold_writers import gold_i2b2_xml, gold_json_line
 from inverse_deid.text.alignment import span_of_token
 from inverse_deid.text.tokenizer import tokenize
+from inverse_deid.training.corpora.generation import generated_documents
 
 _ANY = click.Path(path_type=Path)
 _FILE_ENDINGS = (".jsonl", ".jsonl.gz")
@@ -166,15 +166,15 @@ def generate(**given: Any) -> None:  # noqa: ANN401 - click's options, typed in 
 def _documents(options: GenerateOptions) -> Iterator[Document]:
     """Read the carriers and begin to generate; imported here so that `--help` stays quick."""
     try:
-        from inverse_deid.corpora.names import load_name_pools
+        from inverse_deid.training.corpora.names import load_name_pools
 
         load_name_pools()
     except ImportError as error:
         raise missing_extra("generating", error.name, "train") from error
     if not options.carriers:
         return generated_documents(options.documents, options.seed)
-    from inverse_deid.learning.augmentation import INVENTED_SHARE
-    from inverse_deid.learning.corpus import read_annotated
+    from inverse_deid.training.augmentation import INVENTED_SHARE
+    from inverse_deid.training.corpus import read_annotated
 
     share = INVENTED_SHARE if options.invented_share is None else options.invented_share
     carriers = [doc for path in options.carriers for doc in read_annotated(path)]

@@ -15,7 +15,7 @@ from inverse_deid.evaluation.grades import graded_groups, read_grades
 from inverse_deid.evaluation.groups import GroupKind
 from inverse_deid.evaluation.leaks import COLUMNS, CONTEXT_TOKENS, leak_list, leaks_of
 from inverse_deid.evaluation.masked_files import masks_by_id, read_masked
-from inverse_deid.learning.corpus import read_annotated
+from inverse_deid.training.corpus import read_annotated
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 _MARK = ",".join(COLUMNS)

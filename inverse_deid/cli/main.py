@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import sys
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NoReturn
@@ -14,42 +13,48 @@ from typing import Any, NoReturn
 import click
 
 from inverse_deid import __version__
+from inverse_deid.cli.lazy_group import Commands, LazyGroup
 from inverse_deid.core.errors import InverseDeidError
 from inverse_deid.core.extras import install_hint
 
 NOTHING_DONE = 2
 INTERRUPTED = 130
 
-_SUBCOMMANDS: Mapping[str, tuple[str, str]] = MappingProxyType(
+_COMMANDS: Commands = MappingProxyType(
     {
-        "mask": ("inverse_deid.cli.mask", "Mask case narratives: files, folders or standard input."),
-        "reveal": ("inverse_deid.cli.reveal", "Put the originals back, with the map and the key."),
-        "serve": ("inverse_deid.cli.serve", "Mask documents over HTTP."),
-        "evaluate": ("inverse_deid.cli.evaluate", "Say what a masking leaked and what it kept."),
-        "calibrate": ("inverse_deid.cli.calibrate", "Find thresholds with a guaranteed leak rate."),
-        "leaks": ("inverse_deid.cli.leaks", "List missed tokens for reviewers, or read their grades."),
-        "risk": ("inverse_deid.cli.risk", "Estimate the risk that a document is re-identified."),
-        "utility": ("inverse_deid.cli.utility", "Say what is left for causality assessment."),
-        "compare": ("inverse_deid.cli.compare", "Run several systems and evaluate them side by side."),
-        "review": ("inverse_deid.cli.review", "Let people read, correct and release masked cases."),
-        "lexicon": ("inverse_deid.cli.lexicon", "Build the dictionaries, or ask where a word stands."),
-        "train": ("inverse_deid.cli.train", "Train a model on annotated documents."),
-        "fine-tune": ("inverse_deid.cli.train", "Train a model further on your own documents."),
-        "federated": ("inverse_deid.cli.federated", "Train at several sites without pooling documents."),
-        "share": ("inverse_deid.cli.share", "Share training data as vectors without identifiers."),
-        "extraction": ("inverse_deid.cli.extraction", "Train extractors of drugs, effects and the like."),
-        "extract": ("inverse_deid.cli.extract", "Find concepts in masked texts."),
-        "generate": ("inverse_deid.cli.generate", "Generate synthetic annotated documents."),
-        "experiment": (
-            "inverse_deid.cli.experiment",
-            "Compare networks: thesis, alone, ablations, extraction.",
-        ),
+        "Mask and give out": {
+            "mask": ("inverse_deid.cli.mask", "Mask case narratives: files, folders or standard input."),
+            "reveal": ("inverse_deid.cli.reveal", "Restore the originals with the map and the key."),
+            "serve": ("inverse_deid.cli.serve", "Mask documents over HTTP."),
+            "lexicon": ("inverse_deid.cli.lexicon", "Build the dictionaries, or look up a word."),
+        },
+        "Review": {
+            "review": ("inverse_deid.cli.review", "Read, correct and release masked cases."),
+        },
+        "Measure": {
+            "evaluate": ("inverse_deid.cli.evaluate", "Measure what a masking leaked and what it kept."),
+            "leaks": ("inverse_deid.cli.leaks", "List missed tokens for reviewers, or read their grades."),
+            "risk": ("inverse_deid.cli.risk", "Estimate the risk that a document is re-identified."),
+            "utility": ("inverse_deid.cli.utility", "Measure what is left for causality assessment."),
+        },
+        "Train": {
+            "train": ("inverse_deid.cli.train", "Train a model on annotated documents."),
+            "fine-tune": ("inverse_deid.cli.train", "Train a model further on your own documents."),
+            "calibrate": ("inverse_deid.cli.calibrate", "Find thresholds with a guaranteed leak rate."),
+            "generate": ("inverse_deid.cli.generate", "Generate synthetic annotated documents."),
+        },
+        "Research": {
+            "research": (
+                "inverse_deid.research.commands.research",
+                "Repeat the published studies.",
+            ),
+        },
     }
 )
 
 
-class _LazyGroup(click.Group):
-    """Imports a subcommand when it is called, and ends with our statuses (click asks for a subclass)."""
+class _MainGroup(LazyGroup):
+    """Ends with the exit statuses of this program."""
 
     def main(self, *args: Any, **options: Any) -> NoReturn:  # noqa: ANN401 - as click declares it
         run = super().main
@@ -60,22 +65,8 @@ class _LazyGroup(click.Group):
             status = NOTHING_DONE
         sys.exit(status)
 
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002, RUF100
-        return list(_SUBCOMMANDS)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002, RUF100
-        if cmd_name not in _SUBCOMMANDS:
-            return None
-        module = importlib.import_module(_SUBCOMMANDS[cmd_name][0])
-        command: click.Command = getattr(module, cmd_name.replace("-", "_"))
-        return command
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002, RUF100
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in _SUBCOMMANDS.items()])
-
-
-@click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=_MainGroup, commands=_COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="inverse-deid")
 def main() -> None:
     """Mask medical case narratives: all words are hidden but those that are surely safe.

@@ -22,11 +22,11 @@ from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.formats.registry import FormatName
 
 if TYPE_CHECKING:
-    from inverse_deid.cases.masker import CaseMasker
     from inverse_deid.engine.jobs import Job
     from inverse_deid.engine.tally import Tally
     from inverse_deid.formats.icsr.profiles import Profile
     from inverse_deid.formats.known_values import KnownOfDocuments
+    from inverse_deid.masking.cases.masker import CaseMasker
 
 INTERRUPTED = 130
 MAX_WORKERS = 256

@@ -11,11 +11,11 @@ from inverse_deid.cli.mask_options import MaskOptions
 from inverse_deid.cli.word_lists import listed_words
 
 if TYPE_CHECKING:
-    from inverse_deid.assemble import MaskingSettings
-    from inverse_deid.cases.masker import CaseMasker
     from inverse_deid.formats.icsr.profiles import Profile
     from inverse_deid.formats.known_values import KnownOfDocuments
-    from inverse_deid.pipeline import Deidentifier
+    from inverse_deid.masking.assemble import MaskingSettings
+    from inverse_deid.masking.cases.masker import CaseMasker
+    from inverse_deid.masking.pipeline import Deidentifier
 
 
 @contextmanager
@@ -24,7 +24,7 @@ def case_masker(options: MaskOptions, known: KnownOfDocuments | None = None) -> 
 
     With several workers, they end when the context does.
     """
-    from inverse_deid.cases.masker import CaseMasker
+    from inverse_deid.masking.cases.masker import CaseMasker
 
     settings = options.cases.settings(options.cases.secret())
     masking = masking_settings(options)
@@ -43,14 +43,14 @@ def case_masker(options: MaskOptions, known: KnownOfDocuments | None = None) -> 
 
 def load_masker(settings: MaskingSettings) -> Deidentifier:
     """Load lexicon and model; imported here so that `--help` stays quick."""
-    from inverse_deid.assemble import build_deidentifier
+    from inverse_deid.masking.assemble import build_deidentifier
 
     return build_deidentifier(settings)
 
 
 def masking_settings(options: MaskOptions) -> MaskingSettings:
     """The part of the options that the de-identifier needs."""
-    from inverse_deid.assemble import MaskingSettings
+    from inverse_deid.masking.assemble import MaskingSettings
 
     return MaskingSettings(
         model=options.model,

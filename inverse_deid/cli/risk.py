@@ -22,7 +22,7 @@ from inverse_deid.evaluation.risk import (
     reidentification_risk,
 )
 from inverse_deid.evaluation.risk_assumptions import Assumptions, read_assumptions
-from inverse_deid.learning.corpus import read_annotated
+from inverse_deid.training.corpus import read_annotated
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 

@@ -15,10 +15,10 @@ from inverse_deid.core.extras import missing_extra
 from inverse_deid.formats.registry import FormatName
 
 if TYPE_CHECKING:
-    from inverse_deid.cases.masker import CaseMasker
-    from inverse_deid.deep.scorer import Device
     from inverse_deid.engine.serial import OnProgress
     from inverse_deid.engine.tally import Tally
+    from inverse_deid.masking.cases.masker import CaseMasker
+    from inverse_deid.network.scorer import Device
 
 MIB = 1024 * 1024
 
@@ -106,9 +106,9 @@ class CaseMaskerMaker:
 
     def __call__(self, *, n_threads: int, device: Device) -> CaseMasker:
         """Load lexicon and model."""
-        from inverse_deid.assemble import build_deidentifier
-        from inverse_deid.cases.masker import CaseMasker
         from inverse_deid.cli.mask_masker import masking_settings
+        from inverse_deid.masking.assemble import build_deidentifier
+        from inverse_deid.masking.cases.masker import CaseMasker
 
         cases = self.options.cases
         masking = replace(masking_settings(self.options), n_threads=n_threads, device=device)

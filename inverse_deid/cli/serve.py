@@ -14,7 +14,7 @@ from inverse_deid.core.extras import need_modules
 from inverse_deid.formats.registry import input_errors
 
 if TYPE_CHECKING:
-    from inverse_deid.assemble import MaskingSettings
+    from inverse_deid.masking.assemble import MaskingSettings
     from inverse_deid.service.settings import Token
 
 TOKEN_VARIABLE = "INVERSE_DEID_TOKEN"  # noqa: S105 - the name of a variable
@@ -79,7 +79,7 @@ class ServeOptions:
 
     def masking(self) -> MaskingSettings:
         """The part that the de-identifier needs."""
-        from inverse_deid.assemble import MaskingSettings
+        from inverse_deid.masking.assemble import MaskingSettings
 
         return MaskingSettings(
             model=self.model,
@@ -93,7 +93,7 @@ class ServeOptions:
 
 def _serve(options: ServeOptions) -> None:
     """Check what is quick to check, load the model, serve."""
-    from inverse_deid.assemble import build_deidentifier
+    from inverse_deid.masking.assemble import build_deidentifier
     from inverse_deid.service.app import build_app
     from inverse_deid.service.server import serve_app
     from inverse_deid.service.settings import ServiceSettings, check_address

@@ -15,7 +15,7 @@ from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.extras import missing_extra
 
 if TYPE_CHECKING:
-    from inverse_deid.learning.config import RunConfig
+    from inverse_deid.training.config import RunConfig
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 _ANY = click.Path(path_type=Path)
@@ -100,7 +100,7 @@ def fine_tune(model: Path | None, freeze: tuple[str, ...], **given: Any) -> int:
 
     Needs the extra `train` (pip install '.[train]').
     """
-    from inverse_deid.assemble import packaged_model
+    from inverse_deid.masking.assemble import packaged_model
 
     def fewer(training: Any) -> Any:  # noqa: ANN401 - a TrainingConfig, imported lazily
         return dataclasses.replace(
@@ -113,8 +113,8 @@ def fine_tune(model: Path | None, freeze: tuple[str, ...], **given: Any) -> int:
 def _run(given: dict[str, Any], _defaults: Callable[[Any], Any], **around: Any) -> int:  # noqa: ANN401
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     try:
-        from inverse_deid.experiments.provenance import revision
-        from inverse_deid.learning import run
+        from inverse_deid.core.revision import revision
+        from inverse_deid.training import run
     except ImportError as error:
         raise missing_extra("training", error.name, "train") from error
     quiet = given["quiet"]
@@ -137,8 +137,8 @@ def _run(given: dict[str, Any], _defaults: Callable[[Any], Any], **around: Any) 
 
 def _config(given: dict[str, Any], defaults: Callable[[Any], Any]) -> RunConfig:
     """The configuration file, if any, with what the command line says instead."""
-    from inverse_deid.deep.config import TrainingConfig
-    from inverse_deid.learning.config import RunConfig, read_run_config
+    from inverse_deid.network.config import TrainingConfig
+    from inverse_deid.training.config import RunConfig, read_run_config
 
     if given["config_path"]:
         config = read_run_config(

@@ -142,7 +142,7 @@ def _masking_model(masked: Path | None, model: Path | None) -> Path | None:
     """The model that masks the gold; None if it is masked already."""
     if masked is not None:
         return None
-    from inverse_deid.assemble import packaged_model
+    from inverse_deid.masking.assemble import packaged_model
 
     return model or packaged_model()
 
@@ -151,7 +151,7 @@ def _masked_now(
     docs: Sequence[CausalityDocument], model: Path | None, operating_point: str | None
 ) -> tuple[list[MaskedOutput], list[str]]:
     """What the model makes of the gold, and the ids of documents that failed."""
-    from inverse_deid.assemble import MaskingSettings, build_deidentifier
+    from inverse_deid.masking.assemble import MaskingSettings, build_deidentifier
 
     # Only figures are written, so low thresholds let no text out.
     settings = MaskingSettings(

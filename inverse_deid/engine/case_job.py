@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from inverse_deid.cases.reports import batch_number, replacements_of, texts_of
-from inverse_deid.cases.texts import CaseTexts, MaskedCase
 from inverse_deid.core.errors import StageError
 from inverse_deid.core.values import MaskedDocument
 from inverse_deid.engine.in_order import in_order
@@ -22,6 +20,8 @@ from inverse_deid.formats.icsr.messages import BrokenCase
 from inverse_deid.formats.icsr.report import CaseProblem
 from inverse_deid.formats.records import Record
 from inverse_deid.formats.registry import input_errors, open_input
+from inverse_deid.masking.cases.reports import batch_number, replacements_of, texts_of
+from inverse_deid.masking.cases.texts import CaseTexts, MaskedCase
 
 
 def write_case_job(job: Job, masker: MasksCases, run: RunSettings) -> Written:

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Protocol, runtime_checkable
 
-from inverse_deid.cases.texts import CaseTexts, MaskedCase
 from inverse_deid.core.errors import StageError
 from inverse_deid.core.values import Document, MaskedDocument
 from inverse_deid.formats.records import Record
+from inverse_deid.masking.cases.texts import CaseTexts, MaskedCase
 
 
 class Masker(Protocol):

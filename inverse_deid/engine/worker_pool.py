@@ -11,7 +11,7 @@ from types import TracebackType
 from inverse_deid.core.values import Document, MaskedDocument
 from inverse_deid.engine.worker import Load
 from inverse_deid.engine.worker_process import WorkerDiedError, WorkerProcess
-from inverse_deid.pipeline import mask_everything
+from inverse_deid.masking.pipeline import mask_everything
 from inverse_deid.replacement.markers import MarkerFor
 
 MAX_TRIES = 2

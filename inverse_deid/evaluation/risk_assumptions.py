@@ -12,7 +12,7 @@ from typing import Any
 
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.phi import PhiType
-from inverse_deid.deep.config import read_config
+from inverse_deid.network.config import read_config
 
 TYPE_LISTS = ("direct", "quasi", "neither")
 """The assumptions that are lists of types."""

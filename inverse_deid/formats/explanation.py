@@ -56,7 +56,7 @@ def explain_words(masked: MaskedDocument) -> Iterator[dict[str, object]]:
     """Yield one dictionary per word or marker of the masked text, in text order.
 
     Example:
-        >>> from inverse_deid.assemble import MaskingSettings, build_deidentifier
+        >>> from inverse_deid.masking.assemble import MaskingSettings, build_deidentifier
         >>> from inverse_deid.core.values import Document
         >>> deidentifier = build_deidentifier(MaskingSettings(rules_only=True))
         >>> for word in explain_words(deidentifier.mask(Document("1", "Mr. Amara Okonkwo had"))):

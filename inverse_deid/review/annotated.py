@@ -21,7 +21,6 @@ from inverse_deid.engine.partial_file import PartialFile
 from inverse_deid.formats.brat import brat_annotations, brat_text, read_gold_brat
 from inverse_deid.formats.gold_writers import gold_i2b2_xml, gold_json_line
 from inverse_deid.formats.registry import input_errors
-from inverse_deid.learning.corpus import read_annotated
 from inverse_deid.review.contents import CaseContent, read_content
 from inverse_deid.review.editing import take_steps
 from inverse_deid.review.exporting import Exported
@@ -32,6 +31,7 @@ from inverse_deid.review.tables import CASES
 from inverse_deid.review.trail import TrailEvent, append
 from inverse_deid.review.values import CATEGORIES, CaseState, Edited, LayerTokens, Part, Place
 from inverse_deid.text.alignment import span_of_token
+from inverse_deid.training.corpus import read_annotated
 
 _MAX_STEM_CHARS = 100
 

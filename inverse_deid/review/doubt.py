@@ -12,9 +12,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from inverse_deid.combine import log_density, shifted
 from inverse_deid.core.phi import HyperClass, PhiType
 from inverse_deid.core.values import BoolArray, Decisions, FloatArray
+from inverse_deid.masking.combine import log_density, shifted
 from inverse_deid.review.contents import CaseContent
 from inverse_deid.review.store import MaskingFacts
 from inverse_deid.review.values import CATEGORIES, NO_CATEGORY, ModelTokens

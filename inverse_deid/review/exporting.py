@@ -14,16 +14,16 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, Select, func, select
 
-from inverse_deid.cases.masker import CaseMasker
-from inverse_deid.cases.reports import batch_number, replacements_of, texts_of
-from inverse_deid.cases.texts import CaseTexts
 from inverse_deid.core.errors import InverseDeidError, OutputExistsError, ReviewError
 from inverse_deid.core.values import Document, MaskedDocument
 from inverse_deid.engine.partial_file import PartialFile
 from inverse_deid.formats.icsr.cases import Case
 from inverse_deid.formats.icsr.masking import TreatedCase, mask_message
 from inverse_deid.formats.registry import FormatName, open_source
-from inverse_deid.pipeline import mask_everything
+from inverse_deid.masking.cases.masker import CaseMasker
+from inverse_deid.masking.cases.reports import batch_number, replacements_of, texts_of
+from inverse_deid.masking.cases.texts import CaseTexts
+from inverse_deid.masking.pipeline import mask_everything
 from inverse_deid.replacement.markers import fixed_marker
 from inverse_deid.review.contents import read_content
 from inverse_deid.review.final import final_tokens, masked_part

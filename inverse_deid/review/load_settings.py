@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
-from inverse_deid.cases.settings import AgeMode, CaseSettings, DateMode
 from inverse_deid.formats.icsr.profiles import Action, Profile
 from inverse_deid.formats.records import ReadOptions
+from inverse_deid.masking.cases.settings import AgeMode, CaseSettings, DateMode
 from inverse_deid.replacement.case_dates import DEFAULT_SPAN_YEARS
 
 

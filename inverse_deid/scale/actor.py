@@ -13,8 +13,8 @@ from typing import Any, Protocol
 
 from inverse_deid import __version__
 from inverse_deid.core.errors import ConfigurationError, InverseDeidError
-from inverse_deid.deep.scorer import Device
 from inverse_deid.engine.masker import Masker
+from inverse_deid.network.scorer import Device
 from inverse_deid.scale.masking import Work, mask_partition
 from inverse_deid.scale.partitions import Partition
 from inverse_deid.scale.receipts import Receipt

@@ -13,7 +13,7 @@ from typing import Any
 import psutil
 
 from inverse_deid import __version__
-from inverse_deid.experiments.provenance import revision
+from inverse_deid.core.revision import revision
 
 BUSY_CORES = 0.2
 """A machine is busy if others use more than this before a measurement."""

@@ -64,7 +64,7 @@ More = Callable[[], dict[str, float]]
 
 def warm(n_threads: int, docs: Sequence[Document]) -> tuple[Run, More]:
     """The whole way from text to masked text, and single short narratives one after the other."""
-    from inverse_deid.assemble import MaskingSettings, build_deidentifier
+    from inverse_deid.masking.assemble import MaskingSettings, build_deidentifier
 
     deidentifier = build_deidentifier(MaskingSettings(n_threads=n_threads))
 
@@ -87,10 +87,11 @@ def warm(n_threads: int, docs: Sequence[Document]) -> tuple[Run, More]:
 
 def onnx(n_threads: int, docs: Sequence[Document]) -> tuple[Run, More]:
     """ONNX Runtime as masking uses it: vectors of new words, then the tokens."""
-    from inverse_deid.assemble import feature_columns, packaged_model
-    from inverse_deid.deep.folder import read_model
-    from inverse_deid.deep.scorer import Scorer, ScorerInput
-    from inverse_deid.experiments.analysed import analysed
+    from inverse_deid.masking.assemble import packaged_model
+    from inverse_deid.masking.scorers import feature_columns
+    from inverse_deid.network.folder import read_model
+    from inverse_deid.network.scorer import Scorer, ScorerInput
+    from inverse_deid.research.studies.analysed import analysed
 
     parts = read_model(packaged_model())
     corpus = analysed("documents", docs)
@@ -113,14 +114,15 @@ def keras(n_threads: int, docs: Sequence[Document]) -> tuple[Run, More]:
     import numpy as np
     import tensorflow as tf
 
-    from inverse_deid.assemble import feature_columns, packaged_model
-    from inverse_deid.deep.batches import Example
-    from inverse_deid.deep.encoding import gap_codes, word_numbers
-    from inverse_deid.deep.export import load_weights
-    from inverse_deid.deep.folder import read_model
-    from inverse_deid.deep.network import build_network
-    from inverse_deid.deep.training import probabilities
-    from inverse_deid.experiments.analysed import analysed
+    from inverse_deid.masking.assemble import packaged_model
+    from inverse_deid.masking.scorers import feature_columns
+    from inverse_deid.network.batches import Example
+    from inverse_deid.network.encoding import gap_codes, word_numbers
+    from inverse_deid.network.export import load_weights
+    from inverse_deid.network.folder import read_model
+    from inverse_deid.network.network import build_network
+    from inverse_deid.network.training import probabilities
+    from inverse_deid.research.studies.analysed import analysed
 
     tf.config.threading.set_intra_op_parallelism_threads(n_threads)
     tf.config.threading.set_inter_op_parallelism_threads(n_threads)

@@ -12,8 +12,8 @@ from pathlib import Path
 from benchmarks.in_process import NARRATIVE_TOKENS
 from benchmarks.narratives import Sample, endless, first_texts, of_length, pieces, write_sample
 from benchmarks.peer import N_FIRST
-from inverse_deid.learning.documents import sha256_of
 from inverse_deid.text.tokenizer import TOKEN_PATTERN
+from inverse_deid.training.documents import sha256_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

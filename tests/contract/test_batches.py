@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inverse_deid.assemble import MaskingSettings, build_deidentifier
 from inverse_deid.core.values import Document
+from inverse_deid.masking.assemble import MaskingSettings, build_deidentifier
 from inverse_deid.rules.anchors import ANCHORS, SIGNS, anchor_bits, anchored_hits
 from inverse_deid.rules.patterns import (
     CONTEXT_PATTERNS,

@@ -5,14 +5,15 @@ import pytest
 
 pytest.importorskip("tensorflow")
 
-from inverse_deid.assemble import MaskingSettings, build_deidentifier, feature_names, packaged_model
-from inverse_deid.combine import log_density
 from inverse_deid.core.values import Document
-from inverse_deid.deep import export
-from inverse_deid.deep.config import NetworkConfig
-from inverse_deid.deep.folder import ModelParts, read_model, write_model
-from inverse_deid.deep.network import build_network
-from inverse_deid.learning.run import score_corpus
+from inverse_deid.masking.assemble import MaskingSettings, build_deidentifier, packaged_model
+from inverse_deid.masking.combine import log_density
+from inverse_deid.masking.scorers import feature_names
+from inverse_deid.network import export
+from inverse_deid.network.config import NetworkConfig
+from inverse_deid.network.folder import ModelParts, read_model, write_model
+from inverse_deid.network.network import build_network
+from inverse_deid.training.run import score_corpus
 
 DOCS = [
     Document("1", "Mrs. Okonkwo took 40mg on 12/03/2019 AND RECOVERED."),

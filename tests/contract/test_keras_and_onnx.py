@@ -5,14 +5,14 @@ import pytest
 
 pytest.importorskip("tensorflow")
 
-from inverse_deid.deep import export
-from inverse_deid.deep.batches import Example, padded
-from inverse_deid.deep.config import NetworkConfig, class_names
-from inverse_deid.deep.encoding import gap_codes, quantised, word_numbers
-from inverse_deid.deep.folder import ModelParts
-from inverse_deid.deep.network import build_network
-from inverse_deid.deep.scorer import Scorer, ScorerInput
-from inverse_deid.deep.training import probabilities
+from inverse_deid.network import export
+from inverse_deid.network.batches import Example, padded
+from inverse_deid.network.config import NetworkConfig, class_names
+from inverse_deid.network.encoding import gap_codes, quantised, word_numbers
+from inverse_deid.network.folder import ModelParts
+from inverse_deid.network.network import build_network
+from inverse_deid.network.scorer import Scorer, ScorerInput
+from inverse_deid.network.training import probabilities
 from inverse_deid.text.interning import InternedWords
 from inverse_deid.text.tokenizer import tokenize
 

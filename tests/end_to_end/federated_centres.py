@@ -66,7 +66,7 @@ class Centre:
         self.environment = os.environ | {"TF_CPP_MIN_LOG_LEVEL": "3"} | environment
 
     def start(self, *words):
-        command = [sys.executable, "-m", "inverse_deid.cli.main", "federated", *words]
+        command = [sys.executable, "-m", "inverse_deid.cli.main", "research", "federated", *words]
         path = self.folder / f"{words[0]}-{len(self.processes)}.txt"
         with path.open("wb") as out:
             process = subprocess.Popen(

@@ -18,10 +18,10 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from inverse_deid.core.errors import InverseDeidError
-from inverse_deid.federated.flower_settings import FlowerServer, FlowerSite
-from inverse_deid.federated.flower_site import by_flower
-from inverse_deid.federated.messages import Envelope, opened, sealed
-from inverse_deid.federated.rounds import Reply, reply_envelope
+from inverse_deid.research.federated.flower_settings import FlowerServer, FlowerSite
+from inverse_deid.research.federated.flower_site import by_flower
+from inverse_deid.research.federated.messages import Envelope, opened, sealed
+from inverse_deid.research.federated.rounds import Reply, reply_envelope
 
 LIMIT_S = 300
 _PEM = serialization.Encoding.PEM

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from inverse_deid.corpora.surrogates import SurrogateMaker
-from inverse_deid.corpora.synthetic import synthetic_document
+from inverse_deid.training.corpora.surrogates import SurrogateMaker
+from inverse_deid.training.corpora.synthetic import synthetic_document
 
 TINY = """
 [network]

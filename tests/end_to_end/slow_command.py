@@ -18,10 +18,10 @@ def build(settings):
 
 
 # At import, so that worker processes get the same.
-module = types.ModuleType("inverse_deid.assemble")
+module = types.ModuleType("inverse_deid.masking.assemble")
 module.MaskingSettings = dict
 module.build_deidentifier = build
-sys.modules["inverse_deid.assemble"] = module
+sys.modules["inverse_deid.masking.assemble"] = module
 
 if __name__ == "__main__":
     from inverse_deid.cli.main import main

@@ -1,4 +1,4 @@
-"""A small study of common training: for tests of `inverse-deid federated simulate`."""
+"""A small study of common training: for tests of `inverse-deid research federated simulate`."""
 
 from invented_corpora import write_corpus, write_word_vectors
 

@@ -9,15 +9,15 @@ import pytest
 from click.testing import CliRunner
 from invented_corpora import words_of
 
-from inverse_deid.assemble import MaskingSettings, build_deidentifier, packaged_model
 from inverse_deid.cli.main import main
-from inverse_deid.combine import Thresholds
 from inverse_deid.core.seals import sealed
-from inverse_deid.deep.folder import model_fingerprint
-from inverse_deid.learning.documents import sha256_of
-from inverse_deid.learning.guaranteed import threshold_sequence
 from inverse_deid.lexicon import load_lexicon
 from inverse_deid.lexicon.artefact import dump_artefact
+from inverse_deid.masking.assemble import MaskingSettings, build_deidentifier, packaged_model
+from inverse_deid.masking.combine import Thresholds
+from inverse_deid.network.folder import model_fingerprint
+from inverse_deid.training.documents import sha256_of
+from inverse_deid.training.guaranteed import threshold_sequence
 
 AIM = ("--target-leak-rate", "0.2", "--confidence", "0.9")
 

@@ -1,4 +1,4 @@
-"""`inverse-deid compare` from annotated documents to report."""
+"""`inverse-deid research compare` from annotated documents to report."""
 
 import csv
 import json
@@ -13,7 +13,7 @@ CANARY = "Zebulonova"
 
 
 def invoke(*arguments):
-    return CliRunner().invoke(main, ["compare", *map(str, arguments)])
+    return CliRunner().invoke(main, ["research", "compare", *map(str, arguments)])
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +75,7 @@ def test_masks_that_were_read_are_measured_as_when_they_were_made(compared):
 
 def test_the_report_names_command_seed_and_data(compared, corpora):
     head = (compared[0] / "report.md").read_text().partition("###")[0]
-    assert "inverse-deid compare" in head
+    assert "inverse-deid research compare" in head
     assert "--system svm --system rules" in head
     assert "--masks tool-1=" in head
     assert "--seed 5" in head

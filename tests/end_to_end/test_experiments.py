@@ -26,7 +26,7 @@ training = { window = 64 }
 
 
 def invoke(*arguments):
-    return CliRunner().invoke(main, ["experiment", *map(str, arguments)])
+    return CliRunner().invoke(main, ["research", *map(str, arguments)])
 
 
 def rows(path):
@@ -80,7 +80,7 @@ def test_ablations_measure_every_variant_on_every_corpus(ablated):
 
 def test_the_ablation_report_says_where_it_comes_from_and_shows_no_text(ablated, corpora):
     report = (ablated[0] / "report.md").read_text(encoding="utf-8")
-    for piece in ("inverse-deid experiment ablations", "sha256", "seeds: 4, 5, 6", "training on", "duration"):
+    for piece in ("inverse-deid research ablations", "sha256", "seeds: 4, 5, 6", "training on", "duration"):
         assert piece in report
     assert "| CRF output |" in report
     shown = report + ablated[2]
@@ -200,7 +200,7 @@ def test_the_thesis_report_calls_published_figures_other_data_and_shows_no_text(
     report = (repeated[0] / "report.md").read_text(encoding="utf-8")
     assert report.count("is of other data") >= 6
     assert "None" not in report.partition("variant a")[0]
-    assert "inverse-deid experiment thesis --first" in report
+    assert "inverse-deid research thesis --first" in report
     assert "seeds: 3" in report
     assert not {word for word in words_of(corpora / "test.jsonl") if word in report + repeated[2]}
 
@@ -220,11 +220,11 @@ def test_an_interrupted_thesis_trains_only_what_is_missing(repeated):
 
 
 def test_a_killed_run_goes_on_after_its_last_epoch(repeated, corpora, tmp_path):
-    from inverse_deid.experiments.analysed import analysed
-    from inverse_deid.experiments.thesis_training import ThesisRun, trained
-    from inverse_deid.learning.config import read_run_config
-    from inverse_deid.learning.corpus import read_annotated
-    from inverse_deid.learning.run import load_word_vectors
+    from inverse_deid.research.studies.analysed import analysed
+    from inverse_deid.research.studies.thesis_training import ThesisRun, trained
+    from inverse_deid.training.config import read_run_config
+    from inverse_deid.training.corpus import read_annotated
+    from inverse_deid.training.run import load_word_vectors
 
     config = read_run_config(repeated[0].parent / "thesis-d.toml")
     run = ThesisRun(

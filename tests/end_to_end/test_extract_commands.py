@@ -1,4 +1,4 @@
-"""`inverse-deid extract`, `extraction` and `evaluate --extraction`."""
+"""`inverse-deid research extraction find`, `extraction` and `extraction cost`."""
 
 import json
 
@@ -39,7 +39,7 @@ def masked_folder(tmp_path):
 
 
 def test_concepts_of_a_folder_as_json_lines(command, masked_folder):
-    done = command("extract", masked_folder, "--model", "m")
+    done = command("research", "extraction", "find", masked_folder, "--model", "m")
     assert done.status == 0
     assert [json.loads(line) for line in done.stdout.splitlines()] == [
         {"id": "a.txt", "concepts": [{"start": 9, "end": 14, "type": "Drug", "text": "Velmo"}]},
@@ -49,17 +49,39 @@ def test_concepts_of_a_folder_as_json_lines(command, masked_folder):
 
 def test_concepts_of_a_folder_for_brat(command, masked_folder, tmp_path):
     done = command(
-        "extract", masked_folder, "--model", "m", "--brat", tmp_path / "brat", "-o", tmp_path / "o.jsonl"
+        "research",
+        "extraction",
+        "find",
+        masked_folder,
+        "--model",
+        "m",
+        "--brat",
+        tmp_path / "brat",
+        "-o",
+        tmp_path / "o.jsonl",
     )
     assert (done.status, done.stdout) == (0, "")
     assert (tmp_path / "brat" / "a.ann").read_text() == "T1\tDrug 9 14\tVelmo\n"
     assert (tmp_path / "brat" / "a.txt").read_text() == "PHI took Velmo."
     assert (tmp_path / "brat" / "000002.ann").read_text() == "T1\tEffect 6 10\trash\n"
     assert len((tmp_path / "o.jsonl").read_text().splitlines()) == 2
-    again = command("extract", masked_folder, "--model", "m", "--brat", tmp_path / "brat")
+    again = command(
+        "research", "extraction", "find", masked_folder, "--model", "m", "--brat", tmp_path / "brat"
+    )
     assert (again.status, "--force" in again.stderr) == (2, True)
     assert (
-        command("extract", masked_folder, "--model", "m", "--brat", tmp_path / "brat", "--force").status == 0
+        command(
+            "research",
+            "extraction",
+            "find",
+            masked_folder,
+            "--model",
+            "m",
+            "--brat",
+            tmp_path / "brat",
+            "--force",
+        ).status
+        == 0
     )
 
 
@@ -77,7 +99,16 @@ def test_bad_input_is_named_in_one_line(command, tmp_path, name, content, told):
     path.parent.mkdir(parents=True)
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     done = command(
-        "extract", tmp_path / "in", "--model", "m", "--brat", tmp_path / "out", "-o", tmp_path / "o"
+        "research",
+        "extraction",
+        "find",
+        tmp_path / "in",
+        "--model",
+        "m",
+        "--brat",
+        tmp_path / "out",
+        "-o",
+        tmp_path / "o",
     )
     assert (done.status, done.stdout) == (2, "")
     assert told in done.stderr
@@ -89,7 +120,17 @@ def test_bad_input_is_named_in_one_line(command, tmp_path, name, content, told):
 def test_other_files_are_not_overwritten(command, masked_folder, tmp_path):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "notes.doc").write_text("x")
-    done = command("extract", masked_folder, "--model", "m", "--brat", tmp_path / "mine", "--force")
+    done = command(
+        "research",
+        "extraction",
+        "find",
+        masked_folder,
+        "--model",
+        "m",
+        "--brat",
+        tmp_path / "mine",
+        "--force",
+    )
     assert (done.status, "other files" in done.stderr) == (2, True)
 
 
@@ -97,11 +138,11 @@ def test_what_is_read_is_never_overwritten(command, masked_folder):
     texts, path = masked_folder / "sub" / "b.jsonl", masked_folder / "sub" / ".." / "sub" / "b.jsonl"
     before = texts.read_bytes()
     for arguments in (
-        ("extract", texts, "--model", "m", "-o", path, "--force"),
-        ("extract", masked_folder, "--model", "m", "--brat", masked_folder, "--force"),
-        ("extract", texts, "--model", "m", "--brat", masked_folder, "--force"),
-        ("extract", masked_folder, "--model", "m", "-o", texts, "--force"),
-        ("extraction", "inject", texts, "--layout", "phee", "-o", path, "--force"),
+        ("research", "extraction", "find", texts, "--model", "m", "-o", path, "--force"),
+        ("research", "extraction", "find", masked_folder, "--model", "m", "--brat", masked_folder, "--force"),
+        ("research", "extraction", "find", texts, "--model", "m", "--brat", masked_folder, "--force"),
+        ("research", "extraction", "find", masked_folder, "--model", "m", "-o", texts, "--force"),
+        ("research", "extraction", "inject", texts, "--layout", "phee", "-o", path, "--force"),
     ):
         done = command(*arguments)
         assert (done.status, "is read" in done.stderr) == (2, True)
@@ -122,11 +163,16 @@ def evaluated(tmp_path):
 
 def test_evaluation_says_what_masking_costs_extraction(command, evaluated, tmp_path):
     (tmp_path / "model").mkdir()
+    cost = tmp_path / "cost.json"
     done = command(
-        "evaluate", *evaluated, "--extraction", tmp_path / "model", "--json", tmp_path / "r.json", "--html", tmp_path / "r.html"
-    )  # fmt: skip
+        "research", "extraction", "cost", *evaluated, "--model", tmp_path / "model", "--json", cost
+    )
     assert done.status == 0, done.stderr
     assert "F1 masked" in done.stdout
+    both = command(
+        "evaluate", *evaluated, "--add", cost, "--json", tmp_path / "r.json", "--html", tmp_path / "r.html"
+    )
+    assert both.status == 0, both.stderr
     found = json.loads((tmp_path / "r.json").read_text())["extraction"]
     assert (found["Drug"]["f1_original"], found["Drug"]["recall_masked"], found["Drug"]["touched"]) == (
         1.0,
@@ -145,7 +191,7 @@ def test_gold_without_concepts_is_refused(command, evaluated, tmp_path):
     gold.write_text(
         "\n".join(json.dumps({k: v for k, v in line.items() if k != "concepts"}) for line in lines)
     )
-    done = command("evaluate", gold, masked, "--extraction", tmp_path)
+    done = command("research", "extraction", "cost", gold, masked, "--model", tmp_path)
     assert done.status == 2
     assert 'line 1 has no "concepts"' in done.stderr
 
@@ -160,12 +206,17 @@ def test_injected_documents_have_both_kinds_of_gold(command, tmp_path):
     line["spans"].append({"start": start, "end": start + 5, "type": "Drug"})
     (tmp_path / "phee.jsonl").write_text("".join(json.dumps(line | {"id": str(i)}) + "\n" for i in range(9)))
     out = tmp_path / "both.jsonl"
-    done = command("extraction", "inject", tmp_path / "phee.jsonl", "--layout", "phee", "-o", out)
+    done = command("research", "extraction", "inject", tmp_path / "phee.jsonl", "--layout", "phee", "-o", out)
     assert done.status == 0, done.stderr
     docs = [json.loads(text) for text in out.read_text().splitlines()]
     assert all(doc["text"][c["start"] : c["end"]] == "Velmo" for doc in docs for c in doc["concepts"])
     assert sum(len(doc["spans"]) for doc in docs) >= 9
-    assert command("extraction", "inject", tmp_path / "phee.jsonl", "--layout", "phee", "-o", out).status == 2
+    assert (
+        command(
+            "research", "extraction", "inject", tmp_path / "phee.jsonl", "--layout", "phee", "-o", out
+        ).status
+        == 2
+    )
 
 
 @pytest.mark.parametrize("view", ["gold", "relative-dates"])
@@ -186,13 +237,27 @@ def test_an_extractor_is_trained_from_the_command_line(command, tmp_path, view):
         "--config",
         tmp_path / "c.toml",
     ]
-    done = command("extraction", "train", *given, "-o", tmp_path / "model", "--view", view)
+    done = command("research", "extraction", "train", *given, "-o", tmp_path / "model", "--view", view)
     assert done.status == 0, done.stderr
     manifest = json.loads((tmp_path / "model" / "manifest.json").read_text())
-    assert (manifest["format"], manifest["provenance"]["view"]) == ("inverse-deid extraction 3", view)
+    assert (manifest["format"], manifest["provenance"]["view"]) == (
+        "inverse-deid research extraction 3",
+        view,
+    )
     refused = command(
-        "extraction", "train", *given, "-o", tmp_path / "m2", "--view", "gold", "--kind", "stacked"
+        "research",
+        "extraction",
+        "train",
+        *given,
+        "-o",
+        tmp_path / "m2",
+        "--view",
+        "gold",
+        "--kind",
+        "stacked",
     )
     assert (refused.status, "leave out --view" in refused.stderr) == (2, True)
-    same = command("extraction", "train", "--train", given[1], "--dev", given[1], "-o", tmp_path / "m2", "-q")
+    same = command(
+        "research", "extraction", "train", "--train", given[1], "--dev", given[1], "-o", tmp_path / "m2", "-q"
+    )
     assert (same.status, "texts stand in both parts" in same.stderr) == (2, True)

@@ -1,4 +1,4 @@
-"""`extract` and `evaluate --extraction` refuse what is no extractor, and gold that is none, in one line."""
+"""`extract` and `extraction cost` refuse what is no extractor, and gold that is none, in one line."""
 
 import json
 
@@ -6,15 +6,15 @@ import pytest
 from fake_extractors import FakeExtractor
 from fake_maskers import CANARY
 
-from inverse_deid.assemble import packaged_model
 from inverse_deid.cli import evaluate as evaluate_module
 from inverse_deid.cli import extract as extract_module
-from inverse_deid.extraction.passage_inputs import PHI
+from inverse_deid.masking.assemble import packaged_model
+from inverse_deid.research.extraction.passage_inputs import PHI
 
 TEXT = f"Mr {CANARY} took Velmo."
 TOLD = {
     "missing": "no readable manifest.json",
-    "masking model": "not of model format inverse-deid extraction 3",
+    "masking model": "not of model format inverse-deid research extraction 3",
     "damaged": "manifest.json: damaged",
 }
 
@@ -54,19 +54,23 @@ def refused(done, folder):
 def test_extract_refuses_what_is_no_extractor(command, corpus, kind):
     model = folder_of(kind, corpus)
     out = corpus / "out.jsonl"
-    assert TOLD[kind] in refused(command("extract", corpus / "a.txt", "--model", model, "-o", out), corpus)
+    assert TOLD[kind] in refused(
+        command("research", "extraction", "find", corpus / "a.txt", "--model", model, "-o", out), corpus
+    )
 
 
 @pytest.mark.parametrize("kind", TOLD)
 def test_evaluate_refuses_what_is_no_extractor(command, corpus, kind):
     given = [corpus / "gold.jsonl", corpus / "masked.jsonl", "--json", corpus / "out.json"]
-    done = command("evaluate", *given, "--extraction", folder_of(kind, corpus))
+    done = command("research", "extraction", "cost", *given, "--model", folder_of(kind, corpus))
     assert TOLD[kind] in refused(done, corpus)
 
 
 def test_extract_refuses_a_missing_text(command, corpus, monkeypatch):
     monkeypatch.setattr(extract_module, "load_extractor", lambda folder: FakeExtractor())
-    done = command("extract", corpus / "b.txt", "--model", "m", "-o", corpus / "out.jsonl")
+    done = command(
+        "research", "extraction", "find", corpus / "b.txt", "--model", "m", "-o", corpus / "out.jsonl"
+    )
     assert "b.txt" in refused(done, corpus)
 
 
@@ -74,12 +78,14 @@ def test_extract_refuses_a_model_of_identifiers_alone(command, corpus, monkeypat
     other = FakeExtractor()
     monkeypatch.setattr(other, "types", {PHI: ("PATIENT",)}, raising=False)
     monkeypatch.setattr(extract_module, "load_extractor", lambda folder: other)
-    done = command("extract", corpus / "a.txt", "--model", "m", "-o", corpus / "out.jsonl")
+    done = command(
+        "research", "extraction", "find", corpus / "a.txt", "--model", "m", "-o", corpus / "out.jsonl"
+    )
     assert "no concepts; give an extractor" in refused(done, corpus)
 
 
 def test_evaluate_refuses_gold_of_other_types(command, corpus, monkeypatch):
-    monkeypatch.setattr(evaluate_module, "load_extractor", lambda folder: FakeExtractor())
+    monkeypatch.setattr(cost_module, "load_extractor", lambda folder: FakeExtractor())
     given = [corpus / "gold.jsonl", corpus / "masked.jsonl", "--json", corpus / "out.json"]
-    done = command("evaluate", *given, "--extraction", "m")
+    done = command("research", "extraction", "cost", *given, "--model", "m")
     assert "no concepts of the extractor's types" in refused(done, corpus)

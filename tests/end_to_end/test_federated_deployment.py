@@ -11,8 +11,8 @@ pytest.importorskip("tensorflow")
 from federated_centres import COMMON, EPOCHS, LIMIT_S, SERVER, SITES, Centre, write_sites
 from invented_corpora import words_of, write_corpus
 
-from inverse_deid.deep.folder import read_model
-from inverse_deid.experiments.analysed import read_arrays
+from inverse_deid.network.folder import read_model
+from inverse_deid.research.studies.analysed import read_arrays
 
 pytestmark = pytest.mark.slow
 
@@ -32,10 +32,10 @@ def write_server(centre, way, *, epochs=EPOCHS, join_s=LIMIT_S, answer_s=LIMIT_S
 
 def undisturbed(centre):
     """The same training in this process: nobody dies; weights at the end and F1 on other documents."""
-    from inverse_deid.federated.coordinator import first_state, next_state
-    from inverse_deid.federated.deployment_file import read_server_config, read_site_config
-    from inverse_deid.federated.rounds import reply_of
-    from inverse_deid.federated.site import SiteRun
+    from inverse_deid.research.federated.coordinator import first_state, next_state
+    from inverse_deid.research.federated.deployment_file import read_server_config, read_site_config
+    from inverse_deid.research.federated.rounds import reply_of
+    from inverse_deid.research.federated.site import SiteRun
 
     server = read_server_config(centre.folder / "server.toml")
     sites = {}
@@ -56,10 +56,10 @@ def undisturbed(centre):
 
 
 def f1_of(common, weights, path):
-    from inverse_deid.federated.measuring import measures, scored
-    from inverse_deid.learning.corpus import read_annotated, read_type_mapping
-    from inverse_deid.learning.examples import ExampleMaker, Weights
     from inverse_deid.lexicon import load_lexicon
+    from inverse_deid.research.federated.measuring import measures, scored
+    from inverse_deid.training.corpus import read_annotated, read_type_mapping
+    from inverse_deid.training.examples import ExampleMaker, Weights
 
     maker = ExampleMaker(common.plan.network, load_lexicon(), common.vectors)
     test = maker.make_many([(doc, Weights()) for doc in read_annotated(path, read_type_mapping(None))])

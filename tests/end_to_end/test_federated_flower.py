@@ -15,8 +15,8 @@ pytest.importorskip("flwr")
 from flower_parties import LIMIT_S, SuperLink, quiet, write_node_key
 
 from inverse_deid.core.errors import UnreadableInputError, UpdateError
-from inverse_deid.federated.flower_carrier import flower_carrier
-from inverse_deid.federated.rounds import State, reply_of
+from inverse_deid.research.federated.flower_carrier import flower_carrier
+from inverse_deid.research.federated.rounds import State, reply_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 SITES = ("east", "west")

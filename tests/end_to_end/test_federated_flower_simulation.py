@@ -66,7 +66,7 @@ def simulate(folder, logs, capfd):
         capfd.readouterr()
         config, where = str(folder / "study.toml"), str(folder / out)
         with pytest.raises(SystemExit) as stopped:
-            main(["federated", "simulate", "--config", config, "--out", where, *options])
+            main(["research", "federated", "simulate", "--config", config, "--out", where, *options])
         return int(stopped.value.code or 0), capfd.readouterr()
 
     return run

@@ -1,4 +1,4 @@
-"""`inverse-deid federated server|site` over Flower's SuperLink: the server is killed and resumes."""
+"""`inverse-deid research federated server|site` over Flower's SuperLink: the server is killed and resumes."""
 
 import signal
 
@@ -11,7 +11,7 @@ from federated_centres import COMMON, LIMIT_S, SERVER, SITE, Centre, write_sites
 from flower_parties import SuperLink, write_node_key
 from invented_corpora import words_of
 
-from inverse_deid.deep.folder import read_model
+from inverse_deid.network.folder import read_model
 
 SITES = ("east", "west")
 FLOWER = """

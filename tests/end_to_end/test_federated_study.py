@@ -1,4 +1,4 @@
-"""`inverse-deid federated simulate` on small invented corpora: runs, resumes, reports, refuses."""
+"""`inverse-deid research federated simulate` on small invented corpora: runs, resumes, reports, refuses."""
 
 import json
 
@@ -55,6 +55,7 @@ def simulate(folder, capsys):
         with pytest.raises(SystemExit) as stopped:
             main(
                 [
+                    "research",
                     "federated",
                     "simulate",
                     "--config",

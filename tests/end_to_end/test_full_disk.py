@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("tensorflow")
 pytest.importorskip("resource")
 
-from inverse_deid.deep.folder import read_model
+from inverse_deid.network.folder import read_model
 
 ROOT = Path(__file__).parents[2]
 LIMITED = """

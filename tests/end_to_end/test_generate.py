@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from inverse_deid.learning.corpus import read_annotated
+from inverse_deid.training.corpus import read_annotated
 
 ROOT = Path(__file__).parent.parent.parent
 CANARY = "Quillfeather"

@@ -363,9 +363,9 @@ def test_categories_have_two_names(command, fake_assemble, given, out, monkeypat
     import sys
 
     asked = []
-    build = sys.modules["inverse_deid.assemble"].build_deidentifier
+    build = sys.modules["inverse_deid.masking.assemble"].build_deidentifier
     monkeypatch.setattr(
-        sys.modules["inverse_deid.assemble"],
+        sys.modules["inverse_deid.masking.assemble"],
         "build_deidentifier",
         lambda settings: asked.append(settings["category_markers"]) or build(settings),
     )

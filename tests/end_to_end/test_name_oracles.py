@@ -11,11 +11,11 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from inverse_deid.assemble import MaskingSettings, build_deidentifier
 from inverse_deid.core.values import Document, MaskedDocument
 from inverse_deid.formats.explanation import ExplanationSink
 from inverse_deid.formats.json_lines import JsonLinesSink
 from inverse_deid.formats.records import Record, Sink, Writable
+from inverse_deid.masking.assemble import MaskingSettings, build_deidentifier
 from inverse_deid.review.contents import content_of
 from inverse_deid.review.doubt import case_doubt
 

@@ -6,10 +6,10 @@ import shutil
 import pytest
 from click.testing import CliRunner
 
-from inverse_deid.assemble import MaskingSettings, build_deidentifier, packaged_model
 from inverse_deid.cli.main import main
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.seals import sealed
+from inverse_deid.masking.assemble import MaskingSettings, build_deidentifier, packaged_model
 
 TEXT = "The patient had a rash and fever 38.4 on both arms; aspirin was given.\n"
 POINTS = {

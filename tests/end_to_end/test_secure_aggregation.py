@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from inverse_deid.core.errors import ConfigurationError, UpdateError
-from inverse_deid.federated.secure_aggregation import secure_mean
-from inverse_deid.federated.study_config import LEAST_SECURE
-from inverse_deid.federated.updates import Update, mean_weights
+from inverse_deid.research.federated.secure_aggregation import secure_mean
+from inverse_deid.research.federated.study_config import LEAST_SECURE
+from inverse_deid.research.federated.updates import Update, mean_weights
 
 
 def updates(n_sites=LEAST_SECURE, largest=2.0):

@@ -1,4 +1,4 @@
-"""`inverse-deid share` from two institutions to masked text, and what it refuses."""
+"""`inverse-deid research share` from two institutions to masked text, and what it refuses."""
 
 import json
 import shutil
@@ -16,7 +16,7 @@ import pyarrow.parquet
 
 from inverse_deid.cli.main import main
 from inverse_deid.core.seals import sealed
-from inverse_deid.learning.corpus import read_annotated
+from inverse_deid.training.corpus import read_annotated
 
 SETTINGS = """
 [representation]
@@ -39,7 +39,7 @@ validation_share = 0.3
 
 
 def share(*arguments):
-    result = CliRunner().invoke(main, ["share", *map(str, arguments)])
+    result = CliRunner().invoke(main, ["research", "share", *map(str, arguments)])
     assert CANARY not in result.output
     return result
 

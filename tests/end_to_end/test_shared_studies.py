@@ -13,7 +13,7 @@ pytest.importorskip("sklearn")
 pytest.importorskip("seqeval")
 
 from inverse_deid.cli.main import main
-from inverse_deid.extraction.json_concepts import concept_json_line
+from inverse_deid.research.extraction.json_concepts import concept_json_line
 
 SHARING = """
 [study]
@@ -58,7 +58,7 @@ pretraining = 1
 
 
 def invoke(*arguments):
-    result = CliRunner().invoke(main, ["experiment", *map(str, arguments)])
+    result = CliRunner().invoke(main, ["research", *map(str, arguments)])
     assert result.exit_code == 0, result.output
     return result.output
 
@@ -74,7 +74,7 @@ def test_the_study_of_shared_representations(tmp_path):
         (tmp_path / f"{name}.jsonl").write_text("\n".join(lines), encoding="utf-8")
     (tmp_path / "study.toml").write_text(SHARING, encoding="utf-8")
     out = tmp_path / "out"
-    given = ["sharing", tmp_path / "study.toml", "--out", out, "--seeds", "1", "--only", "reversal"]
+    given = ["share", "study", tmp_path / "study.toml", "--out", out, "--seeds", "1", "--only", "reversal"]
     told = invoke(*given)
     for line in ("reversal 1", "adversary, further epoch 1", "inverse model"):
         assert line in told
@@ -102,7 +102,7 @@ def test_the_study_of_extraction(tmp_path):
     for part, numbers in (("train", (0, 12)), ("dev", (12, 15)), ("test", (15, 18))):
         (tmp_path / f"{part}.jsonl").write_bytes(b"".join(map(concept_json_line, documents(*numbers))))
     (tmp_path / "study.toml").write_text(EXTRACTION, encoding="utf-8")
-    given = ["extraction", tmp_path / "study.toml", "--out", tmp_path / "out", "--seeds", "1"]
+    given = ["extraction", "study", tmp_path / "study.toml", "--out", tmp_path / "out", "--seeds", "1"]
     chosen = ["--only", "stacked", "--only", "concepts-relative-dates"]
     assert "stacked, seed 1: training" in invoke(*given, *chosen)
     record = json.loads((tmp_path / "out" / "runs" / "concepts-relative-dates-1.json").read_text("utf-8"))

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 pytest.importorskip("tensorflow")
 
 from inverse_deid.cli.main import main
-from inverse_deid.deep.folder import read_model
+from inverse_deid.network.folder import read_model
 
 CONFIG = (
     """

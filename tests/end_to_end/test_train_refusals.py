@@ -198,7 +198,7 @@ def test_a_run_that_is_stopped_says_how_to_go_on(tmp_path, monkeypatch):
         raise KeyboardInterrupt
 
     gold = gold_files.write_json_lines(tmp_path / "mine.jsonl", gold_files.invented_documents(20, seed=4))
-    monkeypatch.setattr("inverse_deid.learning.run.read_documents", stopped)
+    monkeypatch.setattr("inverse_deid.training.run.read_documents", stopped)
     result = train("--gold", gold, "--out", tmp_path / "model")
     assert result.exit_code == 130
     assert result.stderr == "inverse-deid: stopped; run the same command with --resume to go on\n"

@@ -3,7 +3,7 @@
 import pytest
 from bare_names import COSTS, PLACES, SURNAMES, cases, kept_ranges, lists, narratives, outcomes, rates
 
-from inverse_deid.assemble import MaskingSettings, build_deidentifier
+from inverse_deid.masking.assemble import MaskingSettings, build_deidentifier
 from inverse_deid.text.tokenizer import tokenize
 
 SENTENCES_PER_WORD = 2

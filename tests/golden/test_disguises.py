@@ -5,8 +5,8 @@ from collections import defaultdict
 import pytest
 from disguised_texts import DEVELOPMENT, HELD_OUT, disguised_texts
 
-from inverse_deid.assemble import MaskingSettings, build_deidentifier
 from inverse_deid.core.values import Document, Reason
+from inverse_deid.masking.assemble import MaskingSettings, build_deidentifier
 
 FLOOR = 0.98
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from inverse_deid.assemble import MaskingSettings, build_deidentifier
 from inverse_deid.core.values import Document
+from inverse_deid.masking.assemble import MaskingSettings, build_deidentifier
 from inverse_deid.text.tokenizer import tokenize
 
 FOLDER = Path(__file__).parent

@@ -3,8 +3,8 @@
 import re
 from pathlib import Path
 
-from inverse_deid.assemble import MaskingSettings, build_deidentifier
 from inverse_deid.core.values import Document
+from inverse_deid.masking.assemble import MaskingSettings, build_deidentifier
 
 README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inverse_deid.corpora.ages import AGE_FORMS, age_in_words, draw_age_as
 from inverse_deid.replacement.age_text import DAYS_OF, read_age
 from inverse_deid.replacement.ages import BAND_SCHEMES, AgesUnder90, BandedAges
+from inverse_deid.training.corpora.ages import AGE_FORMS, age_in_words, draw_age_as
 
 seeds = st.integers(0, 2**32)
 schemes = st.sampled_from(sorted(BAND_SCHEMES))

@@ -8,16 +8,16 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inverse_deid.combine import combine
 from inverse_deid.core.values import RuleVerdicts
-from inverse_deid.learning.calibration import (
+from inverse_deid.masking.combine import combine
+from inverse_deid.training.calibration import (
     ScoredCorpus,
     calibrate_precision,
     measure,
     needed_to_mask,
     operating_points,
 )
-from inverse_deid.learning.config import CalibrationConfig
+from inverse_deid.training.config import CalibrationConfig
 
 P_SAFE = st.sampled_from([0.0, 1e-6, 0.2, 0.5, 0.500001, 0.9, 0.9999999, 1.0]) | st.floats(0, 1, width=32)
 DENSITY = st.sampled_from([0.0, -2.0, 2.0]) | st.floats(-2, 2)

@@ -12,13 +12,13 @@ from case_maskers import masker_of, spans_by
 from date_patterns import FULL_BUT_NOT_READ, full_patterns, order_of
 from icsr_trees import cases_of
 
-from inverse_deid.cases.masker import CaseMasker
-from inverse_deid.cases.reports import replacements_of, texts_of
-from inverse_deid.cases.settings import CaseSettings, DateMode
-from inverse_deid.corpora.dates import render_date
 from inverse_deid.formats.icsr.masking import TreatedCase, mask_message
 from inverse_deid.formats.icsr.profiles import builtin_profile
+from inverse_deid.masking.cases.masker import CaseMasker
+from inverse_deid.masking.cases.reports import replacements_of, texts_of
+from inverse_deid.masking.cases.settings import CaseSettings, DateMode
 from inverse_deid.replacement.date_text import read_date
+from inverse_deid.training.corpora.dates import render_date
 
 N_CASES = 1000
 KEY = b"an example key, not a secret"

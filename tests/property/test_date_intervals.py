@@ -8,10 +8,10 @@ from datetime import date, timedelta
 
 from date_patterns import FULL_BUT_NOT_READ, full_patterns, order_of, patterns
 
-from inverse_deid.corpora.dates import render_date
 from inverse_deid.replacement.case_dates import CaseDates, case_dates
 from inverse_deid.replacement.date_policies import ShiftedDates, relative_days, shifted_dates
 from inverse_deid.replacement.date_text import read_date
+from inverse_deid.training.corpora.dates import render_date
 
 N_CASES = 1000
 KEY = b"an example key, not a secret"

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from inverse_deid.core.values import KnownIdentifier, KnownSort, Tokens
-from inverse_deid.document_passes import PhraseList
+from inverse_deid.masking.document_passes import PhraseList
 from inverse_deid.rules.known_identifiers import KnownIdentifiers
 from inverse_deid.rules.known_spellings import MIN_FUZZY_LETTERS, DateWords, Spellings, plain, spellings
 from inverse_deid.text.edit_distance import NearNames, allowed_slips, is_within

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from inverse_deid.core.phi import PhiType
 from inverse_deid.core.values import Document
-from inverse_deid.corpora.augment import with_fresh_surrogates
-from inverse_deid.corpora.inject import inject
-from inverse_deid.corpora.surrogates import SurrogateMaker
-from inverse_deid.corpora.synthetic import synthetic_document
-from inverse_deid.corpora.weak_labels import weakly_labelled
+from inverse_deid.training.corpora.augment import with_fresh_surrogates
+from inverse_deid.training.corpora.inject import inject
+from inverse_deid.training.corpora.surrogates import SurrogateMaker
+from inverse_deid.training.corpora.synthetic import synthetic_document
+from inverse_deid.training.corpora.weak_labels import weakly_labelled
 
 CARRIER = (
     "Pt recvd vax 14JUL97 & devel rash; mom reports fever x 2 days. Seen by MD, dx hives. The patient "

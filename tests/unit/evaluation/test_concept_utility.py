@@ -8,9 +8,14 @@ from fake_extractors import FakeExtractor
 
 from inverse_deid.core.errors import AnnotationError
 from inverse_deid.core.values import Document
-from inverse_deid.evaluation.concept_utility import ALL, concept_lines, concept_utility, json_concept_utility
 from inverse_deid.evaluation.paired_test import paired_ratio_test
-from inverse_deid.extraction.concepts import ConceptDocument, ConceptSpan
+from inverse_deid.research.extraction.concept_utility import (
+    ALL,
+    concept_lines,
+    concept_utility,
+    json_concept_utility,
+)
+from inverse_deid.research.extraction.concepts import ConceptDocument, ConceptSpan
 
 TEXT = "Ann took Velmo and had a rash and fever."
 KINDS = {"Velmo": "Drug", "rash": "Effect", "fever": "Effect"}

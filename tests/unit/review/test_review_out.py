@@ -20,7 +20,6 @@ from review_stores import (
     user,
 )
 
-from inverse_deid.cases.settings import CaseSettings
 from inverse_deid.core.errors import (
     AnnotationError,
     LogInError,
@@ -32,7 +31,7 @@ from inverse_deid.core.phi import PhiType
 from inverse_deid.core.values import Document, PhiSpan
 from inverse_deid.formats.brat import brat_annotations, brat_text, read_gold_brat
 from inverse_deid.formats.records import ReadOptions
-from inverse_deid.learning.corpus import read_annotated
+from inverse_deid.masking.cases.settings import CaseSettings
 from inverse_deid.review.accounts import add_user, list_users, set_active, set_password
 from inverse_deid.review.annotated import (
     AnnotationFormat,
@@ -57,6 +56,7 @@ from inverse_deid.review.sampling import draw_sample, latest_sample, record_read
 from inverse_deid.review.sessions import is_csrf_token, log_in, log_out, session_of
 from inverse_deid.review.values import ActionKind, CaseState, Place, ReviewPolicy, UserRole
 from inverse_deid.review.work_list import progress
+from inverse_deid.training.corpus import read_annotated
 
 ODD = "Été à l'hôpital 😀 : Zoë\r\nLi a été vue.\rÄrger\n"
 """Accents, an emoji, all three line ends; the fake masker masks words with a capital."""

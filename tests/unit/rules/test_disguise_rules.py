@@ -2,10 +2,10 @@
 
 import pytest
 
-from inverse_deid.combine import rules_alone
 from inverse_deid.core.values import Reason
-from inverse_deid.document_passes import PhraseList, apply_allow_list, mask_more
 from inverse_deid.lexicon import load_lexicon
+from inverse_deid.masking.combine import rules_alone
+from inverse_deid.masking.document_passes import PhraseList, apply_allow_list, mask_more
 from inverse_deid.rules.analysis import FEATURE_NAMES, RuleAnalyser
 from inverse_deid.rules.disguised_words import disguised_words
 from inverse_deid.rules.disguises import owners

@@ -1,0 +1,43 @@
+"""A group of commands whose modules are imported when a command is called."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+Commands = Mapping[str, Mapping[str, tuple[str, str]]]
+"""By heading and name: the module that holds a command under its name, and a line of help."""
+
+
+class LazyGroup(click.Group):
+    """A click group that lists its commands under headings (click asks for a subclass).
+
+    Args:
+        commands: The commands by heading.
+    """
+
+    def __init__(self, *args: Any, commands: Commands, **given: Any) -> None:  # noqa: ANN401 - as click declares it
+        super().__init__(*args, **given)
+        self._sections = commands
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002, RUF100
+        """List the names in the order of their headings."""
+        return [name for section in self._sections.values() for name in section]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002, RUF100
+        """Import a command; None = there is none of that name."""
+        for section in self._sections.values():
+            if cmd_name in section:
+                module = importlib.import_module(section[cmd_name][0])
+                command: click.Command = getattr(module, cmd_name.replace("-", "_"))
+                return command
+        return None
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002, RUF100
+        """Write the names and their lines of help under the headings."""
+        for heading, section in self._sections.items():
+            with formatter.section(heading):
+                formatter.write_dl([(name, text) for name, (_, text) in section.items()])

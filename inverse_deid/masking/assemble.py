@@ -1,0 +1,261 @@
+"""From settings to a ready pipeline. With `learning` the only place that knows rules and network."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from inverse_deid import __version__
+from inverse_deid.core.errors import ConfigurationError, FormatError, UnreadableInputError
+from inverse_deid.core.packaged import packaged_path
+from inverse_deid.core.seals import is_sealed
+from inverse_deid.lexicon import SAFE_FLAGS, load_lexicon
+from inverse_deid.masking.combine import Thresholds
+from inverse_deid.masking.document_passes import PhraseList
+from inverse_deid.masking.pipeline import Deidentifier, Stages
+from inverse_deid.masking.scorers import OperatingPoints, open_scorer
+from inverse_deid.network.folder import model_fingerprint
+from inverse_deid.network.scorer import Device
+from inverse_deid.replacement.markers import category_marker, fixed_marker
+from inverse_deid.rules.allowlist import Policy
+from inverse_deid.rules.analysis import RuleAnalyser
+from inverse_deid.text.interning import InternedWords
+
+CERTIFICATE_FORMAT = "inverse-deid certificate"
+CERTIFICATE_VERSION = 1
+
+
+LEAST_LOW, LEAST_HIGH, MOST_SLOPE = 0.25, 0.5, 0.5
+"""Beyond these, thresholds are low: a word would be kept although it is more probably PHI than not.
+
+Only what dictionaries and rules call safe may be kept below 0.5, at odds of one to three or better.
+All operating points of the packaged model are within.
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MaskingSettings:
+    """What the user can choose when masking.
+
+    Args:
+        model: Model folder, or one that `share train` wrote; None = the packaged one.
+        lexicon: Lexicon artefact; None = the packaged one.
+        policy: How the rules judge ambiguous words.
+        rules_only: Decide without the network.
+        marker: Stands for masked text.
+        category_markers: Show the suspected category instead.
+        operating_point: Which of the model's threshold pairs: strict, balanced or lenient;
+            None = balanced.
+        low: Threshold where the rules say safe; None = the operating point's.
+        high: Threshold where they do not; None = the operating point's.
+        certificate: What `inverse-deid calibrate` wrote; brings the thresholds, and goes with no
+            other choice that could keep more words.
+        allow_low_thresholds: Mask even if `low` is below `LEAST_LOW`, `high` below `LEAST_HIGH` or
+            the slope of density above `MOST_SLOPE`, wherever they come from.
+        allow: Words to keep, in any case.
+        deny: Words and phrases to mask, in any case, with or without accents.
+        n_threads: Threads of the network, 0 = one a core.
+        device: Where the network runs; "cuda" needs the package onnxruntime-gpu.
+    """
+
+    model: Path | None = None
+    lexicon: Path | None = None
+    policy: Policy = "case-aware"
+    rules_only: bool = False
+    marker: str = "PHI"
+    category_markers: bool = False
+    operating_point: str | None = None
+    low: float | None = None
+    high: float | None = None
+    certificate: Path | None = None
+    allow_low_thresholds: bool = False
+    allow: frozenset[str] = frozenset()
+    deny: frozenset[str] = frozenset()
+    n_threads: int = 0
+    device: Device = "cpu"
+
+
+def packaged_model() -> Path:
+    """Folder of the model that is shipped with the package."""
+    return packaged_path("model")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Assembly:
+    """A wired pipeline and the hashes of what it was made of.
+
+    Args:
+        stages: Rules, network, thresholds and replacement.
+        model_sha256: `model_fingerprint`; "" = no network.
+        lexicon_sha256: `Lexicon.sha256`.
+    """
+
+    stages: Stages
+    model_sha256: str
+    lexicon_sha256: str
+
+
+def build_deidentifier(settings: MaskingSettings) -> Deidentifier:
+    """Load lexicon and model and wire the stages.
+
+    Raises:
+        LexiconError: The lexicon is missing or damaged.
+        ModelError: The model is missing, damaged or does not fit this version.
+        ConfigurationError: Thresholds or marker out of range, or the certificate does not hold
+            for these settings.
+        InputError: The certificate cannot be read or was altered.
+    """
+    assembly = assemble(settings)
+    hashes = (assembly.lexicon_sha256, assembly.model_sha256)
+    thresholds = assembly.stages.thresholds
+    made_of = {
+        "model_sha256": assembly.model_sha256 or None,
+        "lexicon_sha256": assembly.lexicon_sha256,
+        "thresholds": None if settings.rules_only else asdict(thresholds),
+    }
+    return Deidentifier(assembly.stages, _fingerprint(settings, thresholds, *hashes), made_of)
+
+
+def assemble(settings: MaskingSettings) -> Assembly:
+    """The stages of a de-identifier; fails as `build_deidentifier` does."""
+    certificate = None if settings.certificate is None else _read_certificate(settings)
+    lexicon = load_lexicon(settings.lexicon)
+    interned = InternedWords()
+    folder = settings.model or packaged_model()
+    Thresholds(settings.low or 0.0, 1.0 if settings.high is None else settings.high)
+    thresholds, scorer, model_sha256 = Thresholds(1.0, 1.0), None, ""
+    if not settings.rules_only:
+        scorer, points = open_scorer(folder, interned, settings.n_threads, settings.device)
+        model_sha256 = model_fingerprint(folder)
+        if certificate is None:
+            thresholds = _thresholds(points, settings)
+        else:
+            thresholds = _certified(certificate, settings, model=model_sha256, lexicon=lexicon.sha256)
+        if are_low(thresholds) and not settings.allow_low_thresholds:
+            raise ConfigurationError(_low_thresholds(thresholds, settings))
+    fixed = fixed_marker(settings.marker)
+    stages = Stages(
+        analyser=RuleAnalyser(lexicon, interned, settings.policy),
+        scorer=scorer,
+        thresholds=thresholds,
+        marker_for=category_marker(settings.marker) if settings.category_markers else fixed,
+        allow=PhraseList(sorted(settings.allow)),
+        deny=PhraseList(sorted(settings.deny)),
+        is_common_word=lambda word: bool(lexicon.flags(word) & SAFE_FLAGS),
+        between_batches=interned.trim,
+    )
+    return Assembly(stages, model_sha256, lexicon.sha256)
+
+
+def _thresholds(points: OperatingPoints, settings: MaskingSettings) -> Thresholds:
+    name = settings.operating_point or "balanced"
+    pair = points.get(name)
+    if pair is None:
+        known = ", ".join(points)
+        raise ConfigurationError(f"the model has no operating point {name!r}; it has {known}")
+    if settings.low is None and settings.high is None:
+        return Thresholds(**pair)
+    # Thresholds of the user's own hold in every document alike.
+    low = pair["low"] if settings.low is None else settings.low
+    high = pair["high"] if settings.high is None else settings.high
+    if low > high:
+        own, other = ("low", "high") if settings.high is None else ("high", "low")
+        raise ConfigurationError(
+            f"low {low:g} is above high {high:g}, and {other} is that of the operating point {name}; give "
+            f"{other} too, or another {own}"
+        )
+    return Thresholds(low, high)
+
+
+def are_low(thresholds: Thresholds) -> bool:
+    """Tell whether thresholds need `MaskingSettings.allow_low_thresholds`.
+
+    Example:
+        >>> are_low(Thresholds(0.25, 0.5, 0.5)), are_low(Thresholds(0.9, 0.95, 0.6))
+        (False, True)
+    """
+    within = thresholds.low >= LEAST_LOW and thresholds.high >= LEAST_HIGH
+    return not (within and thresholds.density_slope <= MOST_SLOPE)
+
+
+def _low_thresholds(thresholds: Thresholds, settings: MaskingSettings) -> str:
+    """Say which thresholds are too low, and where they come from."""
+    if settings.certificate is not None:
+        source = f"{settings.certificate}"
+    elif settings.low is not None or settings.high is not None:
+        source = "the thresholds given"
+    else:
+        source = f"the operating point {settings.operating_point or 'balanced'} of the model"
+    return (
+        f"{source}: low {thresholds.low:g}, high {thresholds.high:g}, density slope "
+        f"{thresholds.density_slope:g} would keep words that are probably identifiers. Low must be at least "
+        f"{LEAST_LOW:g}, high at least {LEAST_HIGH:g}, the slope at most {MOST_SLOPE:g}. Choose other "
+        "thresholds, or accept these with --allow-low-thresholds"
+    )
+
+
+def _read_certificate(settings: MaskingSettings) -> dict[str, Any]:
+    """The certificate that the settings name, if they leave the decisions to it."""
+    path = settings.certificate or Path()
+    clashing = {
+        "operating-point": settings.operating_point is not None,
+        "low": settings.low is not None,
+        "high": settings.high is not None,
+        "rules-only": settings.rules_only,
+        "allow": bool(settings.allow),
+        "policy": settings.policy != "case-aware",
+    }
+    if any(clashing.values()):
+        given = ", ".join(name for name, is_given in clashing.items() if is_given)
+        raise ConfigurationError(f"{path}: the certificate brings thresholds and rules; leave out {given}")
+    try:
+        certificate = json.loads(path.read_bytes())
+    except OSError as error:
+        raise UnreadableInputError(f"{path}: cannot be read ({error.strerror}); check the path") from error
+    except (ValueError, RecursionError):
+        certificate = None
+    if not isinstance(certificate, dict) or certificate.get("format") != CERTIFICATE_FORMAT:
+        raise FormatError(f"{path}: no certificate; give a file that `inverse-deid calibrate` wrote")
+    if not is_sealed(certificate):
+        raise FormatError(f"{path}: altered after it was written; calibrate again")
+    return certificate
+
+
+def _certified(
+    certificate: Mapping[str, Any], settings: MaskingSettings, *, model: str, lexicon: str
+) -> Thresholds:
+    """The thresholds of a certificate that holds for this version, model and lexicon."""
+    bound = {
+        "version of certificates": (certificate.get("version"), CERTIFICATE_VERSION),
+        "version of inverse-deid": (certificate.get("tool_version"), __version__),
+        "model": (certificate.get("model_sha256"), model),
+        "lexicon": (certificate.get("lexicon_sha256"), lexicon),
+    }
+    other = [name for name, (certified, ours) in bound.items() if certified != ours]
+    if other:
+        raise ConfigurationError(
+            f"{settings.certificate}: certifies another {' and another '.join(other)}; mask with the "
+            "certified one, or calibrate again"
+        )
+    return Thresholds(**certificate["thresholds"])
+
+
+def _fingerprint(settings: MaskingSettings, thresholds: Thresholds, *hashes: str) -> str:
+    """Changes with everything that can change the output, not with the number of threads."""
+    choices = (
+        settings.policy,
+        settings.rules_only,
+        settings.marker,
+        settings.category_markers,
+        thresholds.low,
+        thresholds.high,
+        thresholds.density_slope,
+        sorted(settings.allow),
+        sorted(settings.deny),
+        *hashes,
+    )
+    return hashlib.sha256(repr(choices).encode()).hexdigest()

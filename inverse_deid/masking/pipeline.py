@@ -1,0 +1,316 @@
+"""The `Deidentifier`: runs the stages and owns the one fail-closed rule.
+
+Everything starts masked. A stage that fails, or breaks its contract, costs the
+document its text, never its privacy: it comes back with every token masked and
+`failed` set.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from types import MappingProxyType
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+from inverse_deid.core.errors import StageError
+from inverse_deid.core.values import (
+    Decisions,
+    Document,
+    FloatArray,
+    KnownIdentifier,
+    MaskedDocument,
+    Reason,
+    RuleAnalysis,
+    RuleVerdicts,
+    Tokens,
+)
+from inverse_deid.masking.combine import Thresholds, combine, log_densities, rules_alone
+from inverse_deid.masking.document_passes import (
+    PhraseList,
+    apply_allow_list,
+    mask_joined_parts,
+    mask_more,
+    mask_names_everywhere,
+    mask_phrases,
+)
+from inverse_deid.replacement.markers import MarkerFor
+from inverse_deid.rules.known_identifiers import KnownIdentifiers
+from inverse_deid.text.joined import join
+from inverse_deid.text.rendering import render
+from inverse_deid.text.tokenizer import tokenize, tokenize_many
+
+PART_TOKENS = 3072
+"""About how many tokens the stages take at a time: few enough for the caches of a core."""
+_N_AHEAD = 4
+"""So many parts are begun before the first is finished."""
+
+
+class Analyser(Protocol):
+    """The rules."""
+
+    def analyse_many(self, tokens: Sequence[Tokens]) -> list[RuleAnalysis]:
+        """Features and verdicts of every token of every document."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scores:
+    """What the network says of the tokens of one document.
+
+    Args:
+        p_safe: float32 (n_tokens,), probability of *safe*.
+        categories: uint8 (n_tokens,), most probable PHI hyper-class (index into `HyperClass`).
+    """
+
+    p_safe: FloatArray = field(repr=False)
+    categories: npt.NDArray[np.uint8] = field(repr=False)
+
+
+class TokenScorer(Protocol):
+    """The network."""
+
+    def score(self, tokens: Sequence[Tokens], analyses: Sequence[RuleAnalysis]) -> list[Scores]:
+        """Scores of every token of every document."""
+        ...
+
+
+@runtime_checkable
+class EarlyScorer(TokenScorer, Protocol):
+    """A network that reads in the background."""
+
+    def begin(
+        self, tokens: Sequence[Tokens], analyses: Sequence[RuleAnalysis]
+    ) -> Callable[[], Sequence[Scores]]:
+        """Begin to score; what comes back waits for the scores."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stages:
+    """What a `Deidentifier` runs.
+
+    Args:
+        analyser: The rules.
+        scorer: The network; None decides by the rules alone.
+        thresholds: Of the adaptive threshold.
+        marker_for: Gives the marker of each mask.
+        allow: Words that the user keeps.
+        deny: Words and phrases that the user masks.
+        is_common_word: Says of a word, in any case, whether it is a common one; it is then not
+            masked for its likeness to a known identifier alone.
+        between_batches: Called after every batch; keeps caches within bounds.
+    """
+
+    analyser: Analyser
+    scorer: TokenScorer | None
+    thresholds: Thresholds
+    marker_for: MarkerFor
+    allow: PhraseList = field(default_factory=lambda: PhraseList(()))
+    deny: PhraseList = field(default_factory=lambda: PhraseList(()))
+    is_common_word: Callable[[str], bool] = lambda word: False
+    between_batches: Callable[[], None] = lambda: None
+
+
+class Deidentifier:
+    """Masks documents.
+
+    Args:
+        stages: Rules, network, thresholds and replacement.
+        fingerprint: Changes with anything that can change a decision.
+        made_of: What it was made of, for reports: hashes and thresholds.
+
+    Example:
+        >>> from inverse_deid.masking.assemble import MaskingSettings, build_deidentifier
+        >>> deidentifier = build_deidentifier(MaskingSettings())
+        >>> deidentifier.mask(Document("1", "Mr. Okonkwo had a rash.")).text
+        'Mr. PHI had a rash.'
+    """
+
+    def __init__(
+        self, stages: Stages, fingerprint: str = "", made_of: Mapping[str, object] = MappingProxyType({})
+    ) -> None:
+        self._stages = stages
+        self.fingerprint = fingerprint
+        self.made_of = dict(made_of)
+
+    def mask(self, doc: Document) -> MaskedDocument:
+        """Mask one document; see `mask_many`."""
+        return self.mask_many([doc])[0]
+
+    def mask_many(self, docs: Sequence[Document]) -> list[MaskedDocument]:
+        """Mask a batch of documents, in order.
+
+        Never raises for a document: one that fails comes back fully masked,
+        with `failed` set, and does not harm the others.
+        """
+        try:
+            masked = self._mask_batch(docs)
+        except Exception:  # noqa: BLE001 - fail closed, whatever went wrong
+            masked = [self._mask_alone(doc) for doc in docs]
+        self._stages.between_batches()
+        return masked
+
+    def _mask_alone(self, doc: Document) -> MaskedDocument:
+        try:
+            return self._mask_batch([doc])[0]
+        except Exception:  # noqa: BLE001 - fail closed, whatever went wrong
+            return mask_everything(doc, self._stages.marker_for)
+
+    def _mask_batch(self, docs: Sequence[Document]) -> list[MaskedDocument]:
+        tokens = tokenize_many([doc.text for doc in docs])
+        known = {values: KnownIdentifiers(values, self._stages.is_common_word) for values in _known(docs)}
+        masked: dict[int, MaskedDocument] = {}
+        for part in self._begun_ahead(tokens):
+            for row, analysis, decisions in zip(part.rows, part.analyses, self._decide(part), strict=True):
+                found = (tokens[row], known.get(docs[row].known))
+                masked[row] = self._finish(docs[row], analysis, decisions, found)
+        return [masked[row] for row in range(len(docs))]
+
+    def _begun_ahead(self, tokens: Sequence[Tokens]) -> Iterator[_Part]:
+        """The documents in parts; while the network reads one, the rules read the next."""
+        waiting: deque[_Part] = deque()
+        for rows in parts_by_length(tokens):
+            waiting.append(self._begin(rows, [tokens[row] for row in rows]))
+            if len(waiting) > _N_AHEAD:
+                yield waiting.popleft()
+        yield from waiting
+
+    def _begin(self, rows: Sequence[int], tokens: Sequence[Tokens]) -> _Part:
+        analyses = self._stages.analyser.analyse_many(tokens)
+        scorer = self._stages.scorer
+        if isinstance(scorer, EarlyScorer):
+            return _Part(rows, tokens, analyses, scorer.begin(tokens, analyses))
+        scores = None if scorer is None else scorer.score(tokens, analyses)
+        return _Part(rows, tokens, analyses, lambda: scores)
+
+    def _decide(self, part: _Part) -> list[Decisions]:
+        """Adaptive threshold and the passes that need it alone, for all documents of a part at once."""
+        tokens = join(part.tokens)
+        verdicts = joined_verdicts(part.tokens, [analysis.verdicts for analysis in part.analyses])
+        scores = part.scores()
+        if scores is None:
+            decisions = rules_alone(verdicts)
+        else:
+            p_safe, categories = joined_scores(part.tokens, scores)
+            densities = log_densities(p_safe, tokens.bounds.tolist())[tokens.doc]
+            decisions = combine(verdicts, p_safe, categories, self._stages.thresholds, densities)
+            decisions = mask_names_everywhere(tokens, verdicts, decisions)
+            decisions = mask_joined_parts(tokens, decisions)
+        return [decisions.of(one) for one in tokens.slices()]
+
+    def _finish(
+        self,
+        doc: Document,
+        analysis: RuleAnalysis,
+        decisions: Decisions,
+        found: tuple[Tokens, KnownIdentifiers | None],
+    ) -> MaskedDocument:
+        """Allow list, passes that only mask more, rendering."""
+        tokens, known = found
+        if len(decisions) != len(tokens):
+            raise StageError(f"document {doc.id}: {len(decisions)} decisions for {len(tokens)} tokens")
+        decisions = apply_allow_list(tokens, self._stages.allow, analysis.verdicts, decisions)
+        if known is not None:
+            decisions = mask_more(decisions, known.among(tokens), Reason.KNOWN_IDENTIFIER)
+        decisions = mask_phrases(tokens, self._stages.deny, Reason.DENY_LIST, decisions)
+        rendering = render(tokens, decisions.keep, self._stages.marker_for(decisions))
+        return MaskedDocument(doc.id, rendering.text, rendering.masks, rendering.replaced, tokens, decisions)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Part:
+    """Documents of a batch that go through the stages together.
+
+    Args:
+        rows: Which documents of the batch.
+        tokens: Of each.
+        analyses: Of each.
+        scores: Waits for the network; None if there is none.
+    """
+
+    rows: Sequence[int]
+    tokens: Sequence[Tokens] = field(repr=False)
+    analyses: Sequence[RuleAnalysis] = field(repr=False)
+    scores: Callable[[], Sequence[Scores] | None] = field(repr=False)
+
+
+def parts_by_length(tokens: Sequence[Tokens]) -> Iterator[list[int]]:
+    """Documents of about one length together, about `PART_TOKENS` tokens at a time, longest first.
+
+    Example:
+        >>> list(parts_by_length(tokenize_many(["a b", "a " * PART_TOKENS, "a b c"])))
+        [[1], [2, 0]]
+    """
+    part: list[int] = []
+    n_tokens = 0
+    for row in sorted(range(len(tokens)), key=lambda row: -len(tokens[row])):
+        part.append(row)
+        n_tokens += len(tokens[row])
+        if n_tokens >= PART_TOKENS:
+            yield part
+            part, n_tokens = [], 0
+    if part:
+        yield part
+
+
+def joined_verdicts(tokens: Sequence[Tokens], verdicts: Sequence[RuleVerdicts]) -> RuleVerdicts:
+    """The verdicts of documents in one row.
+
+    Raises:
+        StageError: Not one for every token of every document.
+    """
+    columns = [[getattr(one, column.name) for column in fields(RuleVerdicts)] for one in verdicts]
+    return RuleVerdicts(*_joined(tokens, columns))
+
+
+def joined_scores(
+    tokens: Sequence[Tokens], scores: Sequence[Scores]
+) -> tuple[FloatArray, npt.NDArray[np.uint8]]:
+    """`p_safe` and `categories` of documents in one row.
+
+    Raises:
+        StageError: Not one for every token of every document.
+    """
+    p_safe, categories = _joined(tokens, [[one.p_safe, one.categories] for one in scores])
+    return p_safe, categories
+
+
+def _joined(
+    tokens: Sequence[Tokens], columns: Sequence[Sequence[npt.NDArray[Any]]]
+) -> Iterator[npt.NDArray[Any]]:
+    """Each column of all documents in one row; a row that is out of step would let words leave."""
+    if len(columns) != len(tokens):
+        raise StageError(f"a stage answered for {len(columns)} documents of {len(tokens)}")
+    for one, found in zip(tokens, columns, strict=True):
+        if any(len(column) != len(one) for column in found):
+            raise StageError(f"a stage answered for {[len(c) for c in found]} tokens of {len(one)}")
+    return map(np.concatenate, zip(*columns, strict=True))
+
+
+def _known(docs: Sequence[Document]) -> set[tuple[str | KnownIdentifier, ...]]:
+    """The known values of documents, those of one case once."""
+    return {doc.known for doc in docs if doc.known}
+
+
+def mask_everything(doc: Document, marker_for: MarkerFor) -> MaskedDocument:
+    """Mask every token of a document that a stage failed on."""
+    tokens = tokenize(doc.text)
+    n_tokens = len(tokens)
+    decisions = Decisions(
+        keep=np.zeros(n_tokens, np.bool_),
+        reasons=np.full(n_tokens, Reason.FAILED_CLOSED, np.uint8),
+        p_safe=np.full(n_tokens, np.nan, np.float32),
+        thresholds=np.full(n_tokens, np.inf, np.float32),
+        categories=np.zeros(n_tokens, np.uint8),
+    )
+    try:
+        rendering = render(tokens, decisions.keep, marker_for(decisions))
+    except Exception:  # noqa: BLE001 - even the marker may be what failed
+        rendering = render(tokens, decisions.keep, lambda first, last: "PHI")
+    return MaskedDocument(
+        doc.id, rendering.text, rendering.masks, rendering.replaced, tokens, decisions, failed=True
+    )

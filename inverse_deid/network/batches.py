@@ -1,0 +1,157 @@
+"""Training windows of similar length, gathered into padded batches."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from inverse_deid.core.values import FloatArray, IntArray
+from inverse_deid.network.encoding import N_GAP_CHARACTERS, character_codes
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Example:
+    """One document, or a window of one, as the network reads it.
+
+    Args:
+        words: The tokens as written, `n_tokens` strings.
+        word_rows: int32 (n_tokens,), rows of the word matrix.
+        gaps: int32 (n_tokens, 3).
+        features: float32 (n_tokens, n_features).
+        labels: int32 (n_tokens,), 0 = safe.
+        weights: float32 (n_tokens,), what each token weighs in the loss.
+        opinion: Teachers' class probabilities times their share in the target:
+            float16 (n_tokens, n_classes); the label has the rest. None = no teachers.
+    """
+
+    words: list[str] = field(repr=False)
+    word_rows: IntArray = field(repr=False)
+    gaps: IntArray = field(repr=False)
+    features: FloatArray = field(repr=False)
+    labels: IntArray = field(repr=False)
+    weights: FloatArray = field(repr=False)
+    opinion: npt.NDArray[np.float16] | None = field(default=None, repr=False)
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def window(self, start: int, end: int) -> Example:
+        """The tokens from `start` up to `end`."""
+        part = slice(start, end)
+        return Example(
+            self.words[part],
+            self.word_rows[part],
+            self.gaps[part],
+            self.features[part],
+            self.labels[part],
+            self.weights[part],
+            None if self.opinion is None else self.opinion[part],
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Batch:
+    """Padded examples: the inputs of the network by name, labels and weights.
+
+    Args:
+        inputs: As `build_network` describes them.
+        labels: int32 (batch, time).
+        weights: float32 (batch, time), 0 on padding.
+        opinion: float16 (batch, time, n_classes), as `Example` says, or
+            (batch, time, 0) without teachers.
+        members: Which of the given examples are in the batch.
+    """
+
+    inputs: dict[str, np.ndarray] = field(repr=False)
+    labels: IntArray = field(repr=False)
+    weights: FloatArray = field(repr=False)
+    opinion: npt.NDArray[np.float16] = field(repr=False)
+    members: tuple[int, ...] = field(default=(), repr=False)
+
+
+def windows(examples: Sequence[Example], size: int, rng: np.random.Generator | None) -> list[Example]:
+    """Cut long examples into windows; where the first ends is drawn anew each time.
+
+    Args:
+        examples: Whole documents.
+        size: The longest window in tokens.
+        rng: Draws the phase of the cuts; without one they start at 0.
+    """
+    cut: list[Example] = []
+    for example in examples:
+        n_tokens = len(example)
+        if n_tokens <= size:
+            cut += [example] if n_tokens else []
+            continue
+        first = int(rng.integers(max(1, size // 2), size + 1)) if rng is not None else size
+        bounds = [0, *range(first, n_tokens, size), n_tokens]
+        cut += [example.window(a, b) for a, b in itertools.pairwise(bounds)]
+    return cut
+
+
+def batches(
+    examples: Sequence[Example], batch_tokens: int, max_characters: int, rng: np.random.Generator | None
+) -> Iterator[Batch]:
+    """Gather examples of similar length into batches, in random order.
+
+    Args:
+        examples: Windows.
+        batch_tokens: Padded tokens a batch holds at most, unless one example is longer.
+        max_characters: Characters that are read of a word.
+        rng: Breaks ties of length and shuffles the batches; without one the order is by length.
+    """
+    jitter = rng.uniform(0, 8, len(examples)) if rng is not None else np.zeros(len(examples))
+    order = np.argsort([len(e) for e in examples] + jitter, kind="stable")
+    groups: list[list[int]] = []
+    longest = 0
+    for i in order.tolist():
+        longest = max(longest, len(examples[i]))
+        if not groups or longest * (len(groups[-1]) + 1) > batch_tokens:
+            groups.append([])
+            longest = len(examples[i])
+        groups[-1].append(i)
+    for g in rng.permutation(len(groups)) if rng is not None else range(len(groups)):
+        batch = padded([examples[i] for i in groups[g]], max_characters)
+        yield dataclasses.replace(batch, members=tuple(groups[g]))
+
+
+def padded(examples: Sequence[Example], max_characters: int) -> Batch:
+    """Pad examples to one length and number their distinct words."""
+    longest = max(map(len, examples))
+    distinct: dict[str, int] = {}
+    rows = [np.array([distinct.setdefault(w, len(distinct)) for w in e.words], np.int32) for e in examples]
+    codes, _ = character_codes(list(distinct), max_characters)
+    lengths = np.array([len(e) for e in examples])
+
+    def stack(parts: Sequence[np.ndarray], shape: tuple[int, ...], dtype: npt.DTypeLike) -> np.ndarray:
+        full = np.zeros((len(parts), longest, *shape), dtype)
+        for i, part in enumerate(parts):
+            full[i, : len(part)] = part
+        return full
+
+    inputs = {
+        "characters": codes,
+        "distinct": stack(rows, (), np.int32),
+        "words": stack([e.word_rows for e in examples], (), np.int32),
+        "gaps": stack([e.gaps for e in examples], (N_GAP_CHARACTERS,), np.int32),
+        "features": stack([e.features for e in examples], (examples[0].features.shape[1],), np.float32),
+        "valid": np.arange(longest) < lengths[:, None],
+    }
+    labels = stack([e.labels for e in examples], (), np.int32)
+    opinions = [_opinion(e) for e in examples]
+    n_classes = max(o.shape[1] for o in opinions)
+    opinion = stack(
+        [o if o.shape[1] else np.zeros((len(o), n_classes), np.float16) for o in opinions],
+        (n_classes,),
+        np.float16,
+    )
+    return Batch(inputs, labels, stack([e.weights for e in examples], (), np.float32), opinion)
+
+
+def _opinion(example: Example) -> npt.NDArray[np.float16]:
+    return np.zeros((len(example), 0), np.float16) if example.opinion is None else example.opinion

@@ -1,0 +1,250 @@
+"""The model folder: written whole or not at all, checked before it is used.
+
+::
+
+    manifest.json      format, provenance, operating points, sha256 of every other file, seal over all this
+    config.json        network configuration, class and feature names
+    words.txt          the words with a vector, one a line
+    word_vectors.npz   int8 codes and float32 scale of their vectors
+    characters.onnx    word's characters -> vector
+    tokens.onnx        vectors, gaps, features of a batch -> class probabilities
+    weights.npz        trainable weights, to fine-tune from; masking reads the vector of unknown words
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeGuard
+
+import numpy as np
+
+from inverse_deid.core.errors import ConfigurationError, ModelError
+from inverse_deid.core.packaged import MODEL_SHA256, packaged_path
+from inverse_deid.core.seals import is_sealed, sealed
+from inverse_deid.core.values import FloatArray
+from inverse_deid.network.config import NetworkConfig, network_config
+from inverse_deid.network.encoding import WordVectors
+
+FORMAT_VERSION = 4
+_FILES = ("config.json", "words.txt", "word_vectors.npz", "characters.onnx", "tokens.onnx", "weights.npz")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ModelParts:
+    """What a model folder holds.
+
+    Args:
+        network: Shape of the network.
+        feature_names: The features it reads, in order.
+        word_vectors: Its vocabulary.
+        characters: `characters.onnx` as bytes.
+        tokens: `tokens.onnx` as bytes.
+        weights: Trainable weights by path.
+        operating_points: `low`, `high` and `density_slope` of each named operating point.
+        provenance: Data hashes, seed, configuration, revision; free form, no narrative text.
+    """
+
+    network: NetworkConfig
+    feature_names: tuple[str, ...]
+    word_vectors: WordVectors = field(repr=False)
+    characters: bytes = field(repr=False)
+    tokens: bytes = field(repr=False)
+    weights: Mapping[str, FloatArray] = field(repr=False)
+    operating_points: Mapping[str, Mapping[str, float]]
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+
+
+def write_model(parts: ModelParts, folder: Path) -> None:
+    """Write a model folder; an older one of that name is replaced only when all is written.
+
+    Raises:
+        ModelError: The folder exists and is not a model folder, or cannot be written.
+    """
+    refuse_other_folder(folder)
+    write_folder(folder, lambda staging: _write_files(parts, staging), "run again with --resume")
+
+
+def write_folder(folder: Path, fill: Callable[[Path], None], remedy: str = "run again") -> None:
+    """Write a folder whole or not at all; an older one of that name is replaced.
+
+    Args:
+        folder: Where it goes.
+        fill: Writes the files into an empty folder.
+        remedy: What to do after an error, for its message.
+
+    Raises:
+        ModelError: It cannot be written.
+    """
+    staging = None
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        staging = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+        fill(staging)
+        staging.chmod(0o755)
+        _replace(folder, staging)
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise ModelError(
+            f"{folder}: cannot be written ({reason}); make room or give the right to write, then {remedy}"
+        ) from error
+    finally:
+        if staging is not None:
+            shutil.rmtree(staging, ignore_errors=True)
+
+
+def _replace(folder: Path, staging: Path) -> None:
+    """Move a complete folder to its place; an older one goes only when the new one stands there."""
+    older = staging.with_name(staging.name + "-older")
+    if folder.exists():
+        folder.rename(older)
+    try:
+        staging.rename(folder)
+    except OSError:
+        if older.exists():
+            older.rename(folder)
+        raise
+    shutil.rmtree(older, ignore_errors=True)
+
+
+def refuse_other_folder(folder: Path) -> None:
+    """Refuse to write a model where something else stands; ask before a long training.
+
+    Raises:
+        ModelError: The folder exists and is not a model folder.
+    """
+    if folder.exists() and not (folder / "manifest.json").is_file():
+        raise ModelError(f"{folder}: exists and is no model folder; choose another name")
+
+
+def _write_files(parts: ModelParts, folder: Path) -> None:
+    config = {"network": dataclasses.asdict(parts.network), "feature_names": parts.feature_names}
+    (folder / "config.json").write_text(json.dumps(config, indent=1) + "\n", encoding="utf-8")
+    (folder / "words.txt").write_text("\n".join(parts.word_vectors.words) + "\n", encoding="utf-8")
+    vectors = parts.word_vectors
+    np.savez_compressed(folder / "word_vectors.npz", codes=vectors.codes, scale=vectors.scale)
+    (folder / "characters.onnx").write_bytes(parts.characters)
+    (folder / "tokens.onnx").write_bytes(parts.tokens)
+    np.savez_compressed(folder / "weights.npz", **parts.weights)  # type: ignore[arg-type]
+    manifest = {
+        "format": FORMAT_VERSION,
+        "operating_points": {name: dict(pair) for name, pair in parts.operating_points.items()},
+        "provenance": dict(parts.provenance),
+    }
+    write_manifest(folder, manifest, _FILES)
+
+
+def write_manifest(folder: Path, values: Mapping[str, Any], names: Sequence[str]) -> None:
+    """Write the manifest of a folder whose other files are complete: values, hashes of the files, a seal."""
+    manifest = sealed({**values, "sha256": {name: sha256_of_file(folder / name) for name in names}})
+    (folder / "manifest.json").write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """Read and check the manifest of a model folder, and the hash of every file it names.
+
+    Raises:
+        ModelError: Missing, damaged, altered or of another format version, or the packaged
+            model is not the one that was shipped.
+    """
+    manifest = read_checked_manifest(folder, FORMAT_VERSION, _FILES)
+    if folder.resolve() == packaged_path("model").resolve() and model_fingerprint(folder) != MODEL_SHA256:
+        raise ModelError(
+            "the packaged model is not the one that this version was shipped with. Install inverse-deid "
+            "again. If you rebuilt the model, run `python scripts/pin_packaged_data.py`"
+        )
+    if not are_operating_points(manifest.get("operating_points")):
+        raise ModelError(f"{folder}/manifest.json: damaged or altered; install or train the model again")
+    return manifest
+
+
+def read_checked_manifest(folder: Path, version: int | str, names: Sequence[str]) -> dict[str, Any]:
+    """Read the manifest of a folder of some format, and check its seal and the hash of every file.
+
+    Args:
+        folder: The folder.
+        version: Its format.
+        names: Its other files.
+
+    Raises:
+        ModelError: Missing, damaged, altered or of another format.
+    """
+    try:
+        manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ModelError(f"{folder}: no readable manifest.json; give a model folder") from error
+    except ValueError as error:
+        raise ModelError(
+            f"{folder}/manifest.json: damaged or altered; install or train the model again"
+        ) from error
+    if not isinstance(manifest, dict) or manifest.get("format") != version:
+        raise ModelError(f"{folder}: not of model format {version}; train it with this version")
+    hashes = manifest.get("sha256")
+    if not isinstance(hashes, dict) or not is_sealed(manifest):
+        raise ModelError(f"{folder}/manifest.json: damaged or altered; install or train the model again")
+    for name in names:
+        if hashes.get(name) != sha256_of_file(folder / name):
+            raise ModelError(f"{folder}/{name}: altered or missing; install or train the model again")
+    return manifest
+
+
+def are_operating_points(points: object) -> TypeGuard[Mapping[str, Mapping[str, float]]]:
+    """Whether each named point has the two thresholds, in [0, 1] and in order, and the slope."""
+    if not isinstance(points, dict) or not all(isinstance(point, dict) for point in points.values()):
+        return False
+    return all(_is_point(point) for point in points.values())
+
+
+def _is_point(point: Mapping[str, Any]) -> bool:
+    if set(point) != {"low", "high", "density_slope"}:
+        return False
+    if not all(isinstance(value, int | float) for value in point.values()):
+        return False
+    return bool(0 <= point["low"] <= point["high"] <= 1 and 0 <= point["density_slope"] <= 2)
+
+
+def read_model(folder: Path) -> ModelParts:
+    """Read a model folder after checking it.
+
+    Raises:
+        ModelError: Missing, damaged, altered or of another format version.
+    """
+    manifest = read_manifest(folder)
+    try:
+        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        with np.load(folder / "word_vectors.npz", allow_pickle=False) as arrays:
+            words = (folder / "words.txt").read_text(encoding="utf-8").splitlines()
+            vectors = WordVectors(tuple(words), arrays["codes"], arrays["scale"])
+        with np.load(folder / "weights.npz", allow_pickle=False) as arrays:
+            weights = dict(arrays)
+        return ModelParts(
+            network=network_config(config["network"]),
+            feature_names=tuple(config["feature_names"]),
+            word_vectors=vectors,
+            characters=(folder / "characters.onnx").read_bytes(),
+            tokens=(folder / "tokens.onnx").read_bytes(),
+            weights=weights,
+            operating_points=manifest["operating_points"],
+            provenance=manifest["provenance"],
+        )
+    except (KeyError, ValueError, OSError, ConfigurationError) as error:
+        raise ModelError(f"{folder}: damaged ({type(error).__name__}); install or train it again") from error
+
+
+def model_fingerprint(folder: Path) -> str:
+    """Hash that changes with anything in the model: that of its manifest."""
+    return sha256_of_file(folder / "manifest.json")
+
+
+def sha256_of_file(path: Path) -> str:
+    """Hash of a file; "missing" if it cannot be read."""
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError:
+        return "missing"

@@ -1,0 +1,126 @@
+"""The network in Keras: layers, functional model, config. For training only.
+
+Source: thesis, section 4.3.4 and figure 4.2 (after Dernoncourt et al. 2017),
+with one or more token layers, a dense layer over the rule features and the
+characters of a batch's *distinct* words encoded once and gathered.
+"""
+
+from __future__ import annotations
+
+import keras
+import numpy as np
+from keras import layers
+
+from inverse_deid.core.values import FloatArray
+from inverse_deid.network.by_length import ByLength, InOrder
+from inverse_deid.network.config import NetworkConfig, class_names
+from inverse_deid.network.crf import Crf
+from inverse_deid.network.encoding import N_CHARACTER_CODES, N_GAP_CHARACTERS, one_hot_characters
+from inverse_deid.network.lstm import Lstm
+
+_SHORT_WORDS = (8,)
+"""Words are read in groups of up to so many characters; three of four distinct words have eight or fewer."""
+
+
+def build_network(config: NetworkConfig, n_features: int, word_matrix: FloatArray) -> keras.Model:
+    """Build the network.
+
+    Args:
+        config: Sizes and variants.
+        n_features: Features a token, after selection by `config.feature_set`.
+        word_matrix: float32 (n_words + 1, word_dim); row 0 is zero and stands for
+            unknown words, which share a learned vector; the others are fixed unless
+            `config.learn_words`.
+
+    Returns:
+        A model of the inputs
+        `characters` int32 (n_distinct, max_characters), 0 = padding,
+        `distinct` int32 (batch, time): the row of `characters` of each token,
+        `words` int32 (batch, time): row of the word matrix,
+        `gaps` int32 (batch, time, 3), `features` float32 (batch, time, n_features),
+        `valid` bool (batch, time); the output is float32 (batch, time, n_classes),
+        class probabilities, of which the first is `p_safe`.
+    """
+    inputs = _inputs(config, n_features)
+    word_vectors = character_encoder(config)(inputs["characters"])
+    gathered = keras.ops.take(word_vectors, inputs["distinct"], axis=0)
+    parts = [gathered, word_embedding(inputs["words"], word_matrix, learned=config.learn_words)]
+    if config.post_space:
+        parts.append(gap_embedding(inputs["gaps"], config.gap_dim))
+    if n_features:
+        dense = layers.Dense(config.feature_units, activation="relu", name="feature_dense")
+        parts.append(dense(inputs["features"]))
+    hidden = layers.Concatenate(name="token_vector")(parts)
+    hidden = layers.Dropout(config.dropout, name="token_dropout")(hidden)
+    for i in range(config.token_layers):
+        lstm = Lstm(config.token_units, return_sequences=True, name=f"lstm_{i + 1}")
+        hidden = layers.Bidirectional(lstm, name=f"token_lstm_{i}")(hidden, mask=inputs["valid"])
+        if config.lstm_dropout:
+            hidden = layers.Dropout(config.dropout, name=f"lstm_dropout_{i}")(hidden)
+    if config.hidden_units:
+        hidden = layers.Dense(config.hidden_units, activation="tanh", name="hidden_dense")(hidden)
+    n_classes = len(class_names(config.targets))
+    if config.output == "crf":
+        scores = layers.Dense(n_classes, name="classes")(hidden)
+        output = Crf(name="crf")(scores, inputs["valid"])
+    else:
+        output = layers.Dense(n_classes, activation="softmax", name="classes")(hidden)
+    return keras.Model(inputs, output, name="safe_token_network")
+
+
+def _inputs(config: NetworkConfig, n_features: int) -> dict[str, keras.KerasTensor]:
+    inputs = {
+        "characters": layers.Input((config.max_characters,), dtype="int32", name="characters"),
+        "distinct": layers.Input((None,), dtype="int32", name="distinct"),
+        "words": layers.Input((None,), dtype="int32", name="words"),
+        "valid": layers.Input((None,), dtype="bool", name="valid"),
+    }
+    if config.post_space:
+        inputs["gaps"] = layers.Input((None, N_GAP_CHARACTERS), dtype="int32", name="gaps")
+    if n_features:
+        inputs["features"] = layers.Input((None, n_features), dtype="float32", name="features")
+    return inputs
+
+
+def character_encoder(config: NetworkConfig) -> keras.Model:
+    """The part that reads one word's characters.
+
+    Returns:
+        A model from int32 (n, max_characters) to float32 (n, 2 * char_units).
+    """
+    codes = layers.Input((config.max_characters,), dtype="int32")
+    learned = config.characters == "learned"
+    fixed = keras.initializers.Constant(one_hot_characters(config.char_dim)) if not learned else "uniform"
+    embedding = layers.Embedding(
+        N_CHARACTER_CODES,
+        config.char_dim,
+        embeddings_initializer=fixed,
+        trainable=learned,
+        mask_zero=True,
+        name="character_embedding",
+    )
+    lstm = layers.Bidirectional(Lstm(config.char_units, name="lstm"), name="character_lstm")
+    groups = ByLength(_SHORT_WORDS, name="by_length")(codes)
+    vectors = [lstm(embedding(of_group)) for _, of_group in groups]
+    in_order = InOrder(name="in_order")([rows for rows, _ in groups], vectors)
+    return keras.Model(codes, in_order, name="character_encoder")
+
+
+def gap_embedding(gaps: keras.KerasTensor, dim: int) -> keras.KerasTensor:
+    """Learned vectors of the characters after each token: (batch, time, 3 * dim)."""
+    vectors = layers.Embedding(N_CHARACTER_CODES, dim, name="gap_embedding")(gaps)
+    return layers.Reshape((-1, N_GAP_CHARACTERS * dim), name="gap_vectors")(vectors)
+
+
+def word_embedding(words: keras.KerasTensor, matrix: FloatArray, *, learned: bool) -> keras.KerasTensor:
+    """Fixed (or learned) vectors of known words plus one learned vector for all unknown ones."""
+    fixed = layers.Embedding(
+        *matrix.shape,
+        embeddings_initializer=keras.initializers.Constant(np.asarray(matrix)),
+        trainable=learned,
+        name="word_embedding",
+    )
+    unknown = layers.Embedding(1, matrix.shape[1], name="unknown_word")
+    is_unknown = keras.ops.equal(words, 0)
+    of_unknown = unknown(keras.ops.zeros_like(words))
+    return fixed(words) + of_unknown * keras.ops.cast(is_unknown, of_unknown.dtype)[..., None]

@@ -1,0 +1,262 @@
+"""Score tokens with ONNX Runtime: the probability of *safe* for every token of a batch of documents."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Literal
+
+import numpy as np
+import onnxruntime as ort
+from onnxruntime.capi.onnxruntime_pybind11_state import (
+    Fail,
+    InvalidArgument,
+    InvalidGraph,
+    InvalidProtobuf,
+    NotImplemented,  # noqa: A004
+)
+
+from inverse_deid.core.errors import ModelError, StageError
+from inverse_deid.core.values import FloatArray, IntArray, Tokens
+from inverse_deid.network.chain import marginals
+from inverse_deid.network.config import class_names
+from inverse_deid.network.encoding import character_codes, joined_gap_codes, word_numbers
+from inverse_deid.network.folder import ModelParts
+from inverse_deid.text.growing import GrowingArray
+from inverse_deid.text.interning import InternedWords
+from inverse_deid.text.joined import join
+
+WINDOW = 256
+"""Tokens that the network reads at once; longer documents are read in windows."""
+CONTEXT = 32
+"""Tokens of context on either side of a window's own tokens."""
+BATCH_TOKENS = 512
+_CHARACTER_BATCH = 32
+
+Device = Literal["cpu", "cuda"]
+_PROVIDERS: Mapping[Device, list[str]] = {
+    "cpu": ["CPUExecutionProvider"],
+    "cuda": ["CUDAExecutionProvider", "CPUExecutionProvider"],
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ScorerInput:
+    """What the scorer reads of one document.
+
+    Args:
+        tokens: Its tokens.
+        ids: int32 (n_tokens,), their numbers in the shared `InternedWords`.
+        features: float32 (n_tokens, n_features), the columns that the model names.
+    """
+
+    tokens: Tokens = field(repr=False)
+    ids: IntArray = field(repr=False)
+    features: FloatArray = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Batch:
+    """What the network reads of the tokens of all documents, one row a token."""
+
+    ids: IntArray = field(repr=False)
+    gaps: IntArray = field(repr=False)
+    features: FloatArray = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class _Window:
+    """Tokens `start` to `end` of a batch are read; those from `first` to `last` are its own."""
+
+    start: int
+    end: int
+    first: int
+    last: int
+
+
+class Scorer:
+    """Runs the exported network.
+
+    Each run of the network keeps one thread busy and no lock of Python: while it
+    runs, others run beside it and the caller prepares what comes next.
+
+    Args:
+        parts: The model.
+        interned: Numbers the words; shared with the rules.
+        n_threads: Runs of the network at a time, 0 = one a core.
+        device: Where the network runs.
+
+    Raises:
+        ModelError: The graphs cannot be loaded.
+    """
+
+    def __init__(
+        self, parts: ModelParts, interned: InternedWords, n_threads: int = 0, device: Device = "cpu"
+    ) -> None:
+        self._config = parts.network
+        self._interned = interned
+        self._word_numbers = parts.word_vectors.numbers()
+        self._word_matrix = parts.word_vectors.matrix()
+        self._word_matrix[0] = _unknown_vector(parts)
+        self._characters = _session(parts.characters, device)
+        self._tokens = _session(parts.tokens, device)
+        self._reads = {value.name for value in self._tokens.get_inputs()}
+        self._runs = ThreadPoolExecutor(n_threads or os.cpu_count() or 1, "network")
+        self.class_names = class_names(parts.network.targets)
+        self._transitions = _transitions(parts)
+        self._generation = interned.generation
+        self._characters_of = GrowingArray(self._character_vectors([]))
+        self._rows_of = GrowingArray(word_numbers([], self._word_numbers))
+
+    def score(self, docs: Sequence[ScorerInput]) -> list[FloatArray]:
+        """Class probabilities of every token of every document.
+
+        Returns:
+            float32 (n_tokens, n_classes) a document, rows sum to 1, column 0 is `p_safe`.
+
+        Raises:
+            StageError: The network returned another shape than was asked for.
+        """
+        return self.begin(docs)()
+
+    def begin(self, docs: Sequence[ScorerInput]) -> Callable[[], list[FloatArray]]:
+        """Begin to score; what comes back waits for the scores and fails as `score` does."""
+        self._learn_new_words()
+        tokens = join([doc.tokens for doc in docs])
+        batch = _Batch(
+            ids=np.concatenate([np.zeros(0, np.int32), *(doc.ids for doc in docs)]),
+            gaps=joined_gap_codes(tokens),
+            features=np.concatenate([doc.features for doc in docs]) if docs else np.zeros((0, 0), np.float32),
+        )
+        groups = list(_groups(_windows(tokens.bounds.tolist())))
+        runs = [self._runs.submit(self._run, self._inputs(batch, group)) for group in groups]
+
+        def scores() -> list[FloatArray]:
+            found = np.full((len(tokens), len(self.class_names)), np.nan, np.float32)
+            for group, run in zip(groups, runs, strict=True):
+                for window, rows in zip(group, run.result(), strict=True):
+                    own = rows[window.first - window.start : window.last - window.start]
+                    found[window.first : window.last] = own
+            return [found[of] for of in tokens.slices()]
+
+        return scores
+
+    def _inputs(self, batch: _Batch, group: Sequence[_Window]) -> dict[str, np.ndarray]:
+        """What the token graph reads of a group of windows, padded with their last tokens."""
+        starts = np.array([w.start for w in group], np.int64)
+        lengths = np.array([w.end - w.start for w in group], np.int32)
+        steps = np.minimum(np.arange(lengths.max()), lengths[:, None] - 1)
+        rows = starts[:, None] + steps
+        inputs = {
+            "word_vectors": self._vectors(batch.ids[rows]),
+            "gaps": batch.gaps[rows],
+            "features": batch.features[rows],
+            "lengths": lengths,
+        }
+        return {name: inputs[name] for name in self._reads}
+
+    def _run(self, inputs: dict[str, np.ndarray]) -> FloatArray:
+        """Run the token graph on one group of windows: float32 (batch, time, n_classes)."""
+        lengths = inputs["lengths"]
+        longest = int(lengths.max())
+        found = self._tokens.run(None, inputs)[0]
+        if found.shape != (len(lengths), longest, len(self.class_names)):
+            raise StageError(f"the network returned shape {found.shape} for {len(lengths)} windows")
+        found = np.asarray(found, np.float32)
+        if self._transitions is None:
+            return found
+        return marginals(found, np.arange(longest) < lengths[:, None], self._transitions)
+
+    def _learn_new_words(self) -> None:
+        """Compute the vectors of words that were numbered since the last call."""
+        if self._generation != self._interned.generation:
+            kept = self._interned.survivors(self._generation, len(self._characters_of))
+            self._characters_of.keep(kept)
+            self._rows_of.keep(kept)
+            self._generation = self._interned.generation
+        n_known = len(self._characters_of)
+        if n_known < len(self._interned):
+            words = self._interned.words_from(n_known)
+            self._characters_of.append(self._character_vectors(words))
+            self._rows_of.append(word_numbers(words, self._word_numbers))
+
+    def _vectors(self, ids: IntArray) -> FloatArray:
+        """Character and word vector of words by their numbers: float32 (..., 2 * char_units + word_dim)."""
+        n_characters = 2 * self._config.char_units
+        found = np.empty((*ids.shape, n_characters + self._word_matrix.shape[1]), np.float32)
+        found[..., :n_characters] = self._characters_of.rows[ids]
+        found[..., n_characters:] = self._word_matrix[self._rows_of.rows[ids]]
+        return found
+
+    def _character_vectors(self, words: list[str]) -> FloatArray:
+        """Read words in batches of one fixed size, so that a vector never depends on its company."""
+        vectors = np.empty((len(words), 2 * self._config.char_units), np.float32)
+        for start in range(0, len(words), _CHARACTER_BATCH):
+            part = words[start : start + _CHARACTER_BATCH]
+            company = part + ["a"] * (_CHARACTER_BATCH - len(part))
+            codes, lengths = character_codes(company, self._config.max_characters)
+            found = self._characters.run(None, {"codes": codes, "lengths": lengths})[0]
+            vectors[start : start + len(part)] = found[: len(part)]
+        return vectors
+
+
+def _unknown_vector(parts: ModelParts) -> FloatArray:
+    """The learned vector of words outside the vocabulary (row 0 of that layer)."""
+    for path, weight in parts.weights.items():
+        if path.startswith("unknown_word/"):
+            return np.asarray(weight[0], np.float32)
+    raise ModelError("the model has no vector for unknown words; train it again")
+
+
+def _transitions(parts: ModelParts) -> FloatArray | None:
+    """Transition scores of the CRF, None without one."""
+    if parts.network.output == "softmax":
+        return None
+    for path, weight in parts.weights.items():
+        if path.endswith("crf/transitions"):
+            return np.asarray(weight, np.float32)
+    raise ModelError("the model has no transition scores; train it again")
+
+
+def _session(graph: bytes, device: Device) -> ort.InferenceSession:
+    options = ort.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.inter_op_num_threads = 1
+    options.log_severity_level = 3
+    try:
+        return ort.InferenceSession(graph, options, providers=_PROVIDERS[device])
+    except (Fail, InvalidArgument, InvalidGraph, InvalidProtobuf, NotImplemented) as error:
+        raise ModelError(f"the network cannot be loaded ({type(error).__name__})") from error
+
+
+def _windows(bounds: Sequence[int]) -> Iterator[_Window]:
+    """Cut every document into overlapping windows; no token is left out.
+
+    Args:
+        bounds: The first token of each document, and the number of tokens.
+    """
+    step = WINDOW - 2 * CONTEXT
+    for begin, stop in pairwise(bounds):
+        if stop - begin <= WINDOW:
+            if stop > begin:
+                yield _Window(begin, stop, begin, stop)
+            continue
+        for first in range(begin, stop, step):
+            last = min(first + step, stop)
+            yield _Window(max(begin, first - CONTEXT), min(stop, last + CONTEXT), first, last)
+
+
+def _groups(windows: Iterator[_Window]) -> Iterator[list[_Window]]:
+    """Windows of similar length, at most `BATCH_TOKENS` padded tokens together."""
+    group: list[_Window] = []
+    for window in sorted(windows, key=lambda w: (w.start - w.end, w.start)):
+        longest = group[0].end - group[0].start if group else 0
+        if group and longest * (len(group) + 1) > BATCH_TOKENS:
+            yield group
+            group = []
+        group.append(window)
+    if group:
+        yield group

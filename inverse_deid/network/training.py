@@ -1,0 +1,336 @@
+"""Fit the network: weighted cross-entropy or the likelihood of a CRF, Adam with warm-up and linear decay."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import keras
+import numpy as np
+import tensorflow as tf
+
+from inverse_deid.core.errors import ConfigurationError, StageError
+from inverse_deid.core.values import FloatArray
+from inverse_deid.network.batches import Batch, Example, batches, windows
+from inverse_deid.network.checkpoints import Checkpoints, State
+from inverse_deid.network.config import NetworkConfig, TrainingConfig
+
+TrainingStep = Callable[[dict[str, Any], Any, Any, Any], Any]
+
+EpochData = Callable[[int], Sequence[Example]]
+"""Gives the examples of an epoch, freshly augmented."""
+
+_SCORING_TOKENS = 16384
+
+
+@dataclass(frozen=True, slots=True)
+class EpochReport:
+    """What one epoch did.
+
+    Args:
+        epoch: Counted from 1.
+        loss: Mean weighted loss a token.
+        n_tokens: Tokens trained on.
+        seconds: Time of the training steps alone.
+        gain: What validation measured after the epoch, None without validation.
+        best: Whether that is the best so far.
+    """
+
+    epoch: int
+    loss: float
+    n_tokens: int
+    seconds: float
+    gain: float | None = None
+    best: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watch:
+    """What goes along with training.
+
+    Args:
+        on_batch: Gets the epoch (from 1), batches done, about how many there are, the batch's loss.
+        on_epoch: Gets the report of each epoch.
+        validate: Measures the network after an epoch; higher is better.
+        checkpoints: Where to save the state after each epoch and to go on from.
+    """
+
+    on_batch: Callable[[int, int, int, float], None] = lambda *_: None
+    on_epoch: Callable[[EpochReport], None] = lambda report: None
+    validate: Callable[[keras.Model], float] | None = None
+    checkpoints: Checkpoints | None = None
+
+
+def fit(
+    network: keras.Model,
+    data: EpochData,
+    config: TrainingConfig,
+    *,
+    dictionary_columns: Sequence[int] = (),
+    watch: Watch | None = None,
+) -> None:
+    """Train a network in place; with `config.patience` it ends with the weights of its best epoch.
+
+    Args:
+        network: From `build_network`.
+        data: The examples of each epoch, counted from 0.
+        config: Epochs, rates, weights, dropouts, seed.
+        dictionary_columns: Feature columns that `dictionary_dropout` hides.
+        watch: Progress, validation and checkpoints.
+
+    Raises:
+        ConfigurationError: Patience without validation, or a checkpoint of another run.
+        StageError: The loss is not a number, or the device is out of memory.
+        OutputError: The checkpoint cannot be written.
+    """
+    _Training(network, data, config, dictionary_columns, watch or Watch()).run()
+
+
+class _Training:
+    """One call of `fit`."""
+
+    def __init__(
+        self,
+        network: keras.Model,
+        data: EpochData,
+        config: TrainingConfig,
+        dictionary_columns: Sequence[int],
+        watch: Watch,
+    ) -> None:
+        self._network, self._data, self._config, self._watch = network, data, config, watch
+        self._dictionary_columns = dictionary_columns
+        self._names = [t.name for t in network.inputs]
+        self._max_characters = int(network.get_layer("characters").output.shape[1])
+        self._counted: Sequence[Example] | None = None
+
+    def run(self) -> None:
+        config, network, watch = self._config, self._network, self._watch
+        if config.patience and watch.validate is None:
+            raise ConfigurationError("training.patience needs validation; give held-out documents or 0")
+        keras.utils.set_random_seed(config.seed)
+        state = watch.checkpoints.read() if watch.checkpoints else None
+        state = state or State(n_batches=self._count_batches())
+        optimizer = _optimizer(config, config.epochs * state.n_batches)
+        with enough_memory("before the first batch"):
+            optimizer.build(network.trainable_variables)
+            if watch.checkpoints:
+                watch.checkpoints.restore(network, optimizer, state)
+        step = training_step(network, optimizer)
+        while state.epoch < config.epochs and not _is_stale(state, config):
+            report = self._epoch(step, state)
+            gain = self._gain()
+            best = gain is not None and gain > state.best_gain
+            state = _after(state, best_gain=gain if best else None, weights=self._kept(keep=best))
+            if watch.checkpoints:
+                watch.checkpoints.save(network, optimizer, state)
+            watch.on_epoch(dataclasses.replace(report, gain=gain, best=best))
+        if state.best_weights:
+            for variable, weight in zip(network.trainable_variables, state.best_weights, strict=True):
+                variable.assign(weight)
+
+    def _gain(self) -> float | None:
+        """What validation measures, None without it."""
+        if self._watch.validate is None:
+            return None
+        with enough_memory("on the held-out documents"):
+            return self._watch.validate(self._network)
+
+    def _kept(self, *, keep: bool) -> list[FloatArray]:
+        """The weights as they are, if the best are asked for and these are the best."""
+        wanted = keep and self._config.patience
+        return [np.asarray(v).copy() for v in self._network.trainable_variables] if wanted else []
+
+    def _count_batches(self) -> int:
+        self._counted = self._data(0)
+        n_tokens = sum(map(len, self._counted))
+        return max(1, round(1.04 * n_tokens / self._config.batch_tokens))
+
+    def _batches(self, epoch: int) -> Iterator[Batch]:
+        """The batches of an epoch; its random choices depend on seed and epoch alone."""
+        config = self._config
+        examples, self._counted = self._counted, None
+        if examples is None:
+            examples = self._data(epoch)
+        rng = np.random.default_rng([config.seed, epoch])
+        noisy = [
+            with_dropouts(example, config, self._dictionary_columns, rng)
+            for example in windows(examples, config.window, rng)
+        ]
+        return batches(noisy, config.batch_tokens, self._max_characters, rng)
+
+    def _epoch(self, step: TrainingStep, state: State) -> EpochReport:
+        epoch = state.epoch + 1
+        data = self._batches(state.epoch)
+        start, total, weight, n_tokens = time.perf_counter(), 0.0, 0.0, 0
+        for done, batch in enumerate(data, start=1):
+            loss = _guarded(step, {name: batch.inputs[name] for name in self._names}, batch)
+            batch_weight = float(batch.weights.sum())
+            total, weight = total + loss, weight + batch_weight
+            n_tokens += int(batch.inputs["valid"].sum())
+            self._watch.on_batch(epoch, done, state.n_batches, loss / max(batch_weight, 1.0))
+        loss = total / max(weight, 1.0)
+        if not np.isfinite(loss):
+            raise StageError(f"the loss of epoch {epoch} is not a number; lower training.learning_rate")
+        return EpochReport(epoch, loss, n_tokens, time.perf_counter() - start)
+
+
+def _is_stale(state: State, config: TrainingConfig) -> bool:
+    return bool(config.patience) and state.epoch - state.best_epoch >= config.patience
+
+
+def _after(state: State, *, best_gain: float | None, weights: list[FloatArray]) -> State:
+    """The state after one more epoch; `best_gain` is given if it is the best so far."""
+    state = dataclasses.replace(state, epoch=state.epoch + 1)
+    if best_gain is None:
+        return state
+    return dataclasses.replace(state, best_epoch=state.epoch, best_gain=best_gain, best_weights=weights)
+
+
+def _optimizer(config: TrainingConfig, n_steps: int) -> keras.optimizers.Optimizer:
+    n_warm_up = max(1, int(config.warm_up * n_steps))
+    rate = keras.optimizers.schedules.PolynomialDecay(
+        config.learning_rate,
+        max(1, n_steps - n_warm_up),
+        end_learning_rate=config.learning_rate * config.final_rate,
+    )
+    return keras.optimizers.Adam(_WarmUp(rate, n_warm_up), global_clipnorm=config.clip_norm)
+
+
+class _WarmUp(keras.optimizers.schedules.LearningRateSchedule):  # type: ignore[misc]
+    """A schedule that is reached linearly."""
+
+    def __init__(self, after: keras.optimizers.schedules.LearningRateSchedule, n_steps: int) -> None:
+        self._after = after
+        self._n_steps = n_steps
+
+    def __call__(self, step: tf.Tensor) -> tf.Tensor:
+        step = tf.cast(step, tf.float32)
+        ramp = tf.minimum(1.0, (step + 1) / self._n_steps)
+        return ramp * self._after(tf.maximum(0.0, step - self._n_steps))
+
+
+def training_step(
+    network: keras.Model,
+    optimizer: keras.optimizers.Optimizer,
+    penalty: Callable[[], tf.Tensor] | None = None,
+) -> TrainingStep:
+    """Compile one step: inputs, labels, weights and opinion in, sum of the weighted loss out.
+
+    Args:
+        network: To be trained.
+        optimizer: Of its trainable weights.
+        penalty: A scalar that is minimised along with the mean loss, and not reported.
+    """
+    signature = [
+        {t.name: tf.TensorSpec((None, *t.shape[1:]), t.dtype, t.name) for t in network.inputs},
+        tf.TensorSpec((None, None), tf.int32),
+        tf.TensorSpec((None, None), tf.float32),
+        tf.TensorSpec((None, None, None), tf.float16),
+    ]
+    names = {layer.name for layer in network.layers}
+    losses = _chain_losses(network) if "crf" in names else _token_losses(network)
+
+    @tf.function(input_signature=signature)  # type: ignore[untyped-decorator]
+    def step(
+        inputs: dict[str, tf.Tensor], labels: tf.Tensor, weights: tf.Tensor, opinion: tf.Tensor
+    ) -> tf.Tensor:
+        with tf.GradientTape() as tape:
+            total = losses(inputs, labels, weights, opinion)
+            loss = total / tf.maximum(tf.reduce_sum(weights), 1.0)
+            loss = loss if penalty is None else loss + penalty()
+        gradients = tape.gradient(loss, network.trainable_variables)
+        optimizer.apply_gradients(zip(gradients, network.trainable_variables, strict=True))
+        return total
+
+    compiled: TrainingStep = step
+    return compiled
+
+
+def _token_losses(network: keras.Model) -> TrainingStep:
+    """Cross-entropy of every token against its label and, with their share, the teachers' opinion."""
+
+    def losses(
+        inputs: dict[str, tf.Tensor], labels: tf.Tensor, weights: tf.Tensor, opinion: tf.Tensor
+    ) -> tf.Tensor:
+        probabilities = network(inputs, training=True)
+        n_classes = probabilities.shape[-1]
+        opinion = tf.cast(opinion, tf.float32)
+        of_label = 1.0 - tf.reduce_sum(opinion, axis=-1, keepdims=True)
+        opinion = tf.pad(opinion, [[0, 0], [0, 0], [0, n_classes - tf.shape(opinion)[-1]]])
+        targets = of_label * tf.one_hot(labels, n_classes) + opinion
+        return tf.reduce_sum(keras.losses.categorical_crossentropy(targets, probabilities) * weights)
+
+    return losses
+
+
+def _chain_losses(network: keras.Model) -> TrainingStep:
+    """Negative log likelihood of the labels under the CRF; tokens of no weight may have any class."""
+    crf = network.get_layer("crf")
+    scorer = keras.Model(network.inputs, network.get_layer("classes").output)
+
+    def losses(
+        inputs: dict[str, tf.Tensor],
+        labels: tf.Tensor,
+        weights: tf.Tensor,
+        opinion: tf.Tensor,
+    ) -> tf.Tensor:
+        scores = scorer(inputs, training=True)
+        allowed = tf.cast(tf.one_hot(labels, scores.shape[-1]), tf.bool) | (weights == 0)[..., None]
+        return -tf.reduce_sum(crf.log_likelihood(scores, inputs["valid"], allowed))
+
+    return losses
+
+
+def _guarded(step: TrainingStep, inputs: dict[str, np.ndarray], batch: Batch) -> float:
+    size = "x".join(map(str, batch.labels.shape))
+    with enough_memory(f"on a batch of {size} tokens"):
+        return float(step(inputs, batch.labels, batch.weights, batch.opinion))
+
+
+@contextmanager
+def enough_memory(what: str) -> Iterator[None]:
+    """Turn a device's lack of memory into one line; TensorFlow's own message is about tensors.
+
+    Raises:
+        StageError: The device ran out of memory.
+    """
+    try:
+        yield
+    except tf.errors.ResourceExhaustedError:
+        raise StageError(
+            f"the device ran out of memory {what}; lower training.batch_tokens or network.token_units, "
+            "or hide the GPU (CUDA_VISIBLE_DEVICES=-1)"
+        ) from None
+
+
+def with_dropouts(
+    example: Example, config: TrainingConfig, columns: Sequence[int], rng: np.random.Generator
+) -> Example:
+    """Hide some words from the word embedding and some dictionary features, as `config` says."""
+    n_tokens = len(example)
+    share = config.word_dropout * np.where(example.labels > 0, 2, 1)
+    word_rows = np.where(rng.random(n_tokens) < share, 0, example.word_rows).astype(np.int32)
+    features = example.features
+    if len(columns):
+        features = features.copy()
+        hidden = np.flatnonzero(rng.random(n_tokens) < config.dictionary_dropout)
+        features[np.ix_(hidden, np.asarray(columns))] = 0
+    return dataclasses.replace(example, word_rows=word_rows, features=features)
+
+
+def probabilities(
+    network: keras.Model, examples: Sequence[Example], config: NetworkConfig
+) -> list[FloatArray]:
+    """Class probabilities of every token, by Keras: float32 (n_tokens, n_classes) an example."""
+    found: list[FloatArray] = [np.zeros((0, network.output_shape[-1]), np.float32)] * len(examples)
+    names = [t.name for t in network.inputs]
+    real = [i for i, example in enumerate(examples) if len(example)]
+    for batch in batches([examples[i] for i in real], _SCORING_TOKENS, config.max_characters, None):
+        rows = network.predict_on_batch({n: batch.inputs[n] for n in names})
+        for row, member in zip(rows, batch.members, strict=True):
+            found[real[member]] = row[: len(examples[real[member]])]
+    return found

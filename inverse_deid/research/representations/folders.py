@@ -1,0 +1,264 @@
+"""The folders of this way of sharing: a published representation, and a network over one.
+
+::
+
+    representation/            what a provider publishes
+        manifest.json          kind, format, provenance, sha256 of every other file, seal over all this
+        config.json            its sizes
+        words.txt              the words with a vector: PUBLIC, as the vectors are
+        word_vectors.npz       int8 codes and float32 scale of their vectors
+        weights.npz            of the representation alone
+
+    network/                   what `share train` writes and `mask --model` reads
+        manifest.json          the same, and the operating points
+        config.json            sizes of the network
+        weights.npz            of the network
+        representation/        the representation that it reads through
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from inverse_deid.core.errors import ConfigurationError, ModelError
+from inverse_deid.core.seals import is_sealed
+from inverse_deid.core.values import FloatArray
+from inverse_deid.network.config import checked_settings
+from inverse_deid.network.encoding import WordVectors
+from inverse_deid.network.folder import are_operating_points, sha256_of_file, write_folder, write_manifest
+from inverse_deid.research.representations.config import RepresentationConfig, TaggerConfig
+
+FORMAT_VERSION = 3
+REPRESENTATION, NETWORK = "private representation", "network over a private representation"
+_REMEDIES = {
+    REPRESENTATION: "give a folder that `inverse-deid research share init` wrote",
+    NETWORK: "give a folder that `inverse-deid research share train` wrote",
+}
+_REPRESENTATION_FILES = ("config.json", "words.txt", "word_vectors.npz", "weights.npz")
+_NETWORK_FILES = (
+    "config.json",
+    "weights.npz",
+    "representation/manifest.json",
+    *(f"representation/{name}" for name in _REPRESENTATION_FILES),
+)
+Weights = Mapping[str, FloatArray]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Representation:
+    """A representation as it is published.
+
+    Args:
+        config: Its sizes.
+        word_vectors: Of the words that it reads.
+        weights: By path.
+        provenance: Data hashes, settings, what was measured; no narrative text.
+        fingerprint: Changes with anything in the folder; "" = not read from one.
+    """
+
+    config: RepresentationConfig
+    word_vectors: WordVectors = field(repr=False)
+    weights: Weights = field(repr=False)
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+    fingerprint: str = ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PrivateNetwork:
+    """A de-identification network over a representation.
+
+    Args:
+        config: Its sizes.
+        weights: By path.
+        representation: What it reads through.
+        operating_points: `low`, `high` and `density_slope` of each, by name.
+        provenance: As above.
+    """
+
+    config: TaggerConfig
+    weights: Weights = field(repr=False)
+    representation: Representation
+    operating_points: Mapping[str, Mapping[str, float]]
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+
+
+def folder_kind(folder: Path) -> str | None:
+    """Which of the two kinds of folder this is; None = neither."""
+    try:
+        manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    kind = manifest.get("kind") if isinstance(manifest, dict) else None
+    return kind if kind in _REMEDIES else None
+
+
+def refuse_other(folder: Path, kind: str) -> None:
+    """Refuse to write where something else stands; ask before a long training.
+
+    Raises:
+        ModelError: The folder exists and is not of this kind.
+    """
+    if folder.exists() and folder_kind(folder) != kind:
+        raise ModelError(f"{folder}: exists and is no {kind}; choose another name")
+
+
+def write_representation(representation: Representation, folder: Path) -> None:
+    """Write a folder, whole or not at all.
+
+    Raises:
+        ModelError: Something else stands there, or it cannot be written.
+    """
+    refuse_other(folder, REPRESENTATION)
+    write_folder(folder, lambda staging: _fill_representation(representation, staging))
+
+
+def write_network(network: PrivateNetwork, folder: Path) -> None:
+    """Write a folder, whole or not at all.
+
+    Raises:
+        ModelError: Something else stands there, or it cannot be written.
+    """
+    refuse_other(folder, NETWORK)
+
+    def fill(staging: Path) -> None:
+        (staging / "representation").mkdir()
+        _fill_representation(network.representation, staging / "representation")
+        _write_json(staging / "config.json", dataclasses.asdict(network.config))
+        np.savez_compressed(staging / "weights.npz", **network.weights)  # type: ignore[arg-type]
+        points = {name: dict(point) for name, point in network.operating_points.items()}
+        values = {**_made(NETWORK, network.provenance), "operating_points": points}
+        write_manifest(staging, values, _NETWORK_FILES)
+
+    write_folder(folder, fill)
+
+
+def _fill_representation(representation: Representation, folder: Path) -> None:
+    vectors = representation.word_vectors
+    _write_json(folder / "config.json", dataclasses.asdict(representation.config))
+    (folder / "words.txt").write_text("\n".join(vectors.words) + "\n", encoding="utf-8")
+    np.savez_compressed(folder / "word_vectors.npz", codes=vectors.codes, scale=vectors.scale)
+    np.savez_compressed(folder / "weights.npz", **representation.weights)  # type: ignore[arg-type]
+    write_manifest(folder, _made(REPRESENTATION, representation.provenance), _REPRESENTATION_FILES)
+
+
+def _made(kind: str, provenance: Mapping[str, Any]) -> dict[str, Any]:
+    return {"kind": kind, "format": FORMAT_VERSION, "provenance": dict(provenance)}
+
+
+def _write_json(path: Path, values: Mapping[str, Any]) -> None:
+    path.write_text(json.dumps(values, indent=1, default=dict) + "\n", encoding="utf-8")
+
+
+def _read_manifest(folder: Path, kind: str, files: tuple[str, ...]) -> dict[str, Any]:
+    """Read a manifest and check every file that belongs to it."""
+    try:
+        manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        manifest = None
+    if not isinstance(manifest, dict) or manifest.get("kind") != kind:
+        raise ModelError(f"{folder}: is no {kind}; {_REMEDIES[kind]}")
+    if manifest.get("format") != FORMAT_VERSION:
+        raise ModelError(
+            f"{folder}: a {kind} of format {manifest.get('format')}, this version reads {FORMAT_VERSION}; "
+            "make it again with this version"
+        )
+    if not is_sealed(manifest):
+        raise ModelError(f"{folder}/manifest.json: damaged or altered; get the folder again")
+    hashes = manifest.get("sha256")
+    for name in files:
+        if not isinstance(hashes, dict) or hashes.get(name) != sha256_of_file(folder / name):
+            raise ModelError(f"{folder}/{name}: altered or missing; get the folder again")
+    return manifest
+
+
+def read_representation(folder: Path) -> Representation:
+    """Read a representation after checking it.
+
+    Raises:
+        ModelError: Missing, damaged, altered or of another format.
+    """
+    manifest = _read_manifest(folder, REPRESENTATION, _REPRESENTATION_FILES)
+    try:
+        config = checked_settings(_read_config(folder), "representation", RepresentationConfig)
+        words = (folder / "words.txt").read_text(encoding="utf-8").splitlines()
+        with np.load(folder / "word_vectors.npz", allow_pickle=False) as arrays:
+            vectors = WordVectors(tuple(words), arrays["codes"], arrays["scale"])
+        check_vectors(vectors)
+        return Representation(
+            config=RepresentationConfig(**config),
+            word_vectors=vectors,
+            weights=_read_weights(folder),
+            provenance=_checked_provenance(manifest.get("provenance", {})),
+            fingerprint=sha256_of_file(folder / "manifest.json"),
+        )
+    except (KeyError, ValueError, OSError, ConfigurationError) as error:
+        raise ModelError(f"{folder}: damaged ({type(error).__name__}); get the folder again") from error
+
+
+def _checked_provenance(given: Any) -> dict[str, Any]:  # noqa: ANN401 - whatever the file holds
+    """Refuse figures of attacks that cannot be told.
+
+    Raises:
+        ValueError: They are no shares by name.
+    """
+    attacks = given.get("attacks", {}) if isinstance(given, dict) else None
+    names = ("share", "margin", "chance")
+    if not isinstance(attacks, dict) or not all(
+        attack.isprintable() and isinstance(found, dict) and all(_is_share(found.get(name)) for name in names)
+        for attack, found in attacks.items()
+    ):
+        raise ValueError("no shares by name")
+    return dict(given)
+
+
+def _is_share(value: object) -> bool:
+    return isinstance(value, float) and 0 <= value <= 1
+
+
+def read_network(folder: Path) -> PrivateNetwork:
+    """Read a network and its representation after checking them.
+
+    Raises:
+        ModelError: Missing, damaged, altered or of another format.
+    """
+    manifest = _read_manifest(folder, NETWORK, _NETWORK_FILES)
+    try:
+        config = TaggerConfig(**checked_settings(_read_config(folder), "tagger", TaggerConfig))
+        weights = _read_weights(folder)
+    except (KeyError, ValueError, OSError, ConfigurationError) as error:
+        raise ModelError(f"{folder}: damaged ({type(error).__name__}); train it again") from error
+    points = manifest.get("operating_points")
+    if not are_operating_points(points):
+        raise ModelError(f"{folder}/manifest.json: damaged; train the network again")
+    representation = read_representation(folder / "representation")
+    return PrivateNetwork(config, weights, representation, points, manifest.get("provenance", {}))
+
+
+def _read_config(folder: Path) -> Any:  # noqa: ANN401 - whatever the file holds
+    return json.loads((folder / "config.json").read_text(encoding="utf-8"))
+
+
+def _read_weights(folder: Path) -> dict[str, FloatArray]:
+    with np.load(folder / "weights.npz", allow_pickle=False) as arrays:
+        return dict(arrays)
+
+
+def check_vectors(vectors: WordVectors) -> None:
+    """Refuse word vectors whose parts do not fit each other.
+
+    Raises:
+        ConfigurationError: There is not one code of the vectors' length for every word.
+    """
+    expected = (len(vectors.words), vectors.dim)
+    if vectors.codes.shape != expected or not vectors.words:
+        raise ConfigurationError(
+            f"the word vectors have shape {vectors.codes.shape} where {expected[0]} words of length "
+            f"{expected[1]} are named; make them again with scripts/build_word_vectors.py"
+        )

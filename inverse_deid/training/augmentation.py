@@ -1,0 +1,187 @@
+"""What the network sees in an epoch: gold with fresh surrogates, injected carriers, invented documents."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import os
+import random
+import signal
+import threading
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from dataclasses import dataclass, field
+from multiprocessing import get_context, parent_process
+from pathlib import Path
+
+import numpy as np
+
+from inverse_deid.core.values import Document
+from inverse_deid.lexicon import load_lexicon
+from inverse_deid.network.batches import Example
+from inverse_deid.network.config import NetworkConfig, TrainingConfig
+from inverse_deid.network.encoding import WordVectors
+from inverse_deid.network.folder import ModelParts
+from inverse_deid.training.corpora.augment import with_fresh_surrogates
+from inverse_deid.training.corpora.exchange import identifiers_by_type, with_exchanged_identifiers
+from inverse_deid.training.corpora.inject import inject, weakly_labelled
+from inverse_deid.training.corpora.surrogates import SurrogateMaker
+from inverse_deid.training.corpora.synthetic import synthetic_document
+from inverse_deid.training.examples import ExampleMaker, Weights
+from inverse_deid.training.teachers import check_teachers
+
+_TRIES = 5
+_AT_ONCE = 128
+
+INVENTED_SHARE = 0.35
+"""Share of the synthetic documents that are invented whole; the others are carriers with planted PHI."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EpochRecipe:
+    """All that a worker process needs to make the examples of an epoch.
+
+    Args:
+        gold: Annotated documents.
+        carriers: Real narratives without annotation; may be empty.
+        network: The network's configuration.
+        training: Numbers, shares and seed.
+        vectors: The vocabulary.
+        teachers: Models whose opinion is learned along with the labels.
+        lexicon: Lexicon artefact, None = the packaged one.
+
+    Raises:
+        ConfigurationError: The network cannot learn from the teachers.
+    """
+
+    gold: Sequence[Document] = field(repr=False)
+    carriers: Sequence[Document] = field(repr=False)
+    network: NetworkConfig
+    training: TrainingConfig
+    vectors: WordVectors
+    teachers: Sequence[ModelParts] = field(default=(), repr=False)
+    lexicon: Path | None = None
+
+    def __post_init__(self) -> None:
+        check_teachers(self.teachers, self.network)
+
+
+class EpochMaker:
+    """Makes the examples of any epoch; the same seed and epoch give the same examples."""
+
+    def __init__(self, recipe: EpochRecipe) -> None:
+        self._recipe = recipe
+        self._examples = ExampleMaker(
+            recipe.network,
+            load_lexicon(recipe.lexicon),
+            recipe.vectors,
+            teachers=recipe.teachers,
+            teacher_weight=recipe.training.teacher_weight,
+        )
+        exchanged = recipe.training.surrogates == "exchange"
+        self._identifiers = identifiers_by_type(recipe.gold if exchanged else ())
+
+    def documents(self, epoch: int) -> Iterator[tuple[Document, Weights]]:
+        """Documents and their weights: all gold ones, then the synthetic, then the weakly labelled."""
+        config = self._recipe.training
+        sure = Weights(phi=config.phi_weight, factors=config.class_weights)
+        weak = dataclasses.replace(sure, document=config.weak_weight, weak=True)
+        rng = random.Random(f"{config.seed}:{epoch}")
+        maker = SurrogateMaker(rng)
+        for doc in self._recipe.gold:
+            yield self._fresh(doc, maker, rng), sure
+        for _ in range(config.synthetic):
+            if rng.random() < INVENTED_SHARE or not self._recipe.carriers:
+                yield synthetic_document(rng, maker), sure
+            else:
+                yield inject(self._carrier(rng), maker, rng), weak
+        if self._recipe.carriers:
+            for _ in range(config.weak):
+                yield self._carrier(rng), weak
+
+    def _fresh(self, doc: Document, maker: SurrogateMaker, rng: random.Random) -> Document:
+        """A gold document with other identifiers, as the configuration asks for."""
+        config = self._recipe.training
+        if config.surrogates == "english":
+            return with_fresh_surrogates(doc, maker, rng, keep_share=config.keep_share)
+        if config.surrogates == "exchange":
+            return with_exchanged_identifiers(doc, self._identifiers, rng, keep_share=config.keep_share)
+        return doc
+
+    def _carrier(self, rng: random.Random) -> Document:
+        """A real narrative with its certain dates and ages marked, if possible without doubtful ones."""
+        for _ in range(_TRIES):
+            doc = weakly_labelled(rng.choice(self._recipe.carriers))
+            if doc.meta.get("doubtful", "0") == "0":
+                break
+        return doc
+
+    def examples(self, epoch: int) -> list[Example]:
+        """The encoded documents of an epoch."""
+        docs = self.documents(epoch)
+        made: list[Example] = []
+        while some := list(itertools.islice(docs, _AT_ONCE)):
+            made += (_compact(example) for example in self._examples.make_many(some) if len(example))
+        return made
+
+
+def _compact(example: Example) -> Example:
+    """Half-precision features travel between processes at half the cost."""
+    return dataclasses.replace(example, features=example.features.astype(np.float16))
+
+
+_maker: EpochMaker | None = None
+
+
+def _start_worker(recipe: EpochRecipe) -> None:
+    _end_with_parent()
+    signal.signal(signal.SIGINT, lambda *_: os._exit(1))  # at once and without a traceback
+    global _maker  # noqa: PLW0603 - a worker process holds one maker
+    _maker = EpochMaker(recipe)
+
+
+def _end_with_parent() -> None:
+    """Let no worker outlive a parent that was killed."""
+    parent = parent_process()
+    if parent is None:
+        return
+
+    def watch() -> None:
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def _work(epoch: int) -> list[Example]:
+    if _maker is None:
+        raise RuntimeError("the worker was not started")
+    return _maker.examples(epoch)
+
+
+class EpochsAhead:
+    """Makes the next epoch in another process while the network trains on the present one.
+
+    Use as a context manager; call with the epoch's number.
+    """
+
+    def __init__(self, recipe: EpochRecipe) -> None:
+        self._n_epochs = recipe.training.epochs
+        self._pool = ProcessPoolExecutor(
+            1, mp_context=get_context("spawn"), initializer=_start_worker, initargs=(recipe,)
+        )
+        self._next: tuple[int, Future[list[Example]]] | None = None
+
+    def __enter__(self) -> EpochsAhead:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._pool.shutdown(cancel_futures=True)
+
+    def __call__(self, epoch: int) -> list[Example]:
+        """The examples of an epoch."""
+        if self._next is None or self._next[0] != epoch:
+            self._next = (epoch, self._pool.submit(_work, epoch))
+        examples = self._next[1].result()
+        self._next = (epoch + 1, self._pool.submit(_work, epoch + 1)) if epoch + 1 < self._n_epochs else None
+        return examples

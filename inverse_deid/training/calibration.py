@@ -1,0 +1,195 @@
+"""Choose the operating points on held-out documents: `low` and `high` for a wanted recall or precision."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from inverse_deid.core.errors import ConfigurationError
+from inverse_deid.core.values import BoolArray, FloatArray, RuleVerdicts
+from inverse_deid.masking.assemble import LEAST_HIGH
+from inverse_deid.masking.combine import Thresholds, combine, log_density, raised_by
+from inverse_deid.training.config import CalibrationConfig
+
+LOW_HIGH_LOGITS = 1.0
+"""By how many logits `low` lies under `high`: what dictionary-safe words earn."""
+
+_LOWEST = 0.01
+"""No `high` is lower."""
+_MARGIN = 3e-6
+"""Above the rounding of single precision, so that the token that sets a threshold is masked by it."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ScoredCorpus:
+    """The held-out tokens of one corpus, all documents one after the other.
+
+    Args:
+        name: The corpus.
+        is_phi: bool (n_tokens,).
+        p_safe: float32 (n_tokens,).
+        verdicts: What the rules say.
+        densities: float64 (n_tokens,), `log_density` of each token's document.
+    """
+
+    name: str
+    is_phi: BoolArray = field(repr=False)
+    p_safe: FloatArray = field(repr=False)
+    verdicts: RuleVerdicts = field(repr=False)
+    densities: npt.NDArray[np.float64] = field(repr=False)
+
+
+def densities(p_safe: Sequence[FloatArray]) -> npt.NDArray[np.float64]:
+    """`ScoredCorpus.densities` from the `p_safe` of each document."""
+    lengths = [len(p) for p in p_safe]
+    return np.repeat(np.array([log_density(p) for p in p_safe], np.float64), lengths)
+
+
+def thresholds_at(high: float, density_slope: float = 0.0) -> Thresholds:
+    """The pair whose `high` is given.
+
+    Example:
+        >>> round(thresholds_at(0.9).low, 3)
+        0.768
+    """
+    logit = np.log(high / (1 - high)) - LOW_HIGH_LOGITS
+    return Thresholds(float(1 / (1 + np.exp(-logit))), float(high), density_slope)
+
+
+def calibrate(corpora: Sequence[ScoredCorpus], recall: float, density_slope: float = 0.0) -> Thresholds:
+    """The smallest thresholds at which the corpora together reach the wanted recall.
+
+    Args:
+        corpora: Held-out corpora; a few mistakes of the annotators in a small one
+            would otherwise set the threshold for all.
+        recall: Wanted recall of PHI tokens, in (0, 1].
+        density_slope: As `Thresholds` says.
+
+    Raises:
+        ConfigurationError: There is no PHI token to calibrate on.
+    """
+    needed = [needed_to_mask(corpus, density_slope)[corpus.is_phi] for corpus in corpora]
+    at = np.concatenate(needed or [np.zeros(0)])
+    if not len(at):
+        raise ConfigurationError("no PHI among the held-out documents; give more, or a larger share")
+    at.sort()
+    wanted = at[max(0, int(np.ceil(recall * len(at))) - 1)]
+    return thresholds_at(float(np.clip(wanted + _MARGIN, _LOWEST, 1 - _MARGIN)), density_slope)
+
+
+def calibrate_precision(
+    corpora: Sequence[ScoredCorpus], precision: float, density_slope: float = 0.0, *, highest: float = 1.0
+) -> Thresholds:
+    """The largest thresholds at which each corpus for itself reaches the wanted precision.
+
+    Args:
+        corpora: Held-out corpora; those without PHI are passed over.
+        precision: Wanted share of PHI among the masked tokens, in (0, 1].
+        density_slope: As `Thresholds` says.
+        highest: What `high` may be at most.
+
+    Returns:
+        The thresholds; if even the smallest mask too much, the smallest.
+
+    Raises:
+        ConfigurationError: There is no PHI token to calibrate on.
+    """
+    with_phi = [corpus for corpus in corpora if corpus.is_phi.any()]
+    if not with_phi:
+        raise ConfigurationError("no PHI among the held-out documents; give more, or a larger share")
+    needed = [needed_to_mask(corpus, density_slope) for corpus in with_phi]
+    values = np.unique(np.concatenate(needed)) + _MARGIN
+    top = min(highest, 1 - _MARGIN)
+    candidates = np.append(values[(values >= _LOWEST) & (values < top)], top)
+    pairs = zip(with_phi, needed, strict=True)
+    precisions = [_precisions(corpus.is_phi, at, candidates) for corpus, at in pairs]
+    reached = np.all(np.array(precisions) >= precision, axis=0)
+    return thresholds_at(float(candidates[reached].max(initial=_LOWEST)), density_slope)
+
+
+def _precisions(
+    is_phi: BoolArray, at: npt.NDArray[np.float64], candidates: npt.NDArray[np.float64]
+) -> npt.NDArray[np.float64]:
+    """Share of PHI among what each candidate for `high` masks; 1 where it masks nothing."""
+    order = np.argsort(at, kind="stable")
+    hits = np.append(0, np.cumsum(is_phi[order]))
+    n_masked = np.searchsorted(at[order], candidates)
+    return np.where(n_masked, hits[n_masked] / np.maximum(n_masked, 1), 1.0)
+
+
+def operating_points(corpora: Sequence[ScoredCorpus], config: CalibrationConfig) -> dict[str, Thresholds]:
+    """The three named operating points; none masks more than the one before it.
+
+    No `high` is below `LEAST_HIGH`, so that masking takes them as they are.
+    """
+    slope = config.density_slope
+    strict = calibrate(corpora, config.strict_recall, slope)
+    balanced = calibrate(corpora, config.balanced_recall, slope)
+    balanced = min(balanced, strict, key=lambda pair: pair.high)
+    lenient = calibrate_precision(corpora, config.lenient_precision, slope, highest=balanced.high)
+    found = {"strict": strict, "balanced": balanced, "lenient": lenient}
+    return {name: thresholds_at(max(pair.high, LEAST_HIGH), slope) for name, pair in found.items()}
+
+
+def floor_lines(corpora: Sequence[ScoredCorpus], lenient: Thresholds, precision: float) -> list[str]:
+    """Says where the wanted precision is out of reach, a line a corpus; none where it is reached.
+
+    Args:
+        corpora: Held-out corpora; those without PHI are passed over.
+        lenient: As `calibrate_precision` gave it for them.
+        precision: Wanted share of PHI among the masked tokens.
+    """
+    reached = {
+        corpus.name: _precisions(
+            corpus.is_phi, needed_to_mask(corpus, lenient.density_slope), np.array([lenient.high])
+        ).item()
+        for corpus in corpora
+        if corpus.is_phi.any()
+    }
+    return [
+        f"lenient: of what the smallest thresholds mask in {name}, {100 * share:.1f} % is PHI; "
+        f"{100 * precision:g} % was wanted and is out of reach"
+        for name, share in reached.items()
+        if share < precision
+    ]
+
+
+def needed_to_mask(
+    corpus: ScoredCorpus, density_slope: float = 0.0, *, adaptive: bool = True
+) -> npt.NDArray[np.float64]:
+    """`p_safe` as seen from `high`: a token is masked where `high` is above it.
+
+    Args:
+        corpus: The scored tokens.
+        density_slope: As `Thresholds` says.
+        adaptive: What the rules call safe earns `LOW_HIGH_LOGITS`.
+
+    Returns:
+        float64 (n_tokens,), in [0, 1]; 0 where the rules or a NaN mask.
+    """
+    p = np.clip(corpus.p_safe.astype(np.float64), 1e-7, 1 - 1e-7)
+    earned = np.where(corpus.verdicts.safe & adaptive, LOW_HIGH_LOGITS, 0.0)
+    earned -= raised_by(corpus.verdicts, corpus.densities, density_slope)
+    seen = 1 / (1 + np.exp(-(np.log(p / (1 - p)) + earned)))
+    return np.where(corpus.verdicts.always_masked | np.isnan(corpus.p_safe), 0.0, seen)
+
+
+@dataclass(frozen=True, slots=True)
+class OperatingPoint:
+    """Recall and precision of PHI tokens at a pair of thresholds; None = undefined."""
+
+    recall: float | None
+    precision: float | None
+
+
+def measure(corpus: ScoredCorpus, thresholds: Thresholds) -> OperatingPoint:
+    """Recall and precision of masking at a pair of thresholds, before document passes."""
+    categories = np.zeros(len(corpus.is_phi), np.uint8)
+    decisions = combine(corpus.verdicts, corpus.p_safe, categories, thresholds, corpus.densities)
+    masked = ~decisions.keep
+    hits = int((masked & corpus.is_phi).sum())
+    n_phi, n_masked = int(corpus.is_phi.sum()), int(masked.sum())
+    return OperatingPoint(hits / n_phi if n_phi else None, hits / n_masked if n_masked else None)

@@ -1,0 +1,229 @@
+"""Fresh surrogates for annotated identifiers, in the shape of the original or in a new one."""
+
+from __future__ import annotations
+
+import random
+import re
+from dataclasses import dataclass, field
+
+from inverse_deid.core.phi import PhiType
+from inverse_deid.training.corpora import ages, dates, identifiers, places
+from inverse_deid.training.corpora.names import NamePools, load_name_pools
+from inverse_deid.training.corpora.people import (
+    FORM_WEIGHTS,
+    Person,
+    draw_given,
+    draw_person,
+    draw_surname,
+    write_name,
+)
+from inverse_deid.training.corpora.wordlists import words
+
+_NAME_TOKEN = re.compile(r"[^\W\d_]+")
+_PARTICLES = frozenset(
+    [
+        "van",
+        "von",
+        "der",
+        "den",
+        "de",
+        "la",
+        "del",
+        "dos",
+        "da",
+        "di",
+        "du",
+        "al",
+        "el",
+        "bin",
+        "bint",
+        "ibn",
+        "abu",
+        "st",
+        "mac",
+        "mc",
+        "o",
+        "d",
+        "ní",
+        "ó",
+        "nic",
+        "jr",
+        "sr",
+        "ii",
+        "iii",
+    ]
+)
+_NAMES = (PhiType.PATIENT, PhiType.RELATIVE, PhiType.DOCTOR)
+_LISTED = {PhiType.STATE: "states", PhiType.COUNTRY: "countries"}
+
+
+@dataclass(slots=True)
+class CaseContext:
+    """What the surrogates of one document share.
+
+    Args:
+        consistent: The same original name token gives the same surrogate token.
+        tokens: Name tokens already replaced, by their case-folded original.
+        day_first: Whether the document writes the day before the month.
+        after: The text right behind the span being replaced (tells an age's unit).
+    """
+
+    consistent: bool = True
+    tokens: dict[str, str] = field(default_factory=dict, repr=False)
+    day_first: bool = False
+    after: str = field(default="", repr=False)
+
+
+class SurrogateMaker:
+    """Makes surrogates of every PHI type; all randomness comes from the injected `rng`.
+
+    Example:
+        >>> maker = SurrogateMaker(random.Random(0))
+        >>> len(maker.make(PhiType.DATE, "15MAR2021")) > 3
+        True
+    """
+
+    def __init__(
+        self, rng: random.Random, *, names: NamePools | None = None, shape_share: float = 0.5
+    ) -> None:
+        self.rng = rng
+        self.names = names if names is not None else load_name_pools()
+        self.shape_share = shape_share
+
+    def make(self, phi_type: PhiType, original: str, context: CaseContext | None = None) -> str:
+        """A fresh surrogate; about half keep the rough shape of the original.
+
+        Args:
+            phi_type: What the original is.
+            original: The identifier to replace, not empty.
+            context: What the document's surrogates share; None makes each its own.
+
+        Returns:
+            A text that is not empty and has no white space at its ends.
+        """
+        context = context or CaseContext(consistent=False)
+        keep_shape = self.rng.random() < self.shape_share
+        if phi_type in _NAMES:
+            text = self._name(phi_type, original, context, keep_shape=keep_shape)
+        elif phi_type is PhiType.DATE:
+            text = self._date(original, context, keep_shape=keep_shape)
+        elif phi_type is PhiType.AGE:
+            text = ages.draw_age(self.rng, original, context.after)
+        elif phi_type in identifiers.NUMBERED and keep_shape:
+            text = identifiers.reshape_number(original, self.rng)
+        else:
+            text = like_case(self.draw(phi_type), original, self.rng)
+        return text.strip() or original
+
+    def draw(self, phi_type: PhiType, person: Person | None = None) -> str:
+        """A new identifier of the type that owes nothing to any original."""
+        rng, pools = self.rng, self.names
+        if phi_type in _NAMES:
+            return write_name(person or draw_person(rng, pools), rng, phi_type.value)
+        if phi_type is PhiType.DATE:
+            return dates.render_date(dates.draw_pattern(rng), dates.random_date(rng), rng)
+        if phi_type is PhiType.AGE:
+            return ages.draw_age(rng)
+        if phi_type in identifiers.NUMBERED:
+            return identifiers.draw_number(rng, phi_type)
+        if phi_type in _LISTED:
+            return rng.choice(words(_LISTED[phi_type]))
+        return self._draw_other(phi_type, person)
+
+    def _draw_other(self, phi_type: PhiType, person: Person | None) -> str:
+        rng, pools = self.rng, self.names
+        if phi_type in (PhiType.EMAIL, PhiType.USERNAME):
+            make = identifiers.draw_email if phi_type is PhiType.EMAIL else identifiers.draw_username
+            return make(rng, person or draw_person(rng, pools))
+        if phi_type is PhiType.URL:
+            return identifiers.draw_url(rng)
+        if phi_type is PhiType.IPADDR:
+            return identifiers.draw_ip(rng)
+        if phi_type is PhiType.PROFESSION:
+            return places.draw_profession(rng)
+        draw = {
+            PhiType.HOSPITAL: places.draw_hospital, PhiType.ORGANIZATION: places.draw_organisation,
+            PhiType.STREET: places.draw_street, PhiType.CITY: places.draw_city,
+            PhiType.LOCATION_OTHER: places.draw_landmark,
+        }[phi_type]  # fmt: skip
+        return draw(rng, pools)
+
+    def _date(self, original: str, context: CaseContext, *, keep_shape: bool) -> str:
+        pattern = dates.pattern_of(original) if keep_shape else None
+        if pattern is None:
+            pattern = dates.draw_pattern(self.rng)
+        if context.day_first:
+            pattern = pattern.replace("{m}/{d}", "{d}/{m}").replace("{mm}/{dd}", "{dd}/{mm}")
+        return dates.render_date(pattern, dates.random_date(self.rng), self.rng)
+
+    def _name(self, phi_type: PhiType, original: str, context: CaseContext, *, keep_shape: bool) -> str:
+        if _is_initials(original):
+            return self._initials(original) if keep_shape else self._reformed(phi_type, "", "", context)
+        tokens = [t for t in _NAME_TOKEN.findall(original) if len(t) > 1 and t.lower() not in _PARTICLES]
+        if keep_shape or not tokens:
+            return self._reshaped(original, context)
+        surname, given = (tokens[0], tokens[-1]) if "," in original else (tokens[-1], tokens[0])
+        return self._reformed(phi_type, given if len(tokens) > 1 else "", surname, context)
+
+    def _reformed(self, phi_type: PhiType, given: str, surname: str, context: CaseContext) -> str:
+        person = Person(
+            self._token(given, context, first=True), self._token(surname, context, first=False),
+            draw_given(self.rng, self.names), self.rng.choice(words("nicknames")),
+        )  # fmt: skip
+        forms = FORM_WEIGHTS[phi_type.value]
+        form = self.rng.choices(list(forms), list(forms.values()))[0]
+        return write_name(person, self.rng, phi_type.value, form)
+
+    def _reshaped(self, original: str, context: CaseContext) -> str:
+        n_tokens, comma = len(_NAME_TOKEN.findall(original)), original.find(",")
+        position = 0
+
+        def replace(match: re.Match[str]) -> str:
+            nonlocal position
+            token, position = match.group(), position + 1
+            if len(token) == 1:
+                return like_case(self.rng.choice("ABCDEFGHIJKLMNOPRSTVWYZ"), token, self.rng, exact=True)
+            if token.lower() in _PARTICLES:
+                return token
+            is_given = match.start() > comma if comma >= 0 else position < n_tokens or n_tokens == 1
+            return like_case(self._token(token, context, first=is_given), token, self.rng, exact=True)
+
+        return _NAME_TOKEN.sub(replace, original)
+
+    def _token(self, original: str, context: CaseContext, *, first: bool) -> str:
+        known = context.tokens.get(original.casefold()) if context.consistent and original else None
+        if known is not None:
+            return known
+        fresh = (draw_given if first else draw_surname)(self.rng, self.names)
+        if original:
+            context.tokens[original.casefold()] = fresh
+        return fresh
+
+    def _initials(self, original: str) -> str:
+        return "".join(
+            like_case(self.rng.choice("ABCDEFGHIJKLMNOPRSTVWYZ"), char, self.rng, exact=True)
+            if char.isalpha()
+            else char
+            for char in original
+        )
+
+
+def like_case(text: str, original: str, rng: random.Random, *, exact: bool = False) -> str:
+    """Write the text in the case of the original (mostly, or always if `exact`)."""
+    letters = [char for char in original if char.isalpha()]
+    if not letters or (not exact and rng.random() < 0.15):
+        return text
+    if all(char.isupper() for char in letters) and (len(letters) > 1 or exact):
+        return text.upper()
+    if all(char.islower() for char in letters):
+        return text.lower()
+    return text
+
+
+def _is_initials(original: str) -> bool:
+    letters = [char for char in original if char.isalpha()]
+    runs = _NAME_TOKEN.findall(original)
+    one_case = original.isupper() or original.islower()
+    return bool(letters) and (
+        all(len(run) == 1 for run in runs) or (len(letters) <= 3 and one_case and len(runs) == 1)
+    )

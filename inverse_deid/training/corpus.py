@@ -1,0 +1,271 @@
+"""Annotated corpora: reading, grouping of documents that belong together, splitting by group."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from inverse_deid.core.errors import ConfigurationError, FormatError, InputError
+from inverse_deid.core.phi import OUR_TYPES, PhiType, TypeMapping
+from inverse_deid.core.values import Document
+from inverse_deid.formats.i2b2_xml import read_gold_i2b2_xml
+from inverse_deid.formats.json_lines import read_gold_json_lines
+from inverse_deid.formats.registry import input_errors, open_input
+from inverse_deid.network.config import read_config
+from inverse_deid.text.tokenizer import tokenize
+
+_SHINGLE_TOKENS = 10
+_PHRASE_DOCUMENTS = 5
+"""A run of tokens in more documents than this is a phrase, no sign of a duplicate."""
+_PERSON, _WHOLE = "person: ", "whole: "
+"""Beginnings of keys that are no phrases, in however many documents they stand."""
+_I2B2_NAME = re.compile(r"(\d{3})-\d\d(?:\.xml)?")
+"""File names of the 2014 i2b2 task: number of the patient, number of the record."""
+_PERSONS = frozenset({PhiType.PATIENT, PhiType.RELATIVE})
+
+
+def read_annotated(path: Path, types: TypeMapping = OUR_TYPES) -> list[Document]:
+    """Read annotated documents: JSON Lines (also gzipped), an i2b2 XML file or a folder of them.
+
+    Args:
+        path: File or folder.
+        types: What the type names mean.
+
+    Raises:
+        InputError: Names the file, the line or document and the remedy.
+    """
+    try:
+        if path.is_dir():
+            docs = [_read_xml(file, types) for file in sorted(path.rglob("*.xml"))]
+        elif path.suffix == ".xml":
+            docs = [_read_xml(path, types)]
+        else:
+            with input_errors(), open_input(path) as stream:
+                docs = list(read_gold_json_lines(stream, types))
+    except InputError as error:
+        raise type(error)(_naming(path, error)) from error
+    if not docs:
+        raise FormatError(f"{path}: holds no document; give JSON Lines with spans or 2014 i2b2 XML")
+    return docs
+
+
+def _naming(path: Path, error: InputError) -> str:
+    return str(error) if str(path) in str(error) else f"{path}: {error}"
+
+
+def _read_xml(path: Path, types: TypeMapping) -> Document:
+    try:
+        with input_errors(), path.open("rb") as stream:
+            return read_gold_i2b2_xml(stream, path.name, types)
+    except InputError as error:
+        raise type(error)(_naming(path, error)) from error
+
+
+def read_type_mapping(path: Path | None) -> TypeMapping:
+    """Read what the type names of another scheme mean; names that it does not map are ours.
+
+    The file is TOML: a table `[types]` from their names to ours, as in `Person = "PATIENT"`.
+    So one run can train on a corpus of that scheme and compare with one of the 2014 i2b2 task.
+
+    Raises:
+        ConfigurationError: Missing, not TOML, no such table, or an unknown type of ours.
+    """
+    if path is None:
+        return OUR_TYPES
+    table = read_config(path).get("types")
+    if not isinstance(table, dict) or not table:
+        raise ConfigurationError(f'{path}: has no table [types] with lines such as Person = "PATIENT"')
+    unknown = sorted(str(ours) for ours in table.values() if ours not in list(OUR_TYPES))
+    if unknown:
+        raise ConfigurationError(f"{path}: {', '.join(unknown)}: not among {', '.join(OUR_TYPES)}")
+    return {**OUR_TYPES, **{name: OUR_TYPES[ours] for name, ours in table.items()}}
+
+
+class OfficialSplit(NamedTuple):
+    """The parts of the 2014 i2b2 release as its folders name them."""
+
+    training: tuple[Path, ...]
+    test: tuple[Path, ...]
+
+
+OFFICIAL_SIZES = (790, 514)
+"""Records in the training and in the test part of the 2014 i2b2 task."""
+
+
+def official_split(folder: Path) -> OfficialSplit | None:
+    """The official training and test folders below a folder of the 2014 i2b2 release.
+
+    Returns:
+        `training-PHI-Gold-Set1` and `-Set2` against `testing-PHI-Gold-fixed`, whatever
+        follows `training-` and `testing-`; None if the folder does not hold both.
+    """
+    if not folder.is_dir():
+        return None
+    training, test = (_outermost(folder, name) for name in ("training-phi", "testing-phi"))
+    return OfficialSplit(training, test) if training and test else None
+
+
+def _outermost(folder: Path, name: str) -> tuple[Path, ...]:
+    """The folders at any depth whose names begin so, but none that lies in another."""
+    found = [
+        path for path in sorted(folder.rglob("*")) if path.is_dir() and path.name.lower().startswith(name)
+    ]
+    return tuple(path for path in found if not set(path.parents) & set(found))
+
+
+def near_duplicate_groups(docs: Sequence[Document]) -> list[int]:
+    """Group documents that share a run of ten tokens or the full name of a patient.
+
+    A run that stands in many documents is a phrase of some form or company and
+    says nothing.
+
+    Returns:
+        A group number for each document; documents of one number belong on one
+        side of any split.
+
+    Example:
+        >>> text = "one two three four five six seven eight nine ten"
+        >>> near_duplicate_groups([Document("a", text), Document("b", "x " + text), Document("c", "y")])
+        [0, 0, 2]
+    """
+    return _groups([set(_keys(doc)) for doc in docs])
+
+
+def patient_groups(docs: Sequence[Document]) -> list[int]:
+    """Group documents of one patient, and copies of one document.
+
+    Unlike `near_duplicate_groups` it does not join what only shares a phrase, so that a
+    corpus from one hospital does not become one group.
+
+    Returns:
+        A group number for each document.
+
+    Example:
+        >>> patient_groups([Document("101-01", "x"), Document("101-02", "y"), Document("102-01", "z")])
+        [0, 0, 2]
+    """
+    return _groups([{key for key in _keys(doc) if key.startswith((_PERSON, _WHOLE))} for doc in docs])
+
+
+def _groups(keys_of: Sequence[set[str]]) -> list[int]:
+    leaders = list(range(len(keys_of)))
+
+    def leader(i: int) -> int:
+        while leaders[i] != i:
+            leaders[i] = i = leaders[leaders[i]]
+        return i
+
+    members: dict[str, list[int]] = defaultdict(list)
+    for i, keys in enumerate(keys_of):
+        for key in keys:
+            members[key].append(i)
+    for key, found in members.items():
+        if len(found) > _PHRASE_DOCUMENTS and not key.startswith((_PERSON, _WHOLE)):
+            continue
+        for i in found[1:]:
+            first, second = sorted((leader(found[0]), leader(i)))
+            leaders[second] = first
+    return [leader(i) for i in range(len(keys_of))]
+
+
+def without_near_duplicates(docs: Sequence[Document], of: Sequence[Document]) -> list[Document]:
+    """Leave out what shares its id, a run of ten tokens or a patient with documents that must stay apart.
+
+    Args:
+        docs: Documents to train on.
+        of: Documents that are held out.
+
+    Returns:
+        The rest of `docs`, in order.
+    """
+    ids = {doc.id for doc in of if not doc.id.isdecimal()}  # a mere number may be that of a line
+    apart = {key for doc in of for key in _keys(doc)}
+    shared = [apart.intersection(_keys(doc)) for doc in docs]
+    counts = Counter(key for keys in shared for key in keys)
+    phrases = {
+        key
+        for key, count in counts.items()
+        if count > _PHRASE_DOCUMENTS and not key.startswith((_PERSON, _WHOLE))
+    }
+    return [doc for doc, keys in zip(docs, shared, strict=True) if doc.id not in ids and keys <= phrases]
+
+
+def _keys(doc: Document) -> Iterator[str]:
+    """What two documents that belong together have in common."""
+    words = [word.casefold() for word in tokenize(doc.text).words]
+    for i in range(len(words) - _SHINGLE_TOKENS + 1):
+        yield " ".join(words[i : i + _SHINGLE_TOKENS])
+    if words:
+        yield _WHOLE + " ".join(words)
+    record = _I2B2_NAME.fullmatch(doc.id)
+    if record:
+        yield f"{_PERSON}{record[1]}"
+    for span in doc.spans:
+        if span.type in _PERSONS:
+            name = sorted(word.casefold() for word in tokenize(doc.text[span.start : span.end]).words)
+            if len(name) > 1 and sum(map(len, name)) > 6:
+                yield _PERSON + " ".join(name)
+
+
+def split_by_group(
+    docs: Sequence[Document], share: float, seed: int
+) -> tuple[list[Document], list[Document]]:
+    """Split documents in two, whole groups to one side, by a hash that does not depend on the order.
+
+    Args:
+        docs: Annotated documents.
+        share: About which share of the groups goes to the second part.
+        seed: Changes the split.
+
+    Returns:
+        The larger and the smaller part.
+    """
+    held_out = held_out_flags(docs, share, seed)
+    rest = [doc for doc, out in zip(docs, held_out, strict=True) if not out]
+    return rest, [doc for doc, out in zip(docs, held_out, strict=True) if out]
+
+
+def hold_out_patients(
+    docs: Sequence[Document], share: float, seed: int
+) -> tuple[list[Document], list[Document]]:
+    """Keep documents back, whole patients, until the share is reached.
+
+    Unlike `split_by_group` it parts documents that only share phrases of a form: the share is
+    met in a corpus of one hospital, too.
+
+    Args:
+        docs: Annotated documents.
+        share: Of the documents, in (0, 1).
+        seed: Decides which.
+
+    Returns:
+        What is trained on and what is held out, each in order.
+    """
+    numbers = patient_groups(docs)
+    drawn = sorted(set(numbers))
+    random.Random(seed).shuffle(drawn)
+    sizes = Counter(numbers)
+    out: set[int] = set()
+    while drawn and sum(sizes[number] for number in out) < share * len(docs):
+        out.add(drawn.pop())
+    marked = list(zip(docs, numbers, strict=True))
+    return [doc for doc, n in marked if n not in out], [doc for doc, n in marked if n in out]
+
+
+def held_out_flags(docs: Sequence[Document], share: float, seed: int) -> list[bool]:
+    """Which documents `split_by_group` holds out."""
+    numbers = near_duplicate_groups(docs)
+    names: dict[int, str] = {}
+    for doc, number in zip(docs, numbers, strict=True):
+        names[number] = min(doc.id, names.get(number, doc.id))
+
+    def is_out(name: str) -> bool:
+        digest = hashlib.sha256(f"{seed}:{name}".encode()).digest()
+        return int.from_bytes(digest[:8]) < share * 2**64
+
+    return [is_out(names[number]) for number in numbers]

@@ -1,0 +1,185 @@
+"""The documents of a training run: read, split into what is trained on and what is held out, and checked."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from inverse_deid.core.errors import ConfigurationError, UnreadableInputError
+from inverse_deid.core.values import Document
+from inverse_deid.text.alignment import span_of_token
+from inverse_deid.text.tokenizer import tokenize
+from inverse_deid.training.config import RunConfig
+from inverse_deid.training.corpus import (
+    OFFICIAL_SIZES,
+    held_out_flags,
+    official_split,
+    read_annotated,
+    read_type_mapping,
+    without_near_duplicates,
+)
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Corpus:
+    """One gold file, split; of a corpus to compare with all is held out."""
+
+    name: str
+    train: list[Document] = field(repr=False)
+    held_out: list[Document] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RunDocuments:
+    """All documents of a run."""
+
+    corpora: list[Corpus]
+    compare: list[Corpus]
+    carriers: list[Document] = field(repr=False)
+    hashes: Mapping[str, str]
+
+    @property
+    def gold(self) -> list[Document]:
+        """What is trained on."""
+        return [doc for corpus in self.corpora for doc in corpus.train]
+
+    @property
+    def measured(self) -> list[Corpus]:
+        """The corpora that hold documents nobody trains on."""
+        return [corpus for corpus in (*self.corpora, *self.compare) if corpus.held_out]
+
+
+def read_documents(config: RunConfig, say: Say) -> RunDocuments:
+    """Read the corpora that a configuration names; no document is on two sides.
+
+    Args:
+        config: The run.
+        say: Gets a line on what was found; numbers and names of files only.
+
+    Raises:
+        InputError: A corpus cannot be read.
+        ConfigurationError: There is nothing to learn from, or nothing to calibrate on.
+    """
+    types = read_type_mapping(config.mapping)
+    config = _with_official_parts(config, say)
+    names = _names(config)
+    read = [read_annotated(path, types) for path in config.gold]
+    compare = [Corpus(names[path], [], read_annotated(path, types)) for path in config.compare]
+    compared = [doc for corpus in compare for doc in corpus.held_out]
+    if compared:
+        apart = [without_near_duplicates(docs, compared) for docs in read]
+        n_left_out = sum(map(len, read)) - sum(map(len, apart))
+        if n_left_out:
+            say(f"{n_left_out} documents are left out: they stand, or some much like them, in --compare")
+        read = apart
+    corpora = _split([names[path] for path in config.gold], read, config)
+    carriers = [doc for path in config.carriers for doc in read_annotated(path, types)]
+    if carriers:
+        held_out = [doc for corpus in corpora for doc in corpus.held_out]
+        carriers = without_near_duplicates(carriers, compared + held_out)
+    docs = RunDocuments(corpora, compare, carriers, {name: sha256_of(path) for path, name in names.items()})
+    _check(docs)
+    return docs
+
+
+def _split(names: Sequence[str], read: Sequence[list[Document]], config: RunConfig) -> list[Corpus]:
+    """Hold out groups of documents that belong together, whichever corpus they stand in."""
+    training = config.training
+    everything = [doc for docs in read for doc in docs]
+    flags = iter(held_out_flags(everything, training.validation_share, training.split_seed))
+    corpora = []
+    for name, docs in zip(names, read, strict=True):
+        marked = [(doc, next(flags)) for doc in docs]
+        rest = [doc for doc, is_out in marked if not is_out]
+        corpora.append(Corpus(name, rest, [doc for doc, is_out in marked if is_out]))
+    return corpora
+
+
+def _check(docs: RunDocuments) -> None:
+    files = ", ".join(corpus.name for corpus in docs.corpora)
+    problem = ""
+    if not docs.gold:
+        problem = (
+            "no document is left to train on: all are held out, or stand among those to compare with; "
+            "give other documents, or lower training.validation_share"
+        )
+    elif not any(_has(docs.gold, phi=True)):
+        problem = (
+            "the training documents hold no PHI, and a network cannot learn from one class only; "
+            "give annotated documents"
+        )
+    elif not any(_has(docs.gold, phi=False)):
+        problem = (
+            "the training documents hold nothing but PHI, and a network cannot learn from one class only; "
+            "give whole narratives"
+        )
+    elif not any(_has([doc for corpus in docs.corpora for doc in corpus.held_out], phi=True)):
+        problem = (
+            "no document with PHI is held out to calibrate on; give more documents, raise "
+            "training.validation_share or change training.split_seed"
+        )
+    if problem:
+        raise ConfigurationError(f"{files}: {problem}")
+
+
+def _has(docs: Sequence[Document], *, phi: bool) -> Iterator[bool]:
+    """Whether each document has a token that is PHI, or that is not."""
+    return (bool(((span_of_token(tokenize(doc.text), doc.spans) >= 0) == phi).any()) for doc in docs)
+
+
+def _with_official_parts(config: RunConfig, say: Say) -> RunConfig:
+    """Replace a folder of the 2014 i2b2 release by its official parts: train on one, compare on the other."""
+    gold: list[Path] = []
+    compare: list[Path] = []
+    for path in config.compare:
+        split = official_split(path)
+        compare += [path] if split is None else split.test
+        if split is not None:
+            say("official split: the test part is compared with, the training part is left out")
+    for path in config.gold:
+        split = official_split(path)
+        if split is None:
+            gold.append(path)
+            continue
+        gold += split.training
+        compare += split.test
+        sizes = tuple(sum(1 for part in parts for _ in part.rglob("*.xml")) for parts in split)
+        usual = "as in the task" if sizes == OFFICIAL_SIZES else "unlike the task's 790 and 514"
+        say(f"official split: {sizes[0]} training and {sizes[1]} test records, {usual}")
+    return dataclasses.replace(config, gold=tuple(gold), compare=tuple(compare))
+
+
+def _names(config: RunConfig) -> dict[Path, str]:
+    """A name for each file: its folder and its stem, or the whole path where that is not enough.
+
+    Raises:
+        ConfigurationError: A file is given twice, so that it would be trained on and held out.
+    """
+    annotated = [path.resolve() for path in (*config.gold, *config.compare)]
+    twice = next((path for path in annotated if annotated.count(path) > 1), None)
+    if twice is not None:
+        raise ConfigurationError(f"{twice}: given twice; a corpus is trained on or compared with, once")
+    paths = dict.fromkeys((*config.gold, *config.compare, *config.carriers))
+    short = {path: f"{path.resolve().parent.name}/{path.stem}" for path in paths}
+    taken = list(short.values())
+    return {path: name if taken.count(name) == 1 else str(path) for path, name in short.items()}
+
+
+def sha256_of(path: Path) -> str:
+    """Hash of a file, or of all XML files below a folder.
+
+    Raises:
+        UnreadableInputError: It cannot be read.
+    """
+    digest = hashlib.sha256()
+    try:
+        for file in sorted(path.rglob("*.xml")) if path.is_dir() else [path]:
+            digest.update(file.read_bytes())
+    except OSError as error:
+        raise UnreadableInputError(f"{path}: cannot be read ({error.strerror}); check the path") from error
+    return digest.hexdigest()

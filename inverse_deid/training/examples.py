@@ -1,0 +1,126 @@
+"""From annotated documents to what the network reads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from inverse_deid.core.phi import HYPER_CLASS_OF
+from inverse_deid.core.values import Document, FloatArray, RuleAnalysis, Tokens
+from inverse_deid.lexicon import Lexicon
+from inverse_deid.masking.scorers import feature_columns, feature_names
+from inverse_deid.network.batches import Example
+from inverse_deid.network.config import NetworkConfig, class_names, class_of
+from inverse_deid.network.encoding import WordVectors, gap_codes, word_numbers
+from inverse_deid.network.folder import ModelParts
+from inverse_deid.rules.analysis import RuleAnalyser
+from inverse_deid.text.alignment import span_of_token
+from inverse_deid.text.interning import InternedWords
+from inverse_deid.text.tokenizer import tokenize
+from inverse_deid.training.teachers import Teachers
+
+_DOUBTFUL_FEATURES = (
+    "date-of-two-numbers",
+    "month-slash-year",
+    "bare-year",
+    "short-year",
+    "is-weekday",
+    "after-salutation",
+    "in-veto-pattern",
+)
+"""Where a weakly labelled document calls such a token safe, it may be a date or name that went unmarked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """What tokens weigh in the loss.
+
+    Args:
+        phi: A PHI token (a safe one weighs 1).
+        document: Factor on all tokens of the document.
+        weak: The document may hold PHI that is not marked; doubtful tokens weigh
+            nothing, unless teachers have an opinion on them.
+        factors: Further factors on PHI tokens, by hyper-class.
+    """
+
+    phi: float = 3.0
+    document: float = 1.0
+    weak: bool = False
+    factors: Mapping[str, float] = field(default_factory=dict)
+
+
+class ExampleMaker:
+    """Encodes annotated documents for training.
+
+    Args:
+        config: The network's configuration.
+        lexicon: The dictionaries behind the features.
+        vectors: The vocabulary.
+        teachers: Models that are asked about every document.
+        teacher_weight: Share of their opinion in the target of a labelled token.
+    """
+
+    def __init__(
+        self,
+        config: NetworkConfig,
+        lexicon: Lexicon,
+        vectors: WordVectors,
+        *,
+        teachers: Sequence[ModelParts] = (),
+        teacher_weight: float = 0.0,
+    ) -> None:
+        self._config = config
+        self._numbers = vectors.numbers()
+        self._interned = InternedWords()
+        self._analyser = RuleAnalyser(lexicon, self._interned)
+        self._columns = feature_columns(feature_names(config.feature_set))
+        self._doubtful = feature_columns(_DOUBTFUL_FEATURES)
+        self._teachers = Teachers(teachers, config, self._interned)
+        self._teacher_weight = teacher_weight
+        self._class_number = {name: i for i, name in enumerate(class_names(config.targets))}
+
+    def make(self, doc: Document, weights: Weights) -> Example:
+        """Encode one document; a token touched by PHI is PHI."""
+        return self.make_many([(doc, weights)])[0]
+
+    def make_many(self, docs: Sequence[tuple[Document, Weights]]) -> list[Example]:
+        """Encode documents; the teachers read all of them at once."""
+        tokens = [tokenize(doc.text) for doc, _ in docs]
+        read = list(zip(tokens, self._analyser.analyse_many(tokens), strict=True))
+        opinions = self._teachers.opinions(read) if self._teachers else [None] * len(docs)
+        made = [
+            self._example(doc, weights, seen, opinion)
+            for (doc, weights), seen, opinion in zip(docs, read, opinions, strict=True)
+        ]
+        self._interned.trim()
+        return made
+
+    def _example(
+        self,
+        doc: Document,
+        weights: Weights,
+        read: tuple[Tokens, RuleAnalysis],
+        opinion: FloatArray | None,
+    ) -> Example:
+        tokens, analysis = read
+        owners = span_of_token(tokens, doc.spans)
+        classes = [self._class_number[class_of(span.type, self._config.targets)] for span in doc.spans]
+        labels = np.array([*classes, 0], np.int32)[owners]
+        factors = [weights.phi * weights.factors.get(HYPER_CLASS_OF[span.type], 1.0) for span in doc.spans]
+        weight = np.array([*factors, 1.0])[owners] * weights.document
+        share = np.full(len(tokens), self._teacher_weight)
+        if weights.weak:
+            doubtful = (analysis.features[:, self._doubtful] > 0).any(axis=1) & (labels == 0)
+            share[doubtful] = 1.0
+            weight[doubtful & (opinion is None)] = 0
+        return Example(
+            words=tokens.words,
+            word_rows=word_numbers(tokens.words, self._numbers),
+            gaps=gap_codes(tokens),
+            features=analysis.features[:, self._columns],
+            labels=labels,
+            weights=weight.astype(np.float32),
+            opinion=None if opinion is None else (opinion * share[:, None]).astype(np.float16),
+        )

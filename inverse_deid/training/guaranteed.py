@@ -1,0 +1,282 @@
+"""What masking keeps of the PHI of a calibration set, at every threshold of a fixed sequence.
+
+The whole pipeline is run at the thresholds, passes over the document included; rules and
+network, which no threshold changes, are run once. A lower threshold masks nothing that a
+higher one keeps. So where two thresholds keep the same PHI of a document, all between them
+do, and few have to be tried; that the tried ones are nested is checked.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from inverse_deid.core.errors import AnnotationError, ModelError, StageError
+from inverse_deid.core.values import BoolArray, Document, RuleAnalysis, Tokens
+from inverse_deid.masking.combine import Thresholds
+from inverse_deid.masking.pipeline import Deidentifier, Scores, Stages
+from inverse_deid.text.alignment import span_of_token
+from inverse_deid.text.tokenizer import tokenize
+from inverse_deid.training.calibration import thresholds_at
+from inverse_deid.training.documents import sha256_of
+
+HIGHEST_LOGIT, LOWEST_LOGIT, N_STEPS = 14.0, -6.0, 200
+"""`high` from 0.999999 to 0.0025; above, single precision tells few probabilities apart."""
+
+_BATCH_CHARS = 400_000
+_MAX_IDS_SHOWN = 5
+
+Int64Array = npt.NDArray[np.int64]
+Keeps = Mapping[int, BoolArray]
+"""For documents by their place in a batch: bool (n_tokens,), which tokens are kept."""
+
+
+def threshold_sequence(density_slope: float = 0.0) -> tuple[Thresholds, ...]:
+    """The thresholds that calibration tries, the safest first: a tenth of a logit from one to the next.
+
+    They are fixed for good: a sequence that were chosen by looking at the scores of the PHI
+    would void the guarantee. A step changes the odds by a tenth, too little to matter.
+
+    Args:
+        density_slope: As `Thresholds` says; that of the model.
+    """
+    logits = np.linspace(HIGHEST_LOGIT, LOWEST_LOGIT, N_STEPS + 1)
+    return tuple(thresholds_at(float(high), density_slope) for high in 1 / (1 + np.exp(-logits)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CalibrationSet:
+    """The documents with PHI tokens, and who counts once.
+
+    Args:
+        docs: In the order of the gold.
+        owners: For each the number of its patient, or its own; int64 (n_docs,), from 0 on.
+    """
+
+    docs: tuple[Document, ...] = field(repr=False)
+    owners: Int64Array = field(repr=False)
+
+    @property
+    def n_counted(self) -> int:
+        """Documents or, if they were given, patients."""
+        return int(self.owners.max(initial=-1)) + 1
+
+
+def calibration_set(gold: Sequence[Document], patients: Sequence[str] | None = None) -> CalibrationSet:
+    """The documents with PHI; those of one patient count once.
+
+    Args:
+        gold: Annotated documents.
+        patients: The patient of each; None = each document is of another patient.
+
+    Raises:
+        AnnotationError: An id is there twice, or two documents that count apart hold
+            the same text.
+    """
+    if twice := _with_company([doc.id for doc in gold], [doc.id for doc in gold]):
+        raise AnnotationError(f"more than once in the gold: {_named(twice)}; give every document its own id")
+    owners = [doc.id for doc in gold] if patients is None else patients
+    pairs = list(zip(gold, owners, strict=True))
+    counted = [(doc, name) for doc, name in pairs if _is_phi(doc, tokenize(doc.text)).any()]
+    numbers = {name: number for number, name in enumerate(dict.fromkeys(name for _, name in counted))}
+    first = {(doc.text, name): doc for doc, name in counted}.values()
+    if copies := _with_company([doc.text for doc in first], [doc.id for doc in first]):
+        raise AnnotationError(
+            f"the same text stands in {_named(copies)}; a copy proves nothing twice: leave it out, or say "
+            "with --patients that they are of one patient"
+        )
+    owned = np.array([numbers[name] for _, name in counted], np.int64)
+    return CalibrationSet(tuple(doc for doc, _ in counted), owned)
+
+
+def _with_company(keys: Sequence[str], ids: Sequence[str]) -> list[str]:
+    """The ids of entries whose key stands there more than once, in order."""
+    members: dict[str, list[str]] = defaultdict(list)
+    for key, doc_id in zip(keys, ids, strict=True):
+        members[key].append(doc_id)
+    return [doc_id for found in members.values() if len(found) > 1 for doc_id in dict.fromkeys(found)]
+
+
+def _named(ids: Sequence[str]) -> str:
+    shown = ["".join(sign if sign.isprintable() else "?" for sign in name) for name in ids[:_MAX_IDS_SHOWN]]
+    more = f" and {len(ids) - len(shown)} more" if len(ids) > len(shown) else ""
+    return f"document{'s' * (len(ids) > 1)} {', '.join(shown)}{more}"
+
+
+def refuse_training_documents(gold: Path, provenance: Mapping[str, object]) -> None:
+    """Refuse a calibration file that the model was trained on, as far as its manifest tells.
+
+    Args:
+        gold: File or folder.
+        provenance: Of the model; knows the SHA-256 of whole corpora, not of documents.
+
+    Raises:
+        ModelError: It was; parts of it in another file are the user's to rule out.
+    """
+    hashes = provenance.get("data_sha256")
+    known = {sha: name for name, sha in hashes.items()} if isinstance(hashes, dict) else {}
+    name = known.get(sha256_of(gold))
+    if name is not None:
+        raise ModelError(
+            f"{gold}: the model was trained on it (as {name}), so it would prove nothing; calibrate on "
+            "documents that neither the model nor anybody who chose settings has seen"
+        )
+
+
+def _is_phi(doc: Document, tokens: Tokens) -> BoolArray:
+    """Which tokens a gold span touches: bool (n_tokens,)."""
+    return np.asarray(span_of_token(tokens, doc.spans) >= 0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KeptPhi:
+    """How much PHI is kept, one row a document or patient with PHI.
+
+    Args:
+        n_phi: int64 (n_counted,), PHI tokens.
+        n_kept: int64 (n_counted, n_thresholds), of these the kept ones, the safest threshold first.
+
+    Raises:
+        StageError: A lower threshold keeps less.
+    """
+
+    n_phi: Int64Array
+    n_kept: Int64Array
+
+    def __post_init__(self) -> None:
+        if (np.diff(self.n_kept, axis=1) < 0).any():
+            raise StageError("a lower threshold masks more than a higher one; report this")
+
+    def leaking(self) -> npt.NDArray[np.float64]:
+        """1 where any PHI token is kept: float64 (n_counted, n_thresholds)."""
+        return (self.n_kept > 0).astype(np.float64)
+
+    def share_kept(self) -> npt.NDArray[np.float64]:
+        """Share of its PHI tokens that is kept: float64 (n_counted, n_thresholds), in [0, 1]."""
+        return np.asarray(self.n_kept / self.n_phi[:, None], np.float64)
+
+
+def kept_phi(
+    calibration: CalibrationSet,
+    stages: Stages,
+    sequence: Sequence[Thresholds],
+    on_batch: Callable[[int], object] = lambda n_documents: None,
+) -> KeptPhi:
+    """Run the pipeline over a calibration set.
+
+    Args:
+        calibration: The documents with PHI.
+        stages: Rules and network; their own thresholds do not matter.
+        sequence: The thresholds, the safest first.
+        on_batch: Told how many more documents are done.
+
+    Raises:
+        StageError: A document could not be analysed, or thresholds are not nested.
+    """
+    n_phi = np.zeros(calibration.n_counted, np.int64)
+    n_kept = np.zeros((calibration.n_counted, len(sequence)), np.int64)
+    n_done = 0
+    for docs in _batches(calibration.docs):
+        owners = calibration.owners[n_done : n_done + len(docs)]
+        batch = _Batch(docs, stages)
+        np.add.at(n_phi, owners, [phi.sum() for phi in batch.phi])
+        np.add.at(n_kept, owners, _kept_in_batch(batch, sequence))
+        stages.between_batches()
+        n_done += len(docs)
+        on_batch(len(docs))
+    return KeptPhi(n_phi, n_kept)
+
+
+def _batches(docs: Sequence[Document]) -> Iterator[list[Document]]:
+    batch: list[Document] = []
+    n_chars = 0
+    for doc in docs:
+        batch.append(doc)
+        n_chars += len(doc.text)
+        if n_chars >= _BATCH_CHARS:
+            yield batch
+            batch, n_chars = [], 0
+    if batch:
+        yield batch
+
+
+class _Batch:
+    """Documents of which rules and network have said all they say, whatever the thresholds."""
+
+    def __init__(self, docs: Sequence[Document], stages: Stages) -> None:
+        tokens = [tokenize(doc.text) for doc in docs]
+        analyses = stages.analyser.analyse_many(tokens)
+        scores = stages.scorer.score(tokens, analyses) if stages.scorer else None
+        recorded = _Recorded(tokens, analyses, scores)
+        self._docs = docs
+        self._stages = dataclasses.replace(
+            stages, analyser=recorded, scorer=recorded if scores else None, between_batches=lambda: None
+        )
+        self.phi = [_is_phi(doc, t) for doc, t in zip(docs, tokens, strict=True)]
+
+    def keeps(self, thresholds: Thresholds, rows: Sequence[int]) -> Keeps:
+        """What masking with these thresholds keeps of some of the documents."""
+        deidentifier = Deidentifier(dataclasses.replace(self._stages, thresholds=thresholds))
+        masked = deidentifier.mask_many([self._docs[row] for row in rows])
+        if failed := [doc.id for doc in masked if doc.failed]:
+            raise StageError(f"could not be analysed: {_named(failed)}; leave it out and report it")
+        return {row: doc.decisions.keep for row, doc in zip(rows, masked, strict=True)}
+
+    def n_kept(self, row: int, keeps: Keeps) -> int:
+        """How many PHI tokens of a document are kept."""
+        return int((keeps[row] & self.phi[row]).sum())
+
+
+class _Recorded:
+    """Gives back what rules and network said of a text (an `Analyser` and a `TokenScorer`)."""
+
+    def __init__(
+        self, tokens: Sequence[Tokens], analyses: Sequence[RuleAnalysis], scores: Sequence[Scores] | None
+    ) -> None:
+        texts = [t.text for t in tokens]
+        self._analyses = dict(zip(texts, analyses, strict=True))
+        self._scores = dict(zip(texts, scores, strict=True)) if scores else {}
+
+    def analyse_many(self, tokens: Sequence[Tokens]) -> list[RuleAnalysis]:
+        return [self._analyses[t.text] for t in tokens]
+
+    def score(self, tokens: Sequence[Tokens], analyses: Sequence[RuleAnalysis]) -> list[Scores]:  # noqa: ARG002, RUF100
+        return [self._scores[t.text] for t in tokens]
+
+
+def _kept_in_batch(batch: _Batch, sequence: Sequence[Thresholds]) -> Int64Array:
+    """Kept PHI tokens: int64 (n_docs, n_thresholds)."""
+    rows = list(range(len(batch.phi)))
+    n_kept = np.zeros((len(rows), len(sequence)), np.int64)
+
+    def tried(step: int, some: Sequence[int]) -> Keeps:
+        keeps = batch.keeps(sequence[step], some)
+        for row in some:
+            n_kept[row, step] = batch.n_kept(row, keeps)
+        return keeps
+
+    def search(first: int, last: int, at_first: Keeps, at_last: Keeps) -> None:
+        _check_nested(at_first, at_last)
+        differing = [row for row in at_last if n_kept[row, first] != n_kept[row, last]]
+        if last - first < 2 or not differing:
+            return
+        middle = (first + last) // 2
+        at_middle = tried(middle, differing)
+        search(first, middle, at_first, at_middle)
+        search(middle, last, at_middle, {row: at_last[row] for row in differing})
+
+    last = len(sequence) - 1
+    search(0, last, tried(0, rows), tried(last, rows))
+    return np.maximum.accumulate(n_kept, axis=1)
+
+
+def _check_nested(safer: Keeps, laxer: Keeps) -> None:
+    """Refuse thresholds of which the lower masks what the higher keeps."""
+    if any((safer[row] & ~keep).any() for row, keep in laxer.items()):
+        raise StageError("a lower threshold masks what a higher one keeps; report this")

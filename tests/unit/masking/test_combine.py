@@ -1,0 +1,124 @@
+import dataclasses
+
+import numpy as np
+import pytest
+
+from inverse_deid.core.errors import ConfigurationError
+from inverse_deid.core.values import Reason, RuleVerdicts
+from inverse_deid.masking.combine import (
+    REFERENCE_DENSITY,
+    Thresholds,
+    combine,
+    log_density,
+    rules_alone,
+    shifted,
+)
+
+SAFE, UNSAFE, NEVER, VETO, NAME, MAYBE = "safe", "unsafe", "never", "veto", "name", "maybe_name"
+
+
+def decide(verdict, p_safe, low=0.8, high=0.95):
+    flags = {} if verdict == UNSAFE else {verdict: np.array([True])}
+    verdicts = dataclasses.replace(RuleVerdicts.silent(1), **flags)
+    p_safe = np.array([p_safe], np.float32)
+    return combine(verdicts, p_safe, np.zeros(1, np.uint8), Thresholds(low, high))
+
+
+@pytest.mark.parametrize(
+    ("verdict", "p_safe", "keep", "reason"),
+    [
+        (SAFE, 0.8, True, Reason.KEPT_SAFE_WORD),
+        (SAFE, 0.79, False, Reason.BELOW_THRESHOLD),
+        (UNSAFE, 0.94, False, Reason.BELOW_THRESHOLD),
+        (UNSAFE, 0.95, True, Reason.KEPT_BY_NETWORK),
+        (NEVER, 1.0, False, Reason.NEVER_SAFE_WORD),
+        (VETO, 1.0, False, Reason.VETO_PATTERN),
+        (NEVER, np.inf, False, Reason.NEVER_SAFE_WORD),
+        (VETO, np.inf, False, Reason.VETO_PATTERN),
+        (NAME, 1.0, False, Reason.NAME_ONLY_WORD),
+        (MAYBE, 0.98, False, Reason.BELOW_THRESHOLD),
+        (MAYBE, 0.986, True, Reason.KEPT_BY_NETWORK),
+        (SAFE, 2.0, False, Reason.BELOW_THRESHOLD),
+        (SAFE, np.nan, False, Reason.BELOW_THRESHOLD),
+        (UNSAFE, np.nan, False, Reason.BELOW_THRESHOLD),
+    ],
+)
+def test_adaptive_threshold(verdict, p_safe, keep, reason):
+    decisions = decide(verdict, p_safe)
+    assert (bool(decisions.keep[0]), Reason(int(decisions.reasons[0]))) == (keep, reason)
+
+
+@pytest.mark.parametrize(("low", "high"), [(-0.1, 0.5), (0.9, 0.8), (0.5, 1.1), (np.nan, 0.9)])
+def test_thresholds_out_of_order_are_refused(low, high):
+    with pytest.raises(ConfigurationError):
+        Thresholds(low, high)
+
+
+@pytest.mark.parametrize("slope", [-0.1, 2.1, np.nan])
+def test_a_slope_out_of_range_is_refused(slope):
+    with pytest.raises(ConfigurationError, match="slope"):
+        Thresholds(0.5, 0.9, slope)
+
+
+def limits(p_safe, slope, densities=None, **flags):
+    n = len(p_safe)
+    none = np.zeros(n, bool)
+    verdicts = dataclasses.replace(RuleVerdicts.silent(n), **flags)
+    thresholds = Thresholds(0.5, 0.9, slope)
+    return combine(
+        verdicts, np.array(p_safe, np.float32), none.astype(np.uint8), thresholds, densities
+    ).thresholds
+
+
+def test_thresholds_rise_in_crowded_documents_and_fall_in_sparse_ones():
+    sparse, usual, crowded = [0.999] * 300, [0.9] * 300, [0.999, 0.001] * 150
+    assert (limits(sparse, 0.8) < 0.9).all()
+    assert limits(usual, 0.8) == pytest.approx(0.9, abs=1e-6)
+    assert (limits(crowded, 0.8) > 0.9).all()
+    assert (limits(crowded, 0.0) == np.float32(0.9)).all()
+
+
+def test_a_low_density_lowers_no_threshold_of_a_word_that_is_not_safe():
+    word = np.arange(300) % 2 == 0
+    found = limits([0.999] * 300, 0.8, word=word)
+    assert found[word] == pytest.approx(0.9)
+    assert (found[~word] < 0.9).all()
+    assert (limits([0.999, 0.001] * 150, 0.8, word=word) > 0.9).all()
+
+
+def test_no_document_moves_a_threshold_farther_than_two_steps():
+    assert log_density(np.zeros(10_000, np.float32)) == 2
+    assert log_density(np.ones(10_000, np.float32)) == -2
+    assert limits([1.0] * 1000, 1.0)[0] == pytest.approx(9 / (9 + np.exp(2)), abs=1e-6)
+
+
+def test_a_short_document_says_little():
+    assert abs(log_density(np.ones(1, np.float32))) < 0.1
+
+
+@pytest.mark.parametrize("odd", [np.nan, -0.5, 1.5, np.inf])
+def test_what_is_no_probability_counts_as_phi(odd):
+    assert log_density(np.array([odd] * 50, np.float32)) == log_density(np.zeros(50, np.float32))
+
+
+def test_the_reference_density_moves_nothing():
+    p_safe = np.full(500, 1 - REFERENCE_DENSITY, np.float64)
+    assert log_density(p_safe) == pytest.approx(0, abs=1e-9)
+
+
+def test_a_threshold_of_nought_or_one_stays():
+    assert shifted(0.0, [-2.0, 2.0]).tolist() == [0, 0]
+    assert shifted(1.0, [-2.0, 2.0]).tolist() == [1, 1]
+
+
+def test_given_densities_go_before_those_of_the_tokens():
+    assert limits([0.9, 0.9], 1.0, np.array([0.0, 1.0])).tolist() == pytest.approx(
+        [0.9, 9 / (9 + np.exp(-1))], abs=1e-6
+    )
+
+
+def test_rules_alone_keep_what_is_safe_and_not_vetoed():
+    flags = {"safe": [1, 0, 1], "never": [0, 1, 0], "veto": [0, 0, 1]}
+    arrays = {name: np.array(bits, bool) for name, bits in flags.items()}
+    verdicts = dataclasses.replace(RuleVerdicts.silent(3), **arrays)
+    assert rules_alone(verdicts).keep.tolist() == [True, False, False]

@@ -1,0 +1,144 @@
+"""Flower's simulation engine without Ray: packages, messages, what a node answers, an engine that stops."""
+
+from threading import Event
+
+import numpy as np
+import pytest
+
+pytest.importorskip("tensorflow")
+
+from inverse_deid.core.errors import ClusterError, ConfigurationError, InputError, StageError
+from inverse_deid.research.federated import flower_simulation
+from inverse_deid.research.federated.flower_simulation import FlowerSimulation
+from inverse_deid.research.federated.local_training import LocalEpoch
+from inverse_deid.research.federated.simulated_site import SimulatedSite, SitePlan
+from inverse_deid.research.federated.site_training import SiteTask
+
+WEIGHTS = [np.array([[0.1, -2.5]], np.float32), np.zeros(3, np.float32)]
+OPTIMIZER = [np.array(7, np.int64), np.full(2, 0.25, np.float32)]
+TASK = SiteTask(1, WEIGHTS, (3, 0, 1, 0))
+
+
+@pytest.fixture
+def packages(monkeypatch):
+    found = {"flwr": "1.41.0", "ray": "2.55.1"}
+    monkeypatch.setattr(flower_simulation, "_version", found.__getitem__)
+    return found
+
+
+@pytest.mark.parametrize(("name", "version"), [("flwr", "none"), ("flwr", "1.42.0"), ("ray", "none")])
+def test_missing_packages_are_named_before_anything_is_read(packages, name, version):
+    packages[name] = version
+    with pytest.raises(ConfigurationError, match=rf"{name} {version}.*federated-simulation") as raised:
+        FlowerSimulation()
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize(("wanted", "n_sites", "found"), [(2, 5, 2), (8, 5, 5), (0, 1, 1)])
+def test_no_process_is_idle(packages, wanted, n_sites, found):
+    assert FlowerSimulation(wanted).processes(n_sites) == found
+
+
+def test_a_corpus_that_changed_meanwhile_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("inverse_deid.research.federated.simulated_site._only_threads", lambda n: None)
+    corpus = tmp_path / "train.jsonl"
+    corpus.write_text("{}\n")
+    with pytest.raises(InputError, match="changed since the study began"):
+        SimulatedSite(SitePlan(None, ((str(corpus), "0" * 64),), 1))
+
+
+class Standing:
+    """In the place of a process with documents."""
+
+    def __init__(self, problem=None):
+        self.problem, self.asked = problem, []
+
+    def epoch(self, task, proximal, optimizer):
+        self.asked.append((task, proximal, optimizer))
+        if self.problem:
+            raise self.problem
+        return LocalEpoch(task.weights, OPTIMIZER, 0.123456789, 42, 1.5)
+
+
+@pytest.fixture
+def answers(monkeypatch):
+    """What a node answers to questions, one after another."""
+    pytest.importorskip("flwr")
+    from flwr.app import RecordDict
+
+    from inverse_deid.research.federated.flower import site_app
+    from inverse_deid.research.federated.flower.epoch_messages import Answer, Question
+
+    def run(standing, *runs):
+        monkeypatch.setattr(site_app, "simulated_site", lambda plan: standing)
+        state = RecordDict()
+        records = [
+            site_app.answered(None, Question(TASK, number, 0.5).record(), state).record() for number in runs
+        ]
+        return [Answer.of(record) for record in records], records
+
+    return run
+
+
+def are_equal(ones, others):
+    return all(
+        np.array_equal(one, other) and one.dtype == other.dtype
+        for one, other in zip(ones, others, strict=True)
+    )
+
+
+def test_a_node_keeps_the_optimizer_within_a_run_and_sends_it_nowhere(answers):
+    standing = Standing()
+    found, records = answers(standing, 0, 0, 1)
+    (task, proximal, first), (_, _, second), (_, _, other) = standing.asked
+    assert (task.place, task.randomness, proximal) == (1, (3, 0, 1, 0), 0.5)
+    assert are_equal(task.weights, WEIGHTS)
+    assert first is None
+    assert other is None
+    assert are_equal(second, OPTIMIZER)
+    for answer, record in zip(found, records, strict=True):
+        assert are_equal(answer.epoch.weights, WEIGHTS)
+        assert answer.epoch.optimizer == []
+        assert (answer.epoch.loss, answer.epoch.n_tokens, answer.epoch.seconds) == (0.123456789, 42, 1.5)
+        assert set(record) == {"weights", "numbers"}
+
+
+@pytest.mark.parametrize(
+    ("problem", "line"),
+    [
+        (StageError("the loss is not a number"), "the loss is not a number"),
+        (ValueError("a narrative of Zora"), "an unforeseen error (ValueError) in a local epoch"),
+    ],
+)
+def test_a_node_answers_in_one_line_what_goes_wrong(answers, problem, line):
+    (answer,), _ = answers(Standing(problem), 0)
+    assert (answer.epoch, answer.problem) == (None, line)
+
+
+class Silent:
+    """A grid whose nodes never answer."""
+
+    def __init__(self, n_nodes):
+        self.n_nodes = n_nodes
+
+    def get_node_ids(self):
+        return range(self.n_nodes)
+
+    def push_messages(self, messages):
+        return [str(i) for i, _ in enumerate(messages)]
+
+    def pull_messages(self, ids):
+        return []
+
+
+@pytest.mark.parametrize("n_nodes", [0, 2])
+def test_nobody_waits_for_an_engine_that_has_stopped(n_nodes):
+    pytest.importorskip("flwr")
+    from inverse_deid.research.federated.direct_grid import as_server
+    from inverse_deid.research.federated.flower.node_sites import NodeSites
+
+    ended = Event()
+    ended.set()
+    train = NodeSites(Silent(n_nodes), ("east", "west"), ended).of(0.0)()
+    with as_server(), pytest.raises(ClusterError, match="has stopped"):
+        train([TASK])

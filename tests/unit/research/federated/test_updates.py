@@ -1,0 +1,53 @@
+"""Bad updates are named and left out; the mean of the others is theirs alone."""
+
+import numpy as np
+import pytest
+
+from inverse_deid.research.federated.updates import Update, mean_weights, problem_of, usable
+from inverse_deid.research.federated.weights import Layout
+
+LAYOUT = Layout(("kernel", "bias"), ((2, 2), (2,)))
+
+
+def weights(value):
+    return [np.full((2, 2), value, np.float32), np.full(2, value, np.float32)]
+
+
+def update(site="east", version="r1", value=1.0, n_tokens=10):
+    return Update(site, version, weights(value), n_tokens)
+
+
+BAD = {
+    "round": Update("x", "r0", weights(1.0), 10),
+    "shape": Update("x", "r1", [weights(1.0)[0].T.reshape(4), weights(1.0)[1]], 10),
+    "wrong shape": Update("x", "r1", weights(1.0)[:1], 10),
+    "floating": Update("x", "r1", [array.astype(np.int64) for array in weights(1.0)], 10),
+    "finite": Update("x", "r1", weights(np.nan), 10),
+    "finite number": Update("x", "r1", weights(np.inf), 10),
+    "no token": Update("x", "r1", weights(1.0), 0),
+}
+
+
+@pytest.mark.parametrize("word", BAD)
+def test_a_bad_update_is_named(word):
+    assert word in (problem_of(BAD[word], LAYOUT, "r1") or "")
+
+
+@pytest.mark.parametrize("word", BAD)
+def test_the_others_go_on(word):
+    good, problems = usable([update("east"), BAD[word], update("west", value=3.0)], LAYOUT, "r1")
+    assert [one.site for one in good] == ["east", "west"]
+    assert list(problems) == ["x"]
+    assert np.array_equal(mean_weights(good)[0], np.full((2, 2), 2.0))
+
+
+def test_the_mean_weighs_by_tokens():
+    found = mean_weights([update(value=1.0, n_tokens=30), update(value=5.0, n_tokens=10)])
+    assert np.array_equal(found[1], np.full(2, 2.0, np.float32))
+
+
+def test_a_vector_and_its_arrays():
+    vector = np.arange(6, dtype=np.float32)
+    assert np.array_equal(LAYOUT.flat(LAYOUT.arrays(vector)), vector)
+    assert LAYOUT.n_numbers == 6
+    assert LAYOUT.fingerprint != Layout(("kernel", "bias"), ((4,), (2,))).fingerprint

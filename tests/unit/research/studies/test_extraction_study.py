@@ -1,0 +1,216 @@
+"""The study of extraction: its settings, its tables, and that a run that is done is not repeated."""
+
+import json
+from datetime import date
+
+import pytest
+from fake_maskers import mask_capitals
+from tiny_extractors import documents
+
+from inverse_deid.core.errors import ConfigurationError
+from inverse_deid.core.values import Document
+from inverse_deid.research.extraction.concepts import ConceptDocument, ConceptSpan
+from inverse_deid.research.extraction.json_concepts import concept_json_line
+from inverse_deid.research.extraction.passage_inputs import CONCEPTS
+from inverse_deid.research.extraction.view_maskers import view_maskers
+from inverse_deid.research.extraction.views import BY_MASKER, View, viewed
+from inverse_deid.research.studies import extraction_study
+from inverse_deid.research.studies.extraction_config import read_study
+from inverse_deid.research.studies.extraction_runs import RUNS, _measured
+from inverse_deid.research.studies.extraction_study import ExtractionStudySettings, run_extraction_study
+from inverse_deid.research.studies.extraction_tables import study_tables
+
+KINDS = ("Drug", "Effect")
+DATA = '[english]\ntypes = ["Drug"]\ntrain = "a"\ndev = "b"\ntest = "c"\n'
+
+
+def result(f1):
+    right = round(10 * f1)
+    return {"f1": f1, "by_type": dict.fromkeys(KINDS, f1), "parts": [[2 * right, 20], [20, 20]]}
+
+
+def record(run, dev, test):
+    found = {
+        part: {task: {view.value: result(f1) for view in run.read} for task in run.tasks}
+        for part, f1 in (("dev", dev), ("test", test))
+    }
+    return {"seconds": 2.0, "epochs": 3, "step_seconds": 1.0, **found}
+
+
+def rows(records, name):
+    tables = [table for found in study_tables(records).values() for table in found]
+    (table,) = [table for table in tables if table.name == name]
+    return {row[0]: row for row in table.rows}
+
+
+def test_the_seed_is_chosen_on_the_development_documents():
+    records = {run.name: [record(run, 0.9, 0.5), record(run, 0.8, 0.7)] for run in RUNS}
+    identification = rows(records, "de-identification")
+    assert identification["stacked"][1:] == (0.5, pytest.approx(0.6), 1.0, 0.959, 0.968)
+    assert identification["tagger alone, Spanish"][4:] == (None, 0.968)
+    extraction = rows(records, "extraction")
+    assert extraction["multitask"][2:6] == (0.5, pytest.approx(0.6), 1.0, 1.0)
+    assert extraction["pipeline, trained on original text"][4] is None
+    combination = rows(records, "combinations")["4"]
+    assert combination[1:] == ("predicted", "predicted", pytest.approx(0.85), pytest.approx(0.6), 0.896, 0.9)
+
+
+def test_aims_are_met_or_missed():
+    """The stacked model reaches 0.9, taggers on placeholders 0.896, on the plain marker 0.8."""
+    reached = {"concepts-predicted": 0.896, "concepts-marker": 0.8, "spanish-phi": 0.95}
+    records = {run.name: [record(run, 0.9, reached.get(run.name, 0.9))] for run in RUNS}
+    aims = rows(records, "extraction-aims")
+    found = [(round(row[1], 4), row[3]) for row in aims.values()]
+    assert found == [(0.004, "met"), (0.1, "missed"), (0.0, "met"), (0.004, "met"), (0.95, "missed")]
+
+
+def test_what_is_not_done_yet_has_empty_cells():
+    records = {run.name: [] for run in RUNS} | {"stacked": [record(RUNS[-2], 0.9, 0.8)]}
+    assert rows(records, "extraction")["stacked"][2:6] == (0.8, 0.8, None, None)
+    assert rows(records, "extraction")["multitask"][2:6] == (None,) * 4
+    assert all(row[1:] == (None,) * 3 for row in rows(records, "extraction-aims").values())
+
+
+def test_without_the_other_corpus_its_row_is_left_out():
+    records = {run.name: [record(run, 0.9, 0.5)] for run in RUNS if not run.is_spanish}
+    assert "tagger alone, Spanish" not in rows(records, "de-identification")
+
+
+def test_what_is_measured_is_what_seqeval_says():
+    docs = documents(0, 2)
+    first, second = (doc.concepts for doc in docs)
+    found = [first, (ConceptSpan(0, 2, "Effect"), second[0])]
+    measured = _measured(docs, found, CONCEPTS, KINDS)
+    assert measured["f1"] == pytest.approx(3 / 4)
+    assert measured["parts"] == [[4, 4], [2, 4]]
+
+
+def test_views_of_a_document():
+    (doc,) = documents(1, 2)
+    maskers = dict.fromkeys(BY_MASKER, mask_capitals())
+    texts = {view: viewed([doc], view, maskers)[0].doc.text for view in View}
+    assert texts[View.ORIGINAL] == doc.doc.text
+    assert texts[View.GOLD] == "Mr [NAME] took Velmo on day 1 and had rash."
+    assert texts[View.MARKER] == "PHI took PHI on day PHI and had rash."
+    with pytest.raises(ConfigurationError, match="needs a masker"):
+        viewed([doc], View.MARKER, {})
+
+
+def test_the_maskers_of_the_views():
+    """The packaged model: categories, the plain marker, and day counts where dates were."""
+    text = "Mr Okonkwo took Velmo on 12 March 2019 and had rash on 19 March 2019."
+    start = text.index("rash")
+    doc = ConceptDocument(Document("d", text), (ConceptSpan(start, start + 4, "Effect"),))
+    maskers = view_maskers(BY_MASKER, today=date(2020, 1, 1))
+    new = {view: viewed([doc], view, maskers)[0] for view in BY_MASKER}
+    predicted, marker, relative = (new[view].doc.text for view in BY_MASKER)
+    assert "[DATE]" in predicted and "[NAME]" in predicted
+    assert "PHI" in marker and "[" not in marker
+    assert "Day 0" in relative and "Day +7" in relative and "PHI" in relative
+    for found in new.values():
+        assert not {"Okonkwo", "2019", "March"} & set(found.doc.text.replace(".", " ").split())
+        (concept,) = found.concepts
+        assert found.doc.text[concept.start : concept.end] == "rash"
+    assert view_maskers([View.ORIGINAL, View.GOLD], today=date(2020, 1, 1)) == {}
+
+
+@pytest.fixture
+def study(tmp_path):
+    for part, numbers in (("train", (0, 3)), ("dev", (3, 5)), ("test", (5, 8))):
+        (tmp_path / f"{part}.jsonl").write_bytes(b"".join(map(concept_json_line, documents(*numbers))))
+    lines = [f'{part} = "{part}.jsonl"' for part in ("train", "dev", "test")]
+    path = tmp_path / "study.toml"
+    path.write_text(
+        "\n".join(["[english]", 'types = ["Drug", "Effect"]', *lines, "[training]", "epochs = 1"])
+    )
+    return path
+
+
+def test_an_interrupted_study_goes_on(study, tmp_path, monkeypatch):
+    done = []
+
+    def trained(run, corpus, config, training, on_epoch):
+        done.append((run.name, training.seed))
+        if len(done) == 4:
+            raise KeyboardInterrupt
+        return record(run, 0.9, 0.8)
+
+    monkeypatch.setattr(extraction_study, "trained_run", trained)
+    settings = ExtractionStudySettings(config=study, folder=tmp_path / "out", seeds=(1, 2), command="it")
+    with pytest.raises(KeyboardInterrupt):
+        run_extraction_study(settings, lambda line: None)
+    run_extraction_study(settings, lambda line: None)
+    assert len(done) == 2 * 8 + 1
+    assert len(set(done)) == 2 * 8
+    report = (tmp_path / "out" / "report.md").read_text()
+    assert "English train 3, dev 2, test 3" in report
+    assert "0.9680" in report
+    assert {path.name for path in (tmp_path / "out").glob("*.csv")} == {
+        "combinations.csv", "de-identification.csv", "extraction.csv", "extraction-types.csv",
+        "extraction-aims.csv",
+    }  # fmt: skip
+
+
+def test_a_part_of_the_study(study, tmp_path, monkeypatch):
+    done = []
+
+    def trained(run, corpus, config, training, on_epoch):
+        done.append((run.name, training.seed))
+        return record(run, 0.9, 0.8)
+
+    monkeypatch.setattr(extraction_study, "trained_run", trained)
+    given = {"config": study, "folder": tmp_path / "out"}
+    run_extraction_study(
+        ExtractionStudySettings(**given, seeds=(2,), only=("stacked", "phi")), lambda line: None
+    )
+    assert done == [("phi", 2), ("stacked", 2)]
+    assert "not done yet" in (tmp_path / "out" / "report.md").read_text()
+    run_extraction_study(ExtractionStudySettings(**given, seeds=(1, 2)), lambda line: None)
+    assert len(done) == len(set(done)) == 2 * 8
+    assert "not done yet" not in (tmp_path / "out" / "report.md").read_text()
+    with pytest.raises(ConfigurationError, match="no models other; known: phi, "):
+        run_extraction_study(ExtractionStudySettings(**given, only=("other",)), lambda line: None)
+
+
+def test_a_text_in_two_parts_is_refused(study, tmp_path):
+    (tmp_path / "test.jsonl").write_bytes(b"".join(map(concept_json_line, documents(0, 2))))
+    settings = ExtractionStudySettings(config=study, folder=tmp_path / "out")
+    with pytest.raises(ConfigurationError, match="2 texts stand in train and in test"):
+        run_extraction_study(settings, lambda line: None)
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        ("[english]\ntypes = []\n", "english.types is a list"),
+        ('[english]\ntypes = ["Drug"]\ntrain = "a"\ntest = "b"\n', "has no dev"),
+        ("[other]\n", "unknown table other"),
+        ('[english]\ntypes = ["Drug"]\ntrain = 3\n', "names files"),
+        ("multitask = 3\n" + DATA, "multitask is a table"),
+        (DATA + "[stacked]\nrate = 0.1\n", r"\[stacked\] has no setting rate"),
+    ],
+)
+def test_settings_that_cannot_be_used_are_named(tmp_path, changed, told):
+    (tmp_path / "s.toml").write_text(changed)
+    with pytest.raises(ConfigurationError, match=told):
+        read_study(tmp_path / "s.toml")
+
+
+def test_a_joint_kind_has_rates_of_its_own(tmp_path):
+    (tmp_path / "s.toml").write_text(
+        DATA + "[training]\nepochs = 7\nlearning_rate = 0.4\n[multitask]\nlearning_rate = 0.2\n"
+    )
+    study = read_study(tmp_path / "s.toml")
+    rates = {kind: study.training_of(kind).learning_rate for kind in ("tagger", "multitask", "stacked")}
+    assert rates == {"tagger": 0.4, "multitask": 0.2, "stacked": 0.4}
+    assert study.training_of("multitask").epochs == 7
+
+
+def test_the_shipped_configuration_is_read():
+    from pathlib import Path
+
+    path = Path(__file__).parents[3] / "configs" / "experiments" / "extraction.toml"
+    study = read_study(path)
+    assert study.types == KINDS
+    assert study.extractor.token_units == 256
+    assert json.dumps(study.spanish, default=str)

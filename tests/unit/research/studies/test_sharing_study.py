@@ -1,0 +1,171 @@
+"""The study of shared representations: its plan, its settings, its tables."""
+
+import dataclasses
+
+import pytest
+import tiny_representations as tiny
+
+pytest.importorskip("tensorflow")
+pytest.importorskip("sklearn")
+
+from inverse_deid.core.errors import ConfigurationError
+from inverse_deid.research.representations.procedures import PRE_TRAINING_ADVERSARY
+from inverse_deid.research.studies.corpus_vectors import learned_vectors
+from inverse_deid.research.studies.sharing_config import read_study_config, runs_of
+from inverse_deid.research.studies.sharing_report import DISTINGUISHING, figures_of, sections
+
+STUDY = """
+[study]
+neighbours = [100, 500]
+[[corpora]]
+name = "invented"
+train = "train.jsonl"
+test = "sub/test.jsonl"
+word_vectors = "learned"
+"""
+
+
+def read(tmp_path, text):
+    path = tmp_path / "study.toml"
+    path.write_text(text, encoding="utf-8")
+    return read_study_config(path)
+
+
+def test_paths_count_from_the_file(tmp_path):
+    (corpus,) = read(tmp_path, STUDY).corpora
+    assert corpus.test == tmp_path.resolve() / "sub" / "test.jsonl"
+    assert corpus.learned and corpus.word_vectors is None
+
+
+def test_every_kind_runs_with_every_seed_under_its_own_name(tmp_path):
+    runs = runs_of(read(tmp_path, STUDY), (1, 2))
+    assert len(runs) == 2 * (2 + 2 + 1 + 2 + 1) == len({run.name for run in runs})
+    assert {run.neighbours for run in runs if run.kind == "adversarial"} == {100, 500}
+    assert {run.neighbours for run in runs if run.kind == "reversal"} == {100}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("[study]\nneighbours = [100]", "names no corpus"),
+        (STUDY.replace("[100, 500]", "[1, 100]"), "at least 2"),
+        (STUDY.replace("[100, 500]", '["a"]'), "whole numbers"),
+        (STUDY.replace("[100, 500]", "[500]"), "study.attacked"),
+        (STUDY.replace("train =", "trane ="), r"\[\[corpora\]\] holds"),
+        (STUDY.replace('test = "sub/test.jsonl"\n', ""), "lacks test"),
+        (STUDY + STUDY[STUDY.index("[[corpora]]") :], "one name"),
+        (STUDY + "[other]\n", "unknown tables other"),
+    ],
+)
+def test_settings_that_cannot_be_used_are_refused(tmp_path, text, expected):
+    with pytest.raises(ConfigurationError, match=expected):
+        read(tmp_path, text)
+
+
+def record_of(run):
+    """Invented results: the adversary gains on N = 500, pseudonymisation loses there."""
+    f1 = {"non-private": 0.95, "pseudonymised": 0.94 if run.neighbours == 100 else 0.8}.get(run.kind, 0.9)
+    record = {"f1": f1 + 0.01 * (run.seed - 1), "seconds": 1.0, "revision": "1"}
+    if run.kind == "pseudonymised":
+        counts = {"n_tokens": 10, "n_unknown": 2, "n_same": 1, "n_part": 3, "neighbours_with_original": 0.5}
+        record["survival"] = counts
+    if run.kind in ("adversarial", "reversal"):
+        hits = [5, 5] if run.neighbours == 100 else [9, 9]
+        told = {"hits": hits, "trials": [10, 10], "chance": 0.5, "share": sum(hits) / 20}
+        record["attacks"] = {DISTINGUISHING: told}
+        epochs = [
+            (PRE_TRAINING_ADVERSARY, 0.6, 0.7),
+            (PRE_TRAINING_ADVERSARY, 0.5, 0.8),
+            ("alternating", 0.1, 0.5),
+        ]
+        figures = ("f1", "recall at threshold", "precision at threshold")
+        record["readings"] = {
+            reading: dict(zip(figures, values, strict=True))
+            for reading, values in (("without noise", (0.9, 0.99, 0.5)), ("with noise", (0.8, 0.98, 0.4)))
+        }
+        record["noise"] = {"noise_in": [0.1, 0.2, 0.3], "noise_out": [0.4, 0.5, 0.6]}
+        names = ("phase", "validation", "adversary_accuracy")
+        record["phases"] = [dict(zip(names, epoch, strict=True)) for epoch in epochs]
+    return record
+
+
+def tables_of(config, records):
+    head, found = sections(config, records, (1, 2))
+    return head, {table.name: table for tables in found.values() for table in tables}
+
+
+def test_the_tables_hold_means_ranges_and_aims(tmp_path):
+    config = read(tmp_path, STUDY)
+    records = {run: record_of(run) for run in runs_of(config, (1, 2))}
+    head, tables = tables_of(config, records)
+    assert not any("not done yet" in line for line in head)
+    assert any("made the runs: 1." in line for line in head)
+    assert tables["noise"].rows[1][2:] == pytest.approx((0.1, 0.2, 0.3, 0.4, 0.5, 0.6))
+    assert tables["readings"].rows[1][2:] == pytest.approx((0.9, 0.99, 0.5, 0.8, 0.98, 0.4))
+    table_2 = {row[0]: row[1:] for row in tables["table-2"].rows}
+    assert table_2["non-private"] == pytest.approx((0.955, 0.01, 0.9767, 0.9762))
+    assert table_2["noise alone, before adversarial training"][:2] == pytest.approx((0.905, 0.01))
+    assert table_2["adversarial, N = 100"] == pytest.approx((0.905, 0.01, 0.9740, 0.9689))
+    assert tables["figure-5"].rows[1][5:] == pytest.approx((0.8, 0.9, 0.9, 0.9))
+    assert tables["survival"].rows[0][2:] == pytest.approx((0.2, 0.1, 0.3, 0.5))
+    aims = [row[2:] for row in tables["aims"].rows]
+    assert [result for _, result in aims] == ["missed", "met", "met"]
+    assert [value for value, _ in aims] == pytest.approx([0.05, 0.5, 0.1])
+    row = tables["attacks"].rows[0]
+    assert row[2] == 0.5 and row[3] <= 0.5 <= row[4] and row[6] == 20
+
+
+def test_the_figures_show_what_the_tables_hold(tmp_path):
+    config = read(tmp_path, STUDY)
+    records = {run: record_of(run) for run in runs_of(config, (1, 2))}
+    figures = figures_of(config, records)
+    # F1 from 0.7: 0.955 without protection, 0.945 and 0.805 with pseudonyms, 0.905 twice with vectors.
+    words, right = 'points="52,97.8 352,214.5" class="curve"', 'points="404,302 704,102" class="curve"'
+    assert words in figures["figure-4.svg"]
+    assert words in figures["figure-5.svg"]
+    assert 'points="52,131.2 352,131.2" class="curve"' in figures["figure-5.svg"]
+    assert right in figures["figure-5.svg"]
+    assert "- - non-private 0.955" in figures["figure-4.svg"]
+    assert "- - aim: at most 0.550" in figures["figure-5.svg"]
+
+
+def test_figures_without_runs_are_empty(tmp_path):
+    figures = figures_of(read(tmp_path, STUDY), {})
+    assert [drawing.count("<polyline") for drawing in figures.values()] == [1, 3]
+    assert 'points=""' in figures["figure-4.svg"]
+    assert "non-private" not in figures["figure-4.svg"]
+
+
+def test_runs_that_are_missing_leave_cells_empty(tmp_path):
+    config = read(tmp_path, STUDY)
+    head, tables = tables_of(config, {})
+    assert any("not done yet" in line for line in head)
+    assert all(row[2:] == (None, "not judged yet") for row in tables["aims"].rows)
+
+
+def test_a_study_of_some_seeds_or_revisions_says_so(tmp_path):
+    config = read(tmp_path, STUDY + "[tagger]\nunits = 2\n")
+    plan = runs_of(config, (1, 2))
+    records = {run: record_of(run) for run in plan if run.seed == 1 or run.kind != "adversarial"}
+    some = plan[0]
+    records[some] = {**records[some], "revision": "2"}
+    head, tables = tables_of(config, records)
+    assert any("2 runs are not done yet" in line for line in head)
+    assert any("made the runs: 1, 2." in line for line in head)
+    assert [row[3] for row in tables["aims"].rows] == ["not judged yet"] * 3
+
+
+def test_a_note_of_the_study_stands_in_the_report(tmp_path):
+    config = read(tmp_path, STUDY.replace("[study]", '[study]\nnote = "chosen with seed 1"'))
+    head, _ = tables_of(config, {})
+    assert "chosen with seed 1" in head
+
+
+def test_learned_vectors_hold_the_words_that_occur_twice():
+    docs = tiny.documents(10)
+    found = learned_vectors([*docs, dataclasses.replace(docs[0], text="hapax", spans=())], 4, 1)
+    assert found.dim == 4
+    assert {"rash", "mild"} <= set(found.words)
+    assert "hapax" not in found.words
+    with pytest.raises(ConfigurationError, match="need more text"):
+        learned_vectors(docs[:1], 100, 1)
