@@ -14,9 +14,9 @@ import click
 
 from inverse_deid import __version__
 from inverse_deid.cli.report_files import check_target, write_json
+from inverse_deid.core.files import printable
 from inverse_deid.core.seals import sealed
 from inverse_deid.core.values import Document
-from inverse_deid.engine.jobs import shown
 from inverse_deid.evaluation.evaluation import Evaluation, evaluate_masks, read_patients
 from inverse_deid.evaluation.guarantees import (
     Aim,
@@ -41,7 +41,7 @@ from inverse_deid.masking.combine import Thresholds
 from inverse_deid.masking.pipeline import Deidentifier
 from inverse_deid.network.folder import read_manifest
 from inverse_deid.training.corpus import near_duplicate_groups, read_annotated
-from inverse_deid.training.documents import sha256_of
+from inverse_deid.training.documents import corpus_sha256
 from inverse_deid.training.guaranteed import (
     CalibrationSet,
     calibration_set,
@@ -215,8 +215,8 @@ def _certificate(calibrated: Calibrated, assembly: Assembly, options: CalibrateO
             },
             "model_sha256": assembly.model_sha256,
             "lexicon_sha256": assembly.lexicon_sha256,
-            "calibration_sha256": sha256_of(options.gold),
-            "patients_sha256": None if options.patients is None else sha256_of(options.patients),
+            "calibration_sha256": corpus_sha256(options.gold),
+            "patients_sha256": None if options.patients is None else corpus_sha256(options.patients),
         }
     )
 
@@ -238,7 +238,7 @@ def _found_lines(
     yield f"recall         {percent(evaluation.figure('recall_all'))} of the PHI tokens masked"
     yield f"precision      {percent(evaluation.figure('precision'))} of the masked tokens PHI"
     yield f"safe kept      {percent(evaluation.figure('safe_kept'))} of the other tokens"
-    yield f"certificate    {shown(options.out)}"
+    yield f"certificate    {printable(options.out)}"
 
 
 def _guarantee_lines(calibration: CalibrationSet, aim: Aim) -> Iterator[str]:

@@ -12,8 +12,9 @@ import numpy as np
 
 from inverse_deid.cli.added_reports import read_added, refuse_foreign
 from inverse_deid.cli.provenance import naming, provenance
-from inverse_deid.cli.report_files import check_target, write_json, write_whole
+from inverse_deid.cli.report_files import check_target, write_json
 from inverse_deid.core.errors import ConfigurationError, FormatError
+from inverse_deid.core.files import write_whole
 from inverse_deid.core.values import BoolArray, Document
 from inverse_deid.evaluation.counts import WordTest
 from inverse_deid.evaluation.curves import ScoreFigures, score_figures

@@ -17,10 +17,9 @@ import click
 
 from inverse_deid.core.errors import ConfigurationError, OutputError, OutputExistsError
 from inverse_deid.core.extras import missing_extra
+from inverse_deid.core.files import partial_path, printable, replace_folder
 from inverse_deid.core.phi import PhiType
 from inverse_deid.core.values import Document
-from inverse_deid.engine.jobs import shown
-from inverse_deid.engine.partial_file import partial_path, replace_folder
 from inverse_deid.formats.gold_writers import gold_i2b2_xml, gold_json_line
 from inverse_deid.text.alignment import span_of_token
 from inverse_deid.text.tokenizer import tokenize
@@ -62,7 +61,8 @@ class GenerateOptions:
             raise ConfigurationError("give --out the name of a new file or folder")
         if not self.is_folder and not self.out.name.lower().endswith(_FILE_ENDINGS):
             raise ConfigurationError(
-                f"{shown(self.out)} is no .jsonl or .jsonl.gz; rename it, or give --format i2b2 for a folder"
+                f"{printable(self.out)} is not a .jsonl or .jsonl.gz file. "
+                "Rename it, or give --format i2b2 for a folder"
             )
         with _output_errors(self.out):
             self._check_existing()
@@ -70,17 +70,17 @@ class GenerateOptions:
     def _check_existing(self) -> None:
         out = self.out.resolve()
         if any(out in (path, *path.parents) for path in (given.resolve() for given in self.carriers)):
-            raise OutputExistsError(f"{shown(self.out)} holds carriers; choose another name with --out")
+            raise OutputExistsError(f"{printable(self.out)} holds carriers; choose another name with --out")
         entries = list(out.iterdir()) if self.is_folder and out.is_dir() else [out]
         if not out.exists() or not entries:
             return
         is_ours = out.is_dir() if self.is_folder else out.is_file()
         if not is_ours or (self.is_folder and not all(path.match(_OUR_FILES) for path in entries)):
             raise OutputExistsError(
-                f"{shown(self.out)} is something else already; choose another name with --out"
+                f"{printable(self.out)} is something else already; choose another name with --out"
             )
         if not self.force:
-            raise OutputExistsError(f"{shown(self.out)} exists already; give --force to overwrite it")
+            raise OutputExistsError(f"{printable(self.out)} exists already; give --force to overwrite it")
 
 
 @dataclass(slots=True)
@@ -242,5 +242,5 @@ def _output_errors(out: Path) -> Iterator[None]:
         problem = error.strerror or type(error).__name__
     if problem:
         raise OutputError(
-            f"{shown(out)} cannot be written ({problem}); make room or choose another place with --out"
+            f"{printable(out)} cannot be written ({problem}); make room or choose another place with --out"
         )

@@ -7,8 +7,9 @@ from pathlib import Path
 import click
 
 from inverse_deid.cli.provenance import provenance
-from inverse_deid.cli.report_files import check_target, write_json, write_whole
+from inverse_deid.cli.report_files import check_target, write_json
 from inverse_deid.core.errors import ConfigurationError
+from inverse_deid.core.files import write_whole
 from inverse_deid.evaluation.evaluation import evaluate_masks
 from inverse_deid.evaluation.grade_report import FORMAT_NAME, grade_lines, json_grades
 from inverse_deid.evaluation.grades import graded_groups, read_grades

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from inverse_deid.cli.report_files import write_whole
 from inverse_deid.core.errors import InverseDeidError, OutputExistsError
+from inverse_deid.core.files import write_whole
 from inverse_deid.lexicon import Lexicon, load_lexicon
 from inverse_deid.lexicon.artefact import dump_artefact, parse_artefact
 from inverse_deid.lexicon.explain import explain_word, format_explanation

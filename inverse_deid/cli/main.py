@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-import traceback
 from collections.abc import Callable
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NoReturn
 
@@ -16,6 +14,7 @@ from inverse_deid import __version__
 from inverse_deid.cli.lazy_group import Commands, LazyGroup
 from inverse_deid.core.errors import InverseDeidError
 from inverse_deid.core.extras import install_hint
+from inverse_deid.core.unforeseen import describe_error
 
 NOTHING_DONE = 2
 INTERRUPTED = 130
@@ -91,7 +90,7 @@ def status_of(call: Callable[[], object]) -> int:
         click.echo(f"inverse-deid: {_not_installed(error)}", err=True)
         return NOTHING_DONE
     except Exception as error:  # noqa: BLE001 - the message of an unforeseen error may quote a narrative
-        click.echo(f"inverse-deid: {unforeseen(error)}", err=True)
+        click.echo(f"inverse-deid: {_report_unforeseen(error)}", err=True)
         return NOTHING_DONE
     return status if isinstance(status, int) else 0
 
@@ -117,17 +116,14 @@ def _not_installed(error: ModuleNotFoundError) -> str:
     """A package that no command asked for early, in one line."""
     package = (error.name or "").partition(".")[0]
     if package in ("", "inverse_deid"):
-        return unforeseen(error)
+        return _report_unforeseen(error)
     return (
         f"the package {package} is not installed: {install_hint('EXTRA')}. The extras are in pyproject.toml"
     )
 
 
-def unforeseen(error: Exception) -> str:
-    """An unforeseen error in one line: its kind and place, not its message."""
-    frames = traceback.extract_tb(error.__traceback__)
-    place = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
-    return f"an unforeseen error ({type(error).__name__}{place}) stopped the program; please report this line"
+def _report_unforeseen(error: Exception) -> str:
+    return f"{describe_error(error)} stopped the program; please report this line"
 
 
 if __name__ == "__main__":

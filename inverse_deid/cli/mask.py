@@ -328,15 +328,15 @@ def _report(tally: Tally, seconds: float, options: MaskOptions) -> int:
 
 def _notes(options: MaskOptions, tally: Tally) -> Iterator[str]:
     """What to bear in mind about what was written."""
-    from inverse_deid.engine.jobs import shown
+    from inverse_deid.core.files import printable
     from inverse_deid.engine.journal import JOURNAL_NAME
 
     if tally.n_failures and options.out is not None and (options.out / JOURNAL_NAME).exists():
         yield f"--resume repeats what failed. Delete {JOURNAL_NAME} in the output folder before you share it"
     if options.certificate is not None:
         yield (
-            f"the thresholds are those of {shown(options.certificate)}; there stands what they guarantee, "
-            "and on which conditions"
+            f"the thresholds are those of {printable(options.certificate)}; it says what they "
+            "guarantee and on which conditions"
         )
     if options.with_text:
         yield "CONFIDENTIAL: the explanations hold the original words. Keep them as safe as the originals"

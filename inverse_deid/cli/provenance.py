@@ -9,7 +9,7 @@ from typing import Any
 
 from inverse_deid import __version__
 from inverse_deid.core.errors import InputError
-from inverse_deid.engine.partial_file import sha256_of
+from inverse_deid.core.files import sha256_of
 from inverse_deid.formats.registry import input_errors
 
 

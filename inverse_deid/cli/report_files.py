@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from inverse_deid.core.errors import OutputExistsError
-from inverse_deid.engine.partial_file import PartialFile
+from inverse_deid.core.files import write_whole
 
 _HEAD_BYTES = 400
 
@@ -57,22 +57,3 @@ def write_json(path: Path, report: dict[str, Any], *, private: bool = False) -> 
     """Write a report; the file is there only when it is complete; arguments as `write_whole`."""
     text = json.dumps(report, ensure_ascii=False, indent=1)
     write_whole(path, [text.encode("utf-8", "replace"), b"\n"], private=private)
-
-
-def write_whole(path: Path, pieces: Iterable[bytes], *, private: bool = False) -> None:
-    """Write a file that is there only when it is complete.
-
-    Args:
-        path: Its name.
-        pieces: What it holds.
-        private: Readable by its owner alone (mode 600), from the first byte on.
-    """
-    file = PartialFile(path, private=private)
-    is_complete = False
-    try:
-        for piece in pieces:
-            file.write(piece)
-        file.sync()
-        is_complete = True
-    finally:
-        file.commit() if is_complete else file.discard()

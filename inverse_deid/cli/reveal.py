@@ -16,7 +16,7 @@ from inverse_deid.core.errors import (
     InverseDeidError,
     OutputExistsError,
 )
-from inverse_deid.engine.partial_file import PartialFile
+from inverse_deid.core.files import PartialFile
 from inverse_deid.engine.revealing import Revealed, reveal_documents, reveal_message
 from inverse_deid.formats.encodings import normal_encoding
 from inverse_deid.formats.records import ReadOptions

@@ -10,8 +10,8 @@ import click
 from inverse_deid.cli.review_store import opened, store_options
 from inverse_deid.cli.summary import column_lines
 from inverse_deid.core.errors import ReviewError
+from inverse_deid.core.files import printable
 from inverse_deid.core.values import Document
-from inverse_deid.engine.jobs import shown
 from inverse_deid.review.accounts import user_named
 from inverse_deid.review.annotated import (
     AnnotationFormat,
@@ -90,7 +90,7 @@ def import_(annotations: Path, address: str, key: Path | None, name: str) -> int
                 n_taken += 1
             except ReviewError as error:
                 n_refused += 1
-                click.echo(f"inverse-deid: document {shown(Path(doc.id))}: {error}", err=True)
+                click.echo(f"inverse-deid: document {printable(Path(doc.id))}: {error}", err=True)
     click.echo(f"{n_taken:,} documents taken over, {n_refused:,} not", err=True)
     return 1 if n_refused else 0
 

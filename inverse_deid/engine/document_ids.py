@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from inverse_deid.core.errors import FormatError, InputError
-from inverse_deid.engine.jobs import Job, shown
+from inverse_deid.core.files import printable
+from inverse_deid.engine.jobs import Job
 from inverse_deid.formats.known_values import KnownOfDocuments
 from inverse_deid.formats.records import ReadOptions
 from inverse_deid.formats.registry import (
@@ -38,7 +39,7 @@ def check_ids(jobs: Sequence[Job], known: KnownOfDocuments, path: Path, options:
         missing.difference_update(_ids(job, options))
         if not missing:
             return
-    listed = ", ".join(shown(Path(doc_id)) for doc_id in sorted(missing)[:_MAX_IDS_SHOWN])
+    listed = ", ".join(printable(Path(doc_id)) for doc_id in sorted(missing)[:_MAX_IDS_SHOWN])
     raise FormatError(
         f"{path}: {len(missing)} ids belong to no document ({listed}); the id of a text file is its path "
         "below the folder that was given"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from inverse_deid.core.errors import InputError, InverseDeidError
-from inverse_deid.engine.jobs import Job, Output, shown
+from inverse_deid.core.files import PartialFile, WrittenState, output_errors, printable
+from inverse_deid.engine.jobs import Job, Output
 from inverse_deid.engine.journal import Entry, Journal, check_unchanged, remove_progress
-from inverse_deid.engine.partial_file import PartialFile, WrittenState, output_errors
 from inverse_deid.engine.reversal_sinks import ReversalSink
 from inverse_deid.engine.run_settings import RunSettings
 from inverse_deid.engine.tally import Tally
@@ -93,7 +93,7 @@ class JobFiles:
                 return MapWriter(file, self._key, about, begun=begun)
         except InputError as error:
             problem = str(error)
-        raise InputError(f"{shown(file.path)} {problem}")
+        raise InputError(f"{printable(file.path)} {problem}")
 
     def sync(self) -> dict[str, WrittenState]:
         """Force everything to the disk; how much that is, by role."""

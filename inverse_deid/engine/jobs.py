@@ -15,6 +15,7 @@ from inverse_deid.core.errors import (
     OutputExistsError,
     UnreadableInputError,
 )
+from inverse_deid.core.files import printable
 from inverse_deid.engine.tally import Tally
 from inverse_deid.formats.registry import FormatName, format_of, input_errors, sniffed_format, without_gz
 
@@ -106,7 +107,7 @@ def plan_jobs(inputs: Sequence[Path], settings: PlanSettings) -> tuple[list[Job]
             with input_errors():
                 files = list(_files(path, settings, tally))
         except InputError as error:
-            tally.fail(shown(path), str(error))
+            tally.fail(printable(path), str(error))
             continue
         jobs += _claimed_jobs(files, settings, taken, tally)
     return jobs, tally
@@ -126,7 +127,7 @@ def _claimed_jobs(
                 job = _job(file, place, settings)
             _claim(job, taken, fold=fold)
         except InputError as error:
-            tally.fail(shown(file), str(error))
+            tally.fail(printable(file), str(error))
         else:
             yield job
 
@@ -146,16 +147,6 @@ def check_folders(settings: PlanSettings) -> None:
             raise ConfigurationError(f"{option} holds the original texts; give a folder outside of --out")
 
 
-def shown(path: Path) -> str:
-    r"""A path for a message: one line, printable.
-
-    Example:
-        >>> shown(Path("odd\nname.txt"))
-        'odd?name.txt'
-    """
-    return "".join(sign if sign.isprintable() else "?" for sign in str(path))
-
-
 def _files(path: Path, settings: PlanSettings, tally: Tally) -> Iterator[tuple[Path, PurePosixPath]]:
     """The files of one argument and their places in the output folder."""
     if not path.is_dir():
@@ -168,21 +159,21 @@ def _files(path: Path, settings: PlanSettings, tally: Tally) -> Iterator[tuple[P
         n_files += 1
         yield file, PurePosixPath(file.relative_to(path).as_posix())
     if not n_files:
-        tally.fail(shown(path), "holds no files; give a folder with case narratives")
+        tally.fail(printable(path), "holds no files; give a folder with case narratives")
 
 
 def _walk(folder: Path, own: set[Path], tally: Tally) -> Iterator[Path]:
     """All files below a folder in a fixed order, without hidden ones and our own outputs."""
 
     def unreadable(error: OSError) -> None:
-        tally.fail(shown(Path(str(error.filename))), "cannot be read (no permission); ask its owner")
+        tally.fail(printable(Path(str(error.filename))), "cannot be read (no permission); ask its owner")
 
     for root, folders, names in os.walk(folder, onerror=unreadable):
         here = Path(root)
         for name in sorted(folders):
             if not name.startswith(".") and (here / name).is_symlink():
                 tally.fail(
-                    shown(here / name), "is a link to a folder and was not followed; give that folder too"
+                    printable(here / name), "is a link to a folder and was not followed; give that folder too"
                 )
         folders[:] = sorted(
             name for name in folders if not name.startswith(".") and (here / name).resolve() not in own
@@ -198,10 +189,10 @@ def _job(file: Path, place: PurePosixPath, settings: PlanSettings) -> Job:
     format_name = settings.format_name or sniffed_format(file, format_of(place))
     name = PurePosixPath(without_gz(place))
     outputs = tuple(_outputs(name, format_name, settings))
-    printable = str(name).encode("utf-8", "backslashreplace").decode()
+    name_shown = str(name).encode("utf-8", "backslashreplace").decode()
     status = file.stat()
     identity = (status.st_dev, status.st_ino)
-    return Job(file, shown(file), printable, format_name, status.st_size, identity, outputs)
+    return Job(file, printable(file), name_shown, format_name, status.st_size, identity, outputs)
 
 
 def _outputs(name: PurePosixPath, format_name: FormatName, settings: PlanSettings) -> Iterator[Output]:
@@ -227,7 +218,7 @@ def _below(folder: Path, name: PurePosixPath) -> Path:
     path = folder / name
     if not path.parent.resolve().is_relative_to(folder.resolve()):
         raise OutputExistsError(
-            f"{shown(path.parent)} is a link that leads out of {shown(folder)}. Remove the link"
+            f"{printable(path.parent)} is a link that leads out of {printable(folder)}. Remove the link"
         )
     return path
 
@@ -252,7 +243,7 @@ def _claim(job: Job, taken: dict[str, str], *, fold: bool) -> None:
     for output, path in zip(job.outputs, paths, strict=True):
         if path in taken:
             raise OutputExistsError(
-                f"would become {shown(output.path)}, as would {taken[path]}; mask one into another folder"
+                f"would become {printable(output.path)}, as would {taken[path]}; mask one into another folder"
             )
     taken.update((path, job.shown) for path in paths)
 
@@ -267,12 +258,12 @@ def check_target(output: Output, inputs: frozenset[tuple[int, int]], *, force: b
     if not os.path.lexists(path):
         return
     if path.is_dir():
-        raise OutputExistsError(f"cannot become {shown(path)}: there is a folder of that name; rename it")
+        raise OutputExistsError(f"cannot become {printable(path)}: there is a folder of that name; rename it")
     status = path.stat() if path.exists() else path.lstat()
     if (status.st_dev, status.st_ino) in inputs:
         raise OutputExistsError("would be overwritten by its own output; choose another folder with --out")
     if not force:
         raise OutputExistsError(
-            f"{shown(path)} exists already and no interrupted run of it was found; "
+            f"{printable(path)} exists already and no interrupted run of it was found; "
             "remove it, choose another folder or give --force to overwrite"
         )

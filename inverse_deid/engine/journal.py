@@ -20,8 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from inverse_deid.core.errors import ConfigurationError, InputError
-from inverse_deid.engine.jobs import Job
-from inverse_deid.engine.partial_file import (
+from inverse_deid.core.files import (
     WrittenState,
     new_path,
     open_own,
@@ -30,6 +29,7 @@ from inverse_deid.engine.partial_file import (
     replace_own,
     sha256_of,
 )
+from inverse_deid.engine.jobs import Job
 from inverse_deid.engine.tally import Tally
 from inverse_deid.formats.registry import input_errors
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from inverse_deid.core.errors import ConfigurationError
-from inverse_deid.engine.jobs import Job, shown
+from inverse_deid.core.files import new_path, partial_path, printable
+from inverse_deid.engine.jobs import Job
 from inverse_deid.engine.journal import JOURNAL_NAME, progress_path
-from inverse_deid.engine.partial_file import new_path, partial_path
 
 _Key = str | tuple[int, int]
 
@@ -92,7 +92,7 @@ class _Files:
             other = self._roles.get(key)
             if other is not None and other not in but:
                 raise ConfigurationError(
-                    f"{shown(path)}: {role} and {other} would be the same file. Use another file"
+                    f"{printable(path)}: {role} and {other} would be the same file. Use another file"
                 )
 
     def _keys(self, path: Path) -> Iterator[_Key]:
@@ -111,7 +111,7 @@ def _refuse_folder(option: str, path: Path, folders: Mapping[str, Path]) -> None
         resolved = _spelled(folder)
         if resolved == file or resolved.startswith(f"{file}/"):
             raise ConfigurationError(
-                f"{shown(path)}: {option} needs a file where {other} needs a folder. Use another name"
+                f"{printable(path)}: {option} needs a file where {other} needs a folder. Use another name"
             )
 
 

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from inverse_deid import __version__
+from inverse_deid.core.files import PartialFile, sha256_of
 from inverse_deid.core.values import Reason
 from inverse_deid.engine.jobs import Job
 from inverse_deid.engine.journal import Entry
-from inverse_deid.engine.partial_file import PartialFile, sha256_of
 from inverse_deid.engine.tally import Tally
 from inverse_deid.formats.columns import ColumnFate
 from inverse_deid.formats.icsr.profiles import Profile

@@ -9,13 +9,12 @@ from __future__ import annotations
 import multiprocessing
 import os
 import threading
-import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Protocol
 
 from inverse_deid.core.errors import InverseDeidError, StageError
+from inverse_deid.core.unforeseen import describe_error
 from inverse_deid.core.values import Document, MaskedDocument
 from inverse_deid.engine.masker import Masker
 
@@ -60,7 +59,7 @@ def load(build: Load) -> Loaded | InverseDeidError:
     except InverseDeidError as error:
         return plain(error)
     except Exception as error:  # noqa: BLE001 - its message may quote a file
-        return unforeseen(error)
+        return StageError(f"a worker process met {describe_error(error)}")
     _loaded[:] = [masker]
     return Loaded(os.getpid(), masker.fingerprint, dict(getattr(masker, "made_of", {})))
 
@@ -72,24 +71,12 @@ def mask(docs: Sequence[Document]) -> list[MaskedDocument] | InverseDeidError:
     except InverseDeidError as error:
         return plain(error)
     except Exception as error:  # noqa: BLE001 - its message may quote a narrative
-        return unforeseen(error)
+        return StageError(f"a worker process met {describe_error(error)}")
 
 
 def plain(error: InverseDeidError) -> InverseDeidError:
     """The error without what it was raised from and where."""
     return type(error)(str(error))
-
-
-def unforeseen(error: Exception) -> StageError:
-    """An unforeseen error by its kind and place, not its message.
-
-    Example:
-        >>> str(unforeseen(KeyError("Okonkwo")))
-        'a worker process met an unforeseen error (KeyError)'
-    """
-    frames = traceback.extract_tb(error.__traceback__)
-    place = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
-    return StageError(f"a worker process met an unforeseen error ({type(error).__name__}{place})")
 
 
 def _end_with_parent() -> None:

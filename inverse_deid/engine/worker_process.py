@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from threading import Event, Lock
 
 from inverse_deid.core.errors import ConfigurationError, InverseDeidError, StageError
+from inverse_deid.core.unforeseen import describe_error
 from inverse_deid.core.values import Document, MaskedDocument
 from inverse_deid.engine import worker
 from inverse_deid.engine.worker import Load, Loaded
@@ -96,7 +97,7 @@ class WorkerProcess:
         except BrokenProcessPool:
             found = self._death()
         except Exception as error:  # noqa: BLE001 - what cannot be sent; its message may quote a narrative
-            found = worker.unforeseen(error)
+            found = StageError(f"a worker process met {describe_error(error)}")
         if isinstance(found, InverseDeidError):
             raise found
         self._n_deaths = 0

@@ -14,7 +14,6 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import json
 import shutil
 import tempfile
@@ -26,6 +25,7 @@ from typing import Any, TypeGuard
 import numpy as np
 
 from inverse_deid.core.errors import ConfigurationError, ModelError
+from inverse_deid.core.files import sha256_if_readable
 from inverse_deid.core.packaged import MODEL_SHA256, packaged_path
 from inverse_deid.core.seals import is_sealed, sealed
 from inverse_deid.core.values import FloatArray
@@ -142,7 +142,7 @@ def _write_files(parts: ModelParts, folder: Path) -> None:
 
 def write_manifest(folder: Path, values: Mapping[str, Any], names: Sequence[str]) -> None:
     """Write the manifest of a folder whose other files are complete: values, hashes of the files, a seal."""
-    manifest = sealed({**values, "sha256": {name: sha256_of_file(folder / name) for name in names}})
+    manifest = sealed({**values, "sha256": {name: sha256_if_readable(folder / name) for name in names}})
     (folder / "manifest.json").write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
 
 
@@ -189,7 +189,7 @@ def read_checked_manifest(folder: Path, version: int | str, names: Sequence[str]
     if not isinstance(hashes, dict) or not is_sealed(manifest):
         raise ModelError(f"{folder}/manifest.json: damaged or altered; install or train the model again")
     for name in names:
-        if hashes.get(name) != sha256_of_file(folder / name):
+        if hashes.get(name) != sha256_if_readable(folder / name):
             raise ModelError(f"{folder}/{name}: altered or missing; install or train the model again")
     return manifest
 
@@ -239,12 +239,4 @@ def read_model(folder: Path) -> ModelParts:
 
 def model_fingerprint(folder: Path) -> str:
     """Hash that changes with anything in the model: that of its manifest."""
-    return sha256_of_file(folder / "manifest.json")
-
-
-def sha256_of_file(path: Path) -> str:
-    """Hash of a file; "missing" if it cannot be read."""
-    try:
-        return hashlib.sha256(path.read_bytes()).hexdigest()
-    except OSError:
-        return "missing"
+    return sha256_if_readable(folder / "manifest.json")

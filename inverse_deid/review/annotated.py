@@ -16,8 +16,8 @@ import numpy as np
 from sqlalchemy import Connection, Row, func, select
 
 from inverse_deid.core.errors import AnnotationError, OutputExistsError, ReviewError
+from inverse_deid.core.files import PartialFile
 from inverse_deid.core.values import Document
-from inverse_deid.engine.partial_file import PartialFile
 from inverse_deid.formats.brat import brat_annotations, brat_text, read_gold_brat
 from inverse_deid.formats.gold_writers import gold_i2b2_xml, gold_json_line
 from inverse_deid.formats.registry import input_errors

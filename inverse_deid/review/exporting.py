@@ -15,8 +15,8 @@ from typing import Any
 from sqlalchemy import Connection, Row, Select, func, select
 
 from inverse_deid.core.errors import InverseDeidError, OutputExistsError, ReviewError
+from inverse_deid.core.files import PartialFile
 from inverse_deid.core.values import Document, MaskedDocument
-from inverse_deid.engine.partial_file import PartialFile
 from inverse_deid.formats.icsr.cases import Case
 from inverse_deid.formats.icsr.masking import TreatedCase, mask_message
 from inverse_deid.formats.registry import FormatName, open_source

@@ -19,10 +19,10 @@ from inverse_deid.core.errors import (
     StageError,
     UnreadableInputError,
 )
+from inverse_deid.core.files import output_errors, partial_path
 from inverse_deid.core.values import Document, MaskedDocument
 from inverse_deid.engine.jobs import Job, PlanSettings, plan_jobs
 from inverse_deid.engine.masker import Masker
-from inverse_deid.engine.partial_file import output_errors, partial_path
 from inverse_deid.engine.run_settings import DEFAULT_PROFILE
 from inverse_deid.engine.serial import BATCH_CHARS, OnProgress, guarded
 from inverse_deid.engine.tally import Tally

@@ -22,7 +22,7 @@ from typing import Any
 from sqlalchemy import Connection, insert, select, update
 
 from inverse_deid.core.errors import OutputExistsError, UnreadableInputError
-from inverse_deid.engine.partial_file import PartialFile
+from inverse_deid.core.files import PartialFile
 from inverse_deid.formats.registry import input_errors, open_input
 from inverse_deid.review.keys import ReviewKey
 from inverse_deid.review.store import ReviewStore

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 from inverse_deid import __version__
 from inverse_deid.core.errors import ConfigurationError, InverseDeidError
+from inverse_deid.core.unforeseen import describe_error
 from inverse_deid.engine.masker import Masker
 from inverse_deid.network.scorer import Device
 from inverse_deid.scale.masking import Work, mask_partition
@@ -105,7 +106,7 @@ class PartitionActor:
         except InverseDeidError as error:
             self._problem = str(error)
         except Exception as error:  # noqa: BLE001 - Ray would write it down
-            self._problem = f"an unforeseen error ({type(error).__name__}) while the model was loaded"
+            self._problem = f"{describe_error(error)} while the model was loaded"
 
     def __call__(self, batch: Mapping[str, Sequence[Any]]) -> dict[str, list[str]]:
         """Mask the partitions of a batch.

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from inverse_deid.core.errors import UnreadableInputError
+from inverse_deid.core.files import WrittenState
 from inverse_deid.engine.masker import Masker, mask_records
-from inverse_deid.engine.partial_file import WrittenState
 from inverse_deid.engine.serial import BatchLimits, batches, guarded, write_batch
 from inverse_deid.engine.tally import Tally
 from inverse_deid.formats.records import ReadOptions, Record, Source

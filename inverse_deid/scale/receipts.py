@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from inverse_deid.engine.partial_file import WrittenState
+from inverse_deid.core.files import WrittenState
 from inverse_deid.engine.tally import Tally
 from inverse_deid.scale.partitions import Partition
 from inverse_deid.scale.storage import Place, write_atomically

@@ -21,8 +21,7 @@ from inverse_deid.core.errors import (
     OutputExistsError,
     UnreadableInputError,
 )
-from inverse_deid.engine.jobs import shown
-from inverse_deid.engine.partial_file import WrittenState
+from inverse_deid.core.files import WrittenState, printable
 
 _HEAD_BYTES = 1 << 16
 _STAMPS = ("mtime", "LastModified", "last_modified", "updated", "ETag", "etag")
@@ -57,7 +56,7 @@ class Place:
     @property
     def printable(self) -> str:
         """For a message: one line; local files without a protocol."""
-        return shown(Path(self.path)) if is_local(self) else _one_line(self.address)
+        return printable(Path(self.path)) if is_local(self) else _one_line(self.address)
 
 
 def _one_line(text: str) -> str:
@@ -113,7 +112,7 @@ def refuse_links(folder: Place, names: Iterable[str]) -> None:
     for path in sorted(parents - {base}):
         if path.is_symlink():
             raise OutputExistsError(
-                f"{shown(path)} is a link. Remove it, or choose another folder with --out"
+                f"{printable(path)} is a link. Remove it, or choose another folder with --out"
             )
 
 
@@ -123,7 +122,7 @@ def _protocols(place: Place) -> tuple[str, ...]:
 
 
 def _scheme(address: str) -> str:
-    return address.partition("://")[0] + "://" if "://" in address else shown(Path(address))
+    return address.partition("://")[0] + "://" if "://" in address else printable(Path(address))
 
 
 @contextmanager

@@ -82,7 +82,9 @@ def read_documents(config: RunConfig, say: Say) -> RunDocuments:
     if carriers:
         held_out = [doc for corpus in corpora for doc in corpus.held_out]
         carriers = without_near_duplicates(carriers, compared + held_out)
-    docs = RunDocuments(corpora, compare, carriers, {name: sha256_of(path) for path, name in names.items()})
+    docs = RunDocuments(
+        corpora, compare, carriers, {name: corpus_sha256(path) for path, name in names.items()}
+    )
     _check(docs)
     return docs
 
@@ -170,7 +172,7 @@ def _names(config: RunConfig) -> dict[Path, str]:
     return {path: name if taken.count(name) == 1 else str(path) for path, name in short.items()}
 
 
-def sha256_of(path: Path) -> str:
+def corpus_sha256(path: Path) -> str:
     """Hash of a file, or of all XML files below a folder.
 
     Raises:

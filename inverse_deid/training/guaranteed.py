@@ -24,7 +24,7 @@ from inverse_deid.masking.pipeline import Deidentifier, Scores, Stages
 from inverse_deid.text.alignment import span_of_token
 from inverse_deid.text.tokenizer import tokenize
 from inverse_deid.training.calibration import thresholds_at
-from inverse_deid.training.documents import sha256_of
+from inverse_deid.training.documents import corpus_sha256
 
 HIGHEST_LOGIT, LOWEST_LOGIT, N_STEPS = 14.0, -6.0, 200
 """`high` from 0.999999 to 0.0025; above, single precision tells few probabilities apart."""
@@ -121,7 +121,7 @@ def refuse_training_documents(gold: Path, provenance: Mapping[str, object]) -> N
     """
     hashes = provenance.get("data_sha256")
     known = {sha: name for name, sha in hashes.items()} if isinstance(hashes, dict) else {}
-    name = known.get(sha256_of(gold))
+    name = known.get(corpus_sha256(gold))
     if name is not None:
         raise ModelError(
             f"{gold}: the model was trained on it (as {name}), so it would prove nothing; calibrate on "

@@ -13,7 +13,7 @@ from benchmarks.in_process import NARRATIVE_TOKENS
 from benchmarks.narratives import Sample, endless, first_texts, of_length, pieces, write_sample
 from benchmarks.peer import N_FIRST
 from inverse_deid.text.tokenizer import TOKEN_PATTERN
-from inverse_deid.training.documents import sha256_of
+from inverse_deid.training.documents import corpus_sha256
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +80,7 @@ class Material:
 
     def described(self) -> dict[str, object]:
         """What the documents are, for the report: numbers and hashes."""
-        files = {file.name: sha256_of(file) for file in self.wanted.files}
+        files = {file.name: corpus_sha256(file) for file in self.wanted.files}
         samples = {
             name: {"documents": one.n_documents, "tokens": one.n_tokens}
             for name, one in (("documents", self.documents()), ("few", self.few()))

@@ -16,7 +16,7 @@ from inverse_deid.lexicon.artefact import dump_artefact
 from inverse_deid.masking.assemble import MaskingSettings, build_deidentifier, packaged_model
 from inverse_deid.masking.combine import Thresholds
 from inverse_deid.network.folder import model_fingerprint
-from inverse_deid.training.documents import sha256_of
+from inverse_deid.training.documents import corpus_sha256
 from inverse_deid.training.guaranteed import threshold_sequence
 
 AIM = ("--target-leak-rate", "0.2", "--confidence", "0.9")
@@ -81,7 +81,7 @@ def test_the_certificate_says_what_is_guaranteed_and_of_what(calibrated, gold):
     assert aim == (0.2, 0.9, "document", "exact")
     assert found["model_sha256"] == model_fingerprint(packaged_model())
     assert found["lexicon_sha256"] == load_lexicon().sha256
-    assert found["calibration_sha256"] == sha256_of(gold)
+    assert found["calibration_sha256"] == corpus_sha256(gold)
     assert found["patients_sha256"] is None
     assert Thresholds(**found["thresholds"]) in threshold_sequence(found["thresholds"]["density_slope"])
     assert found["documents"] == 48
@@ -148,7 +148,7 @@ def test_tokens_patients_and_risk_control(gold, tmp_path):
     assert result.exit_code == 0, result.output
     found = json.loads(path.read_text())
     assert (found["confidence"], found["counted"]) == (None, "patients")
-    assert found["patients_sha256"] == sha256_of(patients)
+    assert found["patients_sha256"] == corpus_sha256(patients)
     assert found["counted_with_phi"] <= 24
     n = found["counted_with_phi"]
     assert (n * found["mean_loss"] + 1) / (n + 1) <= 0.1
@@ -208,7 +208,7 @@ def test_a_model_that_leaks_too_much_is_refused(gold, tmp_path, monkeypatch):
 
 
 def test_the_file_that_the_model_was_trained_on_is_refused(gold, other_model, tmp_path):
-    alter(other_model, lambda m: m["provenance"].update(data_sha256={"own/gold": sha256_of(gold)}))
+    alter(other_model, lambda m: m["provenance"].update(data_sha256={"own/gold": corpus_sha256(gold)}))
     path = tmp_path / "certificate.json"
     line = only_line(run("calibrate", gold, *AIM, "--model", other_model, "--out", path))
     assert "the model was trained on it (as own/gold)" in line

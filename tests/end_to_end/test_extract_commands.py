@@ -6,8 +6,8 @@ import pytest
 from fake_extractors import FakeExtractor
 from fake_maskers import CANARY
 
-from inverse_deid.cli import evaluate as evaluate_module
-from inverse_deid.cli import extract as extract_module
+from inverse_deid.research.commands import concept_cost as cost_module
+from inverse_deid.research.commands import extract as extract_module
 
 TEXT = f"Mr {CANARY} took Velmo and had a rash."
 
@@ -24,7 +24,7 @@ def gold_line(name):
 
 @pytest.fixture(autouse=True)
 def extractor(monkeypatch):
-    for module in (extract_module, evaluate_module):
+    for module in (extract_module, cost_module):
         monkeypatch.setattr(module, "load_extractor", lambda folder: FakeExtractor())
 
 

@@ -6,9 +6,9 @@ import pytest
 from fake_extractors import FakeExtractor
 from fake_maskers import CANARY
 
-from inverse_deid.cli import evaluate as evaluate_module
-from inverse_deid.cli import extract as extract_module
 from inverse_deid.masking.assemble import packaged_model
+from inverse_deid.research.commands import concept_cost as cost_module
+from inverse_deid.research.commands import extract as extract_module
 from inverse_deid.research.extraction.passage_inputs import PHI
 
 TEXT = f"Mr {CANARY} took Velmo."

@@ -8,7 +8,7 @@ import pytest
 from fake_maskers import FakeMasker
 from masked_folders import NOTE, visible
 
-from inverse_deid.engine.partial_file import PartialFile, output_errors
+from inverse_deid.core.files import PartialFile, output_errors
 
 
 def test_no_space_left_keeps_what_is_safe_and_resumes(command, given, out, monkeypatch):

@@ -19,7 +19,7 @@ from icsr_trees import cases_of
 from masked_folders import visible
 
 from inverse_deid.core.extras import missing_extra
-from inverse_deid.engine.partial_file import PartialFile
+from inverse_deid.core.files import PartialFile
 from inverse_deid.formats.icsr.cases import Case
 from inverse_deid.formats.icsr.messages import BrokenCase
 from inverse_deid.replacement import reversal_map, surrogate_names

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from fake_maskers import BROKEN_STAGE, CANARY
 
-from inverse_deid.engine.partial_file import sha256_of
+from inverse_deid.core.files import sha256_of
 from inverse_deid.evaluation.causality_set import packaged_causality_set
 
 ROOT = Path(__file__).parent.parent.parent

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from inverse_deid.cli.report_files import refuse_read, write_whole
+from inverse_deid.cli.report_files import refuse_read
 from inverse_deid.core.errors import ConfigurationError, FormatError, InputError, OutputExistsError
+from inverse_deid.core.files import output_errors, partial_path, replace_folder, write_whole
 from inverse_deid.core.values import Document
-from inverse_deid.engine.partial_file import output_errors, partial_path, replace_folder
 from inverse_deid.formats.brat import annotation_lines, brat_text
 from inverse_deid.formats.records import ReadOptions
 from inverse_deid.formats.registry import FormatName, format_of, input_errors, open_input, open_source

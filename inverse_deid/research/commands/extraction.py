@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from inverse_deid import __version__
-from inverse_deid.cli.report_files import refuse_read, write_whole
+from inverse_deid.cli.report_files import refuse_read
 from inverse_deid.cli.training_extra import need_training
 from inverse_deid.core.errors import ConfigurationError, OutputExistsError
+from inverse_deid.core.files import sha256_of, write_whole
 from inverse_deid.core.phi import PhiType
-from inverse_deid.engine.partial_file import sha256_of
 from inverse_deid.network.config import read_config
 from inverse_deid.network.folder import refuse_other_folder
 from inverse_deid.research.commands.concept_cost import cost

@@ -18,8 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from inverse_deid.core.errors import OutputExistsError
-from inverse_deid.engine.jobs import shown
-from inverse_deid.engine.partial_file import output_errors, replace_folder
+from inverse_deid.core.files import output_errors, printable, replace_folder
 from inverse_deid.evaluation.json_report import json_report
 from inverse_deid.research.comparison.comparison import Comparison, Result
 from inverse_deid.research.comparison.tables import Table, csv_text, markdown
@@ -43,17 +42,17 @@ def check_folder(folder: Path, *, force: bool) -> None:
     if not folder.exists() and not folder.is_symlink():
         return
     if not folder.is_dir():
-        raise OutputExistsError(f"{shown(folder)} exists and is no folder; choose another one with --out")
+        raise OutputExistsError(f"{printable(folder)} exists and is no folder; choose another one with --out")
     with output_errors(folder):
         is_empty = not any(folder.iterdir())
     if is_empty:
         return
     if not _is_comparison(folder):
         raise OutputExistsError(
-            f"{shown(folder)} is not empty and holds no comparison; choose another folder with --out"
+            f"{printable(folder)} is not empty and holds no comparison; choose another folder with --out"
         )
     if not force:
-        raise OutputExistsError(f"{shown(folder)} holds a comparison; give --force to replace it")
+        raise OutputExistsError(f"{printable(folder)} holds a comparison; give --force to replace it")
 
 
 def _is_comparison(folder: Path) -> bool:

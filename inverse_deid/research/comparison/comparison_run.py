@@ -34,7 +34,7 @@ from inverse_deid.research.comparison.systems import System
 from inverse_deid.research.comparison.training_documents import training_documents
 from inverse_deid.text.tokenizer import tokenize
 from inverse_deid.training.corpus import near_duplicate_groups, read_annotated
-from inverse_deid.training.documents import sha256_of
+from inverse_deid.training.documents import corpus_sha256
 
 Say = Callable[[str], None]
 
@@ -68,7 +68,7 @@ def compare(settings: ComparisonSettings, say: Say = lambda line: None) -> Compa
     names = _names(settings)
     reference = _reference(settings, names)
     files = (settings.test, *settings.train, *settings.masks.values())
-    hashes = {str(path): sha256_of(path) for path in files}
+    hashes = {str(path): corpus_sha256(path) for path in files}
     test = _test(read_annotated(settings.test), settings.seed)
     _check_test(settings, names, test.docs, hashes[str(settings.test)])
     foreign = {name: _read_masks(path, test.docs) for name, path in settings.masks.items()}

@@ -10,7 +10,7 @@ from inverse_deid.core.values import Document
 from inverse_deid.text.alignment import span_of_token
 from inverse_deid.text.tokenizer import tokenize
 from inverse_deid.training.corpus import read_annotated, without_near_duplicates
-from inverse_deid.training.documents import sha256_of
+from inverse_deid.training.documents import corpus_sha256
 
 Say = Callable[[str], None]
 
@@ -34,10 +34,10 @@ def training_documents(
         ConfigurationError: A file is the test file or was given twice, or what is left holds
             no PHI, or nothing else.
     """
-    hashes = {sha256_of(test): "the test file"}
+    hashes = {corpus_sha256(test): "the test file"}
     kept: list[Document] = []
     for file in files:
-        if (same := hashes.get(digest := sha256_of(file))) is not None:
+        if (same := hashes.get(digest := corpus_sha256(file))) is not None:
             raise ConfigurationError(f"{file}: has the content of {same}; give other documents with --train")
         hashes[digest] = str(file)
         docs = read_annotated(file)

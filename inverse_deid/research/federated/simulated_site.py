@@ -18,7 +18,7 @@ from inverse_deid.research.federated.local_training import LocalEpoch, Optimizer
 from inverse_deid.research.federated.site_training import SiteTask
 from inverse_deid.research.federated.study_config import StudyConfig
 from inverse_deid.research.federated.study_trainers import StudyTrainers
-from inverse_deid.training.documents import sha256_of
+from inverse_deid.training.documents import corpus_sha256
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class SimulatedSite:
 
     def __init__(self, plan: SitePlan) -> None:
         _only_threads(plan.n_threads)
-        changed = [path for path, digest in plan.hashes if sha256_of(Path(path)) != digest]
+        changed = [path for path, digest in plan.hashes if corpus_sha256(Path(path)) != digest]
         if changed:
             raise InputError(f"{changed[0]}: has changed since the study began; begin it anew with --force")
         vectors = study_vectors(plan.config)

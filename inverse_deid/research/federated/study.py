@@ -25,7 +25,7 @@ from inverse_deid.research.studies.provenance import (
     read_record,
     write_record,
 )
-from inverse_deid.training.documents import sha256_of
+from inverse_deid.training.documents import corpus_sha256
 from inverse_deid.training.run import device_line
 
 Clock = Callable[[], float]
@@ -63,7 +63,7 @@ def run_study(settings: SimulationSettings, say: Say, clock: Clock = time.perf_c
         OutputError: A file cannot be written.
     """
     config = settings.config
-    hashes = {str(path): sha256_of(path) for path in (*config.train, *config.test)}
+    hashes = {str(path): corpus_sha256(path) for path in (*config.train, *config.test)}
     key = {"data": sorted(hashes.values()), "settings": _key(config)}
     prepare_folder(settings.folder, "federated", key, force=settings.force)
     began = clock()
@@ -147,7 +147,7 @@ def _provenance(
         command=settings.command,
         device=device_line(),
         seeds=settings.config.study.seeds,
-        hashes={**hashes, str(path): sha256_of(path)},
+        hashes={**hashes, str(path): corpus_sha256(path)},
         settings={
             "network": repr(settings.config.network),
             "training": repr(settings.config.training),

@@ -28,11 +28,12 @@ from typing import Any
 import numpy as np
 
 from inverse_deid.core.errors import ConfigurationError, ModelError
+from inverse_deid.core.files import sha256_if_readable
 from inverse_deid.core.seals import is_sealed
 from inverse_deid.core.values import FloatArray
 from inverse_deid.network.config import checked_settings
 from inverse_deid.network.encoding import WordVectors
-from inverse_deid.network.folder import are_operating_points, sha256_of_file, write_folder, write_manifest
+from inverse_deid.network.folder import are_operating_points, write_folder, write_manifest
 from inverse_deid.research.representations.config import RepresentationConfig, TaggerConfig
 
 FORMAT_VERSION = 3
@@ -173,7 +174,7 @@ def _read_manifest(folder: Path, kind: str, files: tuple[str, ...]) -> dict[str,
         raise ModelError(f"{folder}/manifest.json: damaged or altered; get the folder again")
     hashes = manifest.get("sha256")
     for name in files:
-        if not isinstance(hashes, dict) or hashes.get(name) != sha256_of_file(folder / name):
+        if not isinstance(hashes, dict) or hashes.get(name) != sha256_if_readable(folder / name):
             raise ModelError(f"{folder}/{name}: altered or missing; get the folder again")
     return manifest
 
@@ -196,7 +197,7 @@ def read_representation(folder: Path) -> Representation:
             word_vectors=vectors,
             weights=_read_weights(folder),
             provenance=_checked_provenance(manifest.get("provenance", {})),
-            fingerprint=sha256_of_file(folder / "manifest.json"),
+            fingerprint=sha256_if_readable(folder / "manifest.json"),
         )
     except (KeyError, ValueError, OSError, ConfigurationError) as error:
         raise ModelError(f"{folder}: damaged ({type(error).__name__}); get the folder again") from error

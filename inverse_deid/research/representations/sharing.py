@@ -55,7 +55,7 @@ from inverse_deid.research.representations.weights import load_representer, weig
 from inverse_deid.training.calibration import ScoredCorpus, operating_points
 from inverse_deid.training.config import CalibrationConfig
 from inverse_deid.training.corpus import read_annotated, read_type_mapping, split_by_group
-from inverse_deid.training.documents import sha256_of
+from inverse_deid.training.documents import corpus_sha256
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -119,7 +119,7 @@ def publish_representation(
     records = train_representation(networks, given, config, say)
     attacks = measure(networks, given, config, say)
     provenance = {
-        "data": {corpus.name: sha256_of(corpus)},
+        "data": {corpus.name: corpus_sha256(corpus)},
         "documents": len(docs),
         "settings": dataclasses.asdict(config),
         "epochs": [dataclasses.asdict(record) for record in records],
@@ -236,7 +236,7 @@ def train_on_pool(
     tagger, records = train_tagger(lambda _: train, held_out, config.tagger, config.learning, say)
     points = operating_points([scored(held_out, class_probabilities(tagger, held_out))], CalibrationConfig())
     provenance = {
-        "data": {pool.name: sha256_of(pool)},
+        "data": {pool.name: corpus_sha256(pool)},
         "sentences": len(shared.sentences),
         "settings": {name: dataclasses.asdict(getattr(config, name)) for name in ("tagger", "learning")},
         "epochs": [dataclasses.asdict(record) for record in records],

@@ -27,7 +27,7 @@ from inverse_deid.rules.analysis import FEATURE_NAMES
 from inverse_deid.training.augmentation import EpochRecipe
 from inverse_deid.training.config import RunConfig
 from inverse_deid.training.corpus import read_annotated, read_type_mapping, split_by_group
-from inverse_deid.training.documents import sha256_of
+from inverse_deid.training.documents import corpus_sha256
 
 Say = Callable[[str], None]
 
@@ -91,7 +91,7 @@ def run_ablations(settings: AblationSettings, say: Say) -> None:
     config = _checked(settings)
     base = base_variant(config, settings.n_epochs)
     variants = _chosen(read_variants(settings.variants, base), settings.only)
-    hashes = {str(path): sha256_of(path) for path in (*config.gold, *config.compare, *config.carriers)}
+    hashes = {str(path): corpus_sha256(path) for path in (*config.gold, *config.compare, *config.carriers)}
     vectors = load_word_vectors(config.word_vectors)
     key = {
         "data": sorted(hashes.values()),
@@ -133,7 +133,7 @@ def run_ablations(settings: AblationSettings, say: Say) -> None:
         command=settings.command,
         device=f"{device_line()}, {settings.n_processes} training(s) at a time",
         seeds=base_seeds(settings.seeds),
-        hashes=hashes | {str(settings.variants): sha256_of(settings.variants)},
+        hashes=hashes | {str(settings.variants): corpus_sha256(settings.variants)},
         settings=_described(base, data, config.calibration.balanced_recall),
         n_seconds=seconds,
     )

@@ -30,7 +30,7 @@ from inverse_deid.research.studies.provenance import (
 )
 from inverse_deid.research.studies.tables import write_report
 from inverse_deid.training.corpus import hold_out_patients, read_annotated, read_type_mapping
-from inverse_deid.training.documents import sha256_of
+from inverse_deid.training.documents import corpus_sha256
 
 Say = Callable[[str], None]
 _SPANISH_DEV_SHARE = 0.1
@@ -72,7 +72,7 @@ def run_extraction_study(settings: ExtractionStudySettings, say: Say) -> None:
 
     study = read_study(settings.config)
     files = [*study.data.values(), *study.spanish.values()]
-    hashes = {str(path): sha256_of(path) for path in files}
+    hashes = {str(path): corpus_sha256(path) for path in files}
     key = {
         "data": sorted(hashes.values()),
         "settings": fingerprint(study.types, study.extractor, study.training),
@@ -94,7 +94,7 @@ def run_extraction_study(settings: ExtractionStudySettings, say: Say) -> None:
         command=settings.command,
         device=device_line(),
         seeds=settings.seeds,
-        hashes=hashes | {str(settings.config): sha256_of(settings.config)},
+        hashes=hashes | {str(settings.config): corpus_sha256(settings.config)},
         settings={
             "extractor": repr(study.extractor),
             "training": repr(study.training),
@@ -136,7 +136,7 @@ def _made_with(run: Run) -> str | None:
         return None
     if {run.view, *run.read} & set(BY_MASKER):
         return model_fingerprint(packaged_model())
-    return sha256_of(packaged_model() / "word_vectors.npz")
+    return corpus_sha256(packaged_model() / "word_vectors.npz")
 
 
 def _english(study: ExtractionStudy) -> Corpus:

@@ -36,7 +36,7 @@ from inverse_deid.research.studies.tables import Cell, Table, write_report
 from inverse_deid.training.calibration import calibrate, needed_to_mask
 from inverse_deid.training.config import RunConfig
 from inverse_deid.training.corpus import read_annotated, read_type_mapping, split_by_group
-from inverse_deid.training.documents import sha256_of
+from inverse_deid.training.documents import corpus_sha256
 
 Say = Callable[[str], None]
 
@@ -96,7 +96,7 @@ def run_network_alone(settings: NetworkAloneSettings, say: Say) -> None:
     if settings.test.resolve() in config.gold:
         raise ConfigurationError(f"{settings.test}: is trained on and cannot be the test file")
     files = (*config.gold, *config.carriers, settings.test)
-    hashes = {str(path): sha256_of(path) for path in files}
+    hashes = {str(path): corpus_sha256(path) for path in files}
     settled = dataclasses.replace(config.training, seed=0)
     key = {
         "data": sorted(hashes.values()),
@@ -112,7 +112,7 @@ def run_network_alone(settings: NetworkAloneSettings, say: Say) -> None:
         command=settings.command,
         device=device_line(),
         seeds=settings.seeds,
-        hashes=hashes | {str(settings.config_path): sha256_of(settings.config_path)},
+        hashes=hashes | {str(settings.config_path): corpus_sha256(settings.config_path)},
         settings={"network": repr(config.network), "training": repr(config.training)},
         n_seconds={f"seed {result.seed}": result.seconds for result in results},
     )

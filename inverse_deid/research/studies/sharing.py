@@ -22,7 +22,7 @@ from inverse_deid.research.studies.sharing_report import figures_of, sections
 from inverse_deid.research.studies.sharing_runs import StudyData, execute, read_study_data
 from inverse_deid.research.studies.stages import Stages
 from inverse_deid.research.studies.tables import write_report, write_text
-from inverse_deid.training.documents import sha256_of
+from inverse_deid.training.documents import corpus_sha256
 
 Say = Callable[[str], None]
 
@@ -62,7 +62,9 @@ def run_sharing(settings: SharingSettings, say: Say) -> None:
 
     config = settings.config
     _refuse_shared_files(config)
-    hashes = {str(path): sha256_of(path) for corpus in config.corpora for path in files_of(corpus).values()}
+    hashes = {
+        str(path): corpus_sha256(path) for corpus in config.corpora for path in files_of(corpus).values()
+    }
     corpora = {
         corpus.name: {name: hashes[str(path)] for name, path in files_of(corpus).items()}
         | {"learned": corpus.learned}
@@ -79,7 +81,7 @@ def run_sharing(settings: SharingSettings, say: Say) -> None:
         command=settings.command,
         device=device_line(),
         seeds=settings.seeds,
-        hashes=hashes | {str(settings.config_path): sha256_of(settings.config_path)},
+        hashes=hashes | {str(settings.config_path): corpus_sha256(settings.config_path)},
         settings={name: repr(getattr(config.sharing, name)) for name in TABLES}
         | {"study": repr(config.study)},
         n_seconds=_seconds(records),

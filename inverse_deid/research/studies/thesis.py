@@ -44,7 +44,7 @@ from inverse_deid.research.studies.thesis_training import ThesisRun, TrainedRun,
 from inverse_deid.rules.allowlist import POLICIES, Policy
 from inverse_deid.training.config import RunConfig, read_run_config
 from inverse_deid.training.corpus import read_annotated, read_type_mapping, split_by_group
-from inverse_deid.training.documents import sha256_of
+from inverse_deid.training.documents import corpus_sha256
 
 Say = Callable[[str], None]
 
@@ -118,7 +118,7 @@ def run_thesis(settings: ThesisSettings, say: Say) -> None:
     if len({path.resolve() for path in files}) < 4:
         raise ConfigurationError("give four different files: nothing is trained on may be tested on")
     configs = {name: read_run_config(settings.config_folder / f"thesis-{name}.toml") for name in VARIANTS}
-    hashes = {str(path): sha256_of(path) for path in sorted(files)}
+    hashes = {str(path): corpus_sha256(path) for path in sorted(files)}
     key = _key(settings, list(hashes.values()))
     prepare_folder(settings.folder, "thesis", key, force=settings.force)
     data = _read(settings)
@@ -149,7 +149,7 @@ def _key(settings: ThesisSettings, hashes: list[str]) -> dict[str, object]:
         "data": sorted(hashes),
         "seed": settings.seed,
         "epochs": settings.n_epochs,
-        "mapping": None if settings.mapping is None else sha256_of(settings.mapping),
+        "mapping": None if settings.mapping is None else corpus_sha256(settings.mapping),
         "dictionaries": load_lexicon().sha256,
     }
 

@@ -7,10 +7,8 @@ holds the message of our own errors only.
 from __future__ import annotations
 
 import logging
-import traceback
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -27,6 +25,7 @@ from inverse_deid.core.errors import (
     ReviewError,
     StaleRevisionError,
 )
+from inverse_deid.core.unforeseen import describe_error
 from inverse_deid.formats.strict_json import parse_json
 from inverse_deid.review.pages.rendering import page
 from inverse_deid.review.sessions import Session, is_csrf_token, session_of
@@ -155,9 +154,7 @@ def guarded(request: Request, call: Callable[[], Response]) -> Response:
         status = next(status for kind, status in _STATUS if isinstance(error, kind))
         return problem(request, status, str(error))
     except Exception as error:  # noqa: BLE001 - only kind and place are told
-        frames = traceback.extract_tb(error.__traceback__)
-        place = f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else "?"
-        LOG.error("unforeseen %s at %s", type(error).__name__, place)  # noqa: TRY400 - no traceback
+        LOG.error("%s", describe_error(error))  # noqa: TRY400 - no traceback
         return problem(request, 500, "an unforeseen error; nothing of this step was stored")
 
 

@@ -3,7 +3,8 @@ from pathlib import Path
 import pytest
 
 from inverse_deid.core.errors import ConfigurationError, OutputExistsError
-from inverse_deid.engine.jobs import Output, PlanSettings, check_target, plan_jobs, shown
+from inverse_deid.core.files import printable
+from inverse_deid.engine.jobs import Output, PlanSettings, check_target, plan_jobs
 from inverse_deid.engine.run import MAX_FILES_A_GROUP, groups
 from inverse_deid.formats.registry import FormatName
 
@@ -76,7 +77,7 @@ def test_documents_are_grouped_and_tables_are_alone(tmp_path):
 
 
 def test_odd_names_are_shown_on_one_line():
-    assert shown(Path("a\nb\x1b[31m\udcff.txt")) == "a?b?[31m?.txt"
+    assert printable(Path("a\nb\x1b[31m\udcff.txt")) == "a?b?[31m?.txt"
 
 
 def test_a_link_to_a_folder_is_not_passed_over_in_silence(folder, tmp_path):

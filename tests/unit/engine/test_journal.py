@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from inverse_deid.core.errors import ConfigurationError, InputError
+from inverse_deid.core.files import WrittenState, sha256_of
 from inverse_deid.engine.jobs import Job, Output
 from inverse_deid.engine.journal import (
     JOURNAL_NAME,
@@ -18,7 +19,6 @@ from inverse_deid.engine.journal import (
     remove_progress,
     write_progress,
 )
-from inverse_deid.engine.partial_file import WrittenState, sha256_of
 from inverse_deid.engine.tally import Tally
 from inverse_deid.formats.registry import FormatName
 

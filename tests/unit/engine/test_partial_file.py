@@ -5,7 +5,7 @@ import stat
 import pytest
 
 from inverse_deid.core.errors import InputError, OutputError
-from inverse_deid.engine.partial_file import PartialFile, WrittenState, output_errors, partial_path
+from inverse_deid.core.files import PartialFile, WrittenState, output_errors, partial_path
 
 
 def test_a_file_has_its_name_only_when_it_is_complete(tmp_path):

@@ -17,7 +17,7 @@ from inverse_deid.masking.pipeline import Deidentifier, Scores, Stages
 from inverse_deid.replacement.markers import fixed_marker
 from inverse_deid.text.alignment import span_of_token
 from inverse_deid.text.tokenizer import tokenize
-from inverse_deid.training.documents import sha256_of
+from inverse_deid.training.documents import corpus_sha256
 from inverse_deid.training.guaranteed import (
     CalibrationSet,
     KeptPhi,
@@ -235,7 +235,7 @@ def test_a_file_that_the_model_was_trained_on_is_refused(tmp_path):
     refuse_training_documents(gold, {"data_sha256": {"own/other": "0" * 64}})
     refuse_training_documents(gold, {})
     with pytest.raises(ModelError, match=r"gold\.jsonl: the model was trained on it \(as own/gold\)"):
-        refuse_training_documents(gold, {"data_sha256": {"own/gold": sha256_of(gold)}})
+        refuse_training_documents(gold, {"data_sha256": {"own/gold": corpus_sha256(gold)}})
 
 
 def test_calibration_needs_nothing_of_the_extra_train():

@@ -10,6 +10,7 @@ from flwr.app import Context, Message, RecordDict
 from flwr.clientapp import ClientApp
 
 from inverse_deid.core.errors import InverseDeidError
+from inverse_deid.core.unforeseen import describe_error
 from inverse_deid.research.federated.flower.epoch_messages import (
     Answer,
     Question,
@@ -47,4 +48,4 @@ def answered(plan: SitePlan, content: RecordDict, state: RecordDict) -> Answer:
     except InverseDeidError as error:
         return Answer(problem=str(error))
     except Exception as error:  # noqa: BLE001 - Ray and Flower would write it down
-        return Answer(problem=f"an unforeseen error ({type(error).__name__}) in a local epoch")
+        return Answer(problem=f"{describe_error(error)} in a local epoch")

@@ -10,7 +10,7 @@ from inverse_deid.evaluation.figures import Share
 from inverse_deid.research.comparison import comparison_run
 from inverse_deid.research.comparison.comparison import ComparisonSettings
 from inverse_deid.research.comparison.comparison_run import compare
-from inverse_deid.training.documents import sha256_of
+from inverse_deid.training.documents import corpus_sha256
 
 
 class Spy:
@@ -74,7 +74,7 @@ def test_only_learners_learn_with_the_seed_and_all_spans(tmp_path, gold, spies):
     assert spies["crf"].fitted == [([f"note-{i}" for i in range(5)], 9, True)]
     assert [result.learned_from for result in found.results] == [5, 5, None]
     assert spies["svm"].options.n_epochs == 2
-    assert found.hashes == {str(gold): sha256_of(gold), str(train): sha256_of(train)}
+    assert found.hashes == {str(gold): corpus_sha256(gold), str(train): corpus_sha256(train)}
 
 
 def test_the_usual_systems_run_when_none_is_named(tmp_path, gold, spies):
@@ -185,7 +185,7 @@ def test_a_system_that_loses_documents_is_found_out(gold, monkeypatch):
 
 @pytest.mark.parametrize("system", ["network", "hybrid-strict", "hybrid", "hybrid-lenient"])
 def test_what_the_packaged_model_was_trained_on_is_no_test_for_it(gold, spies, monkeypatch, system):
-    provenance = {"data_sha256": {"some/train": sha256_of(gold)}, "n_documents": {"some/train": [5, 1]}}
+    provenance = {"data_sha256": {"some/train": corpus_sha256(gold)}, "n_documents": {"some/train": [5, 1]}}
     monkeypatch.setattr(comparison_run, "read_manifest", lambda folder: {"provenance": provenance})
     with pytest.raises(ConfigurationError, match=r"trained on it \(as some/train\)"):
         compare(settings(gold, systems=(system,)))
@@ -199,7 +199,7 @@ def test_what_the_packaged_model_was_trained_on_is_no_test_for_it(gold, spies, m
 def test_a_file_that_the_model_was_only_compared_on_is_a_test(
     gold, spies, monkeypatch, n_documents, is_refused
 ):
-    provenance = {"data_sha256": {"x": sha256_of(gold)}, "n_documents": n_documents}
+    provenance = {"data_sha256": {"x": corpus_sha256(gold)}, "n_documents": n_documents}
     monkeypatch.setattr(comparison_run, "read_manifest", lambda folder: {"provenance": provenance})
     if is_refused:
         with pytest.raises(ConfigurationError):

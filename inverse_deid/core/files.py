@@ -1,8 +1,7 @@
-"""A file that stands under its name only when it is complete.
+"""Files and folders that appear under their names only when they are complete.
 
-It is written as `.NAME.partial` in the same folder, forced to the disk and then
-renamed, so that a reader never sees half a file. It only ever holds masked text
-(or what was asked for on request), also when the program is killed.
+A file is written as `.NAME.partial` in the same folder, forced to the disk and then renamed, so a
+reader never sees half a file, even when the program is killed.
 """
 
 from __future__ import annotations
@@ -12,14 +11,14 @@ import hashlib
 import os
 import shutil
 import stat
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from io import BufferedRandom, BufferedWriter
 from pathlib import Path
 
 from inverse_deid.core.errors import InputError, OutputError
-from inverse_deid.engine.jobs import shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +27,16 @@ class WrittenState:
 
     n_bytes: int
     sha256: str
+
+
+def printable(path: Path) -> str:
+    r"""Return a path for a message: one line, without control characters.
+
+    Example:
+        >>> printable(Path("odd\nname.txt"))
+        'odd?name.txt'
+    """
+    return "".join(sign if sign.isprintable() else "?" for sign in str(path))
 
 
 def partial_path(target: Path) -> Path:
@@ -49,7 +58,7 @@ def output_errors(path: Path) -> Iterator[None]:
     except OSError as error:
         problem = _remedy(error)
     if problem:
-        raise OutputError(f"{shown(path)} cannot be written: {problem}")
+        raise OutputError(f"{printable(path)} cannot be written: {problem}")
 
 
 def _remedy(error: OSError) -> str:
@@ -83,6 +92,27 @@ def replace_folder(folder: Path, staging: Path) -> None:
         older.rename(folder)
         raise
     shutil.rmtree(older, ignore_errors=True)
+
+
+def write_folder(folder: Path, fill: Callable[[Path], None]) -> None:
+    """Write a folder whole or not at all; an older one of that name is replaced.
+
+    Args:
+        folder: Its name.
+        fill: Writes the files into an empty folder beside it.
+
+    Raises:
+        OutputError: It cannot be written.
+    """
+    with output_errors(folder):
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        staging = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+        try:
+            fill(staging)
+            staging.chmod(0o755)
+            replace_folder(folder, staging)
+        finally:
+            shutil.rmtree(staging, ignore_errors=True)
 
 
 _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
@@ -151,6 +181,14 @@ def sha256_of(path: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
+def sha256_if_readable(path: Path) -> str:
+    """Return the SHA-256 of a file in hexadecimal digits, or "missing" if the file cannot be read."""
+    try:
+        return sha256_of(path)
+    except OSError:
+        return "missing"
+
+
 class PartialFile:
     """An output file that is being written.
 
@@ -195,7 +233,7 @@ class PartialFile:
         self._n_bytes = state.n_bytes
         if self._hash.hexdigest() != state.sha256:
             self.close()
-            name = shown(self.path)
+            name = printable(self.path)
             raise InputError(f"{name} of the interrupted run was changed; start again with --force")
 
     def _left(self, state: WrittenState) -> BufferedRandom:
@@ -205,7 +243,7 @@ class PartialFile:
             if os.fstat(stream.fileno()).st_size >= state.n_bytes:
                 return stream
             stream.close()
-        raise InputError(f"{shown(self.path)} of the interrupted run is gone; start again with --force")
+        raise InputError(f"{printable(self.path)} of the interrupted run is gone; start again with --force")
 
     def write(self, data: bytes, /) -> int:
         """Take all of `data`; a discarded file takes it and drops it (writers end their file late)."""
@@ -252,3 +290,25 @@ class PartialFile:
         self.close()
         with suppress(OSError):
             self.path.unlink()
+
+
+def write_whole(path: Path, pieces: Iterable[bytes], *, private: bool = False) -> None:
+    """Write a file whole or not at all.
+
+    Args:
+        path: Its name.
+        pieces: Its bytes.
+        private: Readable by its owner alone (mode 600), from the first byte on.
+
+    Raises:
+        OutputError: It cannot be written.
+    """
+    file = PartialFile(path, private=private)
+    is_complete = False
+    try:
+        for piece in pieces:
+            file.write(piece)
+        file.sync()
+        is_complete = True
+    finally:
+        file.commit() if is_complete else file.discard()
