@@ -36,9 +36,8 @@ from load_service import quantile
 
 from inverse_deid.core.errors import InverseDeidError
 from inverse_deid.review.accounts import add_user
-from inverse_deid.review.keys import ReviewKey, make_key_file
 from inverse_deid.review.reading import view_case
-from inverse_deid.review.store import open_store
+from inverse_deid.review.store import ReviewKey, make_key_file, open_store
 from inverse_deid.review.trail import verify_store
 from inverse_deid.review.values import User, UserRole
 

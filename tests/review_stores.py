@@ -13,17 +13,16 @@ from sqlalchemy import insert
 from inverse_deid.masking.cases.settings import CaseSettings
 from inverse_deid.review.approval import approve
 from inverse_deid.review.editing import act
-from inverse_deid.review.keys import ReviewKey
 from inverse_deid.review.loading import LoadSettings, create_store, plan_cases
 from inverse_deid.review.reading import open_case
-from inverse_deid.review.store import MaskingFacts, ReviewStore
+from inverse_deid.review.store import MaskingFacts, ReviewKey, ReviewStore
 from inverse_deid.review.tables import USERS
 from inverse_deid.review.values import (
-    Action,
     ActionKind,
     CaseState,
     Edited,
-    Place,
+    LayerRevision,
+    ReviewAction,
     ReviewPolicy,
     TokenRange,
     User,
@@ -85,18 +84,23 @@ def user(store: ReviewStore, name: str, role: UserRole = UserRole.REVIEWER) -> U
     return User(made[0], name, role)
 
 
-def place(store: ReviewStore, who: User, case_id: int = 1) -> Place:
+def place(store: ReviewStore, who: User, case_id: int = 1) -> LayerRevision:
     """Opens the case."""
-    return Place(who.id, case_id, open_case(store, who, case_id).revision)
+    return LayerRevision(who.id, case_id, open_case(store, who, case_id).revision)
 
 
 def change(
-    store: ReviewStore, at: Place, kind: ActionKind, first: int, stop: int | None = None, **more: object
-) -> tuple[Place, Edited]:
+    store: ReviewStore,
+    at: LayerRevision,
+    kind: ActionKind,
+    first: int,
+    stop: int | None = None,
+    **more: object,
+) -> tuple[LayerRevision, Edited]:
     """Do something with tokens; the place behind it and what came of it."""
     ranges = (TokenRange(first, first + 1 if stop is None else stop),)
-    edited = act(store, at, Action(kind, ranges, **more))
-    return Place(at.user_id, at.case_id, edited.revision), edited
+    edited = act(store, at, ReviewAction(kind, ranges, **more))
+    return LayerRevision(at.user_id, at.case_id, edited.revision), edited
 
 
 def review(

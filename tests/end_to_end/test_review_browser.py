@@ -19,14 +19,14 @@ from fake_maskers import mask_capitals, near_the_threshold
 from review_stores import PASSWORD, store_of
 from review_visitors import account
 
-from inverse_deid.review.accounts import user_named
+from inverse_deid.review.accounts import find_user
 from inverse_deid.review.approval import approve as approve_case
 from inverse_deid.review.exporting import export_released
 from inverse_deid.review.pages.application import make_application
 from inverse_deid.review.reading import open_case, view_case, view_masked
 from inverse_deid.review.trail import verify_store
-from inverse_deid.review.values import CaseState, Place, UserRole
-from inverse_deid.review.work_list import progress
+from inverse_deid.review.values import CaseState, LayerRevision, UserRole
+from inverse_deid.review.work_list import count_cases
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -157,7 +157,7 @@ def test_ten_cases_by_keyboard_then_disagreement_release_and_export(chromium, ad
             press(bea, "Home", "m")
             stored(bea, 2)
         approve(bea)
-    by_state = progress(store).by_state
+    by_state = count_cases(store).by_state
     assert (by_state[CaseState.DISAGREED], by_state[CaseState.RELEASED]) == (1, 9)
 
     carl = person(chromium, address, "carl")
@@ -166,7 +166,7 @@ def test_ten_cases_by_keyboard_then_disagreement_release_and_export(chromium, ad
     press(carl, "n", "u")
     stored(carl, 1)
     approve(carl)
-    assert progress(store).by_state[CaseState.RELEASED] == 10
+    assert count_cases(store).by_state[CaseState.RELEASED] == 10
     assert verify_store(store).is_intact
 
     carl.goto(address + "/cases/1/finished")
@@ -193,7 +193,7 @@ def test_what_the_masked_side_shows_is_what_the_store_would_release(chromium, tm
                 shown = page.evaluate(
                     "[...document.querySelectorAll('.masked')].map(p => p.textContent).join('')"
                 )
-                masked = view_masked(store, user_named(store, "ann"), 1)[1].text
+                masked = view_masked(store, find_user(store, "ann"), 1)[1].text
                 assert "".join(shown.split()) == "".join(masked.split())
             assert page.faults == []
 
@@ -207,7 +207,7 @@ def reviewed_by_one(chromium, tmp_path, texts, masker):
             ann = person(chromium, address, "ann")
             ann.goto(address + "/next")
             ann.wait_for_selector(READY)
-            yield ann, lambda: progress(store).by_state[CaseState.RELEASED]
+            yield ann, lambda: count_cases(store).by_state[CaseState.RELEASED]
             assert ann.faults == []
 
 
@@ -327,7 +327,7 @@ def test_a_held_key_undoes_one_step_and_chooses_no_category(chromium, address, s
     hold(page, "c", "KeyC", seconds=1, shift=False)
     assert page.input_value("#palette-input") == ""
     press(page, "Escape")
-    assert view_case(store, user_named(store, "ann"), 1).revision == 3
+    assert view_case(store, find_user(store, "ann"), 1).revision == 3
     hold(page, "n", "KeyN", seconds=0.5, shift=False)
     assert page.faults == []
 
@@ -336,13 +336,13 @@ def test_two_clicks_answer_for_one_case_of_the_sample(chromium, tmp_path):
     with store_of(tmp_path, TEXTS[:3], clock=time.time, masker=mask_capitals(), approvals=1) as store:
         for name, role in (("ann", "reviewer"), ("carl", "adjudicator")):
             account(store, name, UserRole(role))
-        ann = user_named(store, "ann")
+        ann = find_user(store, "ann")
         for case_id in range(1, 4):
-            approve_case(store, Place(ann.id, case_id, open_case(store, ann, case_id).revision))
+            approve_case(store, LayerRevision(ann.id, case_id, open_case(store, ann, case_id).revision))
         with served(store) as address:
             page = person(chromium, address, "carl")
             page.goto(address + "/sample")
-            page.get_by_label("Cases, of 3 released").fill("3")
+            page.get_by_label("Number of cases, of 3 released").fill("3")
             page.keyboard.press("Enter")
             page.get_by_role("link", name="Read the next case").press("Enter")
             button = page.get_by_role("button", name="No leak")
@@ -371,7 +371,7 @@ def test_conflict_is_shown_and_nothing_is_lost(chromium, address, store):
     assert "1 decision is not stored yet" in page.inner_text("#trouble-text")
     page.click("#trouble button >> nth=0")
     stored(page, 2)
-    keep = view_case(store, user_named(store, "ann"), 1).layer.keep
+    keep = view_case(store, find_user(store, "ann"), 1).layer.keep
     assert (bool(keep[0]), bool(keep[-1])) == (False, True)
 
 
@@ -394,7 +394,7 @@ def test_locked_case_tells_so(chromium, address):
     second = person(chromium, address, "bea")
     second.goto(address + "/cases/1")
     second.wait_for_selector("#trouble:not([hidden])")
-    assert "Another user works on case 1" in second.inner_text("#trouble-text")
+    assert "Another user is working on case 1" in second.inner_text("#trouble-text")
     assert "Okonkwo" not in second.content()
 
 
@@ -494,15 +494,15 @@ def test_elusion_check_by_keyboard(chromium, tmp_path, scheme):
     with store_of(tmp_path, TEXTS[:3], clock=time.time, masker=mask_capitals(), approvals=1) as store:
         for name, role in (("ann", "reviewer"), ("carl", "adjudicator")):
             account(store, name, UserRole(role))
-        ann = user_named(store, "ann")
+        ann = find_user(store, "ann")
         for case_id in range(1, 4):
-            approve_case(store, Place(ann.id, case_id, open_case(store, ann, case_id).revision))
+            approve_case(store, LayerRevision(ann.id, case_id, open_case(store, ann, case_id).revision))
         with served(store) as address:
             page = person(
                 chromium, address, "carl", color_scheme=scheme, viewport={"width": 640, "height": 400}
             )
             page.get_by_role("link", name="Sample").press("Enter")
-            page.get_by_label("Cases, of 3 released").fill("2")
+            page.get_by_label("Number of cases, of 3 released").fill("2")
             assert serious_faults(page) == []
             page.keyboard.press("Enter")
             page.get_by_role("link", name="Read the next case").press("Enter")
@@ -514,9 +514,9 @@ def test_elusion_check_by_keyboard(chromium, tmp_path, scheme):
             assert serious_faults(page) == []
             page.get_by_role("button", name="Yes, it leaks").press("Enter")
             page.wait_for_url(address + "/sample")
-            assert "1 of 2 cases leak. With 95 % confidence at most 97.47 %" in page.inner_text("#result")
+            assert "1 of 2 cases leak. With 95 % confidence, at most 97.47 %" in page.inner_text("#result")
             assert serious_faults(page) == []
-        assert progress(store).by_state[CaseState.IN_REVIEW] == 1
+        assert count_cases(store).by_state[CaseState.IN_REVIEW] == 1
         assert verify_store(store).is_intact
 
 

@@ -9,17 +9,14 @@ from review_stores import PASSWORD, Clock, store_of
 from review_visitors import Visitor, account, visitor
 
 from inverse_deid.core.errors import ConfigurationError
-from inverse_deid.review.pages.application import _routes
-from inverse_deid.review.pages.case_data import case_data
-from inverse_deid.review.pages.legend import CATEGORY_CODES, REASONS
-from inverse_deid.review.pages.rendering import static_address
-from inverse_deid.review.pages.serving import ServeSettings
-from inverse_deid.review.pages.visits import MAX_POST_BYTES
+from inverse_deid.review.pages.application import ServeSettings, _list_routes
+from inverse_deid.review.pages.case_page import CATEGORY_CODES, REASONS, encode_case
+from inverse_deid.review.pages.visits import MAX_POST_BYTES, static_address
+from inverse_deid.review.quality import bound_leaks
 from inverse_deid.review.reading import open_case
-from inverse_deid.review.sampling import sample_result
-from inverse_deid.review.trail import entries_of, verify_store
+from inverse_deid.review.trail import read_entries, verify_store
 from inverse_deid.review.values import CaseState, UserRole
-from inverse_deid.review.work_list import progress
+from inverse_deid.review.work_list import count_cases
 
 PAYLOADS = [
     "<script>alert(1)</script>",
@@ -57,7 +54,7 @@ def doubtful(tmp_path, clock):
 
 def every_address():
     """All pages and posts but the log-in and the fixed files."""
-    for route in _routes():
+    for route in _list_routes():
         if getattr(route, "methods", None) and route.path != "/log-in":
             method = "POST" if "POST" in route.methods else "GET"
             yield method, route.path.replace("{case_id:int}", "1")
@@ -313,7 +310,7 @@ class TestReviewing:
 
     def test_nothing_is_locked_by_looking_at_an_address(self, store):
         visitor(store, "ann").get("/cases/1")
-        assert progress(store).by_state[CaseState.IN_REVIEW] == 0
+        assert count_cases(store).by_state[CaseState.IN_REVIEW] == 0
 
     def test_stale_revision_is_a_conflict_and_stores_nothing(self, store):
         ann = visitor(store, "ann")
@@ -435,7 +432,7 @@ class TestReviewing:
     def test_withdraw(self, alone):
         carl = visitor(alone, "carl", UserRole.ADJUDICATOR)
         carl.ask("/cases/1/approve", revision=carl.ask("/cases/1/open").json()["revision"])
-        assert "All approvals of this case end" in carl.get("/cases/1/finished").text
+        assert "All approvals of this case will be withdrawn" in carl.get("/cases/1/finished").text
         assert carl.send("/cases/1/withdraw").status_code == 303
         assert carl.get("/cases/1/finished").status_code == 400
 
@@ -474,7 +471,7 @@ class TestReviewing:
             cases = [set(re.findall(r'href="(/cases/\d+)"', page)) for page in (first, second)]
             assert [len(one) for one in cases] == [50, 50]
             assert not cases[0] & cases[1]
-            assert "No case fits" in ann.get("/?state=released").text
+            assert "No case matches" in ann.get("/?state=released").text
             assert ann.get("/?after=nonsense").status_code == 400
             assert ann.get("/?state=x&show=y&doubt=z").status_code == 200
 
@@ -491,7 +488,7 @@ class TestSample:
 
     def test_drawn_read_and_bounded(self, released):
         carl = visitor(released, "carl", UserRole.ADJUDICATOR)
-        assert "No case is released" not in carl.get("/sample").text
+        assert "No case has been released" not in carl.get("/sample").text
         assert carl.send("/sample", n_cases="4").headers["location"] == "/sample"
         assert "proves nothing" in carl.get("/sample").text
         shown = carl.get("/sample/1").text
@@ -501,10 +498,10 @@ class TestSample:
             gone_on = carl.send(f"/sample/{case_id}", said="none")
             assert gone_on.headers["location"] == f"/sample/{case_id + 1}"
         assert carl.send("/sample/4", said="none").headers["location"] == "/sample"
-        percent = sample_result(released).bound_percent
+        percent = bound_leaks(released).bound_percent
         assert percent == 52.72
         assert f"at most {percent:.2f} %" in carl.get("/sample").text
-        said = [one["event"] for one in entries_of(released, 1)]
+        said = [one["event"] for one in read_entries(released, 1)]
         assert said[-1] == "read for sample 1: no leak"
         assert verify_store(released).is_intact
 
@@ -512,8 +509,8 @@ class TestSample:
         carl = visitor(released, "carl", UserRole.ADJUDICATOR)
         carl.send("/sample", n_cases="4")
         carl.send("/sample/2", said="leak")
-        assert progress(released).by_state[CaseState.IN_REVIEW] == 1
-        assert entries_of(released, 2)[-1]["event"] == "read for sample 1: leaks"
+        assert count_cases(released).by_state[CaseState.IN_REVIEW] == 1
+        assert read_entries(released, 2)[-1]["event"] == "read for sample 1: leaks"
         assert carl.send("/sample/2", said="none").status_code == 400
 
     def test_nobody_reads_what_he_approved(self, released):
@@ -547,9 +544,9 @@ class TestCaseData:
     def test_words_and_gaps_are_the_text(self, tmp_path, text):
         with store_of(tmp_path, [text]) as store:
             account(store, "ann")
-            from inverse_deid.review.accounts import user_named
+            from inverse_deid.review.accounts import find_user
 
-            data = case_data(open_case(store, user_named(store, "ann"), 1), store.facts)
+            data = encode_case(open_case(store, find_user(store, "ann"), 1), store.facts)
             words, gaps = data["words"], data["gaps"]
             assert gaps[0] + "".join(a + b for a, b in zip(words, gaps[1:], strict=True)) == text
 

@@ -6,7 +6,7 @@ from icsr_messages import invent
 from icsr_trees import cases_of
 from review_stores import change, place, review, store_of, user
 
-from inverse_deid.review.annotated import annotated_documents
+from inverse_deid.review.annotated import iterate_annotated
 from inverse_deid.review.approval import approve
 from inverse_deid.review.exporting import export_released
 from inverse_deid.review.reading import view_case
@@ -36,4 +36,4 @@ def test_released_cases_leave_as_a_message_and_the_others_do_not(tmp_path, diale
         narratives = [t.text for case in cases_of(data) for t in case.free_texts if t.element == "H.1"]
         assert narratives == ["Dr PHI met PHI.", "Dr PHI met Okonkwo."]
         assert CANARY.encode() not in data
-        assert sum(CANARY in doc.text for doc in annotated_documents(store)) >= 2
+        assert sum(CANARY in doc.text for doc in iterate_annotated(store)) >= 2

@@ -12,22 +12,22 @@ from inverse_deid.core.errors import (
 from inverse_deid.core.phi import PhiType
 from inverse_deid.core.values import Reason
 from inverse_deid.review.approval import approve, release, withdraw
-from inverse_deid.review.causality import final_texts
+from inverse_deid.review.causality import read_final_texts
 from inverse_deid.review.editing import act, add_note, redo, undo
 from inverse_deid.review.reading import close_case, keep_lock, open_case, open_dispute, view_case, view_masked
 from inverse_deid.review.values import (
     CATEGORIES,
     NO_CATEGORY,
-    Action,
     ActionKind,
     CaseState,
     LayerKind,
-    Place,
+    LayerRevision,
+    ReviewAction,
     TokenRange,
     UserRole,
     WorkFilter,
 )
-from inverse_deid.review.work_list import assign, list_cases, next_case, progress
+from inverse_deid.review.work_list import assign, count_cases, list_cases, next_case
 
 MASK, UNMASK, CATEGORY = ActionKind.MASK, ActionKind.UNMASK, ActionKind.CATEGORY
 
@@ -94,17 +94,17 @@ def test_undo_and_redo_walk_through_the_actions(store):
     back = undo(store, at)
     assert kept(view_case(store, ann, 1)) == only_masked(0, 2)
     assert (back.can_undo, back.can_redo, back.keep) == (True, True, (False,))
-    back = undo(store, Place(ann.id, 1, back.revision))
+    back = undo(store, LayerRevision(ann.id, 1, back.revision))
     assert kept(view_case(store, ann, 1)) == only_masked(2) and not back.can_undo
-    forth = redo(store, Place(ann.id, 1, back.revision))
+    forth = redo(store, LayerRevision(ann.id, 1, back.revision))
     assert kept(view_case(store, ann, 1)) == only_masked(0, 2) and forth.can_redo
 
 
 def test_a_new_action_ends_what_could_be_redone(store):
     ann = user(store, "ann")
     at, _ = change(store, place(store, ann), MASK, 0)
-    at, _ = change(store, Place(ann.id, 1, undo(store, at).revision), MASK, 6)
-    with pytest.raises(ReviewError, match="nothing to do again"):
+    at, _ = change(store, LayerRevision(ann.id, 1, undo(store, at).revision), MASK, 6)
+    with pytest.raises(ReviewError, match="nothing to redo"):
         redo(store, at)
     assert kept(view_case(store, ann, 1)) == only_masked(2, 6)
 
@@ -125,12 +125,12 @@ def test_an_update_of_an_older_revision_is_not_lost_but_refused(store):
 
 @pytest.mark.parametrize("ranges", [(TokenRange(6, 8),), (TokenRange(0, 1), TokenRange(99, 100))])
 def test_tokens_outside_the_case_are_refused(store, ranges):
-    with pytest.raises(ReviewError, match="not in the case"):
-        act(store, place(store, user(store, "ann")), Action(MASK, ranges))
+    with pytest.raises(ReviewError, match="out of range"):
+        act(store, place(store, user(store, "ann")), ReviewAction(MASK, ranges))
 
 
 def test_a_kept_token_has_no_category(store):
-    with pytest.raises(ReviewError, match="mask it"):
+    with pytest.raises(ReviewError, match="Mask it first"):
         change(store, place(store, user(store, "ann")), CATEGORY, 0, category=PhiType.DATE)
 
 
@@ -149,20 +149,20 @@ def test_notes_are_for_their_author_and_the_adjudicator(store):
     approve(store, at)
     assert open_case(store, bob, 1).notes == ()
     with pytest.raises(ReviewError, match="1 to 4,000"):
-        add_note(store, Place(bob.id, 1, 0), "x" * 4_001)
+        add_note(store, LayerRevision(bob.id, 1, 0), "x" * 4_001)
 
 
 def test_one_approval_releases_if_the_policy_says_so(alone):
     assert review(alone, user(alone, "ann"), mask=[5]) is CaseState.RELEASED
-    assert final_texts(alone, 1, with_original=False) == ("seen by PHI today, then PHI left", "")
+    assert read_final_texts(alone, 1, with_original=False) == ("seen by PHI today, then PHI left", "")
 
 
 def test_an_approved_layer_does_not_change_any_more(alone):
     ann = user(alone, "ann")
     at = place(alone, ann)
     approve(alone, at)
-    with pytest.raises(ReviewError, match="you approved"):
-        change(alone, Place(ann.id, 1, 1), MASK, 0)
+    with pytest.raises(ReviewError, match="you have approved"):
+        change(alone, LayerRevision(ann.id, 1, 1), MASK, 0)
 
 
 def test_two_who_agree_release(store):
@@ -179,7 +179,7 @@ def test_agreement_waits_for_an_adjudicator_if_release_is_by_hand(tmp_path):
         release(store, eve, 1)
         with pytest.raises(ReviewError, match="is released and cannot become released"):
             release(store, eve, 1)
-        assert progress(store).by_state[CaseState.RELEASED] == 1
+        assert count_cases(store).by_state[CaseState.RELEASED] == 1
 
 
 def test_the_second_reviewer_sees_nothing_of_the_first(store):
@@ -210,8 +210,8 @@ def test_the_same_reviewer_does_not_approve_twice(store):
     review(store, ann)
     assert open_case(store, ann, 1).is_approved
     with pytest.raises(ReviewError):
-        approve(store, Place(ann.id, 1, 1))
-    assert progress(store).by_state[CaseState.IN_REVIEW] == 1
+        approve(store, LayerRevision(ann.id, 1, 1))
+    assert count_cases(store).by_state[CaseState.IN_REVIEW] == 1
 
 
 def test_a_third_reviewer_finds_no_place(store):
@@ -240,33 +240,33 @@ class TestDispute:
 
     def test_it_is_not_settled_before_every_token_is_decided(self, disputed):
         view = open_dispute(disputed, self.eve, 1)
-        with pytest.raises(ReviewError, match="1 tokens on which"):
-            approve(disputed, Place(self.eve.id, 1, view.case.revision))
+        with pytest.raises(ReviewError, match="decide 1 words in dispute"):
+            approve(disputed, LayerRevision(self.eve.id, 1, view.case.revision))
         with pytest.raises(ReviewError, match="disagreed"):
-            final_texts(disputed, 1, with_original=False)
+            read_final_texts(disputed, 1, with_original=False)
 
     @pytest.mark.parametrize(("kind", "shown"), [(MASK, "PHI"), (UNMASK, "Okonkwo")])
     def test_the_adjudicator_has_the_last_word(self, disputed, kind, shown):
         view = open_dispute(disputed, self.eve, 1)
-        at, edited = change(disputed, Place(self.eve.id, 1, view.case.revision), kind, 2)
+        at, edited = change(disputed, LayerRevision(self.eve.id, 1, view.case.revision), kind, 2)
         assert edited.n_undecided == 0
         assert approve(disputed, at) is CaseState.RELEASED
-        text, _ = final_texts(disputed, 1, with_original=False)
+        text, _ = read_final_texts(disputed, 1, with_original=False)
         assert text == f"seen by {shown} today, then PHI left"
 
     def test_neither_reviewer_nor_plain_user_settles_it(self, disputed):
-        with pytest.raises(NotAllowedError, match="yourself"):
+        with pytest.raises(NotAllowedError, match="you reviewed case 1"):
             open_dispute(disputed, self.bob, 1)
-        with pytest.raises(NotAllowedError, match="only an adjudicator"):
+        with pytest.raises(NotAllowedError, match="only an adjudicator can"):
             open_dispute(disputed, self.ann, 1)
 
     def test_a_withdrawn_case_is_reviewed_and_settled_anew(self, disputed):
         view = open_dispute(disputed, self.eve, 1)
-        at, _ = change(disputed, Place(self.eve.id, 1, view.case.revision), UNMASK, 2)
+        at, _ = change(disputed, LayerRevision(self.eve.id, 1, view.case.revision), UNMASK, 2)
         approve(disputed, at)
         withdraw(disputed, self.eve, 1)
         with pytest.raises(ReviewError):
-            final_texts(disputed, 1, with_original=False)
+            read_final_texts(disputed, 1, with_original=False)
         assert kept(open_case(disputed, self.ann, 1)) == only_masked(5)
         close_case(disputed, self.ann, 1)
         assert review(disputed, self.ann) is CaseState.IN_REVIEW
@@ -289,7 +289,7 @@ class TestLock:
         clock.seconds += 30 * 60
         assert next_case(store, bob) == 1
         place(store, bob)
-        with pytest.raises(CaseLockedError, match="open it again"):
+        with pytest.raises(CaseLockedError, match="Open it again"):
             change(store, at, MASK, 0)
         with pytest.raises(CaseLockedError):
             keep_lock(store, ann, 1)
@@ -325,7 +325,7 @@ def test_an_assigned_case_is_for_its_assignee(store):
         open_case(store, ann, 1)
     with pytest.raises(NotAllowedError):
         assign(store, ann, (1,), ann.id)
-    with pytest.raises(ReviewError, match="no open account"):
+    with pytest.raises(ReviewError, match="does not exist or is closed"):
         assign(store, root, (1,), 99)
     assert next_case(store, ann) is None and next_case(store, bob) == 1
 

@@ -32,7 +32,16 @@ from inverse_deid.core.values import Document, PhiSpan
 from inverse_deid.formats.brat import brat_annotations, brat_text, read_gold_brat
 from inverse_deid.formats.records import ReadOptions
 from inverse_deid.masking.cases.settings import CaseSettings
-from inverse_deid.review.accounts import add_user, list_users, set_active, set_password
+from inverse_deid.review.accounts import (
+    add_user,
+    find_session,
+    is_csrf_token,
+    list_users,
+    log_in,
+    log_out,
+    set_active,
+    set_password,
+)
 from inverse_deid.review.annotated import (
     AnnotationFormat,
     adopt_annotations,
@@ -45,17 +54,21 @@ from inverse_deid.review.causality import (
     Preserved,
     Topic,
     TopicAnswer,
-    form_of,
+    read_form,
     save_form,
     summarise_forms,
 )
 from inverse_deid.review.exporting import export_released
 from inverse_deid.review.loading import LoadSettings
-from inverse_deid.review.reviewers import summarise_reviewers
-from inverse_deid.review.sampling import draw_sample, latest_sample, record_reading, sample_result
-from inverse_deid.review.sessions import is_csrf_token, log_in, log_out, session_of
-from inverse_deid.review.values import ActionKind, CaseState, Place, ReviewPolicy, UserRole
-from inverse_deid.review.work_list import progress
+from inverse_deid.review.quality import (
+    bound_leaks,
+    draw_sample,
+    read_sample,
+    record_reading,
+    summarise_reviewers,
+)
+from inverse_deid.review.values import ActionKind, CaseState, LayerRevision, ReviewPolicy, UserRole
+from inverse_deid.review.work_list import count_cases
 from inverse_deid.training.corpus import read_annotated
 
 ODD = "Été à l'hôpital 😀 : Zoë\r\nLi a été vue.\rÄrger\n"
@@ -79,15 +92,15 @@ class TestSessions:
         assert first.id != second.id and first.id not in repr(first)
         assert first.id.encode() not in (tmp_path / "review.db-wal").read_bytes()
         with pytest.raises(LogInError):
-            session_of(store, first.id)
-        found = session_of(store, second.id)
+            find_session(store, first.id)
+        found = find_session(store, second.id)
         assert found.user.name == "ann" and is_csrf_token(found, second.csrf_token)
         assert not is_csrf_token(found, first.csrf_token)
         clock.seconds += 59 * 60
-        session_of(store, second.id)
+        find_session(store, second.id)
         clock.seconds += 60 * 60
         with pytest.raises(LogInError):
-            session_of(store, second.id)
+            find_session(store, second.id)
 
     def test_log_out_closing_and_a_new_password_end_it(self, store):
         session = log_in(store, "ann", PASSWORD)
@@ -98,7 +111,7 @@ class TestSessions:
         set_active(store, "ann", is_active=False)
         for one in (session, other, third):
             with pytest.raises(LogInError):
-                session_of(store, one.id)
+                find_session(store, one.id)
         with pytest.raises(LogInError, match="wrong, or the account is closed"):
             log_in(store, "ann", "another long sentence")
 
@@ -123,7 +136,7 @@ class TestSessions:
 def released(folder, texts=(TEXT,), **more):
     store = store_of(folder, texts, approvals=1, **more)
     ann = user(store, "ann")
-    for case_id in range(1, progress(store).n_cases + 1):
+    for case_id in range(1, count_cases(store).n_cases + 1):
         assert review(store, ann, case_id) is CaseState.RELEASED
     return store
 
@@ -248,7 +261,7 @@ def test_export_import_export_is_identical(tmp_path, form):
             at = place(store, ann, case_id)
             at, _ = change(store, at, ActionKind.MASK, 0, category=PhiType.CITY)
             edited = adopt_annotations(store, at, doc)
-            approve(store, Place(ann.id, case_id, edited.revision))
+            approve(store, LayerRevision(ann.id, case_id, edited.revision))
         export_annotated(store, again / target, form)
     first, second = tmp_path / target, again / target
     assert (first.read_bytes() if first.is_file() else files_of(first)) == (
@@ -298,14 +311,14 @@ class TestSample:
             eve = user(store, "eve")
             sample = draw_sample(store, 4, seed=1)
             assert len(sample.case_ids) == 4 and sample.n_released == 10
-            with pytest.raises(ReviewError, match="4 of 4 cases"):
-                sample_result(store)
+            with pytest.raises(ReviewError, match="4 of the 4 cases"):
+                bound_leaks(store)
             for case_id in sample.case_ids:
                 record_reading(store, eve, case_id, leaks=False)
-            found = sample_result(store)
+            found = bound_leaks(store)
             # (1 - p)^4 = 0.05
             assert found.n_leaking == 0 and found.leak_rate_bound == pytest.approx(1 - 0.05**0.25)
-            assert latest_sample(store).unread == ()
+            assert read_sample(store).unread == ()
 
     def test_a_leak_counts_and_withdraws_the_case(self, tmp_path):
         with released(tmp_path, ["a b"] * 3) as store:
@@ -313,15 +326,15 @@ class TestSample:
             first, second = draw_sample(store, 2).case_ids
             record_reading(store, eve, first, leaks=True)
             record_reading(store, eve, second, leaks=False)
-            assert progress(store).by_state[CaseState.RELEASED] == 2
+            assert count_cases(store).by_state[CaseState.RELEASED] == 2
             # P(at most 1 of 2) = 1 - p^2 = 0.05
-            assert sample_result(store).leak_rate_bound == pytest.approx(0.95**0.5)
-            with pytest.raises(ReviewError, match="read already"):
+            assert bound_leaks(store).leak_rate_bound == pytest.approx(0.95**0.5)
+            with pytest.raises(ReviewError, match="already read"):
                 record_reading(store, eve, first, leaks=False)
 
     def test_nobody_checks_his_own_cases_and_no_more_are_drawn_than_there_are(self, tmp_path):
         with released(tmp_path) as store:
-            with pytest.raises(ReviewError, match="1 are released"):
+            with pytest.raises(ReviewError, match="1 cases are released"):
                 draw_sample(store, 2)
             draw_sample(store, 1)
             ann = next(one for one in list_users(store) if one.name == "ann")
@@ -361,7 +374,7 @@ def test_the_causality_summary_by_hand(tmp_path):
         save_form(store, eve, CausalityForm(2, answers, "the dose"))
         save_form(store, eve, CausalityForm(2, answers, "no dose"))
         found = summarise_forms(store)
-        assert form_of(store, eve, 2).remark == "no dose" and found.n_forms == 2
+        assert read_form(store, eve, 2).remark == "no dose" and found.n_forms == 2
     shares = (found.any_preserved, found.none_missing, found.none_needed_missing)
     assert [share.part for share in shares] == [1, 1, 2]
     doses = next(one for one in found.topics if one.topic is Topic.DOSES)

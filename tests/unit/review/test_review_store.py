@@ -22,12 +22,18 @@ from inverse_deid.core.errors import (
 )
 from inverse_deid.review.causality import CausalityForm, Preserved, Topic, TopicAnswer, save_form
 from inverse_deid.review.editing import act, add_note
-from inverse_deid.review.keys import ReviewKey, check_private, make_key_file
 from inverse_deid.review.reading import view_case
-from inverse_deid.review.store import open_store
+from inverse_deid.review.store import ReviewKey, check_private, make_key_file, open_store
 from inverse_deid.review.trail import export_trail, verify_export, verify_store
-from inverse_deid.review.values import Action, ActionKind, CaseState, Place, TokenRange, WorkFilter
-from inverse_deid.review.work_list import list_cases, next_case, progress
+from inverse_deid.review.values import (
+    ActionKind,
+    CaseState,
+    LayerRevision,
+    ReviewAction,
+    TokenRange,
+    WorkFilter,
+)
+from inverse_deid.review.work_list import count_cases, list_cases, next_case
 
 CANARY = "Zebulonova"
 
@@ -58,14 +64,14 @@ def test_the_store_is_for_its_owner_alone(tmp_path):
 
 def test_another_key_opens_nothing(tmp_path):
     store_of(tmp_path).close()
-    with pytest.raises(ConfigurationError, match="key is not that of"):
+    with pytest.raises(ConfigurationError, match="key does not belong to"):
         open_store(tmp_path / "review.db", ReviewKey(b"another key of more than 16 bytes"))
 
 
 @pytest.mark.parametrize("content", [b"", b"no database at all", b"SQLite format 3\0" + b"x" * 200])
 def test_what_is_no_store_is_said_in_one_line(tmp_path, content):
     (tmp_path / "x.db").write_bytes(content)
-    with pytest.raises(UnreadableInputError, match="is no store"):
+    with pytest.raises(UnreadableInputError, match="is not a review store"):
         open_store(tmp_path / "x.db", KEY)
 
 
@@ -88,7 +94,7 @@ def test_a_text_that_was_moved_to_another_case_is_refused(tmp_path):
 
 
 def test_keys_do_not_show_and_short_or_open_ones_are_refused(tmp_path):
-    assert "0123" not in repr(KEY) and len({KEY.derived("trail"), KEY.derived("encryption")}) == 2
+    assert "0123" not in repr(KEY) and len({KEY.derive("trail"), KEY.derive("encryption")}) == 2
     with pytest.raises(ConfigurationError, match="too short"):
         ReviewKey(b"short")
     path = tmp_path / "k"
@@ -161,13 +167,13 @@ class TestTrail:
         previous = code.NO_HASH
         for line in lines[:-1]:
             line["entry"]["user"], line["entry"]["previous"] = "eve", previous
-            previous = line["hash"] = code._hash(code._canonical(line["entry"]))
+            previous = line["hash"] = code._hash(code._encode(line["entry"]))
         lines[-1]["head"]["hash"] = previous
         path = trail / "forged.jsonl"
         path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
         assert verify_export(path, None).is_intact
         assert [*verify_export(path, KEY).problems] == [
-            "the seal of the head is broken, or the key is another one"
+            "the seal of the head is broken, or the key belongs to another store"
         ]
 
     @pytest.mark.parametrize(
@@ -195,10 +201,10 @@ sys.path[:0] = sys.argv[1:3]
 from review_stores import KEY
 from inverse_deid.review.editing import act
 from inverse_deid.review.store import open_store
-from inverse_deid.review.values import Action, ActionKind, Place, TokenRange
+from inverse_deid.review.values import ReviewAction, ActionKind, LayerRevision, TokenRange
 store = open_store(sys.argv[3], KEY, clock=lambda: 1_700_000_001.0)
 for revision in range(1000):
-    act(store, Place(1, 1, revision), Action(ActionKind.MASK if revision % 2 else ActionKind.UNMASK, (TokenRange(2, 3),)))
+    act(store, LayerRevision(1, 1, revision), ReviewAction(ActionKind.MASK if revision % 2 else ActionKind.UNMASK, (TokenRange(2, 3),)))
     print(revision + 1, flush=True)
 """
 
@@ -257,7 +263,9 @@ def test_two_windows_of_one_user_at_once_one_is_told(tmp_path):
 
     def click(token):
         try:
-            results.append(act(store, at, Action(ActionKind.MASK, (TokenRange(token, token + 1),))).revision)
+            results.append(
+                act(store, at, ReviewAction(ActionKind.MASK, (TokenRange(token, token + 1),))).revision
+            )
         except StaleRevisionError as error:
             results.append(error)
 
@@ -313,9 +321,9 @@ def test_pages_hold_every_case_once_whatever_the_filter(tmp_path):
     assert pages(WorkFilter()) == list(range(1, 24))
     assert pages(WorkFilter(states=frozenset({CaseState.RELEASED}))) == [3, 5]
     assert pages(WorkFilter(claimable_by=ann.id)) == [i for i in range(1, 24) if i not in (3, 5)]
-    assert progress(store).n_cases == 23
+    assert count_cases(store).n_cases == 23
     for key in ("x", "nan_x", "", "0x1p0_1; drop"):
-        with pytest.raises(InverseDeidError, match="first one"):
+        with pytest.raises(InverseDeidError, match="first page"):
             list_cases(store, WorkFilter(), after=key)
     store.close()
 
@@ -358,4 +366,4 @@ def test_a_case_of_a_table_can_be_empty(tmp_path):
     with store_of(tmp_path, inputs=[cases], approvals=1) as store:
         ann = user(store, "ann")
         assert [review(store, ann, i) for i in (1, 2)] == [CaseState.RELEASED] * 2
-        assert Place(ann.id, 1, 0).case_id == 1
+        assert LayerRevision(ann.id, 1, 0).case_id == 1
