@@ -41,6 +41,13 @@ def _masking_options(command: click.Command) -> click.Command:
 @click.argument("inputs", nargs=-1, required=True, metavar="CASES...", type=click.Path(path_type=Path))
 @store_options
 @click.option(
+    "--replace",
+    type=click.Choice(["marker", "category"]),
+    default="marker",
+    show_default=True,
+    help="Show the marker, or the suspected category ([NAME], [DATE] ...).",
+)
+@click.option(
     "--approvals", type=click.IntRange(1, 2), default=2, show_default=True, help="Reviewers a case."
 )
 @click.option("--blind-to-model", is_flag=True, help="The second reviewer starts from the bare text.")
@@ -124,5 +131,5 @@ def _facts(fingerprint: str, made_of: dict[str, Any], options: MaskOptions) -> M
         lexicon_sha256=made_of.get("lexicon_sha256") or "",
         thresholds=None if thresholds is None else Thresholds.from_json(thresholds),
         marker=options.marker,
-        category_markers=options.shows_categories,
+        category_markers=options.marker_kind == "category",
     )

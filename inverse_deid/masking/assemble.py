@@ -27,7 +27,7 @@ from inverse_deid.masking.pipeline import Deidentifier, Stages
 from inverse_deid.masking.scorers import open_scorer
 from inverse_deid.network.folder import model_fingerprint
 from inverse_deid.network.scorer import Device
-from inverse_deid.replacement.markers import category_marker, fixed_marker
+from inverse_deid.replacement.markers import MarkerKind, markers_of
 from inverse_deid.rules.allowlist import Policy
 from inverse_deid.rules.analysis import RuleAnalyser
 from inverse_deid.text.interning import InternedWords
@@ -46,7 +46,7 @@ class MaskingSettings:
         policy: How the rules judge ambiguous words.
         rules_only: Decide without the network.
         marker: Stands for masked text.
-        category_markers: Show the suspected category instead.
+        replace: Show the marker, or the suspected category.
         operating_point: Which of the model's threshold pairs: strict, balanced or lenient;
             None = balanced.
         low: Threshold where the rules say safe; None = the operating point's.
@@ -66,7 +66,7 @@ class MaskingSettings:
     policy: Policy = "case-aware"
     rules_only: bool = False
     marker: str = "PHI"
-    category_markers: bool = False
+    replace: MarkerKind = "marker"
     operating_point: str | None = None
     low: float | None = None
     high: float | None = None
@@ -136,12 +136,11 @@ def assemble(settings: MaskingSettings) -> Assembly:
             thresholds = _certified(certificate, settings, model=model_sha256, lexicon=lexicon.sha256)
         if thresholds.are_low and not settings.allow_low_thresholds:
             raise ConfigurationError(_low_thresholds(thresholds, settings))
-    fixed = fixed_marker(settings.marker)
     stages = Stages(
         analyser=RuleAnalyser(lexicon, interned, settings.policy),
         scorer=scorer,
         thresholds=thresholds,
-        marker_for=category_marker(settings.marker) if settings.category_markers else fixed,
+        marker_for=markers_of(settings.replace, settings.marker),
         allow=PhraseList(sorted(settings.allow)),
         deny=PhraseList(sorted(settings.deny)),
         is_common_word=lambda word: bool(lexicon.flags(word) & SAFE_FLAGS),
@@ -238,7 +237,7 @@ def _fingerprint(settings: MaskingSettings, thresholds: Thresholds, *hashes: str
         settings.policy,
         settings.rules_only,
         settings.marker,
-        settings.category_markers,
+        settings.replace == "category",
         *astuple(thresholds),
         sorted(settings.allow),
         sorted(settings.deny),
