@@ -176,7 +176,7 @@ def faults(piece: Piece) -> Iterator[str]:
 
 def unexplained_phi(path: Path) -> Iterator[str]:
     """PHI is spelled out where a document uses it first."""
-    text = re.sub(r"```.*?```|`[^`]*`", "", path.read_text(encoding="utf-8"), flags=re.S)
+    text = re.sub(r"```.*?```|`[^`]*`|^>.*?$", "", path.read_text(encoding="utf-8"), flags=re.S | re.M)
     first = re.search(r"\bPHI\b", text)
     if first and "protected health information" not in text[: first.end() + 40].lower():
         yield "'PHI': spell out protected health information where it is first used"

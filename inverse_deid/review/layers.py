@@ -17,7 +17,7 @@ from sqlalchemy import Connection, Row, select
 from inverse_deid.core.errors import NotAllowedError, ReviewError
 from inverse_deid.core.phi import HYPER_CLASS_OF, HyperClass, PhiType
 from inverse_deid.core.values import BoolArray, Decisions, MaskedDocument, PhiSpan, Reason, Tokens
-from inverse_deid.replacement.markers import MarkerFor, category_marker, fixed_marker
+from inverse_deid.replacement.markers import MarkerFor, markers_of
 from inverse_deid.review.contents import CaseContent, encode_categories
 from inverse_deid.review.store import MaskingFacts, ReviewStore
 from inverse_deid.review.tables import ACTIONS, LAYERS
@@ -222,7 +222,7 @@ def render_part(
 
 
 def _choose_marker(facts: MaskingFacts) -> MarkerFor:
-    return category_marker(facts.marker) if facts.category_markers else fixed_marker(facts.marker)
+    return markers_of("category" if facts.category_markers else "marker", facts.marker)
 
 
 def _decide(content: CaseContent, final: LayerTokens) -> Decisions:

@@ -21,7 +21,7 @@ import stat
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +34,7 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 
 from inverse_deid.core.errors import ConfigurationError, OutputError, UnreadableInputError
+from inverse_deid.core.thresholds import Thresholds
 from inverse_deid.review.tables import META, METADATA
 from inverse_deid.review.values import ReviewPolicy
 
@@ -140,9 +141,7 @@ class MaskingFacts:
         fingerprint: Changes with anything that can change a decision.
         model_sha256: None = without the network.
         lexicon_sha256: Of the dictionaries.
-        low: Threshold where the rules say safe; None = without the network.
-        high: Threshold where they do not.
-        density_slope: By how much the thresholds move with the density of PHI.
+        thresholds: None = without the network.
         marker: Replaces masked text.
         category_markers: The category replaces it instead.
     """
@@ -150,11 +149,26 @@ class MaskingFacts:
     fingerprint: str
     model_sha256: str | None = None
     lexicon_sha256: str = ""
-    low: float | None = None
-    high: float | None = None
-    density_slope: float = 0.0
+    thresholds: Thresholds | None = None
     marker: str = "PHI"
     category_markers: bool = False
+
+    @classmethod
+    def from_json(cls, stored: dict[str, Any]) -> MaskingFacts:
+        """Read the facts that `as_json` wrote."""
+        rest = {name: value for name, value in stored.items() if name not in _THRESHOLDS}
+        if stored["low"] is None:
+            return cls(**rest)
+        return cls(**rest, thresholds=Thresholds(**{name: stored[name] for name in _THRESHOLDS}))
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the facts as one flat dictionary."""
+        stored = asdict(self)
+        thresholds = stored.pop("thresholds") or {"low": None, "high": None, "density_slope": 0.0}
+        return stored | thresholds
+
+
+_THRESHOLDS = [one.name for one in fields(Thresholds)]
 
 
 class ReviewStore:
@@ -176,7 +190,7 @@ class ReviewStore:
         self.sealer.open(bytes.fromhex(stored["key check"]), "key check")
         settings = json.loads(stored["settings"])
         self.policy = ReviewPolicy(**settings["policy"])
-        self.facts = MaskingFacts(**settings["facts"])
+        self.facts = MaskingFacts.from_json(settings["facts"])
         self.extra: dict[str, Any] = settings["extra"]
 
     def __enter__(self) -> ReviewStore:
@@ -271,7 +285,7 @@ def write_settings(
 ) -> None:
     """Make the tables of a new store and write its settings."""
     METADATA.create_all(connection)
-    settings = {"policy": asdict(policy), "facts": asdict(facts), "extra": extra}
+    settings = {"policy": asdict(policy), "facts": facts.as_json(), "extra": extra}
     stored = {
         "schema version": str(SCHEMA_VERSION),
         "key check": Sealer(key.derive("encryption")).seal(_KEY_CHECK, "key check").hex(),
