@@ -198,7 +198,7 @@ def _list_reviewers(found: ReviewSummary) -> Iterator[str]:
         span = "" if kappa.low is None or kappa.high is None else f" ({kappa.low:.3f} to {kappa.high:.3f})"
         yield (
             f"  Cohen's kappa of words {_format_number(kappa.value)}{span}, "
-            f"F1 of masks {_format_number(found.spans.f1)}"
+            f"F1 of masks {_format_number(found.f1)}"
         )
     for one in found.times:
         minutes = None if one.median_seconds is None else one.median_seconds / 60

@@ -143,13 +143,11 @@ class Session:
         id: Random, 256 bits, for the cookie; stored nowhere else.
         csrf_token: For the forms of this session.
         user: Who logged in.
-        expires_at: When it ends at the latest.
     """
 
     id: str = field(repr=False)
     csrf_token: str = field(repr=False)
     user: User
-    expires_at: float
 
 
 def log_in(
@@ -191,16 +189,15 @@ def log_in(
 
 def _begin_session(connection: Connection, store: ReviewStore, user: User) -> Session:
     session_id = secrets.token_urlsafe(32)
-    expires_at = store.now() + 3600.0 * SESSION_HOURS
     row = {
         "id_hash": _hash_id(session_id),
         "user_id": user.id,
-        "expires_at": expires_at,
+        "expires_at": store.now() + 3600.0 * SESSION_HOURS,
         "seen_at": store.now(),
     }
     connection.execute(insert(SESSIONS), row)
     append(connection, store, [TrailEvent(user=user.name, event="log in")])
-    return Session(session_id, _make_csrf_token(store, session_id), user, expires_at)
+    return Session(session_id, _make_csrf_token(store, session_id), user)
 
 
 def find_session(store: ReviewStore, session_id: str) -> Session:
@@ -220,7 +217,7 @@ def find_session(store: ReviewStore, session_id: str) -> Session:
     if now - row.seen_at > _SEEN_EVERY_SECONDS:
         with store.writing() as connection:
             connection.execute(update(SESSIONS).where(mine).values(seen_at=now))
-    return Session(session_id, _make_csrf_token(store, session_id), _read_user(row), row.expires_at)
+    return Session(session_id, _make_csrf_token(store, session_id), _read_user(row))
 
 
 def log_out(store: ReviewStore, session_id: str) -> None:

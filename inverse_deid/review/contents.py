@@ -53,8 +53,17 @@ _COLUMNS = {
     "reasons": "u1",
     "p_safe": "<f4",
     "thresholds": "<f4",
-    "classes": "u1",
+    "categories": "u1",
     "known": "u1",
+}
+"""Stored columns of tokens, in order, with their types in the store."""
+
+_DECISIONS = {
+    "keep": np.bool_,
+    "reasons": np.uint8,
+    "p_safe": np.float32,
+    "thresholds": np.float32,
+    "categories": np.uint8,
 }
 
 _TYPE_OF_CLASS = {
@@ -120,14 +129,12 @@ def join_texts(docs: Sequence[Document], masked: Sequence[MaskedDocument]) -> Ca
         join([one.tokens.starts + part.start for one, part in zip(masked, parts, strict=True)], np.int32),
         join([one.tokens.ends + part.start for one, part in zip(masked, parts, strict=True)], np.int32),
     )
-    decisions = Decisions(
-        keep=join([one.decisions.keep for one in masked], np.bool_),
-        reasons=join([one.decisions.reasons for one in masked], np.uint8),
-        p_safe=join([one.decisions.p_safe for one in masked], np.float32),
-        thresholds=join([one.decisions.thresholds for one in masked], np.float32),
-        categories=join([one.decisions.categories for one in masked], np.uint8),
-    )
-    return CaseContent(text, tuple(parts), known, tokens, decisions, KnownIdentifiers(known).among(tokens))
+    columns = {
+        name: join([getattr(one.decisions, name) for one in masked], kind)
+        for name, kind in _DECISIONS.items()
+    }
+    is_known = KnownIdentifiers(known).among(tokens)
+    return CaseContent(text, tuple(parts), known, tokens, Decisions(**columns), is_known)
 
 
 def seal_content(content: CaseContent, case_id: int, sealer: Sealer) -> dict[str, object]:
@@ -142,11 +149,7 @@ def seal_content(content: CaseContent, case_id: int, sealer: Sealer) -> dict[str
     columns: dict[str, npt.NDArray[Any]] = {
         "starts": content.tokens.starts,
         "ends": content.tokens.ends,
-        "keep": content.decisions.keep,
-        "reasons": content.decisions.reasons,
-        "p_safe": content.decisions.p_safe,
-        "thresholds": content.decisions.thresholds,
-        "classes": content.decisions.categories,
+        **{name: getattr(content.decisions, name) for name in _DECISIONS},
         "known": content.is_known,
     }
     packed = b"".join(columns[name].astype(kind).tobytes() for name, kind in _COLUMNS.items())
@@ -172,13 +175,6 @@ def read_content(connection: Connection, case_id: int, sealer: Sealer) -> CaseCo
     text = stored["text"]
     starts, ends = columns["starts"].astype(np.int32), columns["ends"].astype(np.int32)
     words = [text[start:end] for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
-    decisions = Decisions(
-        keep=columns["keep"].astype(np.bool_),
-        reasons=columns["reasons"].astype(np.uint8),
-        p_safe=columns["p_safe"].astype(np.float32),
-        thresholds=columns["thresholds"].astype(np.float32),
-        categories=columns["classes"].astype(np.uint8),
-    )
     return CaseContent(
         text,
         tuple(CasePart(*part) for part in stored["parts"]),
@@ -187,7 +183,7 @@ def read_content(connection: Connection, case_id: int, sealer: Sealer) -> CaseCo
             for one in stored["known"]
         ),
         Tokens(text, words, starts, ends),
-        decisions,
+        Decisions(**{name: columns[name].astype(kind) for name, kind in _DECISIONS.items()}),
         columns["known"].astype(np.bool_),
     )
 
@@ -239,10 +235,7 @@ def read_model(content: CaseContent, facts: MaskingFacts) -> ModelTokens:
     decisions = content.decisions
     doubt = measure_doubt(decisions.p_safe, decisions.thresholds)
     return ModelTokens(
-        keep=decisions.keep,
-        reasons=decisions.reasons,
-        p_safe=decisions.p_safe,
-        thresholds=decisions.thresholds,
+        decisions=decisions,
         categories=encode_categories(decisions),
         doubt=doubt,
         is_doubtful=doubt >= DOUBTFUL_FROM,

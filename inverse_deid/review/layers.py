@@ -27,10 +27,9 @@ from inverse_deid.review.values import (
     CasePart,
     LayerKind,
     LayerTokens,
-    MaskedView,
     TokenRange,
 )
-from inverse_deid.text.rendering import JOINING_GAPS, render
+from inverse_deid.text.rendering import JOINING_GAPS, Rendering, render
 
 Step = tuple[int, int, bool | None, int | None]
 """First token, the token after the last one, kept or masked, category; None = unchanged."""
@@ -191,11 +190,10 @@ def read_final(connection: Connection, store: ReviewStore, case_id: int, content
     return final
 
 
-def render_case(content: CaseContent, layer: LayerTokens, facts: MaskingFacts) -> MaskedView:
+def render_case(content: CaseContent, layer: LayerTokens, facts: MaskingFacts) -> Rendering:
     """Return the masked text of a layer over all parts; undecided words are masked."""
     decisions = _decide(content, layer)
-    rendering = render(content.tokens, decisions.keep, _choose_marker(facts)(decisions))
-    return MaskedView(rendering.text, rendering.masks, rendering.replaced)
+    return render(content.tokens, decisions.keep, _choose_marker(facts)(decisions))
 
 
 def render_part(

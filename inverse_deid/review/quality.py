@@ -36,27 +36,6 @@ CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True, slots=True)
-class MaskAgreement:
-    """Masks of the first and second reviewers, as spans with the same first and last token.
-
-    Args:
-        n_both: Spans of both.
-        n_first: Spans of the first.
-        n_second: Spans of the second.
-    """
-
-    n_both: int
-    n_first: int
-    n_second: int
-
-    @property
-    def f1(self) -> float | None:
-        """In [0, 1]; None if neither masked anything."""
-        n = self.n_first + self.n_second
-        return 2 * self.n_both / n if n else None
-
-
-@dataclass(frozen=True, slots=True)
 class ReviewerTime:
     """Approved cases of one reviewer and the median working time per case.
 
@@ -75,13 +54,13 @@ class ReviewSummary:
     Args:
         n_double: Cases approved by two reviewers.
         tokens: Kept or masked, on all tokens of those cases; kappa with an interval by case.
-        spans: The masks.
+        f1: Of the masks, see `compare_masks`.
         times: By name.
     """
 
     n_double: int
     tokens: Agreement | None
-    spans: MaskAgreement
+    f1: float | None
     times: tuple[ReviewerTime, ...]
 
 
@@ -103,24 +82,27 @@ def summarise_reviewers(store: ReviewStore, *, seed: int = 1) -> ReviewSummary:
     return ReviewSummary(len(pairs), tokens, compare_masks(pairs), times)
 
 
-def compare_masks(pairs: list[tuple[BoolArray, BoolArray]]) -> MaskAgreement:
-    """Compare runs of masked tokens.
+def compare_masks(pairs: list[tuple[BoolArray, BoolArray]]) -> float | None:
+    """Return the F1 of two reviewers' masks, as spans with the same first and last token.
 
     Args:
         pairs: For each case the tokens that each reviewer keeps, bool (n_tokens,).
 
+    Returns:
+        In [0, 1]; None if neither masked anything.
+
     Example:
         >>> keep = np.array([True, False, False, True, False])
-        >>> compare_masks([(keep, np.array([True, False, False, False, False]))]).f1
+        >>> compare_masks([(keep, np.array([True, False, False, False, False]))])
         0.0
-        >>> compare_masks([(keep, keep)]).f1
+        >>> compare_masks([(keep, keep)])
         1.0
     """
-    n_both = n_first = n_second = 0
+    n_both = n_spans = 0
     for first, second in pairs:
         a, b = set(find_runs(~first)), set(find_runs(~second))
-        n_both, n_first, n_second = n_both + len(a & b), n_first + len(a), n_second + len(b)
-    return MaskAgreement(n_both, n_first, n_second)
+        n_both, n_spans = n_both + len(a & b), n_spans + len(a) + len(b)
+    return 2 * n_both / n_spans if n_spans else None
 
 
 def _read_pairs(connection: Connection, store: ReviewStore) -> list[tuple[BoolArray, BoolArray]]:

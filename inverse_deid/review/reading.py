@@ -24,12 +24,12 @@ from inverse_deid.review.values import (
     CaseView,
     DisputeView,
     LayerKind,
-    MaskedView,
     Note,
     TokenRange,
     User,
     UserRole,
 )
+from inverse_deid.text.rendering import Rendering
 
 
 def open_case(store: ReviewStore, user: User, case_id: int) -> CaseView:
@@ -99,7 +99,7 @@ def view_case(store: ReviewStore, user: User, case_id: int) -> CaseView:
         return _view(connection, store, user, case_id)
 
 
-def view_masked(store: ReviewStore, user: User, case_id: int) -> tuple[CaseView, MaskedView]:
+def view_masked(store: ReviewStore, user: User, case_id: int) -> tuple[CaseView, Rendering]:
     """Show a case as `view_case` does, with the masked text of the user's layer; fails as `view_case`."""
     with store.reading() as connection:
         view = _view(connection, store, user, case_id)

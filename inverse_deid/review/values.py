@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from inverse_deid.core.errors import ConfigurationError, ReviewError
 from inverse_deid.core.phi import PhiType
-from inverse_deid.core.values import BoolArray, FloatArray, Tokens
+from inverse_deid.core.values import BoolArray, Decisions, FloatArray, Tokens
 
 CATEGORIES: tuple[PhiType, ...] = tuple(PhiType)
 """Meaning of the category codes of a reviewer."""
@@ -145,7 +145,6 @@ class ReviewAction:
 
     Args:
         kind: Mask, unmask, or set the category alone.
-        ranges: Which tokens.
         category: Of masked tokens; required by CATEGORY, refused by UNMASK.
         all_mentions: Also everywhere else in the case where the same words occur.
 
@@ -188,10 +187,7 @@ class ModelTokens:
     """The model's decisions on each token of a case.
 
     Args:
-        keep: bool (n_tokens,).
-        reasons: uint8 (n_tokens,), values of `core.values.Reason`.
-        p_safe: float32 (n_tokens,), in [0, 1], NaN = unknown.
-        thresholds: float32 (n_tokens,), that `p_safe` was compared with; inf = never kept.
+        decisions: As the masker returned them; their categories index `HyperClass`.
         categories: uint8 (n_tokens,), index into `CATEGORIES`, `NO_CATEGORY` = not known.
         doubt: float32 (n_tokens,), in [0, 1], 1 = `p_safe` is at the threshold.
         is_doubtful: bool (n_tokens,), should be looked at: kept ones may be leaks, masked ones losses.
@@ -199,10 +195,7 @@ class ModelTokens:
         known: bool (n_tokens,), belongs to a known identifier of the case.
     """
 
-    keep: BoolArray = field(repr=False)
-    reasons: npt.NDArray[np.uint8] = field(repr=False)
-    p_safe: FloatArray = field(repr=False)
-    thresholds: FloatArray = field(repr=False)
+    decisions: Decisions = field(repr=False)
     categories: npt.NDArray[np.uint8] = field(repr=False)
     doubt: FloatArray = field(repr=False)
     is_doubtful: BoolArray = field(repr=False)
@@ -229,21 +222,6 @@ class Note:
     text: str = field(repr=False)
 
 
-@dataclass(frozen=True, slots=True)
-class MaskedView:
-    """The masked text of a layer.
-
-    Args:
-        text: As it would be released, with plain markers for dates and ages.
-        masks: Half-open ranges of the case's text that are masked.
-        replaced: For each mask the range of `text` that replaces it.
-    """
-
-    text: str = field(repr=False)
-    masks: tuple[tuple[int, int], ...] = field(repr=False)
-    replaced: tuple[tuple[int, int], ...] = field(repr=False)
-
-
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class CaseView:
     """A case as a user sees it.
@@ -251,16 +229,11 @@ class CaseView:
     Args:
         case_id: Number of the case in the store; the only thing that may appear in a URL.
         name: Its id in the source file.
-        state: How far it is.
-        text: The original, all parts.
-        parts: The texts of the case, in order.
-        tokens: Of `text`.
+        text: The original, all parts; `tokens` are of it.
         kind: Of the user's layer.
         layer: The user's own decisions.
         model: The model's decisions; None for a reviewer who is blind to it.
         revision: To be given back with the next action.
-        can_undo: There is something to undo.
-        can_redo: There is something to redo.
         is_approved: The user approved; the layer can no longer change.
         notes: The user's own; for an adjudicator also those of both reviewers.
     """
@@ -305,8 +278,6 @@ class Edited:
         changed: Ranges of changed tokens; within each, all tokens are now alike.
         keep: For each range, whether it is kept now.
         categories: For each range, its category code now.
-        can_undo: There is something to undo.
-        can_redo: There is something to redo.
         n_undecided: Tokens that an adjudicator still has to decide.
     """
 
@@ -344,11 +315,7 @@ class CaseRow:
         case_id: Number of the case in the store.
         name: Its id in the source file.
         source: Name of the source file.
-        state: How far it is.
-        doubt: How many tokens are doubtful; 1e6 more if the model failed on it.
-        n_tokens: Tokens.
-        n_doubtful: Tokens to look at.
-        n_approvals: Reviewers who approved.
+        doubt: Number of doubtful tokens; 1e6 more if the model failed on it.
         assignee: Name of the user who should do it next, None = anybody.
         locked_by: Name of the user working on it now, None = nobody.
         locked_until: When the lock ends, None = not locked.

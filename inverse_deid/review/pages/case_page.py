@@ -53,36 +53,14 @@ GROUP_LETTERS: Mapping[HyperClass, str] = MappingProxyType(
 )
 
 CATEGORY_CODES: Mapping[PhiType, str] = MappingProxyType(
-    {
-        PhiType.PATIENT: "PA",
-        PhiType.RELATIVE: "RE",
+    {one: one.value[:2] for one in PhiType}
+    | {
         PhiType.DOCTOR: "DR",
-        PhiType.USERNAME: "US",
         PhiType.PROFESSION: "JO",
-        PhiType.HOSPITAL: "HO",
-        PhiType.ORGANIZATION: "OR",
-        PhiType.STREET: "ST",
-        PhiType.CITY: "CI",
         PhiType.STATE: "SA",
-        PhiType.COUNTRY: "CO",
-        PhiType.ZIP: "ZI",
-        PhiType.LOCATION_OTHER: "LO",
-        PhiType.AGE: "AG",
-        PhiType.DATE: "DA",
-        PhiType.PHONE: "PH",
         PhiType.FAX: "FX",
-        PhiType.EMAIL: "EM",
-        PhiType.URL: "UR",
-        PhiType.IPADDR: "IP",
-        PhiType.SSN: "SS",
         PhiType.MEDICALRECORD: "MR",
         PhiType.HEALTHPLAN: "HP",
-        PhiType.ACCOUNT: "AC",
-        PhiType.LICENSE: "LI",
-        PhiType.VEHICLE: "VE",
-        PhiType.DEVICE: "DE",
-        PhiType.BIOID: "BI",
-        PhiType.IDNUM: "ID",
     }
 )
 """Two letters each, typed in the category menu of the reading page."""
@@ -293,14 +271,14 @@ def _encode_layer(layer: LayerTokens) -> dict[str, Any]:
 
 def _encode_model(model: ModelTokens) -> dict[str, Any]:
     return {
-        "keep": _encode_digits(model.keep),
+        "keep": _encode_digits(model.decisions.keep),
         "doubtful": _encode_digits(model.is_doubtful),
         "rules_safe": _encode_digits(model.rules_safe),
         "known": _encode_digits(model.known),
-        "reasons": model.reasons.tolist(),
+        "reasons": model.decisions.reasons.tolist(),
         "categories": model.categories.tolist(),
-        "p_safe": _encode_shares(model.p_safe),
-        "thresholds": _encode_shares(model.thresholds),
+        "p_safe": _encode_shares(model.decisions.p_safe),
+        "thresholds": _encode_shares(model.decisions.thresholds),
         "levels": _encode_digits(np.minimum(model.doubt * N_LEVELS, N_LEVELS - 1)),
     }
 

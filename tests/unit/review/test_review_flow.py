@@ -66,7 +66,7 @@ def test_a_reviewer_begins_with_what_the_model_says(store):
     assert kept(view) == only_masked(2)
     assert masked.text == "seen by PHI today, then okonkwo left"
     assert masked.masks == ((8, 15),) and masked.replaced == ((8, 11),)
-    assert view.model.reasons[2] == Reason.BELOW_THRESHOLD
+    assert view.model.decisions.reasons[2] == Reason.BELOW_THRESHOLD
     assert view.state is CaseState.IN_REVIEW and view.revision == 0 and not view.can_undo
 
 

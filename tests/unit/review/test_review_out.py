@@ -357,7 +357,7 @@ def test_agreement_and_time_by_hand(tmp_path):
     assert found.tokens.observed.part == 5 and found.tokens.observed.whole == 7
     by_chance = (2 * 2 + 5 * 5) / 49
     assert found.tokens.kappa.value == pytest.approx((5 / 7 - by_chance) / (1 - by_chance))
-    assert found.spans.f1 == 0.5 and found.n_double == 1
+    assert found.f1 == 0.5 and found.n_double == 1
     assert [(one.user, one.n_approved, one.median_seconds) for one in found.times] == [
         ("ann", 1, 150.0),
         ("bob", 1, 0.0),
