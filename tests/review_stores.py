@@ -1,4 +1,4 @@
-"""Small review stores for tests, made of invented texts and a masker that masks capitals."""
+"""Small review stores for tests, with invented texts and a masker that masks capitals."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ FACTS = MaskingFacts(fingerprint="fake", model_sha256="ab" * 32, thresholds=Thre
 
 
 class Clock:
-    """A clock that stands still until a test moves it."""
+    """A clock that only a test moves."""
 
     def __init__(self) -> None:
         self.seconds = 1_700_000_000.0
@@ -64,7 +64,7 @@ def store_of(
     address: str | None = None,
     **policy: object,
 ) -> ReviewStore:
-    """A store `review.db` in a folder, or at the address of a database."""
+    """Make a store `review.db` in a folder, or at the address of a database."""
     given = list(inputs) or [json_lines(folder / "cases.jsonl", texts)]
     jobs, tally = plan_cases(given)
     assert not tally.n_failures, tally.failures
@@ -78,7 +78,7 @@ def store_of(
 
 
 def user(store: ReviewStore, name: str, role: UserRole = UserRole.REVIEWER) -> User:
-    """An account that nobody can log in to: hashing passwords takes long."""
+    """Add an account that nobody can log in to, as hashing passwords is slow."""
     with store.writing() as connection:
         row = {"name": name, "password": "none", "role": role.value, "is_active": True}
         made = connection.execute(insert(USERS), row).inserted_primary_key
@@ -86,7 +86,7 @@ def user(store: ReviewStore, name: str, role: UserRole = UserRole.REVIEWER) -> U
 
 
 def place(store: ReviewStore, who: User, case_id: int = 1) -> LayerRevision:
-    """Opens the case."""
+    """Open the case."""
     return LayerRevision(who.id, case_id, open_case(store, who, case_id).revision)
 
 
@@ -98,7 +98,7 @@ def change(
     stop: int | None = None,
     **more: object,
 ) -> tuple[LayerRevision, Edited]:
-    """Do something with tokens; the place behind it and what came of it."""
+    """Act on tokens; return the new revision and the result."""
     ranges = (TokenRange(first, first + 1 if stop is None else stop),)
     edited = act(store, at, ReviewAction(kind, ranges, **more))
     return LayerRevision(at.user_id, at.case_id, edited.revision), edited

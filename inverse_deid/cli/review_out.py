@@ -184,7 +184,7 @@ def summary(address: str, key: Path | None) -> None:
     """Print progress, agreement of reviewers, time per case, and the causality forms."""
     with open_given(address, key) as store:
         lines = [
-            *(f"{state:<12} {n:>8,}" for state, n in count_cases(store).by_state.items()),
+            *(f"{state:<12} {n:>8,}" for state, n in count_cases(store).items()),
             *_list_reviewers(summarise_reviewers(store)),
             *_list_forms(summarise_forms(store)),
         ]

@@ -18,7 +18,7 @@ from argon2.exceptions import Argon2Error, InvalidHashError
 from sqlalchemy import Connection, Row, delete, func, insert, select, update
 
 from inverse_deid.core.errors import LogInError, ReviewError
-from inverse_deid.review.store import ReviewStore
+from inverse_deid.review.store import ReviewStore, insert_row
 from inverse_deid.review.tables import CASES, FAILURES, SESSIONS, USERS
 from inverse_deid.review.trail import TrailEvent, append
 from inverse_deid.review.values import User, UserRole
@@ -36,14 +36,10 @@ _SEEN_EVERY_SECONDS = 60.0
 
 
 def add_user(store: ReviewStore, name: str, password: str, role: UserRole, *, by: str = "command") -> User:
-    """Add an account.
+    """Add an account; `by` is for the trail.
 
-    Args:
-        store: The store.
-        name: 1 to 64 of a-z, 0-9, `.`, `_`, `-`, `@`; capitals become small letters.
-        password: 12 to 1,000 characters.
-        role: What the user may do.
-        by: Who adds it, for the trail.
+    A name has 1 to 64 of a-z, 0-9, `.`, `_`, `-`, `@` (capitals become small letters), a password 12 to
+    1,000 characters.
 
     Raises:
         ReviewError: The name is taken or malformed, or the password is too short or too long.
@@ -56,9 +52,9 @@ def add_user(store: ReviewStore, name: str, password: str, role: UserRole, *, by
         if connection.execute(select(USERS.c.id).where(USERS.c.name == name)).one_or_none() is not None:
             raise ReviewError(f"the name {name} is already taken. Choose another name.")
         row = {"name": name, "password": password_hash, "role": role.value, "is_active": True}
-        user_id = connection.execute(insert(USERS), row).inserted_primary_key
+        user_id = insert_row(connection, USERS, row)
         append(connection, store, [TrailEvent(user=by, event=f"account of {name} added", new=role.value)])
-    return User(int(user_id[0]) if user_id else 0, name, role)
+    return User(user_id, name, role)
 
 
 def list_users(store: ReviewStore) -> tuple[User, ...]:
@@ -142,7 +138,7 @@ class Session:
     Args:
         id: Random, 256 bits, for the cookie; stored nowhere else.
         csrf_token: For the forms of this session.
-        user: Who logged in.
+        user: The user who logged in.
     """
 
     id: str = field(repr=False)
@@ -155,12 +151,7 @@ def log_in(
 ) -> Session:
     """Check a password and begin a session with a new id; an old one of the same browser ends.
 
-    Args:
-        store: The store.
-        name: As it was typed.
-        password: As it was typed.
-        address: Of the client, whose failures are counted as well; "" = not known.
-        old_session_id: Sent by the browser, if any.
+    Failures are counted by name and by the address of the client ("" = not known).
 
     Raises:
         LogInError: Wrong name or password, closed account, or too many failures in the last 15
@@ -170,10 +161,7 @@ def log_in(
     # A failure is counted before the password is checked, so that many tries at once gain nothing.
     with store.writing() as connection:
         _refuse_too_many(connection, store, keys)
-        failures = []
-        for key in keys:
-            counted = connection.execute(insert(FAILURES), {"who_hash": key, "at": store.now()})
-            failures.append(int(counted.inserted_primary_key[0]) if counted.inserted_primary_key else 0)
+        failures = [insert_row(connection, FAILURES, {"who_hash": key, "at": store.now()}) for key in keys]
         row = connection.execute(select(USERS).where(USERS.c.name == name.lower())).one_or_none()
     is_right = _is_password(_hash_nothing() if row is None else row.password, password)
     if row is None or not is_right or not row.is_active:

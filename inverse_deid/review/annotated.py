@@ -70,13 +70,6 @@ def export_annotated(
 
     `inverse-deid fine-tune --gold` reads the first two.
 
-    Args:
-        store: The store.
-        path: File or folder.
-        form: The format.
-        force: Overwrite existing files.
-        by: Who exports, for the trail.
-
     Raises:
         OutputExistsError: The file exists, or the folder is not empty, and `force` is False.
         OutputError: It cannot be written.

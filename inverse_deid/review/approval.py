@@ -76,12 +76,6 @@ def _conclude(
 def count_unseen(store: ReviewStore, user_id: int, case_id: int, seen: Sequence[TokenRange]) -> int:
     """Count the words that the user should have looked at before approving, and did not.
 
-    Args:
-        store: The store.
-        user_id: Whose layer is to be approved.
-        case_id: The case.
-        seen: What the user looked at.
-
     Returns:
         Doubtful words, for an adjudicator words in dispute; 0 for a reviewer who is blind to the model.
 

@@ -100,15 +100,7 @@ def set_state(
     *,
     old: CaseState | None = None,
 ) -> None:
-    """Change the state of a case.
-
-    Args:
-        connection: A writing transaction that holds the row of the case.
-        store: The store.
-        case: The row.
-        state: The new state.
-        user_id: Who does it.
-        old: The state now, if it is no longer that of the row.
+    """Change the state of a case, whose row is locked; `old` is its state now, if not that of the row.
 
     Raises:
         ReviewError: The change is not allowed, or a case to be released has an undecided token.

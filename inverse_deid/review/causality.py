@@ -80,10 +80,7 @@ class TopicAnswer:
 class CausalityForm:
     """One form: one case, one assessor.
 
-    Args:
-        case_id: Number of the case.
-        answers: Of every topic.
-        remark: Up to 4,000 characters, encrypted like the narrative.
+    The remark has up to 4,000 characters and is encrypted like the narrative.
 
     Raises:
         ReviewError: A topic is left out, or the remark is too long.
@@ -117,12 +114,10 @@ class CausalitySummary:
     """The utility of an evaluation run; the thesis reports 96 % and 52 %.
 
     Args:
-        n_forms: Forms.
         any_preserved: Cases that still contain some valuable information.
         none_missing: Cases in which none is missing.
         none_needed_missing: Cases in which none that was needed is missing.
         intervals: Exact 95 % intervals of the three shares, None = no form.
-        topics: By topic.
     """
 
     n_forms: int

@@ -87,13 +87,8 @@ _CODE_OF_CLASS = np.array(
 class CaseContent:
     """A case as it was masked, with the texts of all its parts in one.
 
-    Args:
-        text: The original.
-        parts: Its texts.
-        known: Known identifiers.
-        tokens: Of `text`.
-        decisions: The model's; categories index `HyperClass`.
-        is_known: bool (n_tokens,), belongs to a known identifier.
+    `decisions` are the model's, with categories that index `HyperClass`. `is_known`, bool (n_tokens,),
+    marks tokens of the known identifiers.
     """
 
     text: str = field(repr=False)
@@ -105,12 +100,7 @@ class CaseContent:
 
 
 def join_texts(docs: Sequence[Document], masked: Sequence[MaskedDocument]) -> CaseContent:
-    """Put the texts of a case into one.
-
-    Args:
-        docs: The originals; all share their known identifiers.
-        masked: The masked document of each.
-    """
+    """Put the texts of a case, which share their known identifiers, and their masked documents into one."""
 
     def join(arrays: Sequence[npt.NDArray[Any]], kind: type) -> npt.NDArray[Any]:
         return np.concatenate([np.zeros(0, kind), *arrays]).astype(kind)

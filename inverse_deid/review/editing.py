@@ -156,12 +156,12 @@ class _Edit:
         mine = (LAYERS.c.id == self.layer.id) & (LAYERS.c.revision == self.layer.revision)
         if self._connection.execute(update(LAYERS).where(mine).values(**values)).rowcount != 1:
             raise StaleRevisionError(f"case {self.case.id} was changed in another window. Open it again.")
-        runs = find_runs(changed, after.keep, after.categories)
         return Edited(
             revision=self.layer.revision + 1,
-            changed=tuple(runs),
-            keep=tuple(bool(after.keep[run.first]) for run in runs),
-            categories=tuple(int(after.categories[run.first]) for run in runs),
+            changed=tuple(
+                (run.first, run.stop, bool(after.keep[run.first]), int(after.categories[run.first]))
+                for run in find_runs(changed, after.keep, after.categories)
+            ),
             can_undo=n_done > 0,
             can_redo=n_done < len(actions),
             n_undecided=int((~after.decided).sum()),

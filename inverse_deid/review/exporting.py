@@ -84,7 +84,7 @@ class Exported:
         n_left_out: Cases that are not released.
         problems: One sentence for each case or file that could not be written.
         files: The files written.
-        columns: Whether each column of tables was masked, copied or dropped, see `ColumnFate`.
+        columns: The `ColumnFate` of each column of tables.
     """
 
     n_cases: int
@@ -98,12 +98,6 @@ def export_released(
     store: ReviewStore, folder: Path, *, force: bool = False, by: str = "command"
 ) -> Exported:
     """Write the masked text of all released cases, each file in its original format.
-
-    Args:
-        store: The store.
-        folder: Where to write.
-        force: Overwrite existing files.
-        by: Who exports, for the trail.
 
     Raises:
         OutputExistsError: A file exists and `force` is False.

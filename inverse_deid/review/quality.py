@@ -27,7 +27,7 @@ from inverse_deid.review.approval import list_approvers, reopen
 from inverse_deid.review.cases import lock_row
 from inverse_deid.review.contents import read_content
 from inverse_deid.review.layers import find_runs, replay_approved
-from inverse_deid.review.store import ReviewStore
+from inverse_deid.review.store import ReviewStore, insert_row
 from inverse_deid.review.tables import CASES, LAYERS, SAMPLE_CASES, SAMPLES, USERS
 from inverse_deid.review.trail import TrailEvent, append
 from inverse_deid.review.values import CaseState, LayerKind, User
@@ -65,12 +65,7 @@ class ReviewSummary:
 
 
 def summarise_reviewers(store: ReviewStore, *, seed: int = 1) -> ReviewSummary:
-    """Return the agreement on all cases with two approvals, and the time of every reviewer.
-
-    Args:
-        store: The store.
-        seed: Of the interval of kappa.
-    """
+    """Return the agreement on all cases with two approvals, and the time of every reviewer."""
     with store.reading() as connection:
         pairs = _read_pairs(connection, store)
         times = _read_times(connection)
@@ -129,14 +124,7 @@ def _read_times(connection: Connection) -> tuple[ReviewerTime, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Cases to be read.
-
-    Args:
-        id: Number of the sample.
-        n_released: Released cases that it was drawn from.
-        case_ids: The drawn cases.
-        unread: Those that nobody has read yet.
-    """
+    """Cases to be read, of `n_released` released cases; nobody has read the `unread` ones yet."""
 
     id: int
     n_released: int
@@ -148,11 +136,7 @@ class Sample:
 class SampleResult:
     """Result of reading a whole sample.
 
-    Args:
-        n_read: Cases read.
-        n_leaking: Cases in which the reader found an identifier.
-        leak_rate_bound: With `confidence`, at most this share of the released cases leaks, in [0, 1].
-        confidence: In (0, 1).
+    With `confidence`, in (0, 1), at most the share `leak_rate_bound` of the released cases leaks.
     """
 
     n_read: int
@@ -167,13 +151,7 @@ class SampleResult:
 
 
 def draw_sample(store: ReviewStore, n_cases: int, *, seed: int | None = None, by: str = "command") -> Sample:
-    """Draw released cases, each set of them with the same probability.
-
-    Args:
-        store: The store.
-        n_cases: From 1 to the number of released cases.
-        seed: None = a random one.
-        by: Who draws, for the trail.
+    """Draw released cases, each set of them with the same probability; `by` is for the trail.
 
     Raises:
         ReviewError: Fewer cases are released.
@@ -186,8 +164,7 @@ def draw_sample(store: ReviewStore, n_cases: int, *, seed: int | None = None, by
         rng = random.Random(secrets.randbits(64) if seed is None else seed)
         drawn = sorted(rng.sample(released, n_cases))
         row = {"drawn_at": store.now(), "n_released": len(released)}
-        made = connection.execute(insert(SAMPLES), row).inserted_primary_key
-        sample_id = int(made[0]) if made else 0
+        sample_id = insert_row(connection, SAMPLES, row)
         rows = [{"sample_id": sample_id, "case_id": case_id} for case_id in drawn]
         connection.execute(insert(SAMPLE_CASES), rows)
         event = f"sample {sample_id} drawn: {n_cases} of {len(released)} released cases"

@@ -19,7 +19,7 @@ import secrets
 import sqlite3
 import stat
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
@@ -29,7 +29,7 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
-from sqlalchemy import Connection, Engine, create_engine, event, insert, inspect, select
+from sqlalchemy import Connection, Engine, Table, create_engine, event, insert, inspect, select
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 
@@ -239,6 +239,12 @@ def _database_errors(done: str) -> Iterator[None]:
         )
 
 
+def insert_row(connection: Connection, table: Table, row: Mapping[str, object]) -> int:
+    """Insert a row and return its id."""
+    key = connection.execute(insert(table), dict(row)).inserted_primary_key
+    return int(key[0]) if key else 0
+
+
 def store_path(address: str | Path) -> Path | None:
     """Return the file of a store, None = it is on a server."""
     return None if "://" in str(address) else Path(address)
@@ -295,12 +301,7 @@ def write_settings(
 
 
 def open_store(address: str | Path, key: ReviewKey, *, clock: Clock = time.time) -> ReviewStore:
-    """Open a store.
-
-    Args:
-        address: Path of an SQLite file, or a URL of SQLAlchemy.
-        key: Of the store.
-        clock: Returns the time.
+    """Open a store at the path of an SQLite file or at a URL of SQLAlchemy.
 
     Raises:
         UnreadableInputError: The store does not exist, is not a database or has another version.

@@ -33,16 +33,16 @@ MAX_PROBLEMS = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrailEvent:
-    """One event.
+    """What a user did.
 
     Args:
-        user: Who did it.
-        event: What they did.
+        user: Name of the user.
+        event: The action.
         case: Number of the case in the store, None = it concerns no case.
         name: Id of the case in its source file.
         document: Name of the text of the case.
-        start: Where it begins in the document, in code points.
-        end: Where it ends.
+        start: First character in the document, in code points.
+        end: The character after the last one.
         category: Of the tokens, if they are masked.
         old: The decision before.
         new: The decision now.

@@ -6,7 +6,6 @@ count code points of the case's text. Times are seconds since 1970, UTC.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -275,16 +274,13 @@ class Edited:
 
     Args:
         revision: Of the layer, to be given back with the next action.
-        changed: Ranges of changed tokens; within each, all tokens are now alike.
-        keep: For each range, whether it is kept now.
-        categories: For each range, its category code now.
+        changed: First token, the token after the last one, whether they are now kept, and their category
+            code, for each range of changed tokens.
         n_undecided: Tokens that an adjudicator still has to decide.
     """
 
     revision: int
-    changed: tuple[TokenRange, ...]
-    keep: tuple[bool, ...]
-    categories: tuple[int, ...]
+    changed: tuple[tuple[int, int, bool, int], ...]
     can_undo: bool
     can_redo: bool
     n_undecided: int = 0
@@ -312,8 +308,7 @@ class CaseRow:
     """One line of a work list.
 
     Args:
-        case_id: Number of the case in the store.
-        name: Its id in the source file.
+        name: Id in the source file.
         source: Name of the source file.
         doubt: Number of doubtful tokens; 1e6 more if the model failed on it.
         assignee: Name of the user who should do it next, None = anybody.
@@ -338,24 +333,7 @@ class CaseRow:
 
 @dataclass(frozen=True, slots=True)
 class WorkPage:
-    """Some lines of a work list, most doubtful cases first.
-
-    Args:
-        rows: The lines.
-        next_key: Give it to get the next lines; None = these are the last.
-    """
+    """Some lines of a work list, most doubtful cases first; `next_key` gets the next ones, None = last."""
 
     rows: tuple[CaseRow, ...]
     next_key: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """Cases by state, including states without cases."""
-
-    by_state: Mapping[CaseState, int]
-
-    @property
-    def n_cases(self) -> int:
-        """All cases of the store."""
-        return sum(self.by_state.values())

@@ -15,7 +15,6 @@ from inverse_deid.review.values import (
     CaseRow,
     CaseState,
     LayerKind,
-    Progress,
     User,
     UserRole,
     WorkFilter,
@@ -33,13 +32,9 @@ _OPEN = (CaseState.NEW.value, CaseState.IN_REVIEW.value)
 def list_cases(
     store: ReviewStore, chosen: WorkFilter, *, after: str | None = None, n_rows: int = PAGE_ROWS
 ) -> WorkPage:
-    """Return one page of cases by falling doubt, then by number.
+    """Return one page of 1 to 500 cases by falling doubt, then by number.
 
-    Args:
-        store: The store.
-        chosen: Which cases.
-        after: `next_key` of the page before; None = the first page.
-        n_rows: In [1, 500].
+    `after` is the `next_key` of the page before; None = the first page.
 
     Raises:
         ReviewError: `after` is malformed, or `n_rows` is out of range.
@@ -153,12 +148,12 @@ def next_case(store: ReviewStore, user: User) -> int | None:
     return None
 
 
-def count_cases(store: ReviewStore) -> Progress:
-    """Count the cases in each state."""
+def count_cases(store: ReviewStore) -> dict[CaseState, int]:
+    """Count the cases in each state, including states without cases."""
     with store.reading() as connection:
         found = select(CASES.c.state, func.count()).group_by(CASES.c.state)
         counts = {row[0]: int(row[1]) for row in connection.execute(found)}
-    return Progress({state: counts.get(state.value, 0) for state in CaseState})
+    return {state: counts.get(state.value, 0) for state in CaseState}
 
 
 def assign(store: ReviewStore, admin: User, case_ids: tuple[int, ...], assignee_id: int | None) -> None:

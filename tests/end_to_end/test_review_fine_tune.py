@@ -1,4 +1,4 @@
-"""What people corrected in the review goes into training as it comes out."""
+"""Corrections made in a review are used in training without changes."""
 
 import gold_files
 import numpy as np

@@ -1,4 +1,4 @@
-"""A store on a real PostgreSQL server; without one the tests are skipped, unless `CI` is set."""
+"""A store on a real PostgreSQL server; if there is none, tests are skipped unless `CI` is set."""
 
 import json
 import threading
@@ -45,7 +45,7 @@ def test_from_a_disagreement_to_released_text(address, tmp_path):
     assert released["text"] == "seen by PHI today, then PHI left"
 
 
-def test_people_at_once_lose_no_decision(address, tmp_path):
+def test_concurrent_users_lose_no_decision(address, tmp_path):
     with store_of(tmp_path, [TEXT] * N_AT_ONCE, address=address) as store:
         people = [user(store, f"user{i}") for i in range(N_AT_ONCE)]
         faults = []

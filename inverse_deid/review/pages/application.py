@@ -135,10 +135,8 @@ def make_application(
 ) -> Starlette:
     """Return the application over an open store.
 
-    Args:
-        store: The store.
-        is_secure: Browsers reach it through TLS; cookies are then sent in no other way.
-        hosts: Host names that it answers to, None = any.
+    `is_secure`: browsers reach it through TLS, and cookies are sent in no other way. `hosts`: host names
+    that it answers to, None = any.
     """
     application = Starlette(
         routes=_list_routes(),
@@ -172,7 +170,7 @@ def _list_routes() -> list[Route | Mount]:
         ("POST", case + "/approve", reviewer, case_page.approve_case),
         ("POST", case + "/keep", reviewer, case_page.keep_open),
         ("POST", case + "/close", reviewer, case_page.close),
-        ("GET", dispute, adjudicator, case_page.show_dispute),
+        ("GET", dispute, adjudicator, case_page.show_case),
         ("POST", dispute + "/open", adjudicator, case_page.send_dispute),
         ("GET", case + "/print", reviewer, finished_pages.show_print),
         ("GET", case + "/finished", reviewer, finished_pages.show_finished),

@@ -29,11 +29,9 @@ from inverse_deid.review.values import (
     ActionKind,
     CaseView,
     DisputeView,
-    Edited,
     LayerRevision,
     LayerTokens,
     ModelTokens,
-    Note,
     ReviewAction,
     TokenRange,
 )
@@ -118,13 +116,9 @@ class _Approval(_Change):
 
 
 def show_case(visit: Visit) -> Response:
-    """Return the page without the case: a GET request changes and shows nothing."""
-    return visit.render("case.html", case_id=visit.case_id, is_dispute=False)
-
-
-def show_dispute(visit: Visit) -> Response:
-    """Return the same page for an adjudicator."""
-    return visit.render("case.html", case_id=visit.case_id, is_dispute=True)
+    """Return the page of a case or dispute without its content: a GET request changes and shows nothing."""
+    is_dispute = visit.request.url.path.startswith("/disputes/")
+    return visit.render("case.html", case_id=visit.case_id, is_dispute=is_dispute)
 
 
 def send_case(visit: Visit) -> Response:
@@ -144,17 +138,17 @@ def act_on_tokens(visit: Visit) -> Response:
     given = visit.parse(_ActChange)
     ranges = tuple(TokenRange(*one) for one in given.ranges)
     action = ReviewAction(given.kind, ranges, given.category, all_mentions=given.all_mentions)
-    return JSONResponse(_encode_edited(act(visit.store, _locate(visit, given), action)))
+    return JSONResponse(msgspec.to_builtins(act(visit.store, _locate(visit, given), action)))
 
 
 def undo_action(visit: Visit) -> Response:
     """Undo."""
-    return JSONResponse(_encode_edited(undo(visit.store, _locate(visit, visit.parse(_Change)))))
+    return JSONResponse(msgspec.to_builtins(undo(visit.store, _locate(visit, visit.parse(_Change)))))
 
 
 def redo_action(visit: Visit) -> Response:
     """Redo."""
-    return JSONResponse(_encode_edited(redo(visit.store, _locate(visit, visit.parse(_Change)))))
+    return JSONResponse(msgspec.to_builtins(redo(visit.store, _locate(visit, visit.parse(_Change)))))
 
 
 def store_note(visit: Visit) -> Response:
@@ -162,7 +156,8 @@ def store_note(visit: Visit) -> Response:
     given = visit.parse(_NoteChange)
     tokens = None if given.first is None else TokenRange(given.first, given.stop)
     add_note(visit.store, _locate(visit, given), given.text, tokens)
-    return JSONResponse({"notes": _encode_notes(view_case(visit.store, visit.user, visit.case_id).notes)})
+    notes = view_case(visit.store, visit.user, visit.case_id).notes
+    return JSONResponse({"notes": msgspec.to_builtins(notes)})
 
 
 def approve_case(visit: Visit) -> Response:
@@ -200,13 +195,7 @@ def _locate(visit: Visit, given: _Change) -> LayerRevision:
 
 
 def encode_case(view: CaseView, facts: MaskingFacts, dispute: DisputeView | None = None) -> dict[str, Any]:
-    """Return all that the reading page shows of a case, for JSON.
-
-    Args:
-        view: The case as the user may see it.
-        facts: How masked text is marked.
-        dispute: The decisions of the reviewers, for an adjudicator.
-    """
+    """Return all that the reading page shows of a case, for JSON; an adjudicator also gets the dispute."""
     tokens = view.tokens
     begins, stops = [0, *tokens.ends.tolist()], [*tokens.starts.tolist(), len(tokens.text)]
     return {
@@ -232,7 +221,7 @@ def encode_case(view: CaseView, facts: MaskingFacts, dispute: DisputeView | None
         "model": None if view.model is None else _encode_model(view.model),
         "reviewers": [] if dispute is None else [_encode_layer(one) for one in dispute.reviewers],
         "disputed": "" if dispute is None else _encode_digits(dispute.disputed),
-        "notes": _encode_notes(view.notes),
+        "notes": msgspec.to_builtins(view.notes),
         "legend": _list_legend(),
     }
 
@@ -295,27 +284,3 @@ def _encode_shares(shares: npt.NDArray[np.float32]) -> list[int | None]:
 def _encode_digits(numbers: npt.NDArray[Any]) -> str:
     """Return one digit per token, in [0, 9], rounded down; True is 1."""
     return (numbers.astype(np.uint8) + np.uint8(ord("0"))).tobytes().decode()
-
-
-def _encode_notes(notes: tuple[Note, ...]) -> list[dict[str, Any]]:
-    return [
-        {
-            "user": note.user,
-            "at": int(note.at),
-            "first": None if note.tokens is None else note.tokens.first,
-            "stop": None if note.tokens is None else note.tokens.stop,
-            "text": note.text,
-        }
-        for note in notes
-    ]
-
-
-def _encode_edited(edited: Edited) -> dict[str, Any]:
-    rows = zip(edited.changed, edited.keep, edited.categories, strict=True)
-    return {
-        "revision": edited.revision,
-        "changed": [[one.first, one.stop, keep, category] for one, keep, category in rows],
-        "can_undo": edited.can_undo,
-        "can_redo": edited.can_redo,
-        "n_undecided": edited.n_undecided,
-    }

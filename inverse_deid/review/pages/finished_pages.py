@@ -123,7 +123,7 @@ def _render_form(visit: Visit, said: dict[Topic, Preserved], *, with_original: b
 
 def show_sample(visit: Visit) -> Response:
     """Return the progress of the latest sample and, once all is read, its result."""
-    n_released = count_cases(visit.store).by_state[CaseState.RELEASED]
+    n_released = count_cases(visit.store)[CaseState.RELEASED]
     found, result = None, None
     with suppress(ReviewError):
         found = read_sample(visit.store)

@@ -72,15 +72,7 @@ class PostTooLargeError(ReviewError):
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """One request of a user who is logged in.
-
-    Args:
-        store: The store.
-        session: Of the user.
-        request: As it came.
-        fields: Of a form.
-        payload: Of a JSON request.
-    """
+    """One request of a user who is logged in, with the fields of a form or the payload of JSON."""
 
     store: ReviewStore
     session: Session
@@ -255,15 +247,7 @@ def render_page(
     status: int = 200,
     **values: Any,  # noqa: ANN401
 ) -> HTMLResponse:
-    """Return a page.
-
-    Args:
-        request: For its theme.
-        template: Name of the file.
-        session: Of the user, None = not logged in.
-        status: Of HTTP.
-        **values: For the template.
-    """
+    """Return a page with the theme of the request and the values of a template; no session = no user."""
     theme = request.cookies.get(THEME_COOKIE, "")
     common = {
         "user": None if session is None else session.user,
@@ -300,9 +284,7 @@ def _log_in(request: Request, body: bytes) -> Response:
         message = make_sentence(str(error))
         return _render_log_in(request, message, status=429 if "too many" in message.lower() else 401)
     response = RedirectResponse("/", status_code=303)
-    response.set_cookie(
-        cookie, session.id, httponly=True, samesite="strict", secure=request.app.state.is_secure, path="/"
-    )
+    _set_cookie(request, response, cookie, session.id)
     response.delete_cookie(VISITOR_COOKIE)
     return response
 
@@ -311,9 +293,15 @@ def _render_log_in(request: Request, message: str = "", *, status: int = 200) ->
     visitor = request.cookies.get(VISITOR_COOKIE, "") or secrets.token_urlsafe(32)
     token = _make_visitor_token(request.app.state.store, visitor)
     response = render_page(request, "log_in.html", None, status=status, message=message, csrf_token=token)
-    secure: bool = request.app.state.is_secure
-    response.set_cookie(VISITOR_COOKIE, visitor, httponly=True, samesite="strict", secure=secure, path="/")
+    _set_cookie(request, response, VISITOR_COOKIE, visitor)
     return response
+
+
+def _set_cookie(
+    request: Request, response: Response, name: str, value: str, max_age: int | None = None
+) -> None:
+    secure: bool = request.app.state.is_secure
+    response.set_cookie(name, value, max_age, httponly=True, samesite="strict", secure=secure)
 
 
 def _make_visitor_token(store: ReviewStore, visitor: str) -> str:
@@ -335,10 +323,7 @@ def choose_theme(visit: Visit) -> Response:
     theme = visit.text("theme")
     response = RedirectResponse("/", status_code=303)
     if theme in THEMES:
-        secure: bool = visit.request.app.state.is_secure
-        response.set_cookie(
-            THEME_COOKIE, theme, max_age=31_536_000, samesite="strict", secure=secure, httponly=True
-        )
+        _set_cookie(visit.request, response, THEME_COOKIE, theme, max_age=31_536_000)
     else:
         response.delete_cookie(THEME_COOKIE)
     return response

@@ -1,4 +1,4 @@
-"""Case safety reports through a review: several texts a case, only released cases leave."""
+"""Case safety reports through a review: several texts per case, only released cases are exported."""
 
 import pytest
 from case_maskers import masker_of
@@ -16,7 +16,7 @@ CANARY = "Zebulonova"
 
 
 @pytest.mark.parametrize("dialect", ["r3", "r2"])
-def test_released_cases_leave_as_a_message_and_the_others_do_not(tmp_path, dialect):
+def test_only_released_cases_are_in_the_exported_message(tmp_path, dialect):
     given = {"H.1": f"Dr {CANARY} met Okonkwo.", "C.2.r.1.4": CANARY}
     source = tmp_path / "a.xml"
     source.write_bytes(invent(dialect, 3, given=given).data)

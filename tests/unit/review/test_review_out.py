@@ -1,4 +1,4 @@
-"""Accounts, what leaves the store, what comes back, and what the figures say."""
+"""Accounts, exports, imports and figures."""
 
 import io
 import json
@@ -86,7 +86,7 @@ class TestSessions:
             add_user(store, "Ann", PASSWORD, UserRole.REVIEWER)
             yield store
 
-    def test_a_session_begins_with_a_new_id_and_ends(self, store, clock, tmp_path):
+    def test_a_session_has_a_new_id_and_ends(self, store, clock, tmp_path):
         first = log_in(store, "ann", PASSWORD)
         second = log_in(store, "ANN", PASSWORD, old_session_id=first.id)
         assert first.id != second.id and first.id not in repr(first)
@@ -115,7 +115,7 @@ class TestSessions:
         with pytest.raises(LogInError, match="wrong, or the account is closed"):
             log_in(store, "ann", "another long sentence")
 
-    def test_five_wrong_passwords_shut_the_door_for_a_while(self, store, clock):
+    def test_five_wrong_passwords_block_log_in_for_a_while(self, store, clock):
         for _ in range(5):
             with pytest.raises(LogInError, match="wrong"):
                 log_in(store, "ann", "no")
@@ -136,7 +136,7 @@ class TestSessions:
 def released(folder, texts=(TEXT,), **more):
     store = store_of(folder, texts, approvals=1, **more)
     ann = user(store, "ann")
-    for case_id in range(1, count_cases(store).n_cases + 1):
+    for case_id in range(1, sum(count_cases(store).values()) + 1):
         assert review(store, ann, case_id) is CaseState.RELEASED
     return store
 
@@ -145,7 +145,7 @@ def files_of(folder):
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def test_released_text_leaves_in_the_formats_it_came_in(tmp_path):
+def test_released_text_keeps_its_format(tmp_path):
     source = tmp_path / "in"
     source.mkdir()
     (source / "a.txt").write_bytes(b"\xef\xbb\xbf" + ODD.encode())
@@ -172,7 +172,7 @@ def test_released_text_leaves_in_the_formats_it_came_in(tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet", "jsonl"])
-def test_columns_leave_a_store_as_they_leave_a_masking(tmp_path, kind):
+def test_columns_are_exported_as_mask_writes_them(tmp_path, kind):
     row = {"id": "7", "text": "Seen by Li", "dob": "1980", "comment": "Li again", "country": "+FI"}
     frame, path = pd.DataFrame([row]), tmp_path / f"t.{kind}"
     match kind:
@@ -216,7 +216,7 @@ def test_a_store_of_an_older_version_drops_other_columns(tmp_path):
     assert (tmp_path / "out" / "t.csv").read_bytes() == b"id,text\n7,PHI by PHI\n"
 
 
-def test_only_released_cases_leave(tmp_path):
+def test_only_released_cases_are_exported(tmp_path):
     with store_of(tmp_path, ["by Li", "by Wu"]) as store:
         for name in ("ann", "bob"):
             review(store, user(store, name), 2)
@@ -228,7 +228,7 @@ def test_only_released_cases_leave(tmp_path):
         assert "Li" not in (tmp_path / "gold.jsonl").read_text(encoding="utf-8")
 
 
-def test_a_case_whose_state_was_forged_does_not_leave(tmp_path):
+def test_a_case_with_a_forged_state_is_not_exported(tmp_path):
     import sqlite3
 
     with store_of(tmp_path, ["by Li"]) as store:
@@ -270,7 +270,7 @@ def test_export_import_export_is_identical(tmp_path, form):
 
 
 @pytest.mark.parametrize("form", [AnnotationFormat.JSON_LINES, AnnotationFormat.I2B2])
-def test_fine_tune_reads_what_was_corrected(tmp_path, form):
+def test_fine_tune_reads_corrected_documents(tmp_path, form):
     with store_of(tmp_path, ["Seen by Okonkwo in Velmont"], approvals=1) as store:
         ann = user(store, "ann")
         at, _ = change(store, place(store, ann), ActionKind.UNMASK, 0)
@@ -283,7 +283,7 @@ def test_fine_tune_reads_what_was_corrected(tmp_path, form):
     assert docs[0].spans == (PhiSpan(8, 15, PhiType.DOCTOR), PhiSpan(19, 26, PhiType.CITY))
 
 
-def test_another_text_is_not_adopted(tmp_path):
+def test_annotations_of_another_text_are_refused(tmp_path):
     with store_of(tmp_path) as store:
         at = place(store, user(store, "ann"))
         with pytest.raises(ReviewError, match="another text"):
@@ -293,12 +293,12 @@ def test_another_text_is_not_adopted(tmp_path):
 @pytest.mark.parametrize(
     "line", ["T1\tPATIENT 0 99\tx", "T1\tPATIENT 3 1\tx", "T1 PATIENT 0 3 x", "T1\tNO 0 3\tx"]
 )
-def test_brat_that_does_not_fit_is_refused(line):
+def test_mismatching_brat_is_refused(line):
     with pytest.raises(AnnotationError):
         read_gold_brat(b"Ann Li", line.encode(), "d")
 
 
-def test_brat_goes_over_line_ends_and_passes_over_other_lines():
+def test_brat_spans_line_ends_and_ignores_other_lines():
     doc = Document("d", "Zoë\r\nLi 😀 Wu", (PhiSpan(0, 7, PhiType.PATIENT), PhiSpan(10, 12, PhiType.CITY)))
     annotations = brat_annotations(doc) + b"#1\tAnnotatorNotes T1\tsure\n"
     assert b"T1\tPATIENT 0 3;5 7\t" in annotations
@@ -326,13 +326,13 @@ class TestSample:
             first, second = draw_sample(store, 2).case_ids
             record_reading(store, eve, first, leaks=True)
             record_reading(store, eve, second, leaks=False)
-            assert count_cases(store).by_state[CaseState.RELEASED] == 2
+            assert count_cases(store)[CaseState.RELEASED] == 2
             # P(at most 1 of 2) = 1 - p^2 = 0.05
             assert bound_leaks(store).leak_rate_bound == pytest.approx(0.95**0.5)
             with pytest.raises(ReviewError, match="already read"):
                 record_reading(store, eve, first, leaks=False)
 
-    def test_nobody_checks_his_own_cases_and_no_more_are_drawn_than_there_are(self, tmp_path):
+    def test_approvers_cannot_read_their_cases_and_samples_are_bounded(self, tmp_path):
         with released(tmp_path) as store:
             with pytest.raises(ReviewError, match="1 cases are released"):
                 draw_sample(store, 2)
@@ -438,7 +438,7 @@ class TestCommand:
             ["user", "list", "--store", "nonsense://x", "--key", "cases.jsonl"],
         ],
     )
-    def test_bad_input_is_one_line_and_status_2(self, command, tmp_path, monkeypatch, arguments):
+    def test_bad_input_gives_one_line_and_status_2(self, command, tmp_path, monkeypatch, arguments):
         monkeypatch.chdir(tmp_path)
         json_lines(tmp_path / "cases.jsonl", [TEXT])
         (tmp_path / "old.db").write_bytes(b"something else")

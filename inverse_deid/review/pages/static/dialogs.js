@@ -92,12 +92,12 @@ export function fillNotes(list, notes, go) {
       const text = document.createElement("span");
       text.textContent = note.text;
       item.append(text);
-      if (note.first !== null) {
+      if (note.tokens) {
         const button = document.createElement("button");
         button.type = "button";
         button.className = "quiet";
         button.textContent = "show";
-        button.addEventListener("click", () => go(note.first, note.stop));
+        button.addEventListener("click", () => go(note.tokens.first, note.tokens.stop));
         item.append(" ", button);
       }
       return item;
