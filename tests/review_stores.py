@@ -8,7 +8,7 @@ from datetime import date
 from pathlib import Path
 
 from fake_maskers import FakeMasker, mask_capitals
-from sqlalchemy import insert
+from sqlalchemy import insert, select
 
 from inverse_deid.core.thresholds import Thresholds
 from inverse_deid.masking.cases.settings import CaseSettings
@@ -17,7 +17,7 @@ from inverse_deid.review.editing import act
 from inverse_deid.review.loading import LoadSettings, create_store, plan_cases
 from inverse_deid.review.reading import open_case
 from inverse_deid.review.store import MaskingFacts, ReviewKey, ReviewStore
-from inverse_deid.review.tables import USERS
+from inverse_deid.review.tables import TRAIL, USERS
 from inverse_deid.review.values import (
     ActionKind,
     CaseState,
@@ -83,6 +83,13 @@ def user(store: ReviewStore, name: str, role: UserRole = UserRole.REVIEWER) -> U
         row = {"name": name, "password": "none", "role": role.value, "is_active": True}
         made = connection.execute(insert(USERS), row).inserted_primary_key
     return User(made[0], name, role)
+
+
+def read_entries(store: ReviewStore, case_id: int) -> list[dict[str, object]]:
+    """Return the entries of the trail on one case, in order."""
+    with store.reading() as connection:
+        lines = connection.execute(select(TRAIL.c.line).order_by(TRAIL.c.number)).scalars().all()
+    return [entry for entry in map(json.loads, lines) if entry["case"] == case_id]
 
 
 def place(store: ReviewStore, who: User, case_id: int = 1) -> LayerRevision:

@@ -157,7 +157,9 @@ def log_in(
         LogInError: Wrong name or password, closed account, or too many failures in the last 15
             minutes; the first two look alike.
     """
-    keys = _failure_keys(store, name, address)
+    # People type passwords as names, so failures are counted by hashes.
+    given = [f"name {name.lower()[:200]}", *([f"address {address}"] if address else [])]
+    keys = [hmac.digest(store.session_key, one.encode("utf-8", "replace"), "sha256").hex() for one in given]
     # A failure is counted before the password is checked, so that many tries at once gain nothing.
     with store.writing() as connection:
         _refuse_too_many(connection, store, keys)
@@ -226,12 +228,6 @@ def _refuse_too_many(connection: Connection, store: ReviewStore, keys: list[str]
         found = select(func.count()).select_from(FAILURES).where(FAILURES.c.who_hash == key)
         if connection.execute(found).scalar_one() >= most:
             raise LogInError(f"too many failed log-ins. Try again in {FAILURE_WINDOW_MINUTES} minutes.")
-
-
-def _failure_keys(store: ReviewStore, name: str, address: str) -> list[str]:
-    """Return what failures are counted by; people type passwords as names, so no name is stored."""
-    given = [f"name {name.lower()[:200]}", *([f"address {address}"] if address else [])]
-    return [hmac.digest(store.session_key, one.encode("utf-8", "replace"), "sha256").hex() for one in given]
 
 
 def _hash_id(session_id: str) -> str:

@@ -10,10 +10,9 @@ from collections import Counter
 from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from sqlalchemy import Row, func, select
+from sqlalchemy import func, select
 
 from inverse_deid.core.errors import AnnotationError, OutputExistsError, ReviewError
 from inverse_deid.core.files import write_whole
@@ -28,7 +27,7 @@ from inverse_deid.review.layers import Step, apply_steps, find_changes, find_run
 from inverse_deid.review.store import ReviewStore
 from inverse_deid.review.tables import CASES
 from inverse_deid.review.trail import TrailEvent, append
-from inverse_deid.review.values import CATEGORIES, CasePart, CaseState, Edited, LayerRevision, LayerTokens
+from inverse_deid.review.values import CATEGORIES, CaseState, Edited, LayerRevision, LayerTokens
 from inverse_deid.text.alignment import span_of_token
 from inverse_deid.training.corpus import read_annotated
 
@@ -56,11 +55,8 @@ def iterate_annotated(store: ReviewStore) -> Iterator[Document]:
             final = read_final(connection, store, case.id, content)
             for part in content.parts:
                 text = content.text[part.start : part.end]
-                yield Document(_name_document(case, content, part), text, find_spans(content, final, part))
-
-
-def _name_document(case: Row[Any], content: CaseContent, part: CasePart) -> str:
-    return str(case.name) if len(content.parts) == 1 else f"{case.name} {part.name}"
+                doc_id = case.name if len(content.parts) == 1 else f"{case.name} {part.name}"
+                yield Document(doc_id, text, find_spans(content, final, part))
 
 
 def export_annotated(

@@ -214,7 +214,7 @@ class _Loader:
         for record in guarded(source.records()):
             if record.problem:
                 where = f"{job.shown} {source.unit} {record.number}"
-                self._tally.fail(where, f"{record.problem}. It was left out.")
+                self._tally.fail(where, f"{record.problem}, so it was left out")
             elif record.docs:
                 name = record.docs[0].id
                 known = self._settings.known.get(name, ())
@@ -229,13 +229,13 @@ class _Loader:
         batch = ""
         for part in Message(io.BytesIO(data)).parts():
             if isinstance(part, BrokenCase):
-                self._tally.fail(f"{job.shown} case {part.number}", f"{part.error}. It was left out.")
+                self._tally.fail(f"{job.shown} case {part.number}", f"{part.error}, so it was left out")
                 continue
             batch = batch_number(part) or batch
             if part.is_case:
                 texts = texts_of(part, f"case {part.number}", batch, job.name)
                 if problem := texts.problem:
-                    self._tally.fail(f"{job.shown} case {part.number}", f"{problem}. It was left out.")
+                    self._tally.fail(f"{job.shown} case {part.number}", f"{problem}, so it was left out")
                     continue
                 yield _Item(source_id, part.number, f"{job.name} case {part.number}", texts.docs)
 

@@ -158,15 +158,6 @@ def export_trail(store: ReviewStore, path: Path, *, force: bool = False) -> int:
     return int(head.n_entries)
 
 
-def read_entries(store: ReviewStore, case_id: int) -> tuple[dict[str, Any], ...]:
-    """Return the entries on one case in order, for an adjudicator or administrator."""
-    with store.reading() as connection:
-        found = select(TRAIL.c.line).where(TRAIL.c.line.contains(f'"case":{case_id},', autoescape=True))
-        lines = connection.execute(found.order_by(TRAIL.c.number)).scalars().all()
-    entries: list[dict[str, Any]] = [json.loads(line) for line in lines]
-    return tuple(entry for entry in entries if entry["case"] == case_id)
-
-
 class _HashChain:
     """Follows the hashes from entry to entry."""
 

@@ -313,7 +313,6 @@ class CaseRow:
         doubt: Number of doubtful tokens; 1e6 more if the model failed on it.
         assignee: Name of the user who should do it next, None = anybody.
         locked_by: Name of the user working on it now, None = nobody.
-        locked_until: When the lock ends, None = not locked.
         is_failed: The model failed on it and everything is masked.
     """
 
@@ -327,7 +326,6 @@ class CaseRow:
     n_approvals: int
     assignee: str | None
     locked_by: str | None
-    locked_until: float | None
     is_failed: bool
 
 

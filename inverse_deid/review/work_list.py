@@ -109,7 +109,6 @@ def _read_line(row: Row[Any], now: float) -> CaseRow:
         n_approvals=row.n_approvals,
         assignee=row.assignee,
         locked_by=row.holder if is_locked else None,
-        locked_until=row.lock_until if is_locked else None,
         is_failed=row.is_failed,
     )
 

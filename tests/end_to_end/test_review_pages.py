@@ -5,7 +5,7 @@ from html import unescape
 
 import pytest
 from fake_maskers import near_the_threshold
-from review_stores import PASSWORD, Clock, store_of
+from review_stores import PASSWORD, Clock, read_entries, store_of
 from review_visitors import Visitor, account, visitor
 
 from inverse_deid.core.errors import ConfigurationError
@@ -14,7 +14,7 @@ from inverse_deid.review.pages.case_page import CATEGORY_CODES, REASONS, encode_
 from inverse_deid.review.pages.visits import MAX_POST_BYTES, static_address
 from inverse_deid.review.quality import bound_leaks
 from inverse_deid.review.reading import open_case
-from inverse_deid.review.trail import read_entries, verify_store
+from inverse_deid.review.trail import verify_store
 from inverse_deid.review.values import CaseState, UserRole
 from inverse_deid.review.work_list import count_cases
 
