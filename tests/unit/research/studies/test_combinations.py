@@ -1,9 +1,5 @@
 import numpy as np
 import pytest
-
-from inverse_deid.core.phi import PhiType
-from inverse_deid.core.values import Document, PhiSpan
-from inverse_deid.masking.combine import Thresholds
 from inverse_deid.research.studies.analysed import (
     TokenScores,
     analysed,
@@ -12,8 +8,12 @@ from inverse_deid.research.studies.analysed import (
     verdicts_of,
     write_scores,
 )
-from inverse_deid.research.studies.combinations import LEARNERS, averaged, learned, least, without_safe
 from inverse_deid.research.studies.decided import after_passes, by_argmax, decide, evaluate
+
+from inverse_deid.core.phi import PhiType
+from inverse_deid.core.values import Document, PhiSpan
+from inverse_deid.masking.combine import Thresholds
+from inverse_deid.research.studies.combinations import LEARNERS, averaged, learned, least, without_safe
 
 TEXT = "Seen by Dr Okonkwo on 12/03/2019 with a rash."
 SPANS = (PhiSpan(11, 18, PhiType.DOCTOR), PhiSpan(22, 32, PhiType.DATE))

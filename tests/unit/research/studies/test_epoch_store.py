@@ -2,13 +2,13 @@ import random
 
 import numpy as np
 import pytest
+from inverse_deid.research.studies.provenance import prepare_folder
 
 from inverse_deid.core.errors import ConfigurationError, OutputExistsError, UnreadableInputError
 from inverse_deid.core.values import Document
 from inverse_deid.network.config import NetworkConfig, TrainingConfig
 from inverse_deid.network.encoding import quantised
 from inverse_deid.research.studies.epoch_store import EpochStore, Kind, StoredEpochs, View, stored_documents
-from inverse_deid.research.studies.provenance import prepare_folder
 from inverse_deid.research.studies.variants import base_variant, read_variants
 from inverse_deid.training.augmentation import EpochMaker, EpochRecipe
 from inverse_deid.training.config import RunConfig
@@ -127,7 +127,7 @@ def test_the_shipped_ablations_fit_the_shipped_base():
 
     from inverse_deid.training.config import read_run_config
 
-    configs = Path(__file__).parents[3] / "configs"
+    configs = Path(__file__).parents[4] / "configs"
     base = base_variant(read_run_config(configs / "default.toml"), 12)
     assert len(read_variants(configs / "experiments" / "ablations.toml", base)) == 15
 

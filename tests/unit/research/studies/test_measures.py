@@ -2,9 +2,6 @@ import dataclasses
 
 import numpy as np
 import pytest
-
-from inverse_deid.core.values import RuleVerdicts
-from inverse_deid.research.studies.ablation_report import Outcome, difference
 from inverse_deid.research.studies.measures import (
     average_precision,
     masked_shares,
@@ -12,6 +9,9 @@ from inverse_deid.research.studies.measures import (
     precision_at_recall,
     spread,
 )
+
+from inverse_deid.core.values import RuleVerdicts
+from inverse_deid.research.studies.ablation_report import Outcome, difference
 from inverse_deid.research.studies.thesis_figures import Figure, best_of, best_pair
 from inverse_deid.training.calibration import ScoredCorpus, needed_to_mask
 

@@ -1,7 +1,6 @@
 """The published figures against a handful copied by hand from the thesis's tables."""
 
 import pytest
-
 from inverse_deid.research.studies.published import published
 
 THESIS = published()["thesis"]
