@@ -12,12 +12,9 @@ from inverse_deid.evaluation.counts import Range
 from inverse_deid.network.config import NetworkConfig, Output, TrainingConfig
 from inverse_deid.network.encoding import WordVectors
 from inverse_deid.network.folder import ModelParts
-from inverse_deid.research.comparison.most_probable import MostProbableClass
+from inverse_deid.research.comparison.packaged import MostProbableClass
 from inverse_deid.research.comparison.systems import not_fitted
 from inverse_deid.training.augmentation import EpochMaker, EpochRecipe
-
-EPOCHS = 10
-"""Passes over the training documents, if the user says nothing else."""
 
 NETWORK = NetworkConfig(
     post_space=False,
@@ -33,7 +30,7 @@ NETWORK = NetworkConfig(
 """The sizes of the paper."""
 
 TRAINING = TrainingConfig(
-    epochs=EPOCHS,
+    epochs=10,
     batch_tokens=512,
     learning_rate=1e-3,
     warm_up=0.0,
@@ -58,7 +55,8 @@ class BiLstm:
     Args:
         output: `softmax` takes each token for itself, `crf` neighbours together.
         network: Sizes; the output is set.
-        training: Epochs and rates; the seed is set by `fit`.
+        training: Rates; the seed is set by `fit`.
+        n_epochs: Passes over the training documents; None = those of `training`.
         vectors: The vocabulary; None = that of the packaged model.
 
     Raises:
@@ -77,6 +75,7 @@ class BiLstm:
         *,
         network: NetworkConfig = NETWORK,
         training: TrainingConfig = TRAINING,
+        n_epochs: int | None = None,
         vectors: WordVectors | None = None,
     ) -> None:
         if find_spec("tensorflow") is None:
@@ -84,7 +83,7 @@ class BiLstm:
         self.name = _NAMES[output]
         self.title = _TITLES[output]
         self._network = dataclasses.replace(network, output=output)
-        self._training = training
+        self._training = dataclasses.replace(training, epochs=n_epochs or training.epochs)
         self._vectors = vectors
         self._trained: MostProbableClass | None = None
 

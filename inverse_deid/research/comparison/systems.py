@@ -1,13 +1,19 @@
-"""What a system is: it may learn from annotated documents, and it masks others."""
+"""What a system is, and all systems by name. Nothing is loaded before it is asked for."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+import importlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Protocol, cast
 
-from inverse_deid.core.errors import StageError
+from inverse_deid.core.errors import ConfigurationError, StageError
 from inverse_deid.core.values import BoolArray, Document, Tokens
 from inverse_deid.evaluation.counts import Range
+
+REFERENCE = "hybrid"
+"""The system that the others are tested against by default."""
 
 
 class System(Protocol):
@@ -15,7 +21,7 @@ class System(Protocol):
 
     @property
     def name(self) -> str:
-        """As the command line and the file of its masks call it."""
+        """Name on the command line and of the file of its masks."""
         ...
 
     @property
@@ -50,7 +56,7 @@ class System(Protocol):
 
 
 def ranges_of(tokens: Tokens, is_masked: BoolArray) -> list[Range]:
-    """The characters of the masked tokens, one range a token.
+    """Return the characters of the masked tokens, one range per token.
 
     Args:
         tokens: Of one text.
@@ -66,5 +72,88 @@ def ranges_of(tokens: Tokens, is_masked: BoolArray) -> list[Range]:
 
 
 def not_fitted(name: str) -> StageError:
-    """The error of a system that is asked to mask before it has learned."""
-    return StageError(f"the system {name} has learned nothing yet; call fit with annotated documents first")
+    """Return the error of a system that is asked to mask before it has learned."""
+    return StageError(f"the system {name} has not learned anything yet. Call fit with annotated documents")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A system before it is made.
+
+    Args:
+        module: In this folder.
+        make: The class or function of the module that makes it.
+        arguments: What it is called with.
+        learns: Whether it has to learn from annotated documents first.
+        is_usual: Whether it runs when the user names none.
+        has_epochs: Whether it takes `n_epochs`.
+    """
+
+    module: str
+    make: str
+    arguments: Mapping[str, str] = field(default_factory=dict)
+    learns: bool = False
+    is_usual: bool = True
+    has_epochs: bool = False
+
+
+def _bilstm(output: str) -> Entry:
+    return Entry("bilstm", "BiLstm", {"output": output}, learns=True, is_usual=False, has_epochs=True)
+
+
+def _hybrid(name: str, operating_point: str) -> Entry:
+    return Entry("packaged", "hybrid", {"name": name, "operating_point": operating_point})
+
+
+SYSTEMS: Mapping[str, Entry] = MappingProxyType(
+    {
+        "patterns": Entry("word_lists", "Patterns"),
+        "dictionary": Entry("word_lists", "ConceptMatch"),
+        "crf": Entry("linear", "ConditionalRandomField", learns=True),
+        "svm": Entry("linear", "SupportVectorMachine", learns=True),
+        "bilstm": _bilstm("softmax"),
+        "bilstm-crf": _bilstm("crf"),
+        "presidio": Entry("presidio", "Presidio", is_usual=False),
+        "rules": Entry("packaged", "rules"),
+        "network": Entry("packaged", "Network"),
+        "hybrid-strict": _hybrid("hybrid-strict", "strict"),
+        "hybrid": _hybrid("hybrid", "balanced"),
+        "hybrid-lenient": _hybrid("hybrid-lenient", "lenient"),
+    }
+)
+"""All systems, in the order of the tables."""
+
+
+def usual_systems(*, may_learn: bool) -> list[str]:
+    """Return what is compared when the user names nothing: the light systems that can run.
+
+    Args:
+        may_learn: Whether there are documents to learn from.
+
+    Example:
+        >>> usual_systems(may_learn=False)[:3]
+        ['patterns', 'dictionary', 'rules']
+    """
+    return [name for name, entry in SYSTEMS.items() if entry.is_usual and (may_learn or not entry.learns)]
+
+
+def make_system(name: str, n_epochs: int | None = None) -> System:
+    """Make a system; it has learned nothing yet.
+
+    Args:
+        name: One of `SYSTEMS`.
+        n_epochs: Of the systems that train a network; None = their own number.
+
+    Raises:
+        ConfigurationError: There is none of this name, or a package that it needs is not installed.
+
+    Example:
+        >>> make_system("patterns").title
+        'Regular expressions'
+    """
+    if name not in SYSTEMS:
+        raise ConfigurationError(f"no system named {name!r}. Choose one of {', '.join(SYSTEMS)}")
+    entry = SYSTEMS[name]
+    make = getattr(importlib.import_module(f"inverse_deid.research.comparison.{entry.module}"), entry.make)
+    epochs = {"n_epochs": n_epochs} if entry.has_epochs and n_epochs is not None else {}
+    return cast(System, make(**entry.arguments, **epochs))

@@ -11,7 +11,7 @@ A new study is a folder beside this one with about three modules:
 
 ::
 
-    study = Study("sizes", options, inputs=[config.train], shared={"settings": repr(config)}, say=say)
+    study = Study("sizes", options, inputs=[config.train], shared={"settings": repr(config)})
     records = dict(study.finish(runs_of(config, options.seeds), work))
     rows = pd.DataFrame(
         {"size": run.size, **row} for run, record in records.items() for row in record["rows"]

@@ -94,21 +94,25 @@ class Report:
     sections: Mapping[str, Sequence[Table]]
     charts: Mapping[str, str] = field(default_factory=dict)
 
-    def write(self, folder: Path) -> None:
-        """Write `report.md` and the files of tables and charts.
-
-        Raises:
-            OutputError: A file cannot be written.
-        """
+    def files(self) -> dict[str, str]:
+        """Return the texts of all files by name; `report.md` is the last one."""
         parts = [f"# {self.title}", "", *self.provenance.lines(), *self.text, ""]
+        found = dict(self.charts)
         for heading, tables in self.sections.items():
             parts += [f"## {heading}", ""] if heading else []
             for table in tables:
                 parts.append(table.markdown())
-                write_text(folder / f"{table.name}.csv", table.csv())
-        for name, chart in self.charts.items():
-            write_text(folder / name, chart)
-        write_text(folder / "report.md", "\n".join(parts).rstrip() + "\n")
+                found[f"{table.name}.csv"] = table.csv()
+        return found | {"report.md": "\n".join(parts).rstrip() + "\n"}
+
+    def write(self, folder: Path) -> None:
+        """Write all files.
+
+        Raises:
+            OutputError: A file cannot be written.
+        """
+        for name, text in self.files().items():
+            write_text(folder / name, text)
 
 
 def published() -> dict[str, Any]:

@@ -51,10 +51,12 @@ class StudyOptions:
         n_processes: Runs at the same time.
         command: The command line, for the report.
         force: Start over.
+        say: Receives lines of progress.
     """
 
     folder: Path
     seeds: tuple[int, ...]
+    say: Say
     only: tuple[str, ...] = ()
     n_processes: int = 1
     command: str = ""
@@ -89,15 +91,16 @@ class Study:
     Args:
         kind: Which study.
         options: Of its command.
+        kinds: What `--only` may name.
         inputs: Data files that every run depends on.
         shared: Settings that every run depends on, as JSON values.
         config: A file of settings that the report names.
-        say: Receives lines of progress.
 
     Raises:
         InputError: A file cannot be read.
         OutputExistsError: The folder contains something else.
-        ConfigurationError: It contains a study with other data or settings.
+        ConfigurationError: It contains a study with other data or settings, or `--only` names an
+            unknown kind.
         OutputError: It cannot be written.
     """
 
@@ -106,12 +109,16 @@ class Study:
         kind: str,
         options: StudyOptions,
         *,
+        kinds: Sequence[str] = (),
         inputs: Sequence[Path],
         shared: Mapping[str, Any],
-        say: Say,
         config: Path | None = None,
     ) -> None:
-        self.options, self.folder, self.say = options, options.folder, say
+        self.options, self.folder, self.say = options, options.folder, options.say
+        if unknown := sorted(set(options.only) - set(kinds)):
+            raise ConfigurationError(
+                f"--only: the study has no runs named {', '.join(unknown)}. It has: {', '.join(kinds)}"
+            )
         self.hashes = {str(path): corpus_sha256(path) for path in inputs}
         key = {"data": sorted(self.hashes.values()), **shared}
         prepare_folder(self.folder, kind, key, force=options.force)
@@ -121,22 +128,17 @@ class Study:
 
     def record(self, run: Run) -> Record | None:
         """Return the record of a run; None if it is not finished, or a file that it names is gone."""
-        found = read_record(self._path(run.name), self._key_of(run))
+        found = read_record(self._path(run.name), self.key_of(run))
         names = found.get("files", ()) if found else ()
         return found if all((self.folder / "runs" / name).exists() for name in names) else None
 
-    def missing(self, runs: Sequence[R]) -> list[R]:
-        """Return the runs that are to be done now.
+    def key_of(self, run: Run) -> str:
+        """Return the key of a run: it changes with everything that can change its result."""
+        return fingerprint(self.key, *run.depends_on)
 
-        Raises:
-            ConfigurationError: `--only` names an unknown kind.
-        """
+    def missing(self, runs: Sequence[R]) -> list[R]:
+        """Return the runs that are to be done now."""
         only = self.options.only
-        known = dict.fromkeys(run.kind for run in runs)
-        if unknown := sorted(set(only) - set(known)):
-            raise ConfigurationError(
-                f"--only: the study has no runs named {', '.join(unknown)}. It has: {', '.join(known)}"
-            )
         return [run for run in runs if (not only or run.kind in only) and self.record(run) is None]
 
     def finish(self, runs: Sequence[R], work: Callable[[R, Say], Record]) -> Iterator[tuple[R, Record]]:
@@ -149,26 +151,31 @@ class Study:
                 are added. Several processes need a picklable function.
 
         Raises:
-            ConfigurationError: `--only` names an unknown kind.
             OutputError: A record cannot be written.
         """
         missing = self.missing(runs)
         done = do_jobs(_Timed(work), missing, self.options.n_processes, self.say)
         for number, (run, record) in enumerate(done, start=1):
-            write_record(self._path(run.name), self._key_of(run), record)
+            write_record(self._path(run.name), self.key_of(run), record)
             self.say(f"{run.name}: done in {record['seconds']:.0f} s, {number} of {len(missing)} runs")
         for run in runs:
             if (found := self.record(run)) is not None:
                 yield run, found
 
     def provenance(
-        self, *, settings: Mapping[str, str], n_seconds: Mapping[str, float], device: str = ""
+        self,
+        *,
+        settings: Mapping[str, str],
+        n_seconds: Mapping[str, float],
+        seeds: Sequence[int] | None = None,
+        device: str = "",
     ) -> Provenance:
         """Return where the figures come from.
 
         Args:
             settings: Choices that deserve a line, by name.
             n_seconds: Time of each step, by name.
+            seeds: Of the trainings; None = those of the options.
             device: What trained; "" = the device of TensorFlow.
         """
         if not device:
@@ -178,7 +185,7 @@ class Study:
         return Provenance(
             command=self.options.command,
             device=device,
-            seeds=self.options.seeds,
+            seeds=self.options.seeds if seeds is None else seeds,
             hashes=self.hashes,
             settings=settings,
             n_seconds=n_seconds,
@@ -186,9 +193,6 @@ class Study:
 
     def _path(self, name: str) -> Path:
         return self.folder / "runs" / f"{name}.json"
-
-    def _key_of(self, run: Run) -> str:
-        return fingerprint(self.key, *run.depends_on)
 
 
 def prepare_folder(folder: Path, kind: str, key: Mapping[str, Any], *, force: bool) -> None:

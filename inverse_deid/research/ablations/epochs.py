@@ -26,14 +26,14 @@ from inverse_deid.lexicon import load_lexicon
 from inverse_deid.masking.scorers import feature_columns, feature_names
 from inverse_deid.network.batches import Example
 from inverse_deid.network.config import NetworkConfig, TrainingConfig, class_names, class_of
-from inverse_deid.research.studies.analysed import read_arrays, write_arrays
+from inverse_deid.research.studies.records import read_arrays, write_arrays
 from inverse_deid.training.augmentation import EpochMaker, EpochRecipe
 from inverse_deid.training.examples import ExampleMaker, Weights
 
 _AT_ONCE = 64
 
 
-class Kind(IntEnum):
+class DocumentKind(IntEnum):
     """Where a training document comes from; the order is part of the files."""
 
     GOLD = 0
@@ -52,13 +52,13 @@ class StoredDocument:
         example: With fine labels, all features, and weight 0 on doubtful tokens, 1 on the others.
     """
 
-    kind: Kind
+    kind: DocumentKind
     is_weak: bool
     example: Example = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class View:
+class EpochView:
     """How a variant reads the stored epochs.
 
     Args:
@@ -69,10 +69,10 @@ class View:
 
     network: NetworkConfig
     training: TrainingConfig
-    leave_out: tuple[Kind, ...] = ()
+    leave_out: tuple[DocumentKind, ...] = ()
 
 
-def stored_documents(recipe: EpochRecipe, epoch: int) -> Iterator[StoredDocument]:
+def make_documents(recipe: EpochRecipe, epoch: int) -> Iterator[StoredDocument]:
     """Make the documents of one epoch; those without a token are left out.
 
     Args:
@@ -91,12 +91,12 @@ def stored_documents(recipe: EpochRecipe, epoch: int) -> Iterator[StoredDocument
                 yield StoredDocument(kind, weights.weak, example)
 
 
-def _kind(position: int, n_gold: int, n_synthetic: int, *, is_weak: bool) -> Kind:
+def _kind(position: int, n_gold: int, n_synthetic: int, *, is_weak: bool) -> DocumentKind:
     if position < n_gold:
-        return Kind.GOLD
+        return DocumentKind.GOLD
     if position < n_gold + n_synthetic:
-        return Kind.INJECTED if is_weak else Kind.INVENTED
-    return Kind.WEAK
+        return DocumentKind.INJECTED if is_weak else DocumentKind.INVENTED
+    return DocumentKind.WEAK
 
 
 class EpochStore:
@@ -137,7 +137,7 @@ class EpochStore:
         write_arrays(self.path(epoch), arrays)
         return len(words)
 
-    def read(self, epoch: int, view: View) -> list[Example]:
+    def read(self, epoch: int, view: EpochView) -> list[Example]:
         """The examples of an epoch as a variant sees them.
 
         Raises:
@@ -151,7 +151,7 @@ class EpochStore:
             ) from error
 
 
-def _examples(arrays: dict[str, npt.NDArray[np.generic]], view: View) -> Iterator[Example]:
+def _examples(arrays: dict[str, npt.NDArray[np.generic]], view: EpochView) -> Iterator[Example]:
     columns = feature_columns(feature_names(view.network.feature_set))
     vocabulary = str(arrays["vocabulary"]).split("\n")
     fine = arrays["labels"].astype(np.int64)
@@ -194,7 +194,7 @@ def _weight_of_fine(training: TrainingConfig) -> npt.NDArray[np.float64]:
 class StoredEpochs:
     """The epochs as `fit` asks for them; the last one is kept in memory."""
 
-    def __init__(self, store: EpochStore, view: View) -> None:
+    def __init__(self, store: EpochStore, view: EpochView) -> None:
         self._store, self._view = store, view
         self._last: tuple[int, Sequence[Example]] = (-1, ())
 

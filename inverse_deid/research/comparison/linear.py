@@ -1,0 +1,307 @@
+"""Linear models over features of tokens: a conditional random field and a support vector machine.
+
+Source: the features that the CRF of the 2014 i2b2 task's best systems share (Liu et al.
+2015; Yang and Garibaldi 2015; as a list in Trienes et al. 2020), as far as they need no
+tagger. The characters between tokens replace the punctuation tokens of these systems.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+import tempfile
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from inverse_deid.core.extras import missing_extra
+from inverse_deid.core.phi import HYPER_CLASS_OF, HyperClass
+from inverse_deid.core.values import BoolArray, Document, PhiSpan, Tokens
+from inverse_deid.evaluation.counts import Range
+from inverse_deid.lexicon import Lexicon, WordFlag, load_lexicon
+from inverse_deid.research.comparison.systems import not_fitted, ranges_of
+from inverse_deid.text.alignment import span_of_token
+from inverse_deid.text.tokenizer import tokenize
+
+WINDOW = 2
+"""How many neighbours on either side are read."""
+
+_MAX_AFFIX = 4
+_MAX_SHAPE = 12
+_GAP_CHARS = 3
+_CACHED_WORDS = 100_000
+_SHOWN_FLAGS = tuple(flag for flag in WordFlag if flag < WordFlag.PHRASE_START)
+_RUNS = re.compile(r"(.)\1+")
+
+
+def shape(word: str) -> str:
+    """A word with its letters as `X` and `x`, its digits as `d`.
+
+    Example:
+        >>> shape("McKay"), shape("40mg")
+        ('XxXxx', 'ddxx')
+    """
+    return "".join("d" if c.isdigit() else "X" if c.isupper() else "x" for c in word)
+
+
+class TokenFeatures:
+    """Describes the tokens of a document by strings such as `0:lower=rash`.
+
+    Args:
+        lexicon: Adds what the dictionaries know of a word and of its neighbours; None = nothing.
+
+    Example:
+        >>> from inverse_deid.text.tokenizer import tokenize
+        >>> first, second = TokenFeatures(None).of(tokenize("Mr. Li"))
+        >>> [feature for feature in second if feature.startswith(("0:word", "-1", "gap"))]
+        ['0:word=Li', '-1:lower=mr', '-1:shape=Xx', 'gap-before=. ', 'gap-after=']
+    """
+
+    def __init__(self, lexicon: Lexicon | None) -> None:
+        self._lexicon = lexicon
+        self._described = functools.lru_cache(_CACHED_WORDS)(self._describe)
+
+    def of(self, tokens: Tokens) -> list[list[str]]:
+        """The features of every token, `n_tokens` lists."""
+        words = [self._described(word) for word in tokens.words]
+        gaps = _gaps(tokens)
+        found = []
+        for i in range(len(words)):
+            features = [*words[i][0]]
+            for offset in _OFFSETS:
+                neighbour = i + offset
+                features += words[neighbour][offset] if 0 <= neighbour < len(words) else (f"{offset}:none",)
+            features += (f"gap-before={gaps[i][-_GAP_CHARS:]}", f"gap-after={gaps[i + 1][:_GAP_CHARS]}")
+            found.append(features)
+        return found
+
+    def _describe(self, word: str) -> dict[int, tuple[str, ...]]:
+        """What a word says at each offset from the token that is described; 0 = of itself."""
+        lower, full = word.lower(), shape(word)
+        short = _RUNS.sub(r"\1", full)
+        brief = (f"lower={lower}", f"shape={short}", *self._flags(word))
+        affixes = [
+            affix
+            for n in range(1, min(_MAX_AFFIX, len(word)) + 1)
+            for affix in (f"begins={lower[:n]}", f"ends={lower[-n:]}")
+        ]
+        own = (
+            f"word={word}",
+            *brief,
+            f"full-shape={full[:_MAX_SHAPE]}",
+            f"length={min(len(word), 10)}",
+            *affixes,
+        )
+        return {
+            offset: tuple(f"{offset}:{feature}" for feature in (brief if offset else own))
+            for offset in (0, *_OFFSETS)
+        }
+
+    def _flags(self, word: str) -> tuple[str, ...]:
+        if self._lexicon is None:
+            return ()
+        flags = self._lexicon.flags(word)
+        return tuple(f"list={flag.name}" for flag in _SHOWN_FLAGS if flag & flags) or ("list=none",)
+
+
+_OFFSETS = tuple(offset for offset in range(-WINDOW, WINDOW + 1) if offset)
+
+
+def _gaps(tokens: Tokens) -> list[str]:
+    """What stands before each token, and last what stands behind all of them."""
+    starts, ends = tokens.starts.tolist(), tokens.ends.tolist()
+    edges = zip([0, *ends], [*starts, len(tokens.text)], strict=True)
+    return [tokens.text[end:start] for end, start in edges]
+
+
+def hyper_labels(tokens: Tokens, spans: Sequence[PhiSpan]) -> list[str]:
+    """The hyper-class of each token, `SAFE` outside of all spans.
+
+    Example:
+        >>> from inverse_deid.core.phi import PhiType
+        >>> from inverse_deid.text.tokenizer import tokenize
+        >>> hyper_labels(tokenize("Mr Li-Wu left"), [PhiSpan(3, 8, PhiType.PATIENT)])
+        ['SAFE', 'NAME', 'NAME', 'SAFE']
+    """
+    names = [*(HYPER_CLASS_OF[span.type].value for span in spans), HyperClass.SAFE.value]
+    return [names[owner] for owner in span_of_token(tokens, spans).tolist()]
+
+
+OUTSIDE = "O"
+"""The label of a safe token in `bio_labels`."""
+
+
+def bio_labels(tokens: Tokens, spans: Sequence[PhiSpan]) -> list[str]:
+    """The label of each token: `B-` begins a span of a hyper-class, `I-` goes on with it.
+
+    Example:
+        >>> from inverse_deid.core.phi import PhiType
+        >>> from inverse_deid.text.tokenizer import tokenize
+        >>> bio_labels(tokenize("Mr Li-Wu left"), [PhiSpan(3, 8, PhiType.PATIENT)])
+        ['O', 'B-NAME', 'I-NAME', 'O']
+    """
+    owners = [-1, *span_of_token(tokens, spans).tolist()]
+    return [
+        OUTSIDE
+        if owner < 0
+        else f"{'I' if owner == before else 'B'}-{HYPER_CLASS_OF[spans[owner].type].value}"
+        for before, owner in pairwise(owners)
+    ]
+
+
+N_HASHED = 2**20
+"""Columns that features are hashed to."""
+
+TOLERANCE = 0.1
+"""Where optimisation stops: LIBLINEAR's own default for the dual problem."""
+
+
+class ConditionalRandomField:
+    """Labels every token with BIO over hyper-classes and masks what is not outside.
+
+    Trained by L-BFGS, which draws nothing at random. A document is one sequence.
+
+    Args:
+        lexicon_features: Tell the model what the packaged dictionaries know of each word.
+        c1: Weight of the L1 penalty.
+        c2: Weight of the L2 penalty.
+        max_iterations: Of L-BFGS.
+
+    Raises:
+        ConfigurationError: python-crfsuite is not installed.
+
+    Source:
+        Lafferty et al. 2001. The two penalties of 0.1 and the 100 iterations are those of the
+        CRF of Trienes et al. 2020, "Comparing rule-based, feature-based and deep neural methods
+        for de-identification of Dutch medical records"; nothing was tuned here.
+    """
+
+    name = "crf"
+    title = "Conditional random field"
+    source = "Lafferty et al. 2001; python-crfsuite, features as in the 2014 i2b2 task, c1 = c2 = 0.1"
+
+    def __init__(
+        self,
+        *,
+        lexicon_features: bool = True,
+        c1: float = 0.1,
+        c2: float = 0.1,
+        max_iterations: int = 100,
+    ) -> None:
+        self._suite = _crfsuite()
+        self._features = TokenFeatures(load_lexicon() if lexicon_features else None)
+        self._params = {
+            "c1": c1,
+            "c2": c2,
+            "max_iterations": max_iterations,
+            "feature.possible_transitions": True,
+        }
+        self._model = b""
+        self._tagger: Any = None
+
+    def fit(self, docs: Sequence[Document], seed: int) -> None:
+        """Learn; the seed is of no effect."""
+        trainer = self._suite.Trainer(algorithm="lbfgs", verbose=False)
+        trainer.set_params(self._params)
+        for doc in docs:
+            tokens = tokenize(doc.text)
+            if len(tokens):
+                trainer.append(self._features.of(tokens), bio_labels(tokens, doc.spans))
+        # The model names words of the training documents and stays in memory, where the tagger reads it.
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "model.crfsuite"
+            trainer.train(str(path))
+            self._model = path.read_bytes()
+        tagger = self._suite.Tagger()
+        tagger.open_inmemory(self._model)
+        self._tagger = tagger
+
+    def masks(self, docs: Sequence[Document]) -> list[list[Range]]:
+        """One range a token whose label in the most probable sequence is not outside."""
+        if self._tagger is None:
+            raise not_fitted(self.name)
+        return [self._masks(doc.text) for doc in docs]
+
+    def _masks(self, text: str) -> list[Range]:
+        tokens = tokenize(text)
+        labels = self._tagger.tag(self._features.of(tokens)) if len(tokens) else []
+        return ranges_of(tokens, np.array([label != OUTSIDE for label in labels], np.bool_))
+
+
+def _crfsuite() -> Any:  # noqa: ANN401 - a package without types
+    try:
+        import pycrfsuite
+    except ImportError as error:
+        raise missing_extra("the system crf", "python-crfsuite", "compare") from error
+    return pycrfsuite
+
+
+class SupportVectorMachine:
+    """Gives every token a hyper-class by itself, from a window of features, and masks what is not safe.
+
+    One machine a class against all others, each class weighted by the inverse of its
+    frequency, so that it leans to masking.
+
+    Args:
+        lexicon_features: Tell the model what the packaged dictionaries know of each word.
+        c: The inverse of the penalty's weight.
+
+    Raises:
+        ConfigurationError: scikit-learn is not installed.
+
+    Source:
+        Fan et al. 2008, "LIBLINEAR"; nothing was tuned here.
+    """
+
+    name = "svm"
+    title = "Linear support vector machine"
+    source = "LIBLINEAR (Fan et al. 2008) by scikit-learn, features of the crf, weighted classes, C = 0.1"
+
+    def __init__(self, *, lexicon_features: bool = True, c: float = 0.1) -> None:
+        self._hasher, self._svc = _parts()
+        self._features = TokenFeatures(load_lexicon() if lexicon_features else None)
+        self._c = c
+        self._model: Any = None
+
+    def fit(self, docs: Sequence[Document], seed: int) -> None:
+        """Learn; the seed orders the tokens in optimisation."""
+        tokens = [tokenize(doc.text) for doc in docs]
+        labels = [
+            label for one, doc in zip(tokens, docs, strict=True) for label in hyper_labels(one, doc.spans)
+        ]
+        rows = (features for one in tokens for features in self._features.of(one))
+        model = self._svc(C=self._c, class_weight="balanced", dual=True, tol=TOLERANCE, random_state=seed)
+        self._model = model.fit(self._hashed(rows), labels)
+
+    def masks(self, docs: Sequence[Document]) -> list[list[Range]]:
+        """One range a token that is not safe."""
+        if self._model is None:
+            raise not_fitted(self.name)
+        tokens = [tokenize(doc.text) for doc in docs]
+        # All at once: each prediction costs a copy of the weights.
+        is_masked = self._is_masked([features for one in tokens for features in self._features.of(one)])
+        ends = np.cumsum([len(one) for one in tokens])
+        return [
+            ranges_of(one, is_masked[end - len(one) : end]) for one, end in zip(tokens, ends, strict=True)
+        ]
+
+    def _is_masked(self, rows: Sequence[Sequence[str]]) -> BoolArray:
+        """Whether the class of each token is not safe: bool (n_rows,)."""
+        if not rows:
+            return np.zeros(0, np.bool_)
+        return np.asarray(self._model.predict(self._hashed(rows)) != HyperClass.SAFE.value, np.bool_)
+
+    def _hashed(self, rows: Iterable[Sequence[str]]) -> Any:  # noqa: ANN401 - a SciPy matrix
+        return self._hasher.transform(rows)
+
+
+def _parts() -> tuple[Any, Any]:
+    try:
+        from sklearn.feature_extraction import FeatureHasher
+        from sklearn.svm import LinearSVC
+    except ImportError as error:
+        raise missing_extra("the system svm", "scikit-learn", "compare") from error
+    return FeatureHasher(N_HASHED, input_type="string"), LinearSVC

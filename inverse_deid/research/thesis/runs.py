@@ -1,0 +1,242 @@
+"""Train a network as the thesis did, and score it after every epoch.
+
+::
+
+    runs/NAME/epoch-N.npz          scores of every corpus after epoch N
+    runs/NAME/epoch-N.weights.npz  to fine-tune from
+    runs/NAME/checkpoint.npz       during training, to resume it
+    runs/NAME/progress.json        losses and seconds so far
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from inverse_deid.core.values import Document
+from inverse_deid.masking.scorers import feature_names
+from inverse_deid.network.config import NetworkConfig, Targets, TrainingConfig
+from inverse_deid.network.encoding import WordVectors
+from inverse_deid.research.studies.records import (
+    Record,
+    read_arrays,
+    read_record,
+    write_arrays,
+    write_record,
+)
+from inverse_deid.research.studies.scoring import (
+    AnalysedCorpus,
+    TokenScores,
+    assign_weights,
+    read_scores,
+    score_corpus,
+    trained_weights,
+    write_scores,
+)
+from inverse_deid.research.studies.study import Say
+from inverse_deid.rules.words import DICTIONARY_FEATURE_NAMES
+from inverse_deid.training.augmentation import EpochMaker, EpochRecipe
+
+if TYPE_CHECKING:
+    import keras
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ThesisRun:
+    """One training.
+
+    Args:
+        name: As `a-1`.
+        network: The variant.
+        training: With the seed and the number of epochs of the run.
+        start: Weights to fine-tune from, None = random ones.
+    """
+
+    name: str
+    network: NetworkConfig
+    training: TrainingConfig
+    start: Path | None = None
+
+    @property
+    def kind(self) -> str:
+        """The variant."""
+        return self.name[0]
+
+    @property
+    def depends_on(self) -> tuple[object, ...]:
+        """Network, training and first weights."""
+        start = None if self.start is None else str(Path(*self.start.parts[-2:]))
+        return self.network, self.training, start
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ThesisMaterial:
+    """What a network learns from and is scored on.
+
+    Args:
+        gold: Trained on.
+        vectors: The vocabulary.
+        corpora: Scored after each epoch; the first is the validation part.
+    """
+
+    gold: Sequence[Document] = field(repr=False)
+    vectors: WordVectors = field(repr=False)
+    corpora: tuple[AnalysedCorpus, ...] = field(repr=False)
+
+
+def train_thesis_run(run: ThesisRun, material: ThesisMaterial, place: Path, key: str, say: Say) -> Record:
+    """Train a run, or resume it.
+
+    Args:
+        run: What to train.
+        material: With what.
+        place: Folder of its files.
+        key: Identifies the run, so that no checkpoint of another one is resumed.
+        say: Receives a line per epoch.
+
+    Returns:
+        Losses of the epochs (None = unknown), seconds, and the settings.
+
+    Raises:
+        ConfigurationError: A checkpoint or weights of another run.
+        UnreadableInputError: A stored file is damaged.
+        OutputError: A file cannot be written.
+    """
+    import keras
+
+    from inverse_deid.network.checkpoints import Checkpoints
+    from inverse_deid.network.network import build_network
+    from inverse_deid.network.training import EpochReport, Watch, fit
+
+    keras.utils.clear_session()
+    keras.utils.set_random_seed(run.training.seed)
+    names = feature_names(run.network.feature_set)
+    network = build_network(run.network, len(names), material.vectors.matrix())
+    if run.start is not None:
+        assign_weights(network, read_arrays(run.start))
+    checkpoints = Checkpoints(place, key)
+    state = checkpoints.read()
+    keeper = _Keeper(run, material, place, key, n_done=state.epoch if state else 0)
+
+    def on_epoch(report: EpochReport) -> None:
+        keeper.note_loss(report.loss)
+        say(
+            f"{run.name}: epoch {report.epoch}/{run.training.epochs}, loss {report.loss:.4f}, "
+            f"validation accuracy {report.gain or 0:.4f}"
+        )
+
+    watch = Watch(on_epoch=on_epoch, validate=keeper.keep_epoch, checkpoints=checkpoints)
+    columns = [i for i, name in enumerate(names) if name in DICTIONARY_FEATURE_NAMES]
+    recipe = EpochRecipe(
+        gold=material.gold,
+        carriers=(),
+        network=run.network,
+        training=run.training,
+        vectors=material.vectors,
+    )
+    epochs = functools.lru_cache(maxsize=1)(EpochMaker(recipe).examples)
+    fit(network, epochs, run.training, dictionary_columns=columns, watch=watch)
+    checkpoints.remove()
+    return {
+        "losses": keeper.losses,
+        "seconds": keeper.seconds,
+        "network": dataclasses.asdict(run.network),
+        "training": dataclasses.asdict(run.training),
+        "files": [f"{run.name}/epoch-{i + 1}.npz" for i in range(run.training.epochs)],
+    }
+
+
+class _Keeper:
+    """Scores and keeps the network after every epoch, and notes losses and time for a resumed run."""
+
+    def __init__(self, run: ThesisRun, material: ThesisMaterial, place: Path, key: str, n_done: int) -> None:
+        self._run, self._material, self._place, self._key = run, material, place, key
+        self._epoch = n_done
+        noted = (read_record(place / "progress.json", key) or {}) if n_done else {}
+        # A run that was killed right after saving an epoch has not noted its loss.
+        self.losses: list[float | None] = [*noted.get("losses", []), *[None] * n_done][:n_done]
+        self._before, self._start = float(noted.get("seconds", 0.0)), time.perf_counter()
+
+    @property
+    def seconds(self) -> float:
+        """Time of this run without interruptions."""
+        return self._before + time.perf_counter() - self._start
+
+    def keep_epoch(self, network: keras.Model) -> float:
+        """Score and keep the network; return the accuracy on the validation part."""
+        from inverse_deid.training.run import model_parts
+
+        parts = model_parts(network, self._run.network, self._material.vectors)
+        found = {corpus.name: score_corpus(parts, corpus) for corpus in self._material.corpora}
+        self._epoch += 1
+        write_scores(self._place / f"epoch-{self._epoch}.npz", found)
+        write_arrays(weights_path(self._place, self._epoch), trained_weights(network))
+        validation = self._material.corpora[0]
+        return measure_accuracy(validation, found[validation.name], self._run.network.targets)
+
+    def note_loss(self, loss: float) -> None:
+        """Remember an epoch that is done and saved."""
+        self.losses.append(loss)
+        write_record(
+            self._place / "progress.json", self._key, {"losses": self.losses, "seconds": self.seconds}
+        )
+
+
+def weights_path(place: Path, epoch: int) -> Path:
+    """Return the file of the weights after an epoch, counted from 1."""
+    return place / f"epoch-{epoch}.weights.npz"
+
+
+def measure_accuracy(corpus: AnalysedCorpus, scores: TokenScores, targets: Targets) -> float:
+    """Return the share of tokens whose most probable class is right, in [0, 1]; 0 without tokens.
+
+    Args:
+        corpus: The gold.
+        scores: Of its tokens.
+        targets: The classes of the network.
+    """
+    right = corpus.gold_classes(targets) == scores.best
+    return float(np.mean(right)) if len(right) else 0.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TrainedRun:
+    """What a training left.
+
+    Args:
+        name: As `a-1`.
+        targets: Classes of its network.
+        epochs: Scores of every corpus by its name, after each epoch.
+        losses: Of each epoch; None = not noted.
+        epoch: The one that counts, from 1.
+    """
+
+    name: str
+    targets: Targets
+    epochs: tuple[Mapping[str, TokenScores], ...] = field(repr=False)
+    losses: tuple[float | None, ...]
+    epoch: int
+
+    @property
+    def scores(self) -> Mapping[str, TokenScores]:
+        """Of every corpus, after the epoch that counts."""
+        return self.epochs[self.epoch - 1]
+
+
+def read_thesis_run(run: ThesisRun, record: Record, place: Path, validation: AnalysedCorpus) -> TrainedRun:
+    """Read a finished run; the epoch of the highest validation accuracy counts, the first of equals.
+
+    Raises:
+        UnreadableInputError: A stored file is missing or damaged.
+    """
+    targets = run.network.targets
+    epochs = tuple(read_scores(place / f"epoch-{i + 1}.npz") for i in range(run.training.epochs))
+    found = [measure_accuracy(validation, scores[validation.name], targets) for scores in epochs]
+    return TrainedRun(run.name, targets, epochs, tuple(record["losses"]), found.index(max(found)) + 1)
