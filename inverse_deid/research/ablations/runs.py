@@ -9,30 +9,34 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import time
-from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
 from inverse_deid.core.errors import ConfigurationError
-from inverse_deid.masking.scorers import feature_names
 from inverse_deid.network.batches import Example
 from inverse_deid.network.config import NetworkConfig, class_names
 from inverse_deid.network.encoding import WordVectors
-from inverse_deid.research.ablations.epochs import EpochStore, EpochView, StoredEpochs
+from inverse_deid.research.ablations.epochs import read_epoch
 from inverse_deid.research.ablations.variants import Variant
 from inverse_deid.research.studies.records import Record, read_arrays, write_arrays
 from inverse_deid.research.studies.scoring import (
     AnalysedCorpus,
-    assign_weights,
     score_corpus,
-    trained_weights,
     write_scores,
 )
 from inverse_deid.research.studies.study import Say
-from inverse_deid.rules.words import DICTIONARY_FEATURE_NAMES
+from inverse_deid.research.studies.training import (
+    Epochs,
+    assign_weights,
+    fit_network,
+    keep_last,
+    new_network,
+    trained_weights,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -96,20 +100,13 @@ class VariantTrainer:
             StageError: Training failed.
             OutputError: A file cannot be written.
         """
-        import keras
-
-        from inverse_deid.network.network import build_network
-        from inverse_deid.network.training import EpochReport, Watch, fit
+        from inverse_deid.network.training import EpochReport, Watch
         from inverse_deid.training.run import model_parts
 
         start = time.perf_counter()
-        variant = run.variant
-        training = dataclasses.replace(variant.training, seed=run.seed)
-        keras.utils.clear_session()
-        keras.utils.set_random_seed(run.seed)
-        names = feature_names(variant.network.feature_set)
-        network = build_network(variant.network, len(names), self.vectors.matrix())
-        columns = [i for i, name in enumerate(names) if name in DICTIONARY_FEATURE_NAMES]
+        config = run.variant.network
+        training = dataclasses.replace(run.variant.training, seed=run.seed)
+        network = new_network(config, self.vectors, run.seed)
         losses: list[float] = []
         speeds: list[float] = []
 
@@ -121,9 +118,8 @@ class VariantTrainer:
                 f"{speeds[-1]:.0f} tokens/s"
             )
 
-        epochs = self._epochs(run)
-        fit(network, epochs, training, dictionary_columns=columns, watch=Watch(on_epoch=on_epoch))
-        parts = model_parts(network, variant.network, self.vectors)
+        fit_network(network, config, training, self._epochs(run), Watch(on_epoch=on_epoch))
+        parts = model_parts(network, config, self.vectors)
         scores, weights = f"{run.name}.npz", weights_name(run.name)
         runs = self.folder / "runs"
         write_scores(runs / scores, {corpus.name: score_corpus(parts, corpus) for corpus in self.corpora})
@@ -133,66 +129,44 @@ class VariantTrainer:
             "losses": losses,
             "tokens_per_second": float(np.median(speeds)),
             "seconds": time.perf_counter() - start,
-            "network": dataclasses.asdict(variant.network),
+            "network": dataclasses.asdict(config),
             "training": dataclasses.asdict(training),
             "files": [scores, weights],
         }
 
-    def _epochs(self, run: AblationRun) -> Callable[[int], Sequence[Example]]:
-        store = EpochStore(self.folder / "epochs")
-        variant = run.variant
-        view = EpochView(network=variant.network, training=variant.training, leave_out=variant.leave_out)
-        if run.teacher_network is None:
-            return StoredEpochs(store, view)
-        weights = [self.folder / "runs" / weights_name(name) for name in run.teachers]
-        return _TaughtEpochs(run, weights, self.vectors, store, view)
-
-
-class _TaughtEpochs:
-    """The epochs with the mean opinion of teachers."""
-
-    def __init__(
-        self,
-        run: AblationRun,
-        weights: Sequence[Path],
-        vectors: WordVectors,
-        store: EpochStore,
-        view: EpochView,
-    ) -> None:
-        from inverse_deid.network.network import build_network
-
-        config = run.teacher_network
-        if config is None or class_names(config.targets) != class_names(view.network.targets):
+    def _epochs(self, run: AblationRun) -> Epochs:
+        """Return the epochs, with the mean opinion of teachers if there are some."""
+        own = keep_last(functools.partial(read_epoch, self.folder / "epochs", run.variant))
+        config, training = run.teacher_network, run.variant.training
+        if config is None:
+            return own
+        if class_names(config.targets) != class_names(run.variant.network.targets):
             raise ConfigurationError(
                 f"{run.name}: its classes differ from those of its teachers. Give both the same targets"
             )
-        if view.network.output == "crf":
+        if run.variant.network.output == "crf":
             raise ConfigurationError(
                 f"{run.name}: a CRF can learn from labels only. Remove its teachers, or use output softmax"
             )
-        self._config, self._training = config, view.training
-        self._epochs = StoredEpochs(store, view)
-        self._seen = StoredEpochs(store, dataclasses.replace(view, network=config))
-        self._networks = []
-        for path in weights:
-            network = build_network(config, len(feature_names(config.feature_set)), vectors.matrix())
-            assign_weights(network, read_arrays(path))
-            self._networks.append(network)
-        self._last: tuple[int, Sequence[Example]] = (-1, ())
+        seen_variant = dataclasses.replace(run.variant, network=config)
+        seen = keep_last(functools.partial(read_epoch, self.folder / "epochs", seen_variant))
+        networks = [new_network(config, self.vectors) for _ in run.teachers]
+        for network, name in zip(networks, run.teachers, strict=True):
+            assign_weights(network, read_arrays(self.folder / "runs" / weights_name(name)))
 
-    def __call__(self, epoch: int) -> Sequence[Example]:
-        if self._last[0] != epoch:
-            self._last = (epoch, list(self._teach(epoch)))
-        return self._last[1]
+        def teach(epoch: int) -> list[Example]:
+            from inverse_deid.network.training import probabilities
 
-    def _teach(self, epoch: int) -> Iterator[Example]:
-        from inverse_deid.network.training import probabilities
+            opinions = [probabilities(network, seen(epoch), config) for network in networks]
+            taught = []
+            for i, example in enumerate(own(epoch)):
+                doubtful = example.weights == 0
+                share = np.where(doubtful, 1.0, training.teacher_weight)[:, None]
+                opinion = np.mean([rows[i] for rows in opinions], axis=0) * share
+                weights = np.where(doubtful, training.weak_weight, example.weights).astype(np.float32)
+                taught.append(
+                    dataclasses.replace(example, weights=weights, opinion=opinion.astype(np.float16))
+                )
+            return taught
 
-        seen = self._seen(epoch)
-        opinions = [probabilities(network, seen, self._config) for network in self._networks]
-        for i, example in enumerate(self._epochs(epoch)):
-            doubtful = example.weights == 0
-            share = np.where(doubtful, 1.0, self._training.teacher_weight)[:, None]
-            opinion = np.mean([rows[i] for rows in opinions], axis=0) * share
-            weights = np.where(doubtful, self._training.weak_weight, example.weights).astype(np.float32)
-            yield dataclasses.replace(example, weights=weights, opinion=opinion.astype(np.float16))
+        return keep_last(teach)

@@ -15,7 +15,7 @@ import pandas as pd
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.values import Document
 from inverse_deid.lexicon import load_lexicon
-from inverse_deid.research.ablations.epochs import EpochStore, make_documents
+from inverse_deid.research.ablations.epochs import epoch_path, write_epoch
 from inverse_deid.research.ablations.measures import UNTRAINED, Judge, Row, Scores
 from inverse_deid.research.ablations.runs import AblationRun, VariantTrainer
 from inverse_deid.research.ablations.tables import ablation_tables
@@ -190,16 +190,16 @@ def base_seeds(seeds: Sequence[int]) -> tuple[int, ...]:
 def _make_epochs(study: Study, recipe: EpochRecipe) -> float:
     """Write the epochs that are missing; return the seconds that this took."""
     start = time.perf_counter()
-    store = EpochStore(study.folder / "epochs")
-    missing = [epoch for epoch in range(recipe.training.epochs) if not store.path(epoch).exists()]
-    work = functools.partial(_make_epoch, store, recipe)
+    folder = study.folder / "epochs"
+    missing = [epoch for epoch in range(recipe.training.epochs) if not epoch_path(folder, epoch).exists()]
+    work = functools.partial(_make_epoch, folder, recipe)
     for epoch, made in do_jobs(work, missing, study.options.n_processes, study.say):
         study.say(f"epoch {epoch + 1}: {made['n_tokens']} tokens stored")
     return time.perf_counter() - start
 
 
-def _make_epoch(store: EpochStore, recipe: EpochRecipe, epoch: int, say: Say) -> Record:
-    return {"n_tokens": store.write(epoch, make_documents(recipe, epoch))}
+def _make_epoch(folder: Path, recipe: EpochRecipe, epoch: int, say: Say) -> Record:
+    return {"n_tokens": write_epoch(folder, recipe, epoch)}
 
 
 def _train(study: Study, variants: Sequence[Variant], trainer: VariantTrainer) -> dict[AblationRun, Record]:

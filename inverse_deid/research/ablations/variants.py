@@ -16,6 +16,7 @@ from __future__ import annotations
 import dataclasses
 import re
 from dataclasses import dataclass
+from enum import IntEnum
 from pathlib import Path
 from typing import Any, Literal
 
@@ -24,12 +25,20 @@ import msgspec
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.settings import read_settings
 from inverse_deid.network.config import NetworkConfig, TrainingConfig, network_config, training_config
-from inverse_deid.research.ablations.epochs import DocumentKind
 from inverse_deid.training.config import RunConfig
 
 BASE = "base"
 _FIXED = frozenset({"epochs", "seed", "synthetic", "weak", "surrogates", "keep_share", "validation_share"})
 """Settings that the shared epochs have decided."""
+
+
+class DocumentKind(IntEnum):
+    """Where a training document comes from; the order is part of the stored epochs."""
+
+    GOLD = 0
+    INVENTED = 1
+    INJECTED = 2
+    WEAK = 3
 
 
 class VariantTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import re
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ import numpy as np
 
 from inverse_deid.core.extras import missing_extra
 from inverse_deid.core.phi import HYPER_CLASS_OF, HyperClass
-from inverse_deid.core.values import BoolArray, Document, PhiSpan, Tokens
+from inverse_deid.core.values import Document, PhiSpan, Tokens
 from inverse_deid.evaluation.counts import Range
 from inverse_deid.lexicon import Lexicon, WordFlag, load_lexicon
 from inverse_deid.research.comparison.systems import not_fitted, ranges_of
@@ -38,7 +38,7 @@ _RUNS = re.compile(r"(.)\1+")
 
 
 def shape(word: str) -> str:
-    """A word with its letters as `X` and `x`, its digits as `d`.
+    """Return a word with its letters as `X` and `x`, its digits as `d`.
 
     Example:
         >>> shape("McKay"), shape("40mg")
@@ -65,9 +65,10 @@ class TokenFeatures:
         self._described = functools.lru_cache(_CACHED_WORDS)(self._describe)
 
     def of(self, tokens: Tokens) -> list[list[str]]:
-        """The features of every token, `n_tokens` lists."""
+        """Return the features of every token, `n_tokens` lists."""
         words = [self._described(word) for word in tokens.words]
-        gaps = _gaps(tokens)
+        edges = zip([0, *tokens.ends.tolist()], [*tokens.starts.tolist(), len(tokens.text)], strict=True)
+        gaps = [tokens.text[end:start] for end, start in edges]
         found = []
         for i in range(len(words)):
             features = [*words[i][0]]
@@ -79,7 +80,7 @@ class TokenFeatures:
         return found
 
     def _describe(self, word: str) -> dict[int, tuple[str, ...]]:
-        """What a word says at each offset from the token that is described; 0 = of itself."""
+        """Return what a word says about the token at each offset from it; 0 = about itself."""
         lower, full = word.lower(), shape(word)
         short = _RUNS.sub(r"\1", full)
         brief = (f"lower={lower}", f"shape={short}", *self._flags(word))
@@ -110,15 +111,8 @@ class TokenFeatures:
 _OFFSETS = tuple(offset for offset in range(-WINDOW, WINDOW + 1) if offset)
 
 
-def _gaps(tokens: Tokens) -> list[str]:
-    """What stands before each token, and last what stands behind all of them."""
-    starts, ends = tokens.starts.tolist(), tokens.ends.tolist()
-    edges = zip([0, *ends], [*starts, len(tokens.text)], strict=True)
-    return [tokens.text[end:start] for end, start in edges]
-
-
 def hyper_labels(tokens: Tokens, spans: Sequence[PhiSpan]) -> list[str]:
-    """The hyper-class of each token, `SAFE` outside of all spans.
+    """Return the hyper-class of each token, `SAFE` outside of all spans.
 
     Example:
         >>> from inverse_deid.core.phi import PhiType
@@ -135,7 +129,7 @@ OUTSIDE = "O"
 
 
 def bio_labels(tokens: Tokens, spans: Sequence[PhiSpan]) -> list[str]:
-    """The label of each token: `B-` begins a span of a hyper-class, `I-` goes on with it.
+    """Return the label of each token: `B-` begins a span of a hyper-class, `I-` continues it.
 
     Example:
         >>> from inverse_deid.core.phi import PhiType
@@ -152,23 +146,11 @@ def bio_labels(tokens: Tokens, spans: Sequence[PhiSpan]) -> list[str]:
     ]
 
 
-N_HASHED = 2**20
-"""Columns that features are hashed to."""
-
-TOLERANCE = 0.1
-"""Where optimisation stops: LIBLINEAR's own default for the dual problem."""
-
-
 class ConditionalRandomField:
     """Labels every token with BIO over hyper-classes and masks what is not outside.
 
-    Trained by L-BFGS, which draws nothing at random. A document is one sequence.
-
-    Args:
-        lexicon_features: Tell the model what the packaged dictionaries know of each word.
-        c1: Weight of the L1 penalty.
-        c2: Weight of the L2 penalty.
-        max_iterations: Of L-BFGS.
+    Trained by L-BFGS, which draws nothing at random. A document is one sequence. The model knows
+    what the packaged dictionaries know of each word.
 
     Raises:
         ConfigurationError: python-crfsuite is not installed.
@@ -183,29 +165,22 @@ class ConditionalRandomField:
     title = "Conditional random field"
     source = "Lafferty et al. 2001; python-crfsuite, features as in the 2014 i2b2 task, c1 = c2 = 0.1"
 
-    def __init__(
-        self,
-        *,
-        lexicon_features: bool = True,
-        c1: float = 0.1,
-        c2: float = 0.1,
-        max_iterations: int = 100,
-    ) -> None:
-        self._suite = _crfsuite()
-        self._features = TokenFeatures(load_lexicon() if lexicon_features else None)
-        self._params = {
-            "c1": c1,
-            "c2": c2,
-            "max_iterations": max_iterations,
-            "feature.possible_transitions": True,
-        }
+    def __init__(self) -> None:
+        try:
+            import pycrfsuite
+        except ImportError as error:
+            raise missing_extra("the system crf", "python-crfsuite", "compare") from error
+        self._suite = pycrfsuite
+        self._features = TokenFeatures(load_lexicon())
         self._model = b""
         self._tagger: Any = None
 
     def fit(self, docs: Sequence[Document], seed: int) -> None:
-        """Learn; the seed is of no effect."""
+        """Learn; the seed has no effect."""
         trainer = self._suite.Trainer(algorithm="lbfgs", verbose=False)
-        trainer.set_params(self._params)
+        trainer.set_params(
+            {"c1": 0.1, "c2": 0.1, "max_iterations": 100, "feature.possible_transitions": True}
+        )
         for doc in docs:
             tokens = tokenize(doc.text)
             if len(tokens):
@@ -220,34 +195,23 @@ class ConditionalRandomField:
         self._tagger = tagger
 
     def masks(self, docs: Sequence[Document]) -> list[list[Range]]:
-        """One range a token whose label in the most probable sequence is not outside."""
+        """Return one range per token whose label in the most probable sequence is not outside."""
         if self._tagger is None:
             raise not_fitted(self.name)
-        return [self._masks(doc.text) for doc in docs]
-
-    def _masks(self, text: str) -> list[Range]:
-        tokens = tokenize(text)
-        labels = self._tagger.tag(self._features.of(tokens)) if len(tokens) else []
-        return ranges_of(tokens, np.array([label != OUTSIDE for label in labels], np.bool_))
-
-
-def _crfsuite() -> Any:  # noqa: ANN401 - a package without types
-    try:
-        import pycrfsuite
-    except ImportError as error:
-        raise missing_extra("the system crf", "python-crfsuite", "compare") from error
-    return pycrfsuite
+        tokens = [tokenize(doc.text) for doc in docs]
+        labels = [self._tagger.tag(self._features.of(one)) if len(one) else [] for one in tokens]
+        return [
+            ranges_of(one, np.array([label != OUTSIDE for label in found], np.bool_))
+            for one, found in zip(tokens, labels, strict=True)
+        ]
 
 
 class SupportVectorMachine:
     """Gives every token a hyper-class by itself, from a window of features, and masks what is not safe.
 
-    One machine a class against all others, each class weighted by the inverse of its
-    frequency, so that it leans to masking.
-
-    Args:
-        lexicon_features: Tell the model what the packaged dictionaries know of each word.
-        c: The inverse of the penalty's weight.
+    One machine per class against all others, each class weighted by the inverse of its
+    frequency, so that it leans to masking. Features are hashed to 2**20 columns; optimisation
+    stops at LIBLINEAR's default tolerance for the dual problem.
 
     Raises:
         ConfigurationError: scikit-learn is not installed.
@@ -260,10 +224,14 @@ class SupportVectorMachine:
     title = "Linear support vector machine"
     source = "LIBLINEAR (Fan et al. 2008) by scikit-learn, features of the crf, weighted classes, C = 0.1"
 
-    def __init__(self, *, lexicon_features: bool = True, c: float = 0.1) -> None:
-        self._hasher, self._svc = _parts()
-        self._features = TokenFeatures(load_lexicon() if lexicon_features else None)
-        self._c = c
+    def __init__(self) -> None:
+        try:
+            from sklearn.feature_extraction import FeatureHasher
+            from sklearn.svm import LinearSVC
+        except ImportError as error:
+            raise missing_extra("the system svm", "scikit-learn", "compare") from error
+        self._hasher, self._svc = FeatureHasher(2**20, input_type="string"), LinearSVC
+        self._features = TokenFeatures(load_lexicon())
         self._model: Any = None
 
     def fit(self, docs: Sequence[Document], seed: int) -> None:
@@ -273,35 +241,21 @@ class SupportVectorMachine:
             label for one, doc in zip(tokens, docs, strict=True) for label in hyper_labels(one, doc.spans)
         ]
         rows = (features for one in tokens for features in self._features.of(one))
-        model = self._svc(C=self._c, class_weight="balanced", dual=True, tol=TOLERANCE, random_state=seed)
-        self._model = model.fit(self._hashed(rows), labels)
+        model = self._svc(C=0.1, class_weight="balanced", dual=True, tol=0.1, random_state=seed)
+        self._model = model.fit(self._hasher.transform(rows), labels)
 
     def masks(self, docs: Sequence[Document]) -> list[list[Range]]:
-        """One range a token that is not safe."""
+        """Return one range per token that is not safe."""
         if self._model is None:
             raise not_fitted(self.name)
         tokens = [tokenize(doc.text) for doc in docs]
         # All at once: each prediction costs a copy of the weights.
-        is_masked = self._is_masked([features for one in tokens for features in self._features.of(one)])
+        rows = [features for one in tokens for features in self._features.of(one)]
+        is_masked = np.zeros(0, np.bool_)
+        if rows:
+            classes = self._model.predict(self._hasher.transform(rows))
+            is_masked = np.asarray(classes != HyperClass.SAFE.value, np.bool_)
         ends = np.cumsum([len(one) for one in tokens])
         return [
             ranges_of(one, is_masked[end - len(one) : end]) for one, end in zip(tokens, ends, strict=True)
         ]
-
-    def _is_masked(self, rows: Sequence[Sequence[str]]) -> BoolArray:
-        """Whether the class of each token is not safe: bool (n_rows,)."""
-        if not rows:
-            return np.zeros(0, np.bool_)
-        return np.asarray(self._model.predict(self._hashed(rows)) != HyperClass.SAFE.value, np.bool_)
-
-    def _hashed(self, rows: Iterable[Sequence[str]]) -> Any:  # noqa: ANN401 - a SciPy matrix
-        return self._hasher.transform(rows)
-
-
-def _parts() -> tuple[Any, Any]:
-    try:
-        from sklearn.feature_extraction import FeatureHasher
-        from sklearn.svm import LinearSVC
-    except ImportError as error:
-        raise missing_extra("the system svm", "scikit-learn", "compare") from error
-    return FeatureHasher(N_HASHED, input_type="string"), LinearSVC

@@ -17,31 +17,25 @@ REFERENCE = "hybrid"
 
 
 class System(Protocol):
-    """A way to mask documents."""
+    """A way to mask documents.
 
-    @property
-    def name(self) -> str:
-        """Name on the command line and of the file of its masks."""
-        ...
+    Args:
+        name: On the command line, and of the file of its masks.
+        title: What it is, in a few words.
+        source: Who described it, or what it is made of.
+    """
 
-    @property
-    def title(self) -> str:
-        """What it is, in a few words."""
-        ...
-
-    @property
-    def source(self) -> str:
-        """Who described it, or what it is made of."""
-        ...
+    name: str
+    title: str
+    source: str
 
     def fit(self, docs: Sequence[Document], seed: int) -> None:
-        """Learn from annotated documents; a system that learns nothing does nothing.
+        """Learn from annotated documents; a system that does not learn inherits this.
 
         Args:
             docs: With their spans, some PHI and some safe tokens among them.
             seed: Of every random choice.
         """
-        ...
 
     def masks(self, docs: Sequence[Document]) -> list[list[Range]]:
         """Mask documents by their text alone.
@@ -77,7 +71,7 @@ def not_fitted(name: str) -> StageError:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class SystemEntry:
     """A system before it is made.
 
     Args:
@@ -97,25 +91,25 @@ class Entry:
     has_epochs: bool = False
 
 
-def _bilstm(output: str) -> Entry:
-    return Entry("bilstm", "BiLstm", {"output": output}, learns=True, is_usual=False, has_epochs=True)
+def _bilstm(output: str) -> SystemEntry:
+    return SystemEntry("bilstm", "BiLstm", {"output": output}, learns=True, is_usual=False, has_epochs=True)
 
 
-def _hybrid(name: str, operating_point: str) -> Entry:
-    return Entry("packaged", "hybrid", {"name": name, "operating_point": operating_point})
+def _hybrid(name: str, operating_point: str) -> SystemEntry:
+    return SystemEntry("packaged", "hybrid", {"name": name, "operating_point": operating_point})
 
 
-SYSTEMS: Mapping[str, Entry] = MappingProxyType(
+SYSTEMS: Mapping[str, SystemEntry] = MappingProxyType(
     {
-        "patterns": Entry("word_lists", "Patterns"),
-        "dictionary": Entry("word_lists", "ConceptMatch"),
-        "crf": Entry("linear", "ConditionalRandomField", learns=True),
-        "svm": Entry("linear", "SupportVectorMachine", learns=True),
+        "patterns": SystemEntry("word_lists", "Patterns"),
+        "dictionary": SystemEntry("word_lists", "ConceptMatch"),
+        "crf": SystemEntry("linear", "ConditionalRandomField", learns=True),
+        "svm": SystemEntry("linear", "SupportVectorMachine", learns=True),
         "bilstm": _bilstm("softmax"),
         "bilstm-crf": _bilstm("crf"),
-        "presidio": Entry("presidio", "Presidio", is_usual=False),
-        "rules": Entry("packaged", "rules"),
-        "network": Entry("packaged", "Network"),
+        "presidio": SystemEntry("presidio", "Presidio", is_usual=False),
+        "rules": SystemEntry("packaged", "rules"),
+        "network": SystemEntry("packaged", "Network"),
         "hybrid-strict": _hybrid("hybrid-strict", "strict"),
         "hybrid": _hybrid("hybrid", "balanced"),
         "hybrid-lenient": _hybrid("hybrid-lenient", "lenient"),

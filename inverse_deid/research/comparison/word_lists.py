@@ -10,7 +10,7 @@ import numpy as np
 from inverse_deid.core.values import Document
 from inverse_deid.evaluation.counts import Range
 from inverse_deid.lexicon import Lexicon, WordFlag, load_lexicon
-from inverse_deid.research.comparison.systems import ranges_of
+from inverse_deid.research.comparison.systems import System, ranges_of
 from inverse_deid.rules.patterns import CONTEXT_PATTERNS, VETO_PATTERNS, pattern_hits
 from inverse_deid.text.tokenizer import tokenize
 
@@ -35,14 +35,14 @@ PATTERNS: dict[str, re.Pattern[str]] = {
     **{name: (VETO_PATTERNS | CONTEXT_PATTERNS)[name] for name in _OF_THE_RULES},
     **{name: re.compile(pattern, re.IGNORECASE) for name, pattern in _OWN.items()},
 }
-"""By name: those of the packaged rules that simple tools have too, and three more.
+"""By name: those of the packaged rules that simple tools also have, and three more.
 
-The packaged patterns for dates of two numbers are left out: they are hints for the network,
-which also hit decimals, scores and ranges.
+The packaged patterns for dates of two numbers are left out: they are hints for the network
+and also match decimals, scores and ranges.
 """
 
 
-class Patterns:
+class Patterns(System):
     """Masks every token that one of `PATTERNS` touches; learns nothing.
 
     Example:
@@ -54,28 +54,21 @@ class Patterns:
     title = "Regular expressions"
     source = "those of the packaged rules for dates, ages, contacts, long numbers; as in Sahlström's thesis"
 
-    def fit(self, docs: Sequence[Document], seed: int) -> None:
-        """Do nothing."""
-
     def masks(self, docs: Sequence[Document]) -> list[list[Range]]:
-        """One range a token inside a match."""
-        return [self._masks(doc.text) for doc in docs]
-
-    def _masks(self, text: str) -> list[Range]:
-        tokens = tokenize(text)
-        return ranges_of(tokens, np.logical_or.reduce(pattern_hits(tokens, PATTERNS.values())))
+        """Return one range per token inside a match."""
+        tokens = [tokenize(doc.text) for doc in docs]
+        return [ranges_of(one, np.logical_or.reduce(pattern_hits(one, PATTERNS.values()))) for one in tokens]
 
 
 KEPT = WordFlag.STOP_WORD | WordFlag.DRUG | WordFlag.MEDICAL | WordFlag.SHORTHAND | WordFlag.UNIT
-"""What of the lexicon is kept: stop words and its medical lists, not the general English ones."""
+"""The lists of the lexicon that are kept: stop words and medical lists, not general English."""
 
 
-class ConceptMatch:
+class ConceptMatch(System):
     """Masks every word that is neither a stop word nor in a medical list; learns nothing.
 
-    Where Berman matches whole terms and writes a code and a synonym, this keeps each
-    word that stands in a term. A word that is also a name is kept: the method has no
-    list of names.
+    Berman matches whole terms and writes a code and a synonym. This keeps each word that
+    is part of a term. A word that is also a name is kept: the method has no list of names.
 
     Args:
         lexicon: None = the packaged one.
@@ -96,14 +89,10 @@ class ConceptMatch:
     def __init__(self, lexicon: Lexicon | None = None) -> None:
         self._lexicon = lexicon or load_lexicon()
 
-    def fit(self, docs: Sequence[Document], seed: int) -> None:
-        """Do nothing."""
-
     def masks(self, docs: Sequence[Document]) -> list[list[Range]]:
-        """One range a masked word."""
-        return [self._masks(doc.text) for doc in docs]
-
-    def _masks(self, text: str) -> list[Range]:
-        tokens = tokenize(text)
-        flags = self._lexicon.lookup(tokens.words).flags
-        return ranges_of(tokens, (flags & np.uint32(KEPT)) == 0)
+        """Return one range per masked word."""
+        tokens = [tokenize(doc.text) for doc in docs]
+        flags = [self._lexicon.lookup(one.words).flags for one in tokens]
+        return [
+            ranges_of(one, (found & np.uint32(KEPT)) == 0) for one, found in zip(tokens, flags, strict=True)
+        ]

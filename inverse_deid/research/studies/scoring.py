@@ -9,12 +9,11 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from inverse_deid.core.errors import ConfigurationError, UnreadableInputError
+from inverse_deid.core.errors import UnreadableInputError
 from inverse_deid.core.phi import HYPER_CLASS_OF, HyperClass
 from inverse_deid.core.values import (
     BoolArray,
@@ -42,9 +41,6 @@ from inverse_deid.text.interning import InternedWords
 from inverse_deid.text.joined import join
 from inverse_deid.text.tokenizer import tokenize
 from inverse_deid.training.calibration import ScoredCorpus, densities
-
-if TYPE_CHECKING:
-    import keras
 
 NO_TYPE = -1
 
@@ -327,22 +323,3 @@ def measure_masks(is_phi: BoolArray, is_masked: BoolArray, documents: npt.NDArra
         hits / n_masked if n_masked else None,
         1 - leaking / with_phi if with_phi else None,
     )
-
-
-def trained_weights(network: keras.Model) -> Arrays:
-    """Return the trainable weights in order: names of layers differ between networks of one process."""
-    return {f"{i:03}": np.asarray(variable) for i, variable in enumerate(network.trainable_variables)}
-
-
-def assign_weights(network: keras.Model, weights: Arrays) -> None:
-    """Give a network of the same shape the weights of `trained_weights`.
-
-    Raises:
-        ConfigurationError: The network has another shape.
-    """
-    given = [weights[name] for name in sorted(weights)]
-    shapes = [tuple(variable.shape) for variable in network.trainable_variables]
-    if shapes != [weight.shape for weight in given]:
-        raise ConfigurationError("the stored weights belong to another network. Use --force to start over")
-    for variable, weight in zip(network.trainable_variables, given, strict=True):
-        variable.assign(weight)

@@ -11,7 +11,6 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,7 +20,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from inverse_deid.core.values import Document
-from inverse_deid.masking.scorers import feature_names
 from inverse_deid.network.config import NetworkConfig, Targets, TrainingConfig
 from inverse_deid.network.encoding import WordVectors
 from inverse_deid.research.studies.records import (
@@ -34,14 +32,18 @@ from inverse_deid.research.studies.records import (
 from inverse_deid.research.studies.scoring import (
     AnalysedCorpus,
     TokenScores,
-    assign_weights,
     read_scores,
     score_corpus,
-    trained_weights,
     write_scores,
 )
 from inverse_deid.research.studies.study import Say
-from inverse_deid.rules.words import DICTIONARY_FEATURE_NAMES
+from inverse_deid.research.studies.training import (
+    assign_weights,
+    fit_network,
+    keep_last,
+    new_network,
+    trained_weights,
+)
 from inverse_deid.training.augmentation import EpochMaker, EpochRecipe
 
 if TYPE_CHECKING:
@@ -109,16 +111,10 @@ def train_thesis_run(run: ThesisRun, material: ThesisMaterial, place: Path, key:
         UnreadableInputError: A stored file is damaged.
         OutputError: A file cannot be written.
     """
-    import keras
-
     from inverse_deid.network.checkpoints import Checkpoints
-    from inverse_deid.network.network import build_network
-    from inverse_deid.network.training import EpochReport, Watch, fit
+    from inverse_deid.network.training import EpochReport, Watch
 
-    keras.utils.clear_session()
-    keras.utils.set_random_seed(run.training.seed)
-    names = feature_names(run.network.feature_set)
-    network = build_network(run.network, len(names), material.vectors.matrix())
+    network = new_network(run.network, material.vectors, run.training.seed)
     if run.start is not None:
         assign_weights(network, read_arrays(run.start))
     checkpoints = Checkpoints(place, key)
@@ -133,7 +129,6 @@ def train_thesis_run(run: ThesisRun, material: ThesisMaterial, place: Path, key:
         )
 
     watch = Watch(on_epoch=on_epoch, validate=keeper.keep_epoch, checkpoints=checkpoints)
-    columns = [i for i, name in enumerate(names) if name in DICTIONARY_FEATURE_NAMES]
     recipe = EpochRecipe(
         gold=material.gold,
         carriers=(),
@@ -141,8 +136,7 @@ def train_thesis_run(run: ThesisRun, material: ThesisMaterial, place: Path, key:
         training=run.training,
         vectors=material.vectors,
     )
-    epochs = functools.lru_cache(maxsize=1)(EpochMaker(recipe).examples)
-    fit(network, epochs, run.training, dictionary_columns=columns, watch=watch)
+    fit_network(network, run.network, run.training, keep_last(EpochMaker(recipe).examples), watch)
     checkpoints.remove()
     return {
         "losses": keeper.losses,

@@ -7,14 +7,9 @@ from inverse_deid.core.errors import ConfigurationError, UnreadableInputError
 from inverse_deid.core.values import Document
 from inverse_deid.network.config import NetworkConfig, TrainingConfig
 from inverse_deid.network.encoding import quantised
-from inverse_deid.research.ablations.epochs import (
-    DocumentKind,
-    EpochStore,
-    EpochView,
-    StoredEpochs,
-    make_documents,
-)
-from inverse_deid.research.ablations.variants import base_variant, read_variants
+from inverse_deid.research.ablations.epochs import epoch_path, read_epoch, write_epoch
+from inverse_deid.research.ablations.variants import DocumentKind, Variant, base_variant, read_variants
+from inverse_deid.research.studies.training import keep_last
 from inverse_deid.training.augmentation import EpochMaker, EpochRecipe
 from inverse_deid.training.config import RunConfig
 from inverse_deid.training.corpora.surrogates import SurrogateMaker
@@ -22,6 +17,10 @@ from inverse_deid.training.corpora.synthetic import synthetic_document
 
 TRAINING = TrainingConfig(synthetic=8, weak=3, seed=5, phi_weight=2.5, class_weights={"NAME": 2.0})
 VECTORS = quantised(["the", "patient", "rash"], np.eye(3, 100, dtype=np.float32))
+
+
+def variant_of(network, leave_out=()):
+    return Variant(name="x", title="x", network=network, training=TRAINING, leave_out=leave_out)
 
 
 @pytest.fixture(scope="module")
@@ -37,9 +36,9 @@ def recipe():
 
 @pytest.fixture(scope="module")
 def store(recipe, tmp_path_factory):
-    store = EpochStore(tmp_path_factory.mktemp("epochs"))
-    store.write(1, make_documents(recipe, 1))
-    return store
+    folder = tmp_path_factory.mktemp("epochs")
+    write_epoch(folder, recipe, 1)
+    return folder
 
 
 @pytest.mark.parametrize(
@@ -51,7 +50,7 @@ def test_a_view_is_what_training_itself_would_make(recipe, store, targets, featu
         gold=recipe.gold, carriers=recipe.carriers, network=network, training=TRAINING, vectors=VECTORS
     )
     expected = EpochMaker(own).examples(1)
-    found = store.read(1, EpochView(network=network, training=TRAINING))
+    found = read_epoch(store, variant_of(network), 1)
     assert len(found) == len(expected)
     for one, other in zip(found, expected, strict=True):
         assert one.words == other.words
@@ -64,8 +63,7 @@ def test_a_view_is_what_training_itself_would_make(recipe, store, targets, featu
 
 def test_kinds_can_be_left_out(recipe, store):
     def count(*leave_out):
-        view = EpochView(network=NetworkConfig(), training=TRAINING, leave_out=leave_out)
-        return len(store.read(1, view))
+        return len(read_epoch(store, variant_of(NetworkConfig(), leave_out), 1))
 
     total = len(recipe.gold) + TRAINING.synthetic + TRAINING.weak
     assert count() == total
@@ -75,18 +73,16 @@ def test_kinds_can_be_left_out(recipe, store):
 
 
 def test_an_epoch_is_read_once(store):
-    epochs = StoredEpochs(store, EpochView(network=NetworkConfig(), training=TRAINING))
+    epochs = keep_last(lambda epoch: read_epoch(store, variant_of(NetworkConfig()), epoch))
     assert epochs(1) is epochs(1)
 
 
 def test_a_missing_or_damaged_epoch_is_named(store, tmp_path):
-    view = EpochView(network=NetworkConfig(), training=TRAINING)
     with pytest.raises(UnreadableInputError, match=r"epoch-007\.npz"):
-        store.read(7, view)
-    broken = EpochStore(tmp_path)
-    broken.path(0).write_bytes(b"PK\x03\x04 not quite")
+        read_epoch(store, variant_of(NetworkConfig()), 7)
+    epoch_path(tmp_path, 0).write_bytes(b"PK\x03\x04 not quite")
     with pytest.raises(UnreadableInputError, match="--force"):
-        broken.read(0, view)
+        read_epoch(tmp_path, variant_of(NetworkConfig()), 0)
 
 
 BASE = base_variant(RunConfig(gold=()), 3)
