@@ -83,7 +83,8 @@ class Packaged(System):
         masked = self._deidentifier.mask_many(docs)
         if failed := [one.id for one in masked if one.failed]:
             raise StageError(
-                f"{self.name}: a stage failed on {named(failed)}. Mask them with `inverse-deid mask` to see the cause"
+                f"{self.name}: a stage failed on {named(failed)}. "
+                "Mask them with `inverse-deid mask` to see the cause"
             )
         return [list(one.masks) for one in masked]
 
