@@ -10,8 +10,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from inverse_deid.core.thresholds import EVERYTHING_MASKED, Thresholds
 from inverse_deid.core.values import BoolArray, FloatArray, RuleVerdicts
-from inverse_deid.masking.combine import Thresholds
 from inverse_deid.research.studies.scoring import (
     AnalysedCorpus,
     MaskedShares,
@@ -59,14 +59,14 @@ class Judge:
         compared: Nothing is trained or calibrated on these.
         verdicts: Of both.
         recall: What calibration aims at.
-        density_slope: Of the thresholds.
+        like: Thresholds with the slope to use.
     """
 
     held_out: tuple[AnalysedCorpus, ...] = field(repr=False)
     compared: tuple[AnalysedCorpus, ...] = field(repr=False)
     verdicts: Verdicts = field(repr=False)
     recall: float
-    density_slope: float = 0.0
+    like: Thresholds = EVERYTHING_MASKED
 
     def measure(
         self, name: str, seeds: str, scores: Scores, verdicts: Verdicts | None = None
@@ -84,7 +84,7 @@ class Judge:
         for corpus in (*self.held_out, *self.compared):
             mine, found, is_phi = verdicts[corpus.name], scores[corpus.name], corpus.is_phi
             seen = found.for_calibration(corpus, mine)
-            needed = needed_to_mask(seen, self.density_slope)
+            needed = needed_to_mask(seen, self.like)
             keep = found.decide(thresholds, mine, seen.densities).keep
             yield {
                 **self._row(name, seeds, corpus, keep),
@@ -106,7 +106,7 @@ class Judge:
 
     def _calibrate(self, scores: Scores, verdicts: Verdicts) -> Thresholds:
         seen = [scores[one.name].for_calibration(one, verdicts[one.name]) for one in self.held_out]
-        return calibrate(seen, self.recall, self.density_slope)
+        return calibrate(seen, self.recall, self.like)
 
     def measure_pools(self, networks: Mapping[int, Scores], sizes: Sequence[int]) -> Iterator[Row]:
         """Measure mean and minimum over every choice of networks of these sizes."""
@@ -128,7 +128,7 @@ class Judge:
         for seed, scores in networks.items():
             rows += self.measure("single-threshold", str(seed), scores, plain)
             for slope in SLOPES:
-                other = dataclasses.replace(self, density_slope=slope)
+                other = dataclasses.replace(self, like=Thresholds(1.0, 1.0, slope))
                 rows += other.measure(f"slope-{slope:g}", str(seed), scores)
             rows += self._measure_passes(str(seed), scores)
             for learner in LEARNERS:

@@ -116,7 +116,7 @@ def run_ablations(settings: AblationSettings, options: StudyOptions) -> None:
         compared=data.compared,
         verdicts={one.name: one.verdicts("case-aware") for one in data.corpora},
         recall=recall,
-        density_slope=config.calibration.density_slope,
+        like=config.calibration.like,
     )
     outcomes, notes = _measure(study, judge, list(records))
     titles = {variant.name: variant.title for variant in variants} | UNTRAINED

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from inverse_deid.core.errors import UnreadableInputError
 from inverse_deid.core.phi import HYPER_CLASS_OF, HyperClass
+from inverse_deid.core.thresholds import Thresholds
 from inverse_deid.core.values import (
     BoolArray,
     Decisions,
@@ -27,7 +28,7 @@ from inverse_deid.core.values import (
 from inverse_deid.evaluation.evaluation import Evaluation, evaluate_masks
 from inverse_deid.evaluation.groups import TYPE_NUMBER
 from inverse_deid.lexicon import load_lexicon
-from inverse_deid.masking.combine import Thresholds, combine
+from inverse_deid.masking.combine import combine
 from inverse_deid.masking.document_passes import mask_joined_parts, mask_names_everywhere
 from inverse_deid.masking.scorers import feature_columns
 from inverse_deid.network.config import Targets, class_names, class_of

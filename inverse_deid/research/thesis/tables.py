@@ -6,11 +6,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from inverse_deid.core.thresholds import Thresholds
 from inverse_deid.core.values import RuleVerdicts
 from inverse_deid.evaluation.evaluation import Evaluation
 from inverse_deid.evaluation.figures import GroupFigures
 from inverse_deid.evaluation.groups import GROUPS, GroupKind
-from inverse_deid.masking.combine import Thresholds, rules_alone
+from inverse_deid.masking.combine import rules_alone
 from inverse_deid.research.studies.report import published
 from inverse_deid.research.studies.scoring import AnalysedCorpus, TokenScores
 from inverse_deid.research.studies.tables import Cell, Table, frame_of
