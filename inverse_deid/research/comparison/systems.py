@@ -36,6 +36,7 @@ class System(Protocol):
             docs: With their spans, some PHI and some safe tokens among them.
             seed: Of every random choice.
         """
+        return
 
     def masks(self, docs: Sequence[Document]) -> list[list[Range]]:
         """Mask documents by their text alone.
