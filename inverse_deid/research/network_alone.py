@@ -13,7 +13,7 @@ from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.evaluation.evaluation import Evaluation
 from inverse_deid.evaluation.groups import GROUPS, GroupKind
 from inverse_deid.research.studies.records import Record, fingerprint
-from inverse_deid.research.studies.report import Report, published
+from inverse_deid.research.studies.report import Report, read_published
 from inverse_deid.research.studies.scoring import (
     AnalysedCorpus,
     analyse_corpus,
@@ -178,7 +178,7 @@ def _tables(wanted_recall: float, measured: Sequence[_Measured]) -> dict[str, li
     if len(frame) > 1:
         means = {column: mean(frame[column]) for column in frame.columns[1:]}
         frame = pd.concat([frame, pd.DataFrame([{"run": "mean", **means}], dtype=object)])
-    facts = published()["meddocan"]
+    facts = read_published()["meddocan"]
     most_probable = frame[["run", "masked precision", "masked recall", "F1"]]
     recalls = [f"recall {recall:g}" for recall in RECALLS]
     return {

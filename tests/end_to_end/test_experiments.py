@@ -221,26 +221,23 @@ def test_an_interrupted_thesis_trains_only_what_is_missing(repeated):
 
 def test_a_killed_run_goes_on_after_its_last_epoch(repeated, corpora, tmp_path):
     from inverse_deid.research.studies.scoring import analyse_corpus
-    from inverse_deid.research.thesis.runs import (
-        ThesisMaterial,
-        ThesisRun,
-        read_thesis_run,
-        train_thesis_run,
-    )
+    from inverse_deid.research.thesis.runs import ThesisRun, read_thesis_run, train_thesis_run
     from inverse_deid.training.config import read_run_config
     from inverse_deid.training.corpus import read_annotated
     from inverse_deid.training.run import load_word_vectors
 
     config = read_run_config(repeated[0].parent / "thesis-d.toml")
     run = ThesisRun(
-        name="d-1", network=config.network, training=dataclasses.replace(config.training, epochs=2)
+        name="d-1",
+        network=config.network,
+        training=dataclasses.replace(config.training, epochs=2),
+        gold=read_annotated(corpora / "train.jsonl")[:10],
+        vectors=load_word_vectors(config.word_vectors),
+        corpora=(analyse_corpus("validation", read_annotated(corpora / "test.jsonl")),),
     )
-    validation = analyse_corpus("validation", read_annotated(corpora / "test.jsonl"))
-    gold = read_annotated(corpora / "train.jsonl")[:10]
-    material = ThesisMaterial(gold, load_word_vectors(config.word_vectors), (validation,))
 
     def train(place, say):
-        return read_thesis_run(run, train_thesis_run(run, material, place, "key", say), place, validation)
+        return read_thesis_run(run, train_thesis_run(run, place, "key", say), place)
 
     def stop(line):
         raise KeyboardInterrupt

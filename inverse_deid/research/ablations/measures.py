@@ -14,7 +14,6 @@ from inverse_deid.core.thresholds import EVERYTHING_MASKED, Thresholds
 from inverse_deid.core.values import BoolArray, FloatArray, RuleVerdicts
 from inverse_deid.research.studies.scoring import (
     AnalysedCorpus,
-    MaskedShares,
     TokenScores,
     average_precision,
     measure_masks,
@@ -93,15 +92,12 @@ class Judge:
             }
 
     def _row(self, name: str, seeds: str, corpus: AnalysedCorpus, keep: BoolArray) -> Row:
-        shares: MaskedShares = measure_masks(corpus.is_phi, ~keep, corpus.documents)
         return {
             "variant": name,
             "seeds": seeds,
             "corpus": corpus.name,
             "is_compared": corpus in self.compared,
-            "recall": shares.recall,
-            "precision": shares.precision,
-            "without a leak": shares.without_leak,
+            **measure_masks(corpus.is_phi, ~keep, corpus.documents),
         }
 
     def _calibrate(self, scores: Scores, verdicts: Verdicts) -> Thresholds:

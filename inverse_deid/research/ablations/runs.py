@@ -35,7 +35,7 @@ from inverse_deid.research.studies.training import (
     fit_network,
     keep_last,
     new_network,
-    trained_weights,
+    weights_of,
 )
 
 
@@ -123,7 +123,7 @@ class VariantTrainer:
         scores, weights = f"{run.name}.npz", weights_name(run.name)
         runs = self.folder / "runs"
         write_scores(runs / scores, {corpus.name: score_corpus(parts, corpus) for corpus in self.corpora})
-        write_arrays(runs / weights, trained_weights(network))
+        write_arrays(runs / weights, weights_of(network))
         return {
             "loss": losses[-1],
             "losses": losses,

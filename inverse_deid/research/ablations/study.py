@@ -15,6 +15,7 @@ import pandas as pd
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.values import Document
 from inverse_deid.lexicon import load_lexicon
+from inverse_deid.network.encoding import WordVectors
 from inverse_deid.research.ablations.epochs import epoch_path, write_epoch
 from inverse_deid.research.ablations.measures import UNTRAINED, Judge, Row, Scores
 from inverse_deid.research.ablations.runs import AblationRun, VariantTrainer
@@ -32,25 +33,8 @@ from inverse_deid.training.corpus import read_annotated, read_type_mapping, spli
 N_BASE_SEEDS = 3
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AblationSettings:
-    """What the command is told, besides the options of every study.
-
-    Args:
-        config: The base; its `compare` corpora and those of `compare` are judged.
-        variants: TOML file of the variants.
-        compare: Further annotated corpora that are never trained on.
-        n_epochs: Passes over the data.
-    """
-
-    config: RunConfig
-    variants: Path
-    compare: tuple[Path, ...] = ()
-    n_epochs: int = 12
-
-
 @dataclass(frozen=True, slots=True, eq=False)
-class _Data:
+class _AblationData:
     """The documents of the study."""
 
     gold: list[Document] = field(repr=False)
@@ -63,11 +47,16 @@ class _Data:
         return (*self.held_out, *self.compared)
 
 
-def run_ablations(settings: AblationSettings, options: StudyOptions) -> None:
+def run_ablations(
+    config: RunConfig, variants_path: Path, compare: Sequence[Path], n_epochs: int, options: StudyOptions
+) -> None:
     """Make the epochs, train the variants, measure, and write the report.
 
     Args:
-        settings: What is compared.
+        config: The base; its `compare` corpora are judged.
+        variants_path: TOML file of the variants.
+        compare: Further annotated corpora to judge that are never trained on.
+        n_epochs: Passes over the data.
         options: The seeds of each variant; the base has more, and is trained whatever `only` names.
 
     Raises:
@@ -77,38 +66,50 @@ def run_ablations(settings: AblationSettings, options: StudyOptions) -> None:
     """
     from inverse_deid.training.run import device_line, load_word_vectors
 
-    config = _check(settings)
-    base = base_variant(config, settings.n_epochs)
-    variants = [base, *read_variants(settings.variants, base)]
+    if config.teachers:
+        options.say("data.teachers of the base is ignored: here students learn from the base networks")
+    compare = tuple(dict.fromkeys((*config.compare, *(path.resolve() for path in compare))))
+    config = dataclasses.replace(config, compare=compare, teachers=())
+    if trained := sorted(str(path) for path in set(compare) & set(config.gold)):
+        raise ConfigurationError(f"{', '.join(trained)}: trained on, so it cannot be compared. Remove it")
+    if config.network.learn_words:
+        raise ConfigurationError("ablations need fixed word vectors. Remove network.learn_words")
+    base = base_variant(config, n_epochs)
+    variants = [base, *read_variants(variants_path, base)]
     vectors = load_word_vectors(config.word_vectors)
     study = Study(
         "ablations",
         dataclasses.replace(options, only=(BASE, *options.only) if options.only else ()),
         kinds=[variant.name for variant in variants],
-        inputs=(*config.gold, *config.compare, *config.carriers),
+        inputs=(*config.gold, *compare, *config.carriers),
         shared={
             "base": fingerprint(base.network, dataclasses.replace(base.training, epochs=1)),
-            "epochs": settings.n_epochs,
+            "epochs": n_epochs,
             "rules": fingerprint(FEATURE_NAMES, load_lexicon().sha256),
             "vectors": fingerprint(vectors.words, vectors.codes.tobytes(), vectors.scale.tobytes()),
         },
-        config=settings.variants,
+        config=variants_path,
     )
     data = _read(config)
-    if settings.config.teachers:
-        options.say("data.teachers of the base is ignored: here students learn from the base networks")
-    options.say(f"{len(data.gold)} training documents, {len(data.carriers)} carriers; {device_line()}")
-    recipe = EpochRecipe(
-        gold=data.gold,
-        carriers=data.carriers,
-        network=base.network,
-        training=base.training,
-        vectors=vectors,
-    )
-    seconds = {"epochs": _make_epochs(study, recipe)}
+    options.say(f"{len(data.gold)} training documents, {len(data.carriers)} carriers, {device_line()}")
+    seconds = {"epochs": _make_epochs(study, data, base, vectors)}
     trainer = VariantTrainer(folder=study.folder, vectors=vectors, corpora=data.corpora)
     records = _train(study, variants, trainer)
     seconds["training"] = sum(record["seconds"] for record in records.values())
+    _report(study, data, config, variants, records, seconds)
+
+
+def _report(
+    study: Study,
+    data: _AblationData,
+    config: RunConfig,
+    variants: Sequence[Variant],
+    records: dict[AblationRun, Record],
+    seconds: dict[str, float],
+) -> None:
+    """Measure every run, and write the report."""
+    from inverse_deid.training.run import device_line
+
     start = time.perf_counter()
     recall = config.calibration.balanced_recall
     judge = Judge(
@@ -122,38 +123,31 @@ def run_ablations(settings: AblationSettings, options: StudyOptions) -> None:
     titles = {variant.name: variant.title for variant in variants} | UNTRAINED
     sections = ablation_tables(titles, _cost(variants, records), outcomes)
     seconds["measuring"] = time.perf_counter() - start
-    Report(
-        title="Ablations",
-        provenance=study.provenance(
-            settings=_describe(base, data, recall),
-            n_seconds=seconds,
-            seeds=base_seeds(options.seeds),
-            device=f"{device_line()}, {options.n_processes} training(s) at a time",
-        ),
-        text=[
-            "",
-            "One token is one decision, after the rules that always mask. *precision at r*: on the curve of "
-            "the very corpus. *recall*, *precision*, *without a leak* (documents): at the calibrated "
-            "thresholds. Held-out documents were kept from training and used for calibration; learned "
-            "combiners judge them by cross-fitting. Means over seeds.",
-            *(["", *notes] if notes else []),
-        ],
-        sections=sections,
-    ).write(study.folder)
+    documents = (f"{corpus.name} {len(corpus.docs)}" for corpus in data.corpora)
+    provenance = study.provenance(
+        settings={
+            "network": repr(variants[0].network),
+            "training": repr(variants[0].training),
+            "documents": f"{len(data.gold)} gold and {len(data.carriers)} carriers for training; "
+            + ", ".join(documents),
+            "thresholds": f"calibrated to recall {recall:g} on the held-out documents together, run by run",
+        },
+        n_seconds=seconds,
+        seeds=base_seeds(study.options.seeds),
+        device=f"{device_line()}, {study.options.n_processes} training(s) at a time",
+    )
+    text = [
+        "",
+        "One token is one decision, after the rules that always mask. *precision at r*: on the curve of the "
+        "very corpus. *recall*, *precision*, *without a leak* (documents): at the calibrated thresholds. "
+        "Held-out documents were kept from training and used for calibration; learned combiners judge them "
+        "by cross-fitting. Means over seeds.",
+        *(["", *notes] if notes else []),
+    ]
+    Report(title="Ablations", provenance=provenance, text=text, sections=sections).write(study.folder)
 
 
-def _check(settings: AblationSettings) -> RunConfig:
-    """Return the configuration with all corpora that are compared."""
-    config = settings.config
-    compare = tuple(dict.fromkeys((*config.compare, *(path.resolve() for path in settings.compare))))
-    if trained := sorted(str(path) for path in set(compare) & set(config.gold)):
-        raise ConfigurationError(f"{', '.join(trained)}: trained on, so it cannot be compared. Remove it")
-    if config.network.learn_words:
-        raise ConfigurationError("ablations need fixed word vectors. Remove network.learn_words")
-    return dataclasses.replace(config, compare=compare, teachers=())
-
-
-def _read(config: RunConfig) -> _Data:
+def _read(config: RunConfig) -> _AblationData:
     types = read_type_mapping(config.mapping)
     gold: list[Document] = []
     held_out = []
@@ -169,7 +163,7 @@ def _read(config: RunConfig) -> _Data:
     carriers = [doc for path in config.carriers for doc in read_annotated(path, types)]
     if not any(corpus.is_phi.any() for corpus in held_out):
         raise ConfigurationError("no PHI in the held-out documents. Raise training.validation_share")
-    return _Data(gold, carriers, tuple(held_out), compared)
+    return _AblationData(gold, carriers, tuple(held_out), compared)
 
 
 def _corpus_name(path: Path) -> str:
@@ -187,11 +181,18 @@ def base_seeds(seeds: Sequence[int]) -> tuple[int, ...]:
     return (*seeds, *more)
 
 
-def _make_epochs(study: Study, recipe: EpochRecipe) -> float:
+def _make_epochs(study: Study, data: _AblationData, base: Variant, vectors: WordVectors) -> float:
     """Write the epochs that are missing; return the seconds that this took."""
     start = time.perf_counter()
+    recipe = EpochRecipe(
+        gold=data.gold,
+        carriers=data.carriers,
+        network=base.network,
+        training=base.training,
+        vectors=vectors,
+    )
     folder = study.folder / "epochs"
-    missing = [epoch for epoch in range(recipe.training.epochs) if not epoch_path(folder, epoch).exists()]
+    missing = [epoch for epoch in range(base.training.epochs) if not epoch_path(folder, epoch).exists()]
     work = functools.partial(_make_epoch, folder, recipe)
     for epoch, made in do_jobs(work, missing, study.options.n_processes, study.say):
         study.say(f"epoch {epoch + 1}: {made['n_tokens']} tokens stored")
@@ -245,13 +246,3 @@ def _measure(study: Study, judge: Judge, runs: Sequence[AblationRun]) -> tuple[p
     rows += judge.measure_pools(networks, (2, N_BASE_SEEDS))
     rest, notes = judge.measure_untrained(networks)
     return pd.DataFrame([*rows, *rest]), notes
-
-
-def _describe(base: Variant, data: _Data, recall: float) -> dict[str, str]:
-    return {
-        "network": repr(base.network),
-        "training": repr(base.training),
-        "documents": f"{len(data.gold)} gold and {len(data.carriers)} carriers for training; "
-        + ", ".join(f"{corpus.name} {len(corpus.docs)}" for corpus in data.corpora),
-        "thresholds": f"calibrated to recall {recall:g} on the held-out documents together, run by run",
-    }

@@ -70,7 +70,7 @@ class Variant:
 
     Args:
         name: Names its files and rows.
-        title: What it is.
+        title: A few words on it.
         network: The network.
         training: The training; its seed is replaced by that of each run.
         leave_out: Kinds of documents that it is not trained on.

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 _FILE = click.Path(dir_okay=False, path_type=Path)
 _ANY = click.Path(path_type=Path)
 _FOLDER = click.Path(file_okay=False, path_type=Path)
+_default = functools.partial(click.option, show_default=True)
+"""An option that shows its default."""
 
 
 class _Seeds(click.ParamType):  # type: ignore[type-arg]
@@ -54,38 +56,18 @@ def study_command(
         only: Help text of `--only`; "" = the command does not have it.
         has_jobs: Whether runs can be done at the same time.
     """
-    added = [
-        click.option(
-            "--out",
-            required=True,
-            type=_FOLDER,
-            help="Folder for runs and report. Finished runs in it are not repeated.",
-        )
-    ]
+    out_help = "Folder for runs and report. Finished runs in it are not repeated."
+    added = [click.option("--out", required=True, type=_FOLDER, help=out_help)]
     if seeds is not None:
-        added.append(
-            click.option("--seeds", type=SEEDS, default=seeds, show_default=True, help="Seeds of each run.")
-        )
+        added.append(_default("--seeds", type=SEEDS, default=seeds, help="Seeds of each run."))
     if only:
         added.append(click.option("--only", multiple=True, help=f"{only} May be repeated."))
     if has_jobs:
-        added.append(
-            click.option(
-                "--jobs",
-                type=click.IntRange(1),
-                default=1,
-                show_default=True,
-                help="Number of trainings at the same time, with one thread each.",
-            )
-        )
+        jobs_help = "Number of trainings at the same time, with one thread each."
+        added.append(_default("--jobs", type=click.IntRange(1), default=1, help=jobs_help))
+    threads_help = "Threads of TensorFlow. 0 means one per core."
     added += [
-        click.option(
-            "--threads",
-            type=click.IntRange(0),
-            default=0,
-            show_default=True,
-            help="Threads of TensorFlow. 0 means one per core.",
-        ),
+        _default("--threads", type=click.IntRange(0), default=0, help=threads_help),
         click.option("--force", is_flag=True, help="Start over in the folder of an earlier study."),
         click.option("-q", "--quiet", is_flag=True, help="Do not print progress."),
     ]
@@ -153,14 +135,13 @@ def command_line(ctx: click.Context) -> str:
 @click.option(
     "--compare", multiple=True, type=_ANY, help="Annotated documents for the comparison. May be repeated."
 )
-@click.option(
+@_default(
     "--variants",
     type=_FILE,
     default=Path("configs/experiments/ablations.toml"),
-    show_default=True,
     help="TOML file of the variants.",
 )
-@click.option("--epochs", type=click.IntRange(1), default=12, show_default=True, help="Passes over the data.")
+@_default("--epochs", type=click.IntRange(1), default=12, help="Passes over the data.")
 @study_command(seeds="1,2", only="Train only this variant and the base now.", has_jobs=True)
 def ablations(
     config: Path, compare: tuple[Path, ...], variants: Path, epochs: int, options: StudyOptions
@@ -171,11 +152,10 @@ def ablations(
     examples. They are made once per epoch and contain fresh surrogates.
     WARNING: the folder OUT/epochs contains pieces of training text.
     """
-    from inverse_deid.research.ablations.study import AblationSettings, run_ablations
+    from inverse_deid.research.ablations.study import run_ablations
     from inverse_deid.training.config import read_run_config
 
-    base = read_run_config(config)
-    run_ablations(AblationSettings(config=base, variants=variants, compare=compare, n_epochs=epochs), options)
+    run_ablations(read_run_config(config), variants, compare, epochs, options)
 
 
 @click.command("network-alone")
@@ -201,34 +181,20 @@ def network_alone(config: Path, test: Path, options: StudyOptions) -> None:
     "--second-test", required=True, type=_ANY, help="Annotated documents for testing after fine-tuning."
 )
 @click.option("--mapping", type=_FILE, help="TOML file that maps the types of the second corpus to ours.")
-@click.option("--runs", type=click.IntRange(1), default=2, show_default=True, help="Runs of each variant.")
-@click.option("--epochs", type=click.IntRange(1), default=4, show_default=True, help="Epochs of each run.")
-@click.option(
-    "--fine-tuning-epochs",
-    type=click.IntRange(1),
-    default=2,
-    show_default=True,
-    help="Epochs on the second corpus.",
-)
-@click.option(
-    "--seed",
-    type=int,
-    default=1,
-    show_default=True,
-    help="Seed of the first run of each variant. It counts up with the runs.",
-)
-@click.option(
+@_default("--runs", type=click.IntRange(1), default=2, help="Runs of each variant.")
+@_default("--epochs", type=click.IntRange(1), default=4, help="Epochs of each run.")
+@_default("--fine-tuning-epochs", type=click.IntRange(1), default=2, help="Epochs on the second corpus.")
+@_default("--seed", type=int, default=1, help="Seed of the first run of each variant. Later runs count up.")
+@_default(
     "--policy",
     type=click.Choice(["literal", "case-aware"]),
     default="literal",
-    show_default=True,
     help="How the rules judge ambiguous words. The thesis uses literal.",
 )
-@click.option(
+@_default(
     "--config-folder",
     type=_FOLDER,
     default=Path("configs"),
-    show_default=True,
     help="Folder of thesis-a.toml to thesis-d.toml. Only their network and training settings are used.",
 )
 @study_command(seeds=None)

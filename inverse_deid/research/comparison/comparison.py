@@ -51,7 +51,7 @@ class ComparisonSettings:
         train: Annotated files or folders that systems may learn from.
         systems: Names out of `SYSTEMS`; none = the usual ones.
         masks: Files of masks of other tools, by the name of the tool.
-        reference: What the others are tested against; None = `REFERENCE`, if it runs.
+        reference: The system that the others are tested against; None = `REFERENCE`, if it runs.
         seed: Of learning, resampling and swapping.
         n_epochs: Of the systems that train a network; None = their own number.
     """
@@ -67,7 +67,7 @@ class ComparisonSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Result:
-    """What a system did.
+    """The masks and figures of one system.
 
     Args:
         name: Of the system.
@@ -94,10 +94,10 @@ class Result:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Comparison:
-    """What the systems did on the same documents.
+    """The results of all systems on the same documents.
 
     Args:
-        settings: What was asked for.
+        settings: Of this comparison.
         results: One per system, in the order of the tables.
         reference: The system that the others are tested against; None = there is none.
         hashes: SHA-256 of each given file, by its path, from before the first system ran.
@@ -114,7 +114,7 @@ class Comparison:
 
     @property
     def reference_result(self) -> Result | None:
-        """What the others are tested against."""
+        """The result of the reference, if there is one."""
         return next((result for result in self.results if result.name == self.reference), None)
 
 

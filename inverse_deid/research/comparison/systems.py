@@ -1,4 +1,4 @@
-"""What a system is, and all systems by name. Nothing is loaded before it is asked for."""
+"""The protocol of a system, and all systems by name. A system is loaded when it is made."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class System(Protocol):
 
     Args:
         name: On the command line, and of the file of its masks.
-        title: What it is, in a few words.
-        source: Who described it, or what it is made of.
+        title: A few words on it.
+        source: Its authors, or its parts.
     """
 
     name: str
@@ -78,7 +78,7 @@ class SystemEntry:
     Args:
         module: In this folder.
         make: The class or function of the module that makes it.
-        arguments: What it is called with.
+        arguments: Of the call.
         learns: Whether it has to learn from annotated documents first.
         is_usual: Whether it runs when the user names none.
         has_epochs: Whether it takes `n_epochs`.

@@ -196,7 +196,7 @@ def _further_table(comparison: Comparison) -> Table:
 
 
 def _systems_table(comparison: Comparison) -> Table:
-    """What each system is, what it learned from and how long that took."""
+    """Title and source of each system, number of training documents, and time of learning."""
     rows = [
         (
             result.name,

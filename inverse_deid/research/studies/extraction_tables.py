@@ -14,7 +14,7 @@ from inverse_deid.evaluation.paired_test import paired_ratio_test
 from inverse_deid.research.extraction.concept_utility import N_PERMUTATIONS
 from inverse_deid.research.extraction.passage_inputs import CONCEPTS, PHI
 from inverse_deid.research.extraction.views import View
-from inverse_deid.research.studies.report import published
+from inverse_deid.research.studies.report import read_published
 from inverse_deid.research.studies.tables import Cell, Table, frame_of, mean
 
 Records = Mapping[str, Sequence[Mapping[str, Any]]]
@@ -71,7 +71,7 @@ def _p_value(first: Result | None, second: Result | None) -> float | None:
 
 
 def _identification(records: Records) -> Table:
-    facts = published()["joint"]
+    facts = read_published()["joint"]
     rows: list[tuple[Cell, ...]] = []
     base = _best(records, "phi", PHI, _O)
     for name, title in (
@@ -102,7 +102,7 @@ def _identification(records: Records) -> Table:
 
 
 def _extraction(records: Records) -> Table:
-    facts = published()["joint"]
+    facts = read_published()["joint"]
     models = (
         ("concepts-original", "original text, no de-identification", "no", _O, None),
         ("concepts-original", "pipeline, trained on original text", "yes", _P, "pipeline"),
@@ -197,7 +197,7 @@ def _word(is_met: bool | None) -> str | None:  # noqa: FBT001, RUF100 - a predic
 
 
 def _combinations(records: Records) -> Table:
-    facts = published()["joint"]["combinations"]
+    facts = read_published()["joint"]["combinations"]
     return Table(
         "combinations",
         "F1 of concepts by what was read in training and test, mean over seeds (table 5)",

@@ -13,7 +13,7 @@ from inverse_deid.evaluation.page.svg import nice_ticks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Chart:
+class LineChart:
     """One chart of a figure; its vertical axis ends at 1.
 
     Args:
@@ -46,7 +46,7 @@ def curve_of(name: str, colour: str, frame: pd.DataFrame, columns: tuple[str, st
     return Curve(name, colour, *(points[column].tolist() for column in columns))
 
 
-def draw_charts(title: str, charts: Sequence[Chart]) -> str:
+def draw_charts(title: str, charts: Sequence[LineChart]) -> str:
     """Draw charts, two per row.
 
     Args:
@@ -59,7 +59,7 @@ def draw_charts(title: str, charts: Sequence[Chart]) -> str:
     return panels(title, [_panel(chart) for chart in charts])
 
 
-def _panel(chart: Chart) -> Panel:
+def _panel(chart: LineChart) -> Panel:
     if chart.is_logarithmic:
         found = sorted({x for curve in chart.curves for x in curve.x}) or [1.0]
         places = found if len(found) > 1 else [*found, 10 * found[0]]  # an axis has two ends

@@ -115,11 +115,11 @@ class Report:
             write_text(folder / name, text)
 
 
-def published() -> dict[str, Any]:
+def read_published() -> dict[str, Any]:
     """Return what others published, with its source, as the tables of `published.toml`.
 
     Example:
-        >>> published()["thesis"]["adaptive"]["b-1"]
+        >>> read_published()["thesis"]["adaptive"]["b-1"]
         [0.991, 0.518]
     """
     source = importlib.resources.files("inverse_deid.research.studies") / "published.toml"

@@ -137,7 +137,7 @@ def analyse_corpus(name: str, docs: Sequence[Document]) -> AnalysedCorpus:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TokenScores:
-    """What a network says of the tokens of a corpus, without any text.
+    """The opinion of a network on the tokens of a corpus, without any text.
 
     Args:
         p_safe: float32 (n_tokens,).
@@ -202,7 +202,7 @@ def score_corpus(parts: ModelParts, corpus: AnalysedCorpus) -> TokenScores:
 
 
 def _hyper_numbers(targets: Targets) -> npt.NDArray[np.uint8]:
-    """uint8 (n_classes,): index into `HyperClass` of each class, 0 where it has none."""
+    """uint8 (n_classes,): index into `HyperClass` of each class, 0 where there is no such."""
     order = list(HyperClass)
     numbers = {class_of(fine, targets): order.index(hyper) for fine, hyper in HYPER_CLASS_OF.items()}
     if targets == "binary":
@@ -294,17 +294,10 @@ def precision_at_recall(is_phi: BoolArray, needed: Float64Array, recall: float) 
     return None if points is None else float(points[1][np.searchsorted(points[0], recall - 1e-12)])
 
 
-@dataclass(frozen=True, slots=True)
-class MaskedShares:
-    """Recall, precision, and share of the documents with PHI that leak none; None = undefined."""
-
-    recall: float | None
-    precision: float | None
-    without_leak: float | None
-
-
-def measure_masks(is_phi: BoolArray, is_masked: BoolArray, documents: npt.NDArray[np.int32]) -> MaskedShares:
-    """Measure a choice of tokens.
+def measure_masks(
+    is_phi: BoolArray, is_masked: BoolArray, documents: npt.NDArray[np.int32]
+) -> dict[str, float | None]:
+    """Return recall, precision, and the share of documents with PHI that leak none; None = undefined.
 
     Args:
         is_phi: bool (n_tokens,).
@@ -314,13 +307,13 @@ def measure_masks(is_phi: BoolArray, is_masked: BoolArray, documents: npt.NDArra
     Example:
         >>> flags = np.array([True, True, False])
         >>> measure_masks(flags, np.array([True, False, True]), np.array([0, 1, 1], np.int32))
-        MaskedShares(recall=0.5, precision=0.5, without_leak=0.5)
+        {'recall': 0.5, 'precision': 0.5, 'without a leak': 0.5}
     """
     hits, n_phi, n_masked = int((is_phi & is_masked).sum()), int(is_phi.sum()), int(is_masked.sum())
     with_phi = len(np.unique(documents[is_phi]))
     leaking = len(np.unique(documents[is_phi & ~is_masked]))
-    return MaskedShares(
-        hits / n_phi if n_phi else None,
-        hits / n_masked if n_masked else None,
-        1 - leaking / with_phi if with_phi else None,
-    )
+    return {
+        "recall": hits / n_phi if n_phi else None,
+        "precision": hits / n_masked if n_masked else None,
+        "without a leak": 1 - leaking / with_phi if with_phi else None,
+    }

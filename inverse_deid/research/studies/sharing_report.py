@@ -11,7 +11,7 @@ from inverse_deid.evaluation.resampling import share_interval
 from inverse_deid.research.representations.attacks.distinguishing import DISTINGUISHING
 from inverse_deid.research.representations.procedures import PRE_TRAINING_ADVERSARY
 from inverse_deid.research.representations.representer import NOISE_IN, NOISE_OUT
-from inverse_deid.research.studies.report import published
+from inverse_deid.research.studies.report import read_published
 from inverse_deid.research.studies.sharing_config import StudyConfig, StudyRun, runs_of
 from inverse_deid.research.studies.sharing_figures import ACCURACY_AIM, sharing_figures
 from inverse_deid.research.studies.sharing_runs import CALIBRATED_RECALL
@@ -97,7 +97,7 @@ def _pre_trained(found: Sequence[Mapping[str, Any]]) -> list[float | None]:
 
 
 def _table_2(config: StudyConfig, records: Records) -> Table:
-    facts, n = published()["representations"], config.study.attacked
+    facts, n = read_published()["representations"], config.study.attacked
     plan = (
         ("non-private", "non-private", 1),
         ("non-private, no casing", "non-private, no casing", 1),

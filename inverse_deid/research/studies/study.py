@@ -73,12 +73,12 @@ class Run(Protocol):
 
     @property
     def kind(self) -> str:
-        """What `--only` calls it."""
+        """Its name in `--only`."""
         ...
 
     @property
     def depends_on(self) -> tuple[object, ...]:
-        """What can change its result besides the key of the study; values with a telling `repr`."""
+        """Values that can change its result, apart from the key of the study; with a telling `repr`."""
         ...
 
 

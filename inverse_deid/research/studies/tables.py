@@ -75,7 +75,7 @@ class Table:
             | a-2 | - |
             <BLANKLINE>
         """
-        columns, *rows = self._shown_rows()
+        columns, *rows = self._render_rows()
         return markdown_table(self.title, columns, rows, self.notes)
 
     def plain_lines(self) -> Iterator[str]:
@@ -86,7 +86,7 @@ class Table:
             Recall|run      p|a    0.500
         """
         yield self.title
-        yield from aligned(self._shown_rows())
+        yield from aligned(self._render_rows())
 
     def csv(self) -> str:
         r"""Return the table as CSV; nothing is rounded, an absent cell is empty.
@@ -97,7 +97,7 @@ class Table:
         """
         return self.frame.to_csv(index=False, lineterminator="\n")
 
-    def _shown_rows(self) -> list[tuple[str, ...]]:
+    def _render_rows(self) -> list[tuple[str, ...]]:
         """Return the titles of the columns, then the rows, as they are shown."""
         bounds = {f"{name} {end}" for name in self.intervals for end in ("low", "high")}
         shown = [name for name in self.frame.columns if name not in bounds]

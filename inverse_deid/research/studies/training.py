@@ -66,13 +66,13 @@ def keep_last(make: Epochs) -> Epochs:
     return get
 
 
-def trained_weights(network: keras.Model) -> Arrays:
+def weights_of(network: keras.Model) -> Arrays:
     """Return the trainable weights in order: names of layers differ between networks of one process."""
     return {f"{i:03}": np.asarray(variable) for i, variable in enumerate(network.trainable_variables)}
 
 
 def assign_weights(network: keras.Model, weights: Arrays) -> None:
-    """Give a network of the same shape the weights of `trained_weights`.
+    """Give a network of the same shape the weights of `weights_of`.
 
     Raises:
         ConfigurationError: The network has another shape.

@@ -42,7 +42,7 @@ from inverse_deid.research.studies.training import (
     fit_network,
     keep_last,
     new_network,
-    trained_weights,
+    weights_of,
 )
 from inverse_deid.training.augmentation import EpochMaker, EpochRecipe
 
@@ -58,12 +58,18 @@ class ThesisRun:
         name: As `a-1`.
         network: The variant.
         training: With the seed and the number of epochs of the run.
+        gold: Trained on.
+        vectors: The vocabulary.
+        corpora: Scored after each epoch; the first is the validation part.
         start: Weights to fine-tune from, None = random ones.
     """
 
     name: str
     network: NetworkConfig
     training: TrainingConfig
+    gold: Sequence[Document] = field(repr=False)
+    vectors: WordVectors = field(repr=False)
+    corpora: tuple[AnalysedCorpus, ...] = field(repr=False)
     start: Path | None = None
 
     @property
@@ -78,33 +84,17 @@ class ThesisRun:
         return self.network, self.training, start
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ThesisMaterial:
-    """What a network learns from and is scored on.
-
-    Args:
-        gold: Trained on.
-        vectors: The vocabulary.
-        corpora: Scored after each epoch; the first is the validation part.
-    """
-
-    gold: Sequence[Document] = field(repr=False)
-    vectors: WordVectors = field(repr=False)
-    corpora: tuple[AnalysedCorpus, ...] = field(repr=False)
-
-
-def train_thesis_run(run: ThesisRun, material: ThesisMaterial, place: Path, key: str, say: Say) -> Record:
-    """Train a run, or resume it.
+def train_thesis_run(run: ThesisRun, place: Path, key: str, say: Say) -> Record:
+    """Train a run, or resume it; score and keep the network after every epoch.
 
     Args:
         run: What to train.
-        material: With what.
         place: Folder of its files.
         key: Identifies the run, so that no checkpoint of another one is resumed.
         say: Receives a line per epoch.
 
     Returns:
-        Losses of the epochs (None = unknown), seconds, and the settings.
+        Losses of the epochs (None = unknown), seconds without interruptions, and the settings.
 
     Raises:
         ConfigurationError: A checkpoint or weights of another run.
@@ -113,74 +103,49 @@ def train_thesis_run(run: ThesisRun, material: ThesisMaterial, place: Path, key:
     """
     from inverse_deid.network.checkpoints import Checkpoints
     from inverse_deid.network.training import EpochReport, Watch
+    from inverse_deid.training.run import model_parts
 
-    network = new_network(run.network, material.vectors, run.training.seed)
+    network = new_network(run.network, run.vectors, run.training.seed)
     if run.start is not None:
         assign_weights(network, read_arrays(run.start))
     checkpoints = Checkpoints(place, key)
-    state = checkpoints.read()
-    keeper = _Keeper(run, material, place, key, n_done=state.epoch if state else 0)
+    state, progress = checkpoints.read(), place / "progress.json"
+    n_done = state.epoch if state else 0
+    noted = (read_record(progress, key) or {}) if n_done else {}
+    # A run that was killed right after saving an epoch has not noted its loss.
+    losses: list[float | None] = [*noted.get("losses", []), *[None] * n_done][:n_done]
+    begun = time.perf_counter() - float(noted.get("seconds", 0.0))
 
-    def on_epoch(report: EpochReport) -> None:
-        keeper.note_loss(report.loss)
+    def keep_epoch(network: keras.Model) -> float:
+        """Return the accuracy on the validation part."""
+        parts = model_parts(network, run.network, run.vectors)
+        found = {corpus.name: score_corpus(parts, corpus) for corpus in run.corpora}
+        epoch = len(losses) + 1
+        write_scores(place / f"epoch-{epoch}.npz", found)
+        write_arrays(weights_path(place, epoch), weights_of(network))
+        return measure_accuracy(run.corpora[0], found[run.corpora[0].name], run.network.targets)
+
+    def note_epoch(report: EpochReport) -> None:
+        losses.append(report.loss)
+        write_record(progress, key, {"losses": losses, "seconds": time.perf_counter() - begun})
         say(
             f"{run.name}: epoch {report.epoch}/{run.training.epochs}, loss {report.loss:.4f}, "
             f"validation accuracy {report.gain or 0:.4f}"
         )
 
-    watch = Watch(on_epoch=on_epoch, validate=keeper.keep_epoch, checkpoints=checkpoints)
+    watch = Watch(on_epoch=note_epoch, validate=keep_epoch, checkpoints=checkpoints)
     recipe = EpochRecipe(
-        gold=material.gold,
-        carriers=(),
-        network=run.network,
-        training=run.training,
-        vectors=material.vectors,
+        gold=run.gold, carriers=(), network=run.network, training=run.training, vectors=run.vectors
     )
     fit_network(network, run.network, run.training, keep_last(EpochMaker(recipe).examples), watch)
     checkpoints.remove()
     return {
-        "losses": keeper.losses,
-        "seconds": keeper.seconds,
+        "losses": losses,
+        "seconds": time.perf_counter() - begun,
         "network": dataclasses.asdict(run.network),
         "training": dataclasses.asdict(run.training),
         "files": [f"{run.name}/epoch-{i + 1}.npz" for i in range(run.training.epochs)],
     }
-
-
-class _Keeper:
-    """Scores and keeps the network after every epoch, and notes losses and time for a resumed run."""
-
-    def __init__(self, run: ThesisRun, material: ThesisMaterial, place: Path, key: str, n_done: int) -> None:
-        self._run, self._material, self._place, self._key = run, material, place, key
-        self._epoch = n_done
-        noted = (read_record(place / "progress.json", key) or {}) if n_done else {}
-        # A run that was killed right after saving an epoch has not noted its loss.
-        self.losses: list[float | None] = [*noted.get("losses", []), *[None] * n_done][:n_done]
-        self._before, self._start = float(noted.get("seconds", 0.0)), time.perf_counter()
-
-    @property
-    def seconds(self) -> float:
-        """Time of this run without interruptions."""
-        return self._before + time.perf_counter() - self._start
-
-    def keep_epoch(self, network: keras.Model) -> float:
-        """Score and keep the network; return the accuracy on the validation part."""
-        from inverse_deid.training.run import model_parts
-
-        parts = model_parts(network, self._run.network, self._material.vectors)
-        found = {corpus.name: score_corpus(parts, corpus) for corpus in self._material.corpora}
-        self._epoch += 1
-        write_scores(self._place / f"epoch-{self._epoch}.npz", found)
-        write_arrays(weights_path(self._place, self._epoch), trained_weights(network))
-        validation = self._material.corpora[0]
-        return measure_accuracy(validation, found[validation.name], self._run.network.targets)
-
-    def note_loss(self, loss: float) -> None:
-        """Remember an epoch that is done and saved."""
-        self.losses.append(loss)
-        write_record(
-            self._place / "progress.json", self._key, {"losses": self.losses, "seconds": self.seconds}
-        )
 
 
 def weights_path(place: Path, epoch: int) -> Path:
@@ -224,13 +189,13 @@ class TrainedRun:
         return self.epochs[self.epoch - 1]
 
 
-def read_thesis_run(run: ThesisRun, record: Record, place: Path, validation: AnalysedCorpus) -> TrainedRun:
+def read_thesis_run(run: ThesisRun, record: Record, place: Path) -> TrainedRun:
     """Read a finished run; the epoch of the highest validation accuracy counts, the first of equals.
 
     Raises:
         UnreadableInputError: A stored file is missing or damaged.
     """
-    targets = run.network.targets
+    targets, validation = run.network.targets, run.corpora[0]
     epochs = tuple(read_scores(place / f"epoch-{i + 1}.npz") for i in range(run.training.epochs))
     found = [measure_accuracy(validation, scores[validation.name], targets) for scores in epochs]
     return TrainedRun(run.name, targets, epochs, tuple(record["losses"]), found.index(max(found)) + 1)

@@ -7,6 +7,7 @@ Source: master's thesis of the method, sections 4.3.6 (variants, two runs, four 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -20,7 +21,6 @@ from inverse_deid.research.studies.report import Report
 from inverse_deid.research.studies.scoring import AnalysedCorpus, analyse_corpus
 from inverse_deid.research.studies.study import Say, Study, StudyOptions
 from inverse_deid.research.thesis.runs import (
-    ThesisMaterial,
     ThesisRun,
     TrainedRun,
     read_thesis_run,
@@ -47,7 +47,7 @@ VALIDATION_SHARE = 0.1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThesisSettings:
-    """What the command is told, besides the options of every study.
+    """The options of this study.
 
     Args:
         first: Annotated; networks are trained on it.
@@ -73,7 +73,7 @@ class ThesisSettings:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Data:
+class _ThesisData:
     """The documents of the study."""
 
     first: list[Document] = field(repr=False)
@@ -117,30 +117,23 @@ def run_thesis(settings: ThesisSettings, options: StudyOptions) -> None:
     study = Study("thesis", options, inputs=files, shared=shared)
     data = _read(settings, options.seeds[0])
     options.say(
-        f"{len(data.first)} training documents, {len(data.validation.docs)} for validation; {device_line()}"
+        f"{len(data.first)} training documents, {len(data.validation.docs)} for validation, {device_line()}"
     )
-    runs = [
-        ThesisRun(
-            name=f"{name}-{number}",
-            network=config.network,
-            training=dataclasses.replace(config.training, seed=seed, epochs=settings.n_epochs, patience=0),
-        )
-        for name, config in configs.items()
-        for number, seed in enumerate(options.seeds, start=1)
-    ]
+    runs = _plan_runs(settings, options.seeds, configs, data)
     seconds: dict[str, float] = {}
-    trained = _train(study, configs, data, data.first, runs, seconds)
+    trained = _train(study, runs, seconds)
     validation = JudgedCorpus(data.validation, data.validation.verdicts(settings.policy))
     best, pair = _choose(trained, validation)
     options.say(f"best on validation: {best.name}, epoch {best.epoch}, thresholds {pair}")
     chosen = next(run for run in runs if run.name == best.name)
-    further = ThesisRun(
+    further = dataclasses.replace(
+        chosen,
         name=f"{best.name}-fine-tuned",
-        network=chosen.network,
         training=dataclasses.replace(chosen.training, epochs=settings.n_fine_tuning_epochs),
+        gold=data.second,
         start=weights_path(study.folder / "runs" / best.name, best.epoch),
     )
-    (tuned,) = _train(study, configs, data, data.second, [further], seconds)
+    (tuned,) = _train(study, [further], seconds)
     start = time.perf_counter()
     stages = dict(enumerate([best.scores, *tuned.epochs]))
     second = JudgedCorpus(data.second_test, data.second_test.verdicts(settings.policy))
@@ -156,10 +149,31 @@ def run_thesis(settings: ThesisSettings, options: StudyOptions) -> None:
     ).write(study.folder)
 
 
-def _read(settings: ThesisSettings, seed: int) -> _Data:
+def _plan_runs(
+    settings: ThesisSettings, seeds: Sequence[int], configs: dict[str, RunConfig], data: _ThesisData
+) -> list[ThesisRun]:
+    """Return every variant with every seed."""
+    from inverse_deid.training.run import load_word_vectors
+
+    load_vectors = functools.cache(load_word_vectors)
+    return [
+        ThesisRun(
+            name=f"{name}-{number}",
+            network=config.network,
+            training=dataclasses.replace(config.training, seed=seed, epochs=settings.n_epochs, patience=0),
+            gold=data.first,
+            vectors=load_vectors(config.word_vectors),
+            corpora=data.corpora,
+        )
+        for name, config in configs.items()
+        for number, seed in enumerate(seeds, start=1)
+    ]
+
+
+def _read(settings: ThesisSettings, seed: int) -> _ThesisData:
     types = read_type_mapping(settings.mapping)
     train, validation = split_by_group(read_annotated(settings.first), VALIDATION_SHARE, seed)
-    data = _Data(
+    data = _ThesisData(
         train,
         read_annotated(settings.second, types),
         analyse_corpus("validation", validation),
@@ -172,29 +186,17 @@ def _read(settings: ThesisSettings, seed: int) -> _Data:
     return data
 
 
-def _train(
-    study: Study,
-    configs: dict[str, RunConfig],
-    data: _Data,
-    gold: Sequence[Document],
-    runs: Sequence[ThesisRun],
-    seconds: dict[str, float],
-) -> list[TrainedRun]:
-    """Train the runs on documents, and add their seconds."""
-    from inverse_deid.training.run import load_word_vectors
-
-    def place(run: ThesisRun) -> Path:
-        return study.folder / "runs" / run.name
+def _train(study: Study, runs: Sequence[ThesisRun], seconds: dict[str, float]) -> list[TrainedRun]:
+    """Train the runs, and add their seconds."""
+    folder = study.folder / "runs"
 
     def work(run: ThesisRun, say: Say) -> Record:
-        vectors = load_word_vectors(configs[run.kind].word_vectors)
-        material = ThesisMaterial(gold, vectors, data.corpora)
-        return train_thesis_run(run, material, place(run), study.key_of(run), say)
+        return train_thesis_run(run, folder / run.name, study.key_of(run), say)
 
     found = []
     for run, record in study.finish(runs, work):
         seconds[run.name] = float(record["seconds"])
-        found.append(read_thesis_run(run, record, place(run), data.validation))
+        found.append(read_thesis_run(run, record, folder / run.name))
     return found
 
 
@@ -206,7 +208,7 @@ def _choose(trained: Sequence[TrainedRun], validation: JudgedCorpus) -> tuple[Tr
     return next(run for run in trained if run.name == name), pair
 
 
-def _describe(settings: ThesisSettings, configs: dict[str, RunConfig], data: _Data) -> dict[str, str]:
+def _describe(settings: ThesisSettings, configs: dict[str, RunConfig], data: _ThesisData) -> dict[str, str]:
     return {
         "first corpus": f"{settings.first}, {settings.first_test}; documents: training {len(data.first)}, "
         f"validation {len(data.validation.docs)}, test {len(data.first_test.docs)}",

@@ -12,7 +12,7 @@ from inverse_deid.evaluation.evaluation import Evaluation
 from inverse_deid.evaluation.figures import GroupFigures
 from inverse_deid.evaluation.groups import GROUPS, GroupKind
 from inverse_deid.masking.combine import rules_alone
-from inverse_deid.research.studies.report import published
+from inverse_deid.research.studies.report import read_published
 from inverse_deid.research.studies.scoring import AnalysedCorpus, TokenScores
 from inverse_deid.research.studies.tables import Cell, Table, frame_of
 from inverse_deid.research.thesis.runs import TrainedRun, measure_accuracy
@@ -151,13 +151,13 @@ def thesis_tables(
 
 
 def _note(corpus: str) -> str:
-    thesis = published()["thesis"]
+    thesis = read_published()["thesis"]
     return f"*published* is of other data, the {thesis[corpus]}, and not comparable: {thesis['source']}."
 
 
 def _adaptive_table(adaptive: Mapping[str, Evaluation]) -> Table:
     """The form of table 5.1."""
-    theirs = published()["thesis"]["adaptive"]
+    theirs = read_published()["thesis"]["adaptive"]
     rows = [(name, *figure_of(one), *theirs.get(name, (None, None))) for name, one in adaptive.items()]
     title = f"Adaptive threshold {_TITLES['high']}, test set of the first corpus (thesis, table 5.1)"
     return Table("adaptive", title, frame_of(_BESIDE_PUBLISHED, rows), (_note("i2b2"),))
@@ -165,7 +165,7 @@ def _adaptive_table(adaptive: Mapping[str, Evaluation]) -> Table:
 
 def _alone_table(runs: Sequence[TrainedRun], test: JudgedCorpus) -> Table:
     """The form of table 5.2."""
-    theirs = published()["thesis"]["alone"]
+    theirs = read_published()["thesis"]["alone"]
     rows = [
         (
             f"only deep, th = {threshold:g}, {run.name}",
@@ -210,7 +210,7 @@ def _comparison_table(
     ]
     rows += [
         (f"published: {line['method']}", line["recall"], line["precision"], None, None)
-        for line in published()["thesis"]["comparison"]
+        for line in read_published()["thesis"]["comparison"]
     ]
     columns = ("method", "HIPAA recall", "PHI precision", "PHI recall", "documents without a HIPAA leak")
     return Table("comparison", "Comparison (thesis, table 5.3)", frame_of(columns, rows), (_note("i2b2"),))
@@ -232,7 +232,7 @@ def _category_tables(adaptive: Mapping[str, Evaluation]) -> Iterator[Table]:
     ]
     title = f"Recall by category, adaptive threshold {_TITLES['high']}, first corpus (thesis, table 5.4)"
     yield Table("categories", title, frame_of(("category", "tokens", *by_run), rows))
-    theirs = published()["thesis"]
+    theirs = read_published()["thesis"]
     frame = frame_of(
         ("category", *theirs["adaptive"]),
         [(name, *values) for name, values in theirs["categories"].items()],
@@ -242,7 +242,7 @@ def _category_tables(adaptive: Mapping[str, Evaluation]) -> Iterator[Table]:
 
 def _fine_tuning_table(tuned: FineTuned, test: JudgedCorpus) -> Table:
     """The form of table 5.8."""
-    facts = published()["thesis"]
+    facts = read_published()["thesis"]
     figures = ("recall_all", "recall_all_corrected", "recall_hipaa", _PRECISION)
     rows: list[tuple[Cell, ...]] = [
         (
@@ -277,7 +277,7 @@ def _recall_columns(choices: Iterable[tuple[int, str]]) -> list[str]:
 
 def _fine_tuning_category_tables(tuned: FineTuned, test: JudgedCorpus) -> Iterator[Table]:
     """The form of tables 5.9, 5.10 and 5.11: recall (R) and corrected recall (R new) by category."""
-    facts = published()["thesis"]
+    facts = read_published()["thesis"]
     found = tuned.evaluate(test)
     by_type = [_figures_by_type(evaluation) for *_, evaluation in found]
     rows: list[tuple[Cell, ...]] = []

@@ -2,10 +2,10 @@
 
 import pytest
 
-from inverse_deid.research.studies.report import published
+from inverse_deid.research.studies.report import read_published
 from inverse_deid.research.thesis.tables import Figure, find_best, find_best_pair
 
-THESIS = published()["thesis"]
+THESIS = read_published()["thesis"]
 
 
 @pytest.mark.parametrize(
