@@ -81,5 +81,8 @@ def _find_largest(models: Sequence[str]) -> str:
         raise ConfigurationError(
             f"presidio is installed, but no English spaCy model is: {_REMEDY.partition(' && ')[2]}"
         )
-    sizes = [*_SIZES, ""]
-    return min(english, key=lambda model: sizes.index(next(iter({*model.split("_")} & {*_SIZES}), "")))
+
+    def place(model: str) -> int:
+        return min((_SIZES.index(part) for part in model.split("_") if part in _SIZES), default=len(_SIZES))
+
+    return min(english, key=place)
