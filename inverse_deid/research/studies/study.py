@@ -64,7 +64,7 @@ class StudyOptions:
 
 
 class Run(Protocol):
-    """One run of a study. It must be hashable, and picklable for several processes."""
+    """One run of a study: hashable (a dataclass with `eq=False`), and picklable for several processes."""
 
     @property
     def name(self) -> str:
