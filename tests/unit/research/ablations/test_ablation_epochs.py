@@ -3,13 +3,13 @@ import random
 import numpy as np
 import pytest
 
-from inverse_deid.core.errors import ConfigurationError, OutputExistsError, UnreadableInputError
+from inverse_deid.core.errors import ConfigurationError, UnreadableInputError
 from inverse_deid.core.values import Document
 from inverse_deid.network.config import NetworkConfig, TrainingConfig
 from inverse_deid.network.encoding import quantised
-from inverse_deid.research.studies.epoch_store import EpochStore, Kind, StoredEpochs, View, stored_documents
-from inverse_deid.research.studies.provenance import prepare_folder
-from inverse_deid.research.studies.variants import base_variant, read_variants
+from inverse_deid.research.ablations.epochs import epoch_path, read_epoch, write_epoch
+from inverse_deid.research.ablations.variants import DocumentKind, Variant, base_variant, read_variants
+from inverse_deid.research.studies.training import keep_last
 from inverse_deid.training.augmentation import EpochMaker, EpochRecipe
 from inverse_deid.training.config import RunConfig
 from inverse_deid.training.corpora.surrogates import SurrogateMaker
@@ -17,6 +17,10 @@ from inverse_deid.training.corpora.synthetic import synthetic_document
 
 TRAINING = TrainingConfig(synthetic=8, weak=3, seed=5, phi_weight=2.5, class_weights={"NAME": 2.0})
 VECTORS = quantised(["the", "patient", "rash"], np.eye(3, 100, dtype=np.float32))
+
+
+def variant_of(network, leave_out=()):
+    return Variant(name="x", title="x", network=network, training=TRAINING, leave_out=leave_out)
 
 
 @pytest.fixture(scope="module")
@@ -32,9 +36,9 @@ def recipe():
 
 @pytest.fixture(scope="module")
 def store(recipe, tmp_path_factory):
-    store = EpochStore(tmp_path_factory.mktemp("epochs"))
-    store.write(1, stored_documents(recipe, 1))
-    return store
+    folder = tmp_path_factory.mktemp("epochs")
+    write_epoch(folder, recipe, 1)
+    return folder
 
 
 @pytest.mark.parametrize(
@@ -46,7 +50,7 @@ def test_a_view_is_what_training_itself_would_make(recipe, store, targets, featu
         gold=recipe.gold, carriers=recipe.carriers, network=network, training=TRAINING, vectors=VECTORS
     )
     expected = EpochMaker(own).examples(1)
-    found = store.read(1, View(network=network, training=TRAINING))
+    found = read_epoch(store, variant_of(network), 1)
     assert len(found) == len(expected)
     for one, other in zip(found, expected, strict=True):
         assert one.words == other.words
@@ -59,29 +63,26 @@ def test_a_view_is_what_training_itself_would_make(recipe, store, targets, featu
 
 def test_kinds_can_be_left_out(recipe, store):
     def count(*leave_out):
-        view = View(network=NetworkConfig(), training=TRAINING, leave_out=leave_out)
-        return len(store.read(1, view))
+        return len(read_epoch(store, variant_of(NetworkConfig(), leave_out), 1))
 
     total = len(recipe.gold) + TRAINING.synthetic + TRAINING.weak
     assert count() == total
-    assert count(Kind.WEAK) == total - TRAINING.weak
-    assert count(Kind.INVENTED, Kind.INJECTED) == total - TRAINING.synthetic
-    assert count(*Kind) == 0
+    assert count(DocumentKind.WEAK) == total - TRAINING.weak
+    assert count(DocumentKind.INVENTED, DocumentKind.INJECTED) == total - TRAINING.synthetic
+    assert count(*DocumentKind) == 0
 
 
 def test_an_epoch_is_read_once(store):
-    epochs = StoredEpochs(store, View(network=NetworkConfig(), training=TRAINING))
+    epochs = keep_last(lambda epoch: read_epoch(store, variant_of(NetworkConfig()), epoch))
     assert epochs(1) is epochs(1)
 
 
 def test_a_missing_or_damaged_epoch_is_named(store, tmp_path):
-    view = View(network=NetworkConfig(), training=TRAINING)
     with pytest.raises(UnreadableInputError, match=r"epoch-007\.npz"):
-        store.read(7, view)
-    broken = EpochStore(tmp_path)
-    broken.path(0).write_bytes(b"PK\x03\x04 not quite")
+        read_epoch(store, variant_of(NetworkConfig()), 7)
+    epoch_path(tmp_path, 0).write_bytes(b"PK\x03\x04 not quite")
     with pytest.raises(UnreadableInputError, match="--force"):
-        broken.read(0, view)
+        read_epoch(tmp_path, variant_of(NetworkConfig()), 0)
 
 
 BASE = base_variant(RunConfig(gold=()), 3)
@@ -99,22 +100,21 @@ def test_a_variant_differs_from_the_base_in_what_it_says(tmp_path):
     assert found.network.token_layers == 1
     assert found.network.targets == BASE.network.targets
     assert found.training == BASE.training
-    assert found.leave_out == (Kind.WEAK,)
-    assert found.seeded(9).seed == 9
+    assert found.leave_out == (DocumentKind.WEAK,)
 
 
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
         ('[[variant]]\nname = "X y"\n', "small letters"),
-        ('[[variant]]\nname = "x"\nlayers = 2\n', "unknown settings layers"),
-        ('[[variant]]\nname = "x"\nnetwork = { layers = 2 }\n', "no setting layers"),
-        ('[[variant]]\nname = "x"\ntraining = { synthetic = 2 }\n', "epochs are shared"),
+        ('[[variant]]\nname = "x"\nlayers = 2\n', "has no setting 'layers'"),
+        ('[[variant]]\nname = "x"\nnetwork = { layers = 2 }\n', "no setting .?layers"),
+        ('[[variant]]\nname = "x"\ntraining = { synthetic = 2 }\n', "share their epochs"),
         ('[[variant]]\nname = "x"\nleave_out = ["bronze"]\n', "leave_out"),
         ('[[variant]]\nname = "x"\nteachers = "others"\n', "teachers"),
-        ('[[variant]]\nname = "x"\n[[variant]]\nname = "x"\n', "twice"),
-        ('[[variant]]\nname = "base"\n', "twice"),
-        ("x = 1\n", "nothing else"),
+        ('[[variant]]\nname = "x"\n[[variant]]\nname = "x"\n', "two variants are named"),
+        ('[[variant]]\nname = "base"\n', "two variants are named"),
+        ("x = 1\n", "no setting 'x'. It has: variant"),
     ],
 )
 def test_unfit_variants_are_refused(tmp_path, text, complaint):
@@ -130,15 +130,3 @@ def test_the_shipped_ablations_fit_the_shipped_base():
     configs = Path(__file__).parents[4] / "configs"
     base = base_variant(read_run_config(configs / "default.toml"), 12)
     assert len(read_variants(configs / "experiments" / "ablations.toml", base)) == 15
-
-
-def test_a_folder_goes_on_only_with_the_same_experiment(tmp_path):
-    prepare_folder(tmp_path / "new", "thesis", {"seed": 1}, force=False)
-    prepare_folder(tmp_path / "new", "thesis", {"seed": 1}, force=False)
-    with pytest.raises(ConfigurationError, match="another seed"):
-        prepare_folder(tmp_path / "new", "thesis", {"seed": 2}, force=False)
-    (tmp_path / "new" / "runs").mkdir()
-    prepare_folder(tmp_path / "new", "thesis", {"seed": 2}, force=True)
-    assert not (tmp_path / "new" / "runs").exists()
-    with pytest.raises(OutputExistsError, match="no experiment"):
-        prepare_folder(tmp_path, "thesis", {}, force=True)
