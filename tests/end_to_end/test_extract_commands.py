@@ -6,8 +6,7 @@ import pytest
 from fake_extractors import FakeExtractor
 from fake_maskers import CANARY
 
-from inverse_deid.research.commands import concept_cost as cost_module
-from inverse_deid.research.commands import extract as extract_module
+from inverse_deid.research.commands import extraction as commands
 
 TEXT = f"Mr {CANARY} took Velmo and had a rash."
 
@@ -24,8 +23,7 @@ def gold_line(name):
 
 @pytest.fixture(autouse=True)
 def extractor(monkeypatch):
-    for module in (extract_module, cost_module):
-        monkeypatch.setattr(module, "load_extractor", lambda folder: FakeExtractor())
+    monkeypatch.setattr(commands, "load_extractor", lambda folder: FakeExtractor())
 
 
 @pytest.fixture
@@ -90,7 +88,7 @@ def test_concepts_of_a_folder_for_brat(command, masked_folder, tmp_path):
     [
         ("a.jsonl", f"{CANARY}\n", "line 1 is not valid JSON"),
         ("a.txt", b"\xff\xfe\xff", "a.txt"),
-        ("a.pdf", "x", "holds no .txt and no .jsonl"),
+        ("a.pdf", "x", "contains no .txt or .jsonl"),
         ("b/c.jsonl", f'{{"text": "ok"}}\n{{"body": "{CANARY}"}}', "line 2 has no column named"),
     ],
 )
@@ -256,8 +254,8 @@ def test_an_extractor_is_trained_from_the_command_line(command, tmp_path, view):
         "--kind",
         "stacked",
     )
-    assert (refused.status, "leave out --view" in refused.stderr) == (2, True)
+    assert (refused.status, "Leave out --view" in refused.stderr) == (2, True)
     same = command(
         "research", "extraction", "train", "--train", given[1], "--dev", given[1], "-o", tmp_path / "m2", "-q"
     )
-    assert (same.status, "texts stand in both parts" in same.stderr) == (2, True)
+    assert (same.status, "texts are in both parts" in same.stderr) == (2, True)
