@@ -27,7 +27,7 @@ from inverse_deid.evaluation.guarantees import (
     guarantee,
     refuse_too_few,
 )
-from inverse_deid.evaluation.plain_text import percent
+from inverse_deid.evaluation.plain_text import format_share
 from inverse_deid.masking.assemble import (
     CERTIFICATE_FORMAT,
     CERTIFICATE_VERSION,
@@ -235,9 +235,9 @@ def _found_lines(
     yield f"leaking        {calibrated.n_leaking:,} {aim.counted}"
     if aim.unit is Unit.TOKEN:
         yield f"mean loss      {100 * calibrated.mean_loss:.3f} %"
-    yield f"recall         {percent(evaluation.figure('recall_all'))} of the PHI tokens masked"
-    yield f"precision      {percent(evaluation.figure('precision'))} of the masked tokens PHI"
-    yield f"safe kept      {percent(evaluation.figure('safe_kept'))} of the other tokens"
+    yield f"recall         {format_share(evaluation.figure('recall_all'))} of the PHI tokens masked"
+    yield f"precision      {format_share(evaluation.figure('precision'))} of the masked tokens PHI"
+    yield f"safe kept      {format_share(evaluation.figure('safe_kept'))} of the other tokens"
     yield f"certificate    {printable(options.out)}"
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from sqlalchemy import Connection, select
 
 from inverse_deid.core.values import BoolArray
-from inverse_deid.evaluation.agreement import Agreement, agreement
+from inverse_deid.evaluation.agreement import Agreement, measure_agreement
 from inverse_deid.review.contents import read_content
 from inverse_deid.review.layers import reviewers_tokens, runs_of
 from inverse_deid.review.store import ReviewStore
@@ -85,7 +85,7 @@ def summarise_reviewers(store: ReviewStore, *, seed: int = 1) -> ReviewSummary:
     if pairs:
         judgements = np.concatenate([np.stack(pair) for pair in pairs], axis=1).astype(np.int64)
         documents = np.repeat(np.arange(len(pairs)), [len(first) for first, _ in pairs])
-        tokens = agreement(judgements, documents, n_steps=2, seed=seed)
+        tokens = measure_agreement(judgements, documents, n_steps=2, seed=seed)
     return ReviewSummary(len(pairs), tokens, span_agreement(pairs), times)
 
 

@@ -9,12 +9,11 @@ from hypothesis import strategies as st
 from lxml import etree
 
 from inverse_deid.evaluation.evaluation import evaluate_masks, intervals_of
-from inverse_deid.evaluation.json_report import json_report
-from inverse_deid.evaluation.page.charts import leak_columns
-from inverse_deid.evaluation.page.curves import CurvePoint, recall_curve
+from inverse_deid.evaluation.page.charts import CurvePoint, count_leak_columns, draw_curve
 from inverse_deid.evaluation.page.measures import Measure, percent_number, percent_range
-from inverse_deid.evaluation.page.page import html_report
+from inverse_deid.evaluation.page.page import render_page
 from inverse_deid.evaluation.page.svg import nice_ticks
+from inverse_deid.evaluation.report import build_report
 
 FEW = settings(max_examples=40, deadline=None)
 SHARES = st.floats(0, 1)
@@ -44,7 +43,7 @@ ANYTHING = st.recursive(
 
 def report_of(corpus):
     evaluation = evaluate_masks(*corpus)
-    return json_report(evaluation, intervals_of(evaluation, n_resamples=20))
+    return build_report(evaluation, intervals_of(evaluation, n_resamples=20))
 
 
 def parsed(page):
@@ -64,7 +63,7 @@ def rows_of(root, caption):
 @given(masked_corpora())
 def test_every_overall_figure_is_shown_with_its_exact_counts(corpus):
     report = report_of(corpus)
-    rows = rows_of(parsed(html_report(report)), "Overall, with exact counts")
+    rows = rows_of(parsed(render_page(report)), "Overall, with exact counts")
     counts = sorted((row[3], row[4], row[1] == "–") for row in rows)
     assert counts == sorted(
         (f"{f['part']:,}", f"{f['whole']:,}", f["share"] is None) for f in report["figures"].values()
@@ -76,7 +75,7 @@ def test_every_overall_figure_is_shown_with_its_exact_counts(corpus):
 def test_the_kinds_add_up_to_all_identifying_words(corpus):
     report = report_of(corpus)
     recall = report["figures"]["recall_all"]
-    rows = rows_of(parsed(html_report(report)), "Missed words, by group")
+    rows = rows_of(parsed(render_page(report)), "Missed words, by group")
     assert sum(int(row[3]) for row in rows) == recall["whole"] - recall["part"]
     assert sum(int(row[4]) for row in rows) == recall["whole"]
     assert [int(row[3]) for row in rows] == sorted((int(row[3]) for row in rows), reverse=True)
@@ -86,7 +85,7 @@ def test_the_kinds_add_up_to_all_identifying_words(corpus):
 @given(masked_corpora())
 def test_the_histogram_counts_every_document_with_identifying_words_once(corpus):
     report = report_of(corpus)
-    root = parsed(html_report(report))
+    root = parsed(render_page(report))
     with_words = [row for row in report["by_document"] if row["phi"]]
     counts = rows_of(root, "Missed words a document")
     assert sum(int(n) for _, n in counts) == len(with_words)
@@ -101,7 +100,7 @@ def test_the_histogram_counts_every_document_with_identifying_words_once(corpus)
 def test_no_text_of_a_document_is_shown(corpus):
     docs, masks = corpus
     marked = [dataclasses.replace(doc, text=doc.text.replace("a", "é")) for doc in docs]
-    page = html_report(report_of((marked, masks)))
+    page = render_page(report_of((marked, masks)))
     assert "é" not in page
     assert "李" not in page
 
@@ -124,7 +123,7 @@ def inside(root):
 @FEW
 @given(masked_corpora())
 def test_nothing_is_drawn_outside(corpus):
-    page = html_report(report_of(corpus))
+    page = render_page(report_of(corpus))
     assert not re.search(r"\b(nan|inf|None)\b", page)
     assert inside(parsed(page))
 
@@ -132,7 +131,7 @@ def test_nothing_is_drawn_outside(corpus):
 @FEW
 @given(masked_corpora())
 def test_the_same_report_gives_the_same_page(corpus):
-    assert html_report(report_of(corpus)) == html_report(report_of(corpus))
+    assert render_page(report_of(corpus)) == render_page(report_of(corpus))
 
 
 POINTS = st.lists(st.tuples(SHARES, st.none() | SHARES, st.none() | SHARES), min_size=1, max_size=8)
@@ -141,7 +140,7 @@ POINTS = st.lists(st.tuples(SHARES, st.none() | SHARES, st.none() | SHARES), min
 @given(POINTS, st.none() | SHARES, st.none() | SHARES)
 def test_any_curve_stays_on_its_drawing(points, recall, precision):
     curve = [CurvePoint(0.5, found, p, kept) for found, p, kept in points]
-    drawn = etree.fromstring(str(recall_curve("k", "t", curve, recall, precision)))
+    drawn = etree.fromstring(str(draw_curve("k", "t", curve, recall, precision)))
     for path in drawn.iter("path"):
         numbers = [float(n) for n in re.findall(r"-?[\d.]+", path.get("d"))]
         assert all(0 <= x <= 720 for x in numbers[::2])
@@ -151,7 +150,7 @@ def test_any_curve_stays_on_its_drawing(points, recall, precision):
 @FEW
 @given(st.fixed_dictionaries(dict.fromkeys(("utility", "risk", "grades", "curve", "reliability"), ANYTHING)))
 def test_whatever_other_sections_hold_the_page_is_made_and_shows_no_text(sections):
-    page = html_report({**report_of(([], {})), **sections})
+    page = render_page({**report_of(([], {})), **sections})
     assert MARK not in page
     assert not re.search(r"\b(nan|inf)\b", page)
     parsed(page)
@@ -176,7 +175,7 @@ def test_a_shown_interval_holds_the_interval(one, other):
 
 @given(st.lists(st.integers(0, 200), min_size=1))
 def test_ranges_of_leaks_hold_every_document_once(leaks):
-    columns = leak_columns(leaks)
+    columns = count_leak_columns(leaks)
     assert sum(n for _, n in columns) == len(leaks)
     assert columns[0] == ("0", leaks.count(0))
 

@@ -19,7 +19,8 @@ from typing import Any
 
 from inverse_deid.core.errors import OutputExistsError
 from inverse_deid.core.files import output_errors, printable, replace_folder
-from inverse_deid.evaluation.json_report import json_report
+from inverse_deid.core.settings import as_plain_values
+from inverse_deid.evaluation.report import build_report
 from inverse_deid.research.comparison.comparison import Comparison, Result
 from inverse_deid.research.comparison.tables import Table, csv_text, markdown
 
@@ -136,7 +137,7 @@ def as_json(comparison: Comparison, provenance: Mapping[str, Any]) -> dict[str, 
 
 
 def _json_system(result: Result) -> dict[str, Any]:
-    report = json_report(result.evaluation, result.intervals)
+    report = as_plain_values(build_report(result.evaluation, result.intervals))
     return {
         "name": result.name,
         "title": result.title,

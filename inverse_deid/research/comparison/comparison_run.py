@@ -15,9 +15,9 @@ from inverse_deid.evaluation.evaluation import (
     Evaluation,
     Intervals,
     evaluate_masks,
+    find_repeated,
     intervals_of,
-    named,
-    repeated,
+    name_documents,
 )
 from inverse_deid.evaluation.masked_files import masks_by_id, read_masked
 from inverse_deid.masking.assemble import packaged_model
@@ -125,9 +125,9 @@ def _reference(settings: ComparisonSettings, names: Sequence[str]) -> str | None
 def _check_test(
     settings: ComparisonSettings, names: Sequence[str], test: Sequence[Document], sha256: str
 ) -> None:
-    if twice := repeated(doc.id for doc in test):
+    if twice := find_repeated(doc.id for doc in test):
         raise ConfigurationError(
-            f"{settings.test}: there more than once: {named(twice)}; give every document its own id"
+            f"{settings.test}: there more than once: {name_documents(twice)}; give every document its own id"
         )
     if not _OF_THE_MODEL.isdisjoint(names):
         provenance = read_manifest(packaged_model())["provenance"]
@@ -160,7 +160,8 @@ def _read_masks(path: Path, test: Sequence[Document]) -> dict[str, tuple[Range, 
     if missing or surplus:
         where = "without masks" if missing else "masked but not in the test file"
         raise ConfigurationError(
-            f"{path}: {where}: {named(missing or surplus)}; give the masks of just the test documents"
+            f"{path}: {where}: {name_documents(missing or surplus)}; "
+            "give the masks of just the test documents"
         )
     return masks
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from inverse_deid.core.errors import StageError
 from inverse_deid.core.values import Document
 from inverse_deid.evaluation.counts import Range
-from inverse_deid.evaluation.evaluation import named
+from inverse_deid.evaluation.evaluation import name_documents
 from inverse_deid.masking.assemble import MaskingSettings, build_deidentifier, packaged_model
 from inverse_deid.network.folder import read_model
 from inverse_deid.research.comparison.most_probable import MostProbableClass
@@ -43,7 +43,7 @@ class Packaged:
         """
         masked = self._deidentifier.mask_many(docs)
         if failed := [one.id for one in masked if one.failed]:
-            raise StageError(f"{self.name}: a stage failed on {named(failed)}; mask them to see how")
+            raise StageError(f"{self.name}: a stage failed on {name_documents(failed)}; mask them to see how")
         return [list(one.masks) for one in masked]
 
 

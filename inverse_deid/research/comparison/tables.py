@@ -8,8 +8,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from inverse_deid.evaluation.markdown import markdown_table
-from inverse_deid.evaluation.plain_text import aligned
+from inverse_deid.evaluation.plain_text import align, markdown_table
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +111,7 @@ def plain_lines(table: Table) -> Iterator[str]:
         Recall|system    p|crf     0.5
     """
     yield table.title
-    yield from aligned([table.columns, *_shown_rows(table)])
+    yield from align([table.columns, *_shown_rows(table)])
 
 
 def _shown_rows(table: Table) -> list[tuple[str, ...]]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from inverse_deid.core.errors import OutputError
-from inverse_deid.evaluation.markdown import markdown_table
+from inverse_deid.evaluation.plain_text import markdown_table
 
 Cell = str | int | float | None
 """A share is a float in [0, 1]; None is undefined or absent."""

@@ -12,10 +12,10 @@ from lxml import etree
 
 from inverse_deid.core.errors import FormatError, StageError
 from inverse_deid.evaluation.page.blocks import Row, Table
-from inverse_deid.evaluation.page.charts import Bar, interval_bars, leak_columns
+from inverse_deid.evaluation.page.charts import Bar, count_leak_columns, draw_bars
 from inverse_deid.evaluation.page.further import number_tables
 from inverse_deid.evaluation.page.measures import Measure, number, percent_number, percent_range
-from inverse_deid.evaluation.page.page import html_report
+from inverse_deid.evaluation.page.page import render_page
 from inverse_deid.evaluation.uncertainty import Method
 
 HIDDEN = "Zebediah"
@@ -123,7 +123,7 @@ def titled(root, title):
 
 @pytest.fixture(scope="module")
 def root():
-    return parsed(html_report(REPORT))
+    return parsed(render_page(REPORT))
 
 
 def test_the_headlines_are_plain_words_with_their_intervals(root):
@@ -149,7 +149,7 @@ def test_the_headlines_are_plain_words_with_their_intervals(root):
     ],
 )
 def test_one_and_none_are_worded(part, whole, sentence):
-    page = parsed(html_report(changed(figures={"recall_all": share(part, whole)})))
+    page = parsed(render_page(changed(figures={"recall_all": share(part, whole)})))
     assert sentence in shown(section(page, "summary"))
 
 
@@ -179,10 +179,10 @@ def test_intervals_are_rounded_outwards(low, high, expected):
 
 def test_a_stand_in_interval_has_an_asterisk_that_is_explained():
     figures, intervals = {"recall_all": share(9, 9)}, {"recall_all": interval(0.6, 1.0, Method.ALIKE.value)}
-    page = parsed(html_report(changed(figures=figures, intervals=intervals)))
+    page = parsed(render_page(changed(figures=figures, intervals=intervals)))
     assert table_rows(page, "Overall, with exact counts")[0][2] == "*60.00–100.00 %"
     assert "* Where all documents are alike" in shown(section(page, "summary"))
-    assert "* Where" not in shown(section(parsed(html_report(REPORT)), "summary"))
+    assert "* Where" not in shown(section(parsed(render_page(REPORT)), "summary"))
 
 
 @pytest.mark.parametrize(
@@ -208,16 +208,16 @@ def test_intervals_and_dependence_are_explained(root):
 
 
 def test_without_intervals_the_page_says_so():
-    page = parsed(html_report({k: v for k, v in REPORT.items() if k != "intervals"}))
+    page = parsed(render_page({k: v for k, v in REPORT.items() if k != "intervals"}))
     assert "This report holds no intervals" in shown(section(page, "summary"))
 
 
 def test_intervals_by_patients_and_too_few_of_them_are_told():
     provenance = {"intervals_by": "patient", "units_with_phi": 19}
-    words = shown(section(parsed(html_report(changed(provenance=provenance))), "summary"))
+    words = shown(section(parsed(render_page(changed(provenance=provenance))), "summary"))
     assert "nor are documents of one patient" in words
     assert "Only 19 patients with identifiers:" in words
-    assert "Only" not in shown(section(parsed(html_report(REPORT)), "summary"))
+    assert "Only" not in shown(section(parsed(render_page(REPORT)), "summary"))
 
 
 def test_kinds_are_sorted_by_missed_words_and_drawn_as_missed_shares(root):
@@ -250,7 +250,7 @@ def test_the_table_of_kinds_keeps_the_order_of_the_report_and_leaves_out_what_is
 def test_an_interval_that_leaves_the_axis_ends_in_an_arrow():
     def arrows(high):
         bars = [Bar("a", Measure(0.02, 2, 100, low=0.0, high=high))]
-        return interval_bars("k", "t", bars, counted="c", kind="bar-missed").count('class="arrow"')
+        return draw_bars("k", "t", bars, counted="c", kind="bar-missed").count('class="arrow"')
 
     assert (arrows(0.04), arrows(0.9)) == (0, 1)
 
@@ -276,29 +276,29 @@ def test_leaks_are_counted_by_document(root):
     ],
 )
 def test_many_leaks_are_counted_in_ranges(leaks, expected):
-    assert leak_columns(leaks) == expected
+    assert count_leak_columns(leaks) == expected
 
 
 def test_documents_with_leaks_are_listed_most_first_and_no_others(root):
     assert table_rows(root, "Documents with leaks, most first") == [["d2", "3", "4"], ["d4", "1", "5"]]
-    assert "no-leak" not in html_report(REPORT)
+    assert "no-leak" not in render_page(REPORT)
 
 
 def test_at_most_50_ids_are_listed():
     rows = [document(f"leaky-{i:03}", 2, 1) for i in range(60)]
-    page = html_report(changed(by_document=rows))
+    page = render_page(changed(by_document=rows))
     assert len(re.findall("leaky-", page)) == 50
     assert "Documents with leaks, most first; 10 more are in the JSON report" in page
 
 
 def test_ids_of_unmasked_documents_are_counted_not_shown():
-    page = html_report(changed(missing=[HIDDEN, "b"]))
+    page = render_page(changed(missing=[HIDDEN, "b"]))
     assert HIDDEN not in page
     assert "2 documents were not masked at all" in page
 
 
 def test_markup_in_an_id_is_escaped():
-    page = html_report(changed(by_document=[document("<script>alert('&')</script>", 2, 1)]))
+    page = render_page(changed(by_document=[document("<script>alert('&')</script>", 2, 1)]))
     assert "<script" not in page
     assert "&lt;script&gt;" in page
     assert table_rows(parsed(page), "Documents with leaks, most first")[0][0] == "<script>alert('&')</script>"
@@ -312,7 +312,7 @@ def test_markup_anywhere_else_is_escaped():
         over_masking={"<hr>": share(1, 2)},
         risk={"<br>": 1},
     )
-    page = html_report(report, title="<h6>", command="a && <b>")
+    page = render_page(report, title="<h6>", command="a && <b>")
     assert {element.tag for element in parsed(page).iter()}.isdisjoint(
         {"b", "i", "u", "s", "q", "em", "hr", "br", "h6"}
     )
@@ -365,7 +365,7 @@ FULL = changed(
 
 @pytest.fixture(scope="module")
 def full():
-    return parsed(html_report(FULL, command="inverse-deid evaluate GOLD MASKED"))
+    return parsed(render_page(FULL, command="inverse-deid evaluate GOLD MASKED"))
 
 
 def test_the_curve_marks_what_was_measured(full):
@@ -417,11 +417,11 @@ def test_other_sections_show_their_numbers(full):
 
 
 def test_text_and_what_goes_by_document_is_left_out_of_other_sections():
-    assert HIDDEN not in html_report(FULL)
+    assert HIDDEN not in render_page(FULL)
 
 
 def test_sections_that_hold_no_number_are_left_out():
-    page = parsed(html_report(changed(utility={"note": HIDDEN}, risk={}, grades=None, curve=None)))
+    page = parsed(render_page(changed(utility={"note": HIDDEN}, risk={}, grades=None, curve=None)))
     keys = [s.get("aria-labelledby") for s in page.iter("section")]
     assert keys == ["summary", "kinds", "documents", "overmasking", "figures", "harmless", "provenance"]
 
@@ -450,7 +450,7 @@ def test_provenance_has_hashes_settings_and_the_command(full):
 
 def test_the_files_of_a_folder_have_one_hash_and_stay_unnamed():
     masked = {"name": "xml", "files": {f"{HIDDEN}.xml": HASH, "b.xml": HASH}}
-    page = html_report(changed(provenance={"masked": masked, "command": "recorded"}))
+    page = render_page(changed(provenance={"masked": masked, "command": "recorded"}))
     assert HIDDEN not in page
     ((role, name, digest),) = table_rows(parsed(page), "Files")
     assert (role, name) == ("Masked", "xml (folder)")
@@ -474,7 +474,7 @@ def test_every_interval_has_its_method(root):
 
 
 def test_kinds_of_words_that_do_not_occur_are_not_drawn():
-    page = parsed(html_report(changed(over_masking={"word": share(0, 3), "clinical": share(0, 0)})))
+    page = parsed(render_page(changed(over_masking={"word": share(0, 3), "clinical": share(0, 0)})))
     assert table_rows(page, "Safe words that were masked") == [["Other words", "0.00 %", "–", "0", "3"]]
 
 
@@ -499,7 +499,7 @@ def test_undefined_values_are_dashes(root):
     ],
 )
 def test_a_report_of_nothing_is_a_page_too(report):
-    page = html_report(report)
+    page = render_page(report)
     assert "No document holds identifiers." in page
     assert not re.search(r"\b(nan|inf|None)\b", page)
 
@@ -507,15 +507,15 @@ def test_a_report_of_nothing_is_a_page_too(report):
 @pytest.mark.parametrize("report", [{}, {"format": "inverse-deid grades"}])
 def test_other_files_are_refused(report):
     with pytest.raises(FormatError, match="evaluate --json"):
-        html_report(report)
+        render_page(report)
 
 
 def test_the_same_report_gives_the_same_page():
-    assert html_report(FULL) == html_report(json.loads(json.dumps(FULL)))
+    assert render_page(FULL) == render_page(json.loads(json.dumps(FULL)))
 
 
 def test_nothing_is_loaded_from_anywhere():
-    page = html_report(FULL, command="c")
+    page = render_page(FULL, command="c")
     assert not re.search(
         r"https?:|//[a-z]|@import|url\(|<script|<link|<iframe|<img|\ssrc=|\son[a-z]+=", page, re.I
     )
@@ -527,7 +527,7 @@ def test_intervals_of_kinds_that_few_documents_hold_are_called_too_narrow():
     few = "Intervals of kinds that fewer than 20 documents hold"
 
     def page(figures):
-        return html_report(changed(categories={"hyper": {"NAME": figures}, "fine": {}}))
+        return render_page(changed(categories={"hyper": {"NAME": figures}, "fine": {}}))
 
     drawn = group(3, 4, interval(0.5, 0.9))
     assert few in page(drawn)
