@@ -310,8 +310,9 @@ def note_lines(intervals: Intervals, scores: ScoreFigures | None = None) -> Iter
             "with something to count is one trial."
         )
     if intervals.n_units_with_phi < FEW_UNITS:
+        contain = " contains" if intervals.n_units_with_phi == 1 else "s contain"
         yield (
-            f"Only {intervals.n_units_with_phi} {intervals.unit}s contain PHI. Intervals drawn from fewer "
+            f"Only {intervals.n_units_with_phi} {intervals.unit}{contain} PHI. Intervals drawn from fewer "
             f"than {FEW_UNITS} are too narrow."
         )
     elif few := _name_rare_categories(intervals):

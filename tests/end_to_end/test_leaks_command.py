@@ -10,7 +10,7 @@ import pytest
 from fake_maskers import CANARY
 
 from inverse_deid.cli import leaks as leaks_cli
-from inverse_deid.cli import report_files
+from inverse_deid.core import files
 
 TEXT = f"Mrs {CANARY} of Velmo\nhad a rash on 12 May 2019 and left."
 MARKED = ((CANARY, "PATIENT"), ("Velmo", "CITY"), ("12 May 2019", "DATE"))
@@ -79,7 +79,7 @@ def test_the_list_holds_every_missed_token_and_the_command_none(command, gold, m
     assert (found[1]["left"], found[1]["right"]) == ("of [...] had a rash on", "May [...] and left")
     assert {(row["document"], row["grade"], row["note"]) for row in found} == {("a", "", "")}
     assert result.stdout.splitlines()[0] == "3 of 5 PHI tokens missed; documents with a leak: 1"
-    assert f"{path} HOLDS IDENTIFIERS" in result.stdout
+    assert f"{path} CONTAINS IDENTIFIERS" in result.stdout
     assert "Delete it" in result.stdout
     assert CANARY not in result.stdout
 
@@ -96,13 +96,13 @@ def test_the_context_is_as_long_as_asked(command, gold, masked, tmp_path):
 
 def test_only_the_owner_can_read_it_from_the_first_byte(command, gold, masked, tmp_path, monkeypatch):
     modes = []
-    real = report_files.PartialFile.write
+    real = files.PartialFile.write
 
     def spying(self, data):
         modes.append(stat.S_IMODE(self.path.stat().st_mode))
         return real(self, data)
 
-    monkeypatch.setattr(report_files.PartialFile, "write", spying)
+    monkeypatch.setattr(files.PartialFile, "write", spying)
     before = os.umask(0)
     try:
         assert command("leaks", "list", gold, masked, "--out", tmp_path / "leaks.csv").status == 0
@@ -117,7 +117,7 @@ def test_a_run_that_fails_leaves_nothing(command, gold, masked, tmp_path, monkey
         yield CANARY.encode()
         raise ValueError(CANARY)
 
-    monkeypatch.setattr(leaks_cli, "leak_list", broken)
+    monkeypatch.setattr(leaks_cli, "write_leak_list", broken)
     out = tmp_path / "out"
     result = command("leaks", "list", gold, masked, "--out", out / "leaks.csv")
     assert result.status == 2
@@ -145,11 +145,11 @@ def test_leaks_never_lie_among_the_masked_files(command, gold, masked, tmp_path)
     masked.rename(folder / "masks.jsonl")
     result = command("leaks", "list", gold, folder, "--out", folder / "deep" / "leaks.csv")
     assert result.status == 2
-    assert "outside of the folder of masked files" in result.stderr
+    assert "outside the folder of masked files" in result.stderr
     assert not (folder / "deep").exists()
     result = command("leaks", "list", gold, folder / "masks.jsonl", "--out", folder / "leaks.csv")
     assert result.status == 2
-    assert "outside of the folder of masked files" in result.stderr
+    assert "outside the folder of masked files" in result.stderr
     assert [path.name for path in folder.iterdir()] == ["masks.jsonl"]
     apart = folder / "private" / "leaks.csv"
     assert command("leaks", "list", gold, folder / "masks.jsonl", "--out", apart).status == 0
@@ -167,7 +167,7 @@ def test_what_evaluate_refuses_is_refused_and_nothing_is_written(command, gold, 
     masked.write_text('{"id": "b", "masks": []}')
     result = command("leaks", "list", gold, masked, "--out", path)
     assert result.status == 2
-    assert "not masked: document a;" in result.stderr
+    assert "not masked: document a." in result.stderr
     assert not path.exists()
     assert command("leaks", "list", gold, masked, "--out", path, "--allow-missing").status == 0
     assert len(rows(path)) == 5
@@ -210,7 +210,7 @@ def test_grades_that_cannot_be_used_are_refused_by_row(command, gold, masked, li
     good, bad = copy_of(listed, "a.csv", "din"), copy_of(listed, "b.csv", ["d", CANARY, "n"])
     result = command("leaks", "grade", good, bad, "--json", tmp_path / "grades.json")
     assert (result.status, result.stdout) == (2, "")
-    assert f"{bad}: row 3: an unknown grade;" in result.stderr
+    assert f"{bad}: row 3: unknown grade." in result.stderr
     assert CANARY not in result.stderr
     assert not (tmp_path / "grades.json").exists()
     assert "given twice" in command("leaks", "grade", good, good).stderr

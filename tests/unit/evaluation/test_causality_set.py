@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 
 from inverse_deid.core.phi import PhiType
-from inverse_deid.evaluation.causality_set import ItemKind, OnsetPart, DrugRole, read_causality_set
+from inverse_deid.evaluation.causality_set import DrugRole, ItemKind, OnsetPart, read_causality_set
 from inverse_deid.evaluation.utility import ALL, COLUMNS, count_best_case, count_days
 
 DOCS = read_causality_set()
@@ -50,7 +50,9 @@ def test_narratives_have_60_to_220_words():
     assert not {doc_id: n for doc_id, n in lengths.items() if not 60 <= n <= 220}
 
 
-@pytest.mark.parametrize("kind", [ItemKind.DRUG, ItemKind.DOSE, ItemKind.REACTION, ItemKind.ONSET, ItemKind.LAB, ItemKind.OUTCOME])
+@pytest.mark.parametrize(
+    "kind", [ItemKind.DRUG, ItemKind.DOSE, ItemKind.REACTION, ItemKind.ONSET, ItemKind.LAB, ItemKind.OUTCOME]
+)
 def test_every_narrative_has_what_no_assessment_can_do_without(kind):
     assert not [doc.doc.id for doc in DOCS if not any(item.kind is kind for item in doc.items)]
 
@@ -121,7 +123,11 @@ def test_time_to_onset_is_told_in_every_way():
         if item.kind is ItemKind.ONSET
     )
     dates = {OnsetPart.START, OnsetPart.REACTION}
-    assert set(parts) == {frozenset({OnsetPart.DURATION}), frozenset(dates), frozenset({OnsetPart.DURATION, *dates})}
+    assert set(parts) == {
+        frozenset({OnsetPart.DURATION}),
+        frozenset(dates),
+        frozenset({OnsetPart.DURATION, *dates}),
+    }
     assert min(parts.values()) >= 8
 
 

@@ -326,7 +326,7 @@ def test_no_repr_shows_a_text():
     [
         (["a", "b", "c"], ["b"], "in the gold but not masked: documents a, c"),
         (["a"], ["a", "z", "y"], "masked but not in the gold: documents y, z"),
-        (["a", "b", "a"], ["a", "b"], "more than once in the gold: document a;"),
+        (["a", "b", "a"], ["a", "b"], "repeated in the gold: document a."),
     ],
 )
 def test_ids_that_do_not_match_are_named(ids, masked, message):

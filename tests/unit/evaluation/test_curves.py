@@ -7,9 +7,9 @@ from sklearn.metrics import average_precision_score, precision_recall_curve
 from inverse_deid.core.errors import ConfigurationError, StageError
 from inverse_deid.evaluation.curves import (
     choose_corners,
+    measure_reliability,
     measure_scores,
     recall_precision_curve,
-    measure_reliability,
 )
 from inverse_deid.evaluation.figures import Share
 from inverse_deid.evaluation.uncertainty import clopper_pearson

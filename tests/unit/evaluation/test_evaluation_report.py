@@ -6,6 +6,7 @@ import pytest
 from fake_maskers import CANARY
 
 from inverse_deid.core.phi import PhiType
+from inverse_deid.core.settings import as_plain_values
 from inverse_deid.core.values import Document, PhiSpan
 from inverse_deid.evaluation.curves import measure_scores
 from inverse_deid.evaluation.evaluation import evaluate_masks, intervals_of
@@ -20,6 +21,10 @@ DOC = Document(
     "a", TEXT, (PhiSpan(0, len(CANARY), PhiType.PATIENT), PhiSpan(len(TEXT) - 5, len(TEXT), PhiType.DATE))
 )
 MASKS = [(0, len(CANARY) + 5)]
+
+
+def plain_report(*evaluation, **options):
+    return as_plain_values(build_report(*evaluation, **options))
 
 
 @pytest.mark.parametrize(
@@ -88,7 +93,7 @@ def test_figures_and_groups_have_their_intervals():
     assert format_interval(name["documents_without_leak"]) in row
     row = next(line for line in lines if line.startswith("DATE"))
     assert "* 0.00 to" in row
-    report = build_report(evaluation, intervals)
+    report = plain_report(evaluation, intervals)
     assert report["intervals"]["recall_all"] == {
         "low": intervals.figures["recall_all"].low,
         "high": intervals.figures["recall_all"].high,
@@ -105,12 +110,12 @@ def test_notes_say_what_is_independent_and_what_is_not():
     evaluation = evaluate_masks([DOC], {"a": MASKS})
     documents, patients = (list(note_lines(intervals_of(evaluation, p))) for p in (None, ["p"]))
     assert documents[1] == (
-        "Tokens of one document are not independent: intervals are by documents, drawn 2,000 times (seed 1); "
-        "for shares of documents they are Clopper-Pearson's."
+        "Tokens of one document are not independent. Intervals are by documents, drawn 2,000 times (seed 1). "
+        "For shares of documents they are Clopper-Pearson's."
     )
-    assert "documents of one patient, are not independent: intervals are by patients" in patients[1]
-    assert documents[2].startswith("* Draws were alike")
-    assert documents[3].startswith("Documents with PHI: only 1.")
+    assert "documents of one patient, are not independent. Intervals are by patients" in patients[1]
+    assert documents[2].startswith("* All draws were equal")
+    assert documents[3].startswith("Only 1 document contains PHI.")
     assert len(documents) == 4
 
 
@@ -119,7 +124,7 @@ def test_categories_that_few_documents_hold_are_named():
     one = Document("", "Li is here", (PhiSpan(0, 2, PhiType.PATIENT),))
     docs = [dataclasses.replace(two if i < 19 else one, id=f"d{i}") for i in range(40)]
     masks = {doc.id: [] if i % 3 else [(0, len(doc.text))] for i, doc in enumerate(docs)}
-    few = "Fewer than 20 documents hold PLACE, CITY: intervals by drawing so few are too narrow."
+    few = "Fewer than 20 documents contain PLACE, CITY. Intervals drawn from so few are too narrow."
     assert few in list(note_lines(intervals_of(evaluate_masks(docs, masks))))
     enough = [*docs, dataclasses.replace(two, id="more")]
     notes = list(note_lines(intervals_of(evaluate_masks(enough, {**masks, "more": []}))))
@@ -127,7 +132,7 @@ def test_categories_that_few_documents_hold_are_named():
 
 
 def test_provenance_holds_what_was_given_and_how_intervals_are_made():
-    report = build_report(evaluate_masks([DOC], {"a": MASKS}), provenance={"version": "7"})
+    report = plain_report(evaluate_masks([DOC], {"a": MASKS}), provenance={"version": "7"})
     assert report["provenance"] == {
         "version": "7",
         "intervals_by": "document",
@@ -144,7 +149,7 @@ def test_scores_add_the_whole_curve_and_bins():
     p_safe = rng.random(3_000)
     scores = measure_scores(rng.random(3_000) > p_safe, p_safe)
     evaluation = evaluate_masks([DOC], {"a": MASKS})
-    report = json.loads(json.dumps(build_report(evaluation, scores=scores), allow_nan=False))
+    report = json.loads(json.dumps(plain_report(evaluation, scores=scores), allow_nan=False))
     assert report["curve"]["thresholds"] == 3_000
     assert {len(column) for column in report["curve"]["points"].values()} == {3_000}
     assert report["curve"]["points"]["recall"] == scores.curve.recall.tolist()
@@ -156,14 +161,14 @@ def test_scores_add_the_whole_curve_and_bins():
         line for line in lines if "average precision" in line
     )
     assert sum(line[:8].endswith("to ") for line in lines) == 10
-    assert any("take tokens as independent" in line for line in lines)
-    assert "curve" not in build_report(evaluation)
+    assert any("treat tokens as independent" in line for line in lines)
+    assert "curve" not in plain_report(evaluation)
 
 
 def test_scores_of_nothing_are_undefined():
     scores = measure_scores(np.zeros(0, np.bool_), np.zeros(0))
     evaluation = evaluate_masks([], {})
-    report = build_report(evaluation, scores=scores)
+    report = plain_report(evaluation, scores=scores)
     assert report["curve"] is None
     assert report["reliability"]["expected_calibration_error"] is None
     assert "p_safe alone: average precision  -" in list(table_lines(evaluation, scores=scores))
@@ -179,7 +184,7 @@ def test_the_table_of_nothing_shows_nothing_defined():
 
 
 def test_json_is_exact_and_tells_every_document():
-    report = json.loads(json.dumps(build_report(evaluate_masks([DOC], {"a": MASKS}))))
+    report = json.loads(json.dumps(plain_report(evaluate_masks([DOC], {"a": MASKS}))))
     assert list(report["figures"]) == list(FIGURES)
     assert report["figures"]["recall_all"] == {"share": 1 / 3, "part": 1, "whole": 3}
     assert report["categories"]["fine"]["PHONE"]["recall"]["share"] is None

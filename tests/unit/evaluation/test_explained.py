@@ -110,7 +110,7 @@ def test_a_missing_file_and_an_id_that_repeats_are_refused(path):
     with pytest.raises(InputError, match="does not exist"):
         read_explained(path)
     path.write_bytes(explanation() * 2)
-    with pytest.raises(AnnotationError, match="more than once: document a;"):
+    with pytest.raises(AnnotationError, match=r"more than once: document a\."):
         read_explained(path)
 
 
@@ -141,10 +141,10 @@ def test_other_words_at_the_same_places_are_refused_where_the_file_holds_words(p
 def test_ids_that_do_not_match_are_named(path):
     path.write_bytes(explanation())
     found = read_explained(path)
-    with pytest.raises(AnnotationError, match="not in the gold: document a;"):
+    with pytest.raises(AnnotationError, match=r"not in the gold: document a\."):
         score_tokens([], found)
     absent = Document("b", "well")
-    with pytest.raises(AnnotationError, match="not explained: document b;"):
+    with pytest.raises(AnnotationError, match=r"not explained: document b\."):
         score_tokens([DOC, absent], found)
     is_phi, _ = score_tokens([DOC, absent], found, missing=["b"])
     assert len(is_phi) == 4

@@ -214,18 +214,18 @@ NUMBER, LEAK, TYPE = COLUMNS.index("number"), COLUMNS.index("leak"), COLUMNS.ind
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda rows: rows[:3], "1 of 3 leaks are missing, the first is number 3;"),
-        (lambda rows: [rows[0], rows[2]], "2 of 3 leaks are missing, the first is number 1;"),
-        (lambda rows: [*rows, rows[1]], "row 2: there more than once;"),
-        (lambda rows: changed(rows, 3, NUMBER, "2 of 4"), "row 3: of another list;"),
-        (lambda rows: changed(rows, 3, NUMBER, "4 of 3"), "row 3: of another list;"),
-        (lambda rows: changed(rows, 3, NUMBER, CANARY), "row 3 has no number, leak or type"),
-        (lambda rows: changed(rows, 4, LEAK, CANARY), "row 4 has no number, leak or type"),
-        (lambda rows: changed(rows, 4, TYPE, CANARY), "row 4 has no number, leak or type"),
-        (lambda rows: changed(rows, 2, NUMBER, "1 of 999999999"), "rows 3, 4: of another list;"),
+        (lambda rows: rows[:3], "1 of 3 leaks are missing. The first is number 3."),
+        (lambda rows: [rows[0], rows[2]], "2 of 3 leaks are missing. The first is number 1."),
+        (lambda rows: [*rows, rows[1]], "row 2: repeated."),
+        (lambda rows: changed(rows, 3, NUMBER, "2 of 4"), "row 3: of another list."),
+        (lambda rows: changed(rows, 3, NUMBER, "4 of 3"), "row 3: of another list."),
+        (lambda rows: changed(rows, 3, NUMBER, CANARY), "row 3: the number, leak or type was changed"),
+        (lambda rows: changed(rows, 4, LEAK, CANARY), "row 4: the number, leak or type was changed"),
+        (lambda rows: changed(rows, 4, TYPE, CANARY), "row 4: the number, leak or type was changed"),
+        (lambda rows: changed(rows, 2, NUMBER, "1 of 999999999"), "rows 3, 4: of another list."),
         (lambda rows: [*rows[:2], [*rows[2], CANARY], rows[3]], "row 3 has more cells"),
-        (lambda rows: [[CANARY], *rows[1:]], "is no list of leaks"),
-        (lambda rows: [], "is no list of leaks"),
+        (lambda rows: [[CANARY], *rows[1:]], "not a list of leaks"),
+        (lambda rows: [], "not a list of leaks"),
     ],
 )
 def test_what_is_no_whole_list_is_refused_by_row_and_never_shown(tmp_path, change, message):
@@ -248,7 +248,7 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path):
     with pytest.raises(InputError, match=r"none\.csv"):
         read_leak_list(tmp_path / "none.csv")
     (tmp_path / "wide.csv").write_bytes(b"\xff\xfen\0u\0m\0b\0e\0r\0")
-    with pytest.raises(InputError, match=r"wide\.csv: is no list of leaks"):
+    with pytest.raises(InputError, match=r"wide\.csv: not a list of leaks"):
         read_leak_list(tmp_path / "wide.csv")
 
 

@@ -13,10 +13,10 @@ from inverse_deid.core.phi import PhiType
 from inverse_deid.core.values import Document, PhiSpan
 from inverse_deid.evaluation.causality_set import (
     CausalityDocument,
+    DrugRole,
     Item,
     ItemKind,
     OnsetPart,
-    DrugRole,
     UtilitySpan,
     read_causality_set,
 )
@@ -42,7 +42,9 @@ def item(kind, *pieces, role=None, text=TEXT):
 def onset(*, start=None, reaction=None, duration=(), days=None, text=TEXT):
     parts = [(OnsetPart.DURATION, piece) for piece in duration]
     parts += [(OnsetPart.START, start), (OnsetPart.REACTION, reaction)] if start else []
-    return Item(ItemKind.ONSET, tuple(UtilitySpan(*at(piece, text), part) for part, piece in parts), days=days)
+    return Item(
+        ItemKind.ONSET, tuple(UtilitySpan(*at(piece, text), part) for part, piece in parts), days=days
+    )
 
 
 ITEMS = (
@@ -187,7 +189,8 @@ def test_a_clock_time_of_two_words_needs_both():
 )
 def test_stand_ins_are_found_between_short_kept_pieces(text, found, written, is_kept):
     dates = [
-        UtilitySpan(*at(p, text), part) for p, part in zip(["3 May", "8 May"], list(OnsetPart)[1:], strict=True)
+        UtilitySpan(*at(p, text), part)
+        for p, part in zip(["3 May", "8 May"], list(OnsetPart)[1:], strict=True)
     ]
     doc = CausalityDocument(Document("a", text), (Item(ItemKind.ONSET, tuple(dates), days=5),))
     output = MaskedOutput("a", masks(*found, text=text), written)
@@ -258,8 +261,8 @@ def test_characters_between_words_may_be_masked():
 @pytest.mark.parametrize(
     ("outputs", "message"),
     [
-        ([], "only in the gold or only in the masks: document a;"),
-        ([MaskedOutput("a", ()), MaskedOutput("c", ())], "document c;"),
+        ([], "only in the gold or only in the masks: document a."),
+        ([MaskedOutput("a", ()), MaskedOutput("c", ())], "document c."),
         ([MaskedOutput("a", ()), MaskedOutput("a", ())], "masked more than once: document a"),
         ([MaskedOutput("a", ((0, 999),))], "mask 0-999"),
         ([MaskedOutput("a", masks("iron"), "Something else")], "does not fit"),
@@ -284,7 +287,11 @@ def test_masks_that_do_not_belong_to_the_gold_are_refused(outputs, message):
         (ItemKind.ONSET, [(0, 1, OnsetPart.START)], {"days": 3}),
         (ItemKind.ONSET, [(0, 1, OnsetPart.START), (2, 3, OnsetPart.REACTION)], {}),
         (ItemKind.ONSET, [(0, 1, OnsetPart.START), (2, 3, OnsetPart.REACTION)], {"days": True}),
-        (ItemKind.ONSET, [(0, 1, OnsetPart.START), (2, 3, OnsetPart.REACTION), (4, 5, OnsetPart.START)], {"days": 3}),
+        (
+            ItemKind.ONSET,
+            [(0, 1, OnsetPart.START), (2, 3, OnsetPart.REACTION), (4, 5, OnsetPart.START)],
+            {"days": 3},
+        ),
         (ItemKind.ONSET, [(0, 1, OnsetPart.DURATION)], {"days": 3}),
     ],
 )
@@ -346,7 +353,7 @@ def test_marks_of_both_kinds_are_read_plain_and_gzipped(tmp_path):
 )
 def test_bad_utility_marks_are_named_and_not_shown(tmp_path, rows):
     path = write(tmp_path / "a.jsonl", LINE | {"utility": rows})
-    with pytest.raises(AnnotationError, match=r"a\.jsonl: (document a|holds no utility marks)") as caught:
+    with pytest.raises(AnnotationError, match=r"a\.jsonl: (document a|no utility marks found)") as caught:
         read_causality_set(path)
     assert CANARY not in str(caught.value)
 
