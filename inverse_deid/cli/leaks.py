@@ -61,7 +61,7 @@ def list_leaks(gold: Path, masked: Path, out: Path, context: int, allow_missing:
     write_whole(out, write_leak_list(found), private=True)
     n_documents = len({leak.document for leak in found})
     click.echo(
-        f"{len(found):,} of {tokens.whole:,} PHI tokens missed; documents with a leak: {n_documents:,}"
+        f"{len(found):,} of {tokens.whole:,} PHI tokens missed, documents with a leak: {n_documents:,}"
     )
     click.echo(f"{out} CONTAINS IDENTIFIERS in plain text. Only you can read it (mode 600).")
     click.echo("Delete it and every copy when the leaks are graded.")

@@ -76,7 +76,7 @@ def read_added(paths: Sequence[Path]) -> list[AddedReport]:
         with name_files(path), input_errors():
             data = path.read_bytes()
         try:
-            report: AddedReport = msgspec.json.decode(data, type=AddedReport)  # type: ignore[arg-type]
+            report: AddedReport = msgspec.json.decode(data, type=AddedReport)
         except (ValueError, RecursionError) as error:
             # The message may quote the file, but the place consists of names of our own.
             place = str(error).partition(" - at `")[2].rstrip("`")

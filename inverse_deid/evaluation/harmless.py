@@ -24,7 +24,7 @@ class HarmlessTokens:
     """The harmless tokens inside identifiers of each type.
 
     Args:
-        words: Folded words by type. An absent type has none.
+        words: Folded words by type. A type without words is absent.
 
     Example:
         >>> HarmlessTokens({PhiType.AGE: frozenset({"years"})}).holds(PhiType.AGE, "Years")

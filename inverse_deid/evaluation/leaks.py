@@ -137,8 +137,10 @@ def _find_missed(doc: Document, before: Int64Array) -> tuple[GoldTokens, list[Ra
     tokens = tokenize(doc.text)
     gold = find_gold_tokens(doc, tokens)
     missed = before[gold.ends] - before[gold.starts] < gold.ends - gold.starts
-    arrays = (gold.starts, gold.ends, gold.types, gold.spans, gold.tokens)
-    found = GoldTokens(*(array[missed] for array in arrays), gold.n_tokens)
+    starts, ends, types, spans, numbers = (
+        array[missed] for array in (gold.starts, gold.ends, gold.types, gold.spans, gold.tokens)
+    )
+    found = GoldTokens(starts, ends, types, spans, numbers, gold.n_tokens)
     return found, list(zip(tokens.starts.tolist(), tokens.ends.tolist(), strict=True))
 
 

@@ -1,4 +1,4 @@
-"""What a report was made of: the version and the hashes of the files."""
+"""The sources of a report: the version and the hashes of the files."""
 
 from __future__ import annotations
 

@@ -151,7 +151,7 @@ def _count(doc: CausalityDocument, output: MaskedOutput) -> Int64Array:
 
 
 class _OutputReader:
-    """Says what stands in an output at the spans of its original."""
+    """Reads an output at the spans of its original."""
 
     def __init__(self, text: str, output: MaskedOutput) -> None:
         self._text = text

@@ -78,7 +78,7 @@ def test_the_list_holds_every_missed_token_and_the_command_none(command, gold, m
     assert (found[0]["left"], found[0]["right"]) == ("Mrs", "of [...] had a rash on")
     assert (found[1]["left"], found[1]["right"]) == ("of [...] had a rash on", "May [...] and left")
     assert {(row["document"], row["grade"], row["note"]) for row in found} == {("a", "", "")}
-    assert result.stdout.splitlines()[0] == "3 of 5 PHI tokens missed; documents with a leak: 1"
+    assert result.stdout.splitlines()[0] == "3 of 5 PHI tokens missed, documents with a leak: 1"
     assert f"{path} CONTAINS IDENTIFIERS" in result.stdout
     assert "Delete it" in result.stdout
     assert CANARY not in result.stdout
@@ -177,7 +177,7 @@ def test_two_reviewers_are_compared(command, listed, tmp_path):
     a, b = copy_of(listed, "a.csv", ["direct", "I", "none"]), copy_of(listed, "b.csv", ["D", "n", "n"])
     result = command("leaks", "grade", a, b, "--json", tmp_path / "grades.json", "--seed", "3")
     assert (result.status, result.stderr) == (0, "")
-    assert result.stdout.splitlines()[:3] == [f"A: {a}", f"B: {b}", "leaks: 3; documents with a leak: 1"]
+    assert result.stdout.splitlines()[:3] == [f"A: {a}", f"B: {b}", "leaks: 3, documents with a leak: 1"]
     report = json.loads((tmp_path / "grades.json").read_text())
     assert report["seed"] == 3
     agreement = report["groups"]["ALL"]["agreement"]

@@ -50,7 +50,7 @@ def test_a_leaked_name_is_told_in_words_and_as_json(command, given, tmp_path):
     assert "by either 10.00 % 50.68 %" in said
     assert "The estimate is not below the threshold of 0.09." in said
     assert "1 of 10 documents alone reach the threshold" in said
-    assert "an estimate under the assumptions given and no proof" in said
+    assert "an estimate under the assumptions given, not a proof" in said
     assert "persons_alike = 5" in said
     report = json.loads((tmp_path / "risk.json").read_text())
     assert report["overall"]["point"] == pytest.approx(0.1)
@@ -96,7 +96,7 @@ def test_what_evaluate_refuses_is_refused_and_nothing_is_written(command, given,
     assert not (tmp_path / "risk.json").exists()
     result = command("risk", gold, masked, "--allow-missing")
     assert result.status == 0
-    assert result.stdout.startswith("Missing documents, taken as unmasked: 1.")
+    assert result.stdout.startswith("Missing documents, counted as unmasked: 1.")
     assert "by direct identifiers 100.00 %" in words(result)
 
 

@@ -13,6 +13,7 @@ from inverse_deid.evaluation.page.blocks import (
     NumberTable,
     Section,
     TableRow,
+    Value,
     tabulate_grid,
     tabulate_values,
 )
@@ -77,7 +78,7 @@ def _show_concepts(report: ConceptReport) -> Section:
 
 
 def _show_risk(report: RiskReport) -> Section:
-    def list_estimate(record: EstimateRecord) -> dict[str, Measure | float | None]:
+    def list_estimate(record: EstimateRecord) -> dict[str, Value]:
         documents = Measure.of(record.documents)
         return {"Documents at risk": documents, "Estimate": record.point, "Upper bound": record.upper}
 
@@ -86,10 +87,14 @@ def _show_risk(report: RiskReport) -> Section:
         "does not prove that the documents are anonymous."
     )
     verdict = plain_label(report.verdict.value)
-    overall = {"Documents": report.documents, "Verdict": verdict, "Independent": report.independent}
+    overall: dict[str, Value | str] = {
+        "Documents": report.documents,
+        "Verdict": verdict,
+        "Independent": report.independent,
+    }
     assumed = report.assumptions
     settings = {field: getattr(assumed, field) for field in assumed.__struct_fields__}
-    types = {
+    types: dict[str, dict[str, Value]] = {
         leaks.type.value: {
             "Is direct": leaks.is_direct,
             "Documents": Measure.of(leaks.documents),
@@ -129,7 +134,7 @@ def _show_grades(report: GradeReport) -> Section:
 
 
 def _tabulate_grades(name: str, group: GroupGradesRecord, grades: Sequence[str]) -> Iterator[NumberTable]:
-    counts: dict[str, Any] = {
+    counts: dict[str, Value] = {
         "Leaks": group.leaks,
         "Documents": group.documents,
         "Direct to any reviewer": group.direct_to_any,
@@ -209,4 +214,4 @@ def _describe_source(source: Source) -> tuple[str, str]:
 def _format_setting(value: str | float | None) -> str:
     if isinstance(value, str):
         return value or DASH
-    return str(value) if isinstance(value, int) and not isinstance(value, bool) else number(value)
+    return str(value) if isinstance(value, int) else number(value)

@@ -111,7 +111,7 @@ class Headline:
     interval: str
 
 
-Value = Measure | float | None
+Value = Measure | float | bool | None
 """A value of a table: a share or another number, with or without an interval."""
 
 

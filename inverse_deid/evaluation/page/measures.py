@@ -130,7 +130,7 @@ def number_range(measure: Measure) -> str:
     return f"{number(measure.low)} to {number(measure.high)}" if measure.has_interval else DASH
 
 
-def number(value: float | None) -> str:
+def number(value: float | bool | None) -> str:
     """Return a number for a cell: whole numbers in full, others with four digits. None is a dash.
 
     Example:

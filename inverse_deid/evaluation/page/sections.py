@@ -356,8 +356,8 @@ def show_figures(report: EvaluationReport) -> Section:
     tables = [NumberTable("Overall, with exact counts", head, tuple(rows))]
     if methods:
         listed = tuple(TableRow((*way, ", ".join(names))) for way, names in methods.items())
-        head = ("Method", "Confidence", "Figures, by their names in the JSON report")
-        tables.append(NumberTable("Methods of the intervals", head, listed, frozenset({1, 2})))
+        titles = ("Method", "Confidence", "Figures, by their names in the JSON report")
+        tables.append(NumberTable("Methods of the intervals", titles, listed, frozenset({1, 2})))
     sentences = (
         "A word is a run of letters and digits. Of an identifier, only the part inside its marks counts.",
         "Corrected figures count a missed word as masked if it is on the list of harmless words.",
