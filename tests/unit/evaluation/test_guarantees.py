@@ -69,7 +69,7 @@ def test_298_documents_without_a_leak_are_refused_and_299_accepted(unit):
         choose_step(none, 298, one_percent)
     assert str(refused.value).startswith(
         "298 documents with PHI cannot show a leak rate of at most 1 % with 95 % confidence, even if none "
-        "leaks; 299 are needed"
+        "leaks. 299 are needed"
     )
     assert choose_step(none, 299, one_percent) == 200
     assert choose_step(np.append(none, 1), 299, one_percent) == 200
