@@ -21,9 +21,10 @@ from pathlib import Path
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from inverse_deid.core.errors import AnnotationError, InputError
+from inverse_deid.core.errors import AnnotationError
 from inverse_deid.core.values import Document
 from inverse_deid.evaluation.evaluation import find_repeated, name_documents
+from inverse_deid.evaluation.provenance import name_files
 from inverse_deid.formats.json_lines import numbered_lines, read_gold_json_lines
 from inverse_deid.formats.registry import input_errors, open_input
 from inverse_deid.text.tokenizer import tokenize
@@ -142,7 +143,7 @@ def read_causality_set(path: Path | None = None) -> list[CausalityDocument]:
         60
     """
     path = packaged_causality_set() if path is None else path
-    try:
+    with name_files(path):
         with input_errors(), open_input(path) as stream:
             data = stream.read()
         docs = list(read_gold_json_lines(io.BytesIO(data)))
@@ -154,8 +155,6 @@ def read_causality_set(path: Path | None = None) -> list[CausalityDocument]:
             raise AnnotationError(f"repeated: {name_documents(twice)}. Give every document its own id.")
         if not any(doc.items for doc in read):
             raise AnnotationError('no utility marks found. Add "utility", see docs/utility.md.')
-    except InputError as error:
-        raise type(error)(f"{path}: {error}") from error
     return read
 
 

@@ -13,12 +13,13 @@ from typing import Literal
 
 import numpy as np
 
-from inverse_deid.core.errors import AnnotationError, FormatError, InputError
+from inverse_deid.core.errors import AnnotationError, FormatError
 from inverse_deid.core.values import Document
 from inverse_deid.evaluation.counts import Counts, Range, WordTest, count_document
 from inverse_deid.evaluation.figures import FIGURES, GroupFigures, Share, group_figures
 from inverse_deid.evaluation.groups import GROUPS, GroupKind, group_number
 from inverse_deid.evaluation.harmless import HarmlessTokens, read_harmless
+from inverse_deid.evaluation.provenance import name_files
 from inverse_deid.evaluation.resampling import N_RESAMPLES, SEED, bootstrap_all
 from inverse_deid.evaluation.uncertainty import CONFIDENCE, Interval, clopper_pearson
 from inverse_deid.formats.registry import input_errors, open_input
@@ -218,11 +219,8 @@ def read_patients(path: Path, ids: Sequence[str]) -> list[str]:
         InputError: The file cannot be read, a column or cell is missing, or a document is
             repeated or missing.
     """
-    try:
-        with input_errors(), open_input(path) as stream:
-            rows = _read_rows(stream.read())
-    except InputError as error:
-        raise type(error)(f"{path}: {error}") from error
+    with name_files(path), input_errors(), open_input(path) as stream:
+        rows = _read_rows(stream.read())
     if rows is None:
         raise FormatError(
             f"{path}: not a CSV file with the columns id and patient. Separate them by commas, save as UTF-8."

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from inverse_deid.core.errors import FormatError, InputError
+from inverse_deid.core.errors import FormatError
 from inverse_deid.core.phi import PhiType
 from inverse_deid.core.values import BoolArray, Document
 from inverse_deid.evaluation.counts import (
@@ -30,6 +30,7 @@ from inverse_deid.evaluation.counts import (
     count_masked_before,
     find_gold_tokens,
 )
+from inverse_deid.evaluation.provenance import name_files
 from inverse_deid.formats.csv_table import neutralised, restored
 from inverse_deid.formats.records import MAX_RECORD_BYTES
 from inverse_deid.formats.registry import input_errors, open_input
@@ -222,12 +223,10 @@ def read_leak_list(path: Path) -> list[ListedLeak]:
         InputError: The file cannot be read, is not a list of leaks, or rows are missing,
             repeated or of another list. Names rows, never their text.
     """
-    try:
+    with name_files(path):
         with input_errors(), open_input(path) as stream:
             text = stream.read().decode("utf-8-sig", "replace")
         return _check_whole([_parse_row(*numbered) for numbered in _read_rows(text)])
-    except InputError as error:
-        raise type(error)(f"{path}: {error}") from error
 
 
 def _read_rows(text: str) -> Iterator[tuple[int, dict[str, str]]]:

@@ -6,34 +6,33 @@ Explanations give `p_safe` with seven decimals, as many as single precision dist
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, BinaryIO, Literal, TypeVar
+from typing import Annotated, Any, Literal
 
 import msgspec
 import numpy as np
 
-from inverse_deid.core.errors import AnnotationError, FormatError, InputError
+from inverse_deid.core.errors import AnnotationError, FormatError
 from inverse_deid.core.values import BoolArray, Document, Reason
 from inverse_deid.evaluation.counts import Int64Array, Range, check_masks, find_gold_tokens
 from inverse_deid.evaluation.evaluation import find_repeated, name_documents
 from inverse_deid.evaluation.figures import Proportion
+from inverse_deid.evaluation.provenance import name_files
 from inverse_deid.evaluation.uncertainty import Float64Array
 from inverse_deid.formats.i2b2_xml import read_gold_i2b2_xml
 from inverse_deid.formats.json_lines import numbered_lines
-from inverse_deid.formats.registry import FormatName, format_of, input_errors, open_input
+from inverse_deid.formats.records import Format
+from inverse_deid.formats.registry import format_of, input_errors, open_input
 from inverse_deid.formats.strict_json import parse_json
 from inverse_deid.text.tokenizer import tokenize
 
 _EXPLANATION_SUFFIX = ".explain.jsonl"
 _KEYS_WITHOUT_TEXT = frozenset({"id", "failed", "words"})
-_READABLE = frozenset({FormatName.JSONL, FormatName.I2B2})
 _EXPLAIN_AGAIN = "Give the output of `inverse-deid mask --explain --with-text`."
 _REASONS = frozenset(reason.name for reason in Reason)
-
-_Read = TypeVar("_Read")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +66,9 @@ def read_masked(path: Path) -> list[MaskedOutput]:
         files = [
             file
             for file in _list_visible(path)
-            if not file.name.endswith(_EXPLANATION_SUFFIX) and _find_format(file) in _READABLE
+            if not file.name.endswith(_EXPLANATION_SUFFIX)
+            and (kind := _find_format(file)) is not None
+            and (kind.has_offsets or kind.has_annotations)
         ]
     outputs = [output for file in files for output in _read_masked_file(file)]
     if not outputs:
@@ -87,7 +88,7 @@ def _list_visible(folder: Path) -> list[Path]:
     ]
 
 
-def _find_format(path: Path) -> FormatName | None:
+def _find_format(path: Path) -> Format | None:
     try:
         return format_of(path)
     except FormatError:
@@ -95,22 +96,12 @@ def _find_format(path: Path) -> FormatName | None:
 
 
 def _read_masked_file(path: Path) -> list[MaskedOutput]:
-    def read(stream: BinaryIO) -> list[MaskedOutput]:
-        if _find_format(path) is FormatName.I2B2:
+    with name_files(path), input_errors(), open_input(path) as stream:
+        kind = _find_format(path)
+        if kind is not None and kind.has_annotations:
             doc = read_gold_i2b2_xml(stream, path.name.removesuffix(".gz"))
             return [MaskedOutput(doc.id, tuple((s.start, s.end) for s in doc.spans), doc.text)]
         return [_parse_masks(number, line) for number, line in numbered_lines(stream)]
-
-    return _read_file(path, read)
-
-
-def _read_file(path: Path, read: Callable[[BinaryIO], _Read]) -> _Read:
-    """Read a file. An error names it."""
-    try:
-        with input_errors(), open_input(path) as stream:
-            return read(stream)
-    except InputError as error:
-        raise type(error)(f"{path}: {error}") from error
 
 
 class _MaskedLine(msgspec.Struct, frozen=True):
@@ -262,9 +253,8 @@ def read_explained(path: Path) -> dict[str, ExplainedDocument] | None:
 
 def _read_explained_file(path: Path) -> list[ExplainedDocument | None]:
     """Read the documents of one file. A document without `p_safe` is None."""
-    return _read_file(
-        path, lambda stream: [_parse_explanation(path, *numbered) for numbered in numbered_lines(stream)]
-    )
+    with name_files(path), input_errors(), open_input(path) as stream:
+        return [_parse_explanation(path, number, line) for number, line in numbered_lines(stream)]
 
 
 class _ExplainedToken(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
