@@ -195,8 +195,8 @@ def test_a_stand_in_interval_has_an_asterisk_that_is_explained():
     figures, intervals = {"recall_all": share(9, 9)}, {"recall_all": interval(0.6, 1.0, Method.ALIKE.value)}
     page = parsed(render(changed(figures=figures, intervals=intervals)))
     assert table_rows(page, "Overall, with exact counts")[0][2] == "*60.00–100.00 %"
-    assert "* Where all documents are alike" in shown(section(page, "summary"))
-    assert "* Where" not in shown(section(parsed(render(REPORT)), "summary"))
+    assert "* All drawn documents were alike" in shown(section(page, "summary"))
+    assert "* All drawn" not in shown(section(parsed(render(REPORT)), "summary"))
 
 
 @pytest.mark.parametrize(
@@ -216,14 +216,14 @@ def test_numbers_of_any_kind(value, expected):
 
 def test_intervals_and_dependence_are_explained(root):
     words = shown(section(root, "summary"))
-    assert "about 95 in 100 such intervals would hold the true share" in words
+    assert "about 95 in 100 such intervals would contain the true share" in words
     assert "Words of one document are not independent." in words
     assert "No number here shows that a text is anonymous." in words
 
 
 def test_without_intervals_the_page_says_so():
     page = parsed(render(changed(intervals={})))
-    assert "This report holds no intervals" in shown(section(page, "summary"))
+    assert "This report has no intervals" in shown(section(page, "summary"))
 
 
 def test_intervals_by_patients_and_too_few_of_them_are_told():
