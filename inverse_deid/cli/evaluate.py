@@ -13,7 +13,6 @@ import numpy as np
 from inverse_deid.cli.report_files import check_target, write_json
 from inverse_deid.core.errors import ConfigurationError, FormatError
 from inverse_deid.core.files import write_whole
-from inverse_deid.core.settings import as_plain_values
 from inverse_deid.core.values import BoolArray, Document
 from inverse_deid.evaluation.added_reports import (
     AddedReport,
@@ -24,6 +23,7 @@ from inverse_deid.evaluation.added_reports import (
 from inverse_deid.evaluation.counts import WordTest
 from inverse_deid.evaluation.curves import ScoreFigures, measure_scores
 from inverse_deid.evaluation.evaluation import evaluate_masks, intervals_of, read_patients
+from inverse_deid.evaluation.figures import encode_record
 from inverse_deid.evaluation.harmless import read_harmless
 from inverse_deid.evaluation.masked_files import masks_by_id, read_explained, read_masked, score_tokens
 from inverse_deid.evaluation.provenance import name_files, trace_sources
@@ -210,7 +210,7 @@ def _write_reports(
 
         page = render_page(report, added).encode("utf-8", "replace")
     if options.json_path is not None:
-        plain = {**as_plain_values(report), **list_plain_added(added)}
+        plain = {**encode_record(report), **list_plain_added(added)}
         write_json(options.json_path, plain, private=private)
     if options.html is not None and page is not None:
         write_whole(options.html, [page], private=private)

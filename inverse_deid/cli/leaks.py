@@ -9,8 +9,8 @@ import click
 from inverse_deid.cli.report_files import check_target, write_json
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.files import write_whole
-from inverse_deid.core.settings import as_plain_values
 from inverse_deid.evaluation.evaluation import evaluate_masks
+from inverse_deid.evaluation.figures import encode_record
 from inverse_deid.evaluation.grades import FORMAT_NAME, grade_lines, group_grades, read_grades, report_grades
 from inverse_deid.evaluation.groups import GroupKind
 from inverse_deid.evaluation.leaks import COLUMNS, CONTEXT_TOKENS, find_leaks, write_leak_list
@@ -112,7 +112,7 @@ def grade(
     groups = group_grades(a, b, seed=seed)
     if json_path is not None:
         read = trace_sources(first=first, second=second)
-        write_json(json_path, as_plain_values(report_grades(groups, seed=seed, provenance=read)))
+        write_json(json_path, encode_record(report_grades(groups, seed=seed, provenance=read)))
     click.echo(f"A: {first}")
     if second is not None:
         click.echo(f"B: {second}")

@@ -9,8 +9,8 @@ from pathlib import Path
 import click
 
 from inverse_deid.cli.report_files import check_target, write_json
-from inverse_deid.core.settings import as_plain_values
 from inverse_deid.evaluation.evaluation import evaluate_masks
+from inverse_deid.evaluation.figures import encode_record
 from inverse_deid.evaluation.masked_files import masks_by_id, read_masked
 from inverse_deid.evaluation.plain_text import align, format_share
 from inverse_deid.evaluation.provenance import trace_sources
@@ -56,7 +56,7 @@ def risk(
     estimate = estimate_risk(evaluation.counts, assumptions)
     if json_path is not None:
         read = trace_sources(gold=gold, masked=masked, assumptions=path)
-        write_json(json_path, as_plain_values(report_risk(evaluation, estimate, read)))
+        write_json(json_path, encode_record(report_risk(evaluation, estimate, read)))
     if evaluation.missing:
         click.echo(f"Missing documents, counted as unmasked: {len(evaluation.missing):,}.")
     for line in _risk_lines(estimate):

@@ -9,13 +9,13 @@ import click
 
 from inverse_deid.cli.report_files import check_target, write_json
 from inverse_deid.core.errors import ConfigurationError
-from inverse_deid.core.settings import as_plain_values
 from inverse_deid.evaluation.causality_set import (
     CausalityDocument,
     packaged_causality_set,
     read_causality_set,
 )
 from inverse_deid.evaluation.evaluation import name_documents
+from inverse_deid.evaluation.figures import encode_record
 from inverse_deid.evaluation.masked_files import MaskedOutput, read_masked
 from inverse_deid.evaluation.plain_text import align, format_interval, format_share, share_cells
 from inverse_deid.evaluation.provenance import trace_sources
@@ -101,7 +101,7 @@ def utility(
         read = trace_sources(
             gold=gold or packaged_causality_set(), masked=masked, model=_find_model(masked, model)
         )
-        write_json(json_path, as_plain_values(report_utility(result, read)))
+        write_json(json_path, encode_record(report_utility(result, read)))
     for line in utility_lines(result):
         click.echo(line)
     if failed:

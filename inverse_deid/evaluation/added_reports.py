@@ -10,9 +10,8 @@ import msgspec
 
 from inverse_deid.core.errors import AnnotationError, FormatError
 from inverse_deid.core.phi import PhiType
-from inverse_deid.core.settings import as_plain_values
 from inverse_deid.evaluation.evaluation import Evaluation
-from inverse_deid.evaluation.figures import Record
+from inverse_deid.evaluation.figures import Record, decode_share, encode_record
 from inverse_deid.evaluation.grades import GradeReport
 from inverse_deid.evaluation.groups import GroupKind
 from inverse_deid.evaluation.provenance import Provenance, name_files
@@ -76,7 +75,7 @@ def read_added(paths: Sequence[Path]) -> list[AddedReport]:
         with name_files(path), input_errors():
             data = path.read_bytes()
         try:
-            report: AddedReport = msgspec.json.decode(data, type=AddedReport)
+            report: AddedReport = msgspec.json.decode(data, type=AddedReport, dec_hook=decode_share)
         except (ValueError, RecursionError) as error:
             # The message may quote the file, but the place consists of names of our own.
             place = str(error).partition(" - at `")[2].rstrip("`")
@@ -93,10 +92,8 @@ def read_added(paths: Sequence[Path]) -> list[AddedReport]:
 
 def list_plain_added(added: Sequence[AddedReport]) -> dict[str, Any]:
     """Return added reports as JSON values, by their key in the JSON report."""
-    return {
-        _KEYS[type(report)]: as_plain_values(report.types if isinstance(report, ConceptReport) else report)
-        for report in added
-    }
+    plain = {_KEYS[type(report)]: encode_record(report) for report in added}
+    return {key: values["types"] if key == "extraction" else values for key, values in plain.items()}
 
 
 def refuse_foreign(added: Sequence[AddedReport], evaluation: Evaluation) -> None:

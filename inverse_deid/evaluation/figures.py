@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 
@@ -20,17 +20,31 @@ _HIPAA = group_number(GroupKind.HIPAA)
 _SHORT_NAMES = group_number(GroupKind.SHORT_NAMES)
 
 
-@dataclass(frozen=True, slots=True)
+Proportion = Annotated[float, msgspec.Meta(ge=0, le=1)]
+
+
 class Share:
-    """A part of a whole.
+    """A part of a whole. JSON reports contain its value as well.
 
     Example:
         >>> Share(3, 4).value, Share(0, 0).value
         (0.75, None)
     """
 
-    part: int
-    whole: int
+    __slots__ = ("part", "whole")
+
+    def __init__(self, part: int, whole: int) -> None:
+        self.part = part
+        self.whole = whole
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Share) and (self.part, self.whole) == (other.part, other.whole)
+
+    def __hash__(self) -> int:
+        return hash((self.part, self.whole))
+
+    def __repr__(self) -> str:
+        return f"Share(part={self.part}, whole={self.whole})"
 
     @property
     def value(self) -> float | None:
@@ -38,30 +52,32 @@ class Share:
         return self.part / self.whole if self.whole else None
 
 
-Proportion = Annotated[float, msgspec.Meta(ge=0, le=1)]
-Count = Annotated[int, msgspec.Meta(ge=0)]
-
-
 class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A part of a JSON report. Commands write it, and `evaluate --add` reads it."""
 
 
-class ShareRecord(Record, frozen=True):
-    """A `Share` in a JSON report.
+def encode_record(record: Record) -> dict[str, Any]:
+    """Return a report as JSON values."""
+    plain: dict[str, Any] = msgspec.to_builtins(record, enc_hook=_encode_share)
+    return plain
 
-    Example:
-        >>> ShareRecord.of(Share(3, 4))
-        ShareRecord(share=0.75, part=3, whole=4)
+
+def decode_share(wanted: type, value: Any) -> Share:  # noqa: ANN401 - as msgspec declares it
+    """Return a share of a JSON report, for `dec_hook` of msgspec.
+
+    Raises:
+        ValueError: It is not a share, or its value is not that of part and whole.
     """
+    part, whole = (value.get(name) if isinstance(value, dict) else None for name in ("part", "whole"))
+    if type(part) is int and type(whole) is int and 0 <= part <= whole:
+        share = Share(part, whole)
+        if value == _encode_share(share):
+            return share
+    raise ValueError("not a share of a whole")
 
-    share: Proportion | None
-    part: Count
-    whole: Count
 
-    @classmethod
-    def of(cls, share: Share) -> ShareRecord:
-        """Record a share with its value."""
-        return ShareRecord(share=share.value, part=share.part, whole=share.whole)
+def _encode_share(share: Share) -> dict[str, float | int | None]:
+    return {"share": share.value, "part": share.part, "whole": share.whole}
 
 
 @dataclass(frozen=True, slots=True)

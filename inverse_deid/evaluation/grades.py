@@ -14,9 +14,9 @@ import numpy.typing as npt
 
 from inverse_deid.core.errors import AnnotationError
 from inverse_deid.core.phi import PhiType
-from inverse_deid.evaluation.agreement import NOT_JUDGED, Agreement, Kappa, measure_agreement
+from inverse_deid.evaluation.agreement import NOT_JUDGED, Agreement, measure_agreement
 from inverse_deid.evaluation.counts import Int64Array
-from inverse_deid.evaluation.figures import Record, ShareRecord
+from inverse_deid.evaluation.figures import Record
 from inverse_deid.evaluation.leaks import ListedLeak, name_rows, read_leak_list
 from inverse_deid.evaluation.plain_text import align, format_share
 from inverse_deid.evaluation.provenance import Provenance
@@ -167,15 +167,6 @@ class ReviewerRecord(Record, frozen=True):
     ungraded: int
 
 
-class AgreementRecord(Record, frozen=True):
-    """An `Agreement`."""
-
-    observed: ShareRecord
-    kappa: Kappa
-    linear_kappa: Kappa
-    table: list[list[int]]
-
-
 class GroupGradesRecord(Record, frozen=True):
     """A `GroupGrades`."""
 
@@ -184,7 +175,7 @@ class GroupGradesRecord(Record, frozen=True):
     by_reviewer: list[ReviewerRecord]
     direct_to_any: int
     direct_to_all: int
-    agreement: AgreementRecord | None
+    agreement: Agreement | None
 
 
 class GradeReport(Record, frozen=True, kw_only=True, tag_field="format", tag=FORMAT_NAME):
@@ -214,7 +205,6 @@ def report_grades(groups: Sequence[GroupGrades], *, seed: int, provenance: Prove
 
 
 def _record_group(group: GroupGrades) -> GroupGradesRecord:
-    found = group.agreement
     return GroupGradesRecord(
         leaks=group.n_leaks,
         documents=group.n_documents,
@@ -226,14 +216,7 @@ def _record_group(group: GroupGrades) -> GroupGradesRecord:
         ],
         direct_to_any=group.direct_to_any,
         direct_to_all=group.direct_to_all,
-        agreement=None
-        if found is None
-        else AgreementRecord(
-            observed=ShareRecord.of(found.observed),
-            kappa=found.kappa,
-            linear_kappa=found.linear_kappa,
-            table=[list(row) for row in found.table],
-        ),
+        agreement=group.agreement,
     )
 
 

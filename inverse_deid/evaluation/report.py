@@ -18,7 +18,6 @@ from inverse_deid.evaluation.figures import (
     GroupFigures,
     Record,
     Share,
-    ShareRecord,
     group_figures,
     measure_over_masking,
 )
@@ -54,10 +53,10 @@ FORMAT_NAME = "inverse-deid evaluation"
 class GroupRecord(Record, frozen=True):
     """The `GroupFigures` of a group of PHI types, and their intervals by name."""
 
-    recall: ShareRecord
-    corrected_recall: ShareRecord
-    documents_without_leak: ShareRecord
-    entities_masked: ShareRecord
+    recall: Share
+    corrected_recall: Share
+    documents_without_leak: Share
+    entities_masked: Share
     intervals: dict[str, Interval | None]
 
 
@@ -92,7 +91,7 @@ class BinRecord(Record, frozen=True):
     high: float
     tokens: int
     mean_p_safe: float | None
-    safe: ShareRecord
+    safe: Share
     interval: Interval | None
 
 
@@ -135,9 +134,9 @@ class EvaluationReport(Record, frozen=True, kw_only=True, tag_field="format", ta
     masked_tokens: int
     inexact_masks: int
     harmless: dict[str, list[str]]
-    figures: dict[str, ShareRecord]
+    figures: dict[str, Share]
     intervals: dict[str, Interval | None]
-    over_masking: dict[str, ShareRecord]
+    over_masking: dict[str, Share]
     categories: CategoryRecords
     curve: CurveRecord | msgspec.UnsetType | None = UNSET
     reliability: ReliabilityRecord | msgspec.UnsetType = UNSET
@@ -163,7 +162,7 @@ def build_report(
         >>> from inverse_deid.evaluation.evaluation import evaluate_masks
         >>> report = build_report(evaluate_masks([], {}))
         >>> report.figures["recall_all"], report.intervals["recall_all"]
-        (ShareRecord(share=None, part=0, whole=0), None)
+        (Share(part=0, whole=0), None)
     """
     intervals = intervals_of(evaluation) if intervals is None else intervals
     counts = evaluation.counts
@@ -184,10 +183,10 @@ def build_report(
         masked_tokens=int(counts.masked.sum()),
         inexact_masks=int(counts.inexact_masks.sum()),
         harmless={fine.value: sorted(words) for fine, words in evaluation.harmless.words.items()},
-        figures={name: ShareRecord.of(evaluation.figure(name)) for name in FIGURES},
+        figures={name: evaluation.figure(name) for name in FIGURES},
         intervals={name: intervals.figures[name] for name in FIGURES},
         over_masking={
-            kind.name.lower(): ShareRecord.of(share)
+            kind.name.lower(): share
             for kind, share in measure_over_masking(counts).items()
             if kind is not SafeKind.CLINICAL or evaluation.has_clinical
         },
@@ -209,7 +208,7 @@ def _record_groups(evaluation: Evaluation, intervals: Intervals, kind: GroupKind
             shares = {entry.name: getattr(figures, entry.name) for entry in fields(figures)}
             number = group_number(kind, group.name)
             found[group.name] = GroupRecord(
-                **{name: ShareRecord.of(share) for name, share in shares.items()},
+                **shares,
                 intervals={name: intervals.group(number, name) for name in shares},
             )
     return found
@@ -237,7 +236,7 @@ def _record_reliability(found: Reliability) -> ReliabilityRecord:
                 high=row.high,
                 tokens=row.safe.whole,
                 mean_p_safe=row.mean_p_safe,
-                safe=ShareRecord.of(row.safe),
+                safe=row.safe,
                 interval=row.interval,
             )
             for row in found.bins

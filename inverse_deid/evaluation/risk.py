@@ -33,7 +33,7 @@ from inverse_deid.core.settings import make_settings, read_toml
 from inverse_deid.core.values import BoolArray
 from inverse_deid.evaluation.counts import Counts, Int64Array
 from inverse_deid.evaluation.evaluation import Evaluation
-from inverse_deid.evaluation.figures import Record, Share, ShareRecord
+from inverse_deid.evaluation.figures import Record, Share
 from inverse_deid.evaluation.groups import GroupKind, group_number
 from inverse_deid.evaluation.provenance import Provenance
 from inverse_deid.evaluation.uncertainty import Float64Array, clopper_pearson
@@ -319,24 +319,6 @@ def _count_type_leaks(counts: Counts, assumptions: Assumptions) -> Iterator[Type
             yield TypeLeaks(fine, is_direct, documents, bound.high, Share(there - masked, there))
 
 
-class EstimateRecord(Record, frozen=True):
-    """A `RiskEstimate`."""
-
-    documents: ShareRecord
-    point: float | None
-    upper: float | None
-
-
-class TypeRecord(Record, frozen=True):
-    """A `TypeLeaks`."""
-
-    type: PhiType
-    is_direct: bool
-    documents: ShareRecord
-    upper: float
-    identifiers: ShareRecord
-
-
 class AssumptionRecord(Record, frozen=True):
     """The `Assumptions`, and the probabilities that derive from them."""
 
@@ -366,11 +348,11 @@ class RiskReport(Record, frozen=True, kw_only=True, tag_field="format", tag=FORM
     documents: int
     missing: list[str]
     verdict: Verdict
-    direct: EstimateRecord
-    quasi: EstimateRecord
-    overall: EstimateRecord
+    direct: RiskEstimate
+    quasi: RiskEstimate
+    overall: RiskEstimate
     independent: float | None
-    types: dict[PhiType, TypeRecord]
+    types: dict[PhiType, TypeLeaks]
     assumptions: AssumptionRecord
     by_document: dict[str, int | float]
     provenance: Provenance
@@ -392,25 +374,12 @@ def report_risk(evaluation: Evaluation, risk: Risk, provenance: Provenance) -> R
         documents=len(evaluation.ids),
         missing=list(evaluation.missing),
         verdict=risk.verdict,
-        direct=_record_estimate(risk.direct),
-        quasi=_record_estimate(risk.quasi),
-        overall=_record_estimate(risk.overall),
+        direct=risk.direct,
+        quasi=risk.quasi,
+        overall=risk.overall,
         independent=risk.independent,
-        types={
-            leaks.type: TypeRecord(
-                type=leaks.type,
-                is_direct=leaks.is_direct,
-                documents=ShareRecord.of(leaks.documents),
-                upper=leaks.upper,
-                identifiers=ShareRecord.of(leaks.identifiers),
-            )
-            for leaks in risk.types
-        },
+        types={leaks.type: leaks for leaks in risk.types},
         assumptions=AssumptionRecord(**(values | lists)),
         by_document=dict(zip(evaluation.ids, risk.by_document.tolist(), strict=True)),
         provenance=provenance,
     )
-
-
-def _record_estimate(found: RiskEstimate) -> EstimateRecord:
-    return EstimateRecord(documents=ShareRecord.of(found.documents), point=found.point, upper=found.upper)

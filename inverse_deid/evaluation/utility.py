@@ -26,7 +26,7 @@ from inverse_deid.evaluation.causality_set import (
 )
 from inverse_deid.evaluation.counts import Int64Array, Range, count_masked_before
 from inverse_deid.evaluation.evaluation import Evaluation, evaluate_masks, name_documents
-from inverse_deid.evaluation.figures import Record, Share, ShareRecord
+from inverse_deid.evaluation.figures import Proportion, Record, Share
 from inverse_deid.evaluation.masked_files import MaskedOutput, masks_by_id
 from inverse_deid.evaluation.provenance import Provenance
 from inverse_deid.evaluation.uncertainty import CONFIDENCE, clopper_pearson
@@ -283,9 +283,12 @@ def measure_utility(docs: Sequence[CausalityDocument], outputs: Sequence[MaskedO
     return UtilityResult(phi, kept, count_best_case(docs))
 
 
-class NarrativesRecord(ShareRecord, frozen=True):
-    """A share of narratives with its interval, which is None if the share is undefined."""
+class NarrativesRecord(Record, frozen=True):
+    """A share of narratives with its interval. None is undefined."""
 
+    share: Proportion | None
+    part: int
+    whole: int
     low: float | None
     high: float | None
 
@@ -293,17 +296,17 @@ class NarrativesRecord(ShareRecord, frozen=True):
 class KeptRecord(Record, frozen=True):
     """The figures of one of `COLUMNS`."""
 
-    items: ShareRecord
-    items_at_best: ShareRecord
-    tokens: ShareRecord
+    items: Share
+    items_at_best: Share
+    tokens: Share
     narratives_without_loss: NarrativesRecord
-    narratives_at_best: ShareRecord
+    narratives_at_best: Share
 
 
 class ThesisRecord(Record, frozen=True):
     """The figure of the thesis."""
 
-    narratives_without_loss: ShareRecord
+    narratives_without_loss: Share
 
 
 class NarrativeRecord(Record, frozen=True):
@@ -320,7 +323,7 @@ class UtilityReport(Record, frozen=True, kw_only=True, tag_field="format", tag=F
     version: Literal[1] = 1
     documents: int
     confidence: float
-    phi: dict[str, ShareRecord]
+    phi: dict[str, Share]
     kept: dict[str, KeptRecord]
     thesis: ThesisRecord
     notes: list[str]
@@ -334,9 +337,9 @@ def report_utility(result: UtilityResult, provenance: Provenance) -> UtilityRepo
     return UtilityReport(
         documents=len(kept.ids),
         confidence=CONFIDENCE,
-        phi={name: ShareRecord.of(result.phi.figure(name)) for name in PHI_FIGURES},
+        phi={name: result.phi.figure(name) for name in PHI_FIGURES},
         kept={column: _record_kept(result, column) for column in COLUMNS},
-        thesis=ThesisRecord(narratives_without_loss=ShareRecord.of(THESIS)),
+        thesis=ThesisRecord(narratives_without_loss=THESIS),
         notes=list(NOTES),
         by_document=[
             NarrativeRecord(
@@ -355,9 +358,9 @@ def _record_kept(result: UtilityResult, column: str) -> KeptRecord:
     whole = figures.narratives
     interval = clopper_pearson(whole.part, whole.whole)
     return KeptRecord(
-        items=ShareRecord.of(figures.items),
-        items_at_best=ShareRecord.of(best.items),
-        tokens=ShareRecord.of(figures.tokens),
+        items=figures.items,
+        items_at_best=best.items,
+        tokens=figures.tokens,
         narratives_without_loss=NarrativesRecord(
             share=whole.value,
             part=whole.part,
@@ -365,5 +368,5 @@ def _record_kept(result: UtilityResult, column: str) -> KeptRecord:
             low=None if interval is None else interval.low,
             high=None if interval is None else interval.high,
         ),
-        narratives_at_best=ShareRecord.of(best.narratives),
+        narratives_at_best=best.narratives,
     )

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from lxml import etree
 
 from inverse_deid.core.errors import FormatError
-from inverse_deid.core.settings import as_plain_values
 from inverse_deid.evaluation.added_reports import read_added
 from inverse_deid.evaluation.evaluation import evaluate_masks, intervals_of
+from inverse_deid.evaluation.figures import encode_record
 from inverse_deid.evaluation.page.charts import CurvePoint, count_leak_columns, draw_curve
 from inverse_deid.evaluation.page.measures import Measure, percent_number, percent_range
 from inverse_deid.evaluation.page.page import render_page
@@ -57,7 +57,7 @@ def test_every_overall_figure_is_shown_with_its_exact_counts(corpus):
     report = report_of(corpus)
     rows = rows_of(parsed(render_page(report)), "Overall, with exact counts")
     counts = sorted((row[3], row[4], row[1] == "–") for row in rows)
-    assert counts == sorted((f"{f.part:,}", f"{f.whole:,}", f.share is None) for f in report.figures.values())
+    assert counts == sorted((f"{f.part:,}", f"{f.whole:,}", f.value is None) for f in report.figures.values())
 
 
 @FEW
@@ -139,7 +139,7 @@ def test_any_curve_stays_on_its_drawing(points, recall, precision):
 def spoilt_risks(draw):
     """The report of a risk in which one value, at any depth, is another one."""
     evaluation = evaluate_masks(*draw(masked_corpora()))
-    risk = as_plain_values(report_risk(evaluation, estimate_risk(evaluation.counts, read_assumptions()), {}))
+    risk = encode_record(report_risk(evaluation, estimate_risk(evaluation.counts, read_assumptions()), {}))
     place = risk
     while True:
         key = draw(st.sampled_from(sorted(place)))

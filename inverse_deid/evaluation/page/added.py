@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from inverse_deid.evaluation.added_reports import AddedReport, ConceptReport
-from inverse_deid.evaluation.figures import ShareRecord
-from inverse_deid.evaluation.grades import AgreementRecord, GradeReport, GroupGradesRecord
+from inverse_deid.evaluation.agreement import Agreement
+from inverse_deid.evaluation.figures import Share
+from inverse_deid.evaluation.grades import GradeReport, GroupGradesRecord
 from inverse_deid.evaluation.page.blocks import (
     NumberTable,
     Section,
@@ -26,7 +27,7 @@ from inverse_deid.evaluation.page.measures import (
     plain_label,
 )
 from inverse_deid.evaluation.provenance import Provenance, Source
-from inverse_deid.evaluation.risk import EstimateRecord, RiskReport
+from inverse_deid.evaluation.risk import RiskEstimate, RiskReport
 from inverse_deid.evaluation.utility import KeptRecord, UtilityReport
 
 
@@ -78,7 +79,7 @@ def _show_concepts(report: ConceptReport) -> Section:
 
 
 def _show_risk(report: RiskReport) -> Section:
-    def list_estimate(record: EstimateRecord) -> dict[str, Value]:
+    def list_estimate(record: RiskEstimate) -> dict[str, Value]:
         documents = Measure.of(record.documents)
         return {"Documents at risk": documents, "Estimate": record.point, "Upper bound": record.upper}
 
@@ -157,7 +158,7 @@ def _tabulate_grades(name: str, group: GroupGradesRecord, grades: Sequence[str])
         yield from _tabulate_agreement(name, group.agreement, grades)
 
 
-def _tabulate_agreement(name: str, found: AgreementRecord, grades: Sequence[str]) -> Iterator[NumberTable]:
+def _tabulate_agreement(name: str, found: Agreement, grades: Sequence[str]) -> Iterator[NumberTable]:
     kappas = {"Kappa": found.kappa, "Linear kappa": found.linear_kappa}
     values = {label: Measure(kappa.value, low=kappa.low, high=kappa.high) for label, kappa in kappas.items()}
     yield tabulate_values(f"{name}: agreement", {"Observed": Measure.of(found.observed), **values})
@@ -169,7 +170,7 @@ def _tabulate_agreement(name: str, found: AgreementRecord, grades: Sequence[str]
     yield tabulate_grid(f"{name}: grades of both reviewers", rows)
 
 
-def _label_shares(shares: Mapping[str, ShareRecord]) -> dict[str, Measure]:
+def _label_shares(shares: Mapping[str, Share]) -> dict[str, Measure]:
     return {plain_label(name): Measure.of(share) for name, share in shares.items()}
 
 
@@ -212,6 +213,6 @@ def _describe_source(source: Source) -> tuple[str, str]:
 
 
 def _format_setting(value: str | float | None) -> str:
-    if isinstance(value, str):
-        return value or DASH
-    return str(value) if isinstance(value, int) else number(value)
+    if isinstance(value, float):
+        return number(value)
+    return DASH if value in (None, "") else str(value)

@@ -314,14 +314,14 @@ def draw_reliability(key: str, title: str, bins: Sequence[BinRecord]) -> Markup:
 
 
 def _draw_point(found: BinRecord, x: Scale, y: Scale) -> Iterator[Markup]:
-    if found.mean_p_safe is None or found.safe.share is None:
+    if found.mean_p_safe is None or found.safe.value is None:
         return
     across = x.at(found.mean_p_safe)
     if found.interval is not None:
         low, high = y.at(found.interval.low), y.at(found.interval.high)
         yield line(across, low, across, high, "whisker")
         yield from (line(across - 4, end, across + 4, end, "whisker") for end in (low, high))
-    yield element("circle", cx=across, cy=y.at(found.safe.share), r="4.5", class_="dot")
+    yield element("circle", cx=across, cy=y.at(found.safe.value), r="4.5", class_="dot")
 
 
 def _draw_bin_counts(bins: Sequence[BinRecord], x: Scale) -> Iterable[Markup]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from inverse_deid.evaluation.figures import ShareRecord
+from inverse_deid.evaluation.figures import Share
 from inverse_deid.evaluation.uncertainty import Interval, Method
 
 DASH = "\N{EN DASH}"
@@ -43,17 +43,17 @@ class Measure:
     method: Method | None = None
 
     @classmethod
-    def of(cls, share: ShareRecord, interval: Interval | None = None) -> Measure:
+    def of(cls, share: Share, interval: Interval | None = None) -> Measure:
         """Return a share with its interval.
 
         Example:
-            >>> Measure.of(ShareRecord(share=0.5, part=1, whole=2)).whole
+            >>> Measure.of(Share(1, 2)).whole
             2
         """
         if interval is None:
-            return cls(share.share, share.part, share.whole)
+            return cls(share.value, share.part, share.whole)
         bounds = (interval.low, interval.high, interval.confidence, interval.method)
-        return cls(share.share, share.part, share.whole, *bounds)
+        return cls(share.value, share.part, share.whole, *bounds)
 
     def complement(self) -> Measure:
         """Return the share of the others, with the interval reversed.

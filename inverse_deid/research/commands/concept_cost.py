@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from inverse_deid.cli.report_files import check_target, write_json
-from inverse_deid.core.settings import as_plain_values
 from inverse_deid.evaluation.added_reports import CONCEPT_FORMAT_NAME, ConceptReport
+from inverse_deid.evaluation.figures import encode_record
 from inverse_deid.evaluation.masked_files import masks_by_id, read_masked
 from inverse_deid.evaluation.provenance import name_files, trace_sources
 from inverse_deid.research.commands.extractors import load_extractor
@@ -49,6 +49,6 @@ def cost(gold: Path, masked: Path, model: Path, json_path: Path | None, force: b
     if json_path is not None:
         read = trace_sources(gold=gold, masked=masked, model=model)
         report = ConceptReport(provenance=read, types=record_concepts(found))
-        write_json(json_path, as_plain_values(report))
+        write_json(json_path, encode_record(report))
     for line in concept_lines(found):
         click.echo(line)

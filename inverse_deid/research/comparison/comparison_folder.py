@@ -19,7 +19,7 @@ from typing import Any
 
 from inverse_deid.core.errors import OutputExistsError
 from inverse_deid.core.files import output_errors, printable, replace_folder
-from inverse_deid.core.settings import as_plain_values
+from inverse_deid.evaluation.figures import encode_record
 from inverse_deid.evaluation.report import build_report
 from inverse_deid.research.comparison.comparison import Comparison, Result
 from inverse_deid.research.comparison.tables import Table, csv_text, markdown
@@ -137,7 +137,7 @@ def as_json(comparison: Comparison, provenance: Mapping[str, Any]) -> dict[str, 
 
 
 def _json_system(result: Result) -> dict[str, Any]:
-    report = as_plain_values(build_report(result.evaluation, result.intervals))
+    report = encode_record(build_report(result.evaluation, result.intervals))
     return {
         "name": result.name,
         "title": result.title,

@@ -6,11 +6,10 @@ import pytest
 from fake_maskers import CANARY
 
 from inverse_deid.core.phi import PhiType
-from inverse_deid.core.settings import as_plain_values
 from inverse_deid.core.values import Document, PhiSpan
 from inverse_deid.evaluation.curves import measure_scores
 from inverse_deid.evaluation.evaluation import evaluate_masks, intervals_of
-from inverse_deid.evaluation.figures import FIGURES, Share
+from inverse_deid.evaluation.figures import FIGURES, Share, encode_record
 from inverse_deid.evaluation.groups import GroupKind, group_number
 from inverse_deid.evaluation.plain_text import format_interval, format_share
 from inverse_deid.evaluation.report import build_report, note_lines, table_lines
@@ -24,7 +23,7 @@ MASKS = [(0, len(CANARY) + 5)]
 
 
 def plain_report(*evaluation, **options):
-    return as_plain_values(build_report(*evaluation, **options))
+    return encode_record(build_report(*evaluation, **options))
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,8 @@ from sklearn.metrics import cohen_kappa_score
 
 from inverse_deid.core.errors import AnnotationError
 from inverse_deid.core.phi import PhiType
-from inverse_deid.core.settings import as_plain_values
 from inverse_deid.evaluation.agreement import Kappa, cohen_kappa
-from inverse_deid.evaluation.figures import Share
+from inverse_deid.evaluation.figures import Share, encode_record
 from inverse_deid.evaluation.grades import Grade, grade_lines, group_grades, read_grades, report_grades
 from inverse_deid.evaluation.leaks import Leak, write_leak_list
 from inverse_deid.evaluation.plain_text import align
@@ -231,7 +230,7 @@ def test_text_and_json_tell_the_same_and_no_text_of_a_leak(reviewed):
     assert counts.split() == ["ALL", "3", "1", "1", "1", "0", "1", "0", "2", "0", "1", "1"]
     table = [line for line in lines if line.startswith("ALL")][2]
     assert table.split() == ["ALL", "1", "0", "0", "0", "0", "1", "0", "0", "1"]
-    report = json.loads(json.dumps(as_plain_values(report_grades(groups, seed=5, provenance={}))))
+    report = json.loads(json.dumps(encode_record(report_grades(groups, seed=5, provenance={}))))
     assert (report["seed"], report["reviewers"], list(report["groups"])) == (5, 2, ["ALL", "PATIENT", "DATE"])
     everything = report["groups"]["ALL"]
     assert everything["by_reviewer"][1] == {"direct": 1, "indirect": 0, "none": 2, "ungraded": 0}

@@ -14,7 +14,7 @@ from lxml import etree
 from inverse_deid.core.errors import StageError
 from inverse_deid.evaluation.added_reports import AddedReport
 from inverse_deid.evaluation.evaluation import evaluate_masks
-from inverse_deid.evaluation.figures import FIGURES
+from inverse_deid.evaluation.figures import FIGURES, decode_share
 from inverse_deid.evaluation.page.blocks import NumberTable, TableRow
 from inverse_deid.evaluation.page.charts import Bar, count_leak_columns, draw_bars
 from inverse_deid.evaluation.page.measures import Measure, number, percent_number, percent_range
@@ -106,8 +106,10 @@ def changed(**parts):
 def render(report, added=(), **options):
     """The page of a report, where figures that the test does not give are undefined."""
     figures = dict.fromkeys(FIGURES, share(0, 0)) | report["figures"]
-    typed = msgspec.convert({**report, "figures": figures}, EvaluationReport)
-    return render_page(typed, [msgspec.convert(one, AddedReport) for one in added], **options)
+    typed = msgspec.convert({**report, "figures": figures}, EvaluationReport, dec_hook=decode_share)
+    return render_page(
+        typed, [msgspec.convert(one, AddedReport, dec_hook=decode_share) for one in added], **options
+    )
 
 
 def parsed(page):
@@ -216,7 +218,7 @@ def test_numbers_of_any_kind(value, expected):
 
 def test_intervals_and_dependence_are_explained(root):
     words = shown(section(root, "summary"))
-    assert "about 95 in 100 such intervals would contain the true share" in words
+    assert "About 95 in 100 such intervals would contain the true share" in words
     assert "Words of one document are not independent." in words
     assert "No number here shows that a text is anonymous." in words
 

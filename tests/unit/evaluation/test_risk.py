@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 import inverse_deid.evaluation.risk
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.phi import PhiType
-from inverse_deid.core.settings import as_plain_values, change_settings
+from inverse_deid.core.settings import change_settings
 from inverse_deid.core.values import Document, PhiSpan
 from inverse_deid.evaluation.counts import Counts
 from inverse_deid.evaluation.evaluation import evaluate_masks
-from inverse_deid.evaluation.figures import Share
+from inverse_deid.evaluation.figures import Share, encode_record
 from inverse_deid.evaluation.risk import (
     Verdict,
     estimate_risk,
@@ -225,7 +225,7 @@ def test_leaks_are_told_by_type():
 def test_json_is_exact_and_shows_no_text():
     evaluation = counted(*CASES, case("c", f"{CANARY} left", (CANARY, "PATIENT", "")))
     risk = estimate_risk(evaluation.counts, read_assumptions())
-    report = json.loads(json.dumps(as_plain_values(report_risk(evaluation, risk, {})), allow_nan=False))
+    report = json.loads(json.dumps(encode_record(report_risk(evaluation, risk, {})), allow_nan=False))
     assert report["overall"]["point"] == risk.overall.point
     assert report["direct"]["documents"] == {"share": 0.4, "part": 2, "whole": 5}
     assert report["by_document"] == {"ann": 1, "sixty": pytest.approx(0.2), "bo": 0, "well": 0, "c": 1}
