@@ -11,7 +11,7 @@ import msgspec
 from inverse_deid.core.errors import AnnotationError, FormatError
 from inverse_deid.core.phi import PhiType
 from inverse_deid.evaluation.evaluation import Evaluation
-from inverse_deid.evaluation.figures import Record, decode_share, encode_record
+from inverse_deid.evaluation.figures import ReportPart, decode_share, encode_record
 from inverse_deid.evaluation.grades import GradeReport
 from inverse_deid.evaluation.groups import GroupKind
 from inverse_deid.evaluation.provenance import Provenance, name_files
@@ -23,7 +23,7 @@ CONCEPT_FORMAT_NAME = "inverse-deid concept utility"
 _KINDS = "`risk --json`, `utility --json`, `leaks grade --json` or `research extraction cost --json`"
 
 
-class ConceptRecord(Record, frozen=True):
+class ConceptRecord(ReportPart, frozen=True):
     """The extraction of one type of concepts from original and masked texts. None is undefined.
 
     Args:
@@ -45,7 +45,7 @@ class ConceptRecord(Record, frozen=True):
     p_value: float | None
 
 
-class ConceptReport(Record, frozen=True, kw_only=True, tag_field="format", tag=CONCEPT_FORMAT_NAME):
+class ConceptReport(ReportPart, frozen=True, kw_only=True, tag_field="format", tag=CONCEPT_FORMAT_NAME):
     """What masking costs an extractor of concepts, as `research extraction cost` writes it."""
 
     provenance: Provenance

@@ -158,7 +158,7 @@ def read_causality_set(path: Path | None = None) -> list[CausalityDocument]:
     return read
 
 
-class _Mark(msgspec.Struct, frozen=True):
+class _UtilityMark(msgspec.Struct, frozen=True):
     """A span of an item, as a line of the set lists it. Any span of an item may give its days."""
 
     start: int
@@ -172,11 +172,11 @@ class _Mark(msgspec.Struct, frozen=True):
 
 def _read_items(doc: Document, listed: object) -> tuple[Item, ...]:
     """Return the items of one document."""
-    marks: dict[int, list[_Mark]] = {}
+    marks: dict[int, list[_UtilityMark]] = {}
     for number, row in enumerate(listed if isinstance(listed, list) else [None], start=1):
-        mark: _Mark | None = None
+        mark: _UtilityMark | None = None
         with suppress(msgspec.ValidationError):
-            mark = msgspec.convert(row, _Mark)
+            mark = msgspec.convert(row, _UtilityMark)
         if mark is None:
             raise AnnotationError(
                 f"document {doc.id}: utility span {number} is not "
@@ -187,7 +187,7 @@ def _read_items(doc: Document, listed: object) -> tuple[Item, ...]:
     return tuple(_join_marks(f"document {doc.id}, item {number}", spans) for number, spans in marks.items())
 
 
-def _join_marks(where: str, marks: Sequence[_Mark]) -> Item:
+def _join_marks(where: str, marks: Sequence[_UtilityMark]) -> Item:
     kind, role = marks[0].kind, marks[0].role
     if any((mark.kind, mark.role) != (kind, role) for mark in marks):
         raise AnnotationError(f"{where}: its spans differ in kind or role. See docs/utility.md.")

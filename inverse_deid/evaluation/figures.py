@@ -52,11 +52,11 @@ class Share:
         return self.part / self.whole if self.whole else None
 
 
-class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ReportPart(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A part of a JSON report. Commands write it, and `evaluate --add` reads it."""
 
 
-def encode_record(record: Record) -> dict[str, Any]:
+def encode_record(record: ReportPart) -> dict[str, Any]:
     """Return a report as JSON values."""
     plain: dict[str, Any] = msgspec.to_builtins(record, enc_hook=_encode_share)
     return plain

@@ -16,7 +16,7 @@ from inverse_deid.core.errors import AnnotationError
 from inverse_deid.core.phi import PhiType
 from inverse_deid.evaluation.agreement import NOT_JUDGED, Agreement, measure_agreement
 from inverse_deid.evaluation.counts import Int64Array
-from inverse_deid.evaluation.figures import Record
+from inverse_deid.evaluation.figures import ReportPart
 from inverse_deid.evaluation.leaks import ListedLeak, name_rows, read_leak_list
 from inverse_deid.evaluation.plain_text import align, format_share
 from inverse_deid.evaluation.provenance import Provenance
@@ -158,7 +158,7 @@ def _count_group(name: str, grades: Int64Array, documents: npt.NDArray[np.str_],
     )
 
 
-class ReviewerRecord(Record, frozen=True):
+class ReviewerRecord(ReportPart, frozen=True):
     """The leaks of each grade of one reviewer."""
 
     direct: int
@@ -167,7 +167,7 @@ class ReviewerRecord(Record, frozen=True):
     ungraded: int
 
 
-class GroupGradesRecord(Record, frozen=True):
+class GroupGradesRecord(ReportPart, frozen=True):
     """A `GroupGrades`."""
 
     leaks: int
@@ -178,7 +178,7 @@ class GroupGradesRecord(Record, frozen=True):
     agreement: Agreement | None
 
 
-class GradeReport(Record, frozen=True, kw_only=True, tag_field="format", tag=FORMAT_NAME):
+class GradeReport(ReportPart, frozen=True, kw_only=True, tag_field="format", tag=FORMAT_NAME):
     """The grades as JSON. Nothing is rounded, and undefined is None. Contains no text of a leak."""
 
     version: Literal[1] = 1

@@ -119,20 +119,6 @@ class ListedLeak:
         return self.id.partition("-")[0]
 
 
-def find_missed_tokens(doc: Document, masks: Sequence[Range]) -> GoldTokens:
-    """Return the gold tokens with any unmasked character, which `counts` does not recall.
-
-    Args:
-        doc: With its gold spans.
-        masks: Half-open ranges of the original text, in any order. They may overlap.
-
-    Raises:
-        AnnotationError: A mask is empty, reversed or outside the text.
-    """
-    check_masks(doc, masks)
-    return _find_missed(doc, count_masked_before(len(doc.text), masks))[0]
-
-
 def _find_missed(doc: Document, before: Int64Array) -> tuple[GoldTokens, list[Range]]:
     """Return the missed gold tokens, and the ranges of the tokens of the text."""
     tokens = tokenize(doc.text)

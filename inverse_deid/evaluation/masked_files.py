@@ -238,7 +238,10 @@ def read_explained(path: Path) -> dict[str, ExplainedDocument] | None:
     if path.is_dir():
         files = [file for file in sorted(path.rglob(f"*{_EXPLANATION_SUFFIX}")) if file.is_file()]
         files = [file for file in files if not file.name.startswith(".")]
-    read = [explained for file in files for explained in _read_explained_file(file)]
+    read: list[ExplainedDocument | None] = []
+    for file in files:
+        with name_files(file), input_errors(), open_input(file) as stream:
+            read += [_parse_explanation(file, number, line) for number, line in numbered_lines(stream)]
     found = [explained for explained in read if explained is not None]
     if not read:
         raise FormatError(f"{path}: no explanation found. {_EXPLAIN_AGAIN}")
@@ -249,12 +252,6 @@ def read_explained(path: Path) -> dict[str, ExplainedDocument] | None:
             f"{path}: explained more than once: {name_documents(twice)}. Give every document once."
         )
     return {explained.id: explained for explained in found}
-
-
-def _read_explained_file(path: Path) -> list[ExplainedDocument | None]:
-    """Read the documents of one file. A document without `p_safe` is None."""
-    with name_files(path), input_errors(), open_input(path) as stream:
-        return [_parse_explanation(path, number, line) for number, line in numbered_lines(stream)]
 
 
 class _ExplainedToken(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -11,11 +11,11 @@ import msgspec
 from inverse_deid import __version__
 from inverse_deid.core.errors import InputError
 from inverse_deid.core.files import sha256_of
-from inverse_deid.evaluation.figures import Record
+from inverse_deid.evaluation.figures import ReportPart
 from inverse_deid.formats.registry import input_errors
 
 
-class Source(Record, frozen=True):
+class SourceFile(ReportPart, frozen=True):
     """A file with its SHA-256, or a folder with the SHA-256 of each file by its name there."""
 
     name: str
@@ -23,7 +23,7 @@ class Source(Record, frozen=True):
     files: dict[str, str] | msgspec.UnsetType = msgspec.UNSET
 
 
-Provenance = dict[str, Source | str | int | float | None]
+Provenance = dict[str, SourceFile | str | int | float | None]
 """Files by their role, and settings by name."""
 
 
@@ -51,11 +51,11 @@ def name_files(*paths: Path) -> Iterator[None]:
         raise type(error)(f"{' and '.join(map(str, paths))}: {error}") from error
 
 
-def _hash_source(path: Path) -> Source:
+def _hash_source(path: Path) -> SourceFile:
     """Hash a file, or all files of a folder that are not hidden."""
     with name_files(path), input_errors():
         if not path.is_dir():
-            return Source(name=str(path), sha256=sha256_of(path))
+            return SourceFile(name=str(path), sha256=sha256_of(path))
         names = [file.relative_to(path) for file in sorted(path.rglob("*")) if file.is_file()]
         listed = [name for name in names if not any(part.startswith(".") for part in name.parts)]
-        return Source(name=str(path), files={name.as_posix(): sha256_of(path / name) for name in listed})
+        return SourceFile(name=str(path), files={name.as_posix(): sha256_of(path / name) for name in listed})

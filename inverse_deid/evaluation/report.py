@@ -16,7 +16,7 @@ from inverse_deid.evaluation.evaluation import Evaluation, Intervals, intervals_
 from inverse_deid.evaluation.figures import (
     FIGURES,
     GroupFigures,
-    Record,
+    ReportPart,
     Share,
     group_figures,
     measure_over_masking,
@@ -50,7 +50,7 @@ _KIND_TITLES = {
 FORMAT_NAME = "inverse-deid evaluation"
 
 
-class GroupRecord(Record, frozen=True):
+class GroupRecord(ReportPart, frozen=True):
     """The `GroupFigures` of a group of PHI types, and their intervals by name."""
 
     recall: Share
@@ -60,14 +60,14 @@ class GroupRecord(Record, frozen=True):
     intervals: dict[str, Interval | None]
 
 
-class CategoryRecords(Record, frozen=True):
+class CategoryRecords(ReportPart, frozen=True):
     """The groups by name: hyper-classes, and fine types."""
 
     hyper: dict[str, GroupRecord]
     fine: dict[str, GroupRecord]
 
 
-class CurvePoints(Record, frozen=True):
+class CurvePoints(ReportPart, frozen=True):
     """The columns of a curve. A threshold of None masks everything."""
 
     threshold: list[float | None]
@@ -76,7 +76,7 @@ class CurvePoints(Record, frozen=True):
     safe_kept: list[float]
 
 
-class CurveRecord(Record, frozen=True):
+class CurveRecord(ReportPart, frozen=True):
     """A `Curve`, with all of its points."""
 
     average_precision: float
@@ -84,7 +84,7 @@ class CurveRecord(Record, frozen=True):
     points: CurvePoints
 
 
-class BinRecord(Record, frozen=True):
+class BinRecord(ReportPart, frozen=True):
     """A `ReliabilityBin`."""
 
     low: float
@@ -95,7 +95,7 @@ class BinRecord(Record, frozen=True):
     interval: Interval | None
 
 
-class ReliabilityRecord(Record, frozen=True):
+class ReliabilityRecord(ReportPart, frozen=True):
     """A `Reliability`. `unknown` counts the tokens without `p_safe`."""
 
     expected_calibration_error: float | None
@@ -103,7 +103,7 @@ class ReliabilityRecord(Record, frozen=True):
     bins: list[BinRecord]
 
 
-class DocumentRecord(Record, frozen=True):
+class DocumentRecord(ReportPart, frozen=True):
     """The counts of one document: what a paired comparison or a resampling needs."""
 
     id: str
@@ -118,7 +118,7 @@ class DocumentRecord(Record, frozen=True):
     recalled_hipaa: int
 
 
-class EvaluationReport(Record, frozen=True, kw_only=True, tag_field="format", tag=FORMAT_NAME):
+class EvaluationReport(ReportPart, frozen=True, kw_only=True, tag_field="format", tag=FORMAT_NAME):
     """An evaluation as its JSON file and its page show it: numbers and ids, no narrative text.
 
     Nothing is rounded, and an undefined value is None. `curve` and `reliability` are unset

@@ -33,7 +33,7 @@ from inverse_deid.core.settings import make_settings, read_toml
 from inverse_deid.core.values import BoolArray
 from inverse_deid.evaluation.counts import Counts, Int64Array
 from inverse_deid.evaluation.evaluation import Evaluation
-from inverse_deid.evaluation.figures import Record, Share
+from inverse_deid.evaluation.figures import ReportPart, Share
 from inverse_deid.evaluation.groups import GroupKind, group_number
 from inverse_deid.evaluation.provenance import Provenance
 from inverse_deid.evaluation.uncertainty import Float64Array, clopper_pearson
@@ -319,7 +319,7 @@ def _count_type_leaks(counts: Counts, assumptions: Assumptions) -> Iterator[Type
             yield TypeLeaks(fine, is_direct, documents, bound.high, Share(there - masked, there))
 
 
-class AssumptionRecord(Record, frozen=True):
+class AssumptionRecord(ReportPart, frozen=True):
     """The `Assumptions`, and the probabilities that derive from them."""
 
     direct: list[PhiType]
@@ -340,7 +340,7 @@ class AssumptionRecord(Record, frozen=True):
     attack: int | float
 
 
-class RiskReport(Record, frozen=True, kw_only=True, tag_field="format", tag=FORMAT_NAME):
+class RiskReport(ReportPart, frozen=True, kw_only=True, tag_field="format", tag=FORMAT_NAME):
     """A risk as JSON: numbers and ids, no narrative text. Nothing is rounded."""
 
     version: Literal[1] = 1

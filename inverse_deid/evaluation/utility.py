@@ -26,7 +26,7 @@ from inverse_deid.evaluation.causality_set import (
 )
 from inverse_deid.evaluation.counts import Int64Array, Range, count_masked_before
 from inverse_deid.evaluation.evaluation import Evaluation, evaluate_masks, name_documents
-from inverse_deid.evaluation.figures import Proportion, Record, Share
+from inverse_deid.evaluation.figures import Proportion, ReportPart, Share
 from inverse_deid.evaluation.masked_files import MaskedOutput, masks_by_id
 from inverse_deid.evaluation.provenance import Provenance
 from inverse_deid.evaluation.uncertainty import CONFIDENCE, clopper_pearson
@@ -283,7 +283,7 @@ def measure_utility(docs: Sequence[CausalityDocument], outputs: Sequence[MaskedO
     return UtilityResult(phi, kept, count_best_case(docs))
 
 
-class NarrativesRecord(Record, frozen=True):
+class NarrativesRecord(ReportPart, frozen=True):
     """A share of narratives with its interval. None is undefined."""
 
     share: Proportion | None
@@ -293,7 +293,7 @@ class NarrativesRecord(Record, frozen=True):
     high: float | None
 
 
-class KeptRecord(Record, frozen=True):
+class KeptRecord(ReportPart, frozen=True):
     """The figures of one of `COLUMNS`."""
 
     items: Share
@@ -303,13 +303,13 @@ class KeptRecord(Record, frozen=True):
     narratives_at_best: Share
 
 
-class ThesisRecord(Record, frozen=True):
+class ThesisRecord(ReportPart, frozen=True):
     """The figure of the thesis."""
 
     narratives_without_loss: Share
 
 
-class NarrativeRecord(Record, frozen=True):
+class NarrativeRecord(ReportPart, frozen=True):
     """The items of one narrative by column."""
 
     id: str
@@ -317,7 +317,7 @@ class NarrativeRecord(Record, frozen=True):
     items: dict[str, int]
 
 
-class UtilityReport(Record, frozen=True, kw_only=True, tag_field="format", tag=FORMAT_NAME):
+class UtilityReport(ReportPart, frozen=True, kw_only=True, tag_field="format", tag=FORMAT_NAME):
     """A utility as JSON, without text of narratives. Nothing is rounded, and undefined is None."""
 
     version: Literal[1] = 1

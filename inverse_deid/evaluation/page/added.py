@@ -8,7 +8,6 @@ from typing import Any
 
 from inverse_deid.evaluation.added_reports import AddedReport, ConceptReport
 from inverse_deid.evaluation.agreement import Agreement
-from inverse_deid.evaluation.figures import Share
 from inverse_deid.evaluation.grades import GradeReport, GroupGradesRecord
 from inverse_deid.evaluation.page.blocks import (
     NumberTable,
@@ -26,7 +25,7 @@ from inverse_deid.evaluation.page.measures import (
     number,
     plain_label,
 )
-from inverse_deid.evaluation.provenance import Provenance, Source
+from inverse_deid.evaluation.provenance import Provenance, SourceFile
 from inverse_deid.evaluation.risk import RiskEstimate, RiskReport
 from inverse_deid.evaluation.utility import KeptRecord, UtilityReport
 
@@ -53,7 +52,7 @@ def _show_utility(report: UtilityReport) -> Section:
     )
     tables = (
         tabulate_values("Overall", {"Documents": report.documents, "Confidence": report.confidence}),
-        tabulate_values("Masking", _label_shares(report.phi)),
+        tabulate_values("Masking", {plain_label(n): Measure.of(share) for n, share in report.phi.items()}),
         tabulate_grid("Kept", {plain_label(name): grid_row(record) for name, record in report.kept.items()}),
         tabulate_values(
             "Thesis", {"Narratives without loss": Measure.of(report.thesis.narratives_without_loss)}
@@ -170,10 +169,6 @@ def _tabulate_agreement(name: str, found: Agreement, grades: Sequence[str]) -> I
     yield tabulate_grid(f"{name}: grades of both reviewers", rows)
 
 
-def _label_shares(shares: Mapping[str, Share]) -> dict[str, Measure]:
-    return {plain_label(name): Measure.of(share) for name, share in shares.items()}
-
-
 _SECTIONS: Mapping[type, Callable[[Any], Section]] = {
     UtilityReport: _show_utility,
     ConceptReport: _show_concepts,
@@ -187,12 +182,12 @@ def show_provenance(provenance: Provenance) -> Section:
     files = [
         TableRow((plain_label(role), *_describe_source(source)))
         for role, source in provenance.items()
-        if isinstance(source, Source)
+        if isinstance(source, SourceFile)
     ]
     settings = [
         TableRow((SETTING_LABELS.get(name, plain_label(name)), _format_setting(value)))
         for name, value in provenance.items()
-        if not isinstance(value, Source)
+        if not isinstance(value, SourceFile)
     ]
     blocks = []
     if files:
@@ -202,7 +197,7 @@ def show_provenance(provenance: Provenance) -> Section:
     return Section("provenance", "How this was made", (), tuple(blocks))
 
 
-def _describe_source(source: Source) -> tuple[str, str]:
+def _describe_source(source: SourceFile) -> tuple[str, str]:
     """Return name and hash. A folder has one hash over its files, because their names may be ids."""
     if isinstance(source.sha256, str):
         return source.name, source.sha256
