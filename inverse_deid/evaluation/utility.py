@@ -113,6 +113,7 @@ def count_kept(docs: Sequence[CausalityDocument], masked: Sequence[MaskedOutput]
             do not fit the gold.
 
     Example:
+        >>> from inverse_deid.evaluation.causality_set import read_causality_set
         >>> docs = read_causality_set()
         >>> nothing_masked = [MaskedOutput(doc.doc.id, ()) for doc in docs]
         >>> count_kept(docs, nothing_masked).figures("DRUG").items.value
