@@ -21,14 +21,14 @@ from inverse_deid.core.values import Document
 from inverse_deid.evaluation.evaluation import Evaluation, evaluate_masks, read_patients
 from inverse_deid.evaluation.guarantees import (
     Aim,
-    Method,
+    GuaranteeMethod,
     Unit,
-    chosen_step,
-    conditions,
-    guarantee,
+    choose_step,
+    describe_guarantee,
+    list_conditions,
     refuse_too_few,
 )
-from inverse_deid.evaluation.plain_text import percent
+from inverse_deid.evaluation.plain_text import format_share
 from inverse_deid.masking.assemble import (
     CERTIFICATE_FORMAT,
     CERTIFICATE_VERSION,
@@ -76,7 +76,7 @@ class CalibrateOptions:
             target=self.target_leak_rate,
             confidence=self.confidence,
             unit=Unit(self.unit),
-            method=Method(self.method),
+            method=GuaranteeMethod(self.method),
             counted="documents" if self.patients is None else "patients",
         )
 
@@ -115,8 +115,8 @@ class Calibrated:
 )
 @click.option(
     "--method",
-    type=click.Choice([method.value for method in Method]),
-    default=Method.EXACT.value,
+    type=click.Choice([method.value for method in GuaranteeMethod]),
+    default=GuaranteeMethod.EXACT.value,
     show_default=True,
     help="Exact tests with a confidence, or conformal risk control: right on average.",
 )
@@ -169,7 +169,7 @@ def _calibrated(
     with bar:
         kept = kept_phi(calibration, stages, sequence, bar.update)
     losses = kept.leaking() if aim.unit is Unit.DOCUMENT else kept.share_kept()
-    step = chosen_step(losses.sum(axis=0), calibration.n_counted, aim)
+    step = choose_step(losses.sum(axis=0), calibration.n_counted, aim)
     stages = dataclasses.replace(stages, thresholds=sequence[step])
     return Calibrated(
         thresholds=sequence[step],
@@ -196,8 +196,8 @@ def _certificate(calibrated: Calibrated, assembly: Assembly, options: CalibrateO
             "format": CERTIFICATE_FORMAT,
             "version": CERTIFICATE_VERSION,
             "tool_version": __version__,
-            "guarantee": guarantee(aim),
-            "conditions": list(conditions(aim)),
+            "guarantee": describe_guarantee(aim),
+            "conditions": list(list_conditions(aim)),
             "target_leak_rate": aim.target,
             "confidence": aim.confidence,
             "unit": aim.unit.value,
@@ -234,19 +234,19 @@ def _found_lines(
     yield f"leaking        {calibrated.n_leaking:,} {aim.counted}"
     if aim.unit is Unit.TOKEN:
         yield f"mean loss      {100 * calibrated.mean_loss:.3f} %"
-    yield f"recall         {percent(evaluation.figure('recall_all'))} of the PHI tokens masked"
-    yield f"precision      {percent(evaluation.figure('precision'))} of the masked tokens PHI"
-    yield f"safe kept      {percent(evaluation.figure('safe_kept'))} of the other tokens"
+    yield f"recall         {format_share(evaluation.figure('recall_all'))} of the PHI tokens masked"
+    yield f"precision      {format_share(evaluation.figure('precision'))} of the masked tokens PHI"
+    yield f"safe kept      {format_share(evaluation.figure('safe_kept'))} of the other tokens"
     yield f"certificate    {printable(options.out)}"
 
 
 def _guarantee_lines(calibration: CalibrationSet, aim: Aim) -> Iterator[str]:
     """The guarantee in plain words."""
-    yield guarantee(aim)
+    yield describe_guarantee(aim)
     if aim.confidence is not None:
         yield f"Of calibrations done like this, up to {100 * (1 - aim.confidence):.4g} % promise too much."
     yield "This holds if"
-    yield from (f"  {number}. {text}" for number, text in enumerate(conditions(aim), start=1))
+    yield from (f"  {number}. {text}" for number, text in enumerate(list_conditions(aim), start=1))
     if n_alike := _n_alike(calibration):
         yield (
             f"Note: {n_alike:,} of the documents with PHI share ten words in a row or a patient's name with "

@@ -196,7 +196,7 @@ def test_a_document_without_a_patient_is_refused(gold, tmp_path):
     patients = tmp_path / "patients.csv"
     patients.write_text("id,patient\n" + "".join(f"d{i},p{i}\n" for i in range(47)))
     command = ("calibrate", gold, *AIM, "--patients", patients, "--out", tmp_path / "certificate.json")
-    assert "without a patient: document d47;" in only_line(run(*command))
+    assert "without a patient: document d47." in only_line(run(*command))
 
 
 def test_a_model_that_leaks_too_much_is_refused(gold, tmp_path, monkeypatch):

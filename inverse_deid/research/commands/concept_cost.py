@@ -6,18 +6,19 @@ from pathlib import Path
 
 import click
 
-from inverse_deid.cli.provenance import naming, provenance
 from inverse_deid.cli.report_files import check_target, write_json
+from inverse_deid.evaluation.added_reports import CONCEPT_FORMAT_NAME, ConceptReport
+from inverse_deid.evaluation.figures import encode_record
 from inverse_deid.evaluation.masked_files import masks_by_id, read_masked
+from inverse_deid.evaluation.provenance import name_files, trace_sources
 from inverse_deid.research.commands.extractors import load_extractor
 from inverse_deid.research.extraction.concept_utility import (
     concept_lines,
     concept_utility,
-    json_concept_utility,
+    record_concepts,
 )
 from inverse_deid.research.extraction.reading import read_concepts
 
-FORMAT_NAME = "inverse-deid concept utility"
 _PATH = click.Path(path_type=Path)
 
 
@@ -38,17 +39,16 @@ def cost(gold: Path, masked: Path, model: Path, json_path: Path | None, force: b
     GOLD is JSON Lines with concepts. MASKED is as for `inverse-deid evaluate`.
     """
     if json_path is not None:
-        check_target(json_path, FORMAT_NAME, force=force)
-    with naming(gold):
+        check_target(json_path, CONCEPT_FORMAT_NAME, force=force)
+    with name_files(gold):
         docs = read_concepts(gold)
-    with naming(masked):
+    with name_files(masked):
         masks = masks_by_id([doc.doc for doc in docs], read_masked(masked))
-    with naming(gold):
+    with name_files(gold):
         found = concept_utility(docs, masks, load_extractor(model))
     if json_path is not None:
-        read = provenance(gold=gold, masked=masked, model=model)
-        write_json(
-            json_path, {"format": FORMAT_NAME, "provenance": read, "types": json_concept_utility(found)}
-        )
+        read = trace_sources(gold=gold, masked=masked, model=model)
+        report = ConceptReport(provenance=read, types=record_concepts(found))
+        write_json(json_path, encode_record(report))
     for line in concept_lines(found):
         click.echo(line)

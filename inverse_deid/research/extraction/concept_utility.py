@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
 from inverse_deid.core.errors import AnnotationError
+from inverse_deid.evaluation.added_reports import ConceptRecord
 from inverse_deid.evaluation.counts import Range
 from inverse_deid.evaluation.paired_test import PairedTest, paired_ratio_test
-from inverse_deid.evaluation.plain_text import aligned
+from inverse_deid.evaluation.plain_text import align
 from inverse_deid.research.extraction.concepts import ConceptDocument, ConceptSpan
 from inverse_deid.research.extraction.gold import gold_of
 from inverse_deid.research.extraction.passage_inputs import CONCEPTS
@@ -109,26 +110,25 @@ def concept_utility(
     return ConceptUtility(original, masked, touched, tests)
 
 
-def json_concept_utility(found: ConceptUtility) -> dict[str, Any]:
-    """The figures with nothing rounded; an undefined one is None."""
-    return {kind: _json_kind(found, kind) for kind in found.tests}
-
-
-def _json_kind(found: ConceptUtility, kind: str) -> dict[str, float | int | bool | None]:
-    column = None if kind == ALL else kind
-    original, masked, test = found.original.score(column), found.masked.score(column), found.tests[kind]
-    return {
-        "gold": original.n_gold,
-        "touched": found.touched[kind],
-        "f1_original": original.f1,
-        "f1_masked": masked.f1,
-        "recall_original": original.recall,
-        "recall_masked": masked.recall,
-        "precision_original": original.precision,
-        "precision_masked": masked.precision,
-        "difference": None if test is None else test.difference,
-        "p_value": None if test is None else test.p_value,
-    }
+def record_concepts(found: ConceptUtility) -> dict[str, ConceptRecord]:
+    """Return the figures by type and `ALL`, with nothing rounded. An undefined one is None."""
+    records = {}
+    for kind, test in found.tests.items():
+        column = None if kind == ALL else kind
+        original, masked = found.original.score(column), found.masked.score(column)
+        records[kind] = ConceptRecord(
+            gold=original.n_gold,
+            touched=found.touched[kind],
+            f1_original=original.f1,
+            f1_masked=masked.f1,
+            recall_original=original.recall,
+            recall_masked=masked.recall,
+            precision_original=original.precision,
+            precision_masked=masked.precision,
+            difference=None if test is None else test.difference,
+            p_value=None if test is None else test.p_value,
+        )
+    return records
 
 
 def concept_lines(found: ConceptUtility) -> Iterator[str]:
@@ -143,12 +143,12 @@ def concept_lines(found: ConceptUtility) -> Iterator[str]:
         "masked in part",
     )
     rows: list[tuple[str, ...]] = [head]
-    for kind, row in json_concept_utility(found).items():
-        f1s = [_number(row[name], ".4f") for name in ("f1_original", "f1_masked")]
-        counts = (f"{row['gold']:,}", f"{row['touched']:,}")
+    for kind, row in record_concepts(found).items():
+        f1s = (_number(row.f1_original, ".4f"), _number(row.f1_masked, ".4f"))
+        counts = (f"{row.gold:,}", f"{row.touched:,}")
         name = "all concepts" if kind == ALL else f"  {kind}"
-        rows.append((name, *f1s, _number(row["difference"], "+.4f"), _number(row["p_value"], ".4f"), *counts))
-    yield from aligned(rows)
+        rows.append((name, *f1s, _number(row.difference, "+.4f"), _number(row.p_value, ".4f"), *counts))
+    yield from align(rows)
 
 
 def _number(value: float | None, form: str) -> str:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from inverse_deid.evaluation.page.panels import Curve, Panel, panels
 from inverse_deid.evaluation.page.svg import nice_ticks
+from inverse_deid.research.studies.panels import Band, Panel, panels
 
 
-def learning_curves(curves_of: Mapping[str, Sequence[Curve]], lowest: float) -> str:
+def learning_curves(curves_of: Mapping[str, Sequence[Band]], lowest: float) -> str:
     """Draw the panels, two in a row, as an SVG file.
 
     Args:
@@ -26,7 +26,7 @@ def learning_curves(curves_of: Mapping[str, Sequence[Curve]], lowest: float) -> 
     return panels("F1 on the test documents over the epochs", charts)
 
 
-def _panel(title: str, curves: Sequence[Curve], lowest: float) -> Panel:
+def _panel(title: str, curves: Sequence[Band], lowest: float) -> Panel:
     n_epochs = max(len(curve.x) for curve in curves)
     end = max(n_epochs, 2)
     return Panel(

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from inverse_deid.evaluation.page.panels import Curve
 from inverse_deid.research.federated.encoded_sites import EncodedStudy, n_tokens
 from inverse_deid.research.federated.leak_tables import inversion_table, membership_table
 from inverse_deid.research.federated.learning_curves import learning_curves
@@ -24,6 +23,7 @@ from inverse_deid.research.federated.study_tables import (
     scores_table,
     seconds_table,
 )
+from inverse_deid.research.studies.panels import Band
 from inverse_deid.research.studies.records import write_text
 from inverse_deid.research.studies.report import Provenance, Report
 from inverse_deid.research.studies.tables import Table, frame_of
@@ -123,7 +123,7 @@ def _figure(figures: StudyFigures) -> str:
     curves = {name: _curve(figures, name, _COLOURS.get(way, _SELECTIVE)) for name, way in ways.items()}
     frame = [name for name, way in ways.items() if way in ("central", "round-robin", "isolated")]
     together = [name for name in ways if name not in frame] or [""]
-    panels: Mapping[str, list[Curve]] = {
+    panels: Mapping[str, list[Band]] = {
         name or "all": [curves[other] for other in frame] + ([curves[name]] if name else [])
         for name in together
     }
@@ -131,7 +131,7 @@ def _figure(figures: StudyFigures) -> str:
     return learning_curves(panels, max(0.0, int(10 * min(late)) / 10 if min(late) < 1 else 0.9))
 
 
-def _curve(figures: StudyFigures, name: str, colour: str) -> Curve:
+def _curve(figures: StudyFigures, name: str, colour: str) -> Band:
     """F1 after each epoch: the mean over sites and seeds, from the lowest site to the highest."""
     mean, low, high = figures.f1_curve(name)
-    return Curve(name, colour, range(1, len(mean) + 1), mean, low, high)
+    return Band(name, colour, range(1, len(mean) + 1), mean, low, high)

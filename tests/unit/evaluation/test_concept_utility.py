@@ -13,7 +13,7 @@ from inverse_deid.research.extraction.concept_utility import (
     ALL,
     concept_lines,
     concept_utility,
-    json_concept_utility,
+    record_concepts,
 )
 from inverse_deid.research.extraction.concepts import ConceptDocument, ConceptSpan
 
@@ -34,19 +34,19 @@ def document(name):
 
 def test_a_mask_before_the_concepts_costs_nothing():
     found = concept_utility([document("a")], {"a": [at("Ann")]}, FakeExtractor())
-    for row in json_concept_utility(found).values():
-        assert (row["f1_original"], row["f1_masked"], row["touched"]) == (1.0, 1.0, 0)
-        assert (row["difference"], row["p_value"]) == (0.0, 1.0)
+    for row in record_concepts(found).values():
+        assert (row.f1_original, row.f1_masked, row.touched) == (1.0, 1.0, 0)
+        assert (row.difference, row.p_value) == (0.0, 1.0)
 
 
 def test_a_masked_drug_is_lost_for_its_type_alone():
     found = concept_utility([document("a"), document("b")], {"a": [at("Velmo")]}, FakeExtractor())
-    rows = json_concept_utility(found)
-    assert (rows["Drug"]["gold"], rows["Drug"]["touched"], rows["Drug"]["recall_masked"]) == (2, 1, 0.5)
-    assert rows["Effect"]["difference"] == 0.0
-    assert rows[ALL]["f1_masked"] == pytest.approx(10 / 11)
-    assert rows["Drug"]["difference"] == pytest.approx(2 / 3 - 1)
-    assert rows["Drug"]["p_value"] == 1.0
+    rows = record_concepts(found)
+    assert (rows["Drug"].gold, rows["Drug"].touched, rows["Drug"].recall_masked) == (2, 1, 0.5)
+    assert rows["Effect"].difference == 0.0
+    assert rows[ALL].f1_masked == pytest.approx(10 / 11)
+    assert rows["Drug"].difference == pytest.approx(2 / 3 - 1)
+    assert rows["Drug"].p_value == 1.0
 
 
 def test_a_marker_that_is_called_a_concept_is_its_whole_mask():

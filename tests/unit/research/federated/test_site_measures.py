@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from tiny_networks import examples, network_config
 
-from inverse_deid.evaluation.page.panels import Curve
 from inverse_deid.research.federated.learning_curves import learning_curves
 from inverse_deid.research.federated.measuring import Scored, measures, scored
+from inverse_deid.research.studies.panels import Band
 
 
 def tokens(is_phi, p_safe, masked=None, lengths=None):
@@ -50,7 +50,7 @@ def test_a_row_without_a_number_is_masked():
 
 
 def test_the_figure_shows_every_curve():
-    curve = Curve("C <0.1>", "#2e7d32", range(1, 3), [0.5, 0.9], [0.4, 0.8], [0.6, 0.95])
+    curve = Band("C <0.1>", "#2e7d32", range(1, 3), [0.5, 0.9], [0.4, 0.8], [0.6, 0.95])
     svg = learning_curves({"C <0.1>": [curve], "other": [curve]}, 0.3)
     assert svg.count("<polyline") == 2
     assert "C &lt;0.1&gt;" in svg

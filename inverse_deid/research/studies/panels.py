@@ -28,7 +28,7 @@ _LEFT, _TOP, _BOTTOM, _GAP = 52, 52, 38, 52
 
 
 @dataclass(frozen=True, slots=True)
-class Curve:
+class Band:
     """A line and an area around it.
 
     Args:
@@ -67,7 +67,7 @@ class Panel:
     x_ends: tuple[float, float]
     x_ticks: Sequence[tuple[float, str]]
     lowest: float
-    curves: Sequence[Curve]
+    curves: Sequence[Band]
     guide: tuple[float, str] | None = None
 
 
@@ -121,7 +121,7 @@ def _panel(chart: Panel, left: float, top: float) -> list[Markup]:
     return marks
 
 
-def _curve(curve: Curve, x: Scale, y: Scale) -> list[Markup]:
+def _curve(curve: Band, x: Scale, y: Scale) -> list[Markup]:
     def points(values: Sequence[float]) -> list[str]:
         pairs = zip(curve.x, values, strict=True)
         return [f"{coordinate(x.at(across))},{coordinate(y.at(up))}" for across, up in pairs]

@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from inverse_deid.evaluation.page.panels import Curve, Panel, panels
+from inverse_deid.research.studies.panels import Band, Panel, panels
 
 SVG = "{http://www.w3.org/2000/svg}"
 TICKS = [(0.0, "0"), (1.0, "1")]
@@ -21,7 +21,7 @@ def points(polyline: ElementTree.Element) -> list[tuple[float, float]]:
 
 
 def test_curves_lie_on_the_axes_of_their_own_panel():
-    curve = Curve("a & b", "#123456", (0, 1), (0, 1), (0, 0.5), (0.5, 1))
+    curve = Band("a & b", "#123456", (0, 1), (0, 1), (0, 0.5), (0.5, 1))
     chart = Panel("x", "n", (0, 1), TICKS, 0.0, [curve])
     root = drawn(chart, chart, chart)
     lines = [points(line) for line in root.iter(f"{SVG}polyline")]
@@ -43,6 +43,6 @@ def test_a_guide_is_a_line_at_its_value():
 
 
 def test_a_curve_of_unlike_lengths_is_refused():
-    chart = Panel("x", "n", (0, 1), TICKS, 0.0, [Curve("a", "#000", (0, 1), (0,), (0,), (0,))])
+    chart = Panel("x", "n", (0, 1), TICKS, 0.0, [Band("a", "#000", (0, 1), (0,), (0,), (0,))])
     with pytest.raises(ValueError, match="shorter"):
         drawn(chart)
