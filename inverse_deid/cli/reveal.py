@@ -9,7 +9,7 @@ from typing import Any, BinaryIO
 
 import click
 
-from inverse_deid.cli.case_options import KEY_VARIABLE, CaseOptions
+from inverse_deid.cli.secret_files import KEY_VARIABLE, read_secret
 from inverse_deid.core.errors import (
     ConfigurationError,
     InputError,
@@ -17,7 +17,7 @@ from inverse_deid.core.errors import (
     OutputExistsError,
 )
 from inverse_deid.core.files import PartialFile
-from inverse_deid.engine.revealing import Revealed, reveal_documents, reveal_message
+from inverse_deid.engine.reversal import Revealed, reveal_documents, reveal_message
 from inverse_deid.formats.encodings import normal_encoding
 from inverse_deid.formats.records import Format, ReadOptions
 from inverse_deid.formats.registry import (
@@ -57,7 +57,7 @@ def reveal(masked: Path, out: Path, **given: Any) -> None:  # noqa: ANN401 - cli
     """
     map_path: Path = given["map_path"]
     format_name, delimiter, only = given["format_name"], given["delimiter"], given["only"]
-    secret = CaseOptions(key=given["key"]).secret()
+    secret = read_secret(given["key"])
     if secret is None:
         raise ConfigurationError(f"give the key of the map with --key, or in the variable {KEY_VARIABLE}")
     separator = {"tab": "\t", r"\t": "\t"}.get(delimiter or "", delimiter)

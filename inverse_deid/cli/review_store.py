@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from inverse_deid.cli.case_options import KEY_VARIABLE, CaseOptions
+from inverse_deid.cli.secret_files import KEY_VARIABLE, read_secret
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.review.keys import ReviewKey, check_private, key_beside, make_key_file
 from inverse_deid.review.store import ReviewStore, open_store, store_path
@@ -47,7 +47,7 @@ def read_key(address: str, key: Path | None) -> ReviewKey:
     if beside is None or not beside.is_file():
         raise ConfigurationError(f"give the key of the store: --key FILE, or set {KEY_VARIABLE}")
     check_private(beside)
-    return ReviewKey(CaseOptions(key=beside).secret() or b"")
+    return ReviewKey(read_secret(beside) or b"")
 
 
 def new_key(address: str, key: Path | None) -> tuple[ReviewKey, Path | None]:
@@ -71,7 +71,7 @@ def new_key(address: str, key: Path | None) -> tuple[ReviewKey, Path | None]:
 def _given(key: Path | None) -> ReviewKey | None:
     if key is not None:
         check_private(key)
-    secret = CaseOptions(key=key).secret()
+    secret = read_secret(key)
     return None if secret is None else ReviewKey(secret)
 
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from inverse_deid.core.errors import ConfigurationError, UnreadableInputError
+from inverse_deid.cli.secret_files import read_secret
 from inverse_deid.core.extras import need_modules
-from inverse_deid.formats.registry import input_errors
 
 if TYPE_CHECKING:
     from inverse_deid.masking.assemble import MaskingSettings
@@ -19,7 +17,6 @@ if TYPE_CHECKING:
     from inverse_deid.service.settings import Token
 
 TOKEN_VARIABLE = "INVERSE_DEID_TOKEN"  # noqa: S105 - the name of a variable
-_MAX_TOKEN_BYTES = 4096
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 _FOLDER = click.Path(path_type=Path)
@@ -119,7 +116,7 @@ def _serve(options: ServeOptions) -> None:
 
 
 def read_token(path: Path | None) -> Token | None:
-    """The token of a file or of the environment, None = none was given.
+    """Return the token of a file or of the environment, None = not given.
 
     Raises:
         UnreadableInputError: The file cannot be read.
@@ -127,16 +124,5 @@ def read_token(path: Path | None) -> Token | None:
     """
     from inverse_deid.service.settings import Token
 
-    from_environment = os.environ.get(TOKEN_VARIABLE)
-    if path is None:
-        return None if from_environment is None else Token.of(from_environment)
-    if from_environment is not None:
-        raise ConfigurationError(f"--token-file and {TOKEN_VARIABLE} are both given; leave one of them out")
-    try:
-        with input_errors(), path.open("rb") as stream:
-            secret = stream.read(_MAX_TOKEN_BYTES + 1)
-    except UnreadableInputError as error:
-        raise UnreadableInputError(f"{path} {error}") from None
-    if len(secret) > _MAX_TOKEN_BYTES:
-        raise ConfigurationError(f"{path} holds no token: it is longer than {_MAX_TOKEN_BYTES} bytes")
-    return Token.of(secret.decode("latin-1").strip("\r\n"))
+    secret = read_secret(path, "--token-file", TOKEN_VARIABLE)
+    return None if secret is None else Token.of(secret.decode("latin-1").strip("\r\n"))

@@ -11,7 +11,7 @@ from inverse_deid.engine.job_files import JobFiles, Written
 from inverse_deid.engine.jobs import Job
 from inverse_deid.engine.journal import Entry, input_fingerprint
 from inverse_deid.engine.masker import MasksCases
-from inverse_deid.engine.reversal_sinks import hidden_report
+from inverse_deid.engine.reversal import hide_report
 from inverse_deid.engine.run_settings import RunSettings
 from inverse_deid.engine.tally import MARKERS_LEFT, Tally
 from inverse_deid.formats.icsr.cases import Case
@@ -97,7 +97,7 @@ class _CaseWork:
         elif isinstance(part, Case):
             docs = self._waiting.pop(id(part))
             if self._map is not None:
-                self._map.add(hidden_report(part, docs, self._run.marker))
+                self._map.add(hide_report(part, docs, self._run.marker))
             self.tally.add_case(docs, is_case=part.is_case)
             if id(part) in self._plain:
                 self.tally.fail(where, MARKERS_LEFT)

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from inverse_deid.core.errors import InputError, InverseDeidError
+from inverse_deid.core.errors import InputError
 from inverse_deid.core.files import PartialFile, WrittenState, output_errors, printable
 from inverse_deid.engine.jobs import Job, Output
-from inverse_deid.engine.journal import Entry, Journal, check_unchanged, remove_progress
-from inverse_deid.engine.reversal_sinks import ReversalSink
-from inverse_deid.engine.run_settings import RunSettings
-from inverse_deid.engine.tally import Tally
+from inverse_deid.engine.journal import Entry, remove_progress
+from inverse_deid.engine.reversal import ReversalSink
 from inverse_deid.formats.explanation import ExplanationSink
 from inverse_deid.formats.i2b2_xml import AnnotationXmlSink
 from inverse_deid.formats.records import Sink, Source
@@ -122,47 +118,3 @@ class JobFiles:
 
 Written = tuple[Entry, JobFiles]
 """What a job made, and its files, complete and on the disk, but not yet under their names."""
-
-
-def attempted(write: Callable[[], Written]) -> Written | InverseDeidError:
-    """What was written, or why it was not."""
-    try:
-        return write()
-    except InverseDeidError as error:
-        return error
-
-
-def settled(job: Job, journal: Journal, run: RunSettings, written: Written | InverseDeidError) -> Tally:
-    """Give the files of one job their names, unless nothing in them could be done.
-
-    Args:
-        job: The job.
-        journal: Of the output folder.
-        run: Is told of a file that is done.
-        written: What it made, or why it could not.
-
-    Returns:
-        What was done; whatever fails is in it.
-    """
-    tally = Tally()
-    if isinstance(written, InverseDeidError):
-        tally.fail(job.shown, str(written))
-        return tally
-    entry, files = written
-    try:
-        check_unchanged(job, entry.input)
-    except InverseDeidError as error:
-        files.discard()
-        tally.fail(job.shown, str(error))
-        return tally
-    try:
-        if entry.tally.n_failures and not entry.tally.n_documents:
-            files.discard()
-        else:
-            journal.append({job: entry})
-            files.commit()
-            run.on_file(job, entry)
-        tally = entry.tally
-    except InverseDeidError as error:
-        tally.fail(job.shown, str(error))
-    return tally

@@ -110,11 +110,11 @@ def plan_jobs(inputs: Sequence[Path], settings: PlanSettings) -> tuple[list[Job]
         except InputError as error:
             tally.fail(printable(path), str(error))
             continue
-        jobs += _claimed_jobs(files, settings, taken, tally)
+        jobs += _claim_jobs(files, settings, taken, tally)
     return jobs, tally
 
 
-def _claimed_jobs(
+def _claim_jobs(
     files: Sequence[tuple[Path, PurePosixPath]],
     settings: PlanSettings,
     taken: dict[str, str],

@@ -100,7 +100,7 @@ class Entry:
             "settings": self.settings,
             "n_records": self.n_records,
             "files": {role: [state.n_bytes, state.sha256] for role, state in self.files.items()},
-            "tally": self.tally.renamed(shown, "").as_json(),
+            "tally": self.tally.rename(shown, "").as_json(),
             "report": self.report,
         }
 
@@ -108,7 +108,7 @@ class Entry:
     def from_json(cls, stored: dict[str, Any], shown: str) -> Entry:
         """The entry that `as_json` described, of an input that is now called `shown`."""
         files = {role: WrittenState(*state) for role, state in stored["files"].items()}
-        tally = Tally.from_json(stored["tally"]).renamed("", shown)
+        tally = Tally.from_json(stored["tally"]).rename("", shown)
         known = (stored["input"], stored["settings"], stored["n_records"], files, tally)
         return cls(*known, stored.get("report"))
 

@@ -1,8 +1,8 @@
-"""The one thing an engine needs of a de-identifier."""
+"""What an engine needs of a de-identifier."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import islice
 from typing import Protocol, runtime_checkable
 
@@ -20,6 +20,15 @@ class Masker(Protocol):
         ...
 
 
+class FingerprintedMasker(Masker, Protocol):
+    """A masker that says what it was made of; a `Deidentifier` does."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Changes with anything that can change the output."""
+        ...
+
+
 @runtime_checkable
 class MasksCases(Protocol):
     """Masks the texts of cases."""
@@ -29,6 +38,10 @@ class MasksCases(Protocol):
         ...
 
 
+class JobMasker(Masker, MasksCases, Protocol):
+    """Masks documents and cases."""
+
+
 def mask_records(masker: Masker, records: Sequence[Record]) -> list[tuple[MaskedDocument, ...]]:
     """Mask the texts of a batch; those of one record are a case, if the masker knows cases.
 
@@ -36,18 +49,16 @@ def mask_records(masker: Masker, records: Sequence[Record]) -> list[tuple[Masked
         As many masked texts for each record as it has.
 
     Raises:
-        StageError: The masker gave back other documents than it was given.
+        StageError: The masker returned other documents than it was given.
     """
     cases = [CaseTexts(id=record.docs[0].id, docs=record.docs) for record in records if record.docs]
     docs = [doc for case in cases for doc in case.docs]
-    masked = list(_masked(masker, cases, docs)) if docs else []
+    masked: list[MaskedDocument] = []
+    if docs and isinstance(masker, MasksCases):
+        masked = [one for case in masker.mask_cases(cases) for one in case.docs]
+    elif docs:
+        masked = masker.mask_many(docs)
     if [doc.id for doc in docs] != [result.id for result in masked]:
         raise StageError(f"{len(docs)} documents went into the masker and others came out ({len(masked)})")
     results = iter(masked)
     return [tuple(islice(results, len(record.docs))) for record in records]
-
-
-def _masked(masker: Masker, cases: Sequence[CaseTexts], docs: Sequence[Document]) -> Iterator[MaskedDocument]:
-    if isinstance(masker, MasksCases):
-        return (one for case in masker.mask_cases(cases) for one in case.docs)
-    return iter(masker.mask_many(docs))

@@ -22,10 +22,18 @@ OnProgress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Reporting:
-    """What a file is called in messages, who is told of the progress, how many batches are masked at once."""
+class Progress:
+    """How far a source is, and who is told.
+
+    Args:
+        name: What the file is called in messages.
+        tally: Counts what was written; a resumed run begins with what was counted before.
+        on_progress: Told of every batch.
+        n_at_once: How many batches the masker takes at once.
+    """
 
     name: str
+    tally: Tally
     on_progress: OnProgress
     n_at_once: int = 1
 
@@ -58,8 +66,8 @@ def batches(records: Iterable[Record], limits: BatchLimits) -> Iterator[list[Rec
         yield batch
 
 
-def guarded(records: Iterator[Record]) -> Iterator[Record]:
-    """The same records; what breaks while the file is read becomes a typed error."""
+def guard_records(records: Iterator[Record]) -> Iterator[Record]:
+    """Return the same records; what breaks while the file is read becomes a typed error."""
     while True:
         with input_errors():
             record = next(records, None)
@@ -96,48 +104,39 @@ def write_batch(
             tally.fail(f"{where} {record.number}", MARKERS_LEFT)
 
 
-@dataclass(frozen=True, slots=True)
-class Start:
-    """Where masking begins: behind how many records, and what was counted until there."""
-
-    n_records: int
-    tally: Tally
-
-
 def mask_source(
-    source: Source, sinks: Sequence[Sink], masker: Masker, start: Start, report: Reporting
+    source: Source, sinks: Sequence[Sink], masker: Masker, progress: Progress, n_before: int = 0
 ) -> Iterator[int]:
-    """Mask a source; after each batch is written, how many of its records are done.
+    """Mask a source; after each batch is written, yield how many of its records are done.
 
     Args:
         source: Read from its beginning.
         sinks: All get every record that can be written.
         masker: Masks the documents.
-        start: Records before it are read but not masked again; its tally is counted up.
-        report: Names the file in failures, is told of the progress, and says how many batches the
-            masker takes at once.
+        progress: Counts, and is told.
+        n_before: Records at the beginning that are read but not masked again.
 
     Raises:
-        InputError: The file breaks off or holds no records.
+        InputError: The file breaks off or has no records.
     """
-    tally = start.tally
+    tally = progress.tally
     tally.note_columns(source.columns)
-    n_done = start.n_records
-    todo = _behind(start.n_records, batches(guarded(source.records()), BatchLimits()))
+    n_done = n_before
+    todo = _skip(n_before, batches(guard_records(source.records()), BatchLimits()))
     for (n_done, batch), masked in in_order(
-        lambda item: mask_records(masker, item[1]), todo, report.n_at_once
+        lambda item: mask_records(masker, item[1]), todo, progress.n_at_once
     ):
         before = (tally.n_documents, tally.n_tokens)
-        write_batch(zip(batch, masked, strict=True), sinks, tally, f"{report.name} {source.unit}")
+        write_batch(zip(batch, masked, strict=True), sinks, tally, f"{progress.name} {source.unit}")
         tally.note_columns(source.columns)
-        report.on_progress(tally.n_documents - before[0], tally.n_tokens - before[1])
+        progress.on_progress(tally.n_documents - before[0], tally.n_tokens - before[1])
         yield n_done
     if not n_done and source.unit == "line":
-        raise UnreadableInputError("is empty; give a file that holds text")
+        raise UnreadableInputError("is empty; give a file that contains text")
 
 
-def _behind(n_records: int, found: Iterable[list[Record]]) -> Iterator[tuple[int, list[Record]]]:
-    """The batches behind the first records, each with how many records are done after it."""
+def _skip(n_records: int, found: Iterable[list[Record]]) -> Iterator[tuple[int, list[Record]]]:
+    """Return the batches after the first records, each with how many records are done after it."""
     n_seen = 0
     for batch in found:
         n_seen += len(batch)

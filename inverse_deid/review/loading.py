@@ -24,7 +24,7 @@ from inverse_deid.core.values import Document, MaskedDocument
 from inverse_deid.engine.jobs import Job, PlanSettings, plan_jobs
 from inverse_deid.engine.masker import Masker
 from inverse_deid.engine.run_settings import DEFAULT_PROFILE
-from inverse_deid.engine.serial import BATCH_CHARS, OnProgress, guarded
+from inverse_deid.engine.serial import BATCH_CHARS, OnProgress, guard_records
 from inverse_deid.engine.tally import Tally
 from inverse_deid.formats.icsr.messages import BrokenCase, Message
 from inverse_deid.formats.icsr.profiles import Profile, builtin_profile
@@ -212,7 +212,7 @@ class _Loader:
 
     def _records(self, source_id: int, job: Job, data: bytes) -> Iterator[_Item]:
         source = open_source(io.BytesIO(data), job.name, job.format, self._settings.read_options)
-        for record in guarded(source.records()):
+        for record in guard_records(source.records()):
             if record.problem:
                 where = f"{job.shown} {source.unit} {record.number}"
                 self._tally.fail(where, f"{record.problem}; it was left out")

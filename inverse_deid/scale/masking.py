@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from inverse_deid.core.errors import UnreadableInputError
 from inverse_deid.core.files import WrittenState
 from inverse_deid.engine.masker import Masker, mask_records
-from inverse_deid.engine.serial import BatchLimits, batches, guarded, write_batch
+from inverse_deid.engine.serial import BatchLimits, batches, guard_records, write_batch
 from inverse_deid.engine.tally import Tally
 from inverse_deid.formats.records import ReadOptions, Record, Source
 from inverse_deid.scale.partitions import Partition
@@ -80,7 +80,7 @@ def _write(
 def _read(source: Source, partition: Partition) -> Iterator[Record]:
     """The records; what breaks while the storage is read becomes one line."""
     place = place_of(partition.address)
-    records = guarded(source.records())
+    records = guard_records(source.records())
     while True:
         with storage_errors(place):
             record = next(records, None)

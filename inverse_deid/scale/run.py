@@ -47,7 +47,7 @@ class RayRun:
         resume: Go on with an interrupted run.
         force: Overwrite the outputs of an earlier run.
         on_progress: Told of every partition that is done.
-        tell: From the masker to the settings that the manifest shows, without secrets.
+        describe: From the masker to the settings that the manifest shows, without secrets.
     """
 
     inputs: tuple[str, ...]
@@ -59,7 +59,7 @@ class RayRun:
     resume: bool = False
     force: bool = False
     on_progress: OnProgress = field(default=lambda _documents, _tokens: None)
-    tell: Callable[[FingerprintedMasker], Mapping[str, Any]] = field(default=lambda _masker: {})
+    describe: Callable[[FingerprintedMasker], Mapping[str, Any]] = field(default=lambda _masker: {})
 
 
 def mask_with_ray(run: RayRun, make_masker: MaskerMaker, workers: Workers = on_ray) -> Tally:
@@ -86,7 +86,7 @@ def mask_with_ray(run: RayRun, make_masker: MaskerMaker, workers: Workers = on_r
         tally.fail(where, reason)
     shape = (run.read_options, run.format, run.partition_bytes)
     settings = settings_fingerprint(__version__, masker.fingerprint, *shape)
-    plan = RunPlan(out, settings, planned, run.tell(masker))
+    plan = RunPlan(out, settings, planned, run.describe(masker))
     if not planned:
         return tally
     receipts = begin(plan, resume=run.resume, force=run.force)

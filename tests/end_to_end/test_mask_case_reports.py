@@ -375,7 +375,7 @@ def test_a_kept_age_goes_with_those_of_the_texts_if_they_change(command, real_ca
 
 
 def test_a_raw_key_keeps_all_but_one_line_break_at_its_end(tmp_path):
-    from inverse_deid.cli.case_options import CaseOptions
+    from inverse_deid.cli.secret_files import read_secret
 
     path = tmp_path / "key"
     for raw, key in (
@@ -383,4 +383,4 @@ def test_a_raw_key_keeps_all_but_one_line_break_at_its_end(tmp_path):
         (b"0" * 16 + b"\r\n", b"0" * 16),
     ):
         path.write_bytes(raw)
-        assert CaseOptions(key=path).secret() == key
+        assert read_secret(path) == key

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from inverse_deid.cli.training_extra import need_training, progress
+from inverse_deid.research.commands.training_extra import need_training, progress
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 _ANY = click.Path(path_type=Path)

@@ -1,4 +1,4 @@
-"""No file of a run is two things at once: everything that is read and written is compared before work starts.
+"""Checks of a planned run before work starts: no file is two things at once, no id is unknown.
 
 Paths are compared as the file system resolves them, without regard to case, and existing files by device
 and inode, so that links and other spellings of a name are found.
@@ -12,11 +12,15 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from inverse_deid.core.errors import ConfigurationError
+from inverse_deid.core.errors import ConfigurationError, FormatError, InputError
 from inverse_deid.core.files import new_path, partial_path, printable
 from inverse_deid.engine.jobs import Job
 from inverse_deid.engine.journal import JOURNAL_NAME, progress_path
+from inverse_deid.formats.known_values import KnownOfDocuments
+from inverse_deid.formats.records import ReadOptions
+from inverse_deid.formats.registry import input_errors, open_input, open_source
 
+_MAX_IDS_SHOWN = 10
 _Key = str | tuple[int, int]
 
 
@@ -65,6 +69,46 @@ def check_paths(jobs: Sequence[Job], given: GivenPaths) -> None:
         _refuse_folder(option, path, given.folders)
 
 
+def check_ids(jobs: Sequence[Job], known: KnownOfDocuments, path: Path, options: ReadOptions) -> None:
+    """Refuse known identifiers for ids that no document has: a misspelt id would leave a name in.
+
+    Args:
+        jobs: What is to be masked; files that cannot be read are skipped here.
+        known: The identifiers.
+        path: Their file.
+        options: How the files are read.
+
+    Raises:
+        FormatError: Some ids belong to no document.
+    """
+    missing = set(known)
+    for job in jobs:
+        missing.difference_update(_read_ids(job, options))
+        if not missing:
+            return
+    listed = ", ".join(printable(Path(doc_id)) for doc_id in sorted(missing)[:_MAX_IDS_SHOWN])
+    raise FormatError(
+        f"{path}: {len(missing)} ids belong to no document ({listed}); the id of a text file is its path "
+        "below the folder that was given"
+    )
+
+
+def _read_ids(job: Job, options: ReadOptions) -> Iterator[str]:
+    if job.format.is_single_document:
+        yield job.name
+        return
+    if job.format.holds_cases:
+        return
+    try:
+        with open_input(job.input) as stream, input_errors():
+            source = open_source(stream, job.name, job.format, options)
+            for record in source.records():
+                if record.doc is not None:
+                    yield record.doc.id
+    except InputError:
+        return
+
+
 def _own_files(jobs: Sequence[Job], journal: Path) -> Iterator[tuple[str, Path]]:
     """What lies beside the outputs while they are written."""
     for path in (journal, new_path(journal)):
@@ -98,27 +142,27 @@ class _Files:
     def _keys(self, path: Path) -> Iterator[_Key]:
         folder = self._folders.get(path.parent)
         if folder is None:
-            folder = self._folders[path.parent] = _spelled(path.parent)
-        yield f"{folder}/{_folded(path.name)}"
+            folder = self._folders[path.parent] = _normalize_path(path.parent)
+        yield f"{folder}/{_normalize_name(path.name)}"
         with suppress(OSError):
             status = path.stat()
             yield status.st_dev, status.st_ino
 
 
 def _refuse_folder(option: str, path: Path, folders: Mapping[str, Path]) -> None:
-    file = _spelled(path)
+    file = _normalize_path(path)
     for other, folder in folders.items():
-        resolved = _spelled(folder)
+        resolved = _normalize_path(folder)
         if resolved == file or resolved.startswith(f"{file}/"):
             raise ConfigurationError(
                 f"{printable(path)}: {option} needs a file where {other} needs a folder. Use another name"
             )
 
 
-def _spelled(path: Path) -> str:
-    return _folded(path.resolve().as_posix()).rstrip("/")
+def _normalize_path(path: Path) -> str:
+    return _normalize_name(path.resolve().as_posix()).rstrip("/")
 
 
-def _folded(name: str) -> str:
+def _normalize_name(name: str) -> str:
     """One spelling for all that a file system may take for the same name."""
     return unicodedata.normalize("NFC", name).casefold()
