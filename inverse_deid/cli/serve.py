@@ -98,8 +98,7 @@ class ServeOptions:
 def _serve(options: ServeOptions) -> None:
     """Check what is quick to check, load the model, serve."""
     from inverse_deid.masking.assemble import build_deidentifier
-    from inverse_deid.service.app import build_app
-    from inverse_deid.service.server import serve_app
+    from inverse_deid.service.app import build_app, serve_app
     from inverse_deid.service.settings import ServiceSettings, check_address
 
     token = read_token(options.token_file)

@@ -18,8 +18,7 @@ from typing import Any
 from inverse_deid import __version__
 from inverse_deid.core.errors import ConfigurationError, InputError, OutputExistsError
 from inverse_deid.engine.tally import Tally
-from inverse_deid.scale.partitions import Partition
-from inverse_deid.scale.receipts import RUN_FOLDER, Receipt, receipt_name
+from inverse_deid.scale.partitions import RUN_FOLDER, Partition, Receipt, receipt_name
 from inverse_deid.scale.storage import (
     Place,
     is_local,
@@ -79,7 +78,7 @@ def begin(plan: RunPlan, *, resume: bool, force: bool) -> dict[str, Receipt]:
     _refuse_inputs(plan, targets)
     with storage_errors(plan.out, writing=True):
         sizes = _sizes(plan.out)
-    stored = _stored_run(plan.out)
+    stored = _read_run(plan.out)
     if force:
         _remove(plan.out, [name for name in sizes if _is_of(name, plan) or name.startswith(f"{RUN_FOLDER}/")])
     elif stored is not None:
@@ -156,7 +155,7 @@ def _sizes(out: Place) -> dict[str, int]:
     return {path[below:]: int(info["size"] or 0) for path, info in found.items()}
 
 
-def _stored_run(out: Place) -> dict[str, Any] | None:
+def _read_run(out: Place) -> dict[str, Any] | None:
     """What an earlier run noted; one that cannot be read counts as none."""
     path = out.child(f"{RUN_FOLDER}/run.json").path
     with storage_errors(out):
