@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,8 +11,6 @@ from inverse_deid.cli.secret_files import read_secret
 from inverse_deid.core.extras import need_modules
 
 if TYPE_CHECKING:
-    from inverse_deid.masking.assemble import MaskingSettings
-    from inverse_deid.replacement.markers import MarkerKind
     from inverse_deid.service.settings import Token
 
 TOKEN_VARIABLE = "INVERSE_DEID_TOKEN"  # noqa: S105 - the name of a variable
@@ -23,17 +20,27 @@ _FOLDER = click.Path(path_type=Path)
 
 
 @click.command()
-@click.option("--host", default="127.0.0.1", show_default=True, help="Another address needs a token.")
+@click.option(
+    "--host", default="127.0.0.1", show_default=True, help="Address to listen on. Any other needs a token."
+)
 @click.option("--port", type=click.IntRange(0, 65535), default=8080, show_default=True)
 @click.option(
-    "--token-file", type=_FILE, help=f"File with the token that clients must send; or set {TOKEN_VARIABLE}."
+    "--token-file", type=_FILE, help=f"File with the token that clients must send. Or set {TOKEN_VARIABLE}."
 )
-@click.option("--max-bytes", type=click.IntRange(1), default=1_000_000, show_default=True, help="A request.")
-@click.option("--max-documents", type=click.IntRange(1), default=1000, show_default=True, help="A request.")
-@click.option("--seconds", type=click.FloatRange(0.01), default=30.0, show_default=True, help="A request.")
+@click.option(
+    "--max-bytes", type=click.IntRange(1), default=1_000_000, show_default=True, help="Size of a request."
+)
+@click.option(
+    "--max-documents", type=click.IntRange(1), default=1000, show_default=True, help="Documents per request."
+)
+@click.option(
+    "--seconds", type=click.FloatRange(0.01), default=30.0, show_default=True, help="Time per request."
+)
 @click.option("--log-requests", is_flag=True, help="Log method, path, status and time of each request.")
 @click.option(
-    "--operating-point", type=click.Choice(["strict", "balanced", "lenient"]), help="[default: balanced]"
+    "--operating-point",
+    type=click.Choice(["strict", "balanced", "lenient"]),
+    help="How sure to be before a word is kept.  [default: balanced]",
 )
 @click.option(
     "--allow-low-thresholds",
@@ -50,68 +57,43 @@ _FOLDER = click.Path(path_type=Path)
 @click.option("--model", type=_FOLDER, help="Folder of another model.")
 @click.option("--lexicon", type=_FILE, help="Another lexicon.")
 @click.option(
-    "--threads", type=click.IntRange(0), default=1, show_default=True, help="For the network; 0 = one a core."
+    "--threads",
+    type=click.IntRange(0),
+    default=1,
+    show_default=True,
+    help="Threads of the network. 0 = one per core.",
 )
-def serve(**given: Any) -> None:  # noqa: ANN401 - click's options, typed in ServeOptions
+def serve(**given: Any) -> None:  # noqa: ANN401 - click's options, typed above
     """Mask documents over HTTP: POST /mask, GET /health, GET /openapi.json.
 
-    Whoever reaches any other than a loopback address must send the token
-    (Authorization: Bearer TOKEN); put a server that speaks TLS before it. No
-    text is logged or kept. docs/service.md says more.
+    On any address but a loopback address, clients must send the token
+    (Authorization: Bearer TOKEN). Run the service behind a reverse proxy that
+    ends TLS. No text is logged or kept. See docs/service.md.
     """
     need_modules("the service", "serve", "starlette", "uvicorn")
-    _serve(ServeOptions(**given))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServeOptions:
-    """What was given on the command line."""
-
-    host: str
-    port: int
-    token_file: Path | None
-    max_bytes: int
-    max_documents: int
-    seconds: float
-    log_requests: bool
-    operating_point: str | None
-    allow_low_thresholds: bool
-    replace: MarkerKind
-    model: Path | None
-    lexicon: Path | None
-    threads: int
-
-    def masking(self) -> MaskingSettings:
-        """The part that the de-identifier needs."""
-        from inverse_deid.masking.assemble import MaskingSettings
-
-        return MaskingSettings(
-            model=self.model,
-            lexicon=self.lexicon,
-            operating_point=self.operating_point,
-            allow_low_thresholds=self.allow_low_thresholds,
-            replace=self.replace,
-            n_threads=self.threads,
-        )
-
-
-def _serve(options: ServeOptions) -> None:
-    """Check what is quick to check, load the model, serve."""
-    from inverse_deid.masking.assemble import build_deidentifier
+    from inverse_deid.masking.assemble import MaskingSettings, build_deidentifier
     from inverse_deid.service.app import build_app, serve_app
     from inverse_deid.service.settings import ServiceSettings, check_address
 
-    token = read_token(options.token_file)
-    check_address(options.host, token)
+    token = read_token(given["token_file"])
+    check_address(given["host"], token)
     settings = ServiceSettings(
-        operating_point=options.operating_point or "balanced",
+        operating_point=given["operating_point"] or "balanced",
         token=token,
-        max_body_bytes=options.max_bytes,
-        max_documents=options.max_documents,
-        seconds=options.seconds,
+        max_body_bytes=given["max_bytes"],
+        max_documents=given["max_documents"],
+        seconds=given["seconds"],
     )
-    app = build_app(build_deidentifier(options.masking()), settings)
-    serve_app(app, options.host, options.port, seconds=options.seconds, log_requests=options.log_requests)
+    masking = MaskingSettings(
+        model=given["model"],
+        lexicon=given["lexicon"],
+        operating_point=given["operating_point"],
+        allow_low_thresholds=given["allow_low_thresholds"],
+        replace=given["replace"],
+        n_threads=given["threads"],
+    )
+    app = build_app(build_deidentifier(masking), settings)
+    serve_app(app, given["host"], given["port"], seconds=given["seconds"], log_requests=given["log_requests"])
 
 
 def read_token(path: Path | None) -> Token | None:

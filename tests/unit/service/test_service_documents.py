@@ -54,7 +54,10 @@ BAD = [
     ({"documents": []}, "1 to 10; the request has 0"),
     ({"documents": [{"id": 1, "text": CANARY}] * 11}, "1 to 10; the request has 11"),
     ({"documents": [{"id": 1, "text": "x"}], CANARY: 1}, "no other field"),
-    ({"documents": [{"id": 1, "text": "x"}, {"id": 2, "text": [CANARY]}]}, "^document 2: text must be a string$"),
+    (
+        {"documents": [{"id": 1, "text": "x"}, {"id": 2, "text": [CANARY]}]},
+        "^document 2: text must be a string$",
+    ),
     ({"id": CANARY, "text": None}, "text must be a string"),
     ({"id": CANARY}, "text must be a string"),
     ({"text": CANARY}, "id must be"),
