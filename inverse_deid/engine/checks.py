@@ -45,12 +45,12 @@ def check_paths(jobs: Sequence[Job], given: GivenPaths) -> None:
     """Refuse a run in which one file would be two things.
 
     Raises:
-        ConfigurationError: Two of the paths are one file, or a file stands where a folder has to be.
+        ConfigurationError: Two of the paths are one file, or a file is given where a folder must be.
     """
     files = _Files()
     for job in jobs:
         files.take("an INPUT", job.input)
-    own = list(_own_files(jobs, given.out / JOURNAL_NAME))
+    own = list(_list_own_files(jobs, given.out / JOURNAL_NAME))
     for name, path in own:
         files.refuse_taken(name, path)
     for name, path in own:
@@ -66,7 +66,11 @@ def check_paths(jobs: Sequence[Job], given: GivenPaths) -> None:
     for option, path in given.written.items():
         files.refuse_taken(option, path)
         files.refuse_taken(option, partial_path(path))
-        _refuse_folder(option, path, given.folders)
+        for other, folder in given.folders.items():
+            if f"{_normalize_path(folder)}/".startswith(f"{_normalize_path(path)}/"):
+                raise ConfigurationError(
+                    f"{printable(path)}: {option} needs a file where {other} needs a folder. Use another name"
+                )
 
 
 def check_ids(jobs: Sequence[Job], known: KnownOfDocuments, path: Path, options: ReadOptions) -> None:
@@ -109,8 +113,8 @@ def _read_ids(job: Job, options: ReadOptions) -> Iterator[str]:
         return
 
 
-def _own_files(jobs: Sequence[Job], journal: Path) -> Iterator[tuple[str, Path]]:
-    """What lies beside the outputs while they are written."""
+def _list_own_files(jobs: Sequence[Job], journal: Path) -> Iterator[tuple[str, Path]]:
+    """Return the files beside the outputs while they are written."""
     for path in (journal, new_path(journal)):
         yield "the journal", path
     for job in jobs:
@@ -122,7 +126,7 @@ def _own_files(jobs: Sequence[Job], journal: Path) -> Iterator[tuple[str, Path]]
 
 
 class _Files:
-    """What each file is, by all that tells it from another: its name in its folder, device and inode."""
+    """The role of each file, by all that tells it from another: its name in its folder, device and inode."""
 
     def __init__(self) -> None:
         self._roles: dict[_Key, str] = {}
@@ -149,20 +153,10 @@ class _Files:
             yield status.st_dev, status.st_ino
 
 
-def _refuse_folder(option: str, path: Path, folders: Mapping[str, Path]) -> None:
-    file = _normalize_path(path)
-    for other, folder in folders.items():
-        resolved = _normalize_path(folder)
-        if resolved == file or resolved.startswith(f"{file}/"):
-            raise ConfigurationError(
-                f"{printable(path)}: {option} needs a file where {other} needs a folder. Use another name"
-            )
-
-
 def _normalize_path(path: Path) -> str:
     return _normalize_name(path.resolve().as_posix()).rstrip("/")
 
 
 def _normalize_name(name: str) -> str:
-    """One spelling for all that a file system may take for the same name."""
+    """Return one spelling for all names that a file system may take for the same."""
     return unicodedata.normalize("NFC", name).casefold()

@@ -46,17 +46,17 @@ class JobFiles:
 
     @property
     def explanations(self) -> ExplanationSink | None:
-        """Where the explanations go, None = nobody asked for them."""
+        """The writer of the explanations, None = not asked for."""
         for output, file in self._files.items():
             if output.role == "explain":
                 return ExplanationSink(file, with_text=output.with_text)
         return None
 
     def map_writer(self, marker: str) -> MapWriter | None:
-        """What writes the reversal map of case reports, None = nobody asked for it.
+        """Return the writer of the reversal map of case reports, None = not asked for.
 
         Args:
-            marker: Stands for a text that cannot be shown at all.
+            marker: Replaces a text that cannot be shown at all.
         """
         for output, file in self._files.items():
             if output.role == "map":
@@ -64,7 +64,7 @@ class JobFiles:
         return None
 
     def sinks(self, source: Source) -> list[Sink]:
-        """What writes into the files, in the order of the outputs."""
+        """Return the writers of the files, in the order of the outputs."""
         return [self._sink(source, output, file) for output, file in self._files.items()]
 
     def _sink(self, source: Source, output: Output, file: PartialFile) -> Sink:
@@ -77,9 +77,9 @@ class JobFiles:
                 return AnnotationXmlSink(file)
             case "map":
                 encoding = source.text_encoding
-                return ReversalSink(self._begun_map(file, encoding), encoding)
+                return ReversalSink(self._resume_map(file, encoding), encoding)
 
-    def _begun_map(self, file: PartialFile, encoding: str) -> MapWriter:
+    def _resume_map(self, file: PartialFile, encoding: str) -> MapWriter:
         about = {"encoding": encoding}
         if not self._resumed:
             return MapWriter(file, self._key, about)
@@ -92,13 +92,13 @@ class JobFiles:
         raise InputError(f"{printable(file.path)} {problem}")
 
     def sync(self) -> dict[str, WrittenState]:
-        """Force everything to the disk; how much that is, by role."""
+        """Force everything to the disk, and return how much that is, by role."""
         return {output.role: file.sync() for output, file in self._files.items()}
 
     def commit(self) -> None:
         """Give the complete, synced files their names.
 
-        The progress goes first: nobody can go on with a file that has its name already.
+        The progress is removed first: no run can resume a file that has its name already.
         """
         remove_progress(self._job.target)
         for file in self._files.values():
@@ -117,4 +117,4 @@ class JobFiles:
 
 
 Written = tuple[Entry, JobFiles]
-"""What a job made, and its files, complete and on the disk, but not yet under their names."""
+"""The entry of a job, and its files, complete and on the disk, but not yet under their names."""
