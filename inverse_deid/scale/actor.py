@@ -42,14 +42,14 @@ OUTCOME = "outcome"
 
 @contextmanager
 def open_partition(partition: Partition, options: ReadOptions) -> Iterator[Source]:
-    """Open a partition; its records have the numbers that they have in the whole file.
+    """Open a partition; its records have their numbers of the whole file.
 
     Args:
         partition: What is read.
         options: How the file is read.
 
     Raises:
-        InputError: The file is not what it was, or cannot be used.
+        InputError: The file has changed, or cannot be used.
     """
     place = place_of(partition.address)
     check_unchanged(partition)
@@ -63,10 +63,10 @@ def open_partition(partition: Partition, options: ReadOptions) -> Iterator[Sourc
 
 
 def check_unchanged(partition: Partition) -> None:
-    """Refuse a partition of a file that is not what it was.
+    """Refuse a partition of a file that has changed.
 
     Raises:
-        InputError: It has changed, or cannot be read any more.
+        InputError: It has changed, or can no longer be read.
     """
     if fingerprint_of(place_of(partition.address)) != partition.fingerprint:
         raise InputError("has changed since the run was planned; run again with --force")
@@ -103,8 +103,8 @@ class Work:
 def mask_partition(partition: Partition, masker: Masker, work: Work) -> Receipt:
     """Mask a partition, write its output and then its receipt.
 
-    Both get their names in one step each and depend on the partition alone: doing it
-    twice, even at the same time, leaves what doing it once leaves.
+    Both get their names in one step each and depend on the partition alone: masking it twice, even at
+    the same time, has the same result as masking it once.
 
     Raises:
         InputError: The partition cannot be read to its end; nothing is written.
@@ -134,7 +134,7 @@ def _write(
             results = zip(batch, mask_records(masker, batch), strict=True)
             write_batch(results, [sink], tally, f"{partition.shown} {source.unit}")
         if not n_records and source.unit == "line" and partition.is_whole:
-            raise UnreadableInputError("is empty; give a file that holds text")
+            raise UnreadableInputError("is empty; give a file that contains text")
         sink.finish()
         check_unchanged(partition)
         is_kept = bool(tally.n_documents or not tally.n_failures)
@@ -166,12 +166,12 @@ class MaskerMaker(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ActorJob:
-    """What an actor is given.
+    """What an actor gets.
 
     Args:
         work: What is the same for all partitions.
         make_masker: Makes the masker.
-        fingerprint: What the masker's fingerprint must be.
+        fingerprint: What the masker must have.
         n_threads: Threads of the network.
         device: Where the network runs.
         version: Of this package.
@@ -187,13 +187,13 @@ class ActorJob:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a partition.
+    """The result of a partition.
 
     Args:
         target: Its output.
         receipt: None = it failed.
-        problem: Why it failed, "" if it did not; without text of narratives.
-        is_fatal: The worker cannot mask anything; the run must stop.
+        problem: Why it failed, without text of narratives; "" = it did not fail.
+        is_fatal: The worker cannot mask anything, and the run must stop.
     """
 
     target: str
@@ -217,7 +217,7 @@ class PartitionActor:
     """Masks partitions, one after another.
 
     Args:
-        job: What it needs. What goes wrong here is told with the first partition.
+        job: What it needs. Errors here are reported with the first partition.
     """
 
     def __init__(self, job: ActorJob) -> None:

@@ -15,7 +15,7 @@ from inverse_deid.engine.serial import OnProgress
 from inverse_deid.engine.tally import Tally
 from inverse_deid.formats.records import Format, ReadOptions
 from inverse_deid.scale.actor import ActorJob, MaskerMaker, Outcome, Work
-from inverse_deid.scale.cluster import MAX_ATTEMPTS, Cluster, on_ray
+from inverse_deid.scale.cluster import MAX_ATTEMPTS, Cluster, mask_on_ray
 from inverse_deid.scale.partitions import Partition, Receipt
 from inverse_deid.scale.run_folder import RunPlan, begin, end
 from inverse_deid.scale.splitting import find_inputs, split_all
@@ -25,10 +25,10 @@ PARTITION_BYTES = 16 * 1024 * 1024
 
 Outcomes = Generator[Outcome, None, None]
 Workers = Callable[[Sequence[Partition], ActorJob, Cluster], Outcomes]
-"""From partitions to their outcomes, in any order; closing it ends the work."""
+"""Masks partitions and yields outcomes, in any order; closing it ends the work."""
 
 _ROUNDS = 2
-"""How often partitions are begun whose workers died `MAX_ATTEMPTS` times."""
+"""How often partitions are tried whose workers died `MAX_ATTEMPTS` times."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,8 +41,8 @@ class RayRun:
         cluster: Where the work is done.
         format: Of all inputs; None: by suffix.
         read_options: How files are read.
-        partition_bytes: Size of a partition as it lies in its file, at least 1.
-        resume: Go on with an interrupted run.
+        partition_bytes: Size of a partition as it is in its file, at least 1.
+        resume: Continue an interrupted run.
         force: Overwrite the outputs of an earlier run.
         on_progress: Told of every partition that is done.
         describe: From the masker to the settings that the manifest shows, without secrets.
@@ -60,7 +60,7 @@ class RayRun:
     describe: Callable[[FingerprintedMasker], Mapping[str, Any]] = field(default=lambda _masker: {})
 
 
-def mask_with_ray(run: RayRun, make_masker: MaskerMaker, workers: Workers = on_ray) -> Tally:
+def mask_with_ray(run: RayRun, make_masker: MaskerMaker, workers: Workers = mask_on_ray) -> Tally:
     """Mask files on a Ray cluster, one output file per partition.
 
     Args:
@@ -69,10 +69,10 @@ def mask_with_ray(run: RayRun, make_masker: MaskerMaker, workers: Workers = on_r
         workers: Does the partitions.
 
     Returns:
-        What was done; whatever fails is in it, in the order of the inputs.
+        What was done, with all failures, in the order of the inputs.
 
     Raises:
-        InverseDeidError: Nothing can be done, or the run cannot go on; what is done stays for `resume`.
+        InverseDeidError: Nothing can be done, or the run cannot continue; what is done stays for `resume`.
     """
     out = _open_out(run)
     files, tally = find_inputs(run.inputs, out, run.format)
