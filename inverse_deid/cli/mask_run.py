@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from datetime import time as time_of_day
+from functools import cache, partial
 from pathlib import Path
 from typing import cast
 
@@ -34,7 +35,7 @@ from inverse_deid.engine.jobs import Job, PlanSettings, plan_jobs
 from inverse_deid.engine.journal import Journal
 from inverse_deid.engine.run import run_jobs
 from inverse_deid.engine.run_report import RunReport, hash_known
-from inverse_deid.engine.run_settings import RunSettings, settings_fingerprint
+from inverse_deid.engine.run_settings import DEFAULT_PROFILE, RunSettings, settings_fingerprint
 from inverse_deid.engine.streams import mask_pipe
 from inverse_deid.engine.tally import Tally
 from inverse_deid.formats.known_values import read_known_values
@@ -100,7 +101,9 @@ def _mask_files(inputs: tuple[str, ...], options: MaskOptions) -> Tally:
 
 def _mask_jobs(jobs: Sequence[Job], options: MaskOptions, tally: Tally) -> None:
     """Mask the files, unless an earlier run completed them; what is done is added to the tally."""
-    profile = make_profile(options)
+    load_profile = cache(partial(make_profile, options))  # files without cases need none
+    if options.profile is not None:
+        load_profile()
     known = {} if options.known is None else read_known_values(options.known)
     if options.known is not None:
         check_ids(jobs, known, options.known, options.read_options)
@@ -115,7 +118,7 @@ def _mask_jobs(jobs: Sequence[Job], options: MaskOptions, tally: Tally) -> None:
             options.with_text,
             options.annotations,
             options.maps,
-            profile,
+            load_profile() if options.profile_file else options.profile or DEFAULT_PROFILE,
             options.marker,
             known_sha256,
         )
@@ -126,8 +129,8 @@ def _mask_jobs(jobs: Sequence[Job], options: MaskOptions, tally: Tally) -> None:
             return
         report = None
         if options.run_report is not None:
-            key = masker.settings.key
-            report = RunReport(describe_settings(options, masker, profile, known_sha256), key)
+            described = describe_settings(options, masker, load_profile(), known_sha256)
+            report = RunReport(described, masker.settings.key)
         with _Progress(options) as progress:
             run = RunSettings(
                 fingerprint=fingerprint,
@@ -135,7 +138,7 @@ def _mask_jobs(jobs: Sequence[Job], options: MaskOptions, tally: Tally) -> None:
                 force=options.force,
                 resume=options.resume,
                 on_progress=progress.add,
-                profile=profile,
+                load_profile=load_profile,
                 key=masker.settings.key or secrets.token_bytes(32),
                 marker=options.marker,
                 n_at_once=options.workers,

@@ -15,7 +15,7 @@ from inverse_deid.cli.secret_files import KEY_VARIABLE, read_secret
 from inverse_deid.core.errors import ConfigurationError, UnreadableInputError
 from inverse_deid.engine.checks import GivenPaths
 from inverse_deid.engine.masker import FingerprintedMasker
-from inverse_deid.engine.run_report import REPORT_MARK, describe_profile, hash_words, keyed_hash
+from inverse_deid.engine.run_report import REPORT_MARK, describe_profile, hash_with_key, hash_words
 from inverse_deid.engine.run_settings import DEFAULT_PROFILE
 from inverse_deid.engine.worker_pool import WorkerPool, n_threads_each
 from inverse_deid.formats.encodings import normal_encoding
@@ -344,7 +344,7 @@ def describe_settings(
 ) -> dict[str, Any]:
     """Return everything that shapes the output, for reports: no values, and of words keyed hashes alone."""
     cases = masker.settings
-    hide = partial(keyed_hash, cases.key)
+    hide = partial(hash_with_key, cases.key)
     lists = {
         "allow": read_words(options.allow, phrases=False),
         "deny": read_words(options.deny, phrases=True),

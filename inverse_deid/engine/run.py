@@ -1,4 +1,4 @@
-"""Running a list of jobs: each file is finished or reported, and a killed run can go on."""
+"""Run a list of jobs: each file is finished or reported, and a killed run can be resumed."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def run_jobs(jobs: Sequence[Job], journal: Journal, masker: JobMasker, run: RunS
     """Do all jobs; a file that fails is noted and the others are finished.
 
     Args:
-        jobs: What is to be done, in this order.
+        jobs: The files, in order.
         journal: Of the output folder.
         masker: Masks the documents.
         run: How.
@@ -53,7 +53,7 @@ def run_jobs(jobs: Sequence[Job], journal: Journal, masker: JobMasker, run: RunS
         )
     inputs = frozenset(job.identity for job in jobs)
     tally = Tally()
-    for is_long, some in groupby(groups(jobs), key=lambda group: _is_long(group[0])):
+    for is_long, some in groupby(group_jobs(jobs), key=_is_long):
         # A long file is masked several batches at once, short ones and documents side by side.
         inner = run if is_long else replace(run, n_at_once=1)
         steps = (_Step(group, journal, masker, inner, inputs) for group in some)
@@ -151,8 +151,8 @@ class _Step:
         return entry.tally
 
 
-def groups(jobs: Sequence[Job]) -> Iterator[list[Job]]:
-    """Files that are one document are masked together; the groups depend on the jobs alone."""
+def group_jobs(jobs: Sequence[Job]) -> Iterator[list[Job]]:
+    """Group files that are one document each; the groups depend on the jobs alone."""
     limit = FIRST_BATCH_CHARS
     for single, consecutive in groupby(jobs, key=lambda job: job.format.is_single_document):
         group: list[Job] = []
@@ -167,9 +167,9 @@ def groups(jobs: Sequence[Job]) -> Iterator[list[Job]]:
             yield group
 
 
-def _is_long(job: Job) -> bool:
-    """Whether a file is worth several batches."""
-    return not job.format.is_single_document and job.n_bytes > LONG_FILE_BYTES
+def _is_long(group: Sequence[Job]) -> bool:
+    """Tell whether a group is a file that is worth several batches."""
+    return not group[0].format.is_single_document and group[0].n_bytes > LONG_FILE_BYTES
 
 
 def _is_complete(job: Job, entry: Entry | None, inputs: frozenset[tuple[int, int]], *, force: bool) -> bool:

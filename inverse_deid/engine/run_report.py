@@ -1,8 +1,8 @@
-"""What a run did, for the file of the data-protection officer: elements, paths, counts, hashes, no values.
+"""The report of a run for the data-protection officer: elements, paths, counts, hashes, no values.
 
-Whoever holds a masked text can put every name of a list into its gaps and hash the result: the SHA-256 of an
-original would say which name is right. What is made of originals or of secret words therefore has a hash only
-under the key of the run (HMAC), and none without a key.
+An attacker with a masked text can put every name of a list into its gaps and hash the result: the SHA-256 of
+an original would tell which name is right. So originals and secret words have a hash only under the key of
+the run (HMAC), and none without a key.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ VERSION = 2
 _PURPOSE = b"inverse-deid run report 2 "
 
 
-def keyed_hash(key: bytes | None, sha256: str) -> str | None:
-    """Return what tells one value from another to whoever has the key, None without a key.
+def hash_with_key(key: bytes | None, sha256: str) -> str | None:
+    """Return a hash that compares values only for those who have the key, None = no key.
 
     Args:
         key: Secret bytes.
@@ -43,7 +43,7 @@ def keyed_hash(key: bytes | None, sha256: str) -> str | None:
         HMAC-SHA256 in hexadecimal digits.
 
     Example:
-        >>> keyed_hash(None, "00") is None, len(keyed_hash(b"sixteen bytes or", "00") or "")
+        >>> hash_with_key(None, "00") is None, len(hash_with_key(b"sixteen bytes or", "00") or "")
         (True, 64)
     """
     return None if key is None else hmac.digest(key, _PURPOSE + sha256.encode(), "sha256").hex()
@@ -63,7 +63,7 @@ def hash_words(words: Iterable[str]) -> str:
 
 
 class RunReport:
-    """Gathers what was done to each file.
+    """Collects what was done to each file.
 
     Args:
         settings: Everything that shapes the output, without a secret and without a value.
@@ -79,7 +79,7 @@ class RunReport:
         """Note a file that is complete."""
         private = {output.role for output in job.outputs if output.private}
         outputs = {
-            role: {"hmac_sha256": keyed_hash(self._key, state.sha256), "bytes": state.n_bytes}
+            role: {"hmac_sha256": hash_with_key(self._key, state.sha256), "bytes": state.n_bytes}
             if role in private
             else {"sha256": state.sha256, "bytes": state.n_bytes}
             for role, state in entry.files.items()
@@ -89,7 +89,7 @@ class RunReport:
                 "input": job.shown,
                 "output": job.name,
                 "format": job.format.name,
-                "input_hmac_sha256": keyed_hash(self._key, sha256_of(job.input)),
+                "input_hmac_sha256": hash_with_key(self._key, sha256_of(job.input)),
                 "outputs": outputs,
                 **_describe_counts(entry.tally),
                 "case_reports": entry.report,

@@ -1,4 +1,4 @@
-"""Records in batches, masked one after the other or several at once, written in order, memory bounded."""
+"""Records in batches: masked one after the other or several at once, written in order, in bounded memory."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ OnProgress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class SourceProgress:
     """How far a source is, and who is told.
 
     Args:
@@ -105,7 +105,7 @@ def write_batch(
 
 
 def mask_source(
-    source: Source, sinks: Sequence[Sink], masker: Masker, progress: Progress, n_before: int = 0
+    source: Source, sinks: Sequence[Sink], masker: Masker, progress: SourceProgress, n_before: int = 0
 ) -> Iterator[int]:
     """Mask a source; after each batch is written, yield how many of its records are done.
 

@@ -10,7 +10,7 @@ from inverse_deid.engine.jobs import Job
 from inverse_deid.engine.journal import Entry, input_fingerprint, read_progress, write_progress
 from inverse_deid.engine.masker import Masker
 from inverse_deid.engine.run_settings import RunSettings
-from inverse_deid.engine.serial import Progress, mask_source
+from inverse_deid.engine.serial import SourceProgress, mask_source
 from inverse_deid.engine.tally import Tally
 from inverse_deid.formats.records import Format
 from inverse_deid.formats.registry import input_errors, open_input, open_source
@@ -33,7 +33,7 @@ def write_stream_job(job: Job, masker: Masker, run: RunSettings) -> Written:
         files = JobFiles(job, resumed, key=run.key)
         begun = resumed or Entry(input_print, run.fingerprint, 0, {}, Tally())
         n_records = begun.n_records
-        progress = Progress(job.shown, begun.tally, run.on_progress, run.n_at_once)
+        progress = SourceProgress(job.shown, begun.tally, run.on_progress, run.n_at_once)
         is_kept = False
         try:
             sinks = files.sinks(source)
@@ -104,7 +104,7 @@ def mask_pipe(given: BinaryIO, target: BinaryIO, kind: Format, masker: Masker, r
         with input_errors():
             source = open_source(given, "stdin", kind, run.read_options)
         sink = source.sink(_Pipe(target))
-        progress = Progress(PIPE_NAME, tally, run.on_progress, run.n_at_once)
+        progress = SourceProgress(PIPE_NAME, tally, run.on_progress, run.n_at_once)
         for _ in mask_source(source, [sink], masker, progress):
             pass
         sink.finish()

@@ -21,7 +21,6 @@ from inverse_deid.core.values import (
     Decisions,
     Document,
     FloatArray,
-    KnownIdentifier,
     MaskedDocument,
     Reason,
     RuleAnalysis,
@@ -162,7 +161,10 @@ class Deidentifier:
 
     def _mask_batch(self, docs: Sequence[Document]) -> list[MaskedDocument]:
         tokens = tokenize_many([doc.text for doc in docs])
-        known = {values: KnownIdentifiers(values, self._stages.is_common_word) for values in _known(docs)}
+        known = {
+            values: KnownIdentifiers(values, self._stages.is_common_word)
+            for values in {doc.known for doc in docs if doc.known}
+        }
         masked: dict[int, MaskedDocument] = {}
         for part in self._begin_ahead(tokens):
             for row, analysis, decisions in zip(part.rows, part.analyses, self._decide(part), strict=True):
@@ -289,11 +291,6 @@ def _join_columns(
         if any(len(column) != len(one) for column in found):
             raise StageError(f"a stage answered for {[len(c) for c in found]} tokens of {len(one)}")
     return map(np.concatenate, zip(*columns, strict=True))
-
-
-def _known(docs: Sequence[Document]) -> set[tuple[str | KnownIdentifier, ...]]:
-    """The known values of documents, those of one case once."""
-    return {doc.known for doc in docs if doc.known}
 
 
 def mask_everything(doc: Document, marker_for: MarkerFor) -> MaskedDocument:

@@ -11,7 +11,7 @@ from inverse_deid.core.values import Document, Reason
 from inverse_deid.engine.masker import mask_records
 from inverse_deid.engine.serial import (
     BatchLimits,
-    Progress,
+    SourceProgress,
     batches,
     guard_records,
     mask_source,
@@ -99,7 +99,7 @@ def test_reading_errors_become_typed_errors():
 
 def run(data: bytes, tally: Tally, target: io.BytesIO, n_before: int = 0) -> list[int]:
     source = read_json_lines(io.BytesIO(data), ReadOptions())
-    progress = Progress("a.jsonl", tally, lambda documents, tokens: None)
+    progress = SourceProgress("a.jsonl", tally, lambda documents, tokens: None)
     return list(mask_source(source, [source.sink(target)], mask_capitals(), progress, n_before))
 
 
