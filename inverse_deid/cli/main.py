@@ -21,7 +21,7 @@ INTERRUPTED = 130
 
 _COMMANDS: Commands = MappingProxyType(
     {
-        "Mask and give out": {
+        "Mask and release": {
             "mask": ("inverse_deid.cli.mask", "Mask case narratives: files, folders or standard input."),
             "reveal": ("inverse_deid.cli.reveal", "Restore the originals with the map and the key."),
             "serve": ("inverse_deid.cli.serve", "Mask documents over HTTP."),
@@ -53,7 +53,7 @@ _COMMANDS: Commands = MappingProxyType(
 
 
 class _MainGroup(LazyGroup):
-    """Ends with the exit statuses of this program."""
+    """A group that ends with the exit statuses of this program."""
 
     def main(self, *args: Any, **options: Any) -> NoReturn:  # noqa: ANN401 - as click declares it
         run = super().main

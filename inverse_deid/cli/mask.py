@@ -134,7 +134,7 @@ _WHAT_REPLACES_IT = (
     click.option(
         "--today",
         type=click.DateTime(["%Y-%m-%d"]),
-        help="Latest day that a date can be.  [default: as the case report says, else the day of the run]",
+        help="Latest day that a date can be.  [default: as the case report says, or the day of the run]",
     ),
     click.option(
         "--ages",
@@ -191,7 +191,7 @@ _FURTHER_OUTPUTS = (
     click.option(
         "--run-report",
         type=_FILE,
-        help="JSON file that says what was done to which element. It has no values, and mode 600.",
+        help="Write a JSON file on what was done to which element, without values (mode 600). Confidential.",
     ),
 )
 

@@ -1,4 +1,4 @@
-"""The report files of commands: complete or not there, and never in place of something else."""
+"""The report files of commands: written whole or not at all, and never over another kind of file."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ _HEAD_BYTES = 400
 
 
 def check_target(path: Path, mark: str, *, force: bool) -> None:
-    """Nothing but an earlier file of the same kind is ever overwritten, and that only when asked.
+    """Refuse to overwrite anything but an earlier file of the same kind, and that without `force`.
 
     Args:
         path: Where to write.
-        mark: Stands near the beginning of files of this kind.
-        force: Whether it was asked.
+        mark: Text near the beginning of files of this kind.
+        force: Overwrite an earlier file.
 
     Raises:
-        OutputExistsError: The file is there.
+        OutputExistsError: The file exists.
     """
     if not os.path.lexists(path):
         return
@@ -38,22 +38,24 @@ def check_target(path: Path, mark: str, *, force: bool) -> None:
 
 
 def refuse_read(path: Path, read: Iterable[Path]) -> None:
-    """What is read is never overwritten, not even with `--force`.
+    """Refuse to overwrite a file or folder that is read, even with `--force`.
 
     Args:
         path: Where to write a file, or a folder that takes the place of an older one.
         read: The files and folders that are read to make it.
 
     Raises:
-        OutputExistsError: It is one of them, holds one of them, or is there and lies in one of them.
+        OutputExistsError: It is one of them, contains one of them, or exists in one of them.
     """
     out = path.resolve()
     for given in (one.resolve() for one in read):
         if out == given or out in given.parents or (given in out.parents and out.exists()):
-            raise OutputExistsError(f"{path} is read, or holds or lies in what is read; choose another name")
+            raise OutputExistsError(
+                f"{path} is an input, or contains one or is in one; choose another name"
+            )
 
 
 def write_json(path: Path, report: dict[str, Any], *, private: bool = False) -> None:
-    """Write a report; the file is there only when it is complete; arguments as `write_whole`."""
+    """Write a report whole or not at all; the arguments are those of `write_whole`."""
     text = json.dumps(report, ensure_ascii=False, indent=1)
     write_whole(path, [text.encode("utf-8", "replace"), b"\n"], private=private)

@@ -26,10 +26,10 @@ _Key = str | tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class GivenPaths:
-    """The paths of a command besides its inputs and outputs, by the options that gave them.
+    """The other paths of a command, by the options that gave them.
 
     Args:
-        out: Folder of the masked files, which holds the journal.
+        out: Folder of the masked files, which contains the journal.
         read: Files that are read (a key, lists of words).
         written: Files that are written (a run report).
         folders: Folders that are written into.

@@ -18,12 +18,12 @@ class JobFiles:
 
     Args:
         job: Says which files there are.
-        progress: Continue them where they were safe; None begins anew.
+        progress: Continue them where they were safe; None = begin again.
         key: Of the reversal map.
 
     Raises:
         OutputError: One cannot be created.
-        InputError: A half-done file is not what the journal says.
+        InputError: A half-done file does not match the journal.
     """
 
     def __init__(self, job: Job, progress: Entry | None = None, *, key: bytes = b"") -> None:
@@ -111,7 +111,7 @@ class JobFiles:
         remove_progress(self._job.target)
 
     def close(self) -> None:
-        """Close the files; what was written stays for `--resume`."""
+        """Close the files and leave them for `--resume`."""
         for file in self._files.values():
             file.close()
 

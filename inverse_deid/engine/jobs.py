@@ -228,7 +228,7 @@ def _is_case_ignored(folder: Path) -> bool:
 
 
 def check_target(output: Output, inputs: frozenset[tuple[int, int]], *, force: bool) -> None:
-    """Refuse to write over an input, ever, and over anything else without `force`.
+    """Refuse to overwrite an input, and any other file without `force`.
 
     Raises:
         OutputExistsError: The file exists.
@@ -237,7 +237,7 @@ def check_target(output: Output, inputs: frozenset[tuple[int, int]], *, force: b
     if not os.path.lexists(path):
         return
     if path.is_dir():
-        raise OutputExistsError(f"cannot become {printable(path)}: there is a folder of that name; rename it")
+        raise OutputExistsError(f"cannot become {printable(path)}: a folder has that name; rename it")
     status = path.stat() if path.exists() else path.lstat()
     if (status.st_dev, status.st_ino) in inputs:
         raise OutputExistsError("would be overwritten by its own output; choose another folder with --out")

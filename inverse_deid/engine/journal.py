@@ -78,7 +78,7 @@ class Entry:
         n_records: Records of the input that are done.
         files: By role (masked, explain, annotations, map), what is written.
         tally: What was counted.
-        report: Of a file of case reports: what was done to which element, without values.
+        report: For a file of case reports: what was done to which element, without values.
     """
 
     input: str
@@ -119,7 +119,7 @@ class Entry:
         """Refuse to continue with another input or other settings.
 
         Raises:
-            InputError: The input is not the one that was begun.
+            InputError: The input is not that of the interrupted run.
             ConfigurationError: The settings are not.
         """
         if self.settings != settings:

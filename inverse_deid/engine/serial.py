@@ -82,10 +82,10 @@ def write_batch(
     tally: Tally,
     where: str,
 ) -> None:
-    """Write and count a batch; what was wrong with a record is noted with its number.
+    """Write and count a batch; a record that cannot be written is noted with its number.
 
     Args:
-        results: Each record and what became of its texts.
+        results: Each record and its masked texts.
         sinks: All get every record that can be written.
         tally: Counts.
         where: Names the file and the kind of record in a failure.

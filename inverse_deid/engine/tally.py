@@ -11,7 +11,7 @@ import numpy as np
 from inverse_deid.core.values import MaskedDocument, Reason
 
 MAX_FAILURES_LISTED = 1000
-MARKERS_LEFT = "what should stand for its words could not be worked out; markers were left"
+MARKERS_LEFT = "its replacements could not be computed; markers were left"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Tally:
     """Running counts of a file or of a whole run.
 
     Args:
-        n_documents: Written, including those that were masked completely for a failure.
+        n_documents: Written, including documents that were masked completely after a failure.
         n_failed_documents: Of these, masked completely because a stage failed.
         n_tokens: Tokens of the originals.
         n_failures: Failed documents, left out records and failed files.

@@ -127,7 +127,7 @@ class WorkerProcess:
         """Wait for the process, and return what it loaded.
 
         Raises:
-            InverseDeidError: It could not be loaded, or the process died `MAX_STARTS` times meanwhile.
+            InverseDeidError: It could not be loaded, or the process died `MAX_STARTS` times before.
         """
         for _ in range(MAX_STARTS):
             try:
@@ -193,7 +193,7 @@ class WorkerProcess:
                 process.kill()
 
     def close(self) -> None:
-        """Let the process end, and wait for it; nobody may be waiting for its answer."""
+        """Let the process end, and wait for it; no thread may be waiting for its answer."""
         self._executor.shutdown(wait=True, cancel_futures=True)
 
 
@@ -247,7 +247,7 @@ class WorkerPool:
 
         Raises:
             InverseDeidError: The processes cannot mask: the model changed, or they all die.
-            KeyboardInterrupt: The pool was closed meanwhile.
+            KeyboardInterrupt: The pool was closed.
         """
         worker = self._idle.get()
         try:
@@ -281,7 +281,7 @@ class WorkerPool:
         for worker in self._workers if kill else ():
             worker.kill()
         for _ in self._workers:
-            self._idle.get().close()  # each comes back from the thread that used it
+            self._idle.get().close()  # the thread that used it returns each
 
 
 def n_threads_each(n_workers: int) -> int:

@@ -157,7 +157,7 @@ def _read(source: Source, partition: Partition) -> Iterator[Record]:
 
 
 class MaskerMaker(Protocol):
-    """Makes the masker inside a worker; it is pickled, so it holds paths and options, no secret."""
+    """Makes the masker inside a worker; it is pickled, so it has paths and options, no secret."""
 
     def __call__(self, *, n_threads: int, device: Device) -> FingerprintedMasker:
         """Load lexicon and model from this machine's disk."""

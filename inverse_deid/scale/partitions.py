@@ -14,12 +14,12 @@ from inverse_deid.formats.records import Format
 from inverse_deid.formats.registry import FORMATS
 
 RUN_FOLDER = ".inverse-deid"
-"""Below the output folder: what was begun, and receipts; no text of narratives."""
+"""Below the output folder; contains notes of the run and receipts, no text of narratives."""
 
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """A part of one file; it holds offsets and counts, no text.
+    """A part of one file; it contains offsets and counts, no text.
 
     Args:
         address: Of the file.

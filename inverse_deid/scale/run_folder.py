@@ -1,4 +1,4 @@
-"""The output folder of a run: what was begun there, what is done, and the manifest.
+"""The output folder of a run: notes of the run, receipts, and the manifest.
 
 `.inverse-deid/run.json` is written first: which inputs were cut into how many partitions, with which
 settings. `.inverse-deid/done/` contains a receipt for every partition that is done.

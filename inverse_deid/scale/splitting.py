@@ -157,7 +157,7 @@ def _cuts(
 
 
 def _line_cuts(stream: BinaryIO, partition_bytes: int) -> Iterator[_Cut]:
-    """Behind the first line end after every so many bytes."""
+    """Cut after the first line end that follows each `partition_bytes`."""
     end, n_lines, room = 0, 0, partition_bytes
     while block := stream.read(min(_BLOCK_BYTES, room)):
         end, n_lines, room = end + len(block), n_lines + block.count(b"\n"), room - len(block)
@@ -176,7 +176,7 @@ def _line_cuts(stream: BinaryIO, partition_bytes: int) -> Iterator[_Cut]:
 def _row_cuts(
     stream: BinaryIO, table: CsvTable, options: ReadOptions, partition_bytes: int
 ) -> tuple[int, list[_Cut]]:
-    """Behind the first row that ends after every so many bytes; no cut if the table cannot be parsed."""
+    """Cut after the first row that ends after each `partition_bytes`; no cut if parsing fails."""
     stream, codec = split_mark(stream, options.encoding)
     csv.field_size_limit(MAX_RECORD_BYTES)
     text = io.TextIOWrapper(stream, codec.name, "strict", newline="")
@@ -219,7 +219,7 @@ class _CountedLines:
 
 
 def _row_group_cuts(stream: BinaryIO, partition_bytes: int) -> Iterator[_Cut]:
-    """Between row groups, as many together as have so many bytes."""
+    """Cut between row groups that have about `partition_bytes` together."""
     import pyarrow.parquet
 
     metadata = pyarrow.parquet.ParquetFile(stream).metadata

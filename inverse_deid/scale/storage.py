@@ -74,7 +74,7 @@ def place_of(address: str) -> Place:
         fs, path = fsspec.core.url_to_fs(address)
     except ImportError:
         problem = "the package for this kind of address is not installed (s3fs for s3://, gcsfs for gs://)"
-    except Exception as error:  # noqa: BLE001 - every file system raises its own; the text may hold a password
+    except Exception as error:  # noqa: BLE001 - every file system raises its own; the text may contain a password
         problem = f"the address cannot be used ({type(error).__name__})"
     if problem:
         raise ConfigurationError(

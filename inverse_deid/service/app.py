@@ -139,7 +139,7 @@ async def _body(request: Request, max_bytes: int) -> bytes | None:
 
 
 class _Gate:
-    """Around all routes: the token, a line in the log, and errors without their text."""
+    """Wraps all routes: checks the token, logs a line, and strips errors of their text."""
 
     def __init__(self, app: ASGIApp, settings: ServiceSettings) -> None:
         self._app = app
@@ -221,7 +221,7 @@ def serve_app(app: ASGIApp, host: str, port: int, *, seconds: float, log_request
         host=host,
         port=port,
         log_config=make_log_settings(),
-        access_log=False,  # it holds paths and queries as they came
+        access_log=False,  # it would contain paths and queries
         server_header=False,
         limit_concurrency=MAX_CONNECTIONS,
         timeout_graceful_shutdown=round(seconds) + 1,
@@ -229,7 +229,7 @@ def serve_app(app: ASGIApp, host: str, port: int, *, seconds: float, log_request
 
 
 def strip_exception(record: logging.LogRecord) -> bool:
-    """Take exceptions off a line of the log: their messages may quote a text."""
+    """Remove exceptions from a line of the log: their messages may quote a text."""
     if record.exc_info:
         kind = record.exc_info[0]
         record.msg, record.args = "%s (%s)", (record.getMessage(), kind.__name__ if kind else "error")

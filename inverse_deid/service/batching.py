@@ -121,7 +121,7 @@ class Batcher:
         """Return the masked documents, or the error; the message of an unforeseen one may quote a text."""
         try:
             masked = self._masker.mask_many(docs)
-        except Exception as error:  # noqa: BLE001 - one batch fails, the service goes on
+        except Exception as error:  # noqa: BLE001 - one batch fails, the service continues
             return StageError(f"could not be masked ({type(error).__name__})")
         if [one.id for one in masked] != [doc.id for doc in docs]:
             return StageError(f"{len(docs)} documents went into the masker and others came out")

@@ -88,7 +88,7 @@ def check_address(host: str, token: Token | None) -> None:
         token: What clients must send.
 
     Raises:
-        ConfigurationError: Others could ask without a token, or there is no such address.
+        ConfigurationError: Others could connect without a token, or the address does not exist.
     """
     if token is None and not is_loopback(host):
         raise ConfigurationError(
@@ -101,7 +101,7 @@ def is_loopback(host: str) -> bool:
     """Tell whether only this machine reaches an address, or all addresses of a name.
 
     Raises:
-        ConfigurationError: There is no such address.
+        ConfigurationError: The address does not exist.
 
     Example:
         >>> is_loopback("127.0.0.1"), is_loopback("0.0.0.0"), is_loopback("")
