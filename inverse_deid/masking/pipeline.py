@@ -168,8 +168,8 @@ class Deidentifier:
         masked: dict[int, MaskedDocument] = {}
         for part in self._begin_ahead(tokens):
             for row, analysis, decisions in zip(part.rows, part.analyses, self._decide(part), strict=True):
-                found = (tokens[row], known.get(docs[row].known))
-                masked[row] = self._finish(docs[row], analysis, decisions, found)
+                identifiers = known.get(docs[row].known)
+                masked[row] = self._finish(docs[row], tokens[row], analysis, decisions, identifiers)
         return [masked[row] for row in range(len(docs))]
 
     def _begin_ahead(self, tokens: Sequence[Tokens]) -> Iterator[_Part]:
@@ -207,12 +207,12 @@ class Deidentifier:
     def _finish(
         self,
         doc: Document,
+        tokens: Tokens,
         analysis: RuleAnalysis,
         decisions: Decisions,
-        found: tuple[Tokens, KnownIdentifiers | None],
+        known: KnownIdentifiers | None,
     ) -> MaskedDocument:
         """Apply the allow list and the passes that only mask more, and render."""
-        tokens, known = found
         if len(decisions) != len(tokens):
             raise StageError(f"document {doc.id}: {len(decisions)} decisions for {len(tokens)} tokens")
         decisions = apply_allow_list(tokens, self._stages.allow, analysis.verdicts, decisions)
