@@ -209,8 +209,7 @@ class CaseOptions:
         Raises:
             ConfigurationError: No such profile, or its file cannot be used.
         """
-        from inverse_deid.engine.run_settings import DEFAULT_PROFILE
-        from inverse_deid.formats.icsr.profiles import builtin_profile, read_profile
+        from inverse_deid.formats.icsr.profiles import DEFAULT_PROFILE, builtin_profile, read_profile
 
         file = self.profile_file
         profile = builtin_profile(self.profile or DEFAULT_PROFILE) if file is None else read_profile(file)

@@ -15,19 +15,23 @@ from inverse_deid.replacement.reversal_map import MapWriter
 
 @dataclass(frozen=True, slots=True)
 class ReversalSink:
-    """Writes one entry a masked document (a `Sink`).
+    """Writes one entry per masked document or case (a `Sink`).
 
     Args:
         writer: Of the map.
         encoding: In which the masked texts are written.
+        marker: Replaces what does not fit into an element of a case safety report.
     """
 
     writer: MapWriter = field(repr=False)
     encoding: str = "utf-8"
+    marker: str = "PHI"
 
     def write(self, record: Record, masked: Sequence[MaskedDocument]) -> None:
         """Write the entry of one document; where records have several texts, it names the columns."""
-        if not masked:
+        if record.report is not None:
+            self.writer.add(hidden_report(record.report, masked, self.marker))
+        if record.report is not None or not masked:
             return
         places = zip(record.columns or ("",), masked, strict=True)
         texts = (hide(one, location=place, encoding=self.encoding) for place, one in places)

@@ -8,7 +8,6 @@ from itertools import groupby
 from typing import Any, Generic, Protocol, TypeVar
 
 from inverse_deid.core.errors import ConfigurationError, InputError, InverseDeidError
-from inverse_deid.engine.case_job import write_case_job
 from inverse_deid.engine.document_jobs import mask_group, open_group, write_group
 from inverse_deid.engine.in_order import in_order
 from inverse_deid.engine.job_files import attempted, settled
@@ -108,9 +107,9 @@ def _work(planned: _Planned, journal: Journal, masker: JobMasker, run: RunSettin
         return _Step(
             lambda: mask_group(group, masker), lambda masked: write_group(group, masked, journal, run)
         )
-    write = write_case_job if job.format.holds_cases else write_stream_job
     return _Step(
-        lambda: attempted(lambda: write(job, masker, run)), lambda done: settled(job, journal, run, done)
+        lambda: attempted(lambda: write_stream_job(job, masker, run)),
+        lambda done: settled(job, journal, run, done),
     )
 
 

@@ -1,6 +1,8 @@
-"""One file of many documents: masked batch by batch, with a checkpoint after each batch."""
+"""One file of many records: masked batch by batch, with a checkpoint after each batch."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 from inverse_deid.core.errors import InverseDeidError, OutputError
 from inverse_deid.engine.job_files import JobFiles, Written
@@ -10,7 +12,7 @@ from inverse_deid.engine.masker import Masker
 from inverse_deid.engine.run_settings import RunSettings
 from inverse_deid.engine.serial import Reporting, Start, mask_source
 from inverse_deid.engine.tally import Tally
-from inverse_deid.formats.records import Source
+from inverse_deid.formats.records import ReportingSink, Source
 from inverse_deid.formats.registry import input_errors, open_input, open_source
 
 
@@ -25,8 +27,8 @@ def write_stream_job(job: Job, masker: Masker, run: RunSettings) -> Written:
     progress = _progress(job, input_print, run)
     with open_input(job.input) as stream:
         with input_errors():
-            source = open_source(stream, job.name, job.format, run.read_options)
-        files = JobFiles(job, progress, key=run.key)
+            source = open_source(stream, job.name, job.format, replace(run.read_options, profile=run.profile))
+        files = JobFiles(job, progress, key=run.key, marker=run.marker)
         begun = progress or Entry(input_print, run.fingerprint, 0, {}, Tally())
         is_kept = False
         try:
@@ -60,10 +62,11 @@ def _write(job: Job, files: tuple[Source, JobFiles], masker: Masker, begun: Entr
     sinks = outputs.sinks(source)
     n_records = begun.n_records
     start = Start(n_records, begun.tally)
-    report = Reporting(job.shown, run.on_progress, run.n_at_once)
-    for n_records in mask_source(source, sinks, masker, start, report):
+    reporting = Reporting(job.shown, run.on_progress, run.n_at_once, run.key, run.marker)
+    for n_records in mask_source(source, sinks, masker, start, reporting):
         if source.resumable:
             write_progress(job, begun.at(n_records, outputs.sync()))
     for sink in sinks:
         sink.finish()
-    return begun.at(n_records, outputs.sync())
+    report = next((sink.as_json() for sink in sinks if isinstance(sink, ReportingSink)), None)
+    return replace(begun.at(n_records, outputs.sync()), report=report)

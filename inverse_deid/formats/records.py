@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import BinaryIO, Protocol
+from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, runtime_checkable
 
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.values import Document, MaskedDocument
+
+if TYPE_CHECKING:
+    from inverse_deid.formats.icsr.cases import Case
+    from inverse_deid.formats.icsr.profiles import Profile
+    from inverse_deid.formats.icsr.rewriting import Replacements
+
+CHARS_PER_NODE = 4
+"""What an XML element of a case weighs in a batch: many small fields take memory as well."""
 
 MAX_RECORD_BYTES = 64 * 1024 * 1024
 """The largest single document that is read; longer ones are reported, not loaded."""
@@ -31,6 +39,7 @@ class ReadOptions:
             go on from there.
         with_offsets: Masked JSON Lines also tell which ranges of the original were masked.
         row_groups: Of a Parquet file, the first and the one behind the last that are read; None = all.
+        profile: What happens to the structured fields of case safety reports; None = the default profile.
 
     Raises:
         ConfigurationError: A text would be its own id or be kept, or a column is named twice or not at all.
@@ -46,6 +55,7 @@ class ReadOptions:
     n_before: int = 0
     row_groups: tuple[int, int] | None = None
     with_offsets: bool = False
+    profile: Profile | None = None
 
     def __post_init__(self) -> None:
         for option, names in (("--text-column", self.text_columns), ("--keep-column", self.keep_columns)):
@@ -88,6 +98,9 @@ class Record:
         problem: Why the record must be left out of the output, "" if it need not.
         carried: What the sink writes beside the masked texts; never a text that is to be masked.
         columns: The column of each text, if records of the file can have several texts; else ().
+        case_id: The same for all versions of a case, "" = the id of its texts. Secret shifts depend on it.
+        report: The case safety report, or the part around such reports, that the texts belong to.
+        fields: Once it is masked: the ids, dates and ages of the report.
     """
 
     number: int
@@ -95,6 +108,22 @@ class Record:
     problem: str = ""
     carried: tuple[object, ...] = field(default=(), repr=False)
     columns: tuple[str, ...] = ()
+    case_id: str = field(default="", repr=False)
+    report: Case | None = field(default=None, repr=False)
+    fields: Replacements | None = field(default=None, repr=False)
+
+    @property
+    def is_frame(self) -> bool:
+        """Whether it is a part around the cases of a batch: masked and written, but not counted as a case."""
+        return self.report is not None and not self.report.is_case
+
+    @property
+    def n_chars(self) -> int:
+        """How much room it takes in a batch, in characters."""
+        if self.report is None:
+            return sum(len(doc.text) for doc in self.docs)
+        n_chars = sum(len(value.text) for value in self.report.values)
+        return max(n_chars, CHARS_PER_NODE * self.report.n_nodes)
 
     @property
     def doc(self) -> Document | None:
@@ -128,11 +157,28 @@ class Sink(Protocol):
     """Writes masked documents in the order of the records."""
 
     def write(self, record: Record, masked: Sequence[MaskedDocument]) -> None:
-        """Write one record; `masked` has one text for each of the record."""
+        """Write one record; `masked` has one text for each of the record.
+
+        Raises:
+            RefusedRecordError: The masked record failed a check; nothing of it was written.
+        """
         ...
 
     def finish(self) -> None:
         """Write what the format needs at its end; the target stays open."""
+        ...
+
+
+@runtime_checkable
+class ReportingSink(Protocol):
+    """A sink that is told of records that cannot be written, and states what was done."""
+
+    def leave_out(self, record: Record) -> None:
+        """Note a record with a problem."""
+        ...
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what was done to the file, without values."""
         ...
 
 

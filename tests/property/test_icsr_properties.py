@@ -5,12 +5,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from icsr_messages import ALL_KEEP, invent
 from icsr_trees import (
-    a_year_later,
+    REPLACEMENTS,
     canonical,
     changed_elements,
+    mask_message,
     masked_file,
     only_case,
-    pseudonym,
     treating,
 )
 from lxml import etree
@@ -18,7 +18,6 @@ from lxml import etree
 from inverse_deid.core.errors import InputError
 from inverse_deid.formats.icsr.checks import Rule, check_case
 from inverse_deid.formats.icsr.dates import StampDate, parse_stamp, stamp_with
-from inverse_deid.formats.icsr.masking import mask_message
 from inverse_deid.formats.icsr.messages import BrokenCase, read_cases
 from inverse_deid.formats.icsr.profiles import Action, builtin_names, builtin_profile
 from inverse_deid.formats.icsr.rewriting import fitted
@@ -52,7 +51,7 @@ def test_masked_texts_are_read_back_as_they_fit(dialect, seed, data):
     case = only_case(invent(dialect, seed=seed, share=0.4).data)
     texts = [data.draw(XML_TEXT) for _ in case.free_texts]
     expected = [fitted(t, f.max_length, "PHI") for t, f in zip(texts, case.free_texts, strict=True)]
-    node = case.rewritten(texts, ALL_KEEP).node
+    node = case.rewrite(texts, ALL_KEEP).node
     again = only_case(etree.tostring(node))
     assert [text.text for text in again.free_texts] == expected
 
@@ -62,7 +61,7 @@ def test_masked_texts_are_read_back_as_they_fit(dialect, seed, data):
 def test_only_the_elements_of_the_profile_are_touched(dialect, seed, share, name):
     profile = builtin_profile(name)
     case = only_case(invent(dialect, seed=seed, share=share, given=NO_FILES).data)
-    node = case.rewritten([text.text for text in case.free_texts], profile).node
+    node = case.rewrite([text.text for text in case.free_texts], profile).node
     listed = {e for e, action in profile.actions.items() if action in (Action.MASK, Action.BLANK)}
     there = {value.element_id for value in case.values}
     assert changed_elements(case, node) == listed & there
@@ -74,7 +73,7 @@ def test_what_is_written_passes_the_rule_check_and_holds_no_removed_name(dialect
     profile = builtin_profile(name)
     case = only_case(invent(dialect, seed=seed, share=share, given={"C.2.r.1.4": "Zzyzxwood"}).data)
     texts = ["PHI" for _ in case.free_texts]
-    rewritten = case.rewritten(texts, profile, pseudonym, a_year_later)
+    rewritten = case.rewrite(texts, profile, REPLACEMENTS)
     assert check_case(case, rewritten.node, profile, rewritten.allowed) == ()
     assert (b"Zzyzxwood" in etree.tostring(rewritten.node)) == (name == "fda")
 
@@ -89,7 +88,7 @@ def test_a_planted_name_is_found(seed, element, is_upper):
     case = only_case(invent("r3", seed=seed, given={"C.2.r.1.4": name}).data)
     planted = f"Dr. {name.upper() if is_upper else name}, again"
     texts = [planted if text.element == element else "PHI" for text in case.free_texts]
-    rewritten = case.rewritten(texts, profile)
+    rewritten = case.rewrite(texts, profile)
     findings = check_case(case, rewritten.node, profile, rewritten.allowed)
     assert {(finding.rule, finding.element) for finding in findings} == {(Rule.KNOWN_VALUE, element)}
 

@@ -29,12 +29,12 @@ class Answers:
     """
 
     def __init__(self, given: Replacements) -> None:
-        self._given = given
+        self.given = given
         self.strings: set[str] = set()
 
     def noting(self) -> Replacements:
         """The same functions, whose answers are noted."""
-        given = self._given
+        given = self.given
         return replace(
             given,
             pseudonym=None if given.pseudonym is None else self._pseudonym,
@@ -43,18 +43,18 @@ class Answers:
         )
 
     def _pseudonym(self, element: str, value: str) -> str:
-        answer = "" if self._given.pseudonym is None else self._given.pseudonym(element, value)
+        answer = "" if self.given.pseudonym is None else self.given.pseudonym(element, value)
         self.strings.add(answer.strip())
         return answer
 
     def _date(self, date: DateElement) -> StampDate | None:
-        answer = None if self._given.date_value is None else self._given.date_value(date)
+        answer = None if self.given.date_value is None else self.given.date_value(date)
         if answer is not None:
             self.strings.add(stamp_with(date.value, answer))
         return answer
 
     def _age(self, age: AgeElement) -> AgeElement | None:
-        answer = None if self._given.age_value is None else self._given.age_value(age)
+        answer = None if self.given.age_value is None else self.given.age_value(age)
         if answer is not None:
             self.strings.add(answer.number.strip())
         return answer
@@ -65,7 +65,7 @@ def allowed_strings(
     values: Sequence[Value],
     masked_texts: Sequence[str],
     dialect: MessageDialect,
-    plan: tuple[Profile, Answers, str],
+    plan: tuple[Profile, Answers],
 ) -> frozenset[str]:
     """Every string that may stand in a rewritten case and is not structure, without white space around it.
 
@@ -74,9 +74,10 @@ def allowed_strings(
         values: Its values.
         masked_texts: One for each free text.
         dialect: R3 or R2.
-        plan: Profile, answers, and the marker for what cannot be shown at all.
+        plan: Profile and answers.
     """
-    profile, answers, marker = plan
+    profile, answers = plan
+    marker = answers.given.marker
     allowed = {marker, *answers.strings}
     if dialect.name == "r2":
         allowed.add(MASKED_R2)

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 from lxml import etree
 
-from inverse_deid.formats.icsr.ages import AgeFor
 from inverse_deid.formats.icsr.allowed import Answers, allowed_strings
 from inverse_deid.formats.icsr.dates import CaseDates, DateElement, parse_stamp
 from inverse_deid.formats.icsr.dialects import MessageDialect
@@ -15,9 +14,6 @@ from inverse_deid.formats.icsr.elements import suspect_starts
 from inverse_deid.formats.icsr.known import KnownValue, known_value
 from inverse_deid.formats.icsr.profiles import Profile
 from inverse_deid.formats.icsr.rewriting import (
-    DEFAULT_MARKER,
-    DateFor,
-    PseudonymFor,
     Replacements,
     Rewritten,
     rewrite,
@@ -94,38 +90,25 @@ class Case:
         dates = (_date_element(v, is_suspect=nodes[v.index] in suspects) for v in self._of(Sort.DATE))
         return CaseDates(tuple(dates))
 
-    def rewritten(
-        self,
-        masked_texts: Sequence[str],
-        profile: Profile,
-        pseudonym: PseudonymFor | None = None,
-        date_value: DateFor | None = None,
-        *,
-        age_value: AgeFor | None = None,
-        marker: str = DEFAULT_MARKER,
+    def rewrite(
+        self, masked_texts: Sequence[str], profile: Profile, given: Replacements | None = None
     ) -> Rewritten:
-        """The case with masked texts in place and its structured fields as the profile says.
+        """Return the case with masked texts in place and its structured fields as the profile says.
 
         Args:
             masked_texts: One for each of `free_texts`.
             profile: What happens to the structured fields.
-            pseudonym: For ids, if the profile asks for pseudonyms.
-            date_value: For dates, if the profile asks for them.
-            age_value: For ages; without it those that the profile asks for are left out.
-            marker: Stands for a text that cannot be shown at all.
+            given: The values of ids, dates and ages, as far as the profile asks for them.
 
         Raises:
             ConfigurationError: The profile asks for pseudonyms or dates and there is no source of them.
             StageError: Masked texts or pseudonyms that do not fit.
         """
-        replacements = Replacements(
-            pseudonym=pseudonym, date_value=date_value, age_value=age_value, marker=marker
-        )
-        answers = Answers(replacements)
+        answers = Answers(given or Replacements())
         plan = (profile, answers.noting(), self.known_values)
         node, changes = rewrite(self.node, self.values, masked_texts, self.dialect, plan)
         allowed = allowed_strings(
-            list(self.node.iter()), self.values, masked_texts, self.dialect, (profile, answers, marker)
+            list(self.node.iter()), self.values, masked_texts, self.dialect, (profile, answers)
         )
         return Rewritten(node, changes, self.tail, allowed)
 

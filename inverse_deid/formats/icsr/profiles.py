@@ -35,6 +35,9 @@ class Action(StrEnum):
     TEXT = "text"
 
 
+DEFAULT_PROFILE = "third-party"
+"""Removes all that names a person and leaves a message that another system can load."""
+
 REMOVE = "remove"
 _SETTINGS = {
     "otherwise": ("keep", REMOVE),

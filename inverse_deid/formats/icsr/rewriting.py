@@ -73,7 +73,7 @@ class Change:
     done: Done
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Replacements:
     """Where the values come from that stand in the place of others.
 

@@ -1,17 +1,186 @@
-"""Case safety reports as a format of case narratives."""
+"""Case safety reports (E2B) as a format: each case, and each part around the cases, is a record.
+
+A case that cannot be read, or that the rule check refuses, is not written and is listed. The others are. The
+parts around the cases of a batch are masked like cases. If one of them is refused, nothing more is written.
+"""
 
 from __future__ import annotations
 
-from typing import BinaryIO
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from types import MappingProxyType
+from typing import Any, BinaryIO
 
-from inverse_deid.core.errors import FormatError
+from inverse_deid.core.errors import ConfigurationError, RefusedRecordError, StageError
+from inverse_deid.core.values import (
+    MAX_KNOWN_VALUES,
+    Document,
+    KnownIdentifier,
+    MaskedDocument,
+    known_problem,
+)
+from inverse_deid.formats.icsr.cases import Case
+from inverse_deid.formats.icsr.checks import check_case
+from inverse_deid.formats.icsr.known import known_identifiers
+from inverse_deid.formats.icsr.messages import BrokenCase, Message
+from inverse_deid.formats.icsr.profiles import DEFAULT_PROFILE, Profile, builtin_profile
 from inverse_deid.formats.icsr.prolog import is_icsr
-from inverse_deid.formats.records import Format, ReadOptions, Source
+from inverse_deid.formats.icsr.report import CaseProblem, MessageReport
+from inverse_deid.formats.icsr.rewriting import Change, Replacements
+from inverse_deid.formats.icsr.writing import MessageWriter
+from inverse_deid.formats.records import Format, ReadOptions, Record, Writable
+
+_BATCH_NUMBER = "N.1.2"
 
 
-def read_reports(stream: BinaryIO, options: ReadOptions, name: str) -> Source:
-    """Refuse a message of case safety reports, whose texts are masked together."""
-    raise FormatError("holds case safety reports, whose texts are masked together; give the file")
+class ReportSource:
+    """An open E2B message (a `Source`).
+
+    Args:
+        message: The message.
+        name: Of the file: cases without an id of two files are different cases.
+        profile: What happens to the structured fields.
+    """
+
+    unit = "case"
+    resumable = False
+    text_encoding = "utf-8"
+    columns: Mapping[str, str] = MappingProxyType({})
+
+    def __init__(self, message: Message, name: str, profile: Profile) -> None:
+        self._message = message
+        self._name = name
+        self._profile = profile
+
+    def records(self) -> Iterator[Record]:
+        """Yield the cases and the parts around them, in the order of the file."""
+        batch = ""
+        for part in self._message.parts():
+            if isinstance(part, BrokenCase):
+                yield Record(part.number, problem=str(part.error))
+                continue
+            batch = next((v.text for v in part.values if v.element_id == _BATCH_NUMBER), batch)
+            known = _known_of(part)
+            name = f"case {part.number}"
+            docs = (Document(f"{name} {text.path}", text.text, known=known) for text in part.free_texts)
+            yield Record(
+                part.number,
+                tuple(docs),
+                problem=known_problem(known) if part.free_texts else "",
+                case_id=self._id_of(part, batch),
+                report=part,
+            )
+
+    def sink(self, target: Writable, *, resumed: bool = False) -> ReportSink:
+        """Return what writes the message in the encoding that it had."""
+        return ReportSink(target, self._message, self._profile)
+
+    def _id_of(self, part: Case, batch: str) -> str:
+        """Return what shifts depend on: a part around the cases moves on its own."""
+        if not part.is_case:
+            return f"around the cases of {batch or self._name}"
+        return part.case_id or f"case {part.number} without id of {self._name}"
+
+
+class ReportSink:
+    """Writes rewritten cases (a `Sink`) and counts what was done to them.
+
+    Args:
+        target: Takes the bytes.
+        message: The message that is read.
+        profile: What happens to the structured fields.
+    """
+
+    def __init__(self, target: Writable, message: Message, profile: Profile) -> None:
+        self._message = message
+        self._profile = profile
+        self._writer = MessageWriter(target, message.frame)
+        self.report = MessageReport(profile.name)
+
+    def write(self, record: Record, masked: Sequence[MaskedDocument]) -> None:
+        """Write a case with its masked texts, checked as a recipient reads it.
+
+        Raises:
+            RefusedRecordError: The case must not be written.
+            ConfigurationError: The profile asks for pseudonyms or dates, and there are none.
+            StageError: A part around the cases must not be written.
+        """
+        part = record.report
+        if part is None:
+            raise StageError(f"record {record.number} is not a case safety report")
+        result = self._rewrite(part, [one.text for one in masked], record.fields or Replacements())
+        if isinstance(result, CaseProblem):
+            if not part.is_case:
+                raise StageError(f"what stands around the cases was refused: {result.reason}")
+            self.report.fail(result)
+            raise RefusedRecordError(result.reason)
+        data, changes = result
+        self._writer.write(data)
+        self.report.add(changes)
+        self.report.n_cases += part.is_case
+
+    def leave_out(self, record: Record) -> None:
+        """Note a case that cannot be written.
+
+        Raises:
+            StageError: It is a part around the cases.
+        """
+        if record.is_frame:
+            raise StageError(f"what stands around the cases was refused: {record.problem}")
+        self.report.fail(CaseProblem(record.number, record.problem))
+
+    def finish(self) -> None:
+        """Write the end of the message."""
+        self._writer.finish()
+        self.report.stripped = asdict(self._message.stripped)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what was done, without values."""
+        return self.report.as_json()
+
+    def _rewrite(
+        self, part: Case, texts: Sequence[str], given: Replacements
+    ) -> tuple[bytes, tuple[Change, ...]] | CaseProblem:
+        """Return a case as it is written and what was done to it, or why it must not be written."""
+        try:
+            rewritten = part.rewrite(texts, self._profile, given)
+            data = self._writer.rendered(rewritten)
+            findings = check_case(part, self._writer.read_again(data), self._profile, rewritten.allowed)
+        except StageError as error:
+            return CaseProblem(part.number, str(error))
+        except ConfigurationError:
+            raise
+        except Exception as error:  # noqa: BLE001 - fail closed; the message of the error may quote the case
+            return CaseProblem(part.number, f"could not be rewritten ({type(error).__name__})")
+        if not findings:
+            return data, rewritten.changes
+        rules = "; ".join(sorted({finding.rule for finding in findings}))
+        return CaseProblem(part.number, f"was refused by the rule check: {rules}", findings)
+
+
+def _known_of(part: Case) -> tuple[KnownIdentifier, ...]:
+    """Return each known identifier once, and no more than are needed to see that they are too many."""
+    found: dict[KnownIdentifier, None] = {}
+    for identifier in known_identifiers(part):
+        found[identifier] = None
+        if len(found) > MAX_KNOWN_VALUES:
+            break
+    return tuple(found)
+
+
+def read_reports(stream: BinaryIO, options: ReadOptions, name: str) -> ReportSource:
+    """Open a message of one or more case safety reports.
+
+    Args:
+        stream: The bytes of an R3 or R2 message.
+        options: Only the profile matters.
+        name: Of the file.
+
+    Raises:
+        FormatError: Not XML, not E2B, or with declarations of entities.
+        UnreadableInputError: Empty, or of an encoding that is not read or not the declared one.
+    """
+    return ReportSource(Message(stream), name, options.profile or builtin_profile(DEFAULT_PROFILE))
 
 
 FORMAT = Format(

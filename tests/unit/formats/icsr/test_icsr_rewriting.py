@@ -16,7 +16,7 @@ from inverse_deid.core.errors import ConfigurationError, StageError
 from inverse_deid.formats.icsr.elements import NAMESPACES, Kind, elements, elements_in
 from inverse_deid.formats.icsr.known import KnownValue, KnownValueFinder, known_value
 from inverse_deid.formats.icsr.profiles import Action, builtin_names, builtin_profile, profile_from
-from inverse_deid.formats.icsr.rewriting import Done, fitted
+from inverse_deid.formats.icsr.rewriting import Done, Replacements, fitted
 from inverse_deid.formats.icsr.survey import Sort
 
 DIALECTS = ["r3", "r2"]
@@ -24,7 +24,7 @@ NO_FILES = {"C.1.6.1.r.2": None, "C.4.r.2": None}
 
 
 def rewritten(case, profile=ALL_KEEP, texts=None, dates=a_year_later):
-    return case.rewritten(keep_texts(case) if texts is None else texts, profile, pseudonym, dates)
+    return case.rewrite(keep_texts(case) if texts is None else texts, profile, Replacements(pseudonym, dates))
 
 
 def kept_but(**lists):
@@ -189,7 +189,7 @@ def test_ids_become_the_pseudonyms_that_are_given(dialect):
         asked.append((element, value))
         return "ps-1"
 
-    node = case.rewritten(keep_texts(case), kept_but(pseudonym=["C.1.1"]), name).node
+    node = case.rewrite(keep_texts(case), kept_but(pseudonym=["C.1.1"]), Replacements(name)).node
     assert asked == [("C.1.1", "SE-HALDEN-7")]
     assert at(case, "C.1.1", node) == ["ps-1"]
 
@@ -247,7 +247,7 @@ def test_the_date_function_is_not_asked_about_what_is_no_date():
     asked = []
     case = only_case(invent("r3", given={"E.i.4": "20201340", "E.i.5": "20200105"}).data)
     profile = kept_but(date=["E.i.4", "E.i.5"])
-    case.rewritten(keep_texts(case), profile, None, lambda date: asked.append(date.value))
+    case.rewrite(keep_texts(case), profile, Replacements(None, lambda date: asked.append(date.value)))
     assert asked == ["20200105"]
 
 
@@ -469,7 +469,7 @@ def test_a_masked_text_that_became_too_long_is_shortened_and_listed():
 
 def test_an_empty_masked_text_becomes_the_marker():
     case = only_case(invent("r3").data)
-    result = case.rewritten(["" for _ in case.free_texts], ALL_KEEP, marker="XXX")
+    result = case.rewrite(["" for _ in case.free_texts], ALL_KEEP, Replacements(marker="XXX"))
     assert at(case, "H.1", result.node) == ["XXX"]
 
 
@@ -478,21 +478,23 @@ def test_an_empty_masked_text_becomes_the_marker():
 def test_a_profile_that_needs_a_key_or_dates_says_so(name, given):
     case = only_case(invent("r3").data)
     with pytest.raises(ConfigurationError):
-        case.rewritten(keep_texts(case), builtin_profile(name), *given)
+        case.rewrite(keep_texts(case), builtin_profile(name), Replacements(*given))
 
 
 @pytest.mark.parametrize("texts", [[], ["PHI"], ["bad \x00"] * 26])
 def test_masked_texts_that_do_not_fit_are_refused(texts):
     case = only_case(invent("r3", share=0.9).data)
     with pytest.raises(StageError):
-        case.rewritten(texts, ALL_KEEP)
+        case.rewrite(texts, ALL_KEEP)
 
 
 @pytest.mark.parametrize("name", ["", " ", "x" * 101, "a\x00"])
 def test_a_pseudonym_that_does_not_fit_is_refused(name):
     case = only_case(invent("r3").data)
     with pytest.raises(StageError, match=r"C\.1\.1"):
-        case.rewritten(keep_texts(case), kept_but(pseudonym=["C.1.1"]), lambda element, value: name)
+        case.rewrite(
+            keep_texts(case), kept_but(pseudonym=["C.1.1"]), Replacements(lambda element, value: name)
+        )
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
