@@ -19,9 +19,8 @@ from inverse_deid.formats.icsr.cases import Case
 from inverse_deid.formats.icsr.dates import DateElement, StampDate
 from inverse_deid.formats.icsr.messages import BrokenCase, Limits, Message, read_cases
 from inverse_deid.formats.icsr.profiles import Profile
-from inverse_deid.formats.icsr.report import MessageReport
 from inverse_deid.formats.icsr.rewriting import Replacements
-from inverse_deid.formats.icsr.source import ReportSource, read_reports
+from inverse_deid.formats.icsr.source import MessageReport, ReportSource, read_reports
 from inverse_deid.formats.records import ReadOptions, Writable
 
 

@@ -24,7 +24,7 @@ TextBound = tuple[str, int, int]
 
 
 def brat_text(doc: Document) -> bytes:
-    """The text file.
+    """Return the text file.
 
     Raises:
         AnnotationError: The text holds half a character (a lone surrogate).
@@ -38,7 +38,7 @@ def brat_text(doc: Document) -> bytes:
 
 
 def brat_annotations(doc: Document) -> bytes:
-    r"""The annotation file.
+    r"""Return the annotation file.
 
     Example:
         >>> from inverse_deid.core.phi import PhiType
@@ -49,7 +49,7 @@ def brat_annotations(doc: Document) -> bytes:
 
 
 def annotation_lines(text: str, spans: Iterable[TextBound]) -> bytes:
-    """The annotation file of spans of any types, numbered from T1.
+    """Return the annotation file of spans of any types, numbered from T1.
 
     Args:
         text: The text that the spans belong to.
@@ -65,7 +65,7 @@ def annotation_lines(text: str, spans: Iterable[TextBound]) -> bytes:
 
 
 def _pieces(text: str, first: int, last: int) -> list[tuple[int, int]]:
-    """The parts of a span between line ends; one that is nothing but line ends is one piece."""
+    """Return the parts of a span between line ends; one that is nothing but line ends is one piece."""
     pieces, position = [], first
     for match in _LINE_END.finditer(text, first, last):
         pieces.append((position, match.start()))
@@ -100,7 +100,7 @@ def read_gold_brat(text: bytes, annotations: bytes, name: str, types: TypeMappin
 
 
 def read_text_bound(text: bytes, annotations: bytes, name: str) -> tuple[str, list[TextBound]]:
-    """The text and its text-bound annotations of any types, in the order of the file.
+    """Return the text and its text-bound annotations of any types, in the order of the file.
 
     Args:
         text: The text file, UTF-8.

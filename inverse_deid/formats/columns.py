@@ -71,7 +71,7 @@ class Columns:
 
 
 def choose_columns(names: Sequence[str], options: ReadOptions, hint: str = "") -> Columns:
-    """What becomes of the columns of a table.
+    """Return what becomes of the columns of a table.
 
     Args:
         names: As the file has them.
@@ -99,7 +99,7 @@ def choose_columns(names: Sequence[str], options: ReadOptions, hint: str = "") -
 
 
 def named_columns(options: ReadOptions) -> Iterable[tuple[str, str]]:
-    """Each column that the user named, after its option."""
+    """Yield each column that the user named, after its option."""
     yield from (("--text-column", name) for name in options.text_columns)
     yield from (("--keep-column", name) for name in options.keep_columns)
     if options.id_column is not None:
@@ -107,7 +107,7 @@ def named_columns(options: ReadOptions) -> Iterable[tuple[str, str]]:
 
 
 def fate_of(name: str, options: ReadOptions) -> ColumnFate:
-    """What becomes of a column of this name."""
+    """Return what becomes of a column of this name."""
     if name in options.text_columns:
         return ColumnFate.MASKED
     if name == options.id_name:
@@ -117,7 +117,7 @@ def fate_of(name: str, options: ReadOptions) -> ColumnFate:
 
 
 def no_column(option: str, column: str, names: Sequence[str]) -> str:
-    """The message for a column that is missing; a first row that is no header may hold data and is not shown.
+    """Return the message for a column that is missing; a first row that is no header may hold data and is not shown.
 
     Example:
         >>> no_column("--text-column", "text", ["id", "narrative"])
@@ -134,7 +134,7 @@ def no_column(option: str, column: str, names: Sequence[str]) -> str:
 
 
 def _is_header(names: Sequence[str]) -> bool:
-    """Whether a first row is surely one of names: at least half consist of words that columns are called."""
+    """Return whether a first row is surely one of names: at least half consist of words that columns are called."""
     column_words = frozenset(_COLUMN_WORDS.split())
     known = [set(map(str.casefold, _WORD.findall(name))) for name in names]
     n_known = sum(bool(words) and words <= column_words for words in known)
@@ -142,7 +142,7 @@ def _is_header(names: Sequence[str]) -> bool:
 
 
 def looks_like_a_name(text: str) -> bool:
-    """Whether a text can be the name of a column, and not a cell.
+    """Return whether a text can be the name of a column, and not a cell.
 
     Example:
         >>> [looks_like_a_name(text) for text in ("company_comment", "1980-05-12", "Pt well.")]

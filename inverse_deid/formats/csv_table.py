@@ -58,7 +58,7 @@ class CsvLayout:
     is_masked: bool = False
 
     def encode_row(self, cells: Sequence[str]) -> bytes:
-        """One row as bytes."""
+        """Return one row as bytes."""
         cells = cells if self.is_masked else [neutralised(cell) for cell in cells]
         if list(cells) == [""]:
             return encode('""' + self.line_end, self.codec)
@@ -87,7 +87,7 @@ class CsvTable:
         return self.layout.columns.by_name
 
     def records(self) -> Iterator[Record]:
-        """One record a row; a blank line is copied."""
+        """Yield one record a row; a blank line is copied."""
         number = 1 + self.n_before
         while True:
             number += 1
@@ -131,7 +131,7 @@ class CsvSink:
 
 
 def neutralised(cell: str) -> str:
-    """The cell as a spreadsheet shows it and does not run it.
+    """Return the cell as a spreadsheet shows it and does not run it.
 
     Example:
         >>> [neutralised(cell) for cell in ("=A1", "-5", "- rash", "'=A1", "well")]
@@ -141,7 +141,7 @@ def neutralised(cell: str) -> str:
 
 
 def restored(cell: str) -> str:
-    """The cell from which `neutralised` made this one.
+    """Return the cell from which `neutralised` made this one.
 
     Example:
         >>> [restored(cell) for cell in ("'=A1", "-5", "''=A1", "'well'")]
@@ -210,7 +210,7 @@ class _Lines:
 
 
 def _next_row(rows: Iterator[list[str]], number: int, codec: TextCodec) -> list[str] | None:
-    """The next row, None at the end; what the csv module says is not passed on."""
+    """Return the next row, None at the end; what the csv module says is not passed on."""
     problem = ""
     try:
         return next(rows)

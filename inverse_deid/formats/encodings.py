@@ -41,7 +41,7 @@ class TextCodec:
 
 
 def normal_encoding(encoding: str) -> str:
-    """The canonical name of a text encoding.
+    """Return the canonical name of a text encoding.
 
     Raises:
         ConfigurationError: Python knows no such text encoding.
@@ -61,7 +61,7 @@ def normal_encoding(encoding: str) -> str:
 
 
 def detect_codec(head: bytes, encoding: str) -> TextCodec:
-    """The codec of a text that begins with `head`, if it is of the given encoding.
+    """Return the codec of a text that begins with `head`, if it is of the given encoding.
 
     Args:
         head: At least the first four bytes.
@@ -80,7 +80,7 @@ def detect_codec(head: bytes, encoding: str) -> TextCodec:
 
 
 def split_mark(stream: BinaryIO, encoding: str) -> tuple[BinaryIO, TextCodec]:
-    """The same stream behind its byte-order mark, and the codec.
+    """Return the same stream behind its byte-order mark, and the codec.
 
     Raises:
         UnreadableInputError: The byte-order mark belongs to another encoding.
@@ -107,7 +107,7 @@ def decode(data: bytes, codec: TextCodec) -> str:
 
 
 def wrong_encoding(name: str) -> str:
-    """The message for a file that is binary or of another encoding."""
+    """Return the message for a file that is binary or of another encoding."""
     return (
         f"is not {name} text; if it is text, name its encoding with --encoding (for example cp1252 "
         "or utf-16); Word and PDF files must be saved as plain text first"

@@ -20,6 +20,7 @@ de-identification: the 2014 i2b2/UTHealth corpus"; XML 1.0, section 2.11 (line e
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import BinaryIO
@@ -29,7 +30,7 @@ import numpy as np
 from lxml import etree
 
 from inverse_deid.core.errors import AnnotationError, FormatError
-from inverse_deid.core.phi import OUR_TYPES, HyperClass, PhiType, TypeMapping
+from inverse_deid.core.phi import HYPER_CLASS_OF, OUR_TYPES, HyperClass, PhiType, TypeMapping
 from inverse_deid.core.values import Document, MaskedDocument, PhiSpan
 from inverse_deid.formats.plain_text import read_whole
 from inverse_deid.formats.records import Format, ReadOptions, Record, Writable
@@ -57,6 +58,17 @@ _TAG_OF_CLASS: Mapping[HyperClass, tuple[str, str]] = MappingProxyType(
 """Element and TYPE for a mask. Only the class is known; the TYPE is its most frequent one."""
 
 
+_PLACE = "LOCATION"
+
+I2B2_ELEMENT_OF: Mapping[PhiType, str] = MappingProxyType(
+    {
+        phi_type: _PLACE if hyper is HyperClass.PLACE else hyper.value
+        for phi_type, hyper in HYPER_CLASS_OF.items()
+    }
+)
+"""The element of every fine type; the type itself is the attribute `TYPE`."""
+
+
 @dataclass(frozen=True, slots=True)
 class I2b2Xml:
     """A parsed file (a `Source`); the gold tags are not read for masking."""
@@ -68,7 +80,7 @@ class I2b2Xml:
     text_encoding: str = "utf-8"
 
     def records(self) -> Iterator[Record]:
-        """The one document."""
+        """Yield the one document."""
         yield Record(1, (self.doc,))
 
     def sink(self, target: Writable, *, resumed: bool = False) -> MaskedXmlSink:
@@ -130,7 +142,7 @@ def _tag(number: int, masked: MaskedDocument, first_token: int, span: tuple[int,
 
 
 def _file(text: str, tags: list[str]) -> bytes:
-    """The XML of a document; `]]>` and CR cannot stand in CDATA and are written around it."""
+    """Return the XML of a document; `]]>` and CR cannot stand in CDATA and are written around it."""
     escaped = text.replace("]]>", "]]]]><![CDATA[>").replace("\r", "]]>&#13;<![CDATA[")
     lines = "".join(f"{tag}\n" for tag in tags)
     return (
@@ -180,7 +192,7 @@ def read_gold_i2b2_xml(stream: BinaryIO, name: str, types: TypeMapping = OUR_TYP
 
 
 def _parse(data: bytes) -> etree._Element:
-    """The root element; the parser's own message may quote the text and is not passed on."""
+    """Return the root element; the parser's own message may quote the text and is not passed on."""
     parser = etree.XMLParser(
         resolve_entities=False,
         no_network=True,
@@ -214,7 +226,7 @@ def _text_of(root: etree._Element) -> str:
 
 
 def _span(tag: etree._Element, name: str, text: str, types: TypeMapping) -> PhiSpan:
-    """The span of one gold tag."""
+    """Return the span of one gold tag."""
     where = f"document {name}: tag at line {tag.sourceline}"
     try:
         start, end = int(tag.get("start", "")), int(tag.get("end", ""))
@@ -233,6 +245,56 @@ def _span(tag: etree._Element, name: str, text: str, types: TypeMapping) -> PhiS
     if repeated is not None and repeated.split() != text[start:end].split():
         raise AnnotationError(f"{where}: its text is not what stands at {start}-{end}; check the offsets")
     return PhiSpan(start, end, phi_type)
+
+
+def gold_i2b2_xml(doc: Document) -> bytes:
+    """Return a whole file; its name, not its content, says the id.
+
+    Returns:
+        UTF-8; a carriage return is a character reference, since XML drops bare ones.
+
+    Raises:
+        AnnotationError: The text holds what XML cannot: control characters other than
+            tab and line ends, half a character, U+FFFE or U+FFFF.
+
+    Example:
+        >>> b'<NAME id="P0" start="0" end="3"' in gold_i2b2_xml(
+        ...     Document("d1", "Ann", (PhiSpan(0, 3, PhiType.RELATIVE),))
+        ... )
+        True
+    """
+    data = None
+    with suppress(ValueError):
+        data = etree.tostring(_root(doc), encoding="UTF-8", xml_declaration=True)
+    if data is None:
+        raise AnnotationError(
+            f"document {doc.id}: holds a character that XML cannot hold (a control character, half a "
+            "character, U+FFFE or U+FFFF); remove it, or write JSON Lines"
+        )
+    return bytes(data) + b"\n"
+
+
+def _root(doc: Document) -> etree._Element:
+    root = etree.Element("deIdi2b2")
+    root.text = "\n"
+    text, tags = etree.SubElement(root, "TEXT"), etree.SubElement(root, "TAGS")
+    text.text, text.tail = doc.text, "\n"
+    tags.text = tags.tail = "\n"
+    for number, span in enumerate(doc.spans):
+        tag = etree.SubElement(tags, I2B2_ELEMENT_OF[span.type], _attributes(number, span, doc.text))
+        tag.tail = "\n"
+    return root
+
+
+def _attributes(number: int, span: PhiSpan, text: str) -> dict[str, str]:
+    return {
+        "id": f"P{number}",
+        "start": str(span.start),
+        "end": str(span.end),
+        "text": " ".join(text[span.start : span.end].split()),
+        "TYPE": span.type.value,
+        "comment": "",
+    }
 
 
 FORMAT = Format(

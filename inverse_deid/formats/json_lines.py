@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, BinaryIO, cast
 
@@ -49,7 +50,7 @@ class JsonLines:
     text_encoding: str = "utf-8"
 
     def records(self) -> Iterator[Record]:
-        """One record a line that is not blank."""
+        """Yield one record a line that is not blank."""
         for number, line in numbered_lines(self.stream):
             yield _record(number + self.options.n_before, line, self)
 
@@ -118,7 +119,7 @@ def read_json_lines(stream: BinaryIO, options: ReadOptions, name: str = "") -> J
 
 
 def numbered_lines(stream: BinaryIO) -> Iterator[tuple[int, bytes]]:
-    """The lines that are not blank, with their numbers; of an endless line only the beginning."""
+    """Yield the lines that are not blank, with their numbers; of an endless line only the beginning."""
     number = 0
     while line := stream.readline(MAX_RECORD_BYTES + 1):
         number += 1
@@ -149,7 +150,7 @@ def _record(number: int, line: bytes, source: JsonLines) -> Record:
 def _parse(
     line: bytes, codec: TextCodec, remedy: str = "save the file as UTF-8 or give --encoding"
 ) -> dict[str, Any] | str:
-    """The object of a line, or what is wrong with it."""
+    """Return the object of a line, or what is wrong with it."""
     try:
         parsed = parse_json(line.decode(codec.name))
     except UnicodeError:
@@ -183,7 +184,7 @@ def _fields(parsed: dict[str, Any], options: ReadOptions) -> tuple[dict[str, str
 
 
 def _kept(parsed: dict[str, Any], options: ReadOptions) -> tuple[dict[str, Any], str]:
-    """The fields that are copied, and why they cannot be ("" = they can)."""
+    """Return the fields that are copied, and why they cannot be ("" = they can)."""
     kept = {key: value for key, value in parsed.items() if fate_of(key, options) is ColumnFate.KEPT}
     if options.is_masked:
         kept.pop("masks", None)
@@ -222,7 +223,7 @@ def read_gold_json_lines(stream: BinaryIO, types: TypeMapping = OUR_TYPES) -> It
 
 
 def read_gold_json_line(number: int, line: bytes, types: TypeMapping = OUR_TYPES) -> Document:
-    """One line of such a file; `number` names it in errors. Raises as `read_gold_json_lines` does."""
+    """Return one line of such a file; `number` names it in errors. Raises as `read_gold_json_lines` does."""
     parsed = _parse(line, TextCodec("utf-8"), "save the file as UTF-8")
     if isinstance(parsed, str):
         raise FormatError(f"line {number} {parsed}")
@@ -238,7 +239,7 @@ def read_gold_json_line(number: int, line: bytes, types: TypeMapping = OUR_TYPES
 
 
 def _spans(where: str, text: str, listed: object, types: TypeMapping) -> tuple[PhiSpan, ...]:
-    """The spans in text order."""
+    """Return the spans in text order."""
     remedy = 'a span is {"start", "end", "type"} with whole numbers and the name of a type'
     if not isinstance(listed, list):
         raise AnnotationError(f"{where}: its spans are no list; {remedy}")
@@ -266,6 +267,29 @@ def _spans(where: str, text: str, listed: object, types: TypeMapping) -> tuple[P
             )
         spans.append(PhiSpan(start, end, phi_type))
     return tuple(sorted(spans))
+
+
+def gold_json_line(doc: Document) -> bytes:
+    r"""Return one line of JSON: `{"id", "text", "spans": [{"start", "end", "type"}]}`.
+
+    Returns:
+        UTF-8 with a line end.
+
+    Raises:
+        AnnotationError: The text or the id holds half a character (a lone surrogate).
+
+    Example:
+        >>> gold_json_line(Document("d1", "Ann", (PhiSpan(0, 3, PhiType.PATIENT),)))
+        b'{"id": "d1", "text": "Ann", "spans": [{"start": 0, "end": 3, "type": "PATIENT"}]}\n'
+    """
+    spans = [{"start": span.start, "end": span.end, "type": span.type} for span in doc.spans]
+    line = json.dumps({"id": doc.id, "text": doc.text, "spans": spans}, ensure_ascii=False)
+    data = None
+    with suppress(UnicodeEncodeError):  # it holds the text and is not passed on
+        data = line.encode()
+    if data is None:
+        raise AnnotationError(f"document {doc.id}: holds half a character (a lone surrogate); mend the text")
+    return data + b"\n"
 
 
 FORMAT = Format(

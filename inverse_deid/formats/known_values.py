@@ -79,7 +79,7 @@ def _gathered(path: Path, rows: Iterable[Row]) -> dict[str, tuple[KnownIdentifie
 
 
 def values_of(cells: Iterable[tuple[str, str]]) -> tuple[tuple[KnownIdentifier, ...], str]:
-    """The identifiers of one document, and what is wrong with one of them ("" = nothing).
+    """Return the identifiers of one document, and what is wrong with one of them ("" = nothing).
 
     Args:
         cells: The name of each (`name`, `date`, `known` and so on) and its value.
@@ -108,7 +108,7 @@ def values_of(cells: Iterable[tuple[str, str]]) -> tuple[tuple[KnownIdentifier, 
 
 
 def _digits(value: str) -> str:
-    """The day as `CCYYMMDD`, "" = it is none."""
+    """Return the day as `CCYYMMDD`, "" = it is none."""
     match = _DATE.fullmatch(value)
     try:
         return f"{datetime.date(*map(int, match.groups())):%Y%m%d}" if match else ""
@@ -117,7 +117,7 @@ def _digits(value: str) -> str:
 
 
 def _csv_rows(path: Path, text: str) -> Iterator[Row]:
-    """The rows of a table; the header is row 1."""
+    """Yield the rows of a table; the header is row 1."""
     rows = csv.reader(text.splitlines(keepends=True), strict=True)
     problem = ""
     try:

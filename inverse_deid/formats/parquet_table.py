@@ -49,7 +49,7 @@ class ParquetTable:
         return self._columns.by_name
 
     def records(self) -> Iterator[Record]:
-        """One record a row, counted from 1."""
+        """Yield one record a row, counted from 1."""
         number = self._options.n_before
         names, id_index = self._columns.text_columns, self._columns.id_index
         has_several = len(names) > 1
@@ -145,7 +145,7 @@ def _is_text(kind: pa.DataType) -> bool:
 
 
 def _plain_schema(schema: pa.Schema, columns: Columns) -> pa.Schema:
-    """The schema of the output: columns that leave, as plain types, without any metadata."""
+    """Return the schema of the output: columns that leave, as plain types, without any metadata."""
     import pyarrow as pa
 
     fields = []
@@ -158,7 +158,7 @@ def _plain_schema(schema: pa.Schema, columns: Columns) -> pa.Schema:
 
 
 def _plain_type(kind: pa.DataType) -> pa.DataType:
-    """The type of the same values, without dictionary, extension and metadata of inner fields."""
+    """Return the type of the same values, without dictionary, extension and metadata of inner fields."""
     import pyarrow as pa
 
     while pa.types.is_dictionary(kind) or isinstance(kind, pa.BaseExtensionType):
@@ -180,7 +180,7 @@ def _plain_type(kind: pa.DataType) -> pa.DataType:
 
 
 def _plain_column(column: pa.Array, field: pa.Field) -> pa.Array:
-    """The same values in the plain type.
+    """Return the same values in the plain type.
 
     Raises:
         FormatError: There is no way from one type to the other.
@@ -218,7 +218,7 @@ def _batches(
 
 
 def _values(column: pa.Array) -> list[Any]:
-    """The cells as Python values; outside the `except` the error does not refer to the bytes."""
+    """Return the cells as Python values; outside the `except` the error does not refer to the bytes."""
     values: list[Any] | None = None
     with suppress(UnicodeError):
         values = column.to_pylist()
@@ -228,7 +228,7 @@ def _values(column: pa.Array) -> list[Any]:
 
 
 def _ids(column: pa.Array) -> list[str | None]:
-    """The ids as text; a date, a struct or a number with a fraction may be data that nobody looks at."""
+    """Return the ids as text; a date, a struct or a number with a fraction may be data that nobody looks at."""
     import pyarrow as pa
 
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type

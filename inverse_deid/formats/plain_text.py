@@ -32,7 +32,7 @@ class PlainText:
         return self.codec.name
 
     def records(self) -> Iterator[Record]:
-        """The one document."""
+        """Yield the one document."""
         yield Record(1, (self.doc,))
 
     def sink(self, target: Writable, *, resumed: bool = False) -> PlainTextSink:
@@ -57,7 +57,7 @@ class PlainTextSink:
 
 
 def read_whole(stream: BinaryIO) -> bytes:
-    """All bytes of a file that holds one document.
+    """Return all bytes of a file that holds one document.
 
     Raises:
         UnreadableInputError: The file is empty or larger than one document may be.

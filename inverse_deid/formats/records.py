@@ -134,7 +134,7 @@ class Record:
 def texts_by_column(
     record: Record, masked: Sequence[MaskedDocument], text_columns: Sequence[str]
 ) -> dict[str, str]:
-    """The masked texts of a row by the names of their columns.
+    """Return the masked texts of a row by the names of their columns.
 
     Args:
         record: The row.
@@ -210,11 +210,11 @@ class Source(Protocol):
         ...
 
     def records(self) -> Iterator[Record]:
-        """The records in file order, once."""
+        """Yield the records in file order, once."""
         ...
 
     def sink(self, target: Writable, *, resumed: bool = False) -> Sink:
-        """A sink of the same format; a resumed one writes no header again."""
+        """Return a sink of the same format; a resumed one writes no header again."""
         ...
 
 

@@ -32,7 +32,7 @@ _MAX_HEAD_BYTES = 64 * 1024
 
 
 def without_gz(path: PurePath) -> PurePath:
-    """The path without `.gz`: what a compressed file is called once it is masked.
+    """Return the path without `.gz`: what a compressed file is called once it is masked.
 
     Example:
         >>> without_gz(PurePath("a/cases.jsonl.gz")).name

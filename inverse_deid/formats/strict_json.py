@@ -18,7 +18,7 @@ class RepeatedKeyError(ValueError):
 
 
 def parse_json(data: str | bytes) -> Any:  # noqa: ANN401 - JSON, not yet looked at
-    """The value that a JSON text holds.
+    """Return the value that a JSON text holds.
 
     Raises:
         RepeatedKeyError: An object in it has the same key twice.

@@ -51,7 +51,7 @@ AgeFor = Callable[[AgeElement], AgeElement | None]
 
 
 def is_age(text: str, element: str = "") -> bool:
-    """Whether a value is the number of an age, or the code of a group.
+    """Return whether a value is the number of an age, or the code of a group.
 
     Args:
         text: The value.
@@ -66,7 +66,7 @@ def is_age(text: str, element: str = "") -> bool:
 
 
 def years_of(number: str, unit: str) -> float | None:
-    """An age in years, None = it cannot be told.
+    """Return an age in years, None = it cannot be told.
 
     Example:
         >>> years_of("18", "mo"), years_of("9", "10.a"), years_of("9", "")

@@ -19,11 +19,10 @@ from lxml import etree
 from inverse_deid.core.errors import FormatError
 from inverse_deid.formats.icsr.ages import AGE_GROUP, HIGH_AGE_YEARS, years_of
 from inverse_deid.formats.icsr.cases import Case
-from inverse_deid.formats.icsr.dialects import MessageDialect, Role
+from inverse_deid.formats.icsr.dialects import BESIDE_A_MASK, MessageDialect, Role
 from inverse_deid.formats.icsr.elements import Element, Kind, path_words
 from inverse_deid.formats.icsr.known import KnownValueFinder
 from inverse_deid.formats.icsr.profiles import Action, Profile
-from inverse_deid.formats.icsr.r3 import BESIDE_A_MASK
 from inverse_deid.formats.icsr.survey import (
     TAIL,
     TEXT,
@@ -79,7 +78,7 @@ class Finding:
 def check_case(
     case: Case, rewritten: etree._Element, profile: Profile, allowed: Container[str]
 ) -> tuple[Finding, ...]:
-    """What is wrong with a rewritten case; raises nothing.
+    """Return what is wrong with a rewritten case; raises nothing.
 
     Args:
         case: As it was read.
@@ -99,7 +98,7 @@ def check_case(
 
 
 def _strangers(root: etree._Element, dialect: MessageDialect, allowed: Container[str]) -> Iterator[Finding]:
-    """Every text, tail, attribute and name that nobody let out, wherever it stands."""
+    """Yield every text, tail, attribute and name that nobody let out, wherever it stands."""
     paths = Paths(root)
     for node in root.iter():
         if not is_known_element(str(node.tag), dialect.name):
@@ -139,7 +138,7 @@ class _Check:
         self._before = {(value.element_id, value.text) for value in case.values}
 
     def findings(self) -> Iterator[Finding]:
-        """All of them; the same one may come twice."""
+        """Yield all of them; the same one may come twice."""
         for value in self._found.values:
             yield from self._value_left(value)
         yield from self._masks()
@@ -148,7 +147,7 @@ class _Check:
         yield from self._known_values()
 
     def _value_left(self, value: Value) -> Iterator[Finding]:
-        """A structured value that should not be there any more."""
+        """Yield a structured value that should not be there any more."""
         if value.sort == Sort.ATTACHMENT and self._profile.attachments == Action.DROP:
             yield Finding(Rule.ATTACHMENT_LEFT, value.element_id, value.path)
         if value.element is None or value.sort not in (Sort.IDENTIFIER, Sort.DATE, Sort.AGE, Sort.PRODUCT):
@@ -165,12 +164,12 @@ class _Check:
             yield Finding(Rule.VALUE_LEFT, value.element_id, value.path)
 
     def _is_below_90(self, value: Value) -> bool:
-        """Whether an age is surely below 90 years."""
+        """Return whether an age is surely below 90 years."""
         years = years_of(value.text, self._dialect.unit(self._found.nodes[value.index]))
         return years is not None and years < HIGH_AGE_YEARS
 
     def _masks(self) -> Iterator[Finding]:
-        """Every element that says that it is masked: may it (or did it before), and is it empty?"""
+        """Yield every element that says that it is masked: may it (or did it before), and is it empty?"""
         before = self._masked_before()
         for index, node in enumerate(self._found.nodes):
             if not self._dialect.is_masked(node):
@@ -184,13 +183,13 @@ class _Check:
                 yield Finding(Rule.VALUE_LEFT, name, path)
 
     def _masked_before(self) -> set[str]:
-        """Where the case said before it was rewritten that a value is masked."""
+        """Return where the case said before it was rewritten that a value is masked."""
         paths = Paths(self._case.node)
         nodes = (node for node in self._case.node.iter() if self._dialect.is_masked(node))
         return {bare_path(paths.of(node, TEXT)) for node in nodes}
 
     def _masked_element(self, index: int) -> Element | None:
-        """The known element whose value stood in an XML element."""
+        """Return the known element whose value stood in an XML element."""
         named = self._found.named
         return next(
             (named[index, slot] for slot in (TEXT, "value", "extension", "code") if (index, slot) in named),
@@ -236,7 +235,7 @@ class _Check:
         yield from self._names_in_structure(names)
 
     def _names_in_structure(self, names: KnownValueFinder) -> Iterator[Finding]:
-        """Names in attributes, and in what XML itself lets one choose: tags, prefixes, namespaces."""
+        """Yield names in attributes, and in what XML itself lets one choose: tags, prefixes, namespaces."""
         valued = {(value.index, value.slot) for value in self._found.values}
         for index, node in enumerate(self._found.nodes):
             for name, text in node.attrib.items():
@@ -253,6 +252,6 @@ class _Check:
 
 
 def _holds_something(node: etree._Element) -> bool:
-    """Whether an R3 element that says that it is masked has more than the sign for it."""
+    """Return whether an R3 element that says that it is masked has more than the sign for it."""
     attributes = {str(name) for name in node.attrib} - BESIDE_A_MASK
     return bool(attributes) or len(node) > 0 or bool((node.text or "").strip())

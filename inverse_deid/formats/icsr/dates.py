@@ -61,7 +61,7 @@ class StampDate:
         return datetime.date(self.year, self.month or 1, self.day or 1)
 
     def cut_to(self, other: StampDate) -> StampDate:
-        """The date, no more precise than another."""
+        """Return the date, no more precise than another."""
         month = None if other.month is None else self.month
         return StampDate(self.year, month, None if other.day is None else self.day)
 
@@ -121,7 +121,7 @@ class CaseDates:
 
 
 def earliest(dates: Iterable[StampDate | None]) -> StampDate | None:
-    """The earliest date; one that is known to the day goes before all that are not.
+    """Return the earliest date; one that is known to the day goes before all that are not.
 
     Example:
         >>> earliest([StampDate(2009), StampDate(2009, 3, 5), None]).digits
@@ -133,7 +133,7 @@ def earliest(dates: Iterable[StampDate | None]) -> StampDate | None:
 
 
 def parse_stamp(value: str) -> StampDate | None:
-    """What a time stamp says, None if it is none or no such day exists.
+    """Return what a time stamp says, None if it is none or no such day exists.
 
     Example:
         >>> parse_stamp("20090115143000-0500").digits
@@ -152,7 +152,7 @@ def parse_stamp(value: str) -> StampDate | None:
 
 
 def is_stamp(value: str) -> bool:
-    """Whether a text is a time stamp of a year in which a patient of a report can have lived.
+    """Return whether a text is a time stamp of a year in which a patient of a report can have lived.
 
     Example:
         >>> is_stamp("20090115"), is_stamp("5550147"), is_stamp("20091340")
@@ -163,7 +163,7 @@ def is_stamp(value: str) -> bool:
 
 
 def stamp_with(value: str, date: StampDate) -> str:
-    """The time stamp with another date, no more precise than it was; its time of day and zone stay.
+    """Return the time stamp with another date, no more precise than it was; its time of day and zone stay.
 
     If the new date is less precise than the old one, nothing follows it.
 

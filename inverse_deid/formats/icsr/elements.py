@@ -49,7 +49,7 @@ class Place:
     attribute: str
 
     def nodes(self, root: etree._Element) -> list[etree._Element]:
-        """The XML elements in a case (or a part of the batch)."""
+        """Return the XML elements in a case (or a part of the batch)."""
         return nodes_at(self.xpath, root)
 
 
@@ -87,14 +87,14 @@ class Element:
 
 
 def nodes_at(xpath: etree.XPath, start: etree._Element) -> list[etree._Element]:
-    """The XML elements that an XPath finds."""
+    """Return the XML elements that an XPath finds."""
     found = xpath(start)
     return [node for node in found if isinstance(node, etree._Element)] if isinstance(found, list) else []
 
 
 @lru_cache(maxsize=1)
 def elements() -> Mapping[str, Element]:
-    """All known elements by id.
+    """Return all known elements by id.
 
     Example:
         >>> elements()["H.1"].name
@@ -113,7 +113,7 @@ def r2_codes() -> Mapping[str, frozenset[str]]:
 
 @lru_cache(maxsize=1)
 def suspect_starts() -> Mapping[Dialect, Place]:
-    """Where the dates stand at which a suspect or interacting drug was begun."""
+    """Return where the dates stand at which a suspect or interacting drug was begun."""
     table = _table()
     shorthand = _expanded(table["shorthand"])
     places = {dialect: _place(_fill(path, shorthand)) for dialect, path in table["suspect"].items()}
@@ -127,7 +127,7 @@ def _table() -> dict[str, Any]:
 
 @lru_cache(maxsize=4)
 def elements_in(dialect: Dialect, *, batch: bool) -> tuple[Element, ...]:
-    """The elements that can stand in a case, or in the parts of a batch outside its cases.
+    """Return the elements that can stand in a case, or in the parts of a batch outside its cases.
 
     Args:
         dialect: R3 or R2.
@@ -138,7 +138,7 @@ def elements_in(dialect: Dialect, *, batch: bool) -> tuple[Element, ...]:
 
 @lru_cache(maxsize=1)
 def path_words() -> frozenset[str]:
-    """Names of XML elements and attributes that may be shown in a path: those of the table."""
+    """Return names of XML elements and attributes that may be shown in a path: those of the table."""
     shown = {word for element in elements().values() for word in _words(element)}
     return frozenset(shown | {"MCCI_IN200100UV01", "PORR_IN049016UV", "ichicsr", "safetyreport"})
 
@@ -151,7 +151,7 @@ def _words(element: Element) -> Iterator[str]:
 
 
 def _expanded(shorthand: Mapping[str, str]) -> dict[str, str]:
-    """The shorthands with earlier ones put into later ones."""
+    """Return the shorthands with earlier ones put into later ones."""
     full: dict[str, str] = {}
     for name, text in shorthand.items():
         full[name] = _fill(text, full)

@@ -62,7 +62,7 @@ class KnownValue:
 
 
 def known_value(element: str, sort: str, text: str) -> KnownValue | None:
-    """The identifier that an element states, None if it states none that can be told from other words.
+    """Return the identifier that an element states, None if it states none that can be told from other words.
 
     Dates must be known to the day; numbers, phones and addresses need four letters or digits,
     since shorter ones (a telephone country code) stand in every text.
@@ -98,7 +98,7 @@ def _sort_of_name(sort: str, value: str, n_letters: int) -> str:
 
 
 def known_identifiers(case: Case) -> Iterator[KnownIdentifier]:
-    """What the fields of a case say of persons; every date that is known to the day, too."""
+    """Yield what the fields of a case say of persons; every date that is known to the day, too."""
     for value in case.known_values:
         yield KnownIdentifier(value.value, KnownSort(value.sort))
     for person in _persons(case):
@@ -141,7 +141,7 @@ class KnownValueFinder:
         self._findable = Sequences(words for words in runs if sum(map(len, words)) >= MIN_FINDABLE)
 
     def finds(self, text: str) -> bool:
-        """Whether one of the values stands in the text."""
+        """Return whether one of the values stands in the text."""
         if not self._findable:
             return False
         plain = text.casefold() if text.isascii() else folded(text)

@@ -18,11 +18,9 @@ from lxml import etree
 
 from inverse_deid.core.errors import FormatError, InputError
 from inverse_deid.formats.icsr.cases import Case, case_from
-from inverse_deid.formats.icsr.dialects import MessageDialect, Role, remove_keeping_tail
+from inverse_deid.formats.icsr.dialects import R2, R3, MessageDialect, Role, remove_keeping_tail
 from inverse_deid.formats.icsr.elements import HL7
 from inverse_deid.formats.icsr.prolog import Prolog, read_prolog, released_doctype
-from inverse_deid.formats.icsr.r2 import R2
-from inverse_deid.formats.icsr.r3 import R3
 from inverse_deid.formats.icsr.vocabulary import XSI_NAMESPACE, is_known_namespace, known_location
 from inverse_deid.formats.icsr.writing import Frame
 from inverse_deid.formats.records import MAX_RECORD_BYTES
@@ -130,7 +128,7 @@ class Message:
         self.frame = self._read_frame(prolog)
 
     def parts(self) -> Iterator[Case | BrokenCase]:
-        """The cases and what stands around them, in the order of the file."""
+        """Yield the cases and what stands around them, in the order of the file."""
         while self._failure is None:
             try:
                 event = next(self._events, None)
@@ -319,7 +317,7 @@ def _dialect(tag: str) -> MessageDialect:
 
 
 def _tails(node: etree._Element | None) -> str:
-    """The texts behind comments and instructions up to the next element."""
+    """Return the texts behind comments and instructions up to the next element."""
     text = ""
     while node is not None and not _is_element(node):
         text += node.tail or ""
@@ -328,7 +326,7 @@ def _tails(node: etree._Element | None) -> str:
 
 
 def _is_element(node: etree._Element) -> bool:
-    """Whether it is not a comment, an instruction or an entity."""
+    """Return whether it is not a comment, an instruction or an entity."""
     tag: object = node.tag
     return isinstance(tag, str)
 
@@ -342,7 +340,7 @@ def _forget(node: etree._Element) -> None:
 
 
 def _broken(events: etree.iterparse, prolog: Prolog) -> FormatError:
-    """The line for broken XML; the parser's own message may quote the file and is not passed on."""
+    """Return the line for broken XML; the parser's own message may quote the file and is not passed on."""
     fatal = next((entry for entry in events.error_log if entry.level_name != "WARNING"), None)
     name = "" if fatal is None else fatal.type_name
     where = f"at line {1 if fatal is None else fatal.line}"
@@ -359,7 +357,7 @@ def _broken(events: etree.iterparse, prolog: Prolog) -> FormatError:
 
 
 def read_cases(stream: BinaryIO, limits: Limits | None = None) -> Iterator[Case | BrokenCase]:
-    """The cases of a message, one after the other, and what is wrong with those that cannot be read.
+    """Yield the cases of a message, one after the other, and what is wrong with those that cannot be read.
 
     Args:
         stream: The bytes of an R3 or R2 message, single or batch.

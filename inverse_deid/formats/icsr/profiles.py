@@ -79,7 +79,7 @@ class Profile:
     other_dates: Action
 
     def with_dates(self) -> Profile:
-        """The same profile, but every date that it keeps goes through the date function.
+        """Return the same profile, but every date that it keeps goes through the date function.
 
         For a run that changes the dates of the narratives: structured dates must agree with them.
         """
@@ -91,7 +91,7 @@ class Profile:
         return replace(self, actions=actions, other_dates=other_dates)
 
     def with_ages(self) -> Profile:
-        """The same profile, but every age that it keeps goes through the age function.
+        """Return the same profile, but every age that it keeps goes through the age function.
 
         For a run that changes the ages of the narratives: a kept field beside them would tell the age.
         """
@@ -102,21 +102,21 @@ class Profile:
         return replace(self, actions=actions)
 
     def removes(self, element: str) -> bool:
-        """Whether the value that an element states does not leave as it is."""
+        """Return whether the value that an element states does not leave as it is."""
         return self.actions[element] != Action.KEEP
 
     def asks_for(self, action: Action) -> bool:
-        """Whether the action is used anywhere."""
+        """Return whether the action is used anywhere."""
         return action in self.actions.values() or action == self.other_dates
 
 
 def builtin_names() -> tuple[str, ...]:
-    """Names of the built-in profiles."""
+    """Return names of the built-in profiles."""
     return tuple(_builtin_tables())
 
 
 def builtin_profile(name: str) -> Profile:
-    """A built-in profile.
+    """Return a built-in profile.
 
     Raises:
         ConfigurationError: There is none of that name.
@@ -129,7 +129,7 @@ def builtin_profile(name: str) -> Profile:
 
 
 def read_profile(path: Path) -> Profile:
-    """A user's own profile.
+    """Return a user's own profile.
 
     Raises:
         ConfigurationError: The file cannot be read, or asks for what E2B does not allow.
@@ -144,7 +144,7 @@ def read_profile(path: Path) -> Profile:
 
 
 def profile_from(name: str, table: Mapping[str, Any]) -> Profile:
-    """A profile from what a TOML file says.
+    """Return a profile from what a TOML file says.
 
     Args:
         name: Of the profile.
@@ -198,7 +198,7 @@ def _kept(element: Element) -> Action:
 
 
 def _removal(element: Element) -> Action:
-    """What takes the value away and leaves a valid message."""
+    """Return what takes the value away and leaves a valid message."""
     if element.kind in (Kind.FREE_TEXT, Kind.ATTACHMENT, Kind.PRODUCT):
         return _kept(element)
     if element.kind == Kind.AGE:
@@ -211,7 +211,7 @@ def _removal(element: Element) -> Action:
 
 
 def _listed(name: str, table: Mapping[str, Any]) -> dict[str, Action]:
-    """What the lists of a profile say; the longer entry wins."""
+    """Return what the lists of a profile say; the longer entry wins."""
     entries: dict[str, Action] = {}
     for action in _LISTED:
         for entry in table.get(action, ()):
@@ -228,7 +228,7 @@ def _listed(name: str, table: Mapping[str, Any]) -> dict[str, Action]:
 
 
 def _matching(name: str, entry: str, action: Action) -> Iterator[Element]:
-    """The elements that an entry stands for."""
+    """Yield the elements that an entry stands for."""
     is_start = entry.endswith("*")
     found = [e for e in elements().values() if (e.id.startswith(entry[:-1]) if is_start else e.id == entry)]
     if not found:
@@ -244,7 +244,7 @@ def _matching(name: str, entry: str, action: Action) -> Iterator[Element]:
 
 
 def _problem(element: Element, action: Action) -> str:
-    """Why an action is not possible, "" = it is."""
+    """Return why an action is not possible, "" = it is."""
     if element.kind == Kind.FREE_TEXT:
         return "it is free text and always goes through the masker"
     if element.kind == Kind.ATTACHMENT:

@@ -76,7 +76,7 @@ class Prolog:
 
 
 def is_icsr(head: bytes) -> bool:
-    """Whether XML begins like an E2B message, well formed or not.
+    """Return whether XML begins like an E2B message, well formed or not.
 
     Args:
         head: The first bytes of a file.
@@ -97,7 +97,7 @@ def is_icsr(head: bytes) -> bool:
 
 
 def released_doctype(doctype: str, root: str) -> str:
-    """A document type declaration with the base name of its DTD only; "" = the DTD is not one of ICH's.
+    """Return a document type declaration with the base name of its DTD only; "" = the DTD is not one of ICH's.
 
     Args:
         doctype: As it stands in the file.
@@ -149,7 +149,7 @@ def read_prolog(stream: BinaryIO) -> Prolog:
 
 
 def _codec(head: bytes, *, at_end: bool) -> tuple[str, bytes]:
-    """The encoding and the byte-order mark; "" = more bytes are needed to say."""
+    """Return the encoding and the byte-order mark; "" = more bytes are needed to say."""
     actual, mark = _actual_codec(head)
     text = head[len(mark) :].decode(actual or "latin-1", "replace").lstrip()
     declaration = _DECLARATION.match(text)
@@ -173,7 +173,7 @@ def _codec(head: bytes, *, at_end: bool) -> tuple[str, bytes]:
 
 
 def _actual_codec(head: bytes) -> tuple[str, bytes]:
-    """What the first bytes say: an encoding ("" = one that begins like ASCII) and a mark."""
+    """Return what the first bytes say: an encoding ("" = one that begins like ASCII) and a mark."""
     if head.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
         raise UnreadableInputError("is in UTF-32, which is not read; save it as UTF-8")
     for mark, codec in _MARKS:

@@ -1,6 +1,9 @@
 """A case with its masked texts in place and its structured fields as the profile says.
 
 Exactly the values that are treated change; the case that was read stays as it was.
+
+Source: RFC 9562, sections 5.1, 5.2, 5.6 and 5.7: UUIDs of the versions 1, 2, 6 and 7 hold a time, and those of 1, 2
+and 6 also the address of a machine.
 """
 
 from __future__ import annotations
@@ -21,7 +24,6 @@ from inverse_deid.formats.icsr.elements import Element, Kind
 from inverse_deid.formats.icsr.known import KnownValue, KnownValueFinder
 from inverse_deid.formats.icsr.profiles import Action, Profile
 from inverse_deid.formats.icsr.survey import TAIL, TEXT, WHOLE, Paths, Sort, Value, is_as_expected
-from inverse_deid.formats.icsr.telling_ids import REPORT_IDS, holds_day, numbered_uuid, tells_time
 from inverse_deid.formats.icsr.vocabulary import is_link, is_root
 
 PseudonymFor = Callable[[str, str], str]
@@ -31,6 +33,19 @@ DateFor = Callable[[DateElement], StampDate | None]
 """From a date to the one that stands in its place, None = none can."""
 
 DEFAULT_MARKER = "PHI"
+
+_UUID_WITH_TIME = re.compile(
+    r"[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[1267][0-9A-Fa-f]{3}-[89ABab][0-9A-Fa-f]{3}-[0-9A-Fa-f]{12}"
+)
+_DAY_IN_OID = re.compile(
+    r"[0-9.]*(?<![0-9])(?:19|20)\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])(?:\d{4}|\d{6,7})?(?![0-9])[0-9.]*"
+)
+
+_DAY = re.compile(
+    r"(?<![0-9])(?:19|20)[0-9]{2}([-_/.]?)(?:0[1-9]|1[0-2])\1(?:0[1-9]|[12][0-9]|3[01])(?![0-9]{1,3}(?![0-9]))"
+)
+REPORT_IDS = frozenset(("N.1.2", "N.2.r.1", "C.1.1", "C.1.8.1", "C.1.9.1.r.2", "C.1.10.r"))
+"""Ids that senders make up, often from the day; pseudonyms may stand for them."""
 
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _SPACE = re.compile(r"\s")
@@ -114,7 +129,7 @@ def rewrite(
     dialect: MessageDialect,
     plan: tuple[Profile, Replacements, Sequence[KnownValue]],
 ) -> tuple[etree._Element, tuple[Change, ...]]:
-    """A rewritten copy of a case, and what was done.
+    """Return a rewritten copy of a case, and what was done.
 
     Args:
         root: The case.
@@ -220,7 +235,7 @@ class _Rewriter:
             node.set(value.slot, fitting)
 
     def _text_in_the_end(self, value: Value) -> Done:
-        """A text goes with a value that is masked or left out."""
+        """Return a text goes with a value that is masked or left out."""
         node = self._nodes[value.index]
         fitting, is_shorter = self._written[value.index, value.slot]
         if value.slot in (TEXT, WHOLE):
@@ -282,7 +297,7 @@ class _Rewriter:
         return self._by_profile(action, element, value.text, (node, attribute))
 
     def _action(self, element: Element | None, text: str) -> Action:
-        """What the profile says; a kept report id that holds a day goes where the days of a case change."""
+        """Return what the profile says; a kept report id that holds a day goes where the days of a case change."""
         if element is None:
             return self._profile.other_dates
         action = self._profile.actions[element.id]
@@ -309,7 +324,7 @@ class _Rewriter:
                 return Done.PSEUDONYM
 
     def _pseudonym(self, element: Element, text: str) -> str:
-        """The pseudonym of an id; it must fit."""
+        """Return the pseudonym of an id; it must fit."""
         name = self._given.pseudonym(element.id, text) if self._given.pseudonym is not None else ""
         longest = element.max_length[self._dialect.name]
         if not name.strip() or _NOT_XML.search(name) or (longest is not None and len(name) > longest):
@@ -362,14 +377,14 @@ class _Rewriter:
 
 
 def _action_for_the_unexpected(element: Element | None) -> Action:
-    """What happens to a value that a profile keeps and that nobody has looked at."""
+    """Return what happens to a value that a profile keeps and that nobody has looked at."""
     if element is None or element.kind == Kind.DATE:
         return Action.DATE
     return Action.MASK if element.msk else Action.DROP
 
 
 def fitted(text: str, longest: int | None, marker: str) -> str:
-    """A masked text that fits its element.
+    """Return a masked text that fits its element.
 
     A text that is too long ends with a marker, which stands for everything behind it: one that is
     there, or one put after the last whole word that leaves room for it. If no word fits, the
@@ -397,3 +412,35 @@ def fitted(text: str, longest: int | None, marker: str) -> str:
     if not kept.strip():
         return marker[:longest]
     return kept if kept.endswith(marker) else f"{kept} {marker}"
+
+
+def tells_time(identifier: str) -> bool:
+    """Return whether an identifier holds a time or a day.
+
+    Example:
+        >>> tells_time("c232ab00-9414-11ec-b3c8-9f6bdeced846"), tells_time("1.2.40.20200304.7")
+        (True, True)
+        >>> tells_time("154eb889-958b-45f2-a02f-42d4d6f4657f"), tells_time("2.16.840.1.113883.3.989.2.1.3.1")
+        (False, False)
+    """
+    return bool(_UUID_WITH_TIME.fullmatch(identifier) or _DAY_IN_OID.fullmatch(identifier))
+
+
+def numbered_uuid(number: int) -> str:
+    """Return a UUID that tells nothing but a number.
+
+    Example:
+        >>> numbered_uuid(1)
+        '00000000-0000-4000-8000-000000000001'
+    """
+    return f"00000000-0000-4000-8000-{number:012d}"
+
+
+def holds_day(text: str) -> bool:
+    """Return whether an id holds what reads as a day, year first.
+
+    Example:
+        >>> holds_day("SE-ACME-2020-03-04-7"), holds_day("SE-ACME-4711")
+        (True, False)
+    """
+    return _DAY.search(text) is not None

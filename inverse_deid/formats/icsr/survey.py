@@ -95,12 +95,12 @@ class Survey:
     values: tuple[Value, ...] = field(repr=False)
 
     def nodes_of(self, element: str) -> list[etree._Element]:
-        """The XML elements where a known element stands."""
+        """Return the XML elements where a known element stands."""
         return [self.nodes[index] for (index, _), known in self.named.items() if known.id == element]
 
 
 def survey(root: etree._Element, dialect: MessageDialect, *, batch: bool) -> Survey:
-    """What stands in a case, or in a part of a batch outside its cases.
+    """Return what stands in a case, or in a part of a batch outside its cases.
 
     Args:
         root: The XML element of the case, without comments and instructions.
@@ -133,7 +133,7 @@ class _Surveyor:
         self._taken: set[int] = set()  # inside a structured value: its text went with it
 
     def _named_slots(self, *, batch: bool) -> dict[tuple[int, str], Element]:
-        """The slots that the table names."""
+        """Return the slots that the table names."""
         named: dict[tuple[int, str], Element] = {}
         for element in elements_in(self._dialect.name, batch=batch):
             place = element.places[self._dialect.name]
@@ -147,7 +147,7 @@ class _Surveyor:
         return named
 
     def values(self) -> Iterator[Value]:
-        """All values, in document order; can be run through once."""
+        """Yield all values, in document order; can be run through once."""
         for index, node in enumerate(self._nodes):
             if index not in self._done and index not in self._taken:
                 yield from self._text(index, node)
@@ -179,7 +179,7 @@ class _Surveyor:
     def _whole(
         self, index: int, node: etree._Element, sort: Sort, element: Element | None
     ) -> Iterator[Value]:
-        """The text of an element with all that is in it, as one value."""
+        """Yield the text of an element with all that is in it, as one value."""
         is_file = sort in (Sort.ATTACHMENT, Sort.FILE)
         (self._done if is_file else self._taken).update(self._index[n] for n in node.iterdescendants())
         text = all_text(node).strip()
@@ -187,7 +187,7 @@ class _Surveyor:
             yield self._value(index, TEXT, sort, element, text)
 
     def _is_broken_up(self, node: etree._Element, element: Element | None) -> bool:
-        """Whether elements stand inside words: a name must not hide behind the border between two."""
+        """Return whether elements stand inside words: a name must not hide behind the border between two."""
         if not len(node) or any(n in self._named_nodes for n in node.iterdescendants()):
             return False
         if sum(not str(piece).isspace() for piece in node.itertext()) < 2:
@@ -196,7 +196,7 @@ class _Surveyor:
         return element is not None or any(text and not text.isspace() for text in between)
 
     def _joined(self, index: int, node: etree._Element, element: Element | None) -> Iterator[Value]:
-        """The words of a text without the elements inside it, which do not stay."""
+        """Yield the words of a text without the elements inside it, which do not stay."""
         self._done.update(self._index[n] for n in node.iterdescendants())
         yield self._value(index, WHOLE, Sort.FREE_TEXT, element, all_text(node))
 
@@ -215,14 +215,14 @@ class _Surveyor:
                 yield self._value(index, key, sort, None, value)
 
     def _tail(self, index: int, node: etree._Element) -> Iterator[Value]:
-        """The text behind an element, unless it was taken with the element around it."""
+        """Yield the text behind an element, unless it was taken with the element around it."""
         text, parent = node.tail, node.getparent()
         if not text or text.isspace() or parent is None or index in self._done or index in self._taken:
             return
         yield self._value(index, TAIL, Sort.FREE_TEXT, self._owner_above(node), text)
 
     def _owner_above(self, node: etree._Element) -> Element | None:
-        """The free-text element in whose text a nested element stands."""
+        """Return the free-text element in whose text a nested element stands."""
         parent = node.getparent()
         return None if parent is None else self._owners.get(self._index.get(parent, -1))
 
@@ -244,7 +244,7 @@ _SORT_OF_ROLE = {
 
 
 def is_as_expected(value: Value) -> bool:
-    """Whether a value is what its element is for: a date a date, a country a country.
+    """Return whether a value is what its element is for: a date a date, a country a country.
 
     What a profile keeps may leave only if it is.
     """
@@ -256,7 +256,7 @@ def is_as_expected(value: Value) -> bool:
 
 
 def bare_path(path: str) -> str:
-    """A path without positions, so that the same place of all cases is counted together.
+    """Return a path without positions, so that the same place of all cases is counted together.
 
     Example:
         >>> bare_path("patient/drug[2]/drugadditional")
@@ -266,7 +266,7 @@ def bare_path(path: str) -> str:
 
 
 def all_text(node: etree._Element) -> str:
-    """The text of an XML element with that of all elements in it."""
+    """Return the text of an XML element with that of all elements in it."""
     return "".join(str(piece) for piece in node.itertext())
 
 

@@ -109,7 +109,7 @@ def _vocabulary() -> _Vocabulary:
 
 
 def _expanded(name: str) -> str:
-    """The name of an attribute as lxml has it."""
+    """Return the name of an attribute as lxml has it."""
     for prefix, space in (("xsi:", XSI_NAMESPACE), ("xml:", XML_NAMESPACE)):
         if name.startswith(prefix):
             return f"{{{space}}}{name.removeprefix(prefix)}"
@@ -117,7 +117,7 @@ def _expanded(name: str) -> str:
 
 
 def _unit_pattern(units: Mapping[str, list[str]]) -> re.Pattern[str]:
-    """A term of UCUM: simple units with exponents and annotations, joined by points and slashes."""
+    """Return a term of UCUM: simple units with exponents and annotations, joined by points and slashes."""
     joined = {
         key: "|".join(map(re.escape, sorted(words, key=len, reverse=True))) for key, words in units.items()
     }
@@ -129,7 +129,7 @@ def _unit_pattern(units: Mapping[str, list[str]]) -> re.Pattern[str]:
 
 
 def is_known_element(tag: str, dialect: Dialect) -> bool:
-    """Whether an XML element is one of the standard.
+    """Return whether an XML element is one of the standard.
 
     Example:
         >>> is_known_element("{urn:hl7-org:v3}observation", "r3"), is_known_element("okonkwo", "r2")
@@ -141,19 +141,19 @@ def is_known_element(tag: str, dialect: Dialect) -> bool:
 
 
 def is_known_attribute(name: str, dialect: Dialect) -> bool:
-    """Whether an attribute is one of the standard, or of XML or XML Schema."""
+    """Return whether an attribute is one of the standard, or of XML or XML Schema."""
     known = _vocabulary()
     schema = {f"{{{XSI_NAMESPACE}}}schemaLocation", f"{{{XML_NAMESPACE}}}lang"}
     return name in known.attributes[dialect] or (dialect == "r3" and name in {*schema, *known.values})
 
 
 def is_known_namespace(prefix: str | None, uri: str) -> bool:
-    """Whether a declaration of a namespace says nothing but the standard's."""
+    """Return whether a declaration of a namespace says nothing but the standard's."""
     return uri in _NAMESPACES and (prefix is None or _PREFIX.fullmatch(prefix) is not None)
 
 
 def is_value(name: str, value: str) -> bool | None:
-    """Whether an attribute has one of its values, None = the attribute has no closed set of them.
+    """Return whether an attribute has one of its values, None = the attribute has no closed set of them.
 
     Example:
         >>> is_value("classCode", "OBS"), is_value("use", "H okonkwo"), is_value("extension", "7")
@@ -173,7 +173,7 @@ def is_value(name: str, value: str) -> bool | None:
 
 
 def is_word(name: str, value: str) -> bool:
-    """Whether a value of an attribute is a word of the standard: a person may be called so.
+    """Return whether a value of an attribute is a word of the standard: a person may be called so.
 
     Example:
         >>> is_word("classCode", "PART"), is_word("code", "active"), is_word("code", "Okonkwo")
@@ -186,7 +186,7 @@ def is_word(name: str, value: str) -> bool:
 
 
 def is_country(text: str) -> bool:
-    """Whether a text is a country of ISO 3166-1, in two letters, or EU.
+    """Return whether a text is a country of ISO 3166-1, in two letters, or EU.
 
     Example:
         >>> is_country("SE"), is_country(" eu "), is_country("Sweden"), is_country("QQ")
@@ -196,7 +196,7 @@ def is_country(text: str) -> bool:
 
 
 def is_language(text: str) -> bool:
-    """Whether a text is a language of ISO 639 in two or three letters, alone or with a country.
+    """Return whether a text is a language of ISO 639 in two or three letters, alone or with a country.
 
     Example:
         >>> is_language("eng"), is_language("pt-BR"), is_language("bob")
@@ -207,7 +207,7 @@ def is_language(text: str) -> bool:
 
 
 def is_unit(text: str) -> bool:
-    """Whether a text is a unit of UCUM, or an annotation that E2B messages use.
+    """Return whether a text is a unit of UCUM, or an annotation that E2B messages use.
 
     Example:
         >>> is_unit("mg/dl"), is_unit("10*9/L"), is_unit("10.a"), is_unit("{trimester}"), is_unit("okonkwo")
@@ -219,7 +219,7 @@ def is_unit(text: str) -> bool:
 
 
 def is_number(text: str, measure: Measure | None = None) -> bool:
-    """Whether a text is a number of up to seven digits (more if they are zeros), in its range if it has one.
+    """Return whether a text is a number of up to seven digits (more if they are zeros), in its range if it has one.
 
     Args:
         text: The number.
@@ -235,7 +235,7 @@ def is_number(text: str, measure: Measure | None = None) -> bool:
 
 
 def is_code_system(text: str) -> bool:
-    """Whether an object identifier is below one of HL7, ISO or EDQM, without an arc of more than six digits.
+    """Return whether an object identifier is below one of HL7, ISO or EDQM, without an arc of more than six digits.
 
     Example:
         >>> is_code_system("2.16.840.1.113883.6.163"), is_code_system("1.2.276.0.76.19430217")
@@ -245,12 +245,12 @@ def is_code_system(text: str) -> bool:
 
 
 def is_root(text: str) -> bool:
-    """Whether a root says nothing: an object identifier of a standard, or a UUID."""
+    """Return whether a root says nothing: an object identifier of a standard, or a UUID."""
     return is_code_system(text) or _UUID.fullmatch(text) is not None
 
 
 def is_link(text: str) -> bool:
-    """Whether a root can be a link inside a case: any object identifier or UUID, or a short label.
+    """Return whether a root can be a link inside a case: any object identifier or UUID, or a short label.
 
     What it says is nothing to a reader, so a number can stand for it.
 
@@ -262,7 +262,7 @@ def is_link(text: str) -> bool:
 
 
 def is_code(code: str, system: str, element: str) -> bool:
-    """Whether a code looks as those of its code system, or is one of the set of its element.
+    """Return whether a code looks as those of its code system, or is one of the set of its element.
 
     Args:
         code: The code.
@@ -291,7 +291,7 @@ def is_code(code: str, system: str, element: str) -> bool:
 
 
 def is_version(version: str, system: str) -> bool:
-    """Whether a text is the version of a code system; MedDRA and the lists of ICH are not known by a day.
+    """Return whether a text is the version of a code system; MedDRA and the lists of ICH are not known by a day.
 
     Example:
         >>> is_version("25.0", MEDDRA), is_version("17.02.43", MEDDRA), is_version("20140102", "")
@@ -308,7 +308,7 @@ def is_version(version: str, system: str) -> bool:
 
 
 def known_location(value: str) -> str:
-    """A schema location with the base name of the schema only; "" = it is not one of the standard.
+    """Return a schema location with the base name of the schema only; "" = it is not one of the standard.
 
     Example:
         >>> known_location("urn:hl7-org:v3 file:///home/okonkwo/MCCI_IN200100UV01.xsd")

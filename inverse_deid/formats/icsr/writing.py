@@ -59,7 +59,7 @@ class MessageWriter:
             self._write(self._start + frame.lead)
 
     def rendered(self, part: Rewritten) -> bytes:
-        """One case, or one of the parts around the cases, as it is written; its XML is used up.
+        """Return one case, or one of the parts around the cases, as it is written; its XML is used up.
 
         Raises:
             StageError: The XML of the part cannot stand in the frame.
@@ -74,7 +74,7 @@ class MessageWriter:
         return self._encoded(whole[len(self._start) : -len(self._end)] + part.tail)
 
     def read_again(self, data: bytes) -> etree._Element:
-        """The XML of a rendered part, as a recipient reads it.
+        """Return the XML of a rendered part, as a recipient reads it.
 
         Raises:
             StageError: It is more or less than one element, or not XML.

@@ -13,8 +13,7 @@ from typing import Any, BinaryIO
 
 from inverse_deid.core.errors import AnnotationError, FormatError
 from inverse_deid.core.values import Document
-from inverse_deid.formats.gold_writers import gold_json_line
-from inverse_deid.formats.json_lines import numbered_lines, read_gold_json_line
+from inverse_deid.formats.json_lines import gold_json_line, numbered_lines, read_gold_json_line
 from inverse_deid.formats.strict_json import parse_json
 from inverse_deid.research.extraction.concepts import ConceptDocument, ConceptSpan
 

@@ -10,7 +10,8 @@ from fake_maskers import CANARY
 from inverse_deid.core.errors import ConfigurationError, InputError
 from inverse_deid.core.phi import PhiType
 from inverse_deid.core.values import Document, PhiSpan
-from inverse_deid.formats.gold_writers import gold_i2b2_xml, gold_json_line
+from inverse_deid.formats.i2b2_xml import gold_i2b2_xml
+from inverse_deid.formats.json_lines import gold_json_line
 from inverse_deid.network.config import TrainingConfig
 from inverse_deid.training.config import RunConfig
 from inverse_deid.training.corpus import official_split, read_annotated, read_type_mapping

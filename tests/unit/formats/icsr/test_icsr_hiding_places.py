@@ -20,7 +20,7 @@ from icsr_trees import (
 )
 
 from inverse_deid.formats.icsr.profiles import builtin_profile
-from inverse_deid.formats.icsr.telling_ids import tells_time
+from inverse_deid.formats.icsr.rewriting import tells_time
 
 THIRD_PARTY = builtin_profile("third-party")
 SURNAME = {"C.2.r.1.4": "Okonkwo"}
