@@ -55,7 +55,7 @@ class ReadOptions:
     n_before: int = 0
     row_groups: tuple[int, int] | None = None
     with_offsets: bool = False
-    profile: Profile | None = None
+    profile: Profile | None = field(default=None, repr=False)  # the fingerprint of a run has it apart
 
     def __post_init__(self) -> None:
         for option, names in (("--text-column", self.text_columns), ("--keep-column", self.keep_columns)):

@@ -126,7 +126,7 @@ def test_with_dates_every_kept_date_is_changed_and_nothing_else():
         ({"mask": ["Z.*"]}, "not a known E2B element"),
         ({"mask": ["D.1"], "keep": ["D.1"]}, "list it once"),
         ({"mask": "D.1"}, "expected `array`"),
-        ({"attachments": "burn"}, "keep, drop"),
+        ({"attachments": "burn"}, "drop, keep"),
         ({"colour": "red"}, "no setting 'colour'"),
         ({"base": "nobody"}, "no profile"),
         ({"base": "fda", "otherwise": "keep"}, "one of them"),
