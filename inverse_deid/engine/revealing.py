@@ -12,7 +12,7 @@ from inverse_deid.core.errors import InputError
 from inverse_deid.core.values import Decisions, MaskedDocument
 from inverse_deid.formats.icsr.cases import Case
 from inverse_deid.formats.icsr.messages import BrokenCase, Message
-from inverse_deid.formats.icsr.rewriting import Rewritten
+from inverse_deid.formats.icsr.rewriting import RewrittenCase
 from inverse_deid.formats.icsr.survey import TAIL, TEXT, Sort, bare_path
 from inverse_deid.formats.icsr.writing import MessageWriter
 from inverse_deid.formats.records import Record, Source, Writable
@@ -100,7 +100,7 @@ def reveal_message(
             _put(part, originals)
         if part.is_case:
             _count(done, is_asked)
-        writer.write(writer.rendered(Rewritten(part.node, (), part.tail)))
+        writer.write(writer.render(RewrittenCase(part.node, (), part.tail)))
     writer.finish()
     _check_end(cases)
     return done

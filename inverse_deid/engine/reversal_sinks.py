@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from inverse_deid.core.values import MaskedDocument
 from inverse_deid.formats.icsr.cases import Case
-from inverse_deid.formats.icsr.rewriting import fitted
+from inverse_deid.formats.icsr.rewriting import fit_text
 from inverse_deid.formats.records import Record
 from inverse_deid.replacement.reversal import HiddenCase, hide
 from inverse_deid.replacement.reversal_map import MapWriter
@@ -51,7 +51,7 @@ def hidden_report(case: Case, docs: Sequence[MaskedDocument], marker: str) -> Hi
         marker: Stands for what does not fit into an element.
     """
     texts = [
-        hide(doc, location=text.path, written=fitted(doc.text, text.max_length, marker))
+        hide(doc, location=text.path, written=fit_text(doc.text, text.max_length, marker))
         for text, doc in zip(case.free_texts, docs, strict=True)
     ]
     return HiddenCase(case.case_id, tuple(texts))

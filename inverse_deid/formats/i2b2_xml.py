@@ -1,20 +1,19 @@
-"""The XML of the 2014 i2b2/UTHealth task: one document a file, text and stand-off tags.
+"""The XML of the 2014 i2b2/UTHealth task: one document per file, with text and stand-off tags.
 
 ::
 
     <deIdi2b2><TEXT><![CDATA[...]]></TEXT><TAGS><NAME id="P0" start="3" end="9" .../></TAGS></deIdi2b2>
 
-The masked output holds the masked text and an empty `TAGS`: the tags of the input
-repeat the identifiers. The annotation output is another thing: it holds the
-ORIGINAL text and the masks as tags, for the official evaluation script.
+The masked output contains the masked text and an empty `TAGS`, because the tags of the input repeat the
+identifiers. The annotation output contains the ORIGINAL text and the masks as tags, for the official
+evaluation script. Gold documents contain the ORIGINAL text, too: keep both as safe as their source.
 
-XML itself turns CR LF and CR into LF before any program sees the text; offsets
-count the code points after that, as those of the task do. Entities and document
-type declarations are refused, nothing is fetched, and the size limits of the
+XML turns CR LF and CR into LF before a program sees the text. Offsets count the code points after that, as in
+the task. Entities and document type declarations are refused, nothing is fetched, and the size limits of the
 parser stay on.
 
 Source: Stubbs and Uzuner 2015, "Annotating longitudinal clinical narratives for
-de-identification: the 2014 i2b2/UTHealth corpus"; XML 1.0, section 2.11 (line ends).
+de-identification: the 2014 i2b2/UTHealth corpus"; XML 1.0, sections 2.2 (characters) and 2.11 (line ends).
 """
 
 from __future__ import annotations
@@ -71,7 +70,7 @@ I2B2_ELEMENT_OF: Mapping[PhiType, str] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class I2b2Xml:
-    """A parsed file (a `Source`); the gold tags are not read for masking."""
+    """A parsed file (a `Source`), without its gold tags."""
 
     doc: Document
     unit: str = "document"
@@ -84,7 +83,7 @@ class I2b2Xml:
         yield Record(1, (self.doc,))
 
     def sink(self, target: Writable, *, resumed: bool = False) -> MaskedXmlSink:
-        """Writes the masked text as XML."""
+        """Return what writes the masked text as XML."""
         return MaskedXmlSink(target)
 
 
@@ -110,7 +109,7 @@ class AnnotationXmlSink:
     target: Writable = field(repr=False)
 
     def write(self, record: Record, masked: Sequence[MaskedDocument]) -> None:
-        """Write the whole file; masks without a token (hidden characters) are no tags."""
+        """Write the whole file; masks without a token (hidden characters) get no tag."""
         for doc, one in zip(record.docs, masked, strict=True):
             tags = [
                 _tag(number, one, first, (start, end))
@@ -123,7 +122,7 @@ class AnnotationXmlSink:
 
 
 def _masks_with_tokens(masked: MaskedDocument) -> Iterator[tuple[int, int, int]]:
-    """First token, start and end of every mask that covers a token."""
+    """Yield first token, start and end of every mask that covers a token."""
     starts, ends = masked.tokens.starts, masked.tokens.ends
     for start, end in masked.masks:
         first = int(np.searchsorted(ends, start, side="right"))
@@ -142,7 +141,7 @@ def _tag(number: int, masked: MaskedDocument, first_token: int, span: tuple[int,
 
 
 def _file(text: str, tags: list[str]) -> bytes:
-    """Return the XML of a document; `]]>` and CR cannot stand in CDATA and are written around it."""
+    """Return the XML of a document; `]]>` and CR are not allowed in CDATA and are written outside."""
     escaped = text.replace("]]>", "]]]]><![CDATA[>").replace("\r", "]]>&#13;<![CDATA[")
     lines = "".join(f"{tag}\n" for tag in tags)
     return (
@@ -173,7 +172,7 @@ def read_i2b2_xml(stream: BinaryIO, options: ReadOptions, name: str) -> I2b2Xml:
 
 
 def read_gold_i2b2_xml(stream: BinaryIO, name: str, types: TypeMapping = OUR_TYPES) -> Document:
-    """Read text and gold tags; a tag that is there twice counts once.
+    """Read text and gold tags; a repeated tag counts once.
 
     Args:
         stream: The bytes.
@@ -183,7 +182,7 @@ def read_gold_i2b2_xml(stream: BinaryIO, name: str, types: TypeMapping = OUR_TYP
     Raises:
         FormatError: As `read_i2b2_xml`.
         AnnotationError: A tag has no usable start, end or TYPE, overlaps another, or
-            repeats another text than stands at its offsets (the message names the document).
+            repeats a text other than the one at its offsets (the message names the document).
     """
     root = _parse(read_whole(stream))
     text = _text_of(root)
@@ -192,7 +191,7 @@ def read_gold_i2b2_xml(stream: BinaryIO, name: str, types: TypeMapping = OUR_TYP
 
 
 def _parse(data: bytes) -> etree._Element:
-    """Return the root element; the parser's own message may quote the text and is not passed on."""
+    """Return the root element; the message of the parser may quote the text and is dropped."""
     parser = etree.XMLParser(
         resolve_entities=False,
         no_network=True,
@@ -210,9 +209,9 @@ def _parse(data: bytes) -> etree._Element:
     except ValueError:
         line = 1
     if root is None:
-        raise FormatError(f"is broken XML at line {line}; mend it there or export the file again")
+        raise FormatError(f"broken XML at line {line}; correct the line or export the file again")
     if root.getroottree().docinfo.internalDTD is not None:
-        raise FormatError("has a document type declaration, which is refused; delete <!DOCTYPE ...>")
+        raise FormatError("document type declarations are refused; delete <!DOCTYPE ...>")
     return root
 
 
@@ -220,7 +219,7 @@ def _text_of(root: etree._Element) -> str:
     found = root.findall("TEXT")
     if len(found) != 1 or len(found[0]):
         raise FormatError(
-            "is not 2014 i2b2 XML: one <TEXT> that holds nothing but text must stand under the root element"
+            "is not 2014 i2b2 XML; the root element must contain exactly one <TEXT>, with text only"
         )
     return found[0].text or ""
 
@@ -243,18 +242,18 @@ def _span(tag: etree._Element, name: str, text: str, types: TypeMapping) -> PhiS
         )
     repeated = tag.get("text")
     if repeated is not None and repeated.split() != text[start:end].split():
-        raise AnnotationError(f"{where}: its text is not what stands at {start}-{end}; check the offsets")
+        raise AnnotationError(f"{where}: its text differs from the text at {start}-{end}; check the offsets")
     return PhiSpan(start, end, phi_type)
 
 
 def gold_i2b2_xml(doc: Document) -> bytes:
-    """Return a whole file; its name, not its content, says the id.
+    """Return a whole file of a gold document; its name is the id.
 
     Returns:
-        UTF-8; a carriage return is a character reference, since XML drops bare ones.
+        UTF-8; a carriage return is written as a character reference, since XML drops bare ones.
 
     Raises:
-        AnnotationError: The text holds what XML cannot: control characters other than
+        AnnotationError: The text contains characters that XML does not allow: control characters other than
             tab and line ends, half a character, U+FFFE or U+FFFF.
 
     Example:
@@ -268,7 +267,7 @@ def gold_i2b2_xml(doc: Document) -> bytes:
         data = etree.tostring(_root(doc), encoding="UTF-8", xml_declaration=True)
     if data is None:
         raise AnnotationError(
-            f"document {doc.id}: holds a character that XML cannot hold (a control character, half a "
+            f"document {doc.id}: contains a character that XML does not allow (a control character, half a "
             "character, U+FFFE or U+FFFF); remove it, or write JSON Lines"
         )
     return bytes(data) + b"\n"

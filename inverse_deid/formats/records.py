@@ -32,17 +32,17 @@ class ReadOptions:
             else the position in the file. Ids are written unmasked.
         keep_columns: Columns (or JSON keys) that are copied unmasked; all others are dropped.
         keep_all_columns: Copy all other columns unmasked.
-        is_masked: The file was written by masking: all that is in it is read and written as it is,
-            and cells of CSV that were neutralised are read as they were.
+        is_masked: The file is the output of masking: everything in it is read and written unchanged, and
+            neutralised cells of CSV are restored.
         delimiter: Between the cells of a CSV table; None: a comma, in `.tsv` files a tab.
-        n_before: Records (in JSON Lines: lines) of the file that stand before what is read; numbers
+        n_before: Records (in JSON Lines: lines) of the file before the part that is read; numbers
             go on from there.
-        with_offsets: Masked JSON Lines also tell which ranges of the original were masked.
-        row_groups: Of a Parquet file, the first and the one behind the last that are read; None = all.
+        with_offsets: Masked JSON Lines also state which ranges of the original were masked.
+        row_groups: Of a Parquet file, the half-open range of row groups to read; None = all.
         profile: What happens to the structured fields of case safety reports; None = the default profile.
 
     Raises:
-        ConfigurationError: A text would be its own id or be kept, or a column is named twice or not at all.
+        ConfigurationError: A text would be its own id or be kept, or a column is named twice or never.
     """
 
     encoding: str = "utf-8"
@@ -64,7 +64,7 @@ class ReadOptions:
             if "" in names:
                 raise ConfigurationError(f"{option} is empty; give the name of a column")
         if not self.text_columns:
-            raise ConfigurationError("no column is to be masked; name one with --text-column")
+            raise ConfigurationError("no column to mask; name one with --text-column")
         if self.id_column in self.text_columns:
             raise ConfigurationError("ids are not masked; give another --id-column than --text-column")
         if not set(self.text_columns).isdisjoint(self.keep_columns):
@@ -72,7 +72,7 @@ class ReadOptions:
 
     @property
     def id_name(self) -> str | None:
-        """Where an id may stand, None = nowhere: the narrative is never taken for an id.
+        """The column of the id, None = no id: the narrative is never used as an id.
 
         Example:
             >>> ReadOptions().id_name, ReadOptions(text_columns=("id",)).id_name
@@ -84,7 +84,7 @@ class ReadOptions:
 
     @property
     def keeps_all(self) -> bool:
-        """Whether columns that nobody named are written."""
+        """Whether columns that the user did not name are written."""
         return self.keep_all_columns or self.is_masked
 
 
@@ -96,7 +96,7 @@ class Record:
         number: Its position as people count it: line, spreadsheet row or document.
         docs: Its texts, all of one id; none if there is nothing to mask.
         problem: Why the record must be left out of the output, "" if it need not.
-        carried: What the sink writes beside the masked texts; never a text that is to be masked.
+        carried: What the sink writes in addition to the masked texts; never a text that must be masked.
         columns: The column of each text, if records of the file can have several texts; else ().
         case_id: The same for all versions of a case, "" = the id of its texts. Secret shifts depend on it.
         report: The case safety report, or the part around such reports, that the texts belong to.
@@ -127,7 +127,7 @@ class Record:
 
     @property
     def doc(self) -> Document | None:
-        """The first text, None = there is none."""
+        """The first text, None = no text."""
         return self.docs[0] if self.docs else None
 
 
@@ -185,13 +185,13 @@ class ReportingSink(Protocol):
 class Source(Protocol):
     """One open input file.
 
-    `unit` is what a record is called ("line", "row", "document"); `resumable`
-    says whether an output that was cut between two records can be continued.
+    `unit` is the name of a record ("line", "row", "document", "case"). `resumable`: an output that was cut
+    between two records can be continued.
     """
 
     @property
     def unit(self) -> str:
-        """What one record is called in a message."""
+        """The name of one record in a message."""
         ...
 
     @property
@@ -201,12 +201,12 @@ class Source(Protocol):
 
     @property
     def text_encoding(self) -> str:
-        """In which encoding masked texts are written."""
+        """The encoding of the masked texts."""
         ...
 
     @property
     def columns(self) -> Mapping[str, str]:
-        """What becomes of each column of a table that was seen so far, see `ColumnFate`."""
+        """What happens to each column of a table that was seen so far, see `ColumnFate`."""
         ...
 
     def records(self) -> Iterator[Record]:

@@ -1,7 +1,8 @@
-"""One case of a message: its texts, dates and identifiers, its rewritten form, and what may stand in that form.
+"""One case of a message: texts, dates and identifiers, its rewritten form, and what that may contain.
 
-What is allowed is worked out without the code that rewrites: the masked texts, the new ids, dates and ages, and the
-values that the profile keeps. `checks.check_case` looks for everything else in the XML that is about to be written.
+What is allowed is worked out without the code that rewrites: the masked texts, the new ids, dates and ages,
+and the values that the profile keeps. `checks.check_case` looks for everything else in the XML that is about
+to be written.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from lxml import etree
 
 from inverse_deid.formats.icsr.ages import AgeElement
 from inverse_deid.formats.icsr.dates import (
-    CaseDates,
     DateElement,
+    ReportDates,
     StampDate,
     is_stamp,
     parse_stamp,
@@ -22,9 +23,9 @@ from inverse_deid.formats.icsr.dates import (
 )
 from inverse_deid.formats.icsr.dialects import PRIVACY, MessageDialect
 from inverse_deid.formats.icsr.elements import suspect_starts
-from inverse_deid.formats.icsr.known import KnownValue, known_value
-from inverse_deid.formats.icsr.profiles import Action, Profile
-from inverse_deid.formats.icsr.rewriting import Replacements, Rewritten, fitted, rewrite
+from inverse_deid.formats.icsr.known import KnownValue, find_known_value
+from inverse_deid.formats.icsr.profiles import FieldAction, Profile
+from inverse_deid.formats.icsr.rewriting import Replacements, RewrittenCase, fit_text, rewrite
 from inverse_deid.formats.icsr.survey import Sort, Value, all_text, is_as_expected, survey
 
 CASE_ID = "C.1.1"
@@ -35,10 +36,10 @@ class TextElement:
     """One free text of a case.
 
     Args:
-        element: Its E2B element, "" = none that is known.
-        path: Where it stands.
-        text: What it says.
-        max_length: Longest text that may stand there, None = no limit stated.
+        element: Its E2B element, "" = not known.
+        path: Its place in the case.
+        text: The text.
+        max_length: Longest text of the element in characters, None = no limit stated.
     """
 
     element: str
@@ -49,13 +50,13 @@ class TextElement:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Case:
-    """One case, or one of the elements around the cases of a batch, which is treated alike.
+    """One case, or one of the elements around the cases of a batch, which is treated like a case.
 
     Args:
         number: Which case of the file, from 1; 0 = an element around the cases.
         dialect: R3 or R2.
         node: Its XML, without comments and instructions.
-        tail: What stands behind it in the batch (white space).
+        tail: The white space after it in the batch.
         values: All of its values that are not structure.
         n_nodes: Its XML elements.
     """
@@ -79,27 +80,29 @@ class Case:
 
     @property
     def free_texts(self) -> tuple[TextElement, ...]:
-        """All free texts, in the order of the file; those without a known element, too."""
+        """All free texts, in the order of the file, also those without a known element."""
         return tuple(_text_element(value, self.dialect) for value in self._of(Sort.FREE_TEXT))
 
     @property
     def known_values(self) -> tuple[KnownValue, ...]:
         """Identifiers that must be masked in every free text of the case, each once."""
         named = ((value.element, value.text) for value in self.values if value.element is not None)
-        found = (known_value(element.id, element.known, text) for element, text in named if element.known)
+        found = (
+            find_known_value(element.id, element.known, text) for element, text in named if element.known
+        )
         return tuple(dict.fromkeys(value for value in found if value is not None))
 
     @property
-    def dates(self) -> CaseDates:
+    def dates(self) -> ReportDates:
         """The structured dates."""
         nodes = list(self.node.iter())
         suspects = suspect_starts()[self.dialect.name].nodes(self.node) if self.is_case else []
         dates = (_date_element(v, is_suspect=nodes[v.index] in suspects) for v in self._of(Sort.DATE))
-        return CaseDates(tuple(dates))
+        return ReportDates(tuple(dates))
 
     def rewrite(
         self, masked_texts: Sequence[str], profile: Profile, given: Replacements | None = None
-    ) -> Rewritten:
+    ) -> RewrittenCase:
         """Return the case with masked texts in place and its structured fields as the profile says.
 
         Args:
@@ -108,16 +111,16 @@ class Case:
             given: The values of ids, dates and ages, as far as the profile asks for them.
 
         Raises:
-            ConfigurationError: The profile asks for pseudonyms or dates and there is no source of them.
-            StageError: Masked texts or pseudonyms that do not fit.
+            ConfigurationError: The profile asks for pseudonyms or dates, and `given` has none.
+            StageError: Masked texts or pseudonyms do not fit.
         """
         answers = Answers(given or Replacements())
-        plan = (profile, answers.noting(), self.known_values)
+        plan = (profile, answers.note_answers(), self.known_values)
         node, changes = rewrite(self.node, self.values, masked_texts, self.dialect, plan)
-        allowed = allowed_strings(
+        allowed = list_allowed_strings(
             list(self.node.iter()), self.values, masked_texts, self.dialect, (profile, answers)
         )
-        return Rewritten(node, changes, self.tail, allowed)
+        return RewrittenCase(node, changes, self.tail, allowed)
 
     def _of(self, sort: Sort) -> tuple[Value, ...]:
         return tuple(value for value in self.values if value.sort == sort)
@@ -129,11 +132,11 @@ def case_from(number: int, node: etree._Element, tail: str, dialect: MessageDial
     Args:
         number: Which case of the file, from 1; 0 = an element around the cases.
         node: Without comments and instructions.
-        tail: What stands behind it.
+        tail: The white space after it.
         dialect: R3 or R2.
 
     Raises:
-        FormatError: An entity stands in it.
+        FormatError: It contains an entity.
     """
     found = survey(node, dialect, batch=number == 0)
     return Case(number, dialect, node, tail, found.values, len(found.nodes))
@@ -150,7 +153,7 @@ def _text_element(value: Value, dialect: MessageDialect) -> TextElement:
 
 
 class Answers:
-    """What the functions for ids, dates and ages answered.
+    """Notes the answers of the functions for ids, dates and ages.
 
     Args:
         given: The functions.
@@ -160,7 +163,7 @@ class Answers:
         self.given = given
         self.strings: set[str] = set()
 
-    def noting(self) -> Replacements:
+    def note_answers(self) -> Replacements:
         """Return the same functions, whose answers are noted."""
         given = self.given
         return replace(
@@ -188,14 +191,14 @@ class Answers:
         return answer
 
 
-def allowed_strings(
+def list_allowed_strings(
     nodes: Sequence[etree._Element],
     values: Sequence[Value],
     masked_texts: Sequence[str],
     dialect: MessageDialect,
     plan: tuple[Profile, Answers],
 ) -> frozenset[str]:
-    """Return every string that may stand in a rewritten case and is not structure, without white space around it.
+    """Return all strings of a rewritten case, other than structure, that are allowed; stripped.
 
     Args:
         nodes: The XML elements of the case as it was read, in document order.
@@ -212,13 +215,13 @@ def allowed_strings(
     free = [value for value in values if value.sort == Sort.FREE_TEXT]
     for value, masked in zip(free, masked_texts, strict=True):
         longest = None if value.element is None else value.element.max_length[dialect.name]
-        allowed.add(fitted(masked, longest, marker).strip())
+        allowed.add(fit_text(masked, longest, marker).strip())
     for value in values:
-        allowed.update(_kept(value, nodes[value.index], profile))
+        allowed.update(_list_kept(value, nodes[value.index], profile))
     return frozenset(allowed)
 
 
-def _kept(value: Value, node: etree._Element, profile: Profile) -> Iterator[str]:
+def _list_kept(value: Value, node: etree._Element, profile: Profile) -> Iterator[str]:
     """Yield what a profile keeps of a value."""
     if _keeps(value, profile):
         yield value.text.strip()
@@ -230,7 +233,7 @@ def _kept(value: Value, node: etree._Element, profile: Profile) -> Iterator[str]
 
 
 def _pieces(value: Value, node: etree._Element) -> Iterator[str]:
-    """Yield the texts of a value that has elements in it; of a file, their attributes, too."""
+    """Yield the texts of a value that has elements in it; of a file also their attributes."""
     if value.text.strip() != all_text(node).strip() and value.sort != Sort.ATTACHMENT:
         return
     yield from map(str, node.itertext())
@@ -244,10 +247,10 @@ def _keeps(value: Value, profile: Profile) -> bool:
         case Sort.FREE_TEXT | Sort.FILE:
             return False
         case Sort.ATTACHMENT:
-            return profile.attachments == Action.KEEP
+            return profile.attachments == FieldAction.KEEP
         case Sort.DISPLAY:
-            return profile.display_names == Action.KEEP
+            return profile.display_names == FieldAction.KEEP
         case _ if value.element is None:
-            return profile.other_dates == Action.KEEP and is_as_expected(value)
+            return profile.other_dates == FieldAction.KEEP and is_as_expected(value)
         case _:
-            return profile.actions[value.element_id] == Action.KEEP and is_as_expected(value)
+            return profile.actions[value.element_id] == FieldAction.KEEP and is_as_expected(value)

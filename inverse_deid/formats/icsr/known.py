@@ -1,6 +1,6 @@
-"""Identifiers that a case states in its structured fields, and finding them again as they stand.
+"""Identifiers in the structured fields of a case, and searching for them in the same spelling.
 
-Finding other spellings (initials, surname first, a slip of the pen) is not done here.
+Other spellings (initials, surname first, typos) are not searched for here.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from inverse_deid.formats.icsr.cases import Case
 
 MIN_FINDABLE = 4
-"""Letters and digits that a value must have to be looked for: shorter ones stand in every text."""
+"""A value needs this many letters and digits to be searched for: shorter ones are in every text."""
 
 _SAY_NOTHING = frozenset(
     (
@@ -61,11 +61,11 @@ class KnownValue:
     value: str = field(repr=False)
 
 
-def known_value(element: str, sort: str, text: str) -> KnownValue | None:
-    """Return the identifier that an element states, None if it states none that can be told from other words.
+def find_known_value(element: str, sort: str, text: str) -> KnownValue | None:
+    """Return the identifier that an element states, None = none that differs from ordinary words.
 
     Dates must be known to the day; numbers, phones and addresses need four letters or digits,
-    since shorter ones (a telephone country code) stand in every text.
+    since shorter ones (a telephone country code) are in every text.
 
     Args:
         element: Id of the element.
@@ -73,9 +73,9 @@ def known_value(element: str, sort: str, text: str) -> KnownValue | None:
         text: Its value.
 
     Example:
-        >>> known_value("C.2.r.2.7", "phone", "tel:+44 20 5550 1")
+        >>> find_known_value("C.2.r.2.7", "phone", "tel:+44 20 5550 1")
         KnownValue(element='C.2.r.2.7', sort='phone')
-        >>> known_value("D.1", "name or initials", "PRIVACY") is None
+        >>> find_known_value("D.1", "name or initials", "PRIVACY") is None
         True
     """
     value = _SCHEME.sub("", text.strip(), count=1).strip()
@@ -98,7 +98,7 @@ def _sort_of_name(sort: str, value: str, n_letters: int) -> str:
 
 
 def known_identifiers(case: Case) -> Iterator[KnownIdentifier]:
-    """Yield what the fields of a case say of persons; every date that is known to the day, too."""
+    """Yield the identifiers of persons in the fields of a case, and all dates that are known to the day."""
     for value in case.known_values:
         yield KnownIdentifier(value.value, KnownSort(value.sort))
     for person in _persons(case):
@@ -112,12 +112,12 @@ def known_identifiers(case: Case) -> Iterator[KnownIdentifier]:
 
 
 def _persons(case: Case) -> Iterator[Sequence[Sequence[str]]]:
-    """Given, middle and family names of each person, each once; two reporters have two places."""
+    """Yield given, middle and family names of each person, each once; two reporters have two places."""
     persons: dict[tuple[str, int], tuple[dict[str, None], ...]] = {}
     for value in case.values:
         if value.element is None or value.element_id not in _PARTS_OF_NAMES:
             continue
-        found = known_value(value.element_id, value.element.known, value.text)
+        found = find_known_value(value.element_id, value.element.known, value.text)
         sort, part = _PARTS_OF_NAMES[value.element_id]
         person = persons.setdefault((_NAME_STEPS.sub("", value.path), sort), ({}, {}, {}))
         person[part].update({} if found is None else {found.value: None})
@@ -125,10 +125,10 @@ def _persons(case: Case) -> Iterator[Sequence[Sequence[str]]]:
 
 
 class KnownValueFinder:
-    """Says whether a text holds one of some values, in any case, with or without accents.
+    """Finds values in texts, in upper or lower case, with or without accents.
 
-    A value is found where no letter or digit touches it; what separates its words does not
-    matter. Values with fewer than four letters or digits are not looked for.
+    A value is found where no letter or digit touches it, whatever separates its words. Values with fewer
+    than four letters or digits are not searched for.
 
     Example:
         >>> finder = KnownValueFinder([KnownValue("C.2.r.1.4", "name", "Oyelaran-Smith")])
@@ -141,7 +141,7 @@ class KnownValueFinder:
         self._findable = Sequences(words for words in runs if sum(map(len, words)) >= MIN_FINDABLE)
 
     def finds(self, text: str) -> bool:
-        """Return whether one of the values stands in the text."""
+        """Return whether the text contains one of the values."""
         if not self._findable:
             return False
         plain = text.casefold() if text.isascii() else folded(text)

@@ -20,13 +20,13 @@ import msgspec
 
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.settings import make_settings, read_toml
-from inverse_deid.formats.icsr.elements import Element, Kind, elements
+from inverse_deid.formats.icsr.elements import Element, ElementKind, elements
 
 DEFAULT_PROFILE = "third-party"
 """Removes all that names a person and leaves a message that another system can load."""
 
 
-class Action(StrEnum):
+class FieldAction(StrEnum):
     """What happens to one value."""
 
     KEEP = "keep"
@@ -39,12 +39,12 @@ class Action(StrEnum):
     TEXT = "text"
 
 
-_LISTED = tuple(action for action in Action if action != Action.TEXT)
-_ACTIONS_OF_KIND: Mapping[Kind, frozenset[Action]] = {
-    Kind.PRODUCT: frozenset({Action.KEEP, Action.BLANK, Action.DROP}),
-    Kind.IDENTIFIER: frozenset(_LISTED) - {Action.DATE, Action.AGE},
-    Kind.DATE: frozenset(_LISTED) - {Action.PSEUDONYM, Action.AGE},
-    Kind.AGE: frozenset({Action.KEEP, Action.DROP, Action.AGE}),
+_LISTED = tuple(action for action in FieldAction if action != FieldAction.TEXT)
+_ACTIONS_OF_KIND: Mapping[ElementKind, frozenset[FieldAction]] = {
+    ElementKind.PRODUCT: frozenset({FieldAction.KEEP, FieldAction.BLANK, FieldAction.DROP}),
+    ElementKind.IDENTIFIER: frozenset(_LISTED) - {FieldAction.DATE, FieldAction.AGE},
+    ElementKind.DATE: frozenset(_LISTED) - {FieldAction.PSEUDONYM, FieldAction.AGE},
+    ElementKind.AGE: frozenset({FieldAction.KEEP, FieldAction.DROP, FieldAction.AGE}),
 }
 
 
@@ -64,9 +64,9 @@ class ProfileSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     date: tuple[str, ...] = ()
     age: tuple[str, ...] = ()
 
-    def listed_actions(self) -> dict[str, Action]:
+    def list_actions(self) -> dict[str, FieldAction]:
         """Return the actions of the elements that the file lists; the longer entry wins."""
-        entries: dict[str, Action] = {}
+        entries: dict[str, FieldAction] = {}
         for action in _LISTED:
             for entry in getattr(self, action):
                 if entry in entries:
@@ -94,36 +94,36 @@ class Profile:
 
     Example:
         >>> builtin_profile("eudravigilance").actions["C.2.r.1.4"]
-        <Action.MASK: 'mask'>
+        <FieldAction.MASK: 'mask'>
     """
 
     name: str
-    actions: Mapping[str, Action]
-    attachments: Action
-    display_names: Action
-    other_dates: Action
+    actions: Mapping[str, FieldAction]
+    attachments: FieldAction
+    display_names: FieldAction
+    other_dates: FieldAction
 
     def with_dates(self) -> Profile:
         """Return the profile with all kept dates changed, for a run that changes the dates of the texts."""
-        other_dates = Action.DATE if self.other_dates == Action.KEEP else self.other_dates
-        return replace(self._with(Kind.DATE, Action.DATE), other_dates=other_dates)
+        other_dates = FieldAction.DATE if self.other_dates == FieldAction.KEEP else self.other_dates
+        return replace(self._with(ElementKind.DATE, FieldAction.DATE), other_dates=other_dates)
 
     def with_ages(self) -> Profile:
         """Return the profile with all kept ages changed, for a run that changes the ages of the texts."""
-        return self._with(Kind.AGE, Action.AGE)
+        return self._with(ElementKind.AGE, FieldAction.AGE)
 
-    def _with(self, kind: Kind, action: Action) -> Profile:
+    def _with(self, kind: ElementKind, action: FieldAction) -> Profile:
         changed = {
-            name: action if old == Action.KEEP and elements()[name].kind == kind else old
+            name: action if old == FieldAction.KEEP and elements()[name].kind == kind else old
             for name, old in self.actions.items()
         }
         return replace(self, actions=changed)
 
     def removes(self, element: str) -> bool:
         """Return whether the value of an element does not leave as it is."""
-        return self.actions[element] != Action.KEEP
+        return self.actions[element] != FieldAction.KEEP
 
-    def asks_for(self, action: Action) -> bool:
+    def asks_for(self, action: FieldAction) -> bool:
         """Return whether the action is used anywhere."""
         return action in self.actions.values() or action == self.other_dates
 
@@ -167,10 +167,7 @@ def profile_from(name: str, table: Mapping[str, Any]) -> Profile:
             that E2B does not allow for it.
     """
     try:
-        settings = make_settings(table, ProfileSettings)
-        if settings.base is not None and settings.otherwise is not None:
-            raise ConfigurationError("base and otherwise exclude each other; give one of them")
-        return _make_profile(name, settings)
+        return _make_profile(name, make_settings(table, ProfileSettings))
     except ConfigurationError as error:
         raise ConfigurationError(f"profile {name}: {error}") from error
 
@@ -182,7 +179,9 @@ def _read_builtin() -> Mapping[str, ProfileSettings]:
 
 
 def _make_profile(name: str, settings: ProfileSettings) -> Profile:
-    listed = settings.listed_actions()
+    if settings.base is not None and settings.otherwise is not None:
+        raise ConfigurationError("base and otherwise exclude each other; give one of them")
+    listed = settings.list_actions()
     if settings.base is not None:
         base = builtin_profile(settings.base)
     else:
@@ -192,38 +191,40 @@ def _make_profile(name: str, settings: ProfileSettings) -> Profile:
             actions={
                 element.id: _remove(element) if removes else _keep(element) for element in elements().values()
             },
-            attachments=Action.DROP,
-            display_names=Action.DROP if removes else Action.KEEP,
-            other_dates=Action.DATE if removes else Action.KEEP,
+            attachments=FieldAction.DROP,
+            display_names=FieldAction.DROP if removes else FieldAction.KEEP,
+            other_dates=FieldAction.DATE if removes else FieldAction.KEEP,
         )
     return Profile(
         name=name,
         actions={**base.actions, **listed},
-        attachments=Action(settings.attachments or base.attachments),
-        display_names=Action(settings.display_names or base.display_names),
-        other_dates=Action(settings.other_dates or base.other_dates),
+        attachments=FieldAction(settings.attachments or base.attachments),
+        display_names=FieldAction(settings.display_names or base.display_names),
+        other_dates=FieldAction(settings.other_dates or base.other_dates),
     )
 
 
-def _keep(element: Element) -> Action:
+def _keep(element: Element) -> FieldAction:
     """Return the action that keeps a value, where a profile may keep it."""
-    return {Kind.FREE_TEXT: Action.TEXT, Kind.ATTACHMENT: Action.DROP}.get(element.kind, Action.KEEP)
+    return {ElementKind.FREE_TEXT: FieldAction.TEXT, ElementKind.ATTACHMENT: FieldAction.DROP}.get(
+        element.kind, FieldAction.KEEP
+    )
 
 
-def _remove(element: Element) -> Action:
+def _remove(element: Element) -> FieldAction:
     """Return the action that removes a value and leaves a valid message."""
-    if element.kind in (Kind.FREE_TEXT, Kind.ATTACHMENT, Kind.PRODUCT):
+    if element.kind in (ElementKind.FREE_TEXT, ElementKind.ATTACHMENT, ElementKind.PRODUCT):
         return _keep(element)
-    if element.kind == Kind.AGE:
-        return Action.AGE
+    if element.kind == ElementKind.AGE:
+        return FieldAction.AGE
     if element.msk:
-        return Action.MASK
+        return FieldAction.MASK
     if not element.required:
-        return Action.DROP
-    return Action.DATE if element.kind == Kind.DATE else Action.PSEUDONYM
+        return FieldAction.DROP
+    return FieldAction.DATE if element.kind == ElementKind.DATE else FieldAction.PSEUDONYM
 
 
-def _find_elements(entry: str, action: Action) -> Iterator[Element]:
+def _find_elements(entry: str, action: FieldAction) -> Iterator[Element]:
     """Yield the elements that an entry names."""
     is_start = entry.endswith("*")
     found = [e for e in elements().values() if (e.id.startswith(entry[:-1]) if is_start else e.id == entry)]
@@ -239,16 +240,16 @@ def _find_elements(entry: str, action: Action) -> Iterator[Element]:
             yield element
 
 
-def _find_problem(element: Element, action: Action) -> str:
+def _find_problem(element: Element, action: FieldAction) -> str:
     """Return why an action is not possible, "" = it is."""
-    if element.kind == Kind.FREE_TEXT:
+    if element.kind == ElementKind.FREE_TEXT:
         return "it is free text, which is always masked"
-    if element.kind == Kind.ATTACHMENT:
+    if element.kind == ElementKind.ATTACHMENT:
         return "it is an embedded file; use the key attachments"
     if action not in _ACTIONS_OF_KIND[element.kind]:
         return f"the action is not made for elements of the kind {element.kind}"
-    if action == Action.MASK and not element.msk:
+    if action == FieldAction.MASK and not element.msk:
         return "E2B does not allow MSK there; use drop, blank or pseudonym"
-    if action in (Action.BLANK, Action.DROP) and element.required:
+    if action in (FieldAction.BLANK, FieldAction.DROP) and element.required:
         return "a message without it is not valid; use mask, pseudonym or date"
     return ""

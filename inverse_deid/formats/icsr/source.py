@@ -43,7 +43,7 @@ class CaseProblem:
     """Why a case was not written.
 
     Args:
-        number: Which case of the file, from 1; 0 = something around the cases.
+        number: Which case of the file, from 1; 0 = a part around the cases.
         reason: In words, without values.
         findings: What the rule check found.
     """
@@ -62,7 +62,7 @@ class MessageReport:
         n_cases: Cases that were written.
         n_problems: Cases that were not written.
         problems: The first of them.
-        done: How often what was done, by element id ("" = none that is known), path and deed.
+        done: How often what was done, by element id ("" = not known), path and deed.
         stripped: Comments, instructions and the like that were left out, by name.
     """
 
@@ -84,7 +84,7 @@ class MessageReport:
             self.problems.append(problem)
 
     def as_json(self) -> dict[str, Any]:
-        """For the run report; without a value of any case."""
+        """Return the report for the run report; it has no value of any case."""
         return {
             "profile": self.profile,
             "n_cases": self.n_cases,
@@ -188,7 +188,7 @@ class ReportSink:
         result = self._rewrite(part, [one.text for one in masked], record.fields or Replacements())
         if isinstance(result, CaseProblem):
             if not part.is_case:
-                raise StageError(f"what stands around the cases was refused: {result.reason}")
+                raise StageError(f"the part around the cases was refused: {result.reason}")
             self.report.fail(result)
             raise RefusedRecordError(result.reason)
         data, changes = result
@@ -203,7 +203,7 @@ class ReportSink:
             StageError: It is a part around the cases.
         """
         if record.is_frame:
-            raise StageError(f"what stands around the cases was refused: {record.problem}")
+            raise StageError(f"the part around the cases was refused: {record.problem}")
         self.report.fail(CaseProblem(record.number, record.problem))
 
     def finish(self) -> None:
@@ -221,7 +221,7 @@ class ReportSink:
         """Return a case as it is written and what was done to it, or why it must not be written."""
         try:
             rewritten = part.rewrite(texts, self._profile, given)
-            data = self._writer.rendered(rewritten)
+            data = self._writer.render(rewritten)
             findings = check_case(part, self._writer.read_again(data), self._profile, rewritten.allowed)
         except StageError as error:
             return CaseProblem(part.number, str(error))

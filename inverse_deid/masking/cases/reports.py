@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import date
 
-from inverse_deid.formats.icsr.dates import CaseDates, DateElement, StampDate, parse_stamp
+from inverse_deid.formats.icsr.dates import DateElement, ReportDates, StampDate, parse_stamp
 from inverse_deid.formats.icsr.rewriting import Replacements
 from inverse_deid.formats.icsr.survey import Sort
 from inverse_deid.formats.records import Record
@@ -70,19 +70,19 @@ def _is_birth(field: DateElement) -> bool:
     return field.element in _BIRTHS or "birth" in field.path.lower()
 
 
-def _births(dates: CaseDates) -> Iterator[PartialDate]:
+def _births(dates: ReportDates) -> Iterator[PartialDate]:
     for found in dates.every:
         if _is_birth(found) and found.date is not None:
             yield PartialDate(found.date.year, found.date.month, found.date.day)
 
 
-def _anchors(dates: CaseDates) -> Iterator[tuple[date, str]]:
+def _anchors(dates: ReportDates) -> Iterator[tuple[date, str]]:
     for found, name in ((dates.first_dose, "first dose"), (dates.onset, "onset")):
         if found is not None and found.day is not None:
             yield found.first_day, name
 
 
-def _days(dates: CaseDates, elements: frozenset[str]) -> Iterator[date]:
+def _days(dates: ReportDates, elements: frozenset[str]) -> Iterator[date]:
     """The dates of some elements that are known to the day."""
     for found in dates.every:
         if found.element in elements and found.date is not None and found.date.day is not None:

@@ -13,10 +13,10 @@ from icsr_trees import (
 from lxml import etree
 
 from inverse_deid.core.errors import ConfigurationError, StageError
-from inverse_deid.formats.icsr.elements import NAMESPACES, Kind, elements, elements_in
-from inverse_deid.formats.icsr.known import KnownValue, KnownValueFinder, known_value
-from inverse_deid.formats.icsr.profiles import Action, builtin_names, builtin_profile, profile_from
-from inverse_deid.formats.icsr.rewriting import Done, Replacements, fitted
+from inverse_deid.formats.icsr.elements import NAMESPACES, ElementKind, elements, elements_in
+from inverse_deid.formats.icsr.known import KnownValue, KnownValueFinder, find_known_value
+from inverse_deid.formats.icsr.profiles import FieldAction, builtin_names, builtin_profile, profile_from
+from inverse_deid.formats.icsr.rewriting import Done, Replacements, fit_text
 from inverse_deid.formats.icsr.survey import Sort
 
 DIALECTS = ["r3", "r2"]
@@ -63,7 +63,7 @@ def test_keeping_everything_keeps_the_document_type():
 def test_masking_the_texts_changes_the_free_texts_only(dialect):
     case = only_case(invent(dialect).data)
     node = rewritten(case, texts=mark_texts(case)).node
-    free = {e.id for e in elements_in(dialect, batch=False) if e.kind == Kind.FREE_TEXT}
+    free = {e.id for e in elements_in(dialect, batch=False) if e.kind == ElementKind.FREE_TEXT}
     assert changed_elements(case, node) == free
     assert {at(case, element, node)[0] for element in free} == {"PHI"}
 
@@ -81,7 +81,7 @@ def test_eudravigilance_touches_its_thirteen_and_eleven_elements_only(dialect):
     case = only_case(invent(dialect, given=NO_FILES).data)
     profile = builtin_profile("eudravigilance")
     there = {e.id for e in elements_in(dialect, batch=False)}
-    listed = {e for e, action in profile.actions.items() if action in (Action.MASK, Action.BLANK)}
+    listed = {e for e, action in profile.actions.items() if action in (FieldAction.MASK, FieldAction.BLANK)}
     assert len(listed) == 24
     assert changed_elements(case, rewritten(case, profile).node) == listed & there
     assert len(listed & there) == (24 if dialect == "r3" else 23)  # R2 has no reporter's telephone
@@ -456,7 +456,7 @@ def test_words_beside_a_code_that_repeat_a_masked_value_are_left_out():
     ],
 )
 def test_a_text_that_is_too_long_ends_at_a_word(text, longest, fits):
-    assert fitted(text, longest, "PHI") == fits
+    assert fit_text(text, longest, "PHI") == fits
 
 
 def test_a_masked_text_that_became_too_long_is_shortened_and_listed():
@@ -542,12 +542,12 @@ def test_the_known_values_of_a_case(dialect):
     ],
 )
 def test_a_name_is_told_from_initials(text, sort):
-    assert known_value("D.1", "name or initials", text).sort == sort
+    assert find_known_value("D.1", "name or initials", text).sort == sort
 
 
 @pytest.mark.parametrize("text", ["", " - ", "UNKNOWN", "Privacy", "n/a", "None"])
 def test_what_says_nothing_is_no_known_value(text):
-    assert known_value("D.1", "name", text) is None
+    assert find_known_value("D.1", "name", text) is None
 
 
 @pytest.mark.parametrize(
@@ -566,12 +566,12 @@ def test_what_says_nothing_is_no_known_value(text):
     ],
 )
 def test_what_stands_in_every_text_is_no_known_value(sort, text, value):
-    known = known_value("X", sort, text)
+    known = find_known_value("X", sort, text)
     assert (None if known is None else known.value) == value
 
 
 def test_a_single_letter_is_an_initial():
-    assert known_value("C.2.r.1.3", "name", "J.").sort == "initials"
+    assert find_known_value("C.2.r.1.3", "name", "J.").sort == "initials"
 
 
 @pytest.mark.parametrize(
