@@ -162,11 +162,11 @@ def _json_rows(text: str) -> Iterator[Row]:
         if isinstance(doc_id, bool) or not isinstance(doc_id, str | int):
             yield number, "", [], "has no id that is text or a whole number"
             continue
-        given = [(str(key), value) for key, values in parsed.items() for value in _listed(values)]
+        given = [
+            (str(key), value)
+            for key, values in parsed.items()
+            for value in (values if isinstance(values, list) else [values])
+        ]
         cells = [(key, value) for key, value in given if isinstance(value, str)]
         is_text = len(cells) == len(given)
         yield number, str(doc_id), cells, "" if is_text else "has a value that is not a string"
-
-
-def _listed(given: object) -> list[object]:
-    return given if isinstance(given, list) else [given]

@@ -25,7 +25,7 @@ from inverse_deid.formats.icsr.dialects import PRIVACY, MessageDialect
 from inverse_deid.formats.icsr.elements import suspect_starts
 from inverse_deid.formats.icsr.known import KnownValue, find_known_value
 from inverse_deid.formats.icsr.profiles import FieldAction, Profile
-from inverse_deid.formats.icsr.rewriting import Replacements, RewrittenCase, fit_text, rewrite
+from inverse_deid.formats.icsr.rewriting import CaseRewriter, Replacements, RewrittenCase, fit_text
 from inverse_deid.formats.icsr.survey import Sort, Value, all_text, is_as_expected, survey
 
 CASE_ID = "C.1.1"
@@ -81,7 +81,13 @@ class Case:
     @property
     def free_texts(self) -> tuple[TextElement, ...]:
         """All free texts, in the order of the file, also those without a known element."""
-        return tuple(_text_element(value, self.dialect) for value in self._of(Sort.FREE_TEXT))
+        name = self.dialect.name
+        return tuple(
+            TextElement(
+                v.element_id, v.path, v.text, None if v.element is None else v.element.max_length[name]
+            )
+            for v in self._of(Sort.FREE_TEXT)
+        )
 
     @property
     def known_values(self) -> tuple[KnownValue, ...]:
@@ -97,8 +103,13 @@ class Case:
         """The structured dates."""
         nodes = list(self.node.iter())
         suspects = suspect_starts()[self.dialect.name].nodes(self.node) if self.is_case else []
-        dates = (_date_element(v, is_suspect=nodes[v.index] in suspects) for v in self._of(Sort.DATE))
-        return ReportDates(tuple(dates))
+        stamps = [(v, v.text.strip()) for v in self._of(Sort.DATE)]
+        return ReportDates(
+            tuple(
+                DateElement(v.element_id, v.path, stamp, parse_stamp(stamp), nodes[v.index] in suspects)
+                for v, stamp in stamps
+            )
+        )
 
     def rewrite(
         self, masked_texts: Sequence[str], profile: Profile, given: Replacements | None = None
@@ -115,12 +126,24 @@ class Case:
             StageError: Masked texts or pseudonyms do not fit.
         """
         answers = Answers(given or Replacements())
-        plan = (profile, answers.note_answers(), self.known_values)
-        node, changes = rewrite(self.node, self.values, masked_texts, self.dialect, plan)
-        allowed = list_allowed_strings(
-            list(self.node.iter()), self.values, masked_texts, self.dialect, (profile, answers)
-        )
-        return RewrittenCase(node, changes, self.tail, allowed)
+        rewriter = CaseRewriter(self.dialect, profile, answers.note_answers(), self.known_values)
+        node, changes = rewriter.rewrite(self.node, self.values, masked_texts)
+        return RewrittenCase(node, changes, self.tail, self._list_allowed(masked_texts, profile, answers))
+
+    def _list_allowed(
+        self, masked_texts: Sequence[str], profile: Profile, answers: Answers
+    ) -> frozenset[str]:
+        """Return all strings of the rewritten case, other than structure, that are allowed; stripped."""
+        marker = answers.given.marker
+        allowed = {marker, *answers.strings}
+        if self.dialect.name == "r2":
+            allowed.add(PRIVACY)
+        for text, masked in zip(self.free_texts, masked_texts, strict=True):
+            allowed.add(fit_text(masked, text.max_length, marker).strip())
+        nodes = list(self.node.iter())
+        for value in self.values:
+            allowed.update(_list_kept(value, nodes[value.index], profile))
+        return frozenset(allowed)
 
     def _of(self, sort: Sort) -> tuple[Value, ...]:
         return tuple(value for value in self.values if value.sort == sort)
@@ -140,16 +163,6 @@ def case_from(number: int, node: etree._Element, tail: str, dialect: MessageDial
     """
     found = survey(node, dialect, batch=number == 0)
     return Case(number, dialect, node, tail, found.values, len(found.nodes))
-
-
-def _date_element(value: Value, *, is_suspect: bool) -> DateElement:
-    text = value.text.strip()
-    return DateElement(value.element_id, value.path, text, parse_stamp(text), is_suspect)
-
-
-def _text_element(value: Value, dialect: MessageDialect) -> TextElement:
-    longest = None if value.element is None else value.element.max_length[dialect.name]
-    return TextElement(value.element_id, value.path, value.text, longest)
 
 
 class Answers:
@@ -189,36 +202,6 @@ class Answers:
         if answer is not None:
             self.strings.add(answer.number.strip())
         return answer
-
-
-def list_allowed_strings(
-    nodes: Sequence[etree._Element],
-    values: Sequence[Value],
-    masked_texts: Sequence[str],
-    dialect: MessageDialect,
-    plan: tuple[Profile, Answers],
-) -> frozenset[str]:
-    """Return all strings of a rewritten case, other than structure, that are allowed; stripped.
-
-    Args:
-        nodes: The XML elements of the case as it was read, in document order.
-        values: Its values.
-        masked_texts: One for each free text.
-        dialect: R3 or R2.
-        plan: Profile and answers.
-    """
-    profile, answers = plan
-    marker = answers.given.marker
-    allowed = {marker, *answers.strings}
-    if dialect.name == "r2":
-        allowed.add(PRIVACY)
-    free = [value for value in values if value.sort == Sort.FREE_TEXT]
-    for value, masked in zip(free, masked_texts, strict=True):
-        longest = None if value.element is None else value.element.max_length[dialect.name]
-        allowed.add(fit_text(masked, longest, marker).strip())
-    for value in values:
-        allowed.update(_list_kept(value, nodes[value.index], profile))
-    return frozenset(allowed)
 
 
 def _list_kept(value: Value, node: etree._Element, profile: Profile) -> Iterator[str]:

@@ -122,38 +122,6 @@ class RewrittenCase:
     allowed: frozenset[str] = field(default=frozenset(), repr=False)
 
 
-def rewrite(
-    root: etree._Element,
-    values: Sequence[Value],
-    masked_texts: Sequence[str],
-    dialect: MessageDialect,
-    plan: tuple[Profile, Replacements, Sequence[KnownValue]],
-) -> tuple[etree._Element, tuple[Change, ...]]:
-    """Return a rewritten copy of a case, and what was done.
-
-    Args:
-        root: The case.
-        values: Its values, as `survey` found them.
-        masked_texts: One for each free text, in the order of `values`.
-        dialect: R3 or R2.
-        plan: Profile, replacements, and the identifiers that the case states.
-
-    Raises:
-        ConfigurationError: The profile asks for pseudonyms or dates, and the replacements have none.
-        StageError: Masked texts or pseudonyms do not fit.
-    """
-    profile, replacements, known = plan
-    _check(values, masked_texts, profile, replacements)
-    fresh = copy.deepcopy(root)
-    fresh.tail = None
-    removed = (value for value in known if profile.removes(value.element))
-    rewriter = _Rewriter(list(fresh.iter()), dialect, profile, replacements, KnownValueFinder(removed))
-    rewriter.write_texts(values, masked_texts)  # first, so that nothing unmasked can be left
-    changes = list(rewriter.changes(values))
-    changes += list(_number_ids(fresh, moves_dates=profile.other_dates != FieldAction.KEEP))
-    return fresh, tuple(changes)
-
-
 def _number_ids(case: etree._Element, *, moves_dates: bool) -> Iterator[Change]:
     """Number identifiers of no standard and, where dates change, those that reveal a time."""
     paths = Paths(case)
@@ -166,44 +134,63 @@ def _number_ids(case: etree._Element, *, moves_dates: bool) -> Iterator[Change]:
             yield Change("", paths.of(node, "root"), Done.TELLING_ID if tells else Done.OWN_ID)
 
 
-def _check(
-    values: Sequence[Value], masked_texts: Sequence[str], profile: Profile, replacements: Replacements
-) -> None:
-    n_texts = sum(value.sort == Sort.FREE_TEXT for value in values)
-    if len(masked_texts) != n_texts:
-        raise StageError(f"{len(masked_texts)} masked texts for {n_texts} free texts of a case")
-    if profile.asks_for(FieldAction.PSEUDONYM) and replacements.pseudonym is None:
-        raise ConfigurationError(f"profile {profile.name} maps ids to pseudonyms; give a key for them")
-    if profile.asks_for(FieldAction.DATE) and replacements.date_value is None:
-        raise ConfigurationError(f"profile {profile.name} changes dates; say how with --dates")
+class CaseRewriter:
+    """Rewrites one case, on a copy.
 
-
-class _Rewriter:
-    """Changes the nodes of a copy in place."""
+    Args:
+        dialect: R3 or R2.
+        profile: What happens to the structured fields.
+        given: The new ids, dates and ages.
+        known: The identifiers that the case states.
+    """
 
     def __init__(
-        self,
-        nodes: list[etree._Element],
-        dialect: MessageDialect,
-        profile: Profile,
-        replacements: Replacements,
-        repeats: KnownValueFinder,
+        self, dialect: MessageDialect, profile: Profile, given: Replacements, known: Sequence[KnownValue]
     ) -> None:
-        self._nodes = nodes
         self._dialect = dialect
         self._profile = profile
-        self._given = replacements
-        self._repeats = repeats
+        self._given = given
+        self._repeats = KnownValueFinder(value for value in known if profile.removes(value.element))
+        self._nodes: list[etree._Element] = []
         self._written: dict[tuple[int, str], tuple[str, bool]] = {}
 
-    def write_texts(self, values: Sequence[Value], masked_texts: Sequence[str]) -> None:
+    def rewrite(
+        self, root: etree._Element, values: Sequence[Value], masked_texts: Sequence[str]
+    ) -> tuple[etree._Element, tuple[Change, ...]]:
+        """Return a rewritten copy of a case, and what was done.
+
+        Args:
+            root: The case.
+            values: Its values, as `survey` found them.
+            masked_texts: One for each free text, in the order of `values`.
+
+        Raises:
+            ConfigurationError: The profile asks for pseudonyms or dates, and the replacements have none.
+            StageError: Masked texts or pseudonyms do not fit.
+        """
+        n_texts = sum(value.sort == Sort.FREE_TEXT for value in values)
+        if len(masked_texts) != n_texts:
+            raise StageError(f"{len(masked_texts)} masked texts for {n_texts} free texts of a case")
+        if self._profile.asks_for(FieldAction.PSEUDONYM) and self._given.pseudonym is None:
+            raise ConfigurationError(f"profile {self._profile.name} needs a key for pseudonyms; give one")
+        if self._profile.asks_for(FieldAction.DATE) and self._given.date_value is None:
+            raise ConfigurationError(f"profile {self._profile.name} changes dates; add --dates")
+        fresh = copy.deepcopy(root)
+        fresh.tail = None
+        self._nodes = list(fresh.iter())
+        self._write_texts(values, masked_texts)  # first, so that nothing unmasked can be left
+        changes = list(self._treat_others(values))
+        changes += list(_number_ids(fresh, moves_dates=self._profile.other_dates != FieldAction.KEEP))
+        return fresh, tuple(changes)
+
+    def _write_texts(self, values: Sequence[Value], masked_texts: Sequence[str]) -> None:
         """Put every masked text in its place."""
         texts = iter(masked_texts)
         for value in values:
             if value.sort == Sort.FREE_TEXT:
                 self._text(value, next(texts))
 
-    def changes(self, values: Sequence[Value]) -> Iterator[Change]:
+    def _treat_others(self, values: Sequence[Value]) -> Iterator[Change]:
         """Treat the other values, and yield what was done to each value of the final case."""
         done = [
             Done.MASKER if value.sort == Sort.FREE_TEXT else self._other(value, self._nodes[value.index])
@@ -294,7 +281,7 @@ class _Rewriter:
         if element is None:
             self._dialect.empty(node, attribute)
             return Done.DATE_REMOVED
-        return self._by_profile(action, element, value.text, (node, attribute))
+        return self._by_profile(action, element, value.text, node, attribute)
 
     def _action(self, element: Element | None, text: str) -> FieldAction:
         """Return the action of the profile; where dates change, a kept report id with a day is replaced."""
@@ -307,9 +294,8 @@ class _Rewriter:
         return action
 
     def _by_profile(
-        self, action: FieldAction, element: Element, text: str, place: tuple[etree._Element, str]
+        self, action: FieldAction, element: Element, text: str, node: etree._Element, attribute: str
     ) -> Done:
-        node, attribute = place
         match action:
             case FieldAction.MASK:
                 return Done.MASKED if self._dialect.mask(node, element) else Done.LEFT_OUT

@@ -166,7 +166,8 @@ class _Surveyor:
         else:
             self._owners[index] = element
             if self._is_broken_up(node, element):
-                yield from self._joined(index, node, element)
+                self._done.update(self._index[n] for n in node.iterdescendants())
+                yield self._value(index, WHOLE, Sort.FREE_TEXT, element, all_text(node))
                 return
             text = node.text
             is_structure = (index, TEXT) not in self._no_ages and self._is_structure(
@@ -193,11 +194,6 @@ class _Surveyor:
             return False
         between = [node.text, *(child.tail for child in node)]
         return element is not None or any(text and not text.isspace() for text in between)
-
-    def _joined(self, index: int, node: etree._Element, element: Element | None) -> Iterator[Value]:
-        """Yield the words of a text without the elements inside it, which do not stay."""
-        self._done.update(self._index[n] for n in node.iterdescendants())
-        yield self._value(index, WHOLE, Sort.FREE_TEXT, element, all_text(node))
 
     def _attributes(self, index: int, node: etree._Element) -> Iterator[Value]:
         for name, text in node.attrib.items():
