@@ -63,7 +63,6 @@ _SCALE_NAMES = ("engine", "address", "partition_mib")
 @click.option("--delimiter", help="Between the cells of a CSV file: one character, or tab.  [default: ,]")
 @click.option("--encoding", default="utf-8", show_default=True, help="Of text, JSON Lines and CSV files.")
 @click.option("--marker", default="PHI", show_default=True, help="Stands for what is masked.")
-@click.option("--category-markers", is_flag=True, help="The same as --replace category.")
 @click.option(
     "--explain",
     is_flag=True,

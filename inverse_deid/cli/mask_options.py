@@ -16,6 +16,7 @@ from inverse_deid.formats.registry import FORMATS
 
 if TYPE_CHECKING:
     from inverse_deid.engine.path_clashes import GivenPaths
+    from inverse_deid.replacement.markers import MarkerKind
 
 STANDARD_INPUT = "-"
 RUN_REPORT_MARK = '"format": "inverse-deid run report"'
@@ -34,7 +35,6 @@ class MaskOptions:
     delimiter: str | None
     encoding: str
     marker: str
-    category_markers: bool
     explain: bool
     with_text: bool
     offsets: bool
@@ -63,9 +63,9 @@ class MaskOptions:
         return None if self.format_name is None else FORMATS[self.format_name]
 
     @property
-    def shows_categories(self) -> bool:
-        """Whether markers show the suspected category."""
-        return self.category_markers or self.cases.replace == "category"
+    def marker_kind(self) -> MarkerKind:
+        """What a mask shows that has no surrogate, date or age."""
+        return "category" if self.cases.replace == "category" else "marker"
 
     @property
     def read_options(self) -> ReadOptions:
@@ -93,10 +93,6 @@ class MaskOptions:
             raise ConfigurationError("--with-text adds words and probabilities to --explain; give both")
         if self.offsets and self.format is not None and not self.format.has_offsets:
             raise ConfigurationError("--offsets is for JSON Lines; leave it out, or give --format jsonl")
-        if self.category_markers and self.cases.replace not in (None, "category"):
-            raise ConfigurationError(
-                f"--category-markers is --replace category, not {self.cases.replace}; leave one out"
-            )
         if "" in inputs:
             raise ConfigurationError("an INPUT is empty text; give a file or folder (. is this folder)")
         if STANDARD_INPUT in inputs:
