@@ -35,9 +35,10 @@ from inverse_deid.engine.jobs import Job, PlanSettings, plan_jobs
 from inverse_deid.engine.journal import Journal
 from inverse_deid.engine.run import run_jobs
 from inverse_deid.engine.run_report import RunReport, hash_known
-from inverse_deid.engine.run_settings import DEFAULT_PROFILE, RunSettings, settings_fingerprint
+from inverse_deid.engine.run_settings import RunSettings, settings_fingerprint
 from inverse_deid.engine.streams import mask_pipe
 from inverse_deid.engine.tally import Tally
+from inverse_deid.formats.icsr.profiles import DEFAULT_PROFILE
 from inverse_deid.formats.known_values import read_known_values
 from inverse_deid.formats.registry import FORMATS
 from inverse_deid.masking.cases.masker import CaseMasker

@@ -16,10 +16,9 @@ from inverse_deid.core.errors import ConfigurationError, UnreadableInputError
 from inverse_deid.engine.checks import GivenPaths
 from inverse_deid.engine.masker import FingerprintedMasker
 from inverse_deid.engine.run_report import REPORT_MARK, describe_profile, hash_with_key, hash_words
-from inverse_deid.engine.run_settings import DEFAULT_PROFILE
 from inverse_deid.engine.worker_pool import WorkerPool, n_threads_each
 from inverse_deid.formats.encodings import normal_encoding
-from inverse_deid.formats.icsr.profiles import Profile, builtin_profile, read_profile
+from inverse_deid.formats.icsr.profiles import DEFAULT_PROFILE, Profile, builtin_profile, read_profile
 from inverse_deid.formats.known_values import KnownOfDocuments
 from inverse_deid.formats.records import Format, ReadOptions
 from inverse_deid.formats.registry import FORMATS, input_errors

@@ -50,9 +50,7 @@ def refuse_read(path: Path, read: Iterable[Path]) -> None:
     out = path.resolve()
     for given in (one.resolve() for one in read):
         if out == given or out in given.parents or (given in out.parents and out.exists()):
-            raise OutputExistsError(
-                f"{path} is an input, or contains one or is in one; choose another name"
-            )
+            raise OutputExistsError(f"{path} is an input, or contains one or is in one; choose another name")
 
 
 def write_json(path: Path, report: dict[str, Any], *, private: bool = False) -> None:

@@ -20,15 +20,19 @@ class JobFiles:
         job: Says which files there are.
         progress: Continue them where they were safe; None = begin again.
         key: Of the reversal map.
+        marker: Replaces a text of a case safety report that cannot be shown at all.
 
     Raises:
         OutputError: One cannot be created.
         InputError: A half-done file does not match the journal.
     """
 
-    def __init__(self, job: Job, progress: Entry | None = None, *, key: bytes = b"") -> None:
+    def __init__(
+        self, job: Job, progress: Entry | None = None, *, key: bytes = b"", marker: str = "PHI"
+    ) -> None:
         self._job = job
         self._key = key
+        self._marker = marker
         self._resumed = progress is not None
         self._files: dict[Output, PartialFile] = {}
         try:
@@ -38,30 +42,6 @@ class JobFiles:
         finally:
             if len(self._files) < len(job.outputs):
                 self.close()
-
-    @property
-    def masked(self) -> PartialFile:
-        """The masked file."""
-        return next(file for output, file in self._files.items() if output.role == "masked")
-
-    @property
-    def explanations(self) -> ExplanationSink | None:
-        """The writer of the explanations, None = not asked for."""
-        for output, file in self._files.items():
-            if output.role == "explain":
-                return ExplanationSink(file, with_text=output.with_text)
-        return None
-
-    def map_writer(self, marker: str) -> MapWriter | None:
-        """Return the writer of the reversal map of case reports, None = not asked for.
-
-        Args:
-            marker: Replaces a text that cannot be shown at all.
-        """
-        for output, file in self._files.items():
-            if output.role == "map":
-                return MapWriter(file, self._key, {"marker": marker})
-        return None
 
     def sinks(self, source: Source) -> list[Sink]:
         """Return the writers of the files, in the order of the outputs."""
@@ -77,10 +57,11 @@ class JobFiles:
                 return AnnotationXmlSink(file)
             case "map":
                 encoding = source.text_encoding
-                return ReversalSink(self._resume_map(file, encoding), encoding)
+                holds_cases = self._job.format.holds_cases
+                about = {"marker": self._marker} if holds_cases else {"encoding": encoding}
+                return ReversalSink(self._resume_map(file, about), encoding, self._marker)
 
-    def _resume_map(self, file: PartialFile, encoding: str) -> MapWriter:
-        about = {"encoding": encoding}
+    def _resume_map(self, file: PartialFile, about: dict[str, str]) -> MapWriter:
         if not self._resumed:
             return MapWriter(file, self._key, about)
         problem = ""

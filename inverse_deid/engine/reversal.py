@@ -15,7 +15,7 @@ from inverse_deid.core.errors import InputError
 from inverse_deid.core.values import Decisions, MaskedDocument
 from inverse_deid.formats.icsr.cases import Case
 from inverse_deid.formats.icsr.messages import BrokenCase, Message
-from inverse_deid.formats.icsr.rewriting import Rewritten, fitted
+from inverse_deid.formats.icsr.rewriting import RewrittenCase, fit_text
 from inverse_deid.formats.icsr.survey import TAIL, TEXT, Sort, bare_path
 from inverse_deid.formats.icsr.writing import MessageWriter
 from inverse_deid.formats.records import Record, Source, Writable
@@ -26,19 +26,23 @@ from inverse_deid.text.tokenizer import tokenize
 
 @dataclass(frozen=True, slots=True)
 class ReversalSink:
-    """Writes one entry per masked document (a `Sink`).
+    """Writes one entry per masked document or case (a `Sink`).
 
     Args:
         writer: Of the map.
         encoding: In which the masked texts are written.
+        marker: Replaces what does not fit into an element of a case safety report.
     """
 
     writer: MapWriter = field(repr=False)
     encoding: str = "utf-8"
+    marker: str = "PHI"
 
     def write(self, record: Record, masked: Sequence[MaskedDocument]) -> None:
         """Write the entry of one document; where records have several texts, it names the columns."""
-        if not masked:
+        if record.report is not None:
+            self.writer.add(hide_report(record.report, masked, self.marker))
+        if record.report is not None or not masked:
             return
         places = zip(record.columns or ("",), masked, strict=True)
         texts = (hide(one, location=place, encoding=self.encoding) for place, one in places)
@@ -58,7 +62,7 @@ def hide_report(case: Case, docs: Sequence[MaskedDocument], marker: str) -> Hidd
         marker: Stands for what does not fit into an element.
     """
     texts = [
-        hide(doc, location=text.path, written=fitted(doc.text, text.max_length, marker))
+        hide(doc, location=text.path, written=fit_text(doc.text, text.max_length, marker))
         for text, doc in zip(case.free_texts, docs, strict=True)
     ]
     return HiddenCase(case.case_id, tuple(texts))
@@ -152,7 +156,7 @@ def reveal_message(
             _put(part, originals)
         if part.is_case:
             done.count(is_asked=is_asked)
-        writer.write(writer.rendered(Rewritten(part.node, (), part.tail)))
+        writer.write(writer.render(RewrittenCase(part.node, (), part.tail)))
     writer.finish()
     _check_end(cases)
     return done

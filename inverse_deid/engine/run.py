@@ -8,7 +8,6 @@ from itertools import groupby
 from typing import Any
 
 from inverse_deid.core.errors import ConfigurationError, InputError, InverseDeidError
-from inverse_deid.engine.case_job import write_case_job
 from inverse_deid.engine.document_jobs import mask_group, open_group, write_group
 from inverse_deid.engine.in_order import in_order
 from inverse_deid.engine.job_files import Written
@@ -113,9 +112,8 @@ class _Step:
         if not self._todo:
             return None
         job = self._todo[0]
-        write = write_case_job if job.format.holds_cases else write_stream_job
         try:
-            return write(job, self._masker, self._run)
+            return write_stream_job(job, self._masker, self._run)
         except InverseDeidError as error:
             return error
 

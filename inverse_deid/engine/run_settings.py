@@ -10,14 +10,11 @@ from dataclasses import dataclass, field
 from inverse_deid.engine.jobs import Job
 from inverse_deid.engine.journal import Entry
 from inverse_deid.engine.serial import OnProgress
-from inverse_deid.formats.icsr.profiles import Profile, builtin_profile
+from inverse_deid.formats.icsr.profiles import DEFAULT_PROFILE, Profile, builtin_profile
 from inverse_deid.formats.records import ReadOptions
 
 OnFile = Callable[[Job, Entry], None]
 """Told of a file that is complete, and of what was done to it."""
-
-DEFAULT_PROFILE = "third-party"
-"""Removes everything that names a person and leaves a message that other systems can load."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

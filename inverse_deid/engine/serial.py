@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from inverse_deid.core.errors import UnreadableInputError
+from inverse_deid.core.errors import RefusedRecordError, UnreadableInputError
 from inverse_deid.core.values import MaskedDocument
 from inverse_deid.engine.in_order import in_order
-from inverse_deid.engine.masker import Masker, mask_records
+from inverse_deid.engine.masker import Masker, mask_with_fields
 from inverse_deid.engine.tally import MARKERS_LEFT, Tally
-from inverse_deid.formats.records import Record, Sink, Source
+from inverse_deid.formats.records import Record, ReportingSink, Sink, Source
 from inverse_deid.formats.registry import input_errors
 
 FIRST_BATCH_CHARS = 8_000
@@ -23,19 +23,23 @@ OnProgress = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class SourceProgress:
-    """How far a source is, and who is told.
+    """How a source is masked, how far it is, and who is told.
 
     Args:
-        name: What the file is called in messages.
+        name: The file in messages.
         tally: Counts what was written; a resumed run begins with what was counted before.
         on_progress: Told of every batch.
         n_at_once: How many batches the masker takes at once.
+        key: For the pseudonyms of report ids.
+        marker: Replaces a text of a report that cannot be shown at all.
     """
 
     name: str
     tally: Tally
     on_progress: OnProgress
     n_at_once: int = 1
+    key: bytes = field(default=b"", repr=False)
+    marker: str = "PHI"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +62,7 @@ def batches(records: Iterable[Record], limits: BatchLimits) -> Iterator[list[Rec
     n_chars, limit = 0, limits.first_chars
     for record in records:
         batch.append(record)
-        n_chars += sum(len(doc.text) for doc in record.docs)
+        n_chars += record.n_chars
         if n_chars >= limit or len(batch) >= limits.records:
             yield batch
             batch, n_chars, limit = [], 0, limits.chars
@@ -80,7 +84,8 @@ def write_batch(
     results: Iterable[tuple[Record, Sequence[MaskedDocument]]],
     sinks: Sequence[Sink],
     tally: Tally,
-    where: str,
+    name: str,
+    unit: str,
 ) -> None:
     """Write and count a batch; a record that cannot be written is noted with its number.
 
@@ -88,20 +93,33 @@ def write_batch(
         results: Each record and its masked texts.
         sinks: All get every record that can be written.
         tally: Counts.
-        where: Names the file and the kind of record in a failure.
+        name: The file in a failure.
+        unit: A record in a failure: line, row, case.
     """
     for record, masked in results:
-        if record.problem:
-            tally.fail(f"{where} {record.number}", f"{record.problem}; it was left out")
+        where = f"{name} {unit} {record.number}" if record.number else name
+        if problem := record.problem or _write(record, masked, sinks):
+            for sink in sinks if record.problem else ():
+                if isinstance(sink, ReportingSink):
+                    sink.leave_out(record)
+            tally.fail(where, f"{problem}; it was left out")
             continue
+        if masked or record.report is not None:
+            tally.add_case(masked, is_case=not record.is_frame)
+        if any(one.failed for one in masked):
+            tally.fail(where, "could not be analysed and was masked completely")
+        elif any(one.is_plain for one in masked):
+            tally.fail(where, MARKERS_LEFT)
+
+
+def _write(record: Record, masked: Sequence[MaskedDocument], sinks: Sequence[Sink]) -> str:
+    """Write one record into all sinks, or return why the first of them refused it."""
+    try:
         for sink in sinks:
             sink.write(record, masked)
-        if masked:
-            tally.add_case(masked)
-        if any(one.failed for one in masked):
-            tally.fail(f"{where} {record.number}", "could not be analysed and was masked completely")
-        elif any(one.is_plain for one in masked):
-            tally.fail(f"{where} {record.number}", MARKERS_LEFT)
+    except RefusedRecordError as error:
+        return str(error)
+    return ""
 
 
 def mask_source(
@@ -123,11 +141,13 @@ def mask_source(
     tally.note_columns(source.columns)
     n_done = n_before
     todo = _skip(n_before, batches(guard_records(source.records()), BatchLimits()))
-    for (n_done, batch), masked in in_order(
-        lambda item: mask_records(masker, item[1]), todo, progress.n_at_once
+    for (n_done, _), masked in in_order(
+        lambda item: mask_with_fields(masker, item[1], progress.key, progress.marker),
+        todo,
+        progress.n_at_once,
     ):
         before = (tally.n_documents, tally.n_tokens)
-        write_batch(zip(batch, masked, strict=True), sinks, tally, f"{progress.name} {source.unit}")
+        write_batch(masked, sinks, tally, progress.name, source.unit)
         tally.note_columns(source.columns)
         progress.on_progress(tally.n_documents - before[0], tally.n_tokens - before[1])
         yield n_done

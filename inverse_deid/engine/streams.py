@@ -1,7 +1,8 @@
-"""Sources of many documents: a file with a checkpoint after each batch, or a pipe that keeps nothing."""
+"""Sources of many records: a file with a checkpoint after each batch, or a pipe that keeps nothing."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import BinaryIO
 
 from inverse_deid.core.errors import InputError, InverseDeidError, OutputError
@@ -12,7 +13,7 @@ from inverse_deid.engine.masker import Masker
 from inverse_deid.engine.run_settings import RunSettings
 from inverse_deid.engine.serial import SourceProgress, mask_source
 from inverse_deid.engine.tally import Tally
-from inverse_deid.formats.records import Format
+from inverse_deid.formats.records import Format, ReadOptions, ReportingSink
 from inverse_deid.formats.registry import input_errors, open_input, open_source
 
 PIPE_NAME = "standard input"
@@ -29,11 +30,11 @@ def write_stream_job(job: Job, masker: Masker, run: RunSettings) -> Written:
     resumed = _read_progress(job, input_print, run)
     with open_input(job.input) as stream:
         with input_errors():
-            source = open_source(stream, job.name, job.format, run.read_options)
-        files = JobFiles(job, resumed, key=run.key)
+            source = open_source(stream, job.name, job.format, _read_options(job, run))
+        files = JobFiles(job, resumed, key=run.key, marker=run.marker)
         begun = resumed or Entry(input_print, run.fingerprint, 0, {}, Tally())
         n_records = begun.n_records
-        progress = SourceProgress(job.shown, begun.tally, run.on_progress, run.n_at_once)
+        progress = SourceProgress(job.shown, begun.tally, run.on_progress, run.n_at_once, run.key, run.marker)
         is_kept = False
         try:
             sinks = files.sinks(source)
@@ -42,7 +43,8 @@ def write_stream_job(job: Job, masker: Masker, run: RunSettings) -> Written:
                     write_progress(job, begun.at(n_records, files.sync()))
             for sink in sinks:
                 sink.finish()
-            entry = begun.at(n_records, files.sync())
+            report = next((sink.as_json() for sink in sinks if isinstance(sink, ReportingSink)), None)
+            entry = replace(begun.at(n_records, files.sync()), report=report)
             is_kept = True
         except (OutputError, KeyboardInterrupt):
             is_kept = source.resumable
@@ -50,6 +52,11 @@ def write_stream_job(job: Job, masker: Masker, run: RunSettings) -> Written:
         finally:
             files.close() if is_kept else files.discard()
     return entry, files
+
+
+def _read_options(job: Job, run: RunSettings) -> ReadOptions:
+    """Return how a file is read; only case safety reports need the profile."""
+    return replace(run.read_options, profile=run.profile) if job.format.holds_cases else run.read_options
 
 
 def _read_progress(job: Job, input_print: str, run: RunSettings) -> Entry | None:

@@ -18,7 +18,7 @@ from inverse_deid.core.values import BoolArray, Document, Reason
 from inverse_deid.evaluation.evaluation import named, repeated
 from inverse_deid.evaluation.gold_tokens import Int64Array, gold_tokens
 from inverse_deid.evaluation.uncertainty import Float64Array
-from inverse_deid.formats.json_lines import numbered_lines
+from inverse_deid.formats.json_lines import number_lines
 from inverse_deid.formats.registry import input_errors, open_input
 from inverse_deid.formats.strict_json import parse_json
 from inverse_deid.text.tokenizer import tokenize
@@ -86,7 +86,7 @@ def _read_file(path: Path) -> list[ExplainedDocument | None]:
     """The documents of one file, None for one without `p_safe`; an error names the file."""
     try:
         with input_errors(), open_input(path) as stream:
-            return [_document(path, number, line) for number, line in numbered_lines(stream)]
+            return [_document(path, number, line) for number, line in number_lines(stream)]
     except InputError as error:
         raise type(error)(f"{path}: {error}") from error
 

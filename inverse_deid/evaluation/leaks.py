@@ -25,7 +25,7 @@ from inverse_deid.core.phi import PhiType
 from inverse_deid.core.values import BoolArray, Document
 from inverse_deid.evaluation.counts import Range, check_masks, masked_before
 from inverse_deid.evaluation.gold_tokens import GoldTokens, Int64Array, gold_tokens
-from inverse_deid.formats.csv_table import neutralised, restored
+from inverse_deid.formats.csv_table import neutralise, restore
 from inverse_deid.formats.records import MAX_RECORD_BYTES
 from inverse_deid.formats.registry import input_errors, open_input
 from inverse_deid.text.tokenizer import tokenize
@@ -211,7 +211,7 @@ def leak_list(leaks: Sequence[Leak]) -> Iterator[bytes]:
 
 def _csv_row(cells: Iterable[str]) -> str:
     line = io.StringIO()
-    csv.writer(line).writerow([neutralised(cell) for cell in cells])
+    csv.writer(line).writerow([neutralise(cell) for cell in cells])
     return line.getvalue()
 
 
@@ -243,7 +243,7 @@ def _rows(text: str) -> Iterator[tuple[int, dict[str, str]]]:
         if len(row) > len(header) and any(row[len(header) :]):
             raise FormatError(f"row {number} has more cells than the header; {_SAVE}")
         if any(row):
-            cells = [restored(cell) for cell in row] + [""] * (len(header) - len(row))
+            cells = [restore(cell) for cell in row] + [""] * (len(header) - len(row))
             yield number, dict(zip(header, cells, strict=False))
 
 

@@ -13,7 +13,7 @@ from inverse_deid.core.values import Document
 from inverse_deid.evaluation.counts import Range, check_masks
 from inverse_deid.evaluation.evaluation import named, repeated
 from inverse_deid.formats.i2b2_xml import read_gold_i2b2_xml
-from inverse_deid.formats.json_lines import numbered_lines
+from inverse_deid.formats.json_lines import number_lines
 from inverse_deid.formats.records import Format
 from inverse_deid.formats.registry import format_of, input_errors, open_input
 from inverse_deid.formats.strict_json import parse_json
@@ -84,7 +84,7 @@ def _read_file(path: Path) -> list[MaskedOutput]:
             if kind is not None and kind.has_annotations:
                 doc = read_gold_i2b2_xml(stream, path.name.removesuffix(".gz"))
                 return [MaskedOutput(doc.id, tuple((s.start, s.end) for s in doc.spans), doc.text)]
-            return [_output(number, line) for number, line in numbered_lines(stream)]
+            return [_output(number, line) for number, line in number_lines(stream)]
     except InputError as error:
         raise type(error)(f"{path}: {error}") from error
 

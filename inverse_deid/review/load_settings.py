@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
-from inverse_deid.formats.icsr.profiles import Action, Profile
+from inverse_deid.formats.icsr.profiles import FieldAction, Profile
 from inverse_deid.formats.records import ReadOptions
 from inverse_deid.masking.cases.settings import AgeMode, CaseSettings, DateMode
 from inverse_deid.replacement.case_dates import DEFAULT_SPAN_YEARS
@@ -56,8 +56,8 @@ def output_settings(stored: dict[str, Any], key: bytes) -> OutputSettings:
         date_span_years=cases.get("date_span_years", DEFAULT_SPAN_YEARS),
         key=key,
     )
-    actions = {element: Action(action) for element, action in profile["actions"].items()}
-    chosen = {name: Action(profile[name]) for name in ("attachments", "display_names", "other_dates")}
+    actions = {element: FieldAction(action) for element, action in profile["actions"].items()}
+    chosen = {name: FieldAction(profile[name]) for name in ("attachments", "display_names", "other_dates")}
     return OutputSettings(
         settings,
         Profile(name=profile["name"], actions=actions, **chosen),

@@ -132,7 +132,7 @@ def _write(
         for batch in batches(_read(source, partition), BatchLimits()):
             n_records += len(batch)
             results = zip(batch, mask_records(masker, batch), strict=True)
-            write_batch(results, [sink], tally, f"{partition.shown} {source.unit}")
+            write_batch(results, [sink], tally, partition.shown, source.unit)
         if not n_records and source.unit == "line" and partition.is_whole:
             raise UnreadableInputError("is empty; give a file that contains text")
         sink.finish()

@@ -116,7 +116,7 @@ def test_a_source_is_counted_and_its_failures_are_named_by_line():
 def test_a_document_that_kept_its_markers_is_named():
     tally = Tally()
     (masked,) = mask_capitals().mask_many([Document("1", f"{CANARY} fell")])
-    write_batch([(Record(7), [dataclasses.replace(masked, is_plain=True)])], [], tally, "a.jsonl line")
+    write_batch([(Record(7), [dataclasses.replace(masked, is_plain=True)])], [], tally, "a.jsonl", "line")
     assert (tally.n_documents, tally.n_failed_documents) == (1, 0)
     assert tally.failures == [Failure("a.jsonl line 7", MARKERS_LEFT)]
 
