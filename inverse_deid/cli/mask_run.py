@@ -62,7 +62,7 @@ def run_mask(inputs: tuple[str, ...], options: MaskOptions) -> int:
         else:
             tally = _mask_pipe(options) if is_pipe else _mask_files(inputs, options)
     except KeyboardInterrupt:
-        remedy = "" if is_pipe else "; run the same command with --resume to go on"
+        remedy = "" if is_pipe else ". Run the same command with --resume to continue"
         click.echo(f"inverse-deid: stopped{remedy}", err=True)
         return INTERRUPTED
     for line in failure_lines(tally):
@@ -166,7 +166,7 @@ def _check_report_exists(report: Path | None) -> None:
 
 def _mask_pipe(options: MaskOptions) -> Tally:
     if sys.stdin is None or sys.stdout is None:
-        raise ConfigurationError("standard input or output is closed; connect both, or give files and --out")
+        raise ConfigurationError("standard input or output is closed. Connect both, or give files and --out")
     with open_masker(options) as masker, _Progress(options) as progress:
         run = RunSettings(
             fingerprint="",

@@ -98,7 +98,7 @@ class MaskOptions:
 
     @property
     def marker_kind(self) -> MarkerKind:
-        """What replaces a mask that has no surrogate, date or age."""
+        """The replacement of masks without a surrogate, date or age."""
         return "category" if self.replace == "category" else "marker"
 
     @property
@@ -157,15 +157,15 @@ class MaskOptions:
         if delimiter is not None and (len(delimiter) != 1 or delimiter in '"\r\n'):
             raise ConfigurationError("--delimiter must be one character, or tab")
         if self.with_text and not self.explain:
-            raise ConfigurationError("--with-text adds words and probabilities to --explain; give both")
+            raise ConfigurationError("--with-text adds words and probabilities to --explain. Give both")
         if self.offsets and self.format is not None and not self.format.has_offsets:
-            raise ConfigurationError("--offsets is for JSON Lines; leave it out, or give --format jsonl")
+            raise ConfigurationError("--offsets is for JSON Lines. Leave it out, or give --format jsonl")
         if "" in inputs:
-            raise ConfigurationError("an INPUT is empty text; give a file or folder (. is this folder)")
+            raise ConfigurationError("an INPUT is empty text. Give a file or folder (. is this folder)")
         if self.engine == "ray":
             self._check_cluster(inputs)
         elif self.address is not None or self.partition_mib is not None:
-            raise ConfigurationError("--address and --partition-mib are for --engine ray; add it")
+            raise ConfigurationError("--address and --partition-mib are for --engine ray. Add it")
         if STANDARD_INPUT in inputs:
             self._check_pipe(inputs)
         elif self.out is None:
@@ -192,14 +192,14 @@ class MaskOptions:
             raise ConfigurationError("- (standard input) cannot be combined with files")
         if self.explain or self.resume or self.out is not None or self.annotations is not None:
             raise ConfigurationError(
-                "- writes to standard output; leave out --out, --explain, --annotations and --resume"
+                "- writes to standard output. Leave out --out, --explain, --annotations and --resume"
             )
         if any(path is not None for path in (self.known, self.maps, self.run_report)):
-            raise ConfigurationError("--known, --map and --run-report are for files; leave them out with -")
+            raise ConfigurationError("--known, --map and --run-report are for files. Leave them out with -")
         if self.offsets and (self.format is None or not self.format.has_offsets):
-            raise ConfigurationError("--offsets is for JSON Lines; add --format jsonl, or leave it out")
+            raise ConfigurationError("--offsets is for JSON Lines. Add --format jsonl, or leave it out")
         if self.format is not None and not self.format.can_be_piped:
-            raise ConfigurationError(f"{self.format} cannot come from standard input; give the file")
+            raise ConfigurationError(f"{self.format} cannot come from standard input. Give the file")
 
     def _check_cluster(self, inputs: tuple[str, ...]) -> None:
         """Refuse what a cluster cannot do."""
@@ -218,7 +218,7 @@ class MaskOptions:
         refused = [name for name, is_given in given.items() if is_given]
         if refused:
             raise ConfigurationError(
-                f"--engine ray masks files of JSON Lines, CSV and Parquet; leave out {', '.join(refused)}, "
+                f"--engine ray masks files of JSON Lines, CSV and Parquet. Leave out {', '.join(refused)}, "
                 "or --engine"
             )
 
@@ -395,13 +395,13 @@ def read_words(path: Path | None, *, phrases: bool) -> frozenset[str]:
     except UnreadableInputError as error:
         raise UnreadableInputError(f"{path} {error}") from None
     if text is None:
-        raise UnreadableInputError(f"{path} is not UTF-8 text; save it as UTF-8, one word per line")
+        raise UnreadableInputError(f"{path} is not UTF-8 text. Save it as UTF-8, one word per line")
     lines = {number: line.strip() for number, line in enumerate(text.splitlines(), start=1)}
     words = {number: line for number, line in lines.items() if line and not line.startswith("#")}
     for number, line in words.items():
         found = tokenize(line).words
         if not found or (not phrases and found != [line]):
             raise ConfigurationError(
-                f"{path} line {number} is not one word of letters and digits; give each part its own line"
+                f"{path} line {number} is not one word of letters and digits. Give each part its own line"
             )
     return frozenset(words.values())

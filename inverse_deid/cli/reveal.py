@@ -99,16 +99,16 @@ def _check_target(target: Path, inputs: Sequence[Path], *, force: bool) -> None:
     """
     if target.resolve().parent == inputs[0].resolve().parent:
         raise ConfigurationError(
-            f"{inputs[0]} is in that folder; give another one for the originals with --out"
+            f"{inputs[0]} is in that folder. Give another one for the originals with --out"
         )
     if not os.path.lexists(target):
         return
     if any(path.exists() and target.samefile(path) for path in inputs if target.exists()):
         raise OutputExistsError(
-            f"{target} is the masked file, its map or the key; choose another folder with --out"
+            f"{target} is the masked file, its map or the key. Choose another folder with --out"
         )
     if not force:
-        raise OutputExistsError(f"{target} exists already; give --force to overwrite it")
+        raise OutputExistsError(f"{target} exists already. Give --force to overwrite it")
 
 
 def _reveal(write: Callable[..., Revealed], target: Path, reader: MapReader, only: str | None) -> Revealed:

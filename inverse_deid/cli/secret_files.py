@@ -28,7 +28,7 @@ def read_secret(path: Path | None, option: str = "--key", variable: str = KEY_VA
     if path is None:
         return None if from_environment is None else _strip_line_break(os.fsencode(from_environment))
     if from_environment is not None:
-        raise ConfigurationError(f"{option} and {variable} are both given; leave one of them out")
+        raise ConfigurationError(f"{option} and {variable} are both given. Leave one of them out")
     try:
         with input_errors(), path.open("rb") as stream:
             secret = _strip_line_break(stream.read(_MAX_SECRET_BYTES + 3))
@@ -36,7 +36,7 @@ def read_secret(path: Path | None, option: str = "--key", variable: str = KEY_VA
         raise UnreadableInputError(f"{path} {error}") from None
     if len(secret) > _MAX_SECRET_BYTES:
         raise ConfigurationError(
-            f"{path}: longer than {_MAX_SECRET_BYTES} bytes; give a file with the secret alone"
+            f"{path}: longer than {_MAX_SECRET_BYTES} bytes. Give a file with the secret alone"
         )
     return secret
 

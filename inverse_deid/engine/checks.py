@@ -92,7 +92,7 @@ def check_ids(jobs: Sequence[Job], known: KnownOfDocuments, path: Path, options:
             return
     listed = ", ".join(printable(Path(doc_id)) for doc_id in sorted(missing)[:_MAX_IDS_SHOWN])
     raise FormatError(
-        f"{path}: {len(missing)} ids belong to no document ({listed}); the id of a text file is its path "
+        f"{path}: {len(missing)} ids belong to no document ({listed}). The id of a text file is its path "
         "below the folder that was given"
     )
 

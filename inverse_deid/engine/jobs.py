@@ -28,7 +28,7 @@ class Output:
     """One file that a job writes.
 
     Args:
-        role: What it is.
+        role: Its purpose.
         path: Its final name.
         private: Readable by its owner alone (mode 600).
         with_text: An explanation that contains the original words.
@@ -106,10 +106,10 @@ def plan_jobs(inputs: Sequence[Path], settings: PlanSettings) -> tuple[list[Job]
     """
     for folder in settings.folders:
         if folder.exists() and not folder.is_dir():
-            raise ConfigurationError(f"{folder} is a file; give a folder to write into")
+            raise ConfigurationError(f"{folder} is a file. Give a folder to write into")
     for option, originals in (("--annotations", settings.annotations), ("--map", settings.maps)):
         if originals is not None and originals.resolve().is_relative_to(settings.out.resolve()):
-            raise ConfigurationError(f"{option} has the original texts; give a folder outside of --out")
+            raise ConfigurationError(f"{option} has the original texts. Give a folder outside of --out")
     planner = _Planner(settings)
     return [job for path in inputs for job in planner.plan(path)], planner.tally
 
@@ -134,7 +134,7 @@ class _Planner:
             self.tally.fail(printable(path), str(error))
             return
         if not files:
-            self.tally.fail(printable(path), "contains no files; give a folder with case narratives")
+            self.tally.fail(printable(path), "contains no files. Give a folder with case narratives")
         for file in files:
             place = PurePosixPath(file.relative_to(path).as_posix() if is_folder else file.name)
             try:
@@ -165,9 +165,9 @@ class _Planner:
 
     def _make_job(self, file: Path, place: PurePosixPath) -> Job:
         if not file.exists():
-            raise UnreadableInputError("does not exist; check the spelling")
+            raise UnreadableInputError("does not exist. Check the spelling")
         if not file.is_file():
-            raise UnreadableInputError("is not a file; give a file or folder, or - for standard input")
+            raise UnreadableInputError("is not a file. Give a file or folder, or - for standard input")
         kind = self._settings.format or sniff_format(file, place)
         name = PurePosixPath(without_gz(place))
         outputs = tuple(self._list_outputs(name, kind))
@@ -202,7 +202,7 @@ class _Planner:
         for output, path in zip(job.outputs, paths, strict=True):
             if path in self._taken:
                 raise OutputExistsError(
-                    f"would become {printable(output.path)}, as would {self._taken[path]}; mask one into "
+                    f"would become {printable(output.path)}, as would {self._taken[path]}. Mask one into "
                     "another folder"
                 )
         self._taken.update((path, job.shown) for path in paths)
@@ -237,12 +237,12 @@ def check_target(output: Output, inputs: frozenset[tuple[int, int]], *, force: b
     if not os.path.lexists(path):
         return
     if path.is_dir():
-        raise OutputExistsError(f"cannot become {printable(path)}: a folder has that name; rename it")
+        raise OutputExistsError(f"cannot become {printable(path)}: a folder has that name. Rename it")
     status = path.stat() if path.exists() else path.lstat()
     if (status.st_dev, status.st_ino) in inputs:
-        raise OutputExistsError("would be overwritten by its own output; choose another folder with --out")
+        raise OutputExistsError("would be overwritten by its own output. Choose another folder with --out")
     if not force:
         raise OutputExistsError(
-            f"{printable(path)} exists already and no interrupted run of it was found; "
-            "remove it, choose another folder or give --force to overwrite"
+            f"{printable(path)} exists already and no interrupted run of it was found. "
+            "Remove it, choose another folder or give --force to overwrite"
         )

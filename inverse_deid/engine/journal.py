@@ -124,11 +124,11 @@ class Entry:
         """
         if self.settings != settings:
             raise ConfigurationError(
-                "the interrupted run had other settings or another model; "
-                "give the same ones, or add --force to start again"
+                "the interrupted run had other settings or another model. "
+                "Give the same ones, or add --force to start again"
             )
         if self.input != input_print:
-            raise InputError("has changed since the interrupted run; add --force to mask it again")
+            raise InputError("has changed since the interrupted run. Add --force to mask it again")
 
 
 def progress_path(target: Path) -> Path:

@@ -1,4 +1,4 @@
-"""What an engine needs of a de-identifier."""
+"""The parts of a de-identifier that engines use."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def mask_cases(masker: Masker, records: Sequence[Record]) -> list[MaskedCase | N
     """Mask the texts of a batch; those of one record are a case.
 
     Returns:
-        The masked texts of each record, None = it has none.
+        The masked texts of each record, None = it has no text.
 
     Raises:
         StageError: The masker returned other documents than it was given.

@@ -178,7 +178,7 @@ def _read_originals(record: Record, hidden: Sequence[HiddenText], encoding: str,
     """Return the original of each text of a document."""
     if [one.location for one in hidden] != list(record.columns or ("",)):
         raise InputError(
-            f"{where} has {len(record.docs)} texts and {len(hidden)} in the map, or of other columns; name "
+            f"{where} has {len(record.docs)} texts and {len(hidden)} in the map, or of other columns. Name "
             "the columns as they were masked"
         )
     problem = ""

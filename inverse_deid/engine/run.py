@@ -47,8 +47,8 @@ def run_jobs(jobs: Sequence[Job], journal: Journal, masker: JobMasker, run: RunS
     """
     if run.resume and journal.had_other_settings and not run.force:
         raise ConfigurationError(
-            "the interrupted run had other settings or another model; "
-            "give the same ones, or add --force to start again"
+            "the interrupted run had other settings or another model. "
+            "Give the same ones, or add --force to start again"
         )
     inputs = frozenset(job.identity for job in jobs)
     tally = Tally()
@@ -182,7 +182,7 @@ def _is_complete(job: Job, entry: Entry | None, inputs: frozenset[tuple[int, int
             remove_progress(job.target)
             return True
         if not is_input_same and not force:
-            raise InputError("has changed since it was masked; add --force to mask it again")
+            raise InputError("has changed since it was masked. Add --force to mask it again")
     for output in job.outputs:
         is_ours = entry is not None and is_intact(output.path, entry.files.get(output.role))
         check_target(output, inputs, force=force or is_ours)

@@ -23,7 +23,7 @@ OnProgress = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class SourceProgress:
-    """How a source is masked, how far it is, and who is told.
+    """How a source is masked, how far it is, and who is notified.
 
     Args:
         name: The file in messages.
@@ -102,7 +102,7 @@ def write_batch(
             for sink in sinks if record.problem else ():
                 if isinstance(sink, ReportingSink):
                     sink.leave_out(record)
-            tally.fail(where, f"{problem}; it was left out")
+            tally.fail(where, f"{problem}. It was left out")
             continue
         if masked or record.report is not None:
             tally.add_case(masked, is_case=not record.is_frame)
@@ -131,7 +131,7 @@ def mask_source(
         source: Read from its beginning.
         sinks: All get every record that can be written.
         masker: Masks the documents.
-        progress: Counts, and is told.
+        progress: Counts, and notifies.
         n_before: Records at the beginning that are read but not masked again.
 
     Raises:
@@ -152,7 +152,7 @@ def mask_source(
         progress.on_progress(tally.n_documents - before[0], tally.n_tokens - before[1])
         yield n_done
     if not n_done and source.unit == "line":
-        raise UnreadableInputError("is empty; give a file that contains text")
+        raise UnreadableInputError("is empty. Give a file that contains text")
 
 
 def _skip(n_records: int, found: Iterable[list[Record]]) -> Iterator[tuple[int, list[Record]]]:

@@ -89,7 +89,7 @@ class _Pipe:
         except OSError as error:
             problem = error.strerror or type(error).__name__
         if problem:
-            raise OutputError(f"standard output cannot be written: {problem}; the rest was not masked")
+            raise OutputError(f"standard output cannot be written: {problem}. The rest was not masked")
         return len(data)
 
 

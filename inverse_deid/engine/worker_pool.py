@@ -139,8 +139,8 @@ class WorkerProcess:
                 raise _strip_error(found)  # a new one: it may be raised again
             return found
         raise StageError(
-            f"a worker process ended {MAX_STARTS} times while it loaded the model; "
-            "give fewer --workers if memory is short"
+            f"a worker process ended {MAX_STARTS} times while it loaded the model. "
+            "Give fewer --workers if memory is short"
         )
 
     def mask(self, docs: Sequence[Document], fingerprint: str) -> list[MaskedDocument]:
@@ -148,7 +148,7 @@ class WorkerProcess:
 
         Args:
             docs: The batch.
-            fingerprint: What the masker must have.
+            fingerprint: The masker must have it.
 
         Raises:
             WorkerDiedError: The process ended before it answered.
@@ -157,7 +157,7 @@ class WorkerProcess:
                 the masker broke its contract.
         """
         if self.wait_until_loaded().fingerprint != fingerprint:
-            raise ConfigurationError("model or lexicon changed while they were used; mask again")
+            raise ConfigurationError("model or lexicon changed while they were used. Mask again")
         found: list[MaskedDocument] | InverseDeidError
         try:
             found = self._executor.submit(mask_in_worker, docs).result()
@@ -178,8 +178,8 @@ class WorkerProcess:
             return WorkerDiedError("a worker process ended before it answered")
         self._n_deaths = 0
         return StageError(
-            f"a worker process ended {MAX_DEATHS_IN_A_ROW} times in a row; "
-            "give fewer --workers if memory is short"
+            f"a worker process ended {MAX_DEATHS_IN_A_ROW} times in a row. "
+            "Give fewer --workers if memory is short"
         )
 
     def _replace(self) -> None:

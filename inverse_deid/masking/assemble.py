@@ -38,7 +38,7 @@ CERTIFICATE_VERSION = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MaskingSettings:
-    """What the user can choose when masking.
+    """The choices of a user when masking.
 
     Args:
         model: Model folder; None = the packaged one.
@@ -153,7 +153,7 @@ def _choose_thresholds(points: OperatingPoints, settings: MaskingSettings) -> Th
     pair = points.get(name)
     if pair is None:
         known = ", ".join(points)
-        raise ConfigurationError(f"the model has no operating point {name!r}; it has {known}")
+        raise ConfigurationError(f"the model has no operating point {name!r}. It has {known}")
     if settings.low is None and settings.high is None:
         return pair
     # Thresholds that the user gives apply to every document alike.
@@ -162,7 +162,7 @@ def _choose_thresholds(points: OperatingPoints, settings: MaskingSettings) -> Th
     if low > high:
         own, other = ("low", "high") if settings.high is None else ("high", "low")
         raise ConfigurationError(
-            f"low {low:g} is above high {high:g}, and {other} is that of the operating point {name}; give "
+            f"low {low:g} is above high {high:g}, and {other} is that of the operating point {name}. Give "
             f"{other} as well, or another {own}"
         )
     return Thresholds(low, high)
@@ -197,17 +197,17 @@ def _read_certificate(settings: MaskingSettings) -> dict[str, Any]:
     }
     if any(clashing.values()):
         given = ", ".join(name for name, is_given in clashing.items() if is_given)
-        raise ConfigurationError(f"{path}: the certificate brings thresholds and rules; leave out {given}")
+        raise ConfigurationError(f"{path}: the certificate brings thresholds and rules. Leave out {given}")
     try:
         certificate = json.loads(path.read_bytes())
     except OSError as error:
-        raise UnreadableInputError(f"{path}: cannot be read ({error.strerror}); check the path") from error
+        raise UnreadableInputError(f"{path}: cannot be read ({error.strerror}). Check the path") from error
     except (ValueError, RecursionError):
         certificate = None
     if not isinstance(certificate, dict) or certificate.get("format") != CERTIFICATE_FORMAT:
-        raise FormatError(f"{path}: not a certificate; give a file that `inverse-deid calibrate` wrote")
+        raise FormatError(f"{path}: not a certificate. Give a file that `inverse-deid calibrate` wrote")
     if not is_sealed(certificate):
-        raise FormatError(f"{path}: altered after it was written; calibrate again")
+        raise FormatError(f"{path}: altered after it was written. Calibrate again")
     return certificate
 
 
@@ -224,7 +224,7 @@ def _read_thresholds(
     other = [name for name, (certified, ours) in bound.items() if certified != ours]
     if other:
         raise ConfigurationError(
-            f"{settings.certificate}: certifies another {' and another '.join(other)}; mask with the "
+            f"{settings.certificate}: certifies another {' and another '.join(other)}. Mask with the "
             "certified one, or calibrate again"
         )
     return Thresholds.from_json(certificate["thresholds"])

@@ -120,7 +120,7 @@ class Deidentifier:
     Args:
         stages: Rules, network, thresholds and replacement.
         fingerprint: Changes with anything that can change a decision.
-        made_of: What it was made of, for reports: hashes and thresholds.
+        made_of: Hashes and thresholds, for reports.
 
     Example:
         >>> from inverse_deid.masking.assemble import MaskingSettings, build_deidentifier

@@ -74,8 +74,8 @@ def open_scorer(
     found = importlib.metadata.entry_points(group=ENTRY_POINTS, name=kind.replace(" ", "-"))
     if not found:
         raise ModelError(
-            f"{folder}: no installed package reads models of the kind its manifest names; "
-            "install the package that wrote it, or choose another model"
+            f"{folder}: no installed package reads models of the kind its manifest names. "
+            "Install the package that wrote it, or choose another model"
         )
     open_folder: OpenScorer = next(iter(found)).load()
     return open_folder(folder)
@@ -105,7 +105,7 @@ def feature_columns(names: Sequence[str]) -> list[int]:
     missing = [name for name in names if name not in FEATURE_NAMES]
     if missing:
         raise ModelError(
-            f"the model reads features this version lacks ({', '.join(missing)}); train it again"
+            f"the model reads features this version lacks ({', '.join(missing)}). Train it again"
         )
     return [FEATURE_NAMES.index(name) for name in names]
 
@@ -133,7 +133,7 @@ class _NetworkScorer:
 
 
 def _match_hyper_classes(class_names: Sequence[str]) -> np.ndarray:
-    """Return uint8 (n_classes,): index into `HyperClass` of each class, 0 where it has none."""
+    """Return uint8 (n_classes,): index into `HyperClass` of each class, 0 where it has no such class."""
     order = list(HyperClass)
     fine = {phi_type.value: hyper for phi_type, hyper in HYPER_CLASS_OF.items()}
     hyper = {h.value: h for h in HyperClass}

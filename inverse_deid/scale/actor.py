@@ -69,7 +69,7 @@ def check_unchanged(partition: Partition) -> None:
         InputError: It has changed, or can no longer be read.
     """
     if fingerprint_of(place_of(partition.address)) != partition.fingerprint:
-        raise InputError("has changed since the run was planned; run again with --force")
+        raise InputError("has changed since the run was planned. Run again with --force")
 
 
 def _open_part(whole: BinaryIO, partition: Partition, options: ReadOptions) -> tuple[BinaryIO, ReadOptions]:
@@ -134,7 +134,7 @@ def _write(
             results = zip(batch, mask_records(masker, batch), strict=True)
             write_batch(results, [sink], tally, partition.shown, source.unit)
         if not n_records and source.unit == "line" and partition.is_whole:
-            raise UnreadableInputError("is empty; give a file that contains text")
+            raise UnreadableInputError("is empty. Give a file that contains text")
         sink.finish()
         check_unchanged(partition)
         is_kept = bool(tally.n_documents or not tally.n_failures)
@@ -166,12 +166,12 @@ class MaskerMaker(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ActorJob:
-    """What an actor gets.
+    """The orders of an actor.
 
     Args:
         work: What is the same for all partitions.
         make_masker: Makes the masker.
-        fingerprint: What the masker must have.
+        fingerprint: The masker must have it.
         n_threads: Threads of the network.
         device: Where the network runs.
         version: Of this package.
@@ -217,7 +217,7 @@ class PartitionActor:
     """Masks partitions, one after another.
 
     Args:
-        job: What it needs. Errors here are reported with the first partition.
+        job: Its orders. Errors here are reported with the first partition.
     """
 
     def __init__(self, job: ActorJob) -> None:
@@ -259,12 +259,12 @@ def _load_masker(job: ActorJob) -> Masker:
     if job.version != __version__:
         raise ConfigurationError(
             f"a machine of the cluster has inverse-deid {__version__}, the one that started the run has "
-            f"{job.version}; install the same on all"
+            f"{job.version}. Install the same on all"
         )
     masker = job.make_masker(n_threads=job.n_threads, device=job.device)
     if masker.fingerprint != job.fingerprint:
         raise ConfigurationError(
             "a machine of the cluster has another model, lexicon, key or word list than the one that "
-            "started the run; put the same files on all"
+            "started the run. Put the same files on all"
         )
     return masker

@@ -49,7 +49,7 @@ class Cluster:
             return
         if not re.fullmatch(r"[^\s:/]+:\d{1,5}|\[[0-9a-fA-F:]+\]:\d{1,5}", self.address):
             raise ConfigurationError(
-                "--address must be HOST:PORT of the head of a Ray cluster (usually port 6379), or auto; run "
+                "--address must be HOST:PORT of the head of a Ray cluster (usually port 6379), or auto. Run "
                 "this command on a machine of the cluster"
             )
 
@@ -112,7 +112,7 @@ def _check_reachable(address: str) -> None:
     except (OSError, OverflowError) as error:
         problem = (isinstance(error, OSError) and error.strerror) or type(error).__name__
     if problem:
-        raise ClusterError(f"no Ray cluster at {address} ({problem}); check --address and that it runs")
+        raise ClusterError(f"no Ray cluster at {address} ({problem}). Check --address and that it runs")
 
 
 @contextmanager
@@ -128,7 +128,7 @@ def _ray_errors(cluster: Cluster) -> Iterator[None]:
     if problem:
         where = "Ray on this machine" if cluster.address is None else f"the Ray cluster at {cluster.address}"
         raise ClusterError(
-            f"{where} cannot be used or was lost ({problem}); check it and run the same command with --resume"
+            f"{where} cannot be used or was lost ({problem}). Check it and run the same command with --resume"
         )
 
 
@@ -148,7 +148,7 @@ def pool_for(n_partitions: int, n_threads: int) -> Pool:
     machines = [node["Resources"] for node in ray.nodes() if node["Alive"]]
     n_on_cpu = sum(int(machine.get("CPU", 0) // n_threads) for machine in machines)
     if not n_on_cpu:
-        raise ConfigurationError(f"no machine of the cluster has {n_threads} CPUs; give a smaller --threads")
+        raise ConfigurationError(f"no machine of the cluster has {n_threads} CPUs. Give a smaller --threads")
     if "CUDAExecutionProvider" in onnxruntime.get_available_providers():
         rooms = [(machine.get("GPU", 0), machine.get("CPU", 0) // n_threads) for machine in machines]
         n_on_gpu = sum(int(min(room)) for room in rooms)
@@ -175,7 +175,7 @@ def outcomes(partitions: Sequence[Partition], job: ActorJob, pool: Pool) -> Iter
 
     Args:
         partitions: At least one.
-        job: What each actor gets.
+        job: The orders of each actor.
         pool: How many actors there may be.
     """
     import ray.data

@@ -99,7 +99,7 @@ def _open_out(run: RayRun) -> Place:
     for place in (out, *map(place_of, run.inputs)):
         if is_in_one_process(place):
             raise ConfigurationError(
-                f"{place.printable} is in the memory of one process and no worker can reach it; give "
+                f"{place.printable} is in the memory of one process and no worker can reach it. Give "
                 "a shared folder or an object store"
             )
     return out

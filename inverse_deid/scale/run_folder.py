@@ -169,19 +169,19 @@ def _read_run(out: Place) -> dict[str, Any] | None:
 def _check_resumable(plan: RunPlan, stored: Mapping[str, Any], *, resume: bool) -> None:
     if not resume:
         raise OutputExistsError(
-            f"{plan.out.printable} contains a run already; resume it with --resume, or add --force to "
+            f"{plan.out.printable} contains a run already. Resume it with --resume, or add --force to "
             "start again"
         )
     if stored["settings"] != plan.settings:
         raise ConfigurationError(
-            "the interrupted run had other settings or another model; give the same ones, or add --force "
+            "the interrupted run had other settings or another model. Give the same ones, or add --force "
             "to start again"
         )
     changed = [name for name, known in stored["inputs"].items() if plan.inputs.get(name) != known]
     if changed:
         raise InputError(
             f"{len(changed)} of {len(stored['inputs'])} input files have changed or are gone since the "
-            "interrupted run; give the same ones, or add --force to start again"
+            "interrupted run. Give the same ones, or add --force to start again"
         )
 
 
@@ -191,7 +191,7 @@ def _check_free(plan: RunPlan, sizes: Mapping[str, int], known: Mapping[str, Any
     taken = [name for name in sizes if name not in begun and _is_of(name, plan)]
     if taken:
         raise OutputExistsError(
-            f"{plan.out.child(taken[0]).printable} exists already; choose another folder, or add --force "
+            f"{plan.out.child(taken[0]).printable} exists already. Choose another folder, or add --force "
             "to overwrite"
         )
 

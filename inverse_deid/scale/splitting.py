@@ -53,14 +53,14 @@ def find_inputs(addresses: Sequence[str], out: Place, kind: Format | None) -> tu
             tally.fail(place.printable, str(error))
             continue
         if not files:
-            tally.fail(place.printable, "contains no files; give a folder with case narratives")
+            tally.fail(place.printable, "contains no files. Give a folder with case narratives")
         for file, name in files:
             try:
                 one = _read_input(file, name, kind)
                 if one.name in found:
                     raise OutputExistsError(
-                        f"would become {one.name}, as would {found[one.name].shown}; "
-                        "mask one into another folder"
+                        f"would become {one.name}, as would {found[one.name].shown}. "
+                        "Mask one into another folder"
                     )
                 found[one.name] = one
             except InputError as error:
@@ -89,7 +89,7 @@ def _read_input(file: Place, name: str, kind: Format | None) -> Partition:
     kind = kind or format_of(PurePosixPath(name))
     if not kind.can_be_split:
         raise FormatError(
-            f"is {kind}, and --engine ray reads jsonl, csv and parquet; mask it without --engine"
+            f"is {kind}, and --engine ray reads jsonl, csv and parquet. Mask it without --engine"
         )
     with storage_errors(file):
         n_bytes = int(file.fs.info(file.path)["size"])

@@ -69,7 +69,7 @@ def place_of(address: str) -> Place:
     """
     problem = ""
     if "::" in address:
-        raise ConfigurationError(f"{_scheme(address)}: a chain of file systems (::) cannot be used; give one")
+        raise ConfigurationError(f"{_scheme(address)}: a chain of file systems (::) cannot be used. Give one")
     try:
         fs, path = fsspec.core.url_to_fs(address)
     except ImportError:
@@ -78,7 +78,7 @@ def place_of(address: str) -> Place:
         problem = f"the address cannot be used ({type(error).__name__})"
     if problem:
         raise ConfigurationError(
-            f"{_scheme(address)}: {problem}; give a path, or an address that fsspec knows"
+            f"{_scheme(address)}: {problem}. Give a path, or an address that fsspec knows"
         )
     return Place(fs, path)
 

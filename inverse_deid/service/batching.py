@@ -74,7 +74,7 @@ class Batcher:
         limits = self._settings
         is_full = len(self._queue) >= limits.queue_requests or self._n_chars + n_chars > limits.queue_chars
         if self._queue and is_full:
-            raise QueueFullError(f"{len(self._queue)} requests are waiting; try again later")
+            raise QueueFullError(f"{len(self._queue)} requests are waiting. Try again later")
         waiting = _Waiting(docs, n_chars, asyncio.get_running_loop().create_future())
         self._queue.append(waiting)
         self._n_chars += n_chars

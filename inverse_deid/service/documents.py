@@ -57,7 +57,7 @@ def read_request(body: bytes, max_documents: int) -> MaskRequest:
     if not isinstance(listed, list):
         raise FormatError("documents must be a list")
     if not 0 < len(listed) <= max_documents:
-        raise FormatError(f"documents must be 1 to {max_documents}; the request has {len(listed)}")
+        raise FormatError(f"documents must be 1 to {max_documents}. The request has {len(listed)}")
     for number, one in enumerate(listed, start=1):
         problem = "; ".join(_problems(one))
         if problem:

@@ -38,8 +38,8 @@ class Token:
         """
         if len(secret) < MIN_TOKEN_CHARS or not secret.isascii() or not secret.isprintable() or " " in secret:
             raise ConfigurationError(
-                f"the token needs {MIN_TOKEN_CHARS} or more printable ASCII characters, without blanks; "
-                "make one with: openssl rand -hex 32"
+                f"the token needs {MIN_TOKEN_CHARS} or more printable ASCII characters, without blanks. "
+                "Make one with: openssl rand -hex 32"
             )
         return cls(_digest(secret))
 
@@ -57,8 +57,8 @@ class ServiceSettings:
     """What a service allows.
 
     Args:
-        operating_point: What answers say about how sure a kept word is.
-        token: What clients must send; None = nothing (on a loopback address alone).
+        operating_point: Its name, which answers show.
+        token: Clients must send it; None = no token (on a loopback address alone).
         max_body_bytes: Size of a request.
         max_documents: Documents in a request.
         seconds: How long a request may take, reading and waiting included.
@@ -85,14 +85,14 @@ def check_address(host: str, token: Token | None) -> None:
 
     Args:
         host: Name or address to listen on.
-        token: What clients must send.
+        token: Clients must send it.
 
     Raises:
         ConfigurationError: Others could connect without a token, or the address does not exist.
     """
     if token is None and not is_loopback(host):
         raise ConfigurationError(
-            "--host: without a token the service listens on a loopback address alone; give --token-file, set "
+            "--host: without a token the service listens on a loopback address alone. Give --token-file, set "
             "INVERSE_DEID_TOKEN, or leave --host out"
         )
 
@@ -114,5 +114,5 @@ def is_loopback(host: str) -> bool:
     except (OSError, UnicodeError):
         found = set()
     if not found:
-        raise ConfigurationError("--host is not an address of this machine; give one, such as 127.0.0.1")
+        raise ConfigurationError("--host is not an address of this machine. Give one, such as 127.0.0.1")
     return all(ipaddress.ip_address(str(one).partition("%")[0]).is_loopback for one in found)

@@ -51,8 +51,8 @@ BAD = [
     ([], "must be an object"),
     (CANARY, "must be an object"),
     ({"documents": {CANARY: 1}}, "documents must be a list"),
-    ({"documents": []}, "1 to 10; the request has 0"),
-    ({"documents": [{"id": 1, "text": CANARY}] * 11}, "1 to 10; the request has 11"),
+    ({"documents": []}, "1 to 10. The request has 0"),
+    ({"documents": [{"id": 1, "text": CANARY}] * 11}, "1 to 10. The request has 11"),
     ({"documents": [{"id": 1, "text": "x"}], CANARY: 1}, "no other field"),
     (
         {"documents": [{"id": 1, "text": "x"}, {"id": 2, "text": [CANARY]}]},
