@@ -5,8 +5,8 @@ import gzip
 import io
 import json
 import os
-import stat
 import re
+import stat
 import sys
 from pathlib import Path
 
