@@ -269,8 +269,8 @@ def test_another_lexicon_is_refused(calibrated, case, out, tmp_path):
             "would keep words that are probably identifiers",
         ),
         (lambda c: sealed({"format": c["format"]}), "certifies another version of certificates"),
-        (lambda c: {"format": "else"}, "no certificate"),
-        (lambda c: [c], "no certificate"),
+        (lambda c: {"format": "else"}, "not a certificate"),
+        (lambda c: [c], "not a certificate"),
     ],
 )
 def test_certificates_that_do_not_hold_are_refused(calibrated, case, out, tmp_path, change, complaint):
@@ -284,7 +284,7 @@ def test_certificates_that_do_not_hold_are_refused(calibrated, case, out, tmp_pa
 def test_what_is_no_certificate_is_refused(case, out, tmp_path, data):
     path = tmp_path / "certificate.json"
     path.write_bytes(data)
-    assert "no certificate" in only_line(run("mask", case, "--out", out, "--certificate", path))
+    assert "not a certificate" in only_line(run("mask", case, "--out", out, "--certificate", path))
     missing = tmp_path / "none.json"
     assert "cannot be read" in only_line(run("mask", case, "--out", out, "--certificate", missing))
 
