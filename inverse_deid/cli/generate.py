@@ -20,7 +20,8 @@ from inverse_deid.core.extras import missing_extra
 from inverse_deid.core.files import partial_path, printable, replace_folder
 from inverse_deid.core.phi import PhiType
 from inverse_deid.core.values import Document
-from inverse_deid.formats.gold_writers import gold_i2b2_xml, gold_json_line
+from inverse_deid.formats.i2b2_xml import gold_i2b2_xml
+from inverse_deid.formats.json_lines import gold_json_line
 from inverse_deid.text.alignment import span_of_token
 from inverse_deid.text.tokenizer import tokenize
 from inverse_deid.training.corpora.generation import generated_documents

@@ -116,8 +116,10 @@ def _describe(message: str, kind: type) -> str:
         return f"{subject} lacks the setting {fault.split('`')[1]!r}; add it"
     fault = fault[:1].lower() + fault[1:]
     found = _type_at(name, kind)
-    if isinstance(found, msgspec.inspect.LiteralType):
-        return f"{subject}: {fault}. Choose one of {', '.join(map(str, found.values))}"
+    options = found.types if isinstance(found, msgspec.inspect.UnionType) else (found,)
+    for option in options:
+        if isinstance(option, msgspec.inspect.LiteralType):
+            return f"{subject}: {fault}. Choose one of {', '.join(map(str, option.values))}"
     return f"{subject}: {fault}; correct the setting"
 
 

@@ -32,7 +32,7 @@ _MAX_HEAD_BYTES = 64 * 1024
 
 
 def without_gz(path: PurePath) -> PurePath:
-    """The path without `.gz`: what a compressed file is called once it is masked.
+    """Return the path without `.gz`: the name of a compressed file after masking.
 
     Example:
         >>> without_gz(PurePath("a/cases.jsonl.gz")).name
@@ -90,16 +90,16 @@ def open_input(path: Path) -> BinaryIO:
 
 @contextmanager
 def input_errors() -> Iterator[None]:
-    """Turn what the operating system and gzip raise into one line with a remedy."""
+    """Turn errors of the operating system and gzip into one line with a remedy."""
     problem = ""
     try:
         yield
     except FileNotFoundError:
         problem = "does not exist; check the spelling"
     except PermissionError:
-        problem = "cannot be read (no permission); ask its owner for the right to read it"
+        problem = "cannot be read (no permission); ask its owner for read permission"
     except (gzip.BadGzipFile, EOFError, zlib.error):
-        problem = "is not a whole gzip file; unpack it or copy it again"
+        problem = "is not a complete gzip file; unpack it or copy it again"
     except OSError as error:
         problem = f"cannot be read ({error.strerror or type(error).__name__}); copy it to a local disk"
     if problem:

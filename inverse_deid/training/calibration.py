@@ -11,7 +11,7 @@ import numpy.typing as npt
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.thresholds import EVERYTHING_MASKED, LEAST_HIGH, Thresholds
 from inverse_deid.core.values import BoolArray, FloatArray, RuleVerdicts
-from inverse_deid.masking.combine import combine, log_density, raised_by
+from inverse_deid.masking.combine import combine, compute_shifts, log_density
 from inverse_deid.training.config import CalibrationConfig
 
 LOW_HIGH_LOGITS = 1.0
@@ -181,7 +181,7 @@ def needed_to_mask(
     """
     p = np.clip(corpus.p_safe.astype(np.float64), 1e-7, 1 - 1e-7)
     earned = np.where(corpus.verdicts.safe & adaptive, LOW_HIGH_LOGITS, 0.0)
-    earned -= raised_by(corpus.verdicts, corpus.densities, like)
+    earned -= compute_shifts(corpus.verdicts, corpus.densities, like)
     seen = 1 / (1 + np.exp(-(np.log(p / (1 - p)) + earned)))
     return np.where(corpus.verdicts.always_masked | np.isnan(corpus.p_safe), 0.0, seen)
 

@@ -17,7 +17,7 @@ from inverse_deid.core.thresholds import EVERYTHING_MASKED, Thresholds
 from inverse_deid.core.values import Document
 from inverse_deid.lexicon import load_lexicon
 from inverse_deid.masking.assemble import packaged_model
-from inverse_deid.masking.pipeline import joined_verdicts
+from inverse_deid.masking.pipeline import join_verdicts
 from inverse_deid.masking.scorers import feature_columns, feature_names
 from inverse_deid.network import export
 from inverse_deid.network.checkpoints import Checkpoints
@@ -328,7 +328,7 @@ def score_corpus(parts: ModelParts, name: str, docs: Sequence[Document]) -> Scor
     columns = feature_columns(parts.feature_names)
     inputs = [ScorerInput(t, a.ids, a.features[:, columns]) for t, a in zip(tokens, analyses, strict=True)]
     scores = scorer.score(inputs)
-    verdicts = joined_verdicts(tokens, [analysis.verdicts for analysis in analyses])
+    verdicts = join_verdicts(tokens, [analysis.verdicts for analysis in analyses])
     owners = [span_of_token(t, doc.spans) for t, doc in zip(tokens, docs, strict=True)]
     return ScoredCorpus(
         name=name,

@@ -136,7 +136,7 @@ def test_an_unknown_name_is_refused_with_the_known_ones(model, given, out):
         ({"format": 1}, "not of model format 4; train it with this version"),
         (
             {"operating_points": {"balanced": POINTS["balanced"]}},
-            "no operating point 'strict'; it has balanced",
+            "no operating point 'strict'. It has balanced",
         ),
         (
             {"operating_points": {"strict": {"low": 0.5}}},

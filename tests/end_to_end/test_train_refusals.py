@@ -43,9 +43,9 @@ JSON_LINES = {
     "other text": (line(NAME, repeated="Zebulon"), ["document case-7", "span 5-15", "code points"]),
     "unknown type": (line((5, 15, "PLANET")), ["document case-7", "span 5-15", "mapping file"]),
     "no type": ('{"id": "case-7", "text": "Ann", "spans": [{"start": 0, "end": 3}]}', ["case-7", "mapping"]),
-    "spans no list": ('{"id": "case-7", "text": "Ann", "spans": "none"}', ["case-7", "no list"]),
+    "spans no list": ('{"id": "case-7", "text": "Ann", "spans": "none"}', ["case-7", "must be a list"]),
     "no text": ('{"id": "case-7"}', ["line 2", "no text"]),
-    "no json": (f'{{"id": "case-7", "text": "{CANARY}', ["line 2", "one JSON object a line"]),
+    "no json": (f'{{"id": "case-7", "text": "{CANARY}', ["line 2", "one JSON object per line"]),
 }
 
 XML = {
@@ -103,7 +103,7 @@ def test_xml(tmp_path, case):
         ("mine.jsonl", b"", ["mine.jsonl", "holds no document", "JSON Lines"]),
         ("mine.jsonl", b"\n\n", ["mine.jsonl", "holds no document"]),
         ("mine.jsonl", b'{"id": "1", "text": "\xff"}', ["mine.jsonl", "line 1", "UTF-8"]),
-        ("mine.jsonl.gz", b"\x1f\x8b\x08", ["mine.jsonl.gz", "not a whole gzip file", "copy it again"]),
+        ("mine.jsonl.gz", b"\x1f\x8b\x08", ["mine.jsonl.gz", "not a complete gzip file", "copy it again"]),
         ("mine.xml", b"", ["mine.xml", "is empty"]),
     ],
 )

@@ -7,9 +7,9 @@ from typing import Any
 
 import click
 
-from inverse_deid.cli.training_extra import need_training, progress
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.research.commands.experiment import SEEDS, command_line
+from inverse_deid.research.commands.training_extra import need_training, progress
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 _FOLDER = click.Path(file_okay=False, path_type=Path)

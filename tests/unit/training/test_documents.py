@@ -10,7 +10,8 @@ from fake_maskers import CANARY
 from inverse_deid.core.errors import ConfigurationError, InputError
 from inverse_deid.core.phi import PhiType
 from inverse_deid.core.values import Document, PhiSpan
-from inverse_deid.formats.gold_writers import gold_i2b2_xml, gold_json_line
+from inverse_deid.formats.i2b2_xml import gold_i2b2_xml
+from inverse_deid.formats.json_lines import gold_json_line
 from inverse_deid.network.config import TrainingConfig
 from inverse_deid.training.config import RunConfig
 from inverse_deid.training.corpus import official_split, read_annotated, read_type_mapping
@@ -256,5 +257,5 @@ def test_a_damaged_gzip_file_is_named(tmp_path):
     for i, data in enumerate((whole[:-9], whole[:40] + bytes(20) + whole[60:], b"no gzip")):
         path = tmp_path / f"gold{i}.jsonl.gz"
         path.write_bytes(data)
-        with pytest.raises(InputError, match=rf"gold{i}\.jsonl\.gz: is not a whole gzip file; "):
+        with pytest.raises(InputError, match=rf"gold{i}\.jsonl\.gz: is not a complete gzip file; "):
             read_annotated(path)

@@ -1,4 +1,4 @@
-"""No file of a run is two things at once: everything that is read and written is compared before work starts.
+"""Checks of a planned run before work starts: no file is two things at once, no id is unknown.
 
 Paths are compared as the file system resolves them, without regard to case, and existing files by device
 and inode, so that links and other spellings of a name are found.
@@ -12,20 +12,24 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from inverse_deid.core.errors import ConfigurationError
+from inverse_deid.core.errors import ConfigurationError, FormatError, InputError
 from inverse_deid.core.files import new_path, partial_path, printable
 from inverse_deid.engine.jobs import Job
 from inverse_deid.engine.journal import JOURNAL_NAME, progress_path
+from inverse_deid.formats.known_values import KnownOfDocuments
+from inverse_deid.formats.records import ReadOptions
+from inverse_deid.formats.registry import input_errors, open_input, open_source
 
+_MAX_IDS_SHOWN = 10
 _Key = str | tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
 class GivenPaths:
-    """The paths of a command besides its inputs and outputs, by the options that gave them.
+    """The other paths of a command, by the options that gave them.
 
     Args:
-        out: Folder of the masked files, which holds the journal.
+        out: Folder of the masked files, which contains the journal.
         read: Files that are read (a key, lists of words).
         written: Files that are written (a run report).
         folders: Folders that are written into.
@@ -41,12 +45,12 @@ def check_paths(jobs: Sequence[Job], given: GivenPaths) -> None:
     """Refuse a run in which one file would be two things.
 
     Raises:
-        ConfigurationError: Two of the paths are one file, or a file stands where a folder has to be.
+        ConfigurationError: Two of the paths are one file, or a file is given where a folder must be.
     """
     files = _Files()
     for job in jobs:
         files.take("an INPUT", job.input)
-    own = list(_own_files(jobs, given.out / JOURNAL_NAME))
+    own = list(_list_own_files(jobs, given.out / JOURNAL_NAME))
     for name, path in own:
         files.refuse_taken(name, path)
     for name, path in own:
@@ -62,11 +66,55 @@ def check_paths(jobs: Sequence[Job], given: GivenPaths) -> None:
     for option, path in given.written.items():
         files.refuse_taken(option, path)
         files.refuse_taken(option, partial_path(path))
-        _refuse_folder(option, path, given.folders)
+        for other, folder in given.folders.items():
+            if f"{_normalize_path(folder)}/".startswith(f"{_normalize_path(path)}/"):
+                raise ConfigurationError(
+                    f"{printable(path)}: {option} needs a file where {other} needs a folder. Use another name"
+                )
 
 
-def _own_files(jobs: Sequence[Job], journal: Path) -> Iterator[tuple[str, Path]]:
-    """What lies beside the outputs while they are written."""
+def check_ids(jobs: Sequence[Job], known: KnownOfDocuments, path: Path, options: ReadOptions) -> None:
+    """Refuse known identifiers for ids that no document has: a misspelt id would leave a name in.
+
+    Args:
+        jobs: What is to be masked; files that cannot be read are skipped here.
+        known: The identifiers.
+        path: Their file.
+        options: How the files are read.
+
+    Raises:
+        FormatError: Some ids belong to no document.
+    """
+    missing = set(known)
+    for job in jobs:
+        missing.difference_update(_read_ids(job, options))
+        if not missing:
+            return
+    listed = ", ".join(printable(Path(doc_id)) for doc_id in sorted(missing)[:_MAX_IDS_SHOWN])
+    raise FormatError(
+        f"{path}: {len(missing)} ids belong to no document ({listed}). The id of a text file is its path "
+        "below the folder that was given"
+    )
+
+
+def _read_ids(job: Job, options: ReadOptions) -> Iterator[str]:
+    if job.format.is_single_document:
+        yield job.name
+        return
+    if job.format.holds_cases:
+        return
+    try:
+        with open_input(job.input) as stream, input_errors():
+            source = open_source(stream, job.name, job.format, options)
+            for record in source.records():
+                if record.doc is not None:
+                    yield record.doc.id
+    except InputError:
+        return
+
+
+def _list_own_files(jobs: Sequence[Job], journal: Path) -> Iterator[tuple[str, Path]]:
+    """Return the files beside the outputs while they are written."""
     for path in (journal, new_path(journal)):
         yield "the journal", path
     for job in jobs:
@@ -78,7 +126,7 @@ def _own_files(jobs: Sequence[Job], journal: Path) -> Iterator[tuple[str, Path]]
 
 
 class _Files:
-    """What each file is, by all that tells it from another: its name in its folder, device and inode."""
+    """The role of each file, by all that tells it from another: its name in its folder, device and inode."""
 
     def __init__(self) -> None:
         self._roles: dict[_Key, str] = {}
@@ -98,27 +146,17 @@ class _Files:
     def _keys(self, path: Path) -> Iterator[_Key]:
         folder = self._folders.get(path.parent)
         if folder is None:
-            folder = self._folders[path.parent] = _spelled(path.parent)
-        yield f"{folder}/{_folded(path.name)}"
+            folder = self._folders[path.parent] = _normalize_path(path.parent)
+        yield f"{folder}/{_normalize_name(path.name)}"
         with suppress(OSError):
             status = path.stat()
             yield status.st_dev, status.st_ino
 
 
-def _refuse_folder(option: str, path: Path, folders: Mapping[str, Path]) -> None:
-    file = _spelled(path)
-    for other, folder in folders.items():
-        resolved = _spelled(folder)
-        if resolved == file or resolved.startswith(f"{file}/"):
-            raise ConfigurationError(
-                f"{printable(path)}: {option} needs a file where {other} needs a folder. Use another name"
-            )
+def _normalize_path(path: Path) -> str:
+    return _normalize_name(path.resolve().as_posix()).rstrip("/")
 
 
-def _spelled(path: Path) -> str:
-    return _folded(path.resolve().as_posix()).rstrip("/")
-
-
-def _folded(name: str) -> str:
-    """One spelling for all that a file system may take for the same name."""
+def _normalize_name(name: str) -> str:
+    """Return one spelling for all names that a file system may take for the same."""
     return unicodedata.normalize("NFC", name).casefold()
