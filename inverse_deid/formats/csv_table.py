@@ -177,7 +177,7 @@ def read_csv(stream: BinaryIO, options: ReadOptions, name: str = "") -> CsvTable
     rows = csv.reader(lines, delimiter=delimiter, strict=True)
     header = _next_row(rows, 1, codec)
     if not header:
-        raise FormatError("has no header; the first row must contain the names of the columns")
+        raise FormatError("has no header. The first row must contain the names of the columns")
     if any("\0" in cell for cell in header):
         raise UnreadableInputError(wrong_encoding(codec.name))
     if options.is_masked:
