@@ -122,7 +122,7 @@ def _write(record: Record, masked: Sequence[MaskedDocument], sinks: Sequence[Sin
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Where masking begins: behind how many records, and what was counted until there."""
+    """Where masking begins: the number of finished records, and what was counted for them."""
 
     n_records: int
     tally: Tally
@@ -147,7 +147,7 @@ def mask_source(
     tally = start.tally
     tally.note_columns(source.columns)
     n_done = start.n_records
-    todo = _behind(start.n_records, batches(guarded(source.records()), BatchLimits()))
+    todo = _skip_batches(start.n_records, batches(guarded(source.records()), BatchLimits()))
     for (n_done, _), masked in in_order(
         lambda item: mask_with_fields(masker, item[1], report.key, report.marker), todo, report.n_at_once
     ):
@@ -160,8 +160,8 @@ def mask_source(
         raise UnreadableInputError("is empty; give a file that holds text")
 
 
-def _behind(n_records: int, found: Iterable[list[Record]]) -> Iterator[tuple[int, list[Record]]]:
-    """The batches behind the first records, each with how many records are done after it."""
+def _skip_batches(n_records: int, found: Iterable[list[Record]]) -> Iterator[tuple[int, list[Record]]]:
+    """Yield the batches after the first records, each with the number of records up to its end."""
     n_seen = 0
     for batch in found:
         n_seen += len(batch)

@@ -57,7 +57,7 @@ def _progress(job: Job, input_print: str, run: RunSettings) -> Entry | None:
 
 
 def _write(job: Job, files: tuple[Source, JobFiles], masker: Masker, begun: Entry, run: RunSettings) -> Entry:
-    """Mask and write everything behind what was done."""
+    """Mask and write everything after the finished records."""
     source, outputs = files
     sinks = outputs.sinks(source)
     n_records = begun.n_records

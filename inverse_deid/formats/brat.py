@@ -30,7 +30,7 @@ def brat_text(doc: Document) -> bytes:
         AnnotationError: The text contains half a character (a lone surrogate).
     """
     data = None
-    with suppress(UnicodeEncodeError):  # it holds the text and is not passed on
+    with suppress(UnicodeEncodeError):  # the error contains the text
         data = doc.text.encode()
     if data is None:
         raise AnnotationError(

@@ -287,7 +287,7 @@ def gold_json_line(doc: Document) -> bytes:
     spans = [{"start": span.start, "end": span.end, "type": span.type} for span in doc.spans]
     line = json.dumps({"id": doc.id, "text": doc.text, "spans": spans}, ensure_ascii=False)
     data = None
-    with suppress(UnicodeEncodeError):  # it holds the text and is not passed on
+    with suppress(UnicodeEncodeError):  # the error contains the text
         data = line.encode()
     if data is None:
         raise AnnotationError(

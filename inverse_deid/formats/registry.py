@@ -42,7 +42,7 @@ def without_gz(path: PurePath) -> PurePath:
 
 
 def format_of(path: PurePath) -> Format:
-    """Return the format that a suffix stands for.
+    """Return the format of a suffix.
 
     Raises:
         FormatError: The suffix is unknown.

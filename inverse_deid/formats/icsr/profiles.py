@@ -89,7 +89,7 @@ class Profile:
         name: Of the profile.
         actions: By element id, for every known element.
         attachments: Of embedded files, KEEP or DROP.
-        display_names: Of the words beside a code, KEEP or DROP.
+        display_names: Of the words for a code, KEEP or DROP.
         other_dates: Of dates where the table of elements names none: KEEP, DATE or DROP.
 
     Example:
@@ -137,7 +137,7 @@ def builtin_profile(name: str) -> Profile:
     """Return a built-in profile.
 
     Raises:
-        ConfigurationError: There is none of that name.
+        ConfigurationError: No profile has this name.
     """
     settings = _read_builtin().get(name)
     if settings is None:

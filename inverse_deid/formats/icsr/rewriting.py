@@ -111,7 +111,7 @@ class RewrittenCase:
 
     Args:
         node: Its XML.
-        changes: What was done, one entry a value.
+        changes: What was done, one entry per value.
         tail: The white space after it in the batch.
         allowed: All strings, other than structure, that it may contain.
     """
