@@ -146,13 +146,13 @@ def _record(number: int, line: bytes, source: JsonLines) -> Record:
 
 
 def _parse(
-    line: bytes, codec: TextCodec, remedy: str = "save the file as UTF-8 or give --encoding"
+    line: bytes, codec: TextCodec, remedy: str = "Save the file as UTF-8 or give --encoding"
 ) -> dict[str, Any] | str:
     """Return the object of a line, or what is wrong with it."""
     try:
         parsed = parse_json(line.decode(codec.name))
     except UnicodeError:
-        return f"is not {codec.name} text; {remedy}"
+        return f"is not {codec.name} text. {remedy}"
     except RepeatedKeyError as error:
         return f"{error}. Leave one out"
     except (ValueError, RecursionError):
@@ -226,7 +226,7 @@ def read_gold_json_lines(stream: BinaryIO, types: TypeMapping = OUR_TYPES) -> It
 
 def read_gold_json_line(number: int, line: bytes, types: TypeMapping = OUR_TYPES) -> Document:
     """Return one line of such a file; `number` names it in errors. Raises as `read_gold_json_lines` does."""
-    parsed = _parse(line, TextCodec("utf-8"), "save the file as UTF-8")
+    parsed = _parse(line, TextCodec("utf-8"), "Save the file as UTF-8")
     if isinstance(parsed, str):
         raise FormatError(f"line {number} {parsed}")
     if not isinstance(parsed.get("text"), str):

@@ -303,7 +303,7 @@ def test_known_identifiers_of_a_sidecar(command, real_cases, given, out, tmp_pat
         ("id,name\n7\n", "row 2 has 1 cells"),
         ("id,name\n7,\n", "row 2 (id 7) has no value"),
         ("id,name\n,Lindero\n", "row 2 has no id"),
-        ("id,shoe size\n7,Lindero\n", "row 2 (id 7) has a column"),
+        ("id,shoe size\n7,Lindero\n", "row 2 (id 7) has an unknown column"),
         ("id,date\n7,12 May\n", "row 2 (id 7) has a date"),
         ("name\nLindero\n", "one column id"),
         ("id,name\n", "has no rows"),
