@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, runtime_checkable
 
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.values import Document, MaskedDocument
+from inverse_deid.formats.icsr.profiles import Profile
 
 if TYPE_CHECKING:
     from inverse_deid.formats.icsr.cases import Case
-    from inverse_deid.formats.icsr.profiles import Profile
     from inverse_deid.formats.icsr.rewriting import Replacements
 
 CHARS_PER_NODE = 4
