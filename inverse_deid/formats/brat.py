@@ -30,11 +30,11 @@ def brat_text(doc: Document) -> bytes:
         AnnotationError: The text contains half a character (a lone surrogate).
     """
     data = None
-    with suppress(UnicodeEncodeError):  # it holds the text and is not passed on
+    with suppress(UnicodeEncodeError):  # the error contains the text
         data = doc.text.encode()
     if data is None:
         raise AnnotationError(
-            f"document {doc.id}: contains half a character (a lone surrogate); correct the text"
+            f"document {doc.id}: contains half a character (a lone surrogate). Correct the text"
         )
     return data
 
@@ -94,7 +94,7 @@ def read_gold_brat(text: bytes, annotations: bytes, name: str, types: TypeMappin
         phi_type = types.get(kind)
         if phi_type is None:
             raise AnnotationError(
-                f"document {name}, span {start}-{end}: has an unknown type; use the types of the 2014 i2b2 "
+                f"document {name}, span {start}-{end}: has an unknown type. Use the types of the 2014 i2b2 "
                 "task"
             )
         spans.add(PhiSpan(start, end, phi_type))
@@ -116,7 +116,7 @@ def read_text_bound(text: bytes, annotations: bytes, name: str) -> tuple[str, li
     with suppress(UnicodeError):
         decoded = text.decode(), annotations.decode("utf-8-sig")
     if decoded is None:
-        raise AnnotationError(f"document {name}: is not UTF-8; save text and annotations as UTF-8")
+        raise AnnotationError(f"document {name}: is not UTF-8. Save text and annotations as UTF-8")
     lines = enumerate(decoded[1].split("\n"), start=1)
     bound = [
         _text_bound(line, f"document {name}, line {number}", len(decoded[0]))
@@ -129,10 +129,10 @@ def read_text_bound(text: bytes, annotations: bytes, name: str) -> tuple[str, li
 def _text_bound(line: str, where: str, n_chars: int) -> TextBound:
     match = _LINE.fullmatch(line.rstrip("\r"))
     if match is None:
-        raise AnnotationError(f"{where}: cannot be read; a line is T1, tab, TYPE START END, tab, words")
+        raise AnnotationError(f"{where}: cannot be read. A line is T1, tab, TYPE START END, tab, words")
     offsets = [int(offset) for offset in re.split("[ ;]", match["pieces"])]
     if not 0 <= offsets[0] < offsets[-1] <= n_chars or offsets != sorted(offsets):
         raise AnnotationError(
-            f"{where}: offsets are outside the text or out of order; they count code points"
+            f"{where}: offsets are outside the text or out of order. They count code points"
         )
     return match["type"], offsets[0], offsets[-1]

@@ -87,7 +87,7 @@ def choose_columns(names: Sequence[str], options: ReadOptions, hint: str = "") -
     """
     named = [name for name in names if name]
     if len(set(named)) < len(named):
-        raise FormatError("two columns have the same name; rename one")
+        raise FormatError("two columns have the same name. Rename one")
     for option, column in list_named_columns(options):
         if column not in named:
             if hint and len(names) == 1:

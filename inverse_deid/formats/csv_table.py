@@ -177,7 +177,7 @@ def read_csv(stream: BinaryIO, options: ReadOptions, name: str = "") -> CsvTable
     rows = csv.reader(lines, delimiter=delimiter, strict=True)
     header = _next_row(rows, 1, codec)
     if not header:
-        raise FormatError("has no header; the first row must contain the names of the columns")
+        raise FormatError("has no header. The first row must contain the names of the columns")
     if any("\0" in cell for cell in header):
         raise UnreadableInputError(wrong_encoding(codec.name))
     if options.is_masked:
@@ -228,8 +228,8 @@ def _record(number: int, row: list[str], layout: CsvLayout) -> Record:
         return Record(number)
     if len(row) != len(columns.names):
         n_cells, n_columns = len(row), len(columns.names)
-        remedy = "put text that holds the separator in quotes"
-        return Record(number, problem=f"has {n_cells} cells, not {n_columns}; {remedy}")
+        remedy = "Put text that contains the separator in quotes"
+        return Record(number, problem=f"has {n_cells} cells, not {n_columns}. {remedy}")
     if layout.is_masked:
         row = [restore(cell) for cell in row]
     doc_id = str(number) if columns.id_index is None else row[columns.id_index]

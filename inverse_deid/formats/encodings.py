@@ -55,7 +55,7 @@ def normal_encoding(encoding: str) -> str:
     except (LookupError, ValueError):
         name = ""
     if not name or name.replace("_", "-") in _NOT_FOR_FILES:
-        raise ConfigurationError(f"unknown encoding {encoding!r}; try utf-8, cp1252, latin-1 or utf-16")
+        raise ConfigurationError(f"unknown encoding {encoding!r}. Try utf-8, cp1252, latin-1 or utf-16")
     return name.removesuffix("-sig").removesuffix("_sig")
 
 
@@ -73,7 +73,7 @@ def detect_codec(head: bytes, encoding: str) -> TextCodec:
     for mark, family, exact in _MARKS:
         if head.startswith(mark):
             if name not in (family, exact):
-                raise UnreadableInputError(f"begins with the mark of {family}; give --encoding {family}")
+                raise UnreadableInputError(f"begins with the mark of {family}. Give --encoding {family}")
             return TextCodec(exact, mark)
     return TextCodec({"utf-16": "utf-16-le", "utf-32": "utf-32-le"}.get(name, name))
 
@@ -108,7 +108,7 @@ def decode(data: bytes, codec: TextCodec) -> str:
 def wrong_encoding(name: str) -> str:
     """Return the message for a file that is binary or of another encoding."""
     return (
-        f"is not {name} text; if it is text, name its encoding with --encoding (for example cp1252 "
+        f"is not {name} text. If it is text, name its encoding with --encoding (for example cp1252 "
         "or utf-16); Word and PDF files must be saved as plain text first"
     )
 

@@ -6,7 +6,7 @@
 
 The masked output contains the masked text and an empty `TAGS`, because the tags of the input repeat the
 identifiers. The annotation output contains the ORIGINAL text and the masks as tags, for the official
-evaluation script. Gold documents contain the ORIGINAL text, too: keep both as safe as their source.
+evaluation script. Gold documents also contain the ORIGINAL text: keep both as safe as their source.
 
 XML turns CR LF and CR into LF before a program sees the text. Offsets count the code points after that, as in
 the task. Entities and document type declarations are refused, nothing is fetched, and the size limits of the
@@ -209,9 +209,9 @@ def _parse(data: bytes) -> etree._Element:
     except ValueError:
         line = 1
     if root is None:
-        raise FormatError(f"broken XML at line {line}; correct the line or export the file again")
+        raise FormatError(f"broken XML at line {line}. Correct the line or export the file again")
     if root.getroottree().docinfo.internalDTD is not None:
-        raise FormatError("document type declarations are refused; delete <!DOCTYPE ...>")
+        raise FormatError("document type declarations are refused. Delete <!DOCTYPE ...>")
     return root
 
 
@@ -219,7 +219,7 @@ def _text_of(root: etree._Element) -> str:
     found = root.findall("TEXT")
     if len(found) != 1 or len(found[0]):
         raise FormatError(
-            "is not 2014 i2b2 XML; the root element must contain exactly one <TEXT>, with text only"
+            "is not 2014 i2b2 XML. The root element must contain exactly one <TEXT>, with text only"
         )
     return found[0].text or ""
 
@@ -232,17 +232,17 @@ def _span(tag: etree._Element, name: str, text: str, types: TypeMapping) -> PhiS
     except ValueError:
         start = end = 0
     if not 0 <= start < end <= len(text):
-        raise AnnotationError(f"{where}: start or end is missing or outside the text; check the offsets")
+        raise AnnotationError(f"{where}: start or end is missing or outside the text. Check the offsets")
     type_name = tag.get("TYPE", "")
     phi_type = types.get(type_name) or _TYPES_NOT_OURS.get(type_name)
     if phi_type is None:
         raise AnnotationError(
-            f"{where}: TYPE is missing or unknown; use the types of the 2014 i2b2 task, or a mapping "
+            f"{where}: TYPE is missing or unknown. Use the types of the 2014 i2b2 task, or a mapping "
             "file that names its types"
         )
     repeated = tag.get("text")
     if repeated is not None and repeated.split() != text[start:end].split():
-        raise AnnotationError(f"{where}: its text differs from the text at {start}-{end}; check the offsets")
+        raise AnnotationError(f"{where}: its text differs from the text at {start}-{end}. Check the offsets")
     return PhiSpan(start, end, phi_type)
 
 
@@ -268,7 +268,7 @@ def gold_i2b2_xml(doc: Document) -> bytes:
     if data is None:
         raise AnnotationError(
             f"document {doc.id}: contains a character that XML does not allow (a control character, half a "
-            "character, U+FFFE or U+FFFF); remove it, or write JSON Lines"
+            "character, U+FFFE or U+FFFF). Remove it, or write JSON Lines"
         )
     return bytes(data) + b"\n"
 

@@ -106,13 +106,13 @@ def read_json_lines(stream: BinaryIO, options: ReadOptions, name: str = "") -> J
     """
     stream, codec = split_mark(stream, options.encoding)
     if not codec.ascii_lines:
-        raise FormatError(f"JSON Lines cannot be {codec.name}; save the file as UTF-8")
+        raise FormatError(f"JSON Lines cannot be {codec.name}. Save the file as UTF-8")
     has_several = len(options.text_columns) > 1
     if options.is_masked:
         options = replace(options, id_column=None)
         options = options if has_several else replace(options, text_columns=("text",))
     if not _RESERVED.isdisjoint(options.text_columns if has_several else ()):
-        raise FormatError("JSON Lines: a text column cannot have the name id or masks; rename the field")
+        raise FormatError("JSON Lines: a text column cannot have the name id or masks. Rename the field")
     return JsonLines(stream, codec, options)
 
 
@@ -129,7 +129,7 @@ def number_lines(stream: BinaryIO) -> Iterator[tuple[int, bytes]]:
 
 def _record(number: int, line: bytes, source: JsonLines) -> Record:
     if len(line) > MAX_RECORD_BYTES:
-        return Record(number, problem="is too long for one document; split it")
+        return Record(number, problem="is too long for one document. Split it")
     parsed = _parse(line, source.codec)
     if isinstance(parsed, str):
         return Record(number, problem=parsed)
@@ -146,18 +146,18 @@ def _record(number: int, line: bytes, source: JsonLines) -> Record:
 
 
 def _parse(
-    line: bytes, codec: TextCodec, remedy: str = "save the file as UTF-8 or give --encoding"
+    line: bytes, codec: TextCodec, remedy: str = "Save the file as UTF-8 or give --encoding"
 ) -> dict[str, Any] | str:
     """Return the object of a line, or what is wrong with it."""
     try:
         parsed = parse_json(line.decode(codec.name))
     except UnicodeError:
-        return f"is not {codec.name} text; {remedy}"
+        return f"is not {codec.name} text. {remedy}"
     except RepeatedKeyError as error:
-        return f"{error}; leave one out"
+        return f"{error}. Leave one out"
     except (ValueError, RecursionError):
-        return "is not valid JSON; write one JSON object per line"
-    return parsed if isinstance(parsed, dict) else "is not a JSON object; write one object per line"
+        return "is not valid JSON. Write one JSON object per line"
+    return parsed if isinstance(parsed, dict) else "is not a JSON object. Write one object per line"
 
 
 def _fields(parsed: dict[str, Any], options: ReadOptions) -> tuple[dict[str, str], str | int | None, str]:
@@ -170,18 +170,18 @@ def _fields(parsed: dict[str, Any], options: ReadOptions) -> tuple[dict[str, str
     wrong = [name for name, text in given.items() if not isinstance(text, str | None)]
     if wrong or not texts:
         name = (wrong or options.text_columns)[0]
-        return {}, None, f"has no text under the key {name!r}; name the key with --text-column"
+        return {}, None, f"has no text under the key {name!r}. Name the key with --text-column"
     doc_id = None if options.id_name is None else parsed.get(options.id_name)
     if isinstance(doc_id, bool) or not isinstance(doc_id, str | int | None):
         return (
             {},
             None,
-            "has an id that is neither a string nor a whole number; correct it or use --id-column",
+            "has an id that is neither a string nor a whole number. Correct it or use --id-column",
         )
     if doc_id is None and options.id_column is not None:
-        return {}, None, f"has no id under the key {options.id_column!r}; name the key with --id-column"
+        return {}, None, f"has no id under the key {options.id_column!r}. Name the key with --id-column"
     if not all(map(_is_unicode, (*texts.values(), str(doc_id)))):
-        return {}, None, "contains half a character (a lone surrogate); write the file again as UTF-8"
+        return {}, None, "contains half a character (a lone surrogate). Write the file again as UTF-8"
     return texts, doc_id, ""
 
 
@@ -192,11 +192,11 @@ def _keep_fields(parsed: dict[str, Any], options: ReadOptions) -> tuple[dict[str
         kept.pop("masks", None)
     taken = _RESERVED if len(options.text_columns) > 1 else _RESERVED | {"text"}
     if not taken.isdisjoint(kept):
-        return {}, "has a kept field named id, text or masks, as the output has; rename it"
+        return {}, "has a kept field named id, text or masks, as the output has. Rename it"
     try:
         json.dumps(kept)
     except RecursionError:
-        return {}, "has a kept field that is nested too deeply; leave out its --keep-column"
+        return {}, "has a kept field that is nested too deeply. Leave out its --keep-column"
     return kept, ""
 
 
@@ -226,11 +226,11 @@ def read_gold_json_lines(stream: BinaryIO, types: TypeMapping = OUR_TYPES) -> It
 
 def read_gold_json_line(number: int, line: bytes, types: TypeMapping = OUR_TYPES) -> Document:
     """Return one line of such a file; `number` names it in errors. Raises as `read_gold_json_lines` does."""
-    parsed = _parse(line, TextCodec("utf-8"), "save the file as UTF-8")
+    parsed = _parse(line, TextCodec("utf-8"), "Save the file as UTF-8")
     if isinstance(parsed, str):
         raise FormatError(f"line {number} {parsed}")
     if not isinstance(parsed.get("text"), str):
-        raise FormatError(f'line {number} has no text; a document is {{"id", "text", "spans"}}')
+        raise FormatError(f'line {number} has no text. A document is {{"id", "text", "spans"}}')
     texts, doc_id, problem = _fields(parsed, ReadOptions())
     if problem:
         raise FormatError(f"line {number} {problem}")
@@ -242,30 +242,30 @@ def read_gold_json_line(number: int, line: bytes, types: TypeMapping = OUR_TYPES
 
 def _spans(where: str, text: str, listed: object, types: TypeMapping) -> tuple[PhiSpan, ...]:
     """Return the spans in text order."""
-    remedy = 'a span is {"start", "end", "type"} with whole numbers and the name of a type'
+    remedy = 'A span is {"start", "end", "type"} with whole numbers and the name of a type'
     if not isinstance(listed, list):
-        raise AnnotationError(f"{where}: spans must be a list; {remedy}")
+        raise AnnotationError(f"{where}: spans must be a list. {remedy}")
     spans = []
     for number, span in enumerate(listed, start=1):
         if not isinstance(span, dict) or not all(type(span.get(key)) is int for key in ("start", "end")):
-            raise AnnotationError(f"{where}: span {number} cannot be read; {remedy}")
+            raise AnnotationError(f"{where}: span {number} cannot be read. {remedy}")
         start, end = span["start"], span["end"]
         if not 0 <= start < end <= len(text):
             raise AnnotationError(
                 f"{where}: span {start}-{end} is empty, reversed or outside the text ({len(text)} "
-                "characters); offsets are half-open and count code points"
+                "characters). Offsets are half-open and count code points"
             )
         phi_type = types.get(str(span.get("type")))
         if phi_type is None:
             raise AnnotationError(
-                f"{where}: span {start}-{end} has an unknown type; use the types of the 2014 i2b2 task, "
+                f"{where}: span {start}-{end} has an unknown type. Use the types of the 2014 i2b2 task, "
                 "or a mapping file for your types"
             )
         repeated = span.get("text")
         if isinstance(repeated, str) and repeated != text[start:end]:
             raise AnnotationError(
-                f"{where}: span {start}-{end} repeats a text other than the one at its offsets; "
-                "check that offsets count code points"
+                f"{where}: span {start}-{end} repeats a text other than the one at its offsets. "
+                "Check that offsets count code points"
             )
         spans.append(PhiSpan(start, end, phi_type))
     return tuple(sorted(spans))
@@ -287,11 +287,11 @@ def gold_json_line(doc: Document) -> bytes:
     spans = [{"start": span.start, "end": span.end, "type": span.type} for span in doc.spans]
     line = json.dumps({"id": doc.id, "text": doc.text, "spans": spans}, ensure_ascii=False)
     data = None
-    with suppress(UnicodeEncodeError):  # it holds the text and is not passed on
+    with suppress(UnicodeEncodeError):  # the error contains the text
         data = line.encode()
     if data is None:
         raise AnnotationError(
-            f"document {doc.id}: contains half a character (a lone surrogate); correct the text"
+            f"document {doc.id}: contains half a character (a lone surrogate). Correct the text"
         )
     return data + b"\n"
 

@@ -51,9 +51,9 @@ def _text(path: Path) -> str:
     try:
         return path.read_bytes().decode("utf-8-sig")
     except OSError as error:
-        problem = f"cannot be read ({error.strerror}); check the path"
+        problem = f"cannot be read ({error.strerror}). Check the path"
     except UnicodeError:
-        problem = "is not UTF-8 text; save it as UTF-8"
+        problem = "is not UTF-8 text. Save it as UTF-8"
     raise UnreadableInputError(f"{path} {problem}")
 
 
@@ -66,7 +66,7 @@ def _gather(path: Path, rows: Iterable[Row]) -> dict[str, tuple[KnownIdentifier,
         if problem:
             problems.append(f"row {number}{f' (id {doc_id})' if doc_id else ''} {problem}")
         elif doc_id in known:
-            problems.append(f"row {number} has the id of another row; put all values of a document into one")
+            problems.append(f"row {number} has the id of another row. Put all values of a document into one")
         else:
             known[doc_id] = values
     if problems:
@@ -74,7 +74,7 @@ def _gather(path: Path, rows: Iterable[Row]) -> dict[str, tuple[KnownIdentifier,
         rest = f"; and {more} more" if more > 0 else ""
         raise FormatError(f"{path}: {'; '.join(problems[:_MAX_PROBLEMS_SHOWN])}{rest}")
     if not known:
-        raise FormatError(f"{path} has no rows; give ids and known values")
+        raise FormatError(f"{path} has no rows. Give ids and known values")
     return known
 
 
@@ -94,7 +94,7 @@ def values_of(cells: Iterable[tuple[str, str]]) -> tuple[tuple[KnownIdentifier, 
         sort = _SORTS.get(match["sort"]) if match else None
         if sort is None:
             known = ", ".join(name for name in _SORTS if name != "other")
-            return (), f"has an unknown column; known are id, {known}"
+            return (), f"has an unknown column. Known are id, {known}"
         value = text.strip()
         if not any(map(str.isalnum, value)):
             continue
@@ -141,7 +141,7 @@ def _csv_rows(path: Path, text: str) -> Iterator[Row]:
     except csv.Error:
         problem = "has a quote that is not closed or not doubled"
     if problem:
-        raise FormatError(f"{path} {problem}; save the table again as CSV")
+        raise FormatError(f"{path} {problem}. Save the table again as CSV")
 
 
 def _json_rows(text: str) -> Iterator[Row]:

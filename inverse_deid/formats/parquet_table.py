@@ -127,12 +127,12 @@ def read_parquet(stream: BinaryIO, options: ReadOptions, name: str = "") -> Parq
     with suppress(pa.ArrowException, OSError):
         file = pyarrow.parquet.ParquetFile(stream)
     if file is None:
-        raise FormatError("is not a Parquet file or is damaged; export it again")
+        raise FormatError("is not a Parquet file or is damaged. Export it again")
     columns = choose_columns(file.schema_arrow.names, options)
     for column in columns.text_columns:
         if not _is_text(file.schema_arrow.field(column).type):
             raise FormatError(
-                f"column {column!r} does not contain text; name the right one with --text-column"
+                f"column {column!r} does not contain text. Name the right one with --text-column"
             )
     return ParquetTable(file, columns, options)
 
@@ -195,7 +195,7 @@ def _plain_column(column: pa.Array, field: pa.Field) -> pa.Array:
     with suppress(pa.ArrowException):
         plain = column if column.type.equals(field.type, check_metadata=True) else column.cast(field.type)
     if plain is None:
-        raise FormatError(f"column {field.name!r} has a type that cannot be copied; leave it out")
+        raise FormatError(f"column {field.name!r} has a type that cannot be copied. Leave it out")
     return plain
 
 
@@ -216,7 +216,7 @@ def _batches(
             break
         if batch.num_rows:
             yield batch
-    raise FormatError("is a damaged Parquet file; export it again")
+    raise FormatError("is a damaged Parquet file. Export it again")
 
 
 def _values(column: pa.Array) -> list[Any]:
@@ -225,7 +225,7 @@ def _values(column: pa.Array) -> list[Any]:
     with suppress(UnicodeError):
         values = column.to_pylist()
     if values is None:
-        raise FormatError("contains text that is not UTF-8; export it again")
+        raise FormatError("contains text that is not UTF-8. Export it again")
     return values
 
 
@@ -236,7 +236,7 @@ def _ids(column: pa.Array) -> list[str | None]:
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     tests = (pa.types.is_integer, pa.types.is_string, pa.types.is_large_string, pa.types.is_null)
     if not any(test(kind) for test in tests):
-        raise FormatError("has ids that are neither text nor whole numbers; correct them or use --id-column")
+        raise FormatError("has ids that are neither text nor whole numbers. Correct them or use --id-column")
     return [None if value is None else str(value) for value in _values(column)]
 
 

@@ -65,9 +65,9 @@ def read_whole(stream: BinaryIO) -> bytes:
     data = stream.read(MAX_RECORD_BYTES + 1)
     if len(data) > MAX_RECORD_BYTES:
         limit = MAX_RECORD_BYTES // 2**20
-        raise UnreadableInputError(f"is larger than {limit} MiB, too much for one document; split it")
+        raise UnreadableInputError(f"is larger than {limit} MiB, too much for one document. Split it")
     if not data:
-        raise UnreadableInputError("is empty; give a file with text")
+        raise UnreadableInputError("is empty. Give a file with text")
     return data
 
 
@@ -92,7 +92,7 @@ def read_plain_text(stream: BinaryIO, options: ReadOptions, name: str) -> PlainT
     codec = detect_codec(data[:4], options.encoding)
     text = decode(data[len(codec.mark) :], codec)
     if not text:
-        raise UnreadableInputError("contains only a byte-order mark; give a file with text")
+        raise UnreadableInputError("contains only a byte-order mark. Give a file with text")
     return PlainText(Document(name, text), codec)
 
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, runtime_checkable
 
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.values import Document, MaskedDocument
+from inverse_deid.formats.icsr.profiles import Profile
 
 if TYPE_CHECKING:
     from inverse_deid.formats.icsr.cases import Case
-    from inverse_deid.formats.icsr.profiles import Profile
     from inverse_deid.formats.icsr.rewriting import Replacements
 
 CHARS_PER_NODE = 4
@@ -60,15 +60,15 @@ class ReadOptions:
     def __post_init__(self) -> None:
         for option, names in (("--text-column", self.text_columns), ("--keep-column", self.keep_columns)):
             if len(set(names)) < len(names):
-                raise ConfigurationError(f"{option} names a column twice; leave one out")
+                raise ConfigurationError(f"{option} names a column twice. Leave one out")
             if "" in names:
-                raise ConfigurationError(f"{option} is empty; give the name of a column")
+                raise ConfigurationError(f"{option} is empty. Give the name of a column")
         if not self.text_columns:
-            raise ConfigurationError("no column to mask; name one with --text-column")
+            raise ConfigurationError("no column to mask. Name one with --text-column")
         if self.id_column in self.text_columns:
-            raise ConfigurationError("ids are not masked; give another --id-column than --text-column")
+            raise ConfigurationError("ids are not masked. Give another --id-column than --text-column")
         if not set(self.text_columns).isdisjoint(self.keep_columns):
-            raise ConfigurationError("a column cannot be masked and kept; leave out its --keep-column")
+            raise ConfigurationError("a column cannot be masked and kept. Leave out its --keep-column")
 
     @property
     def id_name(self) -> str | None:
@@ -171,7 +171,7 @@ class Sink(Protocol):
 
 @runtime_checkable
 class ReportingSink(Protocol):
-    """A sink that is told of records that cannot be written, and states what was done."""
+    """A sink that counts what was done, and notes records that cannot be written."""
 
     def leave_out(self, record: Record) -> None:
         """Note a record with a problem."""
@@ -206,7 +206,7 @@ class Source(Protocol):
 
     @property
     def columns(self) -> Mapping[str, str]:
-        """What happens to each column of a table that was seen so far, see `ColumnFate`."""
+        """The `ColumnFate` of each column of a table that was seen so far."""
         ...
 
     def records(self) -> Iterator[Record]:

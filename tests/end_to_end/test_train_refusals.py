@@ -49,10 +49,10 @@ JSON_LINES = {
 }
 
 XML = {
-    "out of range": (xml((19, 99, "CITY", "Velmo")), ["110-01.xml", "line 1", "check the offsets"]),
-    "reversed": (xml((24, 19, "CITY", "Velmo")), ["110-01.xml", "check the offsets"]),
-    "not whole": (xml(("x", 15, "PATIENT", CANARY)), ["110-01.xml", "check the offsets"]),
-    "other text": (xml((5, 15, "PATIENT", "Zebulon")), ["110-01.xml", "5-15", "check the offsets"]),
+    "out of range": (xml((19, 99, "CITY", "Velmo")), ["110-01.xml", "line 1", "Check the offsets"]),
+    "reversed": (xml((24, 19, "CITY", "Velmo")), ["110-01.xml", "Check the offsets"]),
+    "not whole": (xml(("x", 15, "PATIENT", CANARY)), ["110-01.xml", "Check the offsets"]),
+    "other text": (xml((5, 15, "PATIENT", "Zebulon")), ["110-01.xml", "5-15", "Check the offsets"]),
     "unknown type": (xml((5, 15, "PLANET", CANARY)), ["110-01.xml", "mapping file"]),
     "broken": (f"<deIdi2b2><TEXT>{CANARY}", ["110-01.xml", "broken XML at line 1"]),
     "no text": ("<deIdi2b2><TAGS/></deIdi2b2>", ["110-01.xml", "one <TEXT>"]),

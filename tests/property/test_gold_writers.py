@@ -99,7 +99,7 @@ def test_elements_are_those_of_the_task() -> None:
 @pytest.mark.parametrize("sign", NOT_IN_XML)
 def test_what_xml_cannot_hold_is_refused_by_the_id(sign: str) -> None:
     doc = Document("case-7", f"Ms. {CANARY}{sign}", (PhiSpan(4, 4 + len(CANARY), PhiType.PATIENT),))
-    with pytest.raises(AnnotationError, match=r"document case-7: .*; remove it") as refused:
+    with pytest.raises(AnnotationError, match=r"document case-7: .*\. Remove it") as refused:
         gold_i2b2_xml(doc)
     assert CANARY not in str(refused.value)
     assert refused.value.__context__ is None

@@ -1,6 +1,6 @@
 """One case of a message: texts, dates and identifiers, its rewritten form, and what that may contain.
 
-What is allowed is worked out without the code that rewrites: the masked texts, the new ids, dates and ages,
+The allowed strings are found without the code that rewrites: the masked texts, the new ids, dates and ages,
 and the values that the profile keeps. `checks.check_case` looks for everything else in the XML that is about
 to be written.
 """
@@ -122,7 +122,7 @@ class Case:
             given: The values of ids, dates and ages, as far as the profile asks for them.
 
         Raises:
-            ConfigurationError: The profile asks for pseudonyms or dates, and `given` has none.
+            ConfigurationError: The profile asks for pseudonyms or dates that `given` lacks.
             StageError: Masked texts or pseudonyms do not fit.
         """
         answers = Answers(given or Replacements())

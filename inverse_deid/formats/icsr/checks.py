@@ -93,17 +93,21 @@ def check_case(
         found = survey(rewritten, case.dialect, batch=not case.is_case)
     except FormatError:
         return (Finding(Rule.NOT_READABLE, "", ""),)
-    findings = [*_Check(case, found, profile).findings(), *_strangers(rewritten, case.dialect, allowed)]
+    findings = [*_Check(case, found, profile).find_all(), *_find_strangers(rewritten, case.dialect, allowed)]
     return tuple(dict.fromkeys(findings))
 
 
-def _strangers(root: etree._Element, dialect: MessageDialect, allowed: Container[str]) -> Iterator[Finding]:
+def _find_strangers(
+    root: etree._Element, dialect: MessageDialect, allowed: Container[str]
+) -> Iterator[Finding]:
     """Yield every text, tail, attribute and name that is not allowed, wherever it is."""
     paths = Paths(root)
     for node in root.iter():
         if not is_known_element(str(node.tag), dialect.name):
             yield Finding(Rule.UNKNOWN_NAME, "", paths.of(node, TEXT))
-        if not _is_allowed(node.text, allowed) and not _is_structure(dialect, node):
+        text = node.text or ""
+        is_structure = dialect.is_code(node, text) or dialect.role_of_text(node, text) == StringRole.STRUCTURE
+        if not is_structure and not _is_allowed(text, allowed):
             yield Finding(Rule.UNEXPECTED, "", paths.of(node, TEXT))
         if node is not root and not _is_allowed(node.tail, allowed):
             yield Finding(Rule.UNEXPECTED, "", paths.of(node, TAIL))
@@ -121,13 +125,8 @@ def _is_allowed(text: str | None, allowed: Container[str]) -> bool:
     return not text or text.isspace() or text.strip() in allowed
 
 
-def _is_structure(dialect: MessageDialect, node: etree._Element) -> bool:
-    text = node.text or ""
-    return dialect.is_code(node, text) or dialect.role_of_text(node, text) == StringRole.STRUCTURE
-
-
 class _Check:
-    """Looks at one rewritten case."""
+    """Checks one rewritten case."""
 
     def __init__(self, case: Case, found: Survey, profile: Profile) -> None:
         self._case = case
@@ -137,40 +136,39 @@ class _Check:
         self._paths = Paths(found.nodes[0])
         self._before = {(value.element_id, value.text) for value in case.values}
 
-    def findings(self) -> Iterator[Finding]:
-        """Yield all of them; the same one may come twice."""
+    def find_all(self) -> Iterator[Finding]:
+        """Yield all findings; the same one may occur twice."""
         for value in self._found.values:
-            yield from self._value_left(value)
-        yield from self._masks()
-        yield from self._narrative()
-        yield from self._lengths()
+            yield from self._check_value(value)
+        yield from self._check_masks()
+        yield from self._check_narrative()
+        yield from self._check_lengths()
         yield from self._check_known_values()
 
-    def _value_left(self, value: Value) -> Iterator[Finding]:
-        """Yield a structured value that should not be there any more."""
+    def _check_value(self, value: Value) -> Iterator[Finding]:
+        """Find a structured value that should be gone."""
         if value.sort == Sort.ATTACHMENT and self._profile.attachments == FieldAction.DROP:
             yield Finding(Rule.ATTACHMENT_LEFT, value.element_id, value.path)
         if value.element is None or value.sort not in (Sort.IDENTIFIER, Sort.DATE, Sort.AGE, Sort.PRODUCT):
             return
-        action = self._profile.actions[value.element_id]
+        action, node = self._profile.actions[value.element_id], self._found.nodes[value.index]
+        years = years_of(value.text, self._dialect.unit(node))
+        is_below_90 = years is not None and years < HIGH_AGE_YEARS
         is_left = {
-            FieldAction.MASK: not self._dialect.is_masked(self._found.nodes[value.index]),
+            FieldAction.MASK: not self._dialect.is_masked(node),
             FieldAction.BLANK: True,
             FieldAction.DROP: True,
-            FieldAction.AGE: value.element_id != AGE_GROUP and not self._is_below_90(value),
+            FieldAction.AGE: value.element_id != AGE_GROUP and not is_below_90,
             FieldAction.PSEUDONYM: (value.element_id, value.text) in self._before,
         }
         if is_left.get(action, False):
             yield Finding(Rule.VALUE_LEFT, value.element_id, value.path)
 
-    def _is_below_90(self, value: Value) -> bool:
-        """Return whether an age is surely below 90 years."""
-        years = years_of(value.text, self._dialect.unit(self._found.nodes[value.index]))
-        return years is not None and years < HIGH_AGE_YEARS
-
-    def _masks(self) -> Iterator[Finding]:
-        """Yield every element that says that it is masked: may it (or did it before), and is it empty?"""
-        before = self._find_masked_paths()
+    def _check_masks(self) -> Iterator[Finding]:
+        """Find elements that are marked as masked without permission, or that are not empty."""
+        paths = Paths(self._case.node)
+        nodes = (node for node in self._case.node.iter() if self._dialect.is_masked(node))
+        before = {bare_path(paths.of(node, TEXT)) for node in nodes}
         for index, node in enumerate(self._found.nodes):
             if not self._dialect.is_masked(node):
                 continue
@@ -182,12 +180,6 @@ class _Check:
             if self._dialect.name == "r3" and _holds_something(node):
                 yield Finding(Rule.VALUE_LEFT, name, path)
 
-    def _find_masked_paths(self) -> set[str]:
-        """Return where the case said before it was rewritten that a value is masked."""
-        paths = Paths(self._case.node)
-        nodes = (node for node in self._case.node.iter() if self._dialect.is_masked(node))
-        return {bare_path(paths.of(node, TEXT)) for node in nodes}
-
     def _find_masked_element(self, index: int) -> Element | None:
         """Return the known element whose value was in an XML element."""
         named = self._found.named
@@ -196,7 +188,7 @@ class _Check:
             None,
         )
 
-    def _narrative(self) -> Iterator[Finding]:
+    def _check_narrative(self) -> Iterator[Finding]:
         """Find a missing narrative; R2 may lack one, but not lose it."""
         had_one = any(value.element_id == NARRATIVE for value in self._case.values)
         if not self._case.is_case or (self._dialect.name == "r2" and not had_one):
@@ -208,8 +200,8 @@ class _Check:
             if self._dialect.is_masked(node) or not all_text(node).strip():
                 yield Finding(Rule.NO_NARRATIVE, NARRATIVE, self._paths.of(node, TEXT))
 
-    def _lengths(self) -> Iterator[Finding]:
-        """Free texts, and ids that are new."""
+    def _check_lengths(self) -> Iterator[Finding]:
+        """Find free texts and new ids that are too long."""
         for (index, _), element in self._found.named.items():
             longest, node = element.max_length[self._dialect.name], self._found.nodes[index]
             if (
@@ -236,10 +228,10 @@ class _Check:
             if value.sort in (Sort.FREE_TEXT, Sort.DISPLAY, Sort.FILE) and anywhere.finds(value.text):
                 yield Finding(Rule.KNOWN_VALUE, value.element_id, value.path)
         names = KnownValueFinder(value for value in removed if not _DIGIT.search(value.value))
-        yield from self._names_in_structure(names)
+        yield from self._find_names(names)
 
-    def _names_in_structure(self, names: KnownValueFinder) -> Iterator[Finding]:
-        """Yield names in attributes, and in what XML itself lets one choose: tags, prefixes, namespaces."""
+    def _find_names(self, names: KnownValueFinder) -> Iterator[Finding]:
+        """Find names in attributes, tags, prefixes and namespaces."""
         valued = {(value.index, value.slot) for value in self._found.values}
         for index, node in enumerate(self._found.nodes):
             for name, text in node.attrib.items():
@@ -256,6 +248,6 @@ class _Check:
 
 
 def _holds_something(node: etree._Element) -> bool:
-    """Return whether an R3 element that says that it is masked has more than the sign for it."""
+    """Return whether a masked R3 element contains more than the mark for it."""
     attributes = {str(name) for name in node.attrib} - BESIDE_A_MASK
     return bool(attributes) or len(node) > 0 or bool((node.text or "").strip())

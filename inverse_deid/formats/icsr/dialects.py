@@ -330,23 +330,23 @@ class R2:
 
     def unit(self, node: etree._Element) -> str:
         """Return the unit of an age in UCUM, "" = none."""
-        beside = _find_unit(node)
-        return "" if beside is None else R2_UNITS.get((beside.text or "").strip(), "")
+        unit = _find_unit(node)
+        return "" if unit is None else R2_UNITS.get((unit.text or "").strip(), "")
 
     def write_age(self, node: etree._Element, attribute: str, age: AgeElement) -> None:
         """Replace an age and its unit."""
         node.text = age.number
-        beside = _find_unit(node)
-        if beside is not None:
-            beside.text = next(code for code, unit in R2_UNITS.items() if unit == age.unit)
+        element = _find_unit(node)
+        if element is not None:
+            element.text = next(code for code, unit in R2_UNITS.items() if unit == age.unit)
 
     def write_date(self, node: etree._Element, attribute: str, date: StampDate) -> None:
         """Replace a date with one that is at most as precise, and its format."""
         old = (node.text or "").strip()
         node.text = stamp_with(old, date)
-        beside = _find_format(node)
-        if beside is not None and len(node.text) != len(old):
-            beside.text = _CODE_OF_LENGTH[len(node.text)]
+        code = _find_format(node)
+        if code is not None and len(node.text) != len(old):
+            code.text = _CODE_OF_LENGTH[len(node.text)]
 
 
 @lru_cache(maxsize=1)

@@ -97,7 +97,7 @@ def _sort_of_name(sort: str, value: str, n_letters: int) -> str:
     return "initials" if sort != "name" and is_short else "name"
 
 
-def known_identifiers(case: Case) -> Iterator[KnownIdentifier]:
+def list_known_identifiers(case: Case) -> Iterator[KnownIdentifier]:
     """Yield the identifiers of persons in the fields of a case, and all dates that are known to the day."""
     for value in case.known_values:
         yield KnownIdentifier(value.value, KnownSort(value.sort))

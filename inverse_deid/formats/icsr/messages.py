@@ -154,17 +154,17 @@ class Message:
                 self._count(event)
         except etree.XMLSyntaxError:
             problem = _broken(self._events, prolog)
-        raise problem or FormatError("has no element; give an E2B file")
+        raise problem or FormatError("has no element. Give an E2B file")
 
     def _read_frame(self, prolog: Prolog) -> Frame:
         """Read to the start of the first part."""
         root = self._root
         dialect = _dialect(str(root.tag))
         if prolog.doctype and dialect.name == "r3":
-            raise FormatError("E2B(R3) has no document type declaration; delete <!DOCTYPE ...>")
+            raise FormatError("E2B(R3) has no document type declaration. Delete <!DOCTYPE ...>")
         if not is_known_namespace(root.prefix, HL7):
             raise FormatError(
-                "has an unusual prefix for its namespace; export it without a prefix, or with hl7"
+                "has an unusual prefix for its namespace. Export it without a prefix, or with hl7"
             )
         self._cut_location(root)
         is_single = root.tag == dialect.case_tag
@@ -236,10 +236,10 @@ class Message:
         if self._open is None or self._problem:
             return
         if self._depth > self._limits.max_depth:
-            self._problem = f"is nested deeper than {self._limits.max_depth} elements; it is left out"
+            self._problem = f"is nested deeper than {self._limits.max_depth} elements"
         elif self._meter.n_bytes - self._open.start > self._limits.max_case_bytes:
             limit = self._limits.max_case_bytes // 2**20
-            self._problem = f"is larger than {limit} MiB; it is left out"
+            self._problem = f"is larger than {limit} MiB"
         if self._problem:
             self._comments.clear()
 
@@ -345,15 +345,15 @@ def _broken(events: etree.iterparse, prolog: Prolog) -> FormatError:
     name = "" if fatal is None else fatal.type_name
     where = f"at line {1 if fatal is None else fatal.line}"
     if name in _ENTITY_ERRORS:
-        return FormatError(f"contains an entity (&name;) {where}; write the character itself")
+        return FormatError(f"contains an entity reference {where}. Write the character itself")
     if name in _ENCODING_ERRORS:
         codec = prolog.codec
         return FormatError(
-            f"is not {codec} text {where}, although it declares that; save it in the declared encoding"
+            f"is not {codec} text {where}, although it declares that. Save it in the declared encoding"
         )
     if name in _LIMIT_ERRORS:
-        return FormatError(f"is nested too deeply or has too long a text {where}; split or correct it")
-    return FormatError(f"is broken XML {where}; correct it there or export the file again")
+        return FormatError(f"is nested too deeply or has too long a text {where}. Split or correct it")
+    return FormatError(f"is broken XML {where}. Correct it there or export the file again")
 
 
 def read_cases(stream: BinaryIO, limits: Limits | None = None) -> Iterator[Case | BrokenCase]:

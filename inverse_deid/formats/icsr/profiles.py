@@ -71,7 +71,7 @@ class ProfileSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
             for entry in getattr(self, action):
                 if entry in entries:
                     raise ConfigurationError(
-                        f"{entry!r} is listed under {entries[entry]} and {action}; list it once"
+                        f"{entry!r} is listed under {entries[entry]} and {action}. List it once"
                     )
                 entries[entry] = action
         return {
@@ -89,7 +89,7 @@ class Profile:
         name: Of the profile.
         actions: By element id, for every known element.
         attachments: Of embedded files, KEEP or DROP.
-        display_names: Of the words beside a code, KEEP or DROP.
+        display_names: Of the words for a code, KEEP or DROP.
         other_dates: Of dates where the table of elements names none: KEEP, DATE or DROP.
 
     Example:
@@ -137,7 +137,7 @@ def builtin_profile(name: str) -> Profile:
     """Return a built-in profile.
 
     Raises:
-        ConfigurationError: There is none of that name.
+        ConfigurationError: No profile has this name.
     """
     settings = _read_builtin().get(name)
     if settings is None:
@@ -180,7 +180,7 @@ def _read_builtin() -> Mapping[str, ProfileSettings]:
 
 def _make_profile(name: str, settings: ProfileSettings) -> Profile:
     if settings.base is not None and settings.otherwise is not None:
-        raise ConfigurationError("base and otherwise exclude each other; give one of them")
+        raise ConfigurationError("base and otherwise exclude each other. Give one of them")
     listed = settings.list_actions()
     if settings.base is not None:
         base = builtin_profile(settings.base)
@@ -230,7 +230,7 @@ def _find_elements(entry: str, action: FieldAction) -> Iterator[Element]:
     found = [e for e in elements().values() if (e.id.startswith(entry[:-1]) if is_start else e.id == entry)]
     if not found:
         raise ConfigurationError(
-            f"{entry!r} under {action} is not a known E2B element; see the list in docs/icsr.md"
+            f"{entry!r} under {action} is not a known E2B element. See the list in docs/icsr.md"
         )
     for element in found:
         problem = _find_problem(element, action)
@@ -245,11 +245,11 @@ def _find_problem(element: Element, action: FieldAction) -> str:
     if element.kind == ElementKind.FREE_TEXT:
         return "it is free text, which is always masked"
     if element.kind == ElementKind.ATTACHMENT:
-        return "it is an embedded file; use the key attachments"
+        return "it is an embedded file. Use the key attachments"
     if action not in _ACTIONS_OF_KIND[element.kind]:
         return f"the action is not made for elements of the kind {element.kind}"
     if action == FieldAction.MASK and not element.msk:
-        return "E2B does not allow MSK there; use drop, blank or pseudonym"
+        return "E2B does not allow MSK there. Use drop, blank or pseudonym"
     if action in (FieldAction.BLANK, FieldAction.DROP) and element.required:
-        return "a message without it is not valid; use mask, pseudonym or date"
+        return "a message without it is not valid. Use mask, pseudonym or date"
     return ""

@@ -111,7 +111,7 @@ class RewrittenCase:
 
     Args:
         node: Its XML.
-        changes: What was done, one entry a value.
+        changes: What was done, one entry per value.
         tail: The white space after it in the batch.
         allowed: All strings, other than structure, that it may contain.
     """
@@ -165,16 +165,16 @@ class CaseRewriter:
             masked_texts: One for each free text, in the order of `values`.
 
         Raises:
-            ConfigurationError: The profile asks for pseudonyms or dates, and the replacements have none.
+            ConfigurationError: The profile asks for pseudonyms or dates that the replacements lack.
             StageError: Masked texts or pseudonyms do not fit.
         """
         n_texts = sum(value.sort == Sort.FREE_TEXT for value in values)
         if len(masked_texts) != n_texts:
             raise StageError(f"{len(masked_texts)} masked texts for {n_texts} free texts of a case")
         if self._profile.asks_for(FieldAction.PSEUDONYM) and self._given.pseudonym is None:
-            raise ConfigurationError(f"profile {self._profile.name} needs a key for pseudonyms; give one")
+            raise ConfigurationError(f"profile {self._profile.name} needs a key for pseudonyms. Give one")
         if self._profile.asks_for(FieldAction.DATE) and self._given.date_value is None:
-            raise ConfigurationError(f"profile {self._profile.name} changes dates; add --dates")
+            raise ConfigurationError(f"profile {self._profile.name} changes dates. Add --dates")
         fresh = copy.deepcopy(root)
         fresh.tail = None
         self._nodes = list(fresh.iter())

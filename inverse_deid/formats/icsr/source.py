@@ -23,7 +23,7 @@ from inverse_deid.core.values import (
 from inverse_deid.formats.icsr.cases import Case
 from inverse_deid.formats.icsr.checks import Finding, check_case
 from inverse_deid.formats.icsr.elements import elements
-from inverse_deid.formats.icsr.known import known_identifiers
+from inverse_deid.formats.icsr.known import list_known_identifiers
 from inverse_deid.formats.icsr.messages import BrokenCase, Message
 from inverse_deid.formats.icsr.profiles import DEFAULT_PROFILE, Profile, builtin_profile
 from inverse_deid.formats.icsr.prolog import is_icsr
@@ -33,8 +33,6 @@ from inverse_deid.formats.icsr.writing import MessageWriter
 from inverse_deid.formats.records import Format, ReadOptions, Record, Writable
 
 _BATCH_NUMBER = "N.1.2"
-
-
 MAX_CASES_LISTED = 1000
 
 
@@ -92,14 +90,16 @@ class MessageReport:
             "problems": [_problem(problem) for problem in self.problems],
             "stripped": dict(sorted(self.stripped.items())),
             "elements": [
-                {"element": element or None, "name": _name(element), "path": path, "done": done, "n": n}
+                {
+                    "element": element or None,
+                    "name": elements()[element].name if element else None,
+                    "path": path,
+                    "done": done,
+                    "n": n,
+                }
                 for (element, path, done), n in sorted(self.done.items())
             ],
         }
-
-
-def _name(element: str) -> str | None:
-    return elements()[element].name if element else None
 
 
 def _problem(problem: CaseProblem) -> dict[str, Any]:
@@ -137,7 +137,7 @@ class ReportSource:
                 yield Record(part.number, problem=str(part.error))
                 continue
             batch = next((v.text for v in part.values if v.element_id == _BATCH_NUMBER), batch)
-            known = _known_of(part)
+            known = _collect_known(part)
             name = f"case {part.number}"
             docs = (Document(f"{name} {text.path}", text.text, known=known) for text in part.free_texts)
             yield Record(
@@ -235,10 +235,10 @@ class ReportSink:
         return CaseProblem(part.number, f"was refused by the rule check: {rules}", findings)
 
 
-def _known_of(part: Case) -> tuple[KnownIdentifier, ...]:
+def _collect_known(part: Case) -> tuple[KnownIdentifier, ...]:
     """Return each known identifier once, and no more than are needed to see that they are too many."""
     found: dict[KnownIdentifier, None] = {}
-    for identifier in known_identifiers(part):
+    for identifier in list_known_identifiers(part):
         found[identifier] = None
         if len(found) > MAX_KNOWN_VALUES:
             break

@@ -111,7 +111,7 @@ def survey(root: etree._Element, dialect: MessageDialect, *, batch: bool) -> Sur
     """
     nodes = list(root.iter())
     if not all(isinstance(node.tag, str) for node in nodes):
-        raise FormatError("contains an entity (&name;); write the character itself")
+        raise FormatError("contains an entity reference. Write the character itself")
     surveyor = _Surveyor(nodes, dialect, batch=batch)
     return Survey(tuple(nodes), surveyor.named, tuple(surveyor.values()))
 
@@ -241,7 +241,7 @@ _SORT_OF_ROLE = {
 def is_as_expected(value: Value) -> bool:
     """Return whether a value is what its element is for: a date a date, a country a country.
 
-    What a profile keeps may leave only if it is.
+    A kept value may leave only if it is.
     """
     if value.sort == Sort.DATE:
         return is_stamp(value.text.strip())

@@ -257,5 +257,5 @@ def test_a_damaged_gzip_file_is_named(tmp_path):
     for i, data in enumerate((whole[:-9], whole[:40] + bytes(20) + whole[60:], b"no gzip")):
         path = tmp_path / f"gold{i}.jsonl.gz"
         path.write_bytes(data)
-        with pytest.raises(InputError, match=rf"gold{i}\.jsonl\.gz: is not a complete gzip file; "):
+        with pytest.raises(InputError, match=rf"gold{i}\.jsonl\.gz: is not a complete gzip file\. "):
             read_annotated(path)

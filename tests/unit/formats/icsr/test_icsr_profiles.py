@@ -126,7 +126,7 @@ def test_with_dates_every_kept_date_is_changed_and_nothing_else():
         ({"date": ["D.1"]}, "not made for"),
         ({"mask": ["Z.9"]}, "not a known E2B element"),
         ({"mask": ["Z.*"]}, "not a known E2B element"),
-        ({"mask": ["D.1"], "keep": ["D.1"]}, "list it once"),
+        ({"mask": ["D.1"], "keep": ["D.1"]}, "List it once"),
         ({"mask": "D.1"}, "expected `array`"),
         ({"attachments": "burn"}, "drop, keep"),
         ({"colour": "red"}, "no setting 'colour'"),

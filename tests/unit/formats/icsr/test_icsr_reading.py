@@ -310,7 +310,7 @@ def test_a_case_that_is_nested_too_deeply_costs_itself_only():
     data = r2(report(1), report(2, more="<a>" * 50 + CANARY + "</a>" * 50), report(3))
     first, second, third = told(data, Limits(max_depth=40))
     assert (first, third) == ("X-1", "X-3")
-    assert second == "is nested deeper than 40 elements; it is left out"
+    assert second == "is nested deeper than 40 elements"
 
 
 def test_a_case_that_is_too_large_costs_itself_only():
@@ -318,7 +318,7 @@ def test_a_case_that_is_too_large_costs_itself_only():
     data = r2(report(1), report(2, more=large), report(3))
     first, second, third = told(data, Limits(max_case_bytes=1024 * 1024))
     assert (first, third) == ("X-1", "X-3")
-    assert second == "is larger than 1 MiB; it is left out"
+    assert second == "is larger than 1 MiB"
 
 
 def test_a_case_that_is_left_out_is_not_written():
