@@ -10,7 +10,7 @@ from pathlib import Path
 from fake_maskers import FakeMasker, mask_capitals
 from sqlalchemy import insert
 
-from inverse_deid.masking.cases.settings import CaseSettings
+from inverse_deid.replacement.settings import CaseSettings
 from inverse_deid.review.approval import approve
 from inverse_deid.review.editing import act
 from inverse_deid.review.keys import ReviewKey

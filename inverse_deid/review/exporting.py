@@ -20,10 +20,10 @@ from inverse_deid.core.values import Document, MaskedDocument
 from inverse_deid.formats.icsr.cases import Case
 from inverse_deid.formats.icsr.masking import TreatedCase, mask_message
 from inverse_deid.formats.registry import FormatName, open_source
-from inverse_deid.masking.cases.masker import CaseMasker
-from inverse_deid.masking.cases.reports import batch_number, replacements_of, texts_of
-from inverse_deid.masking.cases.texts import CaseTexts
+from inverse_deid.masking.case_masker import CaseMasker
+from inverse_deid.masking.case_reports import batch_number, replacements_of, texts_of
 from inverse_deid.masking.pipeline import mask_everything
+from inverse_deid.replacement.case_texts import CaseTexts
 from inverse_deid.replacement.markers import fixed_marker
 from inverse_deid.review.contents import read_content
 from inverse_deid.review.final import final_tokens, masked_part

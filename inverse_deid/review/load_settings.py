@@ -9,8 +9,8 @@ from typing import Any
 
 from inverse_deid.formats.icsr.profiles import Action, Profile
 from inverse_deid.formats.records import ReadOptions
-from inverse_deid.masking.cases.settings import AgeMode, CaseSettings, DateMode
 from inverse_deid.replacement.case_dates import DEFAULT_SPAN_YEARS
+from inverse_deid.replacement.settings import AgeMode, CaseSettings, DateMode
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from functools import lru_cache
 from itertools import product
 
 from inverse_deid.core.values import KnownIdentifier, KnownSort
-from inverse_deid.replacement.date_words import MONTHS, ORDINALS
+from inverse_deid.replacement.date_parts import MONTHS, ORDINALS
 from inverse_deid.text.folding import folded
 from inverse_deid.text.tokenizer import tokenize
 

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from inverse_deid.core.phi import HyperClass
 from inverse_deid.lexicon import WordFlag, WordTable
-from inverse_deid.replacement.surrogate_draws import GENERIC_WORDS
+from inverse_deid.replacement.reserved import GENERIC_WORDS
 from inverse_deid.rules.allowlist import MIN_LOWER_RATIO
-
-HoldsMedicalWord = Callable[[Sequence[str], HyperClass], bool]
-"""Of the words of a mask and what they are taken for, whether one is a drug or a medical term."""
 
 _NAMES = WordFlag.SURNAME | WordFlag.FIRST_NAME | WordFlag.CITY | WordFlag.COUNTRY | WordFlag.STATE
 _ADDRESSES = WordFlag.STREET | WordFlag.HOSPITAL

@@ -17,6 +17,8 @@ JOINING_GAPS = frozenset(["", " ", *"-/.:'’@_+&"])  # noqa: RUF001
 """Masked tokens that only these separate become one mask: a date, a full name, an e-mail."""
 
 Range = tuple[int, int]
+Piece = tuple[int, int, str]
+"""A half-open range of the original, and the text that replaces it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +68,11 @@ def render(tokens: Tokens, keep: BoolArray, marker: Callable[[int, int], str]) -
     if len(keep) != len(tokens):
         raise ValueError(f"{len(keep)} decisions for {len(tokens)} tokens")
     masks = _merge(tokens, _token_masks(tokens, keep), forbidden_gaps(tokens.text))
-    return _replace(tokens.text, masks, marker)
+    pieces = [
+        (m.start, m.end, GAP_MARK if m.first_token < 0 else marker(m.first_token, m.last_token + 1))
+        for m in masks
+    ]
+    return substitute(tokens.text, pieces)
 
 
 def _token_masks(tokens: Tokens, keep: BoolArray) -> list[_Mask]:
@@ -104,18 +110,31 @@ def _joined(left: _Mask, right: _Mask) -> _Mask:
     return _Mask(left.start, right.end, first, last)
 
 
-def _replace(text: str, masks: Sequence[_Mask], marker: Callable[[int, int], str]) -> Rendering:
-    """One left-to-right pass yields text and offsets together."""
-    pieces: list[str] = []
+def substitute(text: str, pieces: Sequence[Piece]) -> Rendering:
+    """Replace ranges of a text; one left-to-right pass yields text and offsets together.
+
+    Args:
+        text: The original.
+        pieces: In text order, not overlapping.
+
+    Raises:
+        ValueError: They overlap, or are not in order.
+
+    Example:
+        >>> substitute("seen by Ann", [(8, 11, "PHI")]).text
+        'seen by PHI'
+    """
+    shown: list[str] = []
     replaced: list[Range] = []
     position = length = 0
-    for mask in masks:
-        kept = text[position : mask.start]
-        stand_in = marker(mask.first_token, mask.last_token + 1) if mask.first_token >= 0 else GAP_MARK
+    for start, end, words in pieces:
+        if not position <= start <= end <= len(text):
+            raise ValueError("the ranges to replace overlap or are not in order")
+        kept = text[position:start]
         length += len(kept)
-        replaced.append((length, length + len(stand_in)))
-        length += len(stand_in)
-        pieces += (kept, stand_in)
-        position = mask.end
-    pieces.append(text[position:])
-    return Rendering("".join(pieces), tuple((m.start, m.end) for m in masks), tuple(replaced))
+        replaced.append((length, length + len(words)))
+        length += len(words)
+        shown += (kept, words)
+        position = end
+    shown.append(text[position:])
+    return Rendering("".join(shown), tuple((start, end) for start, end, _ in pieces), tuple(replaced))

@@ -9,7 +9,7 @@ from datetime import date, timedelta
 from date_patterns import FULL_BUT_NOT_READ, full_patterns, order_of, patterns
 
 from inverse_deid.replacement.case_dates import CaseDates, case_dates
-from inverse_deid.replacement.date_policies import ShiftedDates, relative_days, shifted_dates
+from inverse_deid.replacement.date_policies import ShiftedDates, relative_days, shift_dates
 from inverse_deid.replacement.date_text import read_date
 from inverse_deid.training.corpora.dates import render_date
 
@@ -82,7 +82,7 @@ def test_shifted_dates_keep_every_interval() -> None:
     read = total = 0
     offsets = set()
     for case in CASES:
-        policy = shifted_dates(case.dates(), KEY, case.id)
+        policy = shift_dates(case.dates(), KEY, case.id)
         written = [policy.replacement(text) for text in case.texts]
         dose = policy.structured(f"{case.dose:%Y%m%d}")
         today = policy.structured(f"{case.today:%Y%m%d}")

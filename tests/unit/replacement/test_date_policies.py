@@ -5,16 +5,16 @@ from datetime import date, timedelta
 import pytest
 
 from inverse_deid.replacement.case_dates import CaseDates, case_dates
+from inverse_deid.replacement.date_parts import PartialDate
 from inverse_deid.replacement.date_policies import (
     MaskedDates,
     RelativeDays,
     ShiftedDates,
     YearDates,
     relative_days,
-    shifted_dates,
+    shift_dates,
 )
-from inverse_deid.replacement.date_shift import MAX_SHIFT_DAYS, MIN_SHIFT_DAYS
-from inverse_deid.replacement.partial_dates import PartialDate
+from inverse_deid.replacement.keys import MAX_SHIFT_DAYS, MIN_SHIFT_DAYS
 
 TODAY = date(2020, 2, 1)
 KEY = b"an example key, not a secret"
@@ -255,10 +255,10 @@ def test_dates_further_than_the_span_are_masked_where_intervals_stay() -> None:
 
 def test_key_and_id_decide_the_shift() -> None:
     dates = case("12-OCT-2019")
-    ours = [shifted_dates(dates, KEY, f"case-{i}").replacement("12-OCT-2019") for i in range(20)]
-    again = [shifted_dates(dates, KEY, f"case-{i}").replacement("12-OCT-2019") for i in range(20)]
+    ours = [shift_dates(dates, KEY, f"case-{i}").replacement("12-OCT-2019") for i in range(20)]
+    again = [shift_dates(dates, KEY, f"case-{i}").replacement("12-OCT-2019") for i in range(20)]
     theirs = [
-        shifted_dates(dates, b"another key of no secret", f"case-{i}").replacement("12-OCT-2019")
+        shift_dates(dates, b"another key of no secret", f"case-{i}").replacement("12-OCT-2019")
         for i in range(20)
     ]
     assert ours == again

@@ -5,9 +5,8 @@ from datetime import date
 import pytest
 
 from inverse_deid.replacement.date_layouts import candidates
+from inverse_deid.replacement.date_parts import MonthStyle, PartialDate
 from inverse_deid.replacement.date_text import DateReading, orders_in, read_date, write_date
-from inverse_deid.replacement.date_words import MonthStyle
-from inverse_deid.replacement.partial_dates import PartialDate
 
 TODAY = date(2022, 1, 31)
 OCTOBER_12 = PartialDate(2019, 10, 12)

@@ -1,4 +1,4 @@
-"""From a case safety report to the texts of a case, and what stands in its date fields and ids."""
+"""Case safety reports: their texts as a case, and the replacements of their ids, date and age fields."""
 
 from __future__ import annotations
 
@@ -8,16 +8,25 @@ from datetime import date
 from itertools import product
 
 from inverse_deid.core.values import MAX_KNOWN_VALUES, Document, KnownIdentifier, KnownSort
+from inverse_deid.formats.icsr.ages import (
+    AGE_GROUP,
+    DECADE,
+    GESTATION,
+    HIGH_AGE_YEARS,
+    AgeElement,
+    years_of,
+)
 from inverse_deid.formats.icsr.cases import Case
 from inverse_deid.formats.icsr.dates import CaseDates, DateElement, StampDate, parse_stamp
 from inverse_deid.formats.icsr.known import known_value
 from inverse_deid.formats.icsr.rewriting import Replacements
 from inverse_deid.formats.icsr.survey import Sort
-from inverse_deid.masking.cases.pseudonyms import pseudonym
-from inverse_deid.masking.cases.report_ages import age_field
-from inverse_deid.masking.cases.texts import CaseTexts, MaskedCase
+from inverse_deid.replacement.ages import AgePolicy, AgesUnder90, BandedAges
+from inverse_deid.replacement.case_texts import CaseTexts
+from inverse_deid.replacement.date_parts import PartialDate
 from inverse_deid.replacement.date_policies import DatePolicy
-from inverse_deid.replacement.partial_dates import PartialDate
+from inverse_deid.replacement.keys import pseudonym
+from inverse_deid.replacement.replacers import MaskedCase
 
 _REPORT_DATES = frozenset(("C.1.2", "C.1.4", "C.1.5", "N.2.r.4", "N.1.5"))
 _BIRTHS = frozenset(("D.2.1", "D.10.2.1"))
@@ -31,26 +40,31 @@ _PERSONS = (
 _PARTS_OF_NAMES = {
     element: (person, part) for person, parts in enumerate(_PERSONS) for part, element in enumerate(parts)
 }
+_BANDS_THAT_FIT_DECADES = ("5-years", "10-years")
 _NAME_STEPS = re.compile(r"(?:/name(?:\[\d+\])?)?/[^/]*$")
 
 
 def batch_number(case: Case) -> str:
-    """The batch number (N.1.2), "" = it does not stand in this part."""
+    """Return the batch number (N.1.2), "" = this part has none."""
     return next((value.text for value in case.values if value.element_id == "N.1.2"), "")
 
 
 def texts_of(case: Case, name: str, batch: str = "", source: str = "") -> CaseTexts:
-    """All texts of a case safety report.
+    """Return all texts of a case safety report.
 
     Args:
-        case: As it was read, or a part around the cases.
-        name: Names the case in ids of documents.
-        batch: The batch number; a part around the cases has no other id.
-        source: Names the file; cases without an id of two files move apart.
+        case: As read, or a part around the cases.
+        name: Identifies the case in ids of documents.
+        batch: The batch number, the only id of a part around the cases.
+        source: Identifies the file, so that cases without an id of two files get different shifts.
     """
-    known = _known_of(case)
+    known: dict[KnownIdentifier, None] = {}
+    for identifier in known_identifiers(case):
+        known[identifier] = None
+        if len(known) > MAX_KNOWN_VALUES:
+            break  # these are enough to see that there are too many
     dates = case.dates
-    docs = (Document(f"{name} {text.path}", text.text, known=known) for text in case.free_texts)
+    docs = (Document(f"{name} {text.path}", text.text, known=tuple(known)) for text in case.free_texts)
     anchors = tuple(_anchors(dates))
     anchor, anchor_name = anchors[0] if anchors else (None, "")
     return CaseTexts(
@@ -67,7 +81,7 @@ def texts_of(case: Case, name: str, batch: str = "", source: str = "") -> CaseTe
 
 
 def known_identifiers(case: Case) -> Iterator[KnownIdentifier]:
-    """What the fields of a case say of persons; every date that is known to the day, too."""
+    """Yield the persons that the fields of a case name, and every date that is known to the day."""
     for value in case.known_values:
         yield KnownIdentifier(value.value, KnownSort(value.sort))
     for person in _persons(case):
@@ -81,7 +95,7 @@ def known_identifiers(case: Case) -> Iterator[KnownIdentifier]:
 
 
 def _persons(case: Case) -> Iterator[Sequence[Sequence[str]]]:
-    """Given, middle and family names of each person, each once; two reporters have two places."""
+    """Yield the given, middle and family names of each person; two reporters are two persons."""
     persons: dict[tuple[str, int], tuple[dict[str, None], ...]] = {}
     for value in case.values:
         if value.element is None or value.element_id not in _PARTS_OF_NAMES:
@@ -93,41 +107,62 @@ def _persons(case: Case) -> Iterator[Sequence[Sequence[str]]]:
     yield from (tuple(map(tuple, person)) for person in persons.values())
 
 
-def _known_of(case: Case) -> tuple[KnownIdentifier, ...]:
-    """Each once, and no more than are needed to see that they are too many."""
-    found: dict[KnownIdentifier, None] = {}
-    for identifier in known_identifiers(case):
-        found[identifier] = None
-        if len(found) > MAX_KNOWN_VALUES:
-            break
-    return tuple(found)
-
-
 def replacements_of(case: Case, masked: MaskedCase, key: bytes, marker: str) -> Replacements:
-    """What stands in the ids, date and age fields of a case.
+    """Return the replacements of the ids, date and age fields of a case.
 
     Args:
-        case: As it was read.
+        case: As read.
         masked: Its masked texts.
         key: For pseudonyms.
-        marker: Stands for a text that cannot be shown at all.
+        marker: Replaces a text that cannot be shown at all.
     """
     return Replacements(
         pseudonym=lambda element, value: pseudonym(key, value),
-        date_value=lambda field: _field_value(field, masked.dates),
+        date_value=lambda field: _replace_date(field, masked.dates),
         age_value=lambda age: age_field(age, masked.ages),
         marker=marker,
     )
 
 
-def _field_value(field: DateElement, policy: DatePolicy) -> StampDate | None:
-    """The date that stands in a field under the policy of its case; None = none can."""
+def age_field(field: AgeElement, policy: AgePolicy) -> AgeElement | None:
+    """Return the value of an age field that agrees with the ages of the texts, None = mask it.
+
+    An age of 90 years or more never stays. A band of years becomes the decade, the only band that
+    E2B can express. The `e2b` bands are the age groups, and the field of a group stays. A gestation
+    period has no band.
+
+    Args:
+        field: As written.
+        policy: Of the run.
+
+    Example:
+        >>> age_field(AgeElement("D.2.2a", "48", "a"), AgesUnder90()).number
+        '48'
+        >>> age_field(AgeElement("D.2.2a", "94", "a"), AgesUnder90()) is None
+        True
+    """
+    if not isinstance(policy, AgesUnder90 | BandedAges):
+        return None
+    if field.element == AGE_GROUP:
+        return field
+    years = years_of(field.number, field.unit)
+    if years is None or years >= HIGH_AGE_YEARS:
+        return None
+    if isinstance(policy, AgesUnder90):
+        return field
+    if field.element in GESTATION or policy.scheme.name not in _BANDS_THAT_FIT_DECADES:
+        return None
+    return AgeElement(field.element, f"{int(years // 10)}", DECADE)
+
+
+def _replace_date(field: DateElement, policy: DatePolicy) -> StampDate | None:
+    """Return the date of a field under the policy of its case, None = mask it."""
     written = None if _is_birth(field) else policy.structured(field.value)
     return None if written is None else parse_stamp(written)
 
 
 def _is_birth(field: DateElement) -> bool:
-    """Whether a field is a date of birth; one of an element that is not known has *birth* in its name."""
+    """Tell whether a field is a date of birth; an unknown element is one if its name contains *birth*."""
     return field.element in _BIRTHS or "birth" in field.path.lower()
 
 
@@ -138,7 +173,7 @@ def _births(dates: CaseDates) -> Iterator[PartialDate]:
 
 
 def _id_of(case: Case, batch: str, source: str) -> str:
-    """What shifts depend on: a part around the cases is none of them and moves on its own."""
+    """Return the id that shifts depend on; a part around the cases has one of its own."""
     if not case.is_case:
         return f"around the cases of {batch or source}"
     return case.case_id or f"case {case.number} without id of {source}"
@@ -151,7 +186,7 @@ def _anchors(dates: CaseDates) -> Iterator[tuple[date, str]]:
 
 
 def _days(dates: CaseDates, elements: frozenset[str]) -> Iterator[date]:
-    """The dates of some elements that are known to the day."""
+    """Yield the dates of some elements that are known to the day."""
     for found in dates.every:
         if found.element in elements and found.date is not None and found.date.day is not None:
             yield found.date.first_day
