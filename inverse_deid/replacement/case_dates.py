@@ -8,9 +8,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 
-from inverse_deid.replacement.date_layouts import Candidate, candidates
+from inverse_deid.replacement.date_layouts import DateReading, find_readings
 from inverse_deid.replacement.date_parts import MonthStyle, PartialDate, Precision, partial
-from inverse_deid.replacement.date_text import DateReading, orders_in, read_candidates, read_date
+from inverse_deid.replacement.date_text import choose_reading, orders_in, read_date
 
 DEFAULT_SPAN_YEARS = 10
 """Dates further than this from the others of a case are masked: it covers a treatment, not a life."""
@@ -110,7 +110,7 @@ def case_dates(
         >>> case.read("10/12/2019").first.as_date
         datetime.date(2019, 12, 10)
     """
-    possible = {text: candidates(text, today) for text in texts}
+    possible = {text: find_readings(text, today) for text in texts}
     orders = orders_in(possible.values()) | ({day_first} - {None})
     order = next(iter(orders)) if len(orders) == 1 else None
     found = [read[0] for read in map(read_structured, structured) if read is not None]
@@ -175,11 +175,11 @@ def _births(births: Iterable[str | PartialDate], today: date) -> Iterator[Partia
 
 def _meanings(text: str, today: date) -> Iterator[PartialDate]:
     """Yield every day that the words of a date can mean; of a long range its months or years."""
-    for candidate in candidates(text, today):
-        yield candidate.first
-        if candidate.last is not None:
-            yield candidate.last
-            yield from _parts_between(candidate.first, candidate.last)
+    for reading in find_readings(text, today):
+        yield reading.first
+        if reading.last is not None:
+            yield reading.last
+            yield from _parts_between(reading.first, reading.last)
 
 
 def _parts_between(first: PartialDate, last: PartialDate) -> Iterator[PartialDate]:
@@ -197,10 +197,10 @@ def _parts_between(first: PartialDate, last: PartialDate) -> Iterator[PartialDat
 
 
 def _read_all(
-    possible: Mapping[str, Sequence[Candidate]], today: date, order: bool | None, dates: Sequence[date]
+    possible: Mapping[str, Sequence[DateReading]], today: date, order: bool | None, dates: Sequence[date]
 ) -> dict[str, DateReading | None]:
     return {
-        text: read_candidates(found, reference=today, day_first=order, dates=dates)
+        text: choose_reading(found, reference=today, day_first=order, dates=dates)
         for text, found in possible.items()
     }
 

@@ -17,6 +17,7 @@ from functools import cache
 from inverse_deid.replacement.date_parts import (
     ORDINALS,
     ROMAN,
+    MonthStyle,
     PartialDate,
     Precision,
     month_words,
@@ -48,23 +49,25 @@ Layout = tuple[Piece, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Candidate:
-    """One way to understand a text.
+class DateReading:
+    """A date, or a range of days, and how it was written.
 
     Args:
-        first: The date; its year is None if none was written.
-        last: The end of a range.
+        first: The date, or the first day of a range; its year is None if it is not known.
+        last: The last day of a range, None = not a range.
         layout: The pieces of the text.
         single: The layout of one whole date of a range, used if its ends share no month or year.
-        joined_by: *and* for two separate days, else *to*.
+        joined_by: *to* between the ends of a range, *and* between two separate days.
         shared: What a range writes once for both ends: `month`, `year`.
         day_first: The order of a numeric date; None where the order is clear.
         is_pair: Two numbers, which can also be a month and a year.
-        writable: Another date can be written in this layout.
-        is_certain: False for one that only casts doubt on others.
+        writable: Another date can be written in this layout; seasons, holidays, quarters and the
+            like cannot be moved.
+        is_certain: False for a reading that only casts doubt on others.
         weekday: The weekday that is written, 0 = Monday.
         last_weekday: The weekday of the end of a range.
-        time: A time of day that follows.
+        time: The time of day as written.
+        inferred_year: The year was not written but filled from the case.
     """
 
     first: PartialDate
@@ -80,6 +83,21 @@ class Candidate:
     weekday: int | None = field(default=None, repr=False)
     last_weekday: int | None = field(default=None, repr=False)
     time: str = field(default="", repr=False)
+    inferred_year: bool = False
+
+    @property
+    def month_style(self) -> MonthStyle | None:
+        """The form of the names of months, None = no name, or a name that shows no form."""
+        names = (month_words()[piece.text.lower()] for piece in self.layout if piece.kind == "name")
+        return next((name.style for name in names if name.style), None)
+
+    @property
+    def weekdays_agree(self) -> bool:
+        """Whether written weekdays are those of the dates, whose years are known."""
+        pairs = ((self.first, self.weekday), (self.last, self.last_weekday))
+        return all(
+            weekday is None or day is None or day.earliest.weekday() == weekday for day, weekday in pairs
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +187,7 @@ _TIME = re.compile(
 _TRAILING = re.compile(r"[\s,;]*$")
 
 
-def candidates(text: str, reference: date) -> list[Candidate]:
+def find_readings(text: str, reference: date) -> list[DateReading]:
     """Return all possible readings of a text, none if it is not a date.
 
     Args:
@@ -177,7 +195,7 @@ def candidates(text: str, reference: date) -> list[Candidate]:
         reference: Two-digit years are at most ten years after it, else in the century before.
 
     Example:
-        >>> sorted(c.first.month for c in candidates("10/12/19", date(2022, 1, 1)))
+        >>> sorted(c.first.month for c in find_readings("10/12/19", date(2022, 1, 1)))
         [10, 12]
     """
     if len(text) > _MAX_CHARS or not text.strip():
@@ -185,7 +203,7 @@ def candidates(text: str, reference: date) -> list[Candidate]:
     return [*_read_singles(text, reference), *_read_ranges(text, reference)]
 
 
-def _read_singles(text: str, reference: date) -> list[Candidate]:
+def _read_singles(text: str, reference: date) -> list[DateReading]:
     end = len(text) - len(_TRAILING.search(text)[0])  # type: ignore[index]
     start = len(text) - len(text.lstrip())
     time = _TIME.search(text, start, end)
@@ -197,15 +215,15 @@ def _read_singles(text: str, reference: date) -> list[Candidate]:
         if needs_letters and not has_letters:
             continue
         match = regex.fullmatch(text, *core)
-        candidate = _make_candidate(template, match, weekday, reference) if match else None
-        if candidate and (candidate.first.day or not (weekday or time)):
-            found.append(replace(candidate, time=time["time"] if time else ""))
+        reading = _make_reading(template, match, weekday, reference) if match else None
+        if reading and (reading.first.day or not (weekday or time)):
+            found.append(replace(reading, time=time["time"] if time else ""))
     return found
 
 
-def _make_candidate(
+def _make_reading(
     template: _Template, match: re.Match[str], weekday: re.Match[str] | None, reference: date
-) -> Candidate | None:
+) -> DateReading | None:
     groups = {name: value for name, value in match.groupdict().items() if value is not None}
     try:
         first, last = _read_dates(groups, reference)
@@ -214,7 +232,7 @@ def _make_candidate(
     if template.is_range and weekday is not None:
         return None
     layout = _make_layout(match, weekday)
-    return Candidate(
+    return DateReading(
         first=first,
         last=last,
         layout=layout,
@@ -294,7 +312,7 @@ def _drop_first_day(layout: Layout) -> Layout:
     return tuple(replace(piece, of_last=False) for piece in layout[:first] + layout[last:])
 
 
-def _read_ranges(text: str, reference: date) -> Iterator[Candidate]:
+def _read_ranges(text: str, reference: date) -> Iterator[DateReading]:
     """Yield ranges of two whole days, where one may take its year from the other."""
     for match in _SPLIT.finditer(text):
         sides = text[: match.start()], text[match.end() :]
@@ -309,7 +327,7 @@ def _read_ranges(text: str, reference: date) -> Iterator[Candidate]:
                     yield joined
 
 
-def _join(left: Candidate, between: str, right: Candidate) -> Candidate | None:
+def _join(left: DateReading, between: str, right: DateReading) -> DateReading | None:
     days = Precision.DAY
     if left.first.precision is not days or right.first.precision is not days:
         return None
@@ -323,14 +341,11 @@ def _join(left: Candidate, between: str, right: Candidate) -> Candidate | None:
             last = _in_year_of(last, first, 1)
     except ValueError:
         return None
-    if (last.year or 0, last.month or 0, last.day or 0) <= (
-        first.year or 0,
-        first.month or 0,
-        first.day or 0,
-    ):
+    parts = [(when.year or 0, when.month or 0, when.day or 0) for when in (first, last)]
+    if parts[1] <= parts[0]:
         return None
     leans = (left.first.year is None) != (right.first.year is None)
-    return Candidate(
+    return DateReading(
         first=first,
         last=last,
         layout=(*left.layout, Piece("", between), *(replace(p, of_last=True) for p in right.layout)),

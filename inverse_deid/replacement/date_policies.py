@@ -14,8 +14,9 @@ from datetime import date, timedelta
 from typing import Protocol
 
 from inverse_deid.replacement.case_dates import CaseDates, read_structured
+from inverse_deid.replacement.date_layouts import DateReading
 from inverse_deid.replacement.date_parts import PartialDate, Precision, partial
-from inverse_deid.replacement.date_text import DateReading, read_date, write_date
+from inverse_deid.replacement.date_text import read_date, write_date
 from inverse_deid.replacement.keys import secret_shift_days
 
 _OLDEST_YEARS = 90
@@ -182,7 +183,7 @@ class ShiftedDates:
             return None
         # The longer a range within one month, the better it tells the days of the month.
         n_days = (reading.last.earliest - reading.first.earliest).days if reading.last else 0
-        if reading.shares_month and n_days > _MAX_DAYS_WITHIN_MONTH:
+        if "month" in reading.shared and n_days > _MAX_DAYS_WITHIN_MONTH:
             return None
         first = self._move(reading.first)
         if first is None:

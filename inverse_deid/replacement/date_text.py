@@ -10,16 +10,15 @@ missing year is filled from the case's full dates if one year fits far better th
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import date, timedelta
 
-from inverse_deid.replacement.date_layouts import Candidate, Layout, candidates
+from inverse_deid.replacement.date_layouts import DateReading, Layout, find_readings
 from inverse_deid.replacement.date_parts import (
     ROMAN,
     MonthStyle,
     PartialDate,
     Precision,
-    month_words,
     partial,
     write_day,
     write_month,
@@ -32,40 +31,6 @@ _MIN_MARGIN_DAYS = 60
 _PAIR_IS_NEAR_DAYS = 31
 _OTHER_READING_IS_FAR_DAYS = 730
 _DOT_AFTER_NAME = (". ", ".,")
-
-
-@dataclass(frozen=True, slots=True)
-class DateReading:
-    """A date, or a range of days, and how it was written.
-
-    Args:
-        first: The date, or the first day of a range; its year is known.
-        last: The last day of a range, None = not a range.
-        inferred_year: The year was not written but filled from the case.
-        day_first: The order of a numeric date; None where the order is clear.
-        time: The time of day as written.
-        joined_by: *to* between the ends of a range, *and* between two days.
-        writable: `write_date` can write another date in this manner; seasons, holidays, quarters
-            and the like cannot be moved.
-        month_style: The form of the names of months, None = no name, or a name that shows no form.
-    """
-
-    first: PartialDate
-    last: PartialDate | None
-    inferred_year: bool
-    day_first: bool | None
-    time: str = field(repr=False)
-    joined_by: str
-    writable: bool
-    month_style: MonthStyle | None
-    _layout: Layout = field(repr=False)
-    _single: Layout = field(repr=False)
-    _shared: frozenset[str]
-
-    @property
-    def shares_month(self) -> bool:
-        """Whether a range writes one month for both ends: `12-15 Oct`."""
-        return "month" in self._shared
 
 
 def read_date(
@@ -89,21 +54,23 @@ def read_date(
         >>> read_date("10/12/19", reference=date(2022, 1, 31)) is None
         True
     """
-    return read_candidates(candidates(text, reference), reference=reference, day_first=day_first, dates=dates)
+    return choose_reading(
+        find_readings(text, reference), reference=reference, day_first=day_first, dates=dates
+    )
 
 
-def read_candidates(
-    found: Sequence[Candidate], *, reference: date, day_first: bool | None, dates: Sequence[date]
+def choose_reading(
+    found: Sequence[DateReading], *, reference: date, day_first: bool | None, dates: Sequence[date]
 ) -> DateReading | None:
     """Read a date whose possible readings are known, as `read_date` does."""
     known = [day for day in dates if day <= reference]
-    filled = [(candidate, _fill_year(candidate, known)) for candidate in found]
-    possible = [(c, whole or c) for c, whole in filled if whole is None or _weekdays_agree(whole)]
-    certain = _choose_reading([whole for _, whole in possible], day_first, known, reference)
+    filled = [(reading, _fill_year(reading, known)) for reading in found]
+    possible = [(c, whole or c) for c, whole in filled if whole is None or whole.weekdays_agree]
+    certain = _choose_certain([whole for _, whole in possible], day_first, known, reference)
     if certain is None or certain.first.year is None or (certain.last or certain.first).earliest > reference:
         return None
     inferred = all(original.first.year is None for original, whole in possible if whole == certain)
-    return _make_date_reading(certain, inferred_year=inferred)
+    return replace(certain, inferred_year=inferred)
 
 
 def write_date(when: date | PartialDate, like: DateReading, *, month_style: MonthStyle | None = None) -> str:
@@ -131,13 +98,13 @@ def write_date(when: date | PartialDate, like: DateReading, *, month_style: Mont
     if not like.writable or first.precision is not like.first.precision:
         raise ValueError("this reading cannot be written with another date; mask it")
     last = like.last and partial(first.earliest + (like.last.earliest - like.first.earliest))
-    if last is None or all(getattr(first, part) == getattr(last, part) for part in like._shared):
-        return _write_layout(like._layout, first, last or first, month_style)
-    ends = (_write_layout(like._single, end, end, month_style) for end in (first, last))
+    if last is None or all(getattr(first, part) == getattr(last, part) for part in like.shared):
+        return _write_layout(like.layout, first, last or first, month_style)
+    ends = (_write_layout(like.single, end, end, month_style) for end in (first, last))
     return f" {like.joined_by} ".join(ends)
 
 
-def orders_in(dates: Iterable[Sequence[Candidate]]) -> frozenset[bool]:
+def orders_in(dates: Iterable[Sequence[DateReading]]) -> frozenset[bool]:
     """Return the orders of the dates of one case that can be read in one order only.
 
     Args:
@@ -148,38 +115,20 @@ def orders_in(dates: Iterable[Sequence[Candidate]]) -> frozenset[bool]:
 
     Example:
         >>> texts = ["10/12/2019", "25/12/2019"]
-        >>> orders_in(candidates(text, date(2022, 1, 31)) for text in texts)
+        >>> orders_in(find_readings(text, date(2022, 1, 31)) for text in texts)
         frozenset({True})
     """
     shown: set[bool] = set()
     for found in dates:
-        orders = {candidate.day_first for candidate in found}
+        orders = {reading.day_first for reading in found}
         if len(orders) == 1:
             shown |= {order for order in orders if order is not None}
     return frozenset(shown)
 
 
-def _make_date_reading(found: Candidate, *, inferred_year: bool) -> DateReading:
-    words = (month_words()[piece.text.lower()] for piece in found.layout if piece.kind == "name")
-    styles = [word.style for word in words]
-    return DateReading(
-        first=found.first,
-        last=found.last,
-        inferred_year=inferred_year,
-        day_first=found.day_first,
-        time=found.time,
-        joined_by=found.joined_by,
-        writable=found.writable,
-        month_style=next((style for style in styles if style), None),
-        _layout=found.layout,
-        _single=found.single,
-        _shared=found.shared,
-    )
-
-
-def _choose_reading(
-    found: list[Candidate], day_first: bool | None, known: Sequence[date], reference: date
-) -> Candidate | None:
+def _choose_certain(
+    found: list[DateReading], day_first: bool | None, known: Sequence[date], reference: date
+) -> DateReading | None:
     """Return the only reading that remains."""
     if len({(c.first, c.last) for c in found}) > 1 and day_first is not None:
         found = [c for c in found if c.day_first in (None, day_first)]
@@ -192,7 +141,7 @@ def _choose_reading(
     return next((c for c in found if c.day_first == day_first), found[0])
 
 
-def _prefer_days(found: list[Candidate], known: Sequence[date], reference: date) -> list[Candidate]:
+def _prefer_days(found: list[DateReading], known: Sequence[date], reference: date) -> list[DateReading]:
     """Choose the day of *OCT 12* or 10/12 if it is near the case's dates and the month far from all."""
     days = [c for c in found if c.first.precision is Precision.DAY]
     months = [c for c in found if c.first.precision is Precision.MONTH and c.last is None]
@@ -202,12 +151,12 @@ def _prefer_days(found: list[Candidate], known: Sequence[date], reference: date)
     return days if min(distances, default=0) >= _OTHER_READING_IS_FAR_DAYS else found
 
 
-def _is_near(found: Candidate, known: Sequence[date]) -> bool:
+def _is_near(found: DateReading, known: Sequence[date]) -> bool:
     day = found.first.as_date
     return day is not None and any(abs((day - other).days) <= _PAIR_IS_NEAR_DAYS for other in known)
 
 
-def _fill_year(found: Candidate, known: Sequence[date]) -> Candidate | None:
+def _fill_year(found: DateReading, known: Sequence[date]) -> DateReading | None:
     """Return the reading with its year, None if no year is certain."""
     if found.first.year is not None:
         return found
@@ -243,11 +192,6 @@ def _find_nearest(day: PartialDate, known: Sequence[date]) -> PartialDate | None
     best = distances[0] if distances else (_MAX_DISTANCE_DAYS + 1, day)
     margin = distances[1][0] - best[0] if len(distances) > 1 else _MIN_MARGIN_DAYS
     return best[1] if best[0] <= _MAX_DISTANCE_DAYS and margin >= _MIN_MARGIN_DAYS else None
-
-
-def _weekdays_agree(found: Candidate) -> bool:
-    pairs = ((found.first, found.weekday), (found.last, found.last_weekday))
-    return all(weekday is None or day is None or day.earliest.weekday() == weekday for day, weekday in pairs)
 
 
 def _write_layout(layout: Layout, first: PartialDate, last: PartialDate, style: MonthStyle | None) -> str:

@@ -8,7 +8,7 @@ from datetime import date
 from inverse_deid.replacement.births import born_on
 from inverse_deid.replacement.case_dates import CaseDates, case_dates
 from inverse_deid.replacement.case_texts import CaseTexts
-from inverse_deid.replacement.date_layouts import candidates
+from inverse_deid.replacement.date_layouts import find_readings
 from inverse_deid.replacement.date_parts import partial
 from inverse_deid.replacement.date_policies import (
     DatePolicy,
@@ -83,7 +83,7 @@ class _DatesOfText:
     """
 
     def __init__(self, text: MaskedWords, today: date) -> None:
-        self.spans = text.date_spans(lambda words: bool(candidates(words, today)))
+        self.spans = text.date_spans(lambda words: bool(find_readings(words, today)))
         self.words = [text.words(span) for span in self.spans]
         self.births = born_on(text.masked.tokens.text, [(span.start, span.end) for span in self.spans])
         self.hidden = self.births | {n for n, span in enumerate(self.spans) if text.is_denied(span)}

@@ -44,6 +44,9 @@ _NONCE_BYTES = 12
 _TAG_BYTES = 16
 _HEAD = struct.Struct(">IB")
 _MAX_RECORD_BYTES = 1 << 30
+_INCOMPLETE = "is incomplete; copy it again"
+_CHANGED = "was changed after it was written, or is damaged"
+_WRONG_KEY = "cannot be opened with this key: the key belongs to another map, or the map was changed"
 
 Edit = tuple[int, int, str]
 """A half-open range of the masked text, and its original."""
@@ -185,30 +188,66 @@ class Target(Protocol):
         ...
 
 
-class Cipher(Protocol):
-    """An AEAD cipher with its key."""
+class _RecordChain:
+    """Seals or opens the records of one file in order.
 
-    def encrypt(self, nonce: bytes, data: bytes, associated_data: bytes | None) -> bytes:
-        """Return the encrypted text and its tag."""
-        ...
+    Args:
+        key: At least 16 secret bytes.
+        salt: Of the file.
 
-    def decrypt(self, nonce: bytes, data: bytes, associated_data: bytes | None) -> bytes:
-        """Return the text."""
-        ...
+    Raises:
+        ConfigurationError: A short key, or `cryptography` is not installed.
+    """
 
+    def __init__(self, key: bytes, salt: bytes) -> None:
+        check_key(key)
+        check_cryptography()
+        from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+        from cryptography.hazmat.primitives.hashes import SHA256
+        from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-@dataclass(frozen=True, slots=True)
-class _Chain:
-    """The place of a record in the file."""
+        self._cipher = AESGCM(HKDF(algorithm=SHA256(), length=32, salt=salt, info=_PURPOSE).derive(key))
+        self._n_records = 0
+        self._tag = hashlib.sha256(MAGIC + salt).digest()[:_TAG_BYTES]
 
-    number: int
-    tag: bytes = field(repr=False)
+    def seal(self, data: bytes, *, is_last: bool) -> bytes:
+        """Return the next record."""
+        nonce = os.urandom(_NONCE_BYTES)
+        sealed = self._cipher.encrypt(nonce, data, self._associate(is_last))
+        self._advance(sealed)
+        return _HEAD.pack(len(sealed), is_last) + nonce + sealed
 
-    def associate(self, is_last: bool) -> bytes:
-        return struct.pack(">QB", self.number, is_last) + self.tag
+    def open(self, stream: BinaryIO) -> Iterator[tuple[bool, bytes]]:
+        """Yield of each record whether it is the last, and its text."""
+        is_over = False
+        while head := stream.read(_HEAD.size):
+            if len(head) < _HEAD.size:
+                raise InputError(_INCOMPLETE)
+            n_bytes, is_last = _HEAD.unpack(head)
+            if is_over or not _TAG_BYTES <= n_bytes <= _MAX_RECORD_BYTES or is_last > 1:
+                raise InputError(_CHANGED)
+            nonce, sealed = stream.read(_NONCE_BYTES), stream.read(n_bytes)
+            if len(sealed) < n_bytes:
+                raise InputError(_INCOMPLETE)
+            is_over = bool(is_last)
+            yield is_over, self._unseal(nonce, sealed, is_last=is_over)
+            self._advance(sealed)
 
-    def after(self, sealed: bytes) -> _Chain:
-        return _Chain(self.number + 1, sealed[-_TAG_BYTES:])
+    def _unseal(self, nonce: bytes, sealed: bytes, *, is_last: bool) -> bytes:
+        from cryptography.exceptions import InvalidTag
+
+        try:
+            return self._cipher.decrypt(nonce, sealed, self._associate(is_last))
+        except InvalidTag:
+            raise InputError(_CHANGED if self._n_records else _WRONG_KEY) from None
+
+    def _associate(self, is_last: bool) -> bytes:
+        """Return the number of a record, whether it is the last, and the tag of the one before."""
+        return struct.pack(">QB", self._n_records, is_last) + self._tag
+
+    def _advance(self, sealed: bytes) -> None:
+        self._n_records += 1
+        self._tag = sealed[-_TAG_BYTES:]
 
 
 class MapWriter:
@@ -231,44 +270,30 @@ class MapWriter:
     ) -> None:
         self._target = target
         self._n_cases = 0
-        if begun is not None:
-            self._continue(key, begun)
+        salt = os.urandom(_SALT_BYTES) if begun is None else _read_salt(begun)
+        self._records = _RecordChain(key, salt)
+        if begun is None:
+            target.write(MAGIC + salt)
+            target.write(self._records.seal(json.dumps(dict(about)).encode(), is_last=False))
             return
-        salt = os.urandom(_SALT_BYTES)
-        self._cipher = _cipher(key, salt)
-        self._chain = _start_chain(salt)
-        target.write(MAGIC + salt)
-        self._seal(json.dumps(dict(about)).encode(), is_last=False)
+        n_records = 0
+        for is_last, _ in self._records.open(begun):
+            if is_last:
+                raise InputError("is a complete map, nothing can be added to it; start again with --force")
+            n_records += 1
+        if not n_records:
+            raise InputError("of the interrupted run has no beginning; start again with --force")
+        self._n_cases = n_records - 1
 
     def add(self, case: HiddenCase) -> None:
         """Write one case or document."""
-        self._seal(case.as_json(), is_last=False)
+        self._target.write(self._records.seal(case.as_json(), is_last=False))
         self._n_cases += 1
 
     def finish(self) -> None:
         """Write the end, without which the map cannot be read; the target stays open."""
-        self._seal(json.dumps({"n_cases": self._n_cases}).encode(), is_last=True)
-
-    def _continue(self, key: bytes, begun: BinaryIO) -> None:
-        salt = _read_salt(begun)
-        self._cipher = _cipher(key, salt)
-        self._chain = _start_chain(salt)
-        for is_last, _ in _open_records(begun, self._cipher, self._chain):
-            if is_last:
-                raise InputError("is a complete map, nothing can be added to it; start again with --force")
-            self._n_cases += 1
-        self._n_cases -= 1
-        begun.seek(len(MAGIC) + _SALT_BYTES)
-        for _, _, sealed in _read_frames(begun):
-            self._chain = self._chain.after(sealed)
-        if self._n_cases < 0:
-            raise InputError("of the interrupted run has no beginning; start again with --force")
-
-    def _seal(self, data: bytes, *, is_last: bool) -> None:
-        nonce = os.urandom(_NONCE_BYTES)
-        sealed = self._cipher.encrypt(nonce, data, self._chain.associate(is_last))
-        self._target.write(_HEAD.pack(len(sealed), is_last) + nonce + sealed)
-        self._chain = self._chain.after(sealed)
+        end = json.dumps({"n_cases": self._n_cases}).encode()
+        self._target.write(self._records.seal(end, is_last=True))
 
 
 class MapReader:
@@ -285,11 +310,10 @@ class MapReader:
     """
 
     def __init__(self, stream: BinaryIO, key: bytes) -> None:
-        salt = _read_salt(stream)
-        self._records = _open_records(stream, _cipher(key, salt), _start_chain(salt))
+        self._records = _RecordChain(key, _read_salt(stream)).open(stream)
         is_last, about = next(self._records, (True, b""))
         if is_last:
-            raise InputError("is incomplete; copy it again")
+            raise InputError(_INCOMPLETE)
         self.about: Mapping[str, str] = json.loads(about)
 
     def cases(self) -> Iterator[HiddenCase]:
@@ -307,7 +331,7 @@ class MapReader:
             yield read_hidden_case(data)
             n_cases += 1
         if not end:
-            raise InputError("is incomplete; copy it again")
+            raise InputError(_INCOMPLETE)
         if json.loads(end) != {"n_cases": n_cases}:
             raise InputError("does not have as many cases as it says; it is damaged")
 
@@ -332,62 +356,5 @@ def _read_salt(stream: BinaryIO) -> bytes:
         )
     salt = stream.read(_SALT_BYTES)
     if len(salt) < _SALT_BYTES:
-        raise InputError("is incomplete; copy it again")
+        raise InputError(_INCOMPLETE)
     return salt
-
-
-def _start_chain(salt: bytes) -> _Chain:
-    return _Chain(0, hashlib.sha256(MAGIC + salt).digest()[:_TAG_BYTES])
-
-
-def _read_frames(stream: BinaryIO) -> Iterator[tuple[bool, bytes, bytes]]:
-    """Yield of each record whether it is the last, its nonce and its sealed text."""
-    while head := stream.read(_HEAD.size):
-        if len(head) < _HEAD.size:
-            raise InputError("is incomplete; copy it again")
-        n_bytes, is_last = _HEAD.unpack(head)
-        if not _TAG_BYTES <= n_bytes <= _MAX_RECORD_BYTES or is_last > 1:
-            raise InputError("was changed after it was written, or is damaged")
-        nonce, sealed = stream.read(_NONCE_BYTES), stream.read(n_bytes)
-        if len(sealed) < n_bytes:
-            raise InputError("is incomplete; copy it again")
-        yield bool(is_last), nonce, sealed
-
-
-def _open_records(stream: BinaryIO, cipher: Cipher, chain: _Chain) -> Iterator[tuple[bool, bytes]]:
-    """Yield of each record whether it is the last, and its text."""
-    is_over = False
-    for is_last, nonce, sealed in _read_frames(stream):
-        data = None if is_over else _unseal(cipher, nonce, sealed, chain.associate(is_last))
-        if data is None and chain.number == 0:
-            raise InputError(
-                "cannot be opened with this key: the key belongs to another map, or the map was changed"
-            )
-        if data is None:
-            raise InputError("was changed after it was written, or is damaged")
-        yield is_last, data
-        chain, is_over = chain.after(sealed), is_last
-
-
-def _unseal(cipher: Cipher, nonce: bytes, sealed: bytes, associated: bytes) -> bytes | None:
-    from cryptography.exceptions import InvalidTag
-
-    try:
-        return cipher.decrypt(nonce, sealed, associated)
-    except InvalidTag:
-        return None
-
-
-def _cipher(key: bytes, salt: bytes) -> Cipher:
-    """Return the cipher of one file.
-
-    Raises:
-        ConfigurationError: A short key, or `cryptography` is not installed.
-    """
-    check_key(key)
-    check_cryptography()
-    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-    from cryptography.hazmat.primitives.hashes import SHA256
-    from cryptography.hazmat.primitives.kdf.hkdf import HKDF
-
-    return AESGCM(HKDF(algorithm=SHA256(), length=32, salt=salt, info=_PURPOSE).derive(key))
