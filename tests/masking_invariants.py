@@ -17,6 +17,7 @@ from functools import lru_cache
 import numpy as np
 from fuzzed_texts import ALLOWED, DENIED, FuzzedText
 
+from inverse_deid.core.thresholds import Thresholds
 from inverse_deid.core.values import (
     Document,
     FloatArray,
@@ -29,7 +30,6 @@ from inverse_deid.core.values import (
 from inverse_deid.lexicon import load_lexicon
 from inverse_deid.masking.assemble import MaskingSettings, assemble
 from inverse_deid.masking.case_masker import CaseMasker
-from inverse_deid.masking.combine import Thresholds
 from inverse_deid.masking.document_passes import PhraseList
 from inverse_deid.masking.pipeline import Deidentifier, Scores, Stages, mask_everything
 from inverse_deid.replacement.date_parts import ORDINALS, month_words

@@ -11,8 +11,8 @@ from inverse_deid.cli.case_options import CaseOptions
 from inverse_deid.cli.report_files import check_target
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.formats.encodings import normal_encoding
-from inverse_deid.formats.records import ReadOptions
-from inverse_deid.formats.registry import FormatName
+from inverse_deid.formats.records import Format, ReadOptions
+from inverse_deid.formats.registry import FORMATS
 
 if TYPE_CHECKING:
     from inverse_deid.engine.path_clashes import GivenPaths
@@ -58,9 +58,9 @@ class MaskOptions:
     cases: CaseOptions = field(default_factory=CaseOptions)
 
     @property
-    def format(self) -> FormatName | None:
+    def format(self) -> Format | None:
         """The format for all inputs, None = by suffix."""
-        return None if self.format_name is None else FormatName(self.format_name)
+        return None if self.format_name is None else FORMATS[self.format_name]
 
     @property
     def marker_kind(self) -> MarkerKind:
@@ -91,7 +91,7 @@ class MaskOptions:
             raise ConfigurationError("--delimiter must be one character, or tab")
         if self.with_text and not self.explain:
             raise ConfigurationError("--with-text adds words and probabilities to --explain; give both")
-        if self.offsets and self.format not in (None, FormatName.JSONL):
+        if self.offsets and self.format is not None and not self.format.has_offsets:
             raise ConfigurationError("--offsets is for JSON Lines; leave it out, or give --format jsonl")
         if "" in inputs:
             raise ConfigurationError("an INPUT is empty text; give a file or folder (. is this folder)")
@@ -130,9 +130,9 @@ class MaskOptions:
             )
         if any(option is not None for option in (self.cases.run_report, self.cases.known, self.cases.maps)):
             raise ConfigurationError("--known, --map and --run-report are for files; leave them out with -")
-        if self.offsets and self.format is not FormatName.JSONL:
+        if self.offsets and (self.format is None or not self.format.has_offsets):
             raise ConfigurationError("--offsets is for JSON Lines; add --format jsonl, or leave it out")
-        if self.format in (FormatName.PARQUET, FormatName.ICSR):
+        if self.format is not None and not self.format.can_be_piped:
             raise ConfigurationError(f"{self.format} cannot come from standard input; give the file")
 
 

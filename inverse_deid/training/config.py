@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from inverse_deid.core.errors import ConfigurationError
+from inverse_deid.core.thresholds import Thresholds
 from inverse_deid.network.config import (
     NetworkConfig,
     TrainingConfig,
@@ -39,8 +40,16 @@ class CalibrationConfig:
         aims = (self.strict_recall, self.balanced_recall, self.lenient_precision)
         if not all(0 < aim <= 1 for aim in aims):
             raise ConfigurationError("recalls and precision in [calibration] are above 0 and at most 1")
-        if not 0 <= self.density_slope <= 2:
-            raise ConfigurationError("calibration.density_slope is in [0, 2]")
+        _ = self.like
+
+    @property
+    def like(self) -> Thresholds:
+        """Thresholds with the slope of the operating points.
+
+        Raises:
+            ConfigurationError: The slope is out of range.
+        """
+        return Thresholds(1.0, 1.0, self.density_slope)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

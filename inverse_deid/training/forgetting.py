@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from inverse_deid.masking.combine import Thresholds
+from inverse_deid.core.thresholds import EVERYTHING_MASKED, Thresholds
 from inverse_deid.training.calibration import ScoredCorpus, measure, needed_to_mask
 
 
@@ -38,7 +38,7 @@ def at_one_recall(
     Args:
         before: Corpora scored by the model that was started from.
         after: The same corpora, in the same order, scored by the model that came out.
-        points_before: Operating points of the first; their density slope is used.
+        points_before: Operating points of the first; their slope is used.
         points_after: Operating points of the second.
         name: The operating point.
 
@@ -51,8 +51,8 @@ def at_one_recall(
         found[one.name] = (
             AtOneRecall(
                 recall,
-                precision_at(one, recall, points_before[name].density_slope),
-                precision_at(other, recall, points_after[name].density_slope),
+                precision_at(one, recall, points_before[name]),
+                precision_at(other, recall, points_after[name]),
             )
             if recall
             else None
@@ -60,13 +60,13 @@ def at_one_recall(
     return found
 
 
-def precision_at(corpus: ScoredCorpus, recall: float, density_slope: float = 0.0) -> float:
+def precision_at(corpus: ScoredCorpus, recall: float, like: Thresholds = EVERYTHING_MASKED) -> float:
     """Precision at the smallest threshold that reaches a recall; equal probabilities are masked together.
 
     Args:
         corpus: Scored tokens with PHI among them.
         recall: In (0, 1].
-        density_slope: As `Thresholds` says.
+        like: Thresholds with the slope to use.
 
     Example:
         >>> from inverse_deid.core.values import RuleVerdicts
@@ -75,7 +75,7 @@ def precision_at(corpus: ScoredCorpus, recall: float, density_slope: float = 0.0
         >>> precision_at(corpus, 0.5), round(precision_at(corpus, 1.0), 3)
         (1.0, 0.667)
     """
-    at = needed_to_mask(corpus, density_slope)
+    at = needed_to_mask(corpus, like)
     of_phi = np.sort(at[corpus.is_phi])
     limit = of_phi[max(0, int(np.ceil(recall * len(of_phi) - 1e-9)) - 1)]
     return float(corpus.is_phi[at <= limit].mean())
