@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from datetime import date
 from itertools import product
 
 from inverse_deid.core.values import MAX_KNOWN_VALUES, Document, KnownIdentifier, KnownSort
@@ -17,7 +16,7 @@ from inverse_deid.formats.icsr.ages import (
     years_of,
 )
 from inverse_deid.formats.icsr.cases import Case
-from inverse_deid.formats.icsr.dates import CaseDates, DateElement, StampDate, parse_stamp
+from inverse_deid.formats.icsr.dates import DateElement, StampDate, parse_stamp
 from inverse_deid.formats.icsr.known import known_value
 from inverse_deid.formats.icsr.rewriting import Replacements
 from inverse_deid.formats.icsr.survey import Sort
@@ -64,18 +63,22 @@ def texts_of(case: Case, name: str, batch: str = "", source: str = "") -> CaseTe
         if len(known) > MAX_KNOWN_VALUES:
             break  # these are enough to see that there are too many
     dates = case.dates
+    written = [(found, found.date) for found in dates.every if found.date is not None]
+    report_days = (on.first_day for found, on in written if found.element in _REPORT_DATES and on.day)
+    births = (PartialDate(on.year, on.month, on.day) for found, on in written if _is_birth(found))
+    named = ((dates.first_dose, "first dose"), (dates.onset, "onset"))
+    anchors = tuple((on.first_day, name) for on, name in named if on is not None and on.day is not None)
     docs = (Document(f"{name} {text.path}", text.text, known=tuple(known)) for text in case.free_texts)
-    anchors = tuple(_anchors(dates))
     anchor, anchor_name = anchors[0] if anchors else (None, "")
     return CaseTexts(
         id=_id_of(case, batch, source),
         docs=tuple(docs),
-        today=max(_days(dates, _REPORT_DATES), default=None),
+        today=max(report_days, default=None),
         date_fields=tuple(found.value for found in dates.every),
         anchor=anchor,
         anchor_name=anchor_name,
         other_anchors=anchors[1:],
-        births=tuple(_births(dates)),
+        births=tuple(births),
         values=tuple(value.text for value in case.values if value.sort is Sort.IDENTIFIER),
     )
 
@@ -166,27 +169,8 @@ def _is_birth(field: DateElement) -> bool:
     return field.element in _BIRTHS or "birth" in field.path.lower()
 
 
-def _births(dates: CaseDates) -> Iterator[PartialDate]:
-    for found in dates.every:
-        if _is_birth(found) and found.date is not None:
-            yield PartialDate(found.date.year, found.date.month, found.date.day)
-
-
 def _id_of(case: Case, batch: str, source: str) -> str:
     """Return the id that shifts depend on; a part around the cases has one of its own."""
     if not case.is_case:
         return f"around the cases of {batch or source}"
     return case.case_id or f"case {case.number} without id of {source}"
-
-
-def _anchors(dates: CaseDates) -> Iterator[tuple[date, str]]:
-    for found, name in ((dates.first_dose, "first dose"), (dates.onset, "onset")):
-        if found is not None and found.day is not None:
-            yield found.first_day, name
-
-
-def _days(dates: CaseDates, elements: frozenset[str]) -> Iterator[date]:
-    """Yield the dates of some elements that are known to the day."""
-    for found in dates.every:
-        if found.element in elements and found.date is not None and found.date.day is not None:
-            yield found.date.first_day

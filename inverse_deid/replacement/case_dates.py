@@ -24,7 +24,7 @@ _STRUCTURED = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class CaseDates:
+class KnownDates:
     """The dates of one case; build it with `case_dates`.
 
     Args:
@@ -93,7 +93,7 @@ def case_dates(
     structured: Sequence[str] = (),
     births: Sequence[str | PartialDate] = (),
     span_years: int = DEFAULT_SPAN_YEARS,
-) -> CaseDates:
+) -> KnownDates:
     """Gather everything that the dates of a case tell about reading any of them.
 
     Args:
@@ -103,7 +103,7 @@ def case_dates(
             ones are not read.
         structured: The values of its date fields, `CCYYMMDDhhmmss+ZZzz` or shorter.
         births: Dates of birth: the words in a text, or the date of a field.
-        span_years: See `CaseDates`.
+        span_years: See `KnownDates`.
 
     Example:
         >>> case = case_dates(["25/12/2019", "10/12/2019"], today=date(2020, 2, 1))
@@ -121,7 +121,7 @@ def case_dates(
     readings = [reading for reading in known.values() if reading is not None]
     styles = {reading.month_style for reading in readings} - {None}
     starts = (*(reading.first for reading in readings), *fields)
-    return CaseDates(
+    return KnownDates(
         today=today,
         day_first=order,
         month_style=MonthStyle.FULL if styles == {MonthStyle.FULL} else MonthStyle.SHORT,

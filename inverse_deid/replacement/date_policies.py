@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import date, timedelta
 from typing import Protocol
 
-from inverse_deid.replacement.case_dates import CaseDates, read_structured
+from inverse_deid.replacement.case_dates import KnownDates, read_structured
 from inverse_deid.replacement.date_layouts import DateReading
 from inverse_deid.replacement.date_parts import PartialDate, Precision, partial
 from inverse_deid.replacement.date_text import read_date, write_date
@@ -55,16 +55,13 @@ class MaskedDates:
 class YearDates:
     """Shows the year alone, if it is written.
 
-    Args:
-        case: The dates of the case.
-
     Example:
         >>> from inverse_deid.replacement.case_dates import case_dates
         >>> YearDates(case_dates([], today=date(2020, 2, 1))).replacement("12-OCT-19")
         '2019'
     """
 
-    case: CaseDates = field(repr=False)
+    case: KnownDates = field(repr=False)
 
     def replacement(self, text: str) -> str | None:
         """Return the year or years of a date, None if no year is written."""
@@ -88,13 +85,12 @@ class RelativeDays:
     months or years, which does not reveal a day.
 
     Args:
-        case: The dates of the case.
         anchor: Day 0; None masks every date.
         statement: What Day 0 is, for the first date of the case; has no date and no text of the case.
         center: Dates far from it are masked; None = the anchor.
     """
 
-    case: CaseDates = field(repr=False)
+    case: KnownDates = field(repr=False)
     anchor: date | None = field(repr=False)
     statement: str
     center: date | None = field(default=None, repr=False)
@@ -115,7 +111,7 @@ class RelativeDays:
 
 
 def relative_days(
-    case: CaseDates,
+    case: KnownDates,
     anchor: date | None = None,
     anchor_name: str = "first dose",
     *,
@@ -127,7 +123,7 @@ def relative_days(
     the latest.
 
     Args:
-        case: The dates of the case.
+        case: Its dates.
         anchor: First dose or onset, from the structured fields.
         anchor_name: What the anchor is.
         hidden: Words of dates that every policy masks.
@@ -163,12 +159,11 @@ class ShiftedDates:
     again as the shifted date is masked, and so is a long range within one month.
 
     Args:
-        case: The dates of the case.
         shift_days: 30 to 395; secret.
         center: Dates far from it are masked; None = the latest date of the case.
     """
 
-    case: CaseDates = field(repr=False)
+    case: KnownDates = field(repr=False)
     shift_days: int = field(repr=False)
     center: date | None = field(default=None, repr=False)
 
@@ -236,11 +231,11 @@ class ShiftedDates:
         )
 
 
-def shift_dates(case: CaseDates, key: bytes, case_id: str, center: date | None = None) -> ShiftedDates:
+def shift_dates(case: KnownDates, key: bytes, case_id: str, center: date | None = None) -> ShiftedDates:
     """Shift the dates of a case by the days that its key and id give.
 
     Args:
-        case: The dates of the case.
+        case: Its dates.
         key: At least 16 secret bytes.
         case_id: The same for all versions of a case.
         center: First dose or onset; dates far from it are masked. None = not known.
@@ -263,20 +258,20 @@ def _ends(reading: DateReading) -> tuple[PartialDate, ...]:
     return (reading.first,) if reading.last is None else (reading.first, reading.last)
 
 
-def _tells_age(reading: DateReading, case: CaseDates) -> bool:
+def _tells_age(reading: DateReading, case: KnownDates) -> bool:
     """Tell whether a date or an end of a range is a birth, or reveals an age over 89."""
     return _tells_high_age(reading.first, case) or any(map(case.is_birth, _ends(reading)))
 
 
-def _tells_high_age(when: PartialDate, case: CaseDates) -> bool:
+def _tells_high_age(when: PartialDate, case: KnownDates) -> bool:
     return case.today.year - when.earliest.year >= _OLDEST_YEARS
 
 
-def _is_far(reading: DateReading, center: date, case: CaseDates) -> bool:
+def _is_far(reading: DateReading, center: date, case: KnownDates) -> bool:
     return any(case.is_far(when, center) for when in _ends(reading))
 
 
-def _field_of_case(value: str, case: CaseDates) -> tuple[PartialDate, str] | None:
+def _field_of_case(value: str, case: KnownDates) -> tuple[PartialDate, str] | None:
     found = read_structured(value)
     if found is None or found[0].earliest > case.today or _tells_high_age(found[0], case):
         return None

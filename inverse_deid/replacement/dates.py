@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from datetime import date
 
 from inverse_deid.replacement.births import born_on
-from inverse_deid.replacement.case_dates import CaseDates, case_dates
+from inverse_deid.replacement.case_dates import KnownDates, case_dates
 from inverse_deid.replacement.case_texts import CaseTexts
 from inverse_deid.replacement.date_layouts import find_readings
 from inverse_deid.replacement.date_parts import partial
@@ -90,7 +90,7 @@ class _DatesOfText:
 
 
 def policy_of(
-    case: CaseTexts, dates: CaseDates, settings: CaseSettings, hidden: Collection[str] = ()
+    case: CaseTexts, dates: KnownDates, settings: CaseSettings, hidden: Collection[str] = ()
 ) -> DatePolicy:
     """Return the date policy of a case.
 
@@ -114,7 +114,7 @@ def policy_of(
             return MaskedDates()
 
 
-def _anchor(case: CaseTexts, dates: CaseDates) -> tuple[date | None, str]:
+def _anchor(case: CaseTexts, dates: KnownDates) -> tuple[date | None, str]:
     """Return the first dose, or the onset if the dose is a birth or far before the onset."""
     given = () if case.anchor is None else ((case.anchor, case.anchor_name),)
     days = [(day, name) for day, name in (*given, *case.other_anchors) if not dates.is_birth(partial(day))]

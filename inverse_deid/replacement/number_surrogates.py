@@ -109,7 +109,6 @@ class NumberSurrogates:
     """Makes the surrogates of the numbers of one case.
 
     Args:
-        draws: The random numbers of the case.
         reserved: What they must not be.
     """
 
@@ -215,12 +214,7 @@ def same_kind(char: str, rng: random.Random) -> str:
 
 
 class AddressSurrogates:
-    """Makes the surrogates of the e-mail, web and IP addresses of one case.
-
-    Args:
-        draws: The random numbers of the case.
-        numbers: Decides which surrogates may be used.
-    """
+    """Makes the surrogates of the e-mail, web and IP addresses of one case."""
 
     def __init__(self, draws: Draws, numbers: NumberSurrogates) -> None:
         self._draws = draws

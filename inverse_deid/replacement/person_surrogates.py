@@ -65,8 +65,6 @@ class PersonSurrogates:
     """Makes the surrogates of the names of one case.
 
     Args:
-        draws: The random numbers of the case.
-        reserved: What surrogates must not be.
         pools: The names to draw from.
         real_values: All masked texts of the case and its structured values; they tell given names
             from surnames, and initials from short names.

@@ -78,10 +78,7 @@ class PlaceSurrogates:
     """Makes the surrogates of the places of one case.
 
     Args:
-        draws: The random numbers of the case.
-        reserved: What surrogates must not be.
         pools: Made-up places are named after its surnames.
-        numbers: Makes the surrogates of post codes.
     """
 
     def __init__(

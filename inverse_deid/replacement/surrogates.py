@@ -220,12 +220,7 @@ def _job_words() -> frozenset[str]:
 
 
 class ProfessionSurrogates:
-    """Makes the surrogates of the professions of one case, from Faker's list of jobs.
-
-    Args:
-        draws: The random numbers of the case.
-        reserved: What surrogates must not be.
-    """
+    """Makes the surrogates of the professions of one case, from Faker's list of jobs."""
 
     def __init__(self, draws: Draws, reserved: Reserved) -> None:
         self._draws = draws

@@ -1,4 +1,4 @@
-"""Slips of the pen: insertions, deletions, substitutions, and neighbours that changed places."""
+"""Typos: insertions, deletions, substitutions, and exchanged neighbours."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import numpy.typing as npt
 _LONG = 8
 _MAX_SLIPS = 2
 _FEW = 32
-"""Up to so many pairs are faster one by one."""
+"""Up to this many pairs are faster one by one."""
 
 _MAX_PAIRS = 1 << 17
 _BITS_OF_BYTE = np.array([number.bit_count() for number in range(256)], np.uint8)
 
 
 def allowed_slips(name: str) -> int:
-    """How many slips are looked for in a name: 1 in 5 to 7 letters, 2 from 8 on, else none.
+    """Return how many typos a name may have: 1 in 5 to 7 letters, 2 in 8 or more, else 0.
 
     Example:
         >>> [allowed_slips(name) for name in ("Dahl", "Berger", "Lindqvist")]
@@ -28,7 +28,7 @@ def allowed_slips(name: str) -> int:
 
 
 def is_within(first: str, second: str, limit: int) -> bool:
-    """Whether at most `limit` slips lie between two words (optimal string alignment).
+    """Tell whether two words differ by at most `limit` typos (optimal string alignment).
 
     Source:
         Damerau 1964; the restricted variant, in which no piece is edited twice.
@@ -55,7 +55,7 @@ def is_within(first: str, second: str, limit: int) -> bool:
 
 
 class NearNames:
-    """Finds words that are a slip or two away from some names, without holding each against each.
+    """Finds words that differ from some names by one or two typos, without comparing all pairs.
 
     Args:
         names: Without case and accents.
@@ -71,11 +71,11 @@ class NearNames:
         return bool(self._of_length)
 
     def near(self, word: str) -> bool:
-        """Whether a word is near one of the names (or is one)."""
+        """Tell whether a word is near one of the names (or is one)."""
         return bool(self.among([word]))
 
     def among(self, words: Iterable[str]) -> set[str]:
-        """Those of some words that are near one of the names (or are one)."""
+        """Return the words that are near one of the names (or are one)."""
         found: set[str] = set()
         for length, group in _by_length(words).items() if self._of_length else ():
             spelled: _Spelled | None = None
@@ -111,7 +111,7 @@ class _Spelled:
         self.letters = np.bitwise_or.reduce(bits, axis=1)
 
     def alike(self, others: _Spelled, limit: int) -> Iterator[tuple[npt.NDArray[np.intp], ...]]:
-        """Pairs that differ in few letters, whatever their order: rows of these and of the others."""
+        """Yield pairs that differ in few letters, in any order: rows of these and of the others."""
         step = max(1, _MAX_PAIRS // len(others.letters))
         for first in range(0, len(self.letters), step):
             differing = self.letters[first : first + step, None] ^ others.letters[None, :]
@@ -127,7 +127,7 @@ def _by_length(words: Iterable[str]) -> dict[int, list[str]]:
 
 
 def _bit_counts(numbers: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint8]:
-    """How many bits are set in each number, in any order of bytes."""
+    """Return how many bits are set in each number, for any byte order."""
     of_bytes = _BITS_OF_BYTE[numbers.view(np.uint8)].reshape(*numbers.shape, 8)
     counts: npt.NDArray[np.uint8] = of_bytes.sum(axis=-1, dtype=np.uint8)
     return counts
@@ -136,12 +136,12 @@ def _bit_counts(numbers: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint8]:
 def _are_within(
     first: npt.NDArray[np.uint32], second: npt.NDArray[np.uint32], limit: int
 ) -> npt.NDArray[np.bool_]:
-    """`is_within` for many pairs of words at once.
+    """Do what `is_within` does, for many pairs of words at once.
 
     Args:
         first: Code points of the first words, (n_pairs, n_letters).
-        second: Those of the second words, of one length, too.
-        limit: Slips.
+        second: Code points of the second words, also of one length.
+        limit: Of typos.
     """
     n_pairs, n_first = first.shape
     n_second = second.shape[1]

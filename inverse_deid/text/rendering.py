@@ -11,7 +11,7 @@ from inverse_deid.core.values import BoolArray, Tokens
 from inverse_deid.text.gaps import forbidden_gaps
 
 GAP_MARK = "□"
-"""Stands for characters between kept tokens that are not allowed to leave."""
+"""Replaces characters between kept tokens that must not leave."""
 
 JOINING_GAPS = frozenset(["", " ", *"-/.:'’@_+&"])  # noqa: RUF001
 """Masked tokens that only these separate become one mask: a date, a full name, an e-mail."""
@@ -28,7 +28,7 @@ class Rendering:
     Args:
         text: The masked text.
         masks: Half-open ranges of the original, sorted and disjoint.
-        replaced: For each mask the range of `text` that stands for it.
+        replaced: For each mask the range of `text` that replaces it.
     """
 
     text: str = field(repr=False)
@@ -52,8 +52,7 @@ def render(tokens: Tokens, keep: BoolArray, marker: Callable[[int, int], str]) -
     Args:
         tokens: The tokens of the original text.
         keep: bool (n_tokens,).
-        marker: Given the first token of a mask and the one behind its last, the
-            string that stands for them.
+        marker: Returns the marker of a mask, given its first token and the one after its last.
 
     Raises:
         ValueError: `keep` has another length than `tokens`.
@@ -76,7 +75,7 @@ def render(tokens: Tokens, keep: BoolArray, marker: Callable[[int, int], str]) -
 
 
 def _token_masks(tokens: Tokens, keep: BoolArray) -> list[_Mask]:
-    """One mask a run of masked tokens that only joining gaps separate."""
+    """Return one mask per run of masked tokens that only joining gaps separate."""
     runs: list[_Mask] = []
     masked = np.flatnonzero(~keep).tolist()
     starts, ends = tokens.starts, tokens.ends
@@ -90,7 +89,7 @@ def _token_masks(tokens: Tokens, keep: BoolArray) -> list[_Mask]:
 
 
 def _merge(tokens: Tokens, masks: list[_Mask], gaps: Sequence[Range]) -> list[_Mask]:
-    """Add the forbidden gap runs; what touches becomes one mask."""
+    """Add the forbidden gaps; ranges that touch become one mask."""
     if not gaps:
         return masks
     pieces = masks + [_Mask(start, end, -1, -1) for start, end in gaps]
@@ -98,16 +97,13 @@ def _merge(tokens: Tokens, masks: list[_Mask], gaps: Sequence[Range]) -> list[_M
     merged: list[_Mask] = []
     for piece in pieces:
         if merged and merged[-1].end == piece.start:
-            merged[-1] = _joined(merged[-1], piece)
+            left = merged[-1]
+            first = left.first_token if left.first_token >= 0 else piece.first_token
+            last = piece.last_token if piece.last_token >= 0 else left.last_token
+            merged[-1] = _Mask(left.start, piece.end, first, last)
         else:
             merged.append(piece)
     return merged
-
-
-def _joined(left: _Mask, right: _Mask) -> _Mask:
-    first = left.first_token if left.first_token >= 0 else right.first_token
-    last = right.last_token if right.last_token >= 0 else left.last_token
-    return _Mask(left.start, right.end, first, last)
 
 
 def substitute(text: str, pieces: Sequence[Piece]) -> Rendering:

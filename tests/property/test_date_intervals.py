@@ -8,7 +8,7 @@ from datetime import date, timedelta
 
 from date_patterns import FULL_BUT_NOT_READ, full_patterns, order_of, patterns
 
-from inverse_deid.replacement.case_dates import CaseDates, case_dates
+from inverse_deid.replacement.case_dates import KnownDates, case_dates
 from inverse_deid.replacement.date_policies import ShiftedDates, relative_days, shift_dates
 from inverse_deid.replacement.date_text import read_date
 from inverse_deid.training.corpora.dates import render_date
@@ -50,7 +50,7 @@ class Case:
         self.dose = dose
         self.id = f"case-{seed}"
 
-    def dates(self) -> CaseDates:
+    def dates(self) -> KnownDates:
         return case_dates(
             self.texts, today=self.today, day_first=self.day_first, structured=[f"{self.dose:%Y%m%d}"]
         )
