@@ -56,7 +56,7 @@ class JoinedTokens:
         return first[:-1]
 
     def previous_ends(self) -> IntArray:
-        """Return where the token before each ends, for a first one where its text begins: int32 (n_tokens,)."""
+        """Return where the token before each ends, or where its text begins: int32 (n_tokens,)."""
         previous = np.concatenate([self.offsets[:1], self.ends[:-1]])[: len(self)]
         first = self.first_of_document()
         previous[first] = self.offsets[self.doc[first]]
