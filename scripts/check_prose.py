@@ -13,6 +13,7 @@ import ast
 import html
 import re
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -20,32 +21,9 @@ from typing import NamedTuple
 ROOT = Path(__file__).parents[1]
 MOST_WORDS = 25
 
-PATTERNS = {
-    r"(?<!\bthere )(?<!\bThere )\b(?:is|are|was|were) no (?!longer\b|more\b|less\b|one\b|doubt\b|matter\b)": "is not a, has no",
-    r"(?<!there )(?<!There )\b(?:is|are|has|have|holds?|needs?) none\b": "has no",
-    r"\bholds? no\b": "has no, contains no",
-    r"\bstands? (?:in|on|behind|before|there|under|at|beside|after|where|open|alone|here|as)\b": "is, contains, follows",
-    r"\blies? (?:in|on|behind|before|there|under|at|beside|after|where|here)\b": "is, contains, follows",
-    r"\bgo(?:es)? (?:on (?:behind|where|there)|the way)\b": "resume, take the same way",
-    r"(?:^|[.:!] )(?:What|Who|Whoever|Whatever) (?!does not\b)[a-z][^.?!;:]{0,60}?\b(?:is|are|was|comes?|goes|gets?|stands?|can|cannot|must|has|holds|needs)\b(?=[^.?!]*[.;])": "begin with the actor",
-    r"(?:^|[.!] )Else\b": "otherwise",
-    r"\b(?:one|two|once) an? (?:line|case|file|document|core|site|word|page|token|row|partition|node)\b": "per line, per case",
-    r"\ban? (?:line|case|file|core|site|row), an? ": "per line, per case",
-    r"\bslips? of the pen\b": "typo",
-    r"\b(?:besides|but for|so many|all the same|of one's own|at one go|to be had|by heart|as it were)\b": "plain words",
-    r",? too[.;:,]": "also, or nothing",
-    r"\b(?:thereof|therein|whereof|wherein|hereof|anew|lest|whence|thence)\b": "plain words",
-    r"\bis (?:surely|quite) safe\b": "confidently safe",
-    r"\bleaves the house\b": "is released",
-    r"\b(?:tell|told) by (?:its|their)\b": "is described by",
-    r"\b(?:is|are|be) told\b": "is reported, is stated",
-    r"\bwhere (?:there )?(?:is|are) none\b": "if there is none",
-    r"\b(?:beside|behind) (?:it|them|which)\b": "next to it, after it",
-}
-HURRIED = {
-    r";": "two sentences, or a comma",
-    r"\b(?:he|him|his)\b": "they",
-}
+_TABLES = tomllib.loads((Path(__file__).parent / "prose_patterns.toml").read_text(encoding="utf-8"))
+PATTERNS = {row["pattern"]: row["instead"] for row in _TABLES["everywhere"]}
+HURRIED = {row["pattern"]: row["instead"] for row in _TABLES["hurried"]}
 
 
 class Piece(NamedTuple):
@@ -68,11 +46,10 @@ def markdown(path: Path) -> Iterator[Piece]:
     block: list[str] = []
     start, is_code = 1, False
     for number, line in enumerate([*path.read_text(encoding="utf-8").splitlines(), ""], 1):
-        if line.lstrip().startswith("```"):
-            is_code = not is_code
-            line = ""
-        elif is_code or line.startswith(("    ", "<!--", ">")):
-            line = ""
+        is_fence = line.lstrip().startswith("```")
+        is_code ^= is_fence
+        if is_fence or is_code or line.startswith(("    ", "<!--", ">")):
+            line = ""  # noqa: PLW2901 - code and quotations end a block
         is_item = bool(re.match(r"\s*(?:[-*|#]|\d+\.)", line))
         if block and (not line.strip() or is_item):
             yield Piece(path, start, plain(" ".join(block)), is_hurried=False)
@@ -184,11 +161,14 @@ def unexplained_phi(path: Path) -> Iterator[str]:
 
 def checked_files(given: list[str]) -> Iterator[Path]:
     folders = [Path(one) for one in given] or [
-        ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs", "inverse_deid", "scripts")
+        ROOT / name
+        for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs", "inverse_deid", "scripts")
     ]
     for folder in folders:
         found = sorted(folder.rglob("*")) if folder.is_dir() else [folder]
-        yield from (path for path in found if path.suffix in READERS and path.resolve() != Path(__file__).resolve())
+        yield from (
+            path for path in found if path.suffix in READERS and path.resolve() != Path(__file__).resolve()
+        )
 
 
 def main() -> int:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from inverse_deid.text.edit_distance import NearNames
 from inverse_deid.text.folding import folded
+from inverse_deid.text.typos import NearNames
 
 MIN_SHARED_LETTERS = 3
 """No surrogate shares a word of this many letters with a real value."""
