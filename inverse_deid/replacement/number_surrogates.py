@@ -106,11 +106,7 @@ def is_amount_or_date(text: str) -> bool:
 
 
 class NumberSurrogates:
-    """Makes the surrogates of the numbers of one case.
-
-    Args:
-        reserved: What they must not be.
-    """
+    """Makes the surrogates of the numbers and addresses of one case."""
 
     def __init__(self, draws: Draws, reserved: Reserved) -> None:
         self._draws = draws
@@ -169,6 +165,38 @@ class NumberSurrogates:
 
         return self.draw_free(text, draw, is_phone=True)
 
+    def address(self, text: str) -> str | None:
+        """Replace an e-mail, web or IP address, None = the text is not one.
+
+        Example:
+            >>> numbers = NumberSurrogates(Draws(bytes(16), "1"), Reserved([], []))
+            >>> numbers.address("ann.li@hospital.test").endswith(".example.org")
+            True
+        """
+        if match := _EMAIL.fullmatch(text):
+            user, host, scheme = match["user"], match["host"], match["scheme"] or ""
+            return self.draw_free(text, lambda rng: f"{scheme}{_shake(user, rng)}@{self._domain(host)}")
+        if _IP.fullmatch(text):
+            return self.draw_free(
+                text, lambda rng: f"{rng.choice(_DOCUMENTATION_NETS)}.{rng.randrange(1, 255)}"
+            )
+        if _IP6.fullmatch(text):
+            return self.draw_free(
+                text, lambda rng: "2001:db8:" + ":".join(f"{rng.randrange(16**4):x}" for _ in range(6))
+            )
+        match = _URL.fullmatch(text)
+        if match is None or not (match["scheme"] or match["www"] or match["path"]):
+            return None
+        host, path = match["host"], match["path"] or ""
+        begin = (match["scheme"] or "") + (match["www"] or "")
+        return self.draw_free(text, lambda rng: f"{begin}{self._domain(host)}{_shake(path, rng)}")
+
+    def _domain(self, host: str) -> str:
+        """Return the domain that replaces one domain in all addresses."""
+        rng = self._draws.rng("domain", host.casefold())
+        label = "".join(rng.choice(string.ascii_lowercase) for _ in range(_LABEL_LETTERS))
+        return f"{label}.example.org"
+
     def draw_free(
         self, original: str, draw: Callable[[random.Random], str], *, is_phone: bool = False
     ) -> str | None:
@@ -211,49 +239,6 @@ def same_kind(char: str, rng: random.Random) -> str:
     if char.isalpha():
         return rng.choice(string.ascii_uppercase if char.isupper() else string.ascii_lowercase)
     return char
-
-
-class AddressSurrogates:
-    """Makes the surrogates of the e-mail, web and IP addresses of one case."""
-
-    def __init__(self, draws: Draws, numbers: NumberSurrogates) -> None:
-        self._draws = draws
-        self._numbers = numbers
-
-    def replacement(self, text: str) -> str | None:
-        """Return another address of the same sort, None = the text is not an address.
-
-        Example:
-            >>> draws = Draws(bytes(16), "1")
-            >>> addresses = AddressSurrogates(draws, NumberSurrogates(draws, Reserved([], [])))
-            >>> addresses.replacement("ann.li@hospital.test").endswith(".example.org")
-            True
-        """
-        if match := _EMAIL.fullmatch(text):
-            user, host, scheme = match["user"], match["host"], match["scheme"] or ""
-            return self._numbers.draw_free(
-                text, lambda rng: f"{scheme}{_shake(user, rng)}@{self._domain(host)}"
-            )
-        if _IP.fullmatch(text):
-            return self._numbers.draw_free(
-                text, lambda rng: f"{rng.choice(_DOCUMENTATION_NETS)}.{rng.randrange(1, 255)}"
-            )
-        if _IP6.fullmatch(text):
-            return self._numbers.draw_free(
-                text, lambda rng: "2001:db8:" + ":".join(f"{rng.randrange(16**4):x}" for _ in range(6))
-            )
-        match = _URL.fullmatch(text)
-        if match is None or not (match["scheme"] or match["www"] or match["path"]):
-            return None
-        host, path = match["host"], match["path"] or ""
-        begin = (match["scheme"] or "") + (match["www"] or "")
-        return self._numbers.draw_free(text, lambda rng: f"{begin}{self._domain(host)}{_shake(path, rng)}")
-
-    def _domain(self, host: str) -> str:
-        """Return the domain that replaces one domain in all addresses."""
-        rng = self._draws.rng("domain", host.casefold())
-        label = "".join(rng.choice(string.ascii_lowercase) for _ in range(_LABEL_LETTERS))
-        return f"{label}.example.org"
 
 
 def _shake(text: str, rng: random.Random) -> str:

@@ -20,7 +20,7 @@ from inverse_deid.replacement.case_texts import CaseTexts
 from inverse_deid.replacement.faker_names import faker_version, faker_words, load_surrogate_names
 from inverse_deid.replacement.keys import Draws
 from inverse_deid.replacement.masked_words import TIMELY, MaskedWords, Proposal
-from inverse_deid.replacement.number_surrogates import AddressSurrogates, NumberSurrogates
+from inverse_deid.replacement.number_surrogates import NumberSurrogates
 from inverse_deid.replacement.person_surrogates import PersonSurrogates
 from inverse_deid.replacement.place_surrogates import PlaceSurrogates
 from inverse_deid.replacement.reserved import Reserved, in_case_of, joined, words_of
@@ -157,7 +157,6 @@ class CaseSurrogates:
         self._numbers = NumberSurrogates(draws, self._reserved)
         self._people = PersonSurrogates(draws, self._reserved, pools, real_values)
         self._places = PlaceSurrogates(draws, self._reserved, pools, self._numbers)
-        self._addresses = AddressSurrogates(draws, self._numbers)
         self._professions = ProfessionSurrogates(draws, self._reserved)
         self._category_of: dict[str, HyperClass] = {}
 
@@ -182,7 +181,7 @@ class CaseSurrogates:
         return lead + found + text[len(lead) + len(words) :]
 
     def _replace(self, words: str, category: HyperClass) -> str | None:
-        address = self._addresses.replacement(words)
+        address = self._numbers.address(words)
         if address is not None or category is HyperClass.SAFE:
             return address
         if category in (HyperClass.PLACE, HyperClass.PROFESSION) and self._people.knows(words):
