@@ -104,7 +104,7 @@ def parse_artefact(data: bytes) -> Artefact:
         EOFError, RuntimeError, NotImplementedError, AttributeError,
     ) as error:  # fmt: skip
         raise LexiconError(
-            f"the lexicon is damaged ({type(error).__name__}); install the package again "
+            f"the lexicon is damaged ({type(error).__name__}): install the package again "
             "or build the file again"
         ) from error
 
@@ -124,7 +124,7 @@ def _parse_archive(archive: zipfile.ZipFile) -> Artefact:
     if manifest["format_version"] != FORMAT_VERSION:
         raise LexiconError(
             f"the lexicon has format {manifest['format_version']!r}, this program reads "
-            f"{FORMAT_VERSION}; build the file again"
+            f"{FORMAT_VERSION}: build the file again"
         )
     members = {
         name: _checked(name, archive.read(name), digest) for name, digest in manifest["members"].items()

@@ -72,7 +72,7 @@ def merge_lists(lexicon: Lexicon, lists: Sequence[WordList]) -> Artefact:
     known = {source["name"] for source in lexicon.sources}
     twice = sorted(known & {word_list.name for word_list in lists})
     if twice:
-        raise FormatError(f"the lexicon already has {', '.join(twice)}; start with the packaged one")
+        raise FormatError(f"the lexicon already has {', '.join(twice)}: start with the packaged one")
     suffix = "+" + ".".join(word_list.name for word_list in lists)
     return extend_lexicon(lexicon.artefact, lists, version=lexicon.version + suffix)
 
@@ -90,7 +90,7 @@ def read_meddra(folder: Path) -> list[str]:
             if line.strip():
                 terms[_meddra_term(line, name, number)] = None
     if not terms:
-        raise FormatError("llt.asc and pt.asc have no terms; export them again")
+        raise FormatError("llt.asc and pt.asc have no terms: export them again")
     return list(terms)
 
 
@@ -142,7 +142,7 @@ def _delimited_names(lines: Sequence[str], name: str) -> list[str]:
     if not columns:
         raise FormatError(
             f"{name}: neither the fixed-width DD table nor a table with a column of drug "
-            "names; add a header line with a column 'drug_name'"
+            "names: add a header line with a column 'drug_name'"
         )
     for number, row in enumerate(rows, start=1):
         if len(row) != len(rows[0]):
@@ -154,7 +154,7 @@ def _rows(lines: Sequence[str], delimiter: str, name: str) -> list[list[str]]:
     try:
         return list(csv.reader(io.StringIO("\n".join(lines)), delimiter=delimiter))
     except csv.Error as error:
-        raise FormatError(f"{name}: a quote is not closed or a cell is too long; export it again") from error
+        raise FormatError(f"{name}: a quote is not closed or a cell is too long: export it again") from error
 
 
 def _header_key(cell: str) -> str:

@@ -44,7 +44,7 @@ _NAME_STEPS = re.compile(r"(?:/name(?:\[\d+\])?)?/[^/]*$")
 
 
 def batch_number(case: Case) -> str:
-    """Return the batch number (N.1.2), "" = this part has none."""
+    """Return the batch number (N.1.2), "" = not in this part."""
     return next((value.text for value in case.values if value.element_id == "N.1.2"), "")
 
 

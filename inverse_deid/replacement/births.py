@@ -131,7 +131,7 @@ def _dates_of_cue(text: str, dates: Dates, cue: re.Match[str], after: int) -> It
 
 
 def _sentence_around(text: str, place: int) -> tuple[int, int]:
-    """Return where the sentence of a place begins and ends; at most a line."""
+    """Return where the sentence of a place begins and ends; never more than a line."""
     begin = max((stop.end() for stop in _STOP.finditer(text, max(0, place - 300), place)), default=0)
     begin = max(begin, text.rfind("\n", 0, place) + 1, place - 300)
     stop = _STOP.search(text, place, place + 300)

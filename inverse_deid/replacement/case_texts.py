@@ -20,7 +20,7 @@ class CaseTexts:
         today: The day of the case's last information; None = not known.
         date_fields: The values of its date fields.
         anchor: Day 0 of relative days; None = the earliest date of the texts.
-        anchor_name: What the anchor is.
+        anchor_name: Of the anchor, such as *first dose*.
         other_anchors: Days, with their names, that replace an anchor that is a birth or far from them.
         births: Dates of birth as precise as they are known; no policy shows them.
         values: The values of its other identifying fields; no surrogate equals one of them.

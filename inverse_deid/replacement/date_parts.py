@@ -70,7 +70,7 @@ class PartialDate:
             ValueError: The year is not known.
         """
         if self.year is None:
-            raise ValueError("a date without a year has no earliest day; fill the year first")
+            raise ValueError("a date without a year has no earliest day: fill the year first")
         return date(self.year, self.month or 1, self.day or 1)
 
     def overlaps(self, other: PartialDate) -> bool:
@@ -190,7 +190,7 @@ def write_month(number: int, like: str, style: MonthStyle | None = None) -> str:
     Args:
         number: 1 to 12.
         like: A name from `month_words`, in any case.
-        style: None takes that of `like`, short if it has none.
+        style: None takes that of `like`, short if `like` shows no form.
 
     Example:
         >>> write_month(3, "SEPT"), write_month(3, "October"), write_month(3, "octobre")

@@ -125,7 +125,7 @@ def relative_days(
     Args:
         case: Its dates.
         anchor: First dose or onset, from the structured fields.
-        anchor_name: What the anchor is.
+        anchor_name: Of the anchor, such as *first dose*.
         hidden: Words of dates that every policy masks.
 
     Example:

@@ -96,7 +96,7 @@ def write_date(when: date | PartialDate, like: DateReading, *, month_style: Mont
     """
     first = when if isinstance(when, PartialDate) else partial(when)
     if not like.writable or first.precision is not like.first.precision:
-        raise ValueError("this reading cannot be written with another date; mask it")
+        raise ValueError("this reading cannot be written with another date: mask it")
     last = like.last and partial(first.earliest + (like.last.earliest - like.first.earliest))
     if last is None or all(getattr(first, part) == getattr(last, part) for part in like.shared):
         return _write_layout(like.layout, first, last or first, month_style)

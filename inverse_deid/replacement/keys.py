@@ -32,8 +32,8 @@ def check_key(key: bytes) -> None:
     """
     if len(key) < MIN_KEY_BYTES:
         raise ConfigurationError(
-            f"the key has {len(key)} bytes and needs at least {MIN_KEY_BYTES}; "
-            "make one with: openssl rand -hex 32"
+            f"the key has {len(key)} bytes and needs at least {MIN_KEY_BYTES}. "
+            "Make one with: openssl rand -hex 32"
         )
 
 
@@ -61,7 +61,7 @@ def secret_shift_days(key: bytes, case_id: str) -> int:
     """
     check_key(key)
     if not case_id:
-        raise ConfigurationError("dates of a case without an id cannot be shifted; give every case an id")
+        raise ConfigurationError("dates of a case without an id cannot be shifted: give every case an id")
     return MIN_SHIFT_DAYS + uniform_below(MAX_SHIFT_DAYS - MIN_SHIFT_DAYS + 1, _words(key, case_id))
 
 
@@ -127,7 +127,7 @@ class Draws:
     def __init__(self, key: bytes, case_id: str) -> None:
         check_key(key)
         if not case_id:
-            raise ConfigurationError("a case without an id cannot have surrogates; give every case an id")
+            raise ConfigurationError("a case without an id cannot have surrogates: give every case an id")
         self._secret = hmac.digest(key, _SURROGATES + case_id.encode("utf-8", "surrogatepass"), "sha256")
 
     def rng(self, purpose: str, original: str = "") -> random.Random:

@@ -45,7 +45,7 @@ class Proposal:
         first: The first token.
         stop: The token after the last.
         text: The proposed words.
-        sort: What the masked words are: date, age, surrogate.
+        sort: Of the replacement: date, age, surrogate.
     """
 
     first: int

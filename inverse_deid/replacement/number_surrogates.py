@@ -145,7 +145,7 @@ class NumberSurrogates:
         return self.draw_free(text, lambda rng: "".join(same_kind(char, rng) for char in text))
 
     def phone(self, text: str) -> str | None:
-        """Replace a telephone number; the new one is for fiction if the country can be told."""
+        """Replace a telephone number; the new one is for fiction if the country is known."""
         match = _PHONE.fullmatch(text.strip())
         if match is None or is_amount_or_date(text):
             return None
@@ -253,7 +253,7 @@ def _shake(text: str, rng: random.Random) -> str:
 
 
 def fictional_patterns(number: str) -> list[str]:
-    """Return patterns of numbers for fiction of the same length, none if the country cannot be told.
+    """Return patterns of numbers for fiction of the same length, none if the country is not known.
 
     Args:
         number: A telephone number in ASCII, as it is written.

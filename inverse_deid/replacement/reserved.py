@@ -1,4 +1,4 @@
-"""What the surrogates of one case must not be: real values of the case, or surrogates already given."""
+"""Keeps the surrogates of one case apart from its real values and from each other."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ _NONCE_BYTES = 12
 _TAG_BYTES = 16
 _HEAD = struct.Struct(">IB")
 _MAX_RECORD_BYTES = 1 << 30
-_INCOMPLETE = "is incomplete; copy it again"
+_INCOMPLETE = "is incomplete: copy it again"
 _CHANGED = "was changed after it was written, or is damaged"
 _WRONG_KEY = "cannot be opened with this key: the key belongs to another map, or the map was changed"
 
@@ -104,7 +104,7 @@ def read_hidden_case(stored: bytes) -> HiddenCase:
             ),
         )
     if found is None:
-        raise FormatError("has an entry that cannot be read; it was made by another version")
+        raise FormatError("has an entry that cannot be read: it was made by another version")
     return found
 
 
@@ -174,7 +174,7 @@ def reveal(text: str, hidden: HiddenText, encoding: str = "utf-8") -> str:
     position = 0
     for start, end, original in hidden.edits:
         if not position <= start <= end <= len(text):
-            raise InputError("has an entry in the map whose ranges do not fit; the map is damaged")
+            raise InputError("has an entry in the map whose ranges do not fit: the map is damaged")
         pieces += (text[position:start], original)
         position = end
     return "".join((*pieces, text[position:]))
@@ -279,10 +279,10 @@ class MapWriter:
         n_records = 0
         for is_last, _ in self._records.open(begun):
             if is_last:
-                raise InputError("is a complete map, nothing can be added to it; start again with --force")
+                raise InputError("is a complete map, nothing can be added to it: start again with --force")
             n_records += 1
         if not n_records:
-            raise InputError("of the interrupted run has no beginning; start again with --force")
+            raise InputError("of the interrupted run has no beginning: start again with --force")
         self._n_cases = n_records - 1
 
     def add(self, case: HiddenCase) -> None:
@@ -333,7 +333,7 @@ class MapReader:
         if not end:
             raise InputError(_INCOMPLETE)
         if json.loads(end) != {"n_cases": n_cases}:
-            raise InputError("does not have as many cases as it says; it is damaged")
+            raise InputError("does not have as many cases as it says: it is damaged")
 
 
 def check_cryptography() -> None:
@@ -352,7 +352,7 @@ def _read_salt(stream: BinaryIO) -> bytes:
     if magic != MAGIC:
         known = magic.startswith(_KIND)
         raise FormatError(
-            "is a map of another version; use the program that made it" if known else "is not a reversal map"
+            "is a map of another version: use the program that made it" if known else "is not a reversal map"
         )
     salt = stream.read(_SALT_BYTES)
     if len(salt) < _SALT_BYTES:

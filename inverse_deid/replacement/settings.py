@@ -70,7 +70,7 @@ class CaseSettings:
         if (self.ages is AgeMode.BAND) != (self.age_bands is not None):
             raise ConfigurationError(f"--ages band needs --age-bands: give both, with one of {schemes}")
         if self.age_bands is not None and self.age_bands not in BAND_SCHEMES:
-            raise ConfigurationError(f"--age-bands {self.age_bands!r} is unknown; give one of {schemes}")
+            raise ConfigurationError(f"--age-bands {self.age_bands!r} is unknown: give one of {schemes}")
         if not 1 <= self.date_span_years <= _MAX_SPAN_YEARS:
             raise ConfigurationError(
                 f"--date-span-years is {self.date_span_years} and must be 1 to {_MAX_SPAN_YEARS}: "

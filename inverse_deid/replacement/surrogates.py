@@ -165,7 +165,7 @@ class CaseSurrogates:
 
         Args:
             text: The words of one mask, as in the original.
-            category: What they are taken for; SAFE = not known.
+            category: The network's guess, SAFE = not known.
 
         Returns:
             None to keep the marker: dates, ages, and everything that is not understood as a whole.
