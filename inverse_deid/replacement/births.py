@@ -172,7 +172,7 @@ def _dates_in_rows_below(text: str, starts: Sequence[int], begin: int, end: int)
 
 
 def _columns(text: str, begin: int, end: int) -> set[str]:
-    """Return the column separators of a line, a space for two or more."""
+    """Return the column separators of a line; a space means two or more."""
     return {sign[0] for sign in _COLUMNS.findall(text, begin, end)}
 
 
