@@ -1,12 +1,12 @@
-"""Let many reviewers work at once, kill the server in the middle, and look for lost decisions.
+"""Let many reviewers work at once, kill the server meanwhile, and look for lost decisions.
 
 Usage: python scripts/load_review.py [--reviewers 20] [--seconds 300] [--cases 1000] [--store ADDRESS]
 
 Makes a store of invented cases in a temporary folder (or at a database address), serves it with
-`inverse-deid review serve`, lets each reviewer open cases, mask, unmask, undo and approve, and every
-tenth settle disagreements; after half of the time the server gets SIGKILL and is started again. A
-decision is lost if the server acknowledged it and the store does not have it. Prints as JSON what was
-done, what went wrong by kind, and the median, 99th percentile and largest latency in milliseconds.
+`inverse-deid review serve`, and lets each reviewer open cases, mask, unmask, undo and approve. Every
+tenth reviewer settles disagreements. After half of the time, the server gets SIGKILL and is restarted. A
+decision is lost if the server acknowledged it and the store does not contain it. Prints JSON: counts of
+actions and errors by kind, and the median, 99th percentile and largest latency in milliseconds.
 The exit status is 1 if anything went wrong.
 """
 
@@ -36,9 +36,8 @@ from load_service import quantile
 
 from inverse_deid.core.errors import InverseDeidError
 from inverse_deid.review.accounts import add_user
-from inverse_deid.review.keys import ReviewKey, make_key_file
 from inverse_deid.review.reading import view_case
-from inverse_deid.review.store import open_store
+from inverse_deid.review.store import ReviewKey, make_key_file, open_store
 from inverse_deid.review.trail import verify_store
 from inverse_deid.review.values import User, UserRole
 
@@ -81,11 +80,11 @@ class Work:
 
 
 class ServerGoneError(Exception):
-    """The connection broke; whether the request was carried out is not known."""
+    """The connection broke; it is not known whether the server processed the request."""
 
 
 class Reviewer(threading.Thread):
-    """One person in one browser.
+    """One user in one browser.
 
     Args:
         work: Shared by all.
@@ -97,7 +96,7 @@ class Reviewer(threading.Thread):
         super().__init__(name=user.name, daemon=True)
         self.user = user
         self.stored: dict[int, tuple[str, bool]] = {}
-        """What the server acknowledged of each case: one sign a token, and whether it was approved."""
+        """Acknowledged decisions of each case, one digit per token, and whether it was approved."""
         self._work, self._random = work, random.Random(seed)
         self._cookies: dict[str, str] = {}
         self._token = ""
@@ -145,7 +144,7 @@ class Reviewer(threading.Thread):
         return int(self._random.choice(found)) if found else None
 
     def _review(self, case_id: int, case: dict[str, Any], keep: str) -> None:
-        """Some decisions, one of them taken back, and the approval."""
+        """Make some decisions, undo one of them, and approve."""
         revision = case["revision"]
         for _ in range(self._random.randint(2, 6)):
             first = self._random.randrange(len(keep))
@@ -166,7 +165,7 @@ class Reviewer(threading.Thread):
         self._approve(case_id, revision, keep)
 
     def _settle(self, case_id: int, case: dict[str, Any], keep: str) -> None:
-        """The decision of an adjudicator on all that is disputed."""
+        """Decide all disputes as an adjudicator."""
         ranges = [[i, i + 1] for i, sign in enumerate(case["disputed"]) if sign == "1"]
         payload = {"kind": "mask", "ranges": ranges}
         found = self._change(case_id, "act", case["revision"], keep, payload)
@@ -176,7 +175,7 @@ class Reviewer(threading.Thread):
     def _change(
         self, case_id: int, what: str, revision: int, keep: str, payload: dict[str, Any]
     ) -> tuple[str, int] | None:
-        """One decision; the layer and its revision after it, None if the case has to be opened anew."""
+        """Make one decision; return the layer and its revision, None if the case must be reopened."""
         try:
             body = self._ask(f"/cases/{case_id}/{what}", revision=revision, **payload)
         except ServerGoneError:
@@ -194,11 +193,11 @@ class Reviewer(threading.Thread):
         return "".join(signs), body["revision"]
 
     def _try_stale(self, case_id: int, revision: int) -> None:
-        """The same case in an older window must be refused."""
+        """Check that the same case in an older window is refused."""
         payload = {"revision": revision, "kind": "mask", "ranges": [[0, 1]]}
         body = self._ask(f"/cases/{case_id}/act", taken=(409,), **payload)
         if body is not None:
-            self._work.count(self._work.wrong, "an old revision was taken")
+            self._work.count(self._work.wrong, "an old revision was accepted")
         self._work.count(self._work.done, "old revision")
 
     def _approve(self, case_id: int, revision: int, keep: str, *, is_dispute: bool = False) -> None:
@@ -213,7 +212,7 @@ class Reviewer(threading.Thread):
             self._work.count(self._work.done, f"approved: {body['state']}")
 
     def _compared(self, case_id: int, keep: str) -> str | None:
-        """The layer as it was opened, None if it is not what was acknowledged before."""
+        """Return the opened layer, None if it differs from the acknowledged one."""
         known = self.stored.get(case_id)
         if known is not None and known[0] != keep:
             self._work.count(self._work.wrong, "a lost decision, seen on opening")
@@ -221,7 +220,7 @@ class Reviewer(threading.Thread):
         return keep
 
     def _ask(self, address: str, *, taken: tuple[int, ...] = (), **payload: object) -> dict[str, Any] | None:
-        """A request of the page's script; None if it was refused, which counts unless as `taken` foresees."""
+        """Send a request as the page's script; None if it was refused, an error except as in `taken`."""
         status, _, page = self._send("POST", address, json.dumps(payload), "application/json")
         if status == 200:
             found: dict[str, Any] = json.loads(page)
@@ -231,7 +230,7 @@ class Reviewer(threading.Thread):
         return None
 
     def _send(self, method: str, address: str, body: str = "", kind: str = "") -> tuple[int, str, str]:
-        """Status, where it leads, and the page; waits for a server that is gone, but posts only once."""
+        """Return status, location and page; wait for a stopped server, but post only once."""
         while True:
             try:
                 return self._sent(method, address, body, kind)
@@ -276,7 +275,7 @@ class Server:
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> float:
-        """Start it; seconds until it answers."""
+        """Start it; return the seconds until it responds."""
         started = time.monotonic()
         self._process = subprocess.Popen(self._command, stdout=subprocess.DEVNULL)
         while time.monotonic() - started < 60:
@@ -286,7 +285,7 @@ class Server:
                 time.sleep(0.05)
             else:
                 return time.monotonic() - started
-        raise TimeoutError("the server does not answer")
+        raise TimeoutError("the server does not respond")
 
     def stop(self, with_signal: signal.Signals) -> None:
         if self._process is not None:
@@ -295,12 +294,12 @@ class Server:
 
 
 def command(*args: str) -> list[str]:
-    """A review command of this installation."""
+    """Return a review command of this installation."""
     return [sys.executable, "-m", "inverse_deid.cli.main", "review", *args]
 
 
 def invented_cases(path: Path, n_cases: int) -> None:
-    """Cases of eight sentences."""
+    """Write cases of eight sentences."""
     rng = random.Random(1)
     with path.open("w", encoding="utf-8") as file:
         for i in range(n_cases):
@@ -311,7 +310,7 @@ def invented_cases(path: Path, n_cases: int) -> None:
 
 
 def differences(address: str, key: ReviewKey, reviewers: list[Reviewer]) -> Counter[str]:
-    """What the store has otherwise than it was acknowledged."""
+    """Count differences between the store and the acknowledged decisions."""
     wrong: Counter[str] = Counter()
     with open_store(address, key) as store:
         for reviewer in reviewers:
@@ -374,7 +373,7 @@ def main() -> None:
     parser.add_argument("--reviewers", type=int, default=20)
     parser.add_argument("--seconds", type=float, default=300.0)
     parser.add_argument("--cases", type=int, default=1000)
-    parser.add_argument("--store", help="address of an empty database, for instance postgresql+psycopg://...")
+    parser.add_argument("--store", help="address of an empty database, such as postgresql+psycopg://...")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         try:

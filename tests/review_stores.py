@@ -1,4 +1,4 @@
-"""Small review stores for tests, made of invented texts and a masker that masks capitals."""
+"""Small review stores for tests, with invented texts and a masker that masks capitals."""
 
 from __future__ import annotations
 
@@ -8,23 +8,22 @@ from datetime import date
 from pathlib import Path
 
 from fake_maskers import FakeMasker, mask_capitals
-from sqlalchemy import insert
+from sqlalchemy import insert, select
 
 from inverse_deid.core.thresholds import Thresholds
 from inverse_deid.replacement.settings import CaseSettings
 from inverse_deid.review.approval import approve
 from inverse_deid.review.editing import act
-from inverse_deid.review.keys import ReviewKey
 from inverse_deid.review.loading import LoadSettings, create_store, plan_cases
 from inverse_deid.review.reading import open_case
-from inverse_deid.review.store import MaskingFacts, ReviewStore
-from inverse_deid.review.tables import USERS
+from inverse_deid.review.store import MaskingFacts, ReviewKey, ReviewStore
+from inverse_deid.review.tables import TRAIL, USERS
 from inverse_deid.review.values import (
-    Action,
     ActionKind,
     CaseState,
     Edited,
-    Place,
+    LayerRevision,
+    ReviewAction,
     ReviewPolicy,
     TokenRange,
     User,
@@ -39,7 +38,7 @@ FACTS = MaskingFacts(fingerprint="fake", model_sha256="ab" * 32, thresholds=Thre
 
 
 class Clock:
-    """A clock that stands still until a test moves it."""
+    """A clock that only a test moves."""
 
     def __init__(self) -> None:
         self.seconds = 1_700_000_000.0
@@ -65,7 +64,7 @@ def store_of(
     address: str | None = None,
     **policy: object,
 ) -> ReviewStore:
-    """A store `review.db` in a folder, or at the address of a database."""
+    """Make a store `review.db` in a folder, or at the address of a database."""
     given = list(inputs) or [json_lines(folder / "cases.jsonl", texts)]
     jobs, tally = plan_cases(given)
     assert not tally.n_failures, tally.failures
@@ -79,25 +78,37 @@ def store_of(
 
 
 def user(store: ReviewStore, name: str, role: UserRole = UserRole.REVIEWER) -> User:
-    """An account that nobody can log in to: hashing passwords takes long."""
+    """Add an account that nobody can log in to, as hashing passwords is slow."""
     with store.writing() as connection:
         row = {"name": name, "password": "none", "role": role.value, "is_active": True}
         made = connection.execute(insert(USERS), row).inserted_primary_key
     return User(made[0], name, role)
 
 
-def place(store: ReviewStore, who: User, case_id: int = 1) -> Place:
-    """Opens the case."""
-    return Place(who.id, case_id, open_case(store, who, case_id).revision)
+def read_entries(store: ReviewStore, case_id: int) -> list[dict[str, object]]:
+    """Return the entries of the trail on one case, in order."""
+    with store.reading() as connection:
+        lines = connection.execute(select(TRAIL.c.line).order_by(TRAIL.c.number)).scalars().all()
+    return [entry for entry in map(json.loads, lines) if entry["case"] == case_id]
+
+
+def place(store: ReviewStore, who: User, case_id: int = 1) -> LayerRevision:
+    """Open the case."""
+    return LayerRevision(who.id, case_id, open_case(store, who, case_id).revision)
 
 
 def change(
-    store: ReviewStore, at: Place, kind: ActionKind, first: int, stop: int | None = None, **more: object
-) -> tuple[Place, Edited]:
-    """Do something with tokens; the place behind it and what came of it."""
+    store: ReviewStore,
+    at: LayerRevision,
+    kind: ActionKind,
+    first: int,
+    stop: int | None = None,
+    **more: object,
+) -> tuple[LayerRevision, Edited]:
+    """Act on tokens; return the new revision and the result."""
     ranges = (TokenRange(first, first + 1 if stop is None else stop),)
-    edited = act(store, at, Action(kind, ranges, **more))
-    return Place(at.user_id, at.case_id, edited.revision), edited
+    edited = act(store, at, ReviewAction(kind, ranges, **more))
+    return LayerRevision(at.user_id, at.case_id, edited.revision), edited
 
 
 def review(

@@ -1,4 +1,4 @@
-"""People who use the pages of a review without a browser."""
+"""Users of the review pages without a browser."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _TOKEN = re.compile(r'name="csrf_token" value="([0-9a-f]+)"')
 
 
 def account(store: ReviewStore, name: str, role: UserRole = UserRole.REVIEWER) -> None:
-    """An account whose password is `PASSWORD`; it is hashed as cheaply as can be."""
+    """Add an account with the password `PASSWORD`, hashed as cheaply as possible."""
     made = user(store, name, role)
     with store.writing() as connection:
         connection.execute(USERS.update().where(USERS.c.id == made.id).values(password=_HASHED))
@@ -30,7 +30,7 @@ class Visitor:
 
     Args:
         store: The store.
-        secure: The application stands behind TLS.
+        secure: The application is served over TLS.
     """
 
     def __init__(self, store: ReviewStore, *, secure: bool = False) -> None:
@@ -54,11 +54,11 @@ class Visitor:
         return self.client.get(address)
 
     def ask(self, address: str, **payload: object) -> Any:
-        """A request of a script."""
+        """Send a request as a script does."""
         return self.client.post(address, json=payload, headers={"X-CSRF-Token": self.token})
 
     def send(self, address: str, **fields: object) -> Any:
-        """A form."""
+        """Send a form."""
         return self.client.post(address, data={"csrf_token": self.token, **fields})
 
     def act(self, case_id: int, revision: int, kind: str, *ranges: tuple[int, int], **more: object) -> Any:
@@ -67,7 +67,7 @@ class Visitor:
 
 
 def visitor(store: ReviewStore, name: str, role: UserRole = UserRole.REVIEWER) -> Visitor:
-    """Somebody with a new account who is logged in."""
+    """Add an account and log in."""
     account(store, name, role)
     made = Visitor(store)
     assert made.log_in(name).status_code == 303

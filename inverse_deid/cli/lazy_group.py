@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import importlib
+import keyword
 from collections.abc import Mapping
 from typing import Any
 
 import click
 
 Commands = Mapping[str, Mapping[str, tuple[str, str]]]
-"""By heading and name: the module that holds a command under its name, and a line of help."""
+"""By heading and name: the module with the command (`import_` for `import`), and a line of help."""
 
 
 class LazyGroup(click.Group):
@@ -32,7 +33,8 @@ class LazyGroup(click.Group):
         for section in self._sections.values():
             if cmd_name in section:
                 module = importlib.import_module(section[cmd_name][0])
-                command: click.Command = getattr(module, cmd_name.replace("-", "_"))
+                name = cmd_name.replace("-", "_")
+                command: click.Command = getattr(module, f"{name}_" if keyword.iskeyword(name) else name)
                 return command
         return None
 

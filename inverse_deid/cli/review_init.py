@@ -1,4 +1,4 @@
-"""`inverse-deid review init`: cases are masked into a new store."""
+"""`inverse-deid review init`: mask cases into a new store."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from inverse_deid.cli.case_options import CaseOptions
 from inverse_deid.cli.mask import mask
 from inverse_deid.cli.mask_masker import load_masker, masking_settings
 from inverse_deid.cli.mask_options import MaskOptions
-from inverse_deid.cli.review_store import new_key, store_options
+from inverse_deid.cli.review_store import make_key, store_options
 from inverse_deid.cli.summary import exit_status, failure_lines, summary_lines, warning_lines
 from inverse_deid.core.errors import OutputExistsError, UnreadableInputError
 from inverse_deid.core.thresholds import Thresholds
@@ -24,11 +24,11 @@ from inverse_deid.review.values import ReviewPolicy
 _OF_FILES = {"out", "explain", "with_text", "annotations", "force", "resume", "quiet", "workers"}
 _OF_CASES = {"key", "run_report", "replace", "maps"}
 _NOT_HERE = _OF_FILES | _OF_CASES
-"""Options of `mask` that make no sense here."""
+"""Options of `mask` that do not apply here."""
 
 
 def _masking_options(command: click.Command) -> click.Command:
-    """Add the options of `mask` that say how files are read and masked."""
+    """Add the options of `mask` for reading and masking files."""
     names = {one.name for kind in (MaskOptions, CaseOptions) for one in fields(kind)} - _NOT_HERE
     command.params += [
         option for option in mask.params if isinstance(option, click.Option) and option.name in names
@@ -48,19 +48,25 @@ def _masking_options(command: click.Command) -> click.Command:
     help="Show the marker, or the suspected category ([NAME], [DATE] ...).",
 )
 @click.option(
-    "--approvals", type=click.IntRange(1, 2), default=2, show_default=True, help="Reviewers a case."
+    "--approvals", type=click.IntRange(1, 2), default=2, show_default=True, help="Reviewers per case."
 )
 @click.option("--blind-to-model", is_flag=True, help="The second reviewer starts from the bare text.")
-@click.option("--release-by-hand", is_flag=True, help="An adjudicator releases what reviewers agree on.")
-@click.option("--lock-minutes", type=click.IntRange(1, 1440), default=30, show_default=True)
+@click.option("--release-by-hand", is_flag=True, help="An adjudicator releases agreed cases.")
+@click.option(
+    "--lock-minutes",
+    type=click.IntRange(1, 1440),
+    default=30,
+    show_default=True,
+    help="Minutes that a case stays locked.",
+)
 def init(inputs: tuple[Path, ...], address: str, key: Path | None, **given: Any) -> int:  # noqa: ANN401
-    """Mask CASES (files or folders) into a new store, where people review them.
+    """Mask CASES (files or folders) into a new store for review.
 
-    The store holds the originals, encrypted. Without --key a key file is made beside
-    the store: move it to another place than the store and its backups. Without the
-    key nobody can read the store again. File names and ids are not encrypted.
+    The store contains the originals, encrypted. Without --key, a key file is made
+    next to the store: move it away from the store and its backups. Without the key
+    the store cannot be read again. File names and ids are not encrypted.
 
-    Exit status: 0 all done; 1 some cases failed and are listed; 2 nothing was done.
+    Exit status: 0 all done, 1 some cases failed and are listed, 2 nothing was done.
     """
     from inverse_deid.engine.document_ids import check_ids
     from inverse_deid.formats.known_values import read_known_values
@@ -71,10 +77,10 @@ def init(inputs: tuple[Path, ...], address: str, key: Path | None, **given: Any)
         automatic_release=not given.pop("release_by_hand"),
         lock_minutes=given.pop("lock_minutes"),
     )
-    options = _options(given)
+    options = _read_options(given)
     path = store_path(address)
     if path is not None and path.exists():
-        raise OutputExistsError(f"{path} exists already; a store is never overwritten: give another --store")
+        raise OutputExistsError(f"{path} already exists and is never overwritten. Use another --store.")
     started = time.monotonic()
     jobs, tally = plan_cases(inputs, options.format)
     if not jobs:
@@ -84,12 +90,12 @@ def init(inputs: tuple[Path, ...], address: str, key: Path | None, **given: Any)
     if options.cases.known is not None:
         check_ids(jobs, known, options.cases.known, options.read_options)
     masker = load_masker(masking_settings(options))
-    secret, made = new_key(address, key)
+    secret, made = make_key(address, key)
     is_complete = False
     try:
         settings = LoadSettings(
             policy=policy,
-            facts=_facts(masker.fingerprint, dict(getattr(masker, "made_of", {})), options),
+            facts=_state_facts(masker.fingerprint, dict(getattr(masker, "made_of", {})), options),
             cases=options.cases.settings(secret.secret),
             profile=options.cases.report_profile(),
             read_options=options.read_options,
@@ -109,11 +115,11 @@ def init(inputs: tuple[Path, ...], address: str, key: Path | None, **given: Any)
     for line in summary_lines(tally, time.monotonic() - started):
         click.echo(line, err=True)
     if made is not None:
-        click.echo(f"note       the key is in {made}; move it elsewhere, and never lose it", err=True)
+        click.echo(f"note       the key is in {made}. Move it elsewhere, and never lose it.", err=True)
     return exit_status(tally)
 
 
-def _options(given: dict[str, Any]) -> MaskOptions:
+def _read_options(given: dict[str, Any]) -> MaskOptions:
     names = {one.name for one in fields(CaseOptions)}
     cases = CaseOptions(**{name: given.pop(name) for name in names & set(given)})
     rest: dict[str, Any] = {"out": Path(), "explain": False, "with_text": False, "annotations": None}
@@ -123,7 +129,7 @@ def _options(given: dict[str, Any]) -> MaskOptions:
     return options
 
 
-def _facts(fingerprint: str, made_of: dict[str, Any], options: MaskOptions) -> MaskingFacts:
+def _state_facts(fingerprint: str, made_of: dict[str, Any], options: MaskOptions) -> MaskingFacts:
     thresholds = made_of.get("thresholds")
     return MaskingFacts(
         fingerprint=fingerprint,

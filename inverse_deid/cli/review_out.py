@@ -1,57 +1,67 @@
-"""`inverse-deid review export` and `import`: what leaves a store, and corrections back into it."""
+"""Out of a store, and corrections into it: `review export`, `import`, `verify`, `sample` and `summary`."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import click
 
-from inverse_deid.cli.review_store import opened, store_options
+from inverse_deid.cli.review_store import open_given, read_key, store_options
 from inverse_deid.cli.summary import column_lines
-from inverse_deid.core.errors import ReviewError
+from inverse_deid.core.errors import ConfigurationError, ReviewError
 from inverse_deid.core.files import printable
 from inverse_deid.core.values import Document
-from inverse_deid.review.accounts import user_named
+from inverse_deid.review.accounts import find_user
 from inverse_deid.review.annotated import (
     AnnotationFormat,
     adopt_annotations,
-    cases_named,
     export_annotated,
+    list_numbers,
     read_annotations,
 )
+from inverse_deid.review.causality import CausalitySummary, summarise_forms
 from inverse_deid.review.exporting import export_released
+from inverse_deid.review.quality import (
+    CONFIDENCE,
+    ReviewSummary,
+    bound_leaks,
+    draw_sample,
+    record_reading,
+    summarise_reviewers,
+)
 from inverse_deid.review.reading import close_case, open_case
 from inverse_deid.review.store import ReviewStore
-from inverse_deid.review.trail import export_trail
-from inverse_deid.review.values import Place, User
+from inverse_deid.review.trail import export_trail, verify_export, verify_store
+from inverse_deid.review.values import LayerRevision, User
+from inverse_deid.review.work_list import count_cases
 
 _PATH = click.Path(path_type=Path)
 
 
 @click.command()
 @store_options
-@click.option("-o", "--out", required=True, type=_PATH, help="Folder, or file of jsonl and trail.")
+@click.option("-o", "--out", required=True, type=_PATH, help="Folder, or file for jsonl and trail.")
 @click.option(
     "--as",
     "form",
     type=click.Choice(["released", *(form.value for form in AnnotationFormat), "trail"]),
     default="released",
     show_default=True,
-    help="released: masked text in the formats it came in. jsonl, i2b2, brat: ORIGINAL text with marks, for "
-    "training. trail: the log, with offsets of the originals. All but released is confidential.",
+    help="released: masked text in its original format. jsonl, i2b2, brat: ORIGINAL text with marks, for "
+    "training. trail: the log, with offsets in the originals. All except released is confidential.",
 )
-@click.option("--force", is_flag=True, help="Overwrite what is there.")
+@click.option("--force", is_flag=True, help="Overwrite existing files.")
 def export(address: str, key: Path | None, out: Path, form: str, force: bool) -> int:
     """Write released cases, training documents or the trail.
 
-    Exit status: 0 done; 1 some released cases could not be written and are listed.
+    Exit status: 0 all done, 1 some released cases could not be written and are listed.
     """
-    with opened(address, key) as store:
+    with open_given(address, key) as store:
         if form == "trail":
             click.echo(f"{export_trail(store, out, force=force):,} entries in {out}", err=True)
             click.echo(
-                "note: CONFIDENTIAL: the trail tells where each changed word begins and ends", err=True
+                "note: CONFIDENTIAL: the trail shows where each changed word begins and ends", err=True
             )
             return 0
         if form == "released":
@@ -64,44 +74,148 @@ def export(address: str, key: Path | None, out: Path, form: str, force: bool) ->
     for line in column_lines(exported.columns):
         click.echo(line, err=True)
     if form != "released":
-        click.echo("note: CONFIDENTIAL: these files hold the original texts. Keep them as safe", err=True)
+        click.echo("note: CONFIDENTIAL: these files contain the original texts. Keep them as safe.", err=True)
     return 1 if exported.problems else 0
 
 
 @click.command(name="import")
 @click.argument("annotations", type=_PATH)
 @store_options
-@click.option("--user", "name", required=True, help="Whose layer takes the corrections over.")
+@click.option("--user", "name", required=True, help="Account whose layer gets the corrections.")
 def import_(annotations: Path, address: str, key: Path | None, name: str) -> int:
-    """Take over ANNOTATIONS (jsonl, i2b2 XML or brat, corrected elsewhere) for cases of the same id.
+    """Import ANNOTATIONS (jsonl, i2b2 XML or brat, corrected elsewhere) into the cases of the same id.
 
     They become one action in the layer of the user, who then approves as usual.
 
-    Exit status: 0 done; 1 some documents were not taken over and are listed.
+    Exit status: 0 all done, 1 some documents could not be imported and are listed.
     """
     n_taken, n_refused = 0, 0
     docs = read_annotations(annotations)
-    with opened(address, key) as store:
-        who = user_named(store, name)
-        found = cases_named(store)
+    with open_given(address, key) as store:
+        user = find_user(store, name)
+        numbers = list_numbers(store)
         for doc in docs:
             try:
-                _adopt(store, who, doc, found)
+                _import_document(store, user, doc, numbers)
                 n_taken += 1
             except ReviewError as error:
                 n_refused += 1
                 click.echo(f"inverse-deid: document {printable(Path(doc.id))}: {error}", err=True)
-    click.echo(f"{n_taken:,} documents taken over, {n_refused:,} not", err=True)
+    click.echo(f"{n_taken:,} documents imported, {n_refused:,} not", err=True)
     return 1 if n_refused else 0
 
 
-def _adopt(store: ReviewStore, who: User, doc: Document, found: Mapping[str, Sequence[int]]) -> None:
-    """Take one document over."""
-    ids = found.get(doc.id) or found.get(doc.id.removesuffix(".xml")) or []
+def _import_document(
+    store: ReviewStore, user: User, doc: Document, numbers: Mapping[str, Sequence[int]]
+) -> None:
+    ids = numbers.get(doc.id) or numbers.get(doc.id.removesuffix(".xml")) or []
     if len(ids) != 1:
-        raise ReviewError(f"{len(ids)} cases have this id")
-    view = open_case(store, who, ids[0])
+        raise ReviewError(f"{len(ids)} cases have this id, not 1")
+    view = open_case(store, user, ids[0])
     try:
-        adopt_annotations(store, Place(who.id, ids[0], view.revision), doc)
+        adopt_annotations(store, LayerRevision(user.id, ids[0], view.revision), doc)
     finally:
-        close_case(store, who, ids[0])
+        close_case(store, user, ids[0])
+
+
+@click.command()
+@store_options
+@click.option(
+    "--trail",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Check an exported trail instead of that of the store.",
+)
+def verify(address: str, key: Path | None, trail: Path | None) -> int:
+    """Check that no entry of the trail was edited, removed, moved or cut off.
+
+    Exit status: 0 intact, 1 tampered with, and the places are listed.
+    """
+    if trail is not None:
+        check = verify_export(trail, read_key(address, key))
+    else:
+        with open_given(address, key) as store:
+            check = verify_store(store)
+    for problem in check.problems:
+        click.echo(f"inverse-deid: {problem}", err=True)
+    click.echo(f"{check.n_entries:,} entries, {'intact' if check.is_intact else 'TAMPERED WITH'}")
+    return 0 if check.is_intact else 1
+
+
+@click.command()
+@click.argument("n_cases", type=click.IntRange(1), required=False, metavar="[N]")
+@store_options
+@click.option("--result", is_flag=True, help="Report the bound from the latest sample.")
+@click.option("--confidence", type=float, default=CONFIDENCE, show_default=True, help="With --result.")
+@click.option("--clean", type=int, metavar="CASE", help="This case was read and contains no identifier.")
+@click.option("--leak", type=int, metavar="CASE", help="This case was read and leaks. It is withdrawn.")
+@click.option("--user", "name", help="Who read it, with --clean and --leak.")
+def sample(
+    n_cases: int | None,
+    address: str,
+    key: Path | None,
+    result: bool,
+    confidence: float,
+    **read: int | str | None,
+) -> None:
+    """Draw N released cases to be read in full, or report how many leak at most."""
+    case_id = read["clean"] if read["clean"] is not None else read["leak"]
+    if (n_cases is not None) + result + (case_id is not None) != 1:
+        raise ConfigurationError("use one of N, --result, --clean CASE --user, or --leak CASE --user")
+    with open_given(address, key) as store:
+        if n_cases is not None:
+            drawn = draw_sample(store, n_cases)
+            click.echo(f"cases to read: {' '.join(map(str, drawn.case_ids))}")
+        elif case_id is not None:
+            if read["name"] is None:
+                raise ConfigurationError("use --user to say who read the case")
+            reader = find_user(store, str(read["name"]))
+            record_reading(store, reader, int(case_id), leaks=read["leak"] is not None)
+        else:
+            found = bound_leaks(store, confidence=confidence)
+            click.echo(
+                f"{found.n_leaking} of {found.n_read} cases leak. With {100 * confidence:g} % confidence, at "
+                f"most {found.bound_percent:.2f} % of the released cases leak."
+            )
+
+
+@click.command()
+@store_options
+def summary(address: str, key: Path | None) -> None:
+    """Print progress, agreement of reviewers, time per case, and the causality forms."""
+    with open_given(address, key) as store:
+        lines = [
+            *(f"{state:<12} {n:>8,}" for state, n in count_cases(store).items()),
+            *_list_reviewers(summarise_reviewers(store)),
+            *_list_forms(summarise_forms(store)),
+        ]
+    click.echo("\n".join(lines))
+
+
+def _list_reviewers(found: ReviewSummary) -> Iterator[str]:
+    kappa = None if found.tokens is None else found.tokens.kappa
+    yield f"agreement    {found.n_double:,} cases with two reviews"
+    if kappa is not None:
+        span = "" if kappa.low is None or kappa.high is None else f" ({kappa.low:.3f} to {kappa.high:.3f})"
+        yield (
+            f"  Cohen's kappa of words {_format_number(kappa.value)}{span}, "
+            f"F1 of masks {_format_number(found.f1)}"
+        )
+    for one in found.times:
+        minutes = None if one.median_seconds is None else one.median_seconds / 60
+        yield f"  {one.user:<24} {one.n_approved:>6,} cases, median {_format_number(minutes)} minutes"
+
+
+def _list_forms(found: CausalitySummary) -> Iterator[str]:
+    yield f"causality    {found.n_forms:,} forms"
+    for name, share, interval in found.shares:
+        value = "-"
+        if share.value is not None and interval is not None:
+            value = f"{share.value:.1%} ({interval.low:.1%} to {interval.high:.1%})"
+        yield f"  {name:<46} {value}"
+    for one in found.topics:
+        told = f"yes {one.n_yes:,}, partly {one.n_partly:,}, no {one.n_no:,}"
+        yield f"  {one.topic:<14} {told}, missing and needed {one.n_needed:,}"
+
+
+def _format_number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3f}"

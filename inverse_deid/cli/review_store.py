@@ -1,7 +1,8 @@
-"""Options of all `inverse-deid review` commands: which store, and its key."""
+"""Options of all `inverse-deid review` commands, `review user` (accounts) and `review serve` (pages)."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,16 @@ import click
 
 from inverse_deid.cli.case_options import KEY_VARIABLE, CaseOptions
 from inverse_deid.core.errors import ConfigurationError
-from inverse_deid.review.keys import ReviewKey, check_private, key_beside, make_key_file
-from inverse_deid.review.store import ReviewStore, open_store, store_path
+from inverse_deid.review.accounts import add_user, list_users, set_active, set_password
+from inverse_deid.review.store import (
+    ReviewKey,
+    ReviewStore,
+    check_private,
+    make_key_file,
+    open_store,
+    store_path,
+)
+from inverse_deid.review.values import UserRole
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
@@ -20,7 +29,7 @@ _OPTIONS = (
     click.option(
         "--key",
         type=_FILE,
-        help=f"File with the key of the store (mode 600); or set {KEY_VARIABLE}.  [default: STORE.key]",
+        help=f"File with the key of the store (mode 600). Or set {KEY_VARIABLE}.  [default: STORE.key]",
     ),
 )
 
@@ -33,48 +42,125 @@ def store_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def read_key(address: str, key: Path | None) -> ReviewKey:
-    """The key of a store: from a file, the environment, or the file beside the store.
+    """Return the key of a store: from a file, the environment, or the file next to the store.
 
     Raises:
-        ConfigurationError: There is none, others can read it, or it is given twice.
+        ConfigurationError: It is missing, others can read it, or it is given twice.
         UnreadableInputError: The file cannot be read.
     """
-    given = _given(key)
+    given = _read_given_key(key)
     if given is not None:
         return given
-    path = store_path(address)
-    beside = None if path is None else key_beside(path)
-    if beside is None or not beside.is_file():
-        raise ConfigurationError(f"give the key of the store: --key FILE, or set {KEY_VARIABLE}")
-    check_private(beside)
-    return ReviewKey(CaseOptions(key=beside).secret() or b"")
+    path = _key_path(address)
+    if path is None or not path.is_file():
+        raise ConfigurationError(f"the key of the store is missing. Use --key FILE, or set {KEY_VARIABLE}.")
+    check_private(path)
+    return ReviewKey(CaseOptions(key=path).secret() or b"")
 
 
-def new_key(address: str, key: Path | None) -> tuple[ReviewKey, Path | None]:
-    """The key of a new store, and the file that was made for it, None = one was given.
+def make_key(address: str, key: Path | None) -> tuple[ReviewKey, Path | None]:
+    """Return the key of a new store, and the file made for it, None = it was given.
 
     Raises:
         ConfigurationError: A new key file cannot be written, or the key is too short.
     """
-    given = _given(key)
+    given = _read_given_key(key)
     if given is not None:
         return given, None
-    path = store_path(address)
+    path = _key_path(address)
     if path is None:
-        raise ConfigurationError(f"a store on a server needs a key: give --key FILE, or set {KEY_VARIABLE}")
-    beside = key_beside(path)
-    if beside.exists():
+        raise ConfigurationError(f"a store on a server needs a key. Use --key FILE, or set {KEY_VARIABLE}.")
+    if path.exists():
         return read_key(address, None), None
-    return make_key_file(beside), beside
+    return make_key_file(path), path
 
 
-def _given(key: Path | None) -> ReviewKey | None:
+def _key_path(address: str) -> Path | None:
+    path = store_path(address)
+    return None if path is None else path.with_name(path.name + ".key")
+
+
+def _read_given_key(key: Path | None) -> ReviewKey | None:
     if key is not None:
         check_private(key)
     secret = CaseOptions(key=key).secret()
     return None if secret is None else ReviewKey(secret)
 
 
-def opened(address: str, key: Path | None) -> ReviewStore:
-    """The store that the options name."""
+def open_given(address: str, key: Path | None) -> ReviewStore:
+    """Open the store that the options name."""
     return open_store(address, read_key(address, key))
+
+
+@click.group()
+def user() -> None:
+    """Add, list and close accounts, change passwords."""
+
+
+@user.command()
+@click.argument("name")
+@store_options
+@click.option("--role", type=click.Choice([str(r) for r in UserRole]), default="reviewer", show_default=True)
+def add(name: str, address: str, key: Path | None, role: str) -> None:
+    """Add the account NAME. You type the password, or pipe it to standard input."""
+    with open_given(address, key) as store:
+        made = add_user(store, name, _ask_password(), UserRole(role))
+    click.echo(f"{made.name} can log in as {made.role}")
+
+
+@user.command(name="list")
+@store_options
+def list_(address: str, key: Path | None) -> None:
+    """List all accounts."""
+    with open_given(address, key) as store:
+        for one in list_users(store):
+            click.echo(f"{one.name:<24} {one.role:<12} {'open' if one.is_active else 'closed'}")
+
+
+@user.command()
+@click.argument("name")
+@store_options
+def password(name: str, address: str, key: Path | None) -> None:
+    """Change the password of NAME and end all sessions of that account."""
+    with open_given(address, key) as store:
+        set_password(store, name, _ask_password())
+    click.echo(f"the password of {name} is changed")
+
+
+@user.command()
+@click.argument("name")
+@store_options
+def close(name: str, address: str, key: Path | None) -> None:
+    """Close the account NAME."""
+    with open_given(address, key) as store:
+        set_active(store, name, is_active=False)
+    click.echo(f"the account of {name} is closed")
+
+
+def _ask_password() -> str:
+    """Ask twice without showing it, or read one line of standard input."""
+    if sys.stdin is not None and sys.stdin.isatty():
+        return str(click.prompt("password", hide_input=True, confirmation_prompt=True, err=True))
+    return "" if sys.stdin is None else sys.stdin.readline().rstrip("\r\n")
+
+
+@click.command()
+@store_options
+@click.option("--address", "listen", default="127.0.0.1", show_default=True, help="IP address to listen on.")
+@click.option("--port", type=click.IntRange(1, 65535), default=8017, show_default=True)
+@click.option("--certificate", type=_FILE, help="TLS certificate chain (PEM).")
+@click.option("--private-key", type=_FILE, help="Key of the certificate (PEM).")
+@click.option("--behind-proxy", "proxy", metavar="IP", help="Trust a proxy at this address that ends TLS.")
+def serve(address: str, key: Path | None, listen: str, port: int, **tls: Any) -> None:  # noqa: ANN401
+    """Serve the pages of the review until stopped (Ctrl+C).
+
+    By default only this machine can reach them. Any other address needs TLS:
+    a certificate, or a proxy in front.
+    """
+    from inverse_deid.review.pages.application import ServeSettings
+    from inverse_deid.review.pages.application import serve as run
+
+    settings = ServeSettings(address=listen, port=port, **tls)
+    with open_given(address, key) as store:
+        click.echo(f"Open {settings.url} in a browser. Stop with Ctrl+C.")
+        run(store, settings)

@@ -1,22 +1,24 @@
-"""The expert's review: everything under the web pages. No web code stands here.
+"""The expert's review: everything under the web pages, which are in `pages`.
 
-======================  ==========================================================================
-module                  what it is for
-======================  ==========================================================================
-`values`                the values that go in and out; `core.errors` holds the errors
-`keys`, `store`         the key, the database; every function takes a `ReviewStore` first
-`loading`               cases are masked into a store (`review init`)
-`accounts`, `sessions`  users, passwords, log-in, session ids, CSRF tokens
-`work_list`             pages of cases, progress, assignment, locks
-`reading`               what a reviewer (or adjudicator) sees of a case
-`editing`               mask, unmask, category, all mentions, undo, redo, note
-`approval`              approve, release, withdraw
-`trail`                 the append-only log and its verification
-`reviewers`             agreement of reviewers, time per case
-`causality`             the causality form and its summary
-`sampling`              elusion check: released cases read in full
-`exporting`             released and annotated documents out, corrections in
-======================  ==========================================================================
+====================  ==========================================================================
+module                content
+====================  ==========================================================================
+`values`, `tables`    the values that go in and out, the tables; `core.errors` has the errors
+`store`               the database, its key and encryption; every function takes a `ReviewStore`
+`loading`             masks cases into a store (`review init`)
+`accounts`            users, passwords, log-in, sessions, CSRF tokens
+`work_list`           pages of cases, progress, assignment
+`contents`, `layers`  a case in the store, its doubt; decisions of users on it; the masked text
+`cases`               locks and states
+`reading`             opens a case for a reviewer or adjudicator
+`editing`             mask, unmask, category, all mentions, undo, redo, note
+`approval`            approve, settle, release, withdraw
+`trail`               the append-only log and its verification
+`quality`             agreement and time of reviewers; elusion check
+`causality`           the causality form and its summary
+`exporting`           released text out
+`annotated`           annotated documents out, corrections in
+====================  ==========================================================================
 
 No error, log line or `repr` shows narrative text, passwords, session ids or keys.
 """

@@ -1,85 +1,92 @@
-"""Accounts: names, roles and argon2 passwords.
+"""Accounts, argon2 passwords, log-in, sessions and CSRF tokens; of session ids only hashes are stored.
 
 Source: RFC 9106 (argon2id); NIST SP 800-63B, section 5.1.1 (length instead of composition rules).
 """
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import re
+import secrets
+from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from argon2 import PasswordHasher
 from argon2.exceptions import Argon2Error, InvalidHashError
-from sqlalchemy import Connection, Row, delete, insert, select, update
+from sqlalchemy import Connection, Row, delete, func, insert, select, update
 
-from inverse_deid.core.errors import ReviewError
-from inverse_deid.review.store import ReviewStore
-from inverse_deid.review.tables import CASES, SESSIONS, USERS
+from inverse_deid.core.errors import LogInError, ReviewError
+from inverse_deid.review.store import ReviewStore, insert_row
+from inverse_deid.review.tables import CASES, FAILURES, SESSIONS, USERS
 from inverse_deid.review.trail import TrailEvent, append
 from inverse_deid.review.values import User, UserRole
 
 MIN_PASSWORD_CHARS = 12
 MAX_PASSWORD_CHARS = 1_000
+SESSION_HOURS = 10
+IDLE_MINUTES = 60
+MAX_FAILURES_NAME = 5
+MAX_FAILURES_ADDRESS = 30
+FAILURE_WINDOW_MINUTES = 15
 
 _NAME = re.compile(r"[a-z0-9._@-]{1,64}")
+_SEEN_EVERY_SECONDS = 60.0
 
 
 def add_user(store: ReviewStore, name: str, password: str, role: UserRole, *, by: str = "command") -> User:
-    """Add an account.
+    """Add an account; `by` is for the trail.
 
-    Args:
-        store: The store.
-        name: 1 to 64 of a-z, 0-9, `.`, `_`, `-`, `@`; capitals are made small.
-        password: 12 to 1,000 characters.
-        role: What he may do.
-        by: Who adds it, for the trail.
+    A name has 1 to 64 of a-z, 0-9, `.`, `_`, `-`, `@` (capitals become small letters), a password 12 to
+    1,000 characters.
 
     Raises:
-        ReviewError: The name is taken or cannot be used, or the password is too short or too long.
+        ReviewError: The name is taken or malformed, or the password is too short or too long.
     """
     name = name.lower()
     if not _NAME.fullmatch(name):
-        raise ReviewError("a name has 1 to 64 of the signs a-z, 0-9, . _ - @")
-    password_hash = hashed(password)
+        raise ReviewError("the name must have 1 to 64 characters, only a-z, 0-9 and . _ - @")
+    password_hash = hash_password(password)
     with store.writing() as connection:
-        if _row(connection, name) is not None:
-            raise ReviewError(f"there is a user {name} already; choose another name")
+        if connection.execute(select(USERS.c.id).where(USERS.c.name == name)).one_or_none() is not None:
+            raise ReviewError(f"the name {name} is already taken. Choose another name.")
         row = {"name": name, "password": password_hash, "role": role.value, "is_active": True}
-        user_id = connection.execute(insert(USERS), row).inserted_primary_key
+        user_id = insert_row(connection, USERS, row)
         append(connection, store, [TrailEvent(user=by, event=f"account of {name} added", new=role.value)])
-    return User(int(user_id[0]) if user_id else 0, name, role)
+    return User(user_id, name, role)
 
 
 def list_users(store: ReviewStore) -> tuple[User, ...]:
-    """All accounts by name."""
+    """Return all accounts by name."""
     with store.reading() as connection:
-        return tuple(user_from(row) for row in connection.execute(select(USERS).order_by(USERS.c.name)))
+        return tuple(_read_user(row) for row in connection.execute(select(USERS).order_by(USERS.c.name)))
 
 
-def user_named(store: ReviewStore, name: str) -> User:
-    """The account of a name.
+def find_user(store: ReviewStore, name: str) -> User:
+    """Return the account of a name.
 
     Raises:
-        ReviewError: There is none.
+        ReviewError: It does not exist.
     """
     with store.reading() as connection:
-        return user_from(_existing(connection, name))
+        return _read_user(_find_row(connection, name))
 
 
 def set_password(store: ReviewStore, name: str, password: str, *, by: str = "command") -> None:
-    """Give an account another password and end all its sessions; fails as `add_user`."""
-    password_hash = hashed(password)
+    """Change the password of an account and end all its sessions; fails as `add_user`."""
+    password_hash = hash_password(password)
     with store.writing() as connection:
-        row = _existing(connection, name)
+        row = _find_row(connection, name)
         connection.execute(update(USERS).where(USERS.c.id == row.id).values(password=password_hash))
         connection.execute(delete(SESSIONS).where(SESSIONS.c.user_id == row.id))
         append(connection, store, [TrailEvent(user=by, event=f"password of {row.name} changed")])
 
 
 def set_active(store: ReviewStore, name: str, *, is_active: bool, by: str = "command") -> None:
-    """Close an account (its sessions end, its locks are given back) or open it again."""
+    """Close an account (its sessions, locks and assignments end) or open it again."""
     with store.writing() as connection:
-        row = _existing(connection, name)
+        row = _find_row(connection, name)
         connection.execute(update(USERS).where(USERS.c.id == row.id).values(is_active=is_active))
         if not is_active:
             connection.execute(delete(SESSIONS).where(SESSIONS.c.user_id == row.id))
@@ -90,26 +97,21 @@ def set_active(store: ReviewStore, name: str, *, is_active: bool, by: str = "com
         append(connection, store, [TrailEvent(user=by, event=f"account of {row.name} {done}")])
 
 
-def user_from(row: Row[Any]) -> User:
-    """An account from its row."""
-    return User(row.id, row.name, UserRole(row.role), row.is_active)
-
-
-def hashed(password: str) -> str:
-    """The argon2id hash of a password, with its salt and parameters.
+def hash_password(password: str) -> str:
+    """Return the argon2id hash of a password, with its salt and parameters.
 
     Raises:
-        ReviewError: Too short or too long.
+        ReviewError: The password is too short or too long.
     """
     if not MIN_PASSWORD_CHARS <= len(password) <= MAX_PASSWORD_CHARS:
         raise ReviewError(
-            f"a password has {MIN_PASSWORD_CHARS} to {MAX_PASSWORD_CHARS:,} characters; a sentence is best"
+            f"the password must have {MIN_PASSWORD_CHARS} to {MAX_PASSWORD_CHARS:,} characters. "
+            "A sentence is best."
         )
     return PasswordHasher().hash(password.encode("utf-8", "surrogatepass"))
 
 
-def is_password(password_hash: str, given: str) -> bool:
-    """Whether a password is the one of a hash."""
+def _is_password(password_hash: str, given: str) -> bool:
     if len(given) > MAX_PASSWORD_CHARS:
         return False
     try:
@@ -118,12 +120,125 @@ def is_password(password_hash: str, given: str) -> bool:
         return False
 
 
-def _row(connection: Connection, name: str) -> Row[Any] | None:
-    return connection.execute(select(USERS).where(USERS.c.name == name.lower())).one_or_none()
+def _read_user(row: Row[Any]) -> User:
+    return User(row.id, row.name, UserRole(row.role), row.is_active)
 
 
-def _existing(connection: Connection, name: str) -> Row[Any]:
-    row = _row(connection, name)
+def _find_row(connection: Connection, name: str) -> Row[Any]:
+    row = connection.execute(select(USERS).where(USERS.c.name == name.lower())).one_or_none()
     if row is None:
-        raise ReviewError("there is no user of that name; inverse-deid review user list shows all")
+        raise ReviewError("no account has this name. List all with inverse-deid review user list.")
     return row
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A log-in.
+
+    Args:
+        id: Random, 256 bits, for the cookie; stored nowhere else.
+        csrf_token: For the forms of this session.
+        user: The user who logged in.
+    """
+
+    id: str = field(repr=False)
+    csrf_token: str = field(repr=False)
+    user: User
+
+
+def log_in(
+    store: ReviewStore, name: str, password: str, *, address: str = "", old_session_id: str | None = None
+) -> Session:
+    """Check a password and begin a session with a new id; an old one of the same browser ends.
+
+    Failures are counted by name and by the address of the client ("" = not known).
+
+    Raises:
+        LogInError: Wrong name or password, closed account, or too many failures in the last 15
+            minutes; the first two look alike.
+    """
+    # People type passwords as names, so failures are counted by hashes.
+    given = [f"name {name.lower()[:200]}", *([f"address {address}"] if address else [])]
+    keys = [hmac.digest(store.session_key, one.encode("utf-8", "replace"), "sha256").hex() for one in given]
+    # A failure is counted before the password is checked, so that many tries at once gain nothing.
+    with store.writing() as connection:
+        _refuse_too_many(connection, store, keys)
+        failures = [insert_row(connection, FAILURES, {"who_hash": key, "at": store.now()}) for key in keys]
+        row = connection.execute(select(USERS).where(USERS.c.name == name.lower())).one_or_none()
+    is_right = _is_password(_hash_nothing() if row is None else row.password, password)
+    if row is None or not is_right or not row.is_active:
+        raise LogInError("name or password is wrong, or the account is closed")
+    with store.writing() as connection:
+        connection.execute(delete(FAILURES).where(FAILURES.c.id.in_(failures)))
+        connection.execute(delete(FAILURES).where(FAILURES.c.who_hash == keys[0]))
+        connection.execute(delete(SESSIONS).where(SESSIONS.c.expires_at <= store.now()))
+        if old_session_id is not None:
+            connection.execute(delete(SESSIONS).where(SESSIONS.c.id_hash == _hash_id(old_session_id)))
+        return _begin_session(connection, store, _read_user(row))
+
+
+def _begin_session(connection: Connection, store: ReviewStore, user: User) -> Session:
+    session_id = secrets.token_urlsafe(32)
+    row = {
+        "id_hash": _hash_id(session_id),
+        "user_id": user.id,
+        "expires_at": store.now() + 3600.0 * SESSION_HOURS,
+        "seen_at": store.now(),
+    }
+    connection.execute(insert(SESSIONS), row)
+    append(connection, store, [TrailEvent(user=user.name, event="log in")])
+    return Session(session_id, _make_csrf_token(store, session_id), user)
+
+
+def find_session(store: ReviewStore, session_id: str) -> Session:
+    """Return the session of an id.
+
+    Raises:
+        LogInError: It does not exist, has ended or was idle for an hour, or the account is closed.
+    """
+    now = store.now()
+    mine = SESSIONS.c.id_hash == _hash_id(session_id)
+    found = select(SESSIONS, USERS.c.id, USERS.c.name, USERS.c.role, USERS.c.is_active)
+    found = found.join(USERS, USERS.c.id == SESSIONS.c.user_id).where(mine)
+    with store.reading() as connection:
+        row = connection.execute(found).one_or_none()
+    if row is None or not row.is_active or row.expires_at <= now or row.seen_at + 60.0 * IDLE_MINUTES <= now:
+        raise LogInError("log in first")
+    if now - row.seen_at > _SEEN_EVERY_SECONDS:
+        with store.writing() as connection:
+            connection.execute(update(SESSIONS).where(mine).values(seen_at=now))
+    return Session(session_id, _make_csrf_token(store, session_id), _read_user(row))
+
+
+def log_out(store: ReviewStore, session_id: str) -> None:
+    """End a session, if it exists."""
+    with store.writing() as connection:
+        connection.execute(delete(SESSIONS).where(SESSIONS.c.id_hash == _hash_id(session_id)))
+
+
+def is_csrf_token(session: Session, given: str) -> bool:
+    """Whether a form has the token of the session; wrong ones take as long to compare."""
+    return hmac.compare_digest(session.csrf_token.encode(), given.encode("utf-8", "replace"))
+
+
+def _refuse_too_many(connection: Connection, store: ReviewStore, keys: list[str]) -> None:
+    since = store.now() - 60.0 * FAILURE_WINDOW_MINUTES
+    connection.execute(delete(FAILURES).where(FAILURES.c.at < since))
+    for key, most in zip(keys, (MAX_FAILURES_NAME, MAX_FAILURES_ADDRESS), strict=False):
+        found = select(func.count()).select_from(FAILURES).where(FAILURES.c.who_hash == key)
+        if connection.execute(found).scalar_one() >= most:
+            raise LogInError(f"too many failed log-ins. Try again in {FAILURE_WINDOW_MINUTES} minutes.")
+
+
+def _hash_id(session_id: str) -> str:
+    return hashlib.sha256(session_id.encode("utf-8", "replace")).hexdigest()
+
+
+def _make_csrf_token(store: ReviewStore, session_id: str) -> str:
+    return hmac.digest(store.session_key, b"csrf " + session_id.encode("utf-8", "replace"), "sha256").hex()
+
+
+@lru_cache(maxsize=1)
+def _hash_nothing() -> str:
+    """Return the hash of an unknown password, so that an unknown name takes as long as a known one."""
+    return hash_password(secrets.token_urlsafe(32))

@@ -1,6 +1,6 @@
-"""Annotated documents of released cases, for training and for other tools; and corrections back in.
+"""Annotated documents of released cases, for training and for other tools, and corrections to them.
 
-They hold the ORIGINAL text with what the reviewers masked as spans: keep them as safe as the originals.
+They contain the ORIGINAL text with the masks of the reviewers as spans: keep them as safe as the originals.
 """
 
 from __future__ import annotations
@@ -10,13 +10,12 @@ from collections import Counter
 from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from sqlalchemy import Connection, Row, func, select
+from sqlalchemy import func, select
 
 from inverse_deid.core.errors import AnnotationError, OutputExistsError, ReviewError
-from inverse_deid.core.files import PartialFile
+from inverse_deid.core.files import write_whole
 from inverse_deid.core.values import Document
 from inverse_deid.formats.brat import brat_annotations, brat_text, read_gold_brat
 from inverse_deid.formats.gold_writers import gold_i2b2_xml, gold_json_line
@@ -24,12 +23,11 @@ from inverse_deid.formats.registry import input_errors
 from inverse_deid.review.contents import CaseContent, read_content
 from inverse_deid.review.editing import take_steps
 from inverse_deid.review.exporting import Exported
-from inverse_deid.review.final import final_spans, final_tokens
-from inverse_deid.review.layers import Step, after_steps, changed_tokens, runs_of
+from inverse_deid.review.layers import Step, apply_steps, find_changes, find_runs, find_spans, read_final
 from inverse_deid.review.store import ReviewStore
 from inverse_deid.review.tables import CASES
 from inverse_deid.review.trail import TrailEvent, append
-from inverse_deid.review.values import CATEGORIES, CaseState, Edited, LayerTokens, Part, Place
+from inverse_deid.review.values import CATEGORIES, CaseState, Edited, LayerRevision, LayerTokens
 from inverse_deid.text.alignment import span_of_token
 from inverse_deid.training.corpus import read_annotated
 
@@ -37,59 +35,49 @@ _MAX_STEM_CHARS = 100
 
 
 class AnnotationFormat(StrEnum):
-    """How annotated documents are written."""
+    """File formats of annotated documents."""
 
     JSON_LINES = "jsonl"
     I2B2 = "i2b2"
     BRAT = "brat"
 
 
-def annotated_documents(store: ReviewStore) -> Iterator[Document]:
-    """The original texts of all released cases with what the reviewers masked as spans, case by case.
+def iterate_annotated(store: ReviewStore) -> Iterator[Document]:
+    """Yield the original texts of all released cases, with the masks of the reviewers as spans.
 
     Raises:
-        ReviewError: A released case is not decided as a whole; it does not leave.
+        ReviewError: A released case has an undecided token; it is not yielded.
     """
     with store.reading() as connection:
         found = select(CASES).where(CASES.c.state == CaseState.RELEASED.value).order_by(CASES.c.id)
-        cases = connection.execute(found).all()
-        for case in cases:
+        for case in connection.execute(found).all():
             content = read_content(connection, case.id, store.sealer)
-            final = final_tokens(connection, store, case.id, content)
+            final = read_final(connection, store, case.id, content)
             for part in content.parts:
                 text = content.text[part.start : part.end]
-                yield Document(document_id(case, content, part), text, final_spans(content, final, part))
-
-
-def document_id(case: Row[Any], content: CaseContent, part: Part) -> str:
-    """What a text of a case is called among annotated documents."""
-    return str(case.name) if len(content.parts) == 1 else f"{case.name} {part.name}"
+                doc_id = case.name if len(content.parts) == 1 else f"{case.name} {part.name}"
+                yield Document(doc_id, text, find_spans(content, final, part))
 
 
 def export_annotated(
     store: ReviewStore, path: Path, form: AnnotationFormat, *, force: bool = False, by: str = "command"
 ) -> Exported:
-    """Write `annotated_documents`: one JSON Lines file, or a folder of XML or brat files (mode 600).
+    """Write all released cases with spans: one JSON Lines file, or a folder of XML or brat files (mode 600).
 
-    `inverse-deid fine-tune --gold` reads the first two as they are.
-
-    Args:
-        store: The store.
-        path: File or folder.
-        form: How they are written.
-        force: Overwrite what is there.
-        by: Who exports, for the trail.
+    `inverse-deid fine-tune --gold` reads the first two.
 
     Raises:
-        OutputExistsError: The file is there, or the folder is not empty, and `force` is False.
+        OutputExistsError: The file exists, or the folder is not empty, and `force` is False.
         OutputError: It cannot be written.
-        AnnotationError: A text holds what XML cannot hold.
+        AnnotationError: A text contains characters that XML cannot contain.
     """
     is_file = form is AnnotationFormat.JSON_LINES
     if path.exists() and not force and (is_file or any(path.iterdir())):
-        raise OutputExistsError(f"{path} exists already; give --force to write there all the same")
-    docs = annotated_documents(store)
-    files = [_write_lines(path, docs)] if is_file else list(_write_folder(path, docs, form))
+        raise OutputExistsError(f"{path} already exists. Use --force to overwrite it.")
+    docs = iterate_annotated(store)
+    if is_file:
+        write_whole(path, map(gold_json_line, docs), private=True)
+    files = [path] if is_file else list(_write_folder(path, docs, form))
     with store.writing() as connection:
         found = select(CASES.c.state, func.count()).group_by(CASES.c.state)
         counts = {row[0]: int(row[1]) for row in connection.execute(found)}
@@ -99,41 +87,22 @@ def export_annotated(
     return Exported(n_cases, sum(counts.values()), (), tuple(files))
 
 
-def _write_lines(path: Path, docs: Iterator[Document]) -> Path:
-    file, is_complete = PartialFile(path, private=True), False
-    try:
-        for doc in docs:
-            file.write(gold_json_line(doc))
-        file.sync()
-        is_complete = True
-    finally:
-        file.commit() if is_complete else file.discard()
-    return path
-
-
 def _write_folder(folder: Path, docs: Iterator[Document], form: AnnotationFormat) -> Iterator[Path]:
     taken: Counter[str] = Counter()
     for doc in docs:
-        stem = _stem(doc.id, taken)
+        stem = _make_stem(doc.id, taken)
         files = (
             {f"{stem}.xml": gold_i2b2_xml(doc)}
             if form is AnnotationFormat.I2B2
             else {f"{stem}.txt": brat_text(doc), f"{stem}.ann": brat_annotations(doc)}
         )
         for name, data in files.items():
-            file = PartialFile(folder / name, private=True)
-            try:
-                file.write(data)
-                file.sync()
-            except BaseException:
-                file.discard()
-                raise
-            file.commit()
+            write_whole(folder / name, [data], private=True)
             yield folder / name
 
 
-def _stem(doc_id: str, taken: Counter[str]) -> str:
-    """A file name for an id: no folder, no dot at its beginning, none twice."""
+def _make_stem(doc_id: str, taken: Counter[str]) -> str:
+    """Return a file name for an id: without folders, not beginning with a dot, and unique."""
     plain = re.sub(r"[^\w.-]+", "_", doc_id).removesuffix(".xml").removesuffix(".txt").lstrip(".")
     stem = plain[:_MAX_STEM_CHARS] or "case"
     taken[stem.casefold()] += 1
@@ -142,7 +111,7 @@ def _stem(doc_id: str, taken: Counter[str]) -> str:
 
 
 def read_annotations(path: Path) -> list[Document]:
-    """Read what `export_annotated` wrote, or another tool corrected: JSON Lines, i2b2 XML or brat.
+    """Read files of `export_annotated` or corrected by another tool: JSON Lines, i2b2 XML or brat.
 
     Raises:
         InputError: Names the file and the remedy.
@@ -161,20 +130,20 @@ def read_annotations(path: Path) -> list[Document]:
     return docs
 
 
-def adopt_annotations(store: ReviewStore, place: Place, doc: Document) -> Edited:
-    """Take over the spans of an annotated document (corrected elsewhere) as one action in the user's layer.
+def adopt_annotations(store: ReviewStore, at: LayerRevision, doc: Document) -> Edited:
+    """Apply the spans of an annotated document (corrected elsewhere) as one action in the user's layer.
 
     Raises:
-        ReviewError: No text of the case is that of the document, or nothing changes; also fails as `act`.
+        ReviewError: The case has another text than the document, or nothing changes; also fails as `act`.
     """
-    return take_steps(store, place, lambda content, now: _adopted(content, now, doc))
+    return take_steps(store, at, lambda content, now: _plan_steps(content, now, doc))
 
 
-def _adopted(content: CaseContent, now: LayerTokens, doc: Document) -> list[Step]:
-    """The steps that lead from a layer to the spans of a document."""
+def _plan_steps(content: CaseContent, now: LayerTokens, doc: Document) -> list[Step]:
+    """Return the steps from a layer to the spans of a document."""
     part = next((p for p in content.parts if content.text[p.start : p.end] == doc.text), None)
     if part is None:
-        raise ReviewError("the annotated document has another text than the case; nothing was taken over")
+        raise ReviewError("the annotated document has another text than the case, so nothing was imported")
     first, stop = np.searchsorted(content.tokens.starts, [part.start, part.end]).tolist()
     spans = [type(span)(span.start + part.start, span.end + part.start, span.type) for span in doc.spans]
     owners = span_of_token(content.tokens, spans)
@@ -182,21 +151,17 @@ def _adopted(content: CaseContent, now: LayerTokens, doc: Document) -> list[Step
     keep[first:stop] = owners[first:stop] < 0
     for token in (np.flatnonzero(owners[first:stop] >= 0) + first).tolist():
         categories[token] = CATEGORIES.index(spans[owners[token]].type)
-    wanted = after_steps(LayerTokens(keep, categories, np.ones(len(keep), np.bool_)), ())
+    wanted = apply_steps(LayerTokens(keep, categories, np.ones(len(keep), np.bool_)), ())
     return [
         (run.first, run.stop, bool(keep[run.first]), int(categories[run.first]))
-        for run in runs_of(changed_tokens(now, wanted), keep, categories)
+        for run in find_runs(find_changes(now, wanted), keep, categories)
     ]
 
 
-def cases_named(store: ReviewStore) -> dict[str, list[int]]:
-    """The numbers of all cases by their ids."""
-    with store.reading() as connection:
-        return _by_name(connection)
-
-
-def _by_name(connection: Connection) -> dict[str, list[int]]:
+def list_numbers(store: ReviewStore) -> dict[str, list[int]]:
+    """Return the numbers of all cases by their ids."""
     found: dict[str, list[int]] = {}
-    for row in connection.execute(select(CASES.c.name, CASES.c.id).order_by(CASES.c.id)):
-        found.setdefault(row.name, []).append(row.id)
+    with store.reading() as connection:
+        for row in connection.execute(select(CASES.c.name, CASES.c.id).order_by(CASES.c.id)):
+            found.setdefault(row.name, []).append(row.id)
     return found

@@ -1,7 +1,7 @@
-"""The causality form: is what causality assessment needs still there, and was what is missing needed?
+"""The causality form: is all that causality assessment needs still there, and was anything missing needed?
 
 The assessor first reads the masked text alone and says what is preserved and what seems missing,
-then looks at the original and says whether what is missing was needed.
+then looks at the original and says whether the missing information was needed.
 
 Source: the master's thesis of the method, sections 4.4.2 and 5.2.4.
 """
@@ -19,9 +19,9 @@ from sqlalchemy import Connection, delete, insert, select
 from inverse_deid.core.errors import ReviewError
 from inverse_deid.evaluation.figures import Share
 from inverse_deid.evaluation.uncertainty import Interval, clopper_pearson
+from inverse_deid.review.cases import lock_row
 from inverse_deid.review.contents import CaseContent, read_content
-from inverse_deid.review.final import final_tokens, masked_view
-from inverse_deid.review.layers import locked_case
+from inverse_deid.review.layers import read_final, render_case
 from inverse_deid.review.store import ReviewStore
 from inverse_deid.review.tables import FORMS
 from inverse_deid.review.trail import TrailEvent, append
@@ -29,7 +29,7 @@ from inverse_deid.review.values import CaseState, LayerTokens, User
 
 
 class Topic(StrEnum):
-    """What is valuable for causality assessment."""
+    """Information that is valuable for causality assessment."""
 
     REACTION = "reaction"
     SERIOUSNESS = "seriousness"
@@ -42,22 +42,27 @@ class Topic(StrEnum):
 
 
 class Preserved(StrEnum):
-    """How much of a topic the masked text still tells."""
+    """How much of a topic is left in the masked text."""
 
     YES = "yes"
     PARTLY = "partly"
     NO = "no"
     NOT_IN_CASE = "not in the case"
 
+    @property
+    def is_incomplete(self) -> bool:
+        """Whether something is missing."""
+        return self in (Preserved.PARTLY, Preserved.NO)
+
 
 @dataclass(frozen=True, slots=True)
 class TopicAnswer:
-    """What the assessor says of one topic.
+    """The assessor's answer on one topic.
 
     Args:
-        preserved: How much the masked text tells.
-        is_needed: Whether what is missing is needed for the assessment, seen from the original;
-            given exactly if something is missing (PARTLY or NO).
+        preserved: How much is left in the masked text.
+        is_needed: Whether the assessment needs the missing information, judged from the original;
+            given if and only if something is missing.
 
     Raises:
         ReviewError: It is given and nothing is missing, or the other way round.
@@ -67,18 +72,15 @@ class TopicAnswer:
     is_needed: bool | None = None
 
     def __post_init__(self) -> None:
-        if (self.is_needed is not None) != (self.preserved in (Preserved.PARTLY, Preserved.NO)):
+        if (self.is_needed is not None) != self.preserved.is_incomplete:
             raise ReviewError("say whether it was needed if, and only if, something is missing")
 
 
 @dataclass(frozen=True, slots=True)
 class CausalityForm:
-    """One case, one assessor.
+    """One form: one case, one assessor.
 
-    Args:
-        case_id: Number of the case.
-        answers: Of every topic.
-        remark: Up to 4,000 characters, encrypted like the narrative.
+    The remark has up to 4,000 characters and is encrypted like the narrative.
 
     Raises:
         ReviewError: A topic is left out, or the remark is too long.
@@ -91,14 +93,14 @@ class CausalityForm:
     def __post_init__(self) -> None:
         missing = [topic.value for topic in Topic if topic not in self.answers]
         if missing:
-            raise ReviewError(f"no answer on {', '.join(missing)}; answer every topic")
+            raise ReviewError(f"no answer on {', '.join(missing)}. Answer every topic.")
         if len(self.remark) > 4_000:
-            raise ReviewError("the remark is longer than 4,000 characters; shorten it")
+            raise ReviewError("the remark has more than 4,000 characters. Shorten it.")
 
 
 @dataclass(frozen=True, slots=True)
 class TopicSummary:
-    """All forms on one topic: how many of the cases that had it still tell it, and needed what is missing."""
+    """All forms on one topic: cases by what is left of it, and cases where the missing part was needed."""
 
     topic: Topic
     n_yes: int
@@ -109,15 +111,13 @@ class TopicSummary:
 
 @dataclass(frozen=True, slots=True)
 class CausalitySummary:
-    """The utility figure of an evaluation run; the thesis reports 96 % and 52 %.
+    """The utility of an evaluation run; the thesis reports 96 % and 52 %.
 
     Args:
-        n_forms: Forms.
-        any_preserved: Cases that still hold some valuable information.
-        none_missing: Cases that miss none.
-        none_needed_missing: Cases that miss none that was needed.
+        any_preserved: Cases that still contain some valuable information.
+        none_missing: Cases in which none is missing.
+        none_needed_missing: Cases in which none that was needed is missing.
         intervals: Exact 95 % intervals of the three shares, None = no form.
-        topics: By topic.
     """
 
     n_forms: int
@@ -127,104 +127,110 @@ class CausalitySummary:
     intervals: tuple[Interval | None, Interval | None, Interval | None]
     topics: tuple[TopicSummary, ...]
 
+    @property
+    def shares(self) -> list[tuple[str, Share, Interval | None]]:
+        """The three shares with their names and intervals."""
+        names = (
+            "cases that still contain valuable information",
+            "cases with nothing missing",
+            "cases with nothing missing that was needed",
+        )
+        shares = (self.any_preserved, self.none_missing, self.none_needed_missing)
+        return list(zip(names, shares, self.intervals, strict=True))
+
 
 def save_form(store: ReviewStore, user: User, form: CausalityForm) -> None:
-    """Store a form; an earlier one of the same assessor on the case is replaced.
+    """Store a form, in place of an earlier one of the same assessor on the case.
 
     Raises:
-        ReviewError: No such case, or it is not agreed or released yet.
+        ReviewError: The case does not exist, or is not agreed or released yet.
     """
     answers = {
         topic.value: [answer.preserved.value, answer.is_needed] for topic, answer in form.answers.items()
     }
     with store.writing() as connection:
-        case = locked_case(connection, form.case_id)
-        _final(connection, store, form.case_id, CaseState(case.state))
+        _read_finished(connection, store, form.case_id)
         row = {
             "case_id": form.case_id,
             "user_id": user.id,
             "answers": json.dumps(answers),
-            "sealed": store.sealer.sealed(form.remark.encode("utf-8", "replace"), _place(form.case_id)),
+            "sealed": store.sealer.seal(form.remark.encode("utf-8", "replace"), _place(form.case_id)),
         }
         mine = (FORMS.c.case_id == form.case_id) & (FORMS.c.user_id == user.id)
         connection.execute(delete(FORMS).where(mine))
         connection.execute(insert(FORMS), row)
-        event = TrailEvent(user=user.name, event="causality form", case=form.case_id, name=case.name)
+        name = lock_row(connection, form.case_id).name
+        event = TrailEvent(user=user.name, event="causality form", case=form.case_id, name=name)
         append(connection, store, [event])
 
 
-def form_of(store: ReviewStore, user: User, case_id: int) -> CausalityForm | None:
-    """The user's form on a case, None = there is none."""
+def read_form(store: ReviewStore, user: User, case_id: int) -> CausalityForm | None:
+    """Return the user's form on a case, None = there is none."""
     found = select(FORMS).where(FORMS.c.case_id == case_id, FORMS.c.user_id == user.id)
     with store.reading() as connection:
         row = connection.execute(found).one_or_none()
     if row is None:
         return None
-    remark = store.sealer.opened(row.sealed, _place(case_id)).decode()
-    return CausalityForm(case_id, _answers(row.answers), remark)
+    remark = store.sealer.open(row.sealed, _place(case_id)).decode()
+    return CausalityForm(case_id, _parse_answers(row.answers), remark)
 
 
-def final_texts(store: ReviewStore, case_id: int, *, with_original: bool) -> tuple[str, str]:
-    """The masked text of an agreed or released case and, if asked for, its original (else "").
+def read_final_texts(store: ReviewStore, case_id: int, *, with_original: bool) -> tuple[str, str]:
+    """Return the masked text of an agreed or released case and, if asked for, its original (otherwise "").
 
     Raises:
-        ReviewError: No such case, or it is not agreed or released yet.
+        ReviewError: The case does not exist, or is not agreed or released yet.
     """
     with store.reading() as connection:
-        case = locked_case(connection, case_id)
-        content, final = _final(connection, store, case_id, CaseState(case.state))
-    return masked_view(content, final, store.facts).text, content.text if with_original else ""
+        content, final = _read_finished(connection, store, case_id)
+    return render_case(content, final, store.facts).text, content.text if with_original else ""
 
 
 def summarise_forms(store: ReviewStore) -> CausalitySummary:
-    """The summary of all forms."""
+    """Return the summary of all forms."""
     with store.reading() as connection:
         stored = connection.execute(select(FORMS.c.answers).order_by(FORMS.c.case_id, FORMS.c.user_id))
-        return summary_of([_answers(answers) for answers in stored.scalars().all()])
+        return summarise_answers([_parse_answers(answers) for answers in stored.scalars().all()])
 
 
-def summary_of(forms: Sequence[Mapping[Topic, TopicAnswer]]) -> CausalitySummary:
-    """The summary of some forms.
-
-    Args:
-        forms: The answers of each.
-    """
-    told = (Preserved.YES, Preserved.PARTLY)
+def summarise_answers(forms: Sequence[Mapping[Topic, TopicAnswer]]) -> CausalitySummary:
+    """Return the summary of the answers of some forms."""
+    preserved = (Preserved.YES, Preserved.PARTLY)
     counts = (
-        sum(any(answer.preserved in told for answer in form.values()) for form in forms),
+        sum(any(answer.preserved in preserved for answer in form.values()) for form in forms),
         sum(all(answer.is_needed is None for answer in form.values()) for form in forms),
         sum(not any(answer.is_needed for answer in form.values()) for form in forms),
     )
     any_preserved, none_missing, none_needed = (Share(count, len(forms)) for count in counts)
     first, second, third = (clopper_pearson(count, len(forms)) for count in counts)
+    topics = []
+    for topic in Topic:
+        said = [form[topic].preserved for form in forms]
+        n_yes, n_partly, n_no = (said.count(one) for one in (Preserved.YES, Preserved.PARTLY, Preserved.NO))
+        n_needed = sum(form[topic].is_needed is True for form in forms)
+        topics.append(TopicSummary(topic, n_yes, n_partly, n_no, n_needed))
     return CausalitySummary(
         n_forms=len(forms),
         any_preserved=any_preserved,
         none_missing=none_missing,
         none_needed_missing=none_needed,
         intervals=(first, second, third),
-        topics=tuple(_topic([form[topic] for form in forms], topic) for topic in Topic),
+        topics=tuple(topics),
     )
 
 
-def _topic(answers: Sequence[TopicAnswer], topic: Topic) -> TopicSummary:
-    said = [answer.preserved for answer in answers]
-    n_needed = sum(answer.is_needed is True for answer in answers)
-    n_yes, n_partly, n_no = (said.count(one) for one in (Preserved.YES, Preserved.PARTLY, Preserved.NO))
-    return TopicSummary(topic, n_yes, n_partly, n_no, n_needed)
-
-
-def _final(
-    connection: Connection, store: ReviewStore, case_id: int, state: CaseState
+def _read_finished(
+    connection: Connection, store: ReviewStore, case_id: int
 ) -> tuple[CaseContent, LayerTokens]:
-    """An agreed or released case and what is masked in it."""
+    """Return an agreed or released case and its final decisions."""
+    state = CaseState(lock_row(connection, case_id).state)
     if state not in (CaseState.AGREED, CaseState.RELEASED):
-        raise ReviewError(f"case {case_id} is {state.value}; the form is for agreed and released cases")
+        raise ReviewError(f"case {case_id} is {state.value}. It must be agreed or released first.")
     content = read_content(connection, case_id, store.sealer)
-    return content, final_tokens(connection, store, case_id, content)
+    return content, read_final(connection, store, case_id, content)
 
 
-def _answers(stored: str) -> dict[Topic, TopicAnswer]:
+def _parse_answers(stored: str) -> dict[Topic, TopicAnswer]:
     answers: dict[str, list[Any]] = json.loads(stored)
     return {Topic(topic): TopicAnswer(Preserved(said), needed) for topic, (said, needed) in answers.items()}
 

@@ -1,7 +1,7 @@
-"""What leaves a store: released masked text, each file in the format that it came in.
+"""Export released masked text, each file in its original format.
 
-A case leaves only if it is released and every token of it is decided by the policy; whatever does not fit
-(a missing approval, another text than the one that was reviewed) keeps it back and is listed.
+A case is exported only if it is released and every token of it is decided under the policy. Any mismatch
+(a missing approval, another text than the one that was reviewed) holds it back and is listed.
 """
 
 from __future__ import annotations
@@ -12,22 +12,25 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, func, select
+import msgspec
+from sqlalchemy import Connection, Row, func, select
 
 from inverse_deid.core.errors import InverseDeidError, OutputExistsError, ReviewError
 from inverse_deid.core.files import PartialFile
 from inverse_deid.core.values import Document, MaskedDocument
 from inverse_deid.formats.icsr.cases import Case
 from inverse_deid.formats.icsr.masking import TreatedCase, mask_message
+from inverse_deid.formats.icsr.profiles import Profile
+from inverse_deid.formats.records import ReadOptions
 from inverse_deid.formats.registry import FORMATS, open_source
 from inverse_deid.masking.case_masker import CaseMasker
 from inverse_deid.masking.case_reports import batch_number, replacements_of, texts_of
 from inverse_deid.masking.pipeline import mask_everything
 from inverse_deid.replacement.case_texts import CaseTexts
 from inverse_deid.replacement.markers import fixed_marker
+from inverse_deid.replacement.settings import CaseSettings
 from inverse_deid.review.contents import read_content
-from inverse_deid.review.final import final_tokens, masked_part
-from inverse_deid.review.load_settings import OutputSettings, output_settings
+from inverse_deid.review.layers import read_final, render_part
 from inverse_deid.review.store import ReviewStore
 from inverse_deid.review.tables import CASES, SOURCES
 from inverse_deid.review.trail import TrailEvent, append
@@ -36,21 +39,52 @@ from inverse_deid.review.values import CaseState
 MAX_PROBLEMS = 100
 
 Cases = Mapping[int, Row[Any]]
-"""The cases of one file by their place in it."""
+"""The cases of one file by their number in it."""
 
 _NOT_RELEASED = "is not released"
 
 
 @dataclass(frozen=True, slots=True)
+class OutputSettings:
+    """How a store was made, as far as an export needs to know; JSON in the store.
+
+    Args:
+        cases: Replacements of dates, ages and ids.
+        profile: Treatment of the structured fields of case reports.
+        read_options: How files are read.
+    """
+
+    cases: CaseSettings
+    profile: Profile
+    read_options: ReadOptions
+
+    def dump(self) -> dict[str, Any]:
+        """Return the settings as JSON, without the key."""
+        stored: dict[str, Any] = msgspec.to_builtins(self)
+        del stored["cases"]["key"]
+        return stored
+
+    @classmethod
+    def load(cls, stored: dict[str, Any], key: bytes) -> OutputSettings:
+        """Read the JSON of `dump`, with the key for shifts and pseudonyms."""
+        options = dict(stored["read_options"])
+        if "text_column" in options:
+            # A store of an older version names one text column, and drops all others now.
+            options["text_columns"] = [options.pop("text_column")]
+        given = {**stored, "cases": {**stored["cases"], "key": key}, "read_options": options}
+        return msgspec.convert(given, cls, builtin_types=[bytes])
+
+
+@dataclass(frozen=True, slots=True)
 class Exported:
-    """What was written.
+    """Result of an export.
 
     Args:
         n_cases: Cases in the files.
         n_left_out: Cases that are not released.
-        problems: Cases or files that could not be written as they should, one sentence each.
-        files: What was written.
-        columns: What became of each column of tables, see `ColumnFate`.
+        problems: One sentence for each case or file that could not be written.
+        files: The files written.
+        columns: The `ColumnFate` of each column of tables.
     """
 
     n_cases: int
@@ -63,24 +97,20 @@ class Exported:
 def export_released(
     store: ReviewStore, folder: Path, *, force: bool = False, by: str = "command"
 ) -> Exported:
-    """Write the masked text of all released cases, each file in the format that it came in.
-
-    Args:
-        store: The store.
-        folder: Where to write.
-        force: Overwrite files that are there.
-        by: Who exports, for the trail.
+    """Write the masked text of all released cases, each file in its original format.
 
     Raises:
-        OutputExistsError: A file is there and `force` is False.
+        OutputExistsError: A file exists and `force` is False.
         OutputError: A file cannot be written.
     """
     with store.reading() as connection:
-        sources = connection.execute(_sources_with_releases()).all()
+        released = select(CASES.c.source_id).where(CASES.c.state == CaseState.RELEASED.value)
+        found = select(SOURCES.c.id, SOURCES.c.name, SOURCES.c.format).where(SOURCES.c.id.in_(released))
+        sources: Any = connection.execute(found.order_by(SOURCES.c.id)).all()
         n_left_out = connection.execute(
             select(func.count()).select_from(CASES).where(CASES.c.state != CaseState.RELEASED.value)
         ).scalar_one()
-        targets = [_target(folder, source.name, force=force) for source in sources]
+        targets = [_choose_target(folder, source.name, force=force) for source in sources]
         out = _Releases(connection, store)
         written = [
             target for source, target in zip(sources, targets, strict=True) if out.write(source, target)
@@ -92,28 +122,14 @@ def export_released(
     return Exported(out.n_cases, n_left_out, problems, tuple(written), out.columns)
 
 
-def _sources_with_releases() -> Select[Any]:
-    released = CASES.c.state == CaseState.RELEASED.value
-    return (
-        select(SOURCES.c.id, SOURCES.c.name, SOURCES.c.format)
-        .where(SOURCES.c.id.in_(select(CASES.c.source_id).where(released)))
-        .order_by(SOURCES.c.id)
-    )
-
-
-def _target(folder: Path, name: str, *, force: bool) -> Path:
-    """Where a file goes; a name in the store never leads out of the folder.
-
-    Raises:
-        OutputExistsError: It is there.
-        ReviewError: Its name was altered.
-    """
+def _choose_target(folder: Path, name: str, *, force: bool) -> Path:
+    """Return the path to write; a name in the store never leads out of the folder."""
     place = PurePosixPath(name)
     if place.is_absolute() or ".." in place.parts or "\\" in name:
-        raise ReviewError("the name of a file in the store leads out of the folder; the store was altered")
+        raise ReviewError("a file name in the store leads out of the folder: the store was altered")
     target = folder / place
     if target.exists() and not force:
-        raise OutputExistsError(f"{target} exists already; give --force to overwrite it")
+        raise OutputExistsError(f"{target} already exists. Use --force to overwrite it.")
     return target
 
 
@@ -123,20 +139,20 @@ class _Releases:
     def __init__(self, connection: Connection, store: ReviewStore) -> None:
         self._connection = connection
         self._store = store
-        self._settings: OutputSettings = output_settings(store.extra, store.case_key)
+        self._settings = OutputSettings.load(store.extra, store.case_key)
         self.n_cases = 0
         self.problems: list[str] = []
         self.columns: dict[str, str] = {}
 
     def write(self, source: Row[Any], target: Path) -> bool:
-        """Write one file; False: nothing of it could be written."""
+        """Write one file; return False if none of its cases could be written."""
         found = select(CASES).where(CASES.c.source_id == source.id)
         cases = {row.number: row for row in self._connection.execute(found)}
         n_before, file, is_complete = self.n_cases, PartialFile(target), False
         try:
             sealed = select(SOURCES.c.sealed).where(SOURCES.c.id == source.id)
             stored = self._connection.execute(sealed).scalar_one()
-            data = self._store.sealer.opened(stored, f"file {source.id}")
+            data = self._store.sealer.open(stored, f"file {source.id}")
             if FORMATS[source.format].holds_cases:
                 self._write_reports(source, data, cases, file)
             else:
@@ -154,7 +170,7 @@ class _Releases:
         kind = FORMATS[source.format]
         n_waiting = sum(case.state != CaseState.RELEASED.value for case in cases.values())
         if kind.needs_all_records and n_waiting:
-            raise ReviewError(f"{n_waiting} rows are not released; a Parquet file is written when all are")
+            raise ReviewError(f"{n_waiting} rows are not released, and a Parquet file needs all rows")
         opened = open_source(io.BytesIO(data), source.name, kind, self._settings.read_options)
         sink = opened.sink(file)
         for record in opened.records():
@@ -164,7 +180,7 @@ class _Releases:
                 sink.write(record, ())
                 continue
             texts = CaseTexts(id=record.docs[0].id, docs=record.docs)
-            masked = self._masked(cases.get(record.number), texts)
+            masked = self._mask(cases.get(record.number), texts)
             if masked is not None:
                 sink.write(record, masked)
                 self.n_cases += 1
@@ -184,7 +200,7 @@ class _Releases:
             for part in parts:
                 batch = batch_number(part) or batch
                 texts = texts_of(part, f"case {part.number}", batch, source.name)
-                treated.append(self._treated(part, texts, cases))
+                treated.append(self._treat(part, texts, cases))
             return treated
 
         report = mask_message((io.BytesIO(data), file), treat, self._settings.profile)
@@ -193,46 +209,46 @@ class _Releases:
             if problem.reason != _NOT_RELEASED:
                 self.problems.append(f"{source.name} case {problem.number}: {problem.reason}")
 
-    def _treated(self, part: Case, texts: CaseTexts, cases: Cases) -> TreatedCase:
+    def _treat(self, part: Case, texts: CaseTexts, cases: Cases) -> TreatedCase:
         marker = self._store.facts.marker
         if part.is_case:
-            reviewed = self._reviewed(cases.get(part.number), texts)
+            reviewed = self._read_reviewed(cases.get(part.number), texts)
             if reviewed is None:
                 return TreatedCase([], problem=_NOT_RELEASED)
         else:
-            # Nobody reviews what stands around the cases: none of its words leaves.
+            # Nobody reviews the text around the cases, so all of its words are masked.
             reviewed = [mask_everything(doc, fixed_marker(marker)) for doc in texts.docs]
-        masked = CaseMasker(_Given(reviewed), self._settings.cases).mask_cases([texts])[0]
+        masked = CaseMasker(_ReviewedMasker(reviewed), self._settings.cases).mask_cases([texts])[0]
         given = replacements_of(part, masked, self._store.case_key, marker)
         return TreatedCase([doc.text for doc in masked.docs], given)
 
-    def _masked(self, case: Row[Any] | None, texts: CaseTexts) -> Sequence[MaskedDocument] | None:
-        """The texts of a released case with what stands for dates and ages, None = it is not released."""
-        reviewed = self._reviewed(case, texts)
+    def _mask(self, case: Row[Any] | None, texts: CaseTexts) -> Sequence[MaskedDocument] | None:
+        """Return the texts of a released case with dates and ages replaced, None = it is not released."""
+        reviewed = self._read_reviewed(case, texts)
         if reviewed is None or case is None:
             return None
         known = read_content(self._connection, case.id, self._store.sealer).known
         docs = tuple(Document(doc.id, doc.text, known=known) for doc in texts.docs)
-        masker = CaseMasker(_Given(reviewed), self._settings.cases)
+        masker = CaseMasker(_ReviewedMasker(reviewed), self._settings.cases)
         return masker.mask_cases([CaseTexts(id=texts.id, docs=docs)])[0].docs
 
-    def _reviewed(self, case: Row[Any] | None, texts: CaseTexts) -> list[MaskedDocument] | None:
-        """The texts of a case as they were reviewed, None = they must not leave."""
+    def _read_reviewed(self, case: Row[Any] | None, texts: CaseTexts) -> list[MaskedDocument] | None:
+        """Return the texts of a case as they were reviewed, None = they must not be exported."""
         if case is None or case.state != CaseState.RELEASED.value:
             return None
         try:
             content = read_content(self._connection, case.id, self._store.sealer)
             if [doc.text for doc in texts.docs] != [content.text[p.start : p.end] for p in content.parts]:
-                raise ReviewError(f"case {case.id} is another text than the one that was reviewed")
-            final = final_tokens(self._connection, self._store, case.id, content)
-            return [masked_part(content, final, part, self._store.facts) for part in content.parts]
+                raise ReviewError(f"case {case.id} has another text than the one that was reviewed")
+            final = read_final(self._connection, self._store, case.id, content)
+            return [render_part(content, final, part, self._store.facts) for part in content.parts]
         except InverseDeidError as error:
             self.problems.append(f"{case.name}: {error}")
         return None
 
 
-class _Given:
-    """Gives back documents that were masked before (a `DocumentMasker`)."""
+class _ReviewedMasker:
+    """Returns documents that were masked before (a `DocumentMasker`)."""
 
     fingerprint = "reviewed"
 
@@ -240,5 +256,5 @@ class _Given:
         self._docs = list(docs)
 
     def mask_many(self, docs: Sequence[Document]) -> list[MaskedDocument]:
-        """The documents that were given."""
+        """Return the given documents."""
         return self._docs

@@ -1,4 +1,4 @@
-"""From files to a store: every case is masked and kept with the model's decisions."""
+"""Load files into a new store: every case is masked and stored with the model's decisions."""
 
 from __future__ import annotations
 
@@ -33,16 +33,15 @@ from inverse_deid.formats.records import Format, ReadOptions
 from inverse_deid.formats.registry import input_errors, open_input, open_source
 from inverse_deid.masking.case_reports import batch_number, texts_of
 from inverse_deid.replacement.settings import CaseSettings
-from inverse_deid.review.contents import content_of, sealed_content
-from inverse_deid.review.doubt import case_doubt
-from inverse_deid.review.keys import ReviewKey
-from inverse_deid.review.load_settings import stored_settings
-from inverse_deid.review.sealing import Sealer
+from inverse_deid.review.contents import join_texts, rank_case, seal_content
+from inverse_deid.review.exporting import OutputSettings
 from inverse_deid.review.store import (
     Clock,
     MaskingFacts,
+    ReviewKey,
     ReviewStore,
-    engine_for,
+    Sealer,
+    make_engine,
     open_store,
     store_path,
     write_settings,
@@ -61,13 +60,13 @@ class LoadSettings:
     """How a store is made.
 
     Args:
-        policy: How cases come to their release.
-        facts: What they are masked with.
-        cases: What stands in the place of dates, ages and ids when cases are released.
-        profile: What happens to the structured fields of case reports.
+        policy: Rules for the release of cases.
+        facts: How they are masked.
+        cases: Replacements of dates, ages and ids when cases are released.
+        profile: Treatment of the structured fields of case reports.
         read_options: How files are read.
         known: Identifiers that documents must not show, by the id of the document.
-        on_progress: Told of every batch.
+        on_progress: Called after every batch.
     """
 
     policy: ReviewPolicy = field(default_factory=ReviewPolicy)
@@ -80,7 +79,7 @@ class LoadSettings:
 
 
 def plan_cases(inputs: Sequence[Path], kind: Format | None = None) -> tuple[list[Job], Tally]:
-    """The files with cases, and a tally of what is none."""
+    """Return the files with cases, and a tally of all other files."""
     return plan_jobs(inputs, PlanSettings(out=_NOWHERE, format=kind))
 
 
@@ -93,35 +92,35 @@ def create_store(
     *,
     clock: Clock = time.time,
 ) -> tuple[ReviewStore, Tally]:
-    """Make a store of all cases that the files hold.
+    """Make a store of all cases in the files.
 
     The store appears only when it is complete. A case that cannot be read is left out and listed in
-    the tally; one that the model fails on is masked as a whole and comes first in the work list.
+    the tally. If the model fails on a case, all of it is masked and it comes first in the work list.
 
     Args:
         address: Path of an SQLite file, or a URL of SQLAlchemy.
-        key: Encrypts the texts; without it nobody reads them again.
+        key: Encrypts the texts; without it they cannot be read again.
         jobs: From `plan_cases`.
         masker: Masks documents.
         settings: How the store is made.
-        clock: Tells the time.
+        clock: Returns the time.
 
     Raises:
-        OutputExistsError: There is a store at the address.
+        OutputExistsError: The address already has a store.
         InputError: No case could be read.
     """
     tally = Tally()
     path = store_path(address)
     with _new_file(path) as place:
-        engine = engine_for(address if path is None else place)
+        engine = make_engine(address if path is None else place)
         try:
             with engine.connect() as connection, connection.begin():
                 if inspect(connection).has_table(META.name):
-                    raise OutputExistsError("there is a store at the address already; give another database")
-                extra = stored_settings(settings.cases, settings.profile, settings.read_options)
+                    raise OutputExistsError("the database already has a store. Use another database.")
+                extra = OutputSettings(settings.cases, settings.profile, settings.read_options).dump()
                 write_settings(connection, key, settings.policy, settings.facts, extra)
-                begin_trail(connection, key.derived("trail"))
-                _Loader(connection, Sealer(key.derived("encryption")), masker, settings, tally).load(jobs)
+                begin_trail(connection, key.derive("trail"))
+                _Loader(connection, Sealer(key.derive("encryption")), masker, settings, tally).load(jobs)
                 if not tally.n_documents:
                     first = (
                         f": {tally.failures[0].where} {tally.failures[0].reason}" if tally.failures else ""
@@ -134,12 +133,12 @@ def create_store(
 
 @contextmanager
 def _new_file(path: Path | None) -> Iterator[Path]:
-    """Where a new store is written; it gets its name when the block ends without an error."""
+    """Yield the path to write a new store to; it gets its name when the block ends without an error."""
     if path is None:
         yield _NOWHERE
         return
     if os.path.lexists(path):
-        raise OutputExistsError(f"{path} exists already; a store is never overwritten: give another name")
+        raise OutputExistsError(f"{path} already exists, and a store is never overwritten. Use another name.")
     place = partial_path(path)
     is_complete = False
     try:
@@ -158,7 +157,7 @@ def _new_file(path: Path | None) -> Iterator[Path]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Item:
-    """One case that is to be masked."""
+    """One case to mask."""
 
     source_id: int
     number: int
@@ -199,12 +198,12 @@ class _Loader:
                 self._tally.fail(job.shown, str(error))
 
     def _of_file(self, source_id: int, job: Job) -> Iterator[_Item]:
-        """The cases of one file; the file itself is kept, to write it out again."""
+        """Yield the cases of one file and store the file itself, to write it out again."""
         with open_input(job.input) as stream, input_errors():
             data = stream.read(MAX_SOURCE_BYTES + 1)
         if len(data) > MAX_SOURCE_BYTES:
-            raise UnreadableInputError(f"is larger than {MAX_SOURCE_BYTES >> 20} MiB; split it")
-        sealed = self._sealer.sealed(data, f"file {source_id}")
+            raise UnreadableInputError(f"is larger than {MAX_SOURCE_BYTES >> 20} MiB. Split it.")
+        sealed = self._sealer.seal(data, f"file {source_id}")
         row = {"id": source_id, "name": job.name, "format": job.format.name, "sealed": sealed}
         self._connection.execute(insert(SOURCES), row)
         is_report = job.format.holds_cases
@@ -215,7 +214,7 @@ class _Loader:
         for record in guarded(source.records()):
             if record.problem:
                 where = f"{job.shown} {source.unit} {record.number}"
-                self._tally.fail(where, f"{record.problem}; it was left out")
+                self._tally.fail(where, f"{record.problem}, so it was left out")
             elif record.docs:
                 name = record.docs[0].id
                 known = self._settings.known.get(name, ())
@@ -230,13 +229,13 @@ class _Loader:
         batch = ""
         for part in Message(io.BytesIO(data)).parts():
             if isinstance(part, BrokenCase):
-                self._tally.fail(f"{job.shown} case {part.number}", f"{part.error}; it was left out")
+                self._tally.fail(f"{job.shown} case {part.number}", f"{part.error}, so it was left out")
                 continue
             batch = batch_number(part) or batch
             if part.is_case:
                 texts = texts_of(part, f"case {part.number}", batch, job.name)
                 if problem := texts.problem:
-                    self._tally.fail(f"{job.shown} case {part.number}", f"{problem}; it was left out")
+                    self._tally.fail(f"{job.shown} case {part.number}", f"{problem}, so it was left out")
                     continue
                 yield _Item(source_id, part.number, f"{job.name} case {part.number}", texts.docs)
 
@@ -246,7 +245,7 @@ class _Loader:
         results = self._masker.mask_many(docs) if docs else []
         if [doc.id for doc in docs] != [result.id for result in results]:
             raise StageError(
-                f"{len(docs)} documents went into the masker and others came out ({len(results)})"
+                f"the masker returned other documents than it was given ({len(results)} for {len(docs)})"
             )
         masked = iter(results)
         cases, contents = [], []
@@ -263,12 +262,12 @@ class _Loader:
         self, item: _Item, masked: Sequence[MaskedDocument]
     ) -> tuple[dict[str, object], dict[str, object]]:
         self._case_id += 1
-        content = content_of(item.docs, masked)
+        content = join_texts(item.docs, masked)
         is_failed = any(one.failed for one in masked)
         self._tally.add_case(masked)
         if is_failed:
-            self._tally.fail(item.name, "could not be analysed and was masked completely; it comes first")
-        doubt, n_doubtful = case_doubt(content.decisions, is_failed=is_failed)
+            self._tally.fail(item.name, "could not be analysed and was masked completely. It comes first.")
+        doubt, n_doubtful = rank_case(content.decisions, is_failed=is_failed)
         case: dict[str, object] = {
             "id": self._case_id,
             "source_id": item.source_id,
@@ -281,4 +280,4 @@ class _Loader:
             "is_failed": is_failed,
             "n_approvals": 0,
         }
-        return case, sealed_content(content, self._case_id, self._sealer)
+        return case, seal_content(content, self._case_id, self._sealer)

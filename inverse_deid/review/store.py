@@ -1,54 +1,149 @@
-"""The database of a review: SQLite in a file, or PostgreSQL by URL.
+"""The database of a review (SQLite in a file, or PostgreSQL by URL), its key and its encryption.
 
-SQLite runs with a write-ahead log and `synchronous=FULL`: what a function returned from is on the
-disk, whatever happens to the program or the power. A writing transaction is short and takes the one
-write lock of SQLite at its beginning, so that two of them queue up and cannot deadlock; in PostgreSQL
-they lock the row of the case first and the head of the trail last.
+SQLite runs with a write-ahead log and `synchronous=FULL`: when a function returns, its changes are on
+the disk, and survive a crash or a power cut. A writing transaction is short and takes SQLite's one write
+lock at its beginning, so that two of them queue up and cannot deadlock. In PostgreSQL they lock the row of
+the case first and the head of the trail last.
+
+Texts are encrypted with AES-256-GCM, bound to their place in the store. A person with the key file and
+the database can read every narrative. Without the key file nothing can be read or recovered.
+
+Source: RFC 5869 (HKDF); NIST SP 800-38D (GCM): a random nonce of 96 bits for far fewer than 2^32 values.
 """
 
 from __future__ import annotations
 
 import json
+import os
+import secrets
 import sqlite3
+import stat
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, Engine, create_engine, event, insert, inspect, select
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+from sqlalchemy import Connection, Engine, Table, create_engine, event, insert, inspect, select
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 
 from inverse_deid.core.errors import ConfigurationError, OutputError, UnreadableInputError
 from inverse_deid.core.thresholds import Thresholds
-from inverse_deid.review.keys import ReviewKey
-from inverse_deid.review.sealing import Sealer
 from inverse_deid.review.tables import META, METADATA
 from inverse_deid.review.values import ReviewPolicy
 
+MIN_KEY_BYTES = 16
 SCHEMA_VERSION = 1
 
 _BUSY_SECONDS = 30
 _KEY_CHECK = b"the key of this store"
+_NONCE_BYTES = 12
+_OTHERS = stat.S_IRWXG | stat.S_IRWXO
 _WRITES = "inverse_deid_writes"
 
 Clock = Callable[[], float]
 """Seconds since 1970, UTC."""
 
 
+@dataclass(frozen=True, slots=True)
+class ReviewKey:
+    """A secret of at least 16 bytes.
+
+    Raises:
+        ConfigurationError: It is shorter.
+    """
+
+    secret: bytes = field(repr=False)
+
+    def __post_init__(self) -> None:
+        if len(self.secret) < MIN_KEY_BYTES:
+            raise ConfigurationError(f"the key is too short. It needs at least {MIN_KEY_BYTES} bytes.")
+
+    def derive(self, purpose: str) -> bytes:
+        """Return 32 bytes for one purpose, which reveal nothing about the key or about other purposes."""
+        info = f"inverse-deid review {purpose}".encode()
+        return HKDF(algorithm=SHA256(), length=32, salt=None, info=info).derive(self.secret)
+
+
+def make_key_file(path: Path) -> ReviewKey:
+    """Write a new random key that only its owner can read (mode 600).
+
+    Raises:
+        ConfigurationError: The file exists, or cannot be written.
+    """
+    secret = secrets.token_urlsafe(32).encode()
+    problem = ""
+    try:
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as stream:
+            stream.write(secret + b"\n")
+            stream.flush()
+            os.fsync(stream.fileno())
+    except OSError as error:
+        problem = error.strerror or type(error).__name__
+    if problem:
+        raise ConfigurationError(f"{path} cannot be written ({problem}). Give a key with --key.")
+    return ReviewKey(secret)
+
+
+def check_private(path: Path) -> None:
+    """Refuse a key file that others can read.
+
+    Raises:
+        ConfigurationError: Its mode gives access to group or others.
+    """
+    if os.name == "posix" and path.exists() and path.stat().st_mode & _OTHERS:
+        raise ConfigurationError(f"{path} can be read by other users. Run chmod 600 on it.")
+
+
+class Sealer:
+    """Encrypts and decrypts with one key of 32 secret bytes.
+
+    Example:
+        >>> sealer = Sealer(bytes(32))
+        >>> sealer.open(sealer.seal(b"well", "case 7"), "case 7")
+        b'well'
+    """
+
+    def __init__(self, key: bytes) -> None:
+        self._cipher = AESGCM(key)
+
+    def seal(self, data: bytes, place: str) -> bytes:
+        """Encrypt for one place of the store; the result can be opened for that place alone."""
+        nonce = os.urandom(_NONCE_BYTES)
+        return nonce + self._cipher.encrypt(nonce, data, place.encode())
+
+    def open(self, sealed: bytes, place: str) -> bytes:
+        """Decrypt.
+
+        Raises:
+            UnreadableInputError: Another key, another place, or altered bytes.
+        """
+        try:
+            return self._cipher.decrypt(sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], place.encode())
+        except (InvalidTag, ValueError):
+            pass
+        raise UnreadableInputError(
+            f"{place} of the store cannot be decrypted: it was altered, or belongs to another key"
+        )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MaskingFacts:
-    """What the cases of a store were masked with.
+    """How the cases of a store were masked.
 
     Args:
         fingerprint: Changes with anything that can change a decision.
         model_sha256: None = without the network.
         lexicon_sha256: Of the dictionaries.
         thresholds: None = without the network.
-        marker: Stands for masked text.
-        category_markers: The category stands for it instead.
+        marker: Replaces masked text.
+        category_markers: The category replaces it instead.
     """
 
     fingerprint: str
@@ -69,35 +164,30 @@ class MaskingFacts:
     def as_json(self) -> dict[str, Any]:
         """Return the facts as one flat dictionary."""
         stored = asdict(self)
-        thresholds = stored.pop("thresholds") or dict.fromkeys(_THRESHOLDS)
+        thresholds = stored.pop("thresholds") or {"low": None, "high": None, "density_slope": 0.0}
         return stored | thresholds
 
 
-_THRESHOLDS = [field.name for field in fields(Thresholds)]
+_THRESHOLDS = [one.name for one in fields(Thresholds)]
 
 
 class ReviewStore:
     """An open store; safe to share between threads.
 
     Get one with `open_store` or `loading.create_store`. Use it in a `with` block, or `close` it.
-
-    Args:
-        engine: Of the database.
-        key: Of the store.
-        clock: Tells the time.
     """
 
     def __init__(self, engine: Engine, key: ReviewKey, clock: Clock) -> None:
         self._engine = engine
-        self._clock = clock
-        self.sealer = Sealer(key.derived("encryption"))
-        self.trail_key = key.derived("trail")
-        self.session_key = key.derived("sessions")
+        self.now = clock
+        self.sealer = Sealer(key.derive("encryption"))
+        self.trail_key = key.derive("trail")
+        self.session_key = key.derive("sessions")
         self.case_key = key.secret
         with self.reading() as connection:
             rows = connection.execute(select(META.c.name, META.c.value))
             stored: dict[str, str] = {row[0]: row[1] for row in rows}
-        self.sealer.opened(bytes.fromhex(stored["key check"]), "key check")
+        self.sealer.open(bytes.fromhex(stored["key check"]), "key check")
         settings = json.loads(stored["settings"])
         self.policy = ReviewPolicy(**settings["policy"])
         self.facts = MaskingFacts.from_json(settings["facts"])
@@ -114,23 +204,19 @@ class ReviewStore:
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """A transaction that only reads."""
+        """Give a connection within a transaction that only reads."""
         with _database_errors("read"), self._engine.connect() as connection, connection.begin():
             yield connection
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
-        """A transaction that writes; it is on the disk when the block ends without an error."""
+        """Give a connection within a transaction that is on the disk when the block ends without error."""
         with (
             _database_errors("written"),
             self._engine.connect().execution_options(**{_WRITES: True}) as connection,
             connection.begin(),
         ):
             yield connection
-
-    def now(self) -> float:
-        """The time, as the store's clock says."""
-        return self._clock()
 
     def close(self) -> None:
         """Close all connections."""
@@ -139,7 +225,7 @@ class ReviewStore:
 
 @contextmanager
 def _database_errors(done: str) -> Iterator[None]:
-    """What the database raises becomes one line; its own message could hold values."""
+    """Turn errors of the database into one line; their own messages could contain values."""
     problem = ""
     try:
         yield
@@ -148,35 +234,31 @@ def _database_errors(done: str) -> Iterator[None]:
         problem = type(original or error).__name__
     if problem:
         raise OutputError(
-            f"the store cannot be {done} ({problem}); nothing of this step was stored: check disk space, "
-            "permissions and the connection, and try again"
+            f"the store cannot be {done} ({problem}). Nothing of this step was stored. Check disk space, "
+            "permissions and the connection, then try again."
         )
 
 
-def store_url(address: str | Path) -> str:
-    """The URL of a store: itself, or that of an SQLite file.
-
-    Example:
-        >>> store_url("postgresql+psycopg://db/review"), store_url("review.db")
-        ('postgresql+psycopg://db/review', 'sqlite+pysqlite:///review.db')
-    """
-    return str(address) if "://" in str(address) else f"sqlite+pysqlite:///{address}"
+def insert_row(connection: Connection, table: Table, row: Mapping[str, object]) -> int:
+    """Insert a row and return its id."""
+    key = connection.execute(insert(table), dict(row)).inserted_primary_key
+    return int(key[0]) if key else 0
 
 
 def store_path(address: str | Path) -> Path | None:
-    """The file of a store, None = it is on a server."""
+    """Return the file of a store, None = it is on a server."""
     return None if "://" in str(address) else Path(address)
 
 
-def engine_for(address: str | Path) -> Engine:
-    """Connections to a database, set up as the module says.
+def make_engine(address: str | Path) -> Engine:
+    """Set up connections to a database, as the module describes.
 
     Raises:
-        ConfigurationError: The URL is none, or its driver is not installed.
+        ConfigurationError: The URL is malformed, or its driver is not installed.
     """
     problem = ""
     try:
-        url = make_url(store_url(address))
+        url = make_url(f"sqlite+pysqlite:///{address}" if store_path(address) else str(address))
         is_sqlite = url.get_backend_name() == "sqlite"
         arguments: dict[str, Any] = {"timeout": _BUSY_SECONDS} if is_sqlite else {}
         engine = create_engine(url, connect_args=arguments, hide_parameters=True)
@@ -184,77 +266,69 @@ def engine_for(address: str | Path) -> Engine:
         problem = type(error).__name__
     if problem:
         raise ConfigurationError(
-            f"the address of the store cannot be used ({problem}); give a file, or a URL such as "
-            "postgresql+psycopg://HOST/NAME with its driver installed"
+            f"the address of the store cannot be used ({problem}). Give a file, or a URL such as "
+            "postgresql+psycopg://HOST/NAME and install its driver."
         )
     if is_sqlite:
-        event.listen(engine, "connect", _set_up_sqlite)
-        event.listen(engine, "begin", _begin_sqlite)
+
+        def set_up(connection: sqlite3.Connection, _: object) -> None:
+            # The program begins transactions itself.
+            connection.isolation_level = None
+            for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "secure_delete=ON"):
+                connection.execute(f"PRAGMA {pragma}")
+
+        def begin(connection: Connection) -> None:
+            writes = connection.get_execution_options().get(_WRITES, False)
+            connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+        event.listen(engine, "connect", set_up)
+        event.listen(engine, "begin", begin)
     return engine
-
-
-def _set_up_sqlite(connection: sqlite3.Connection, _: object) -> None:
-    """The program begins transactions itself; a full disk or a power cut loses nothing that was said done."""
-    connection.isolation_level = None
-    for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "secure_delete=ON"):
-        connection.execute(f"PRAGMA {pragma}")
-
-
-def _begin_sqlite(connection: Connection) -> None:
-    writes = connection.get_execution_options().get(_WRITES, False)
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
 
 def write_settings(
     connection: Connection, key: ReviewKey, policy: ReviewPolicy, facts: MaskingFacts, extra: dict[str, Any]
 ) -> None:
-    """Make the tables of a new store and write what it is."""
+    """Make the tables of a new store and write its settings."""
     METADATA.create_all(connection)
-    check = Sealer(key.derived("encryption")).sealed(_KEY_CHECK, "key check")
     settings = {"policy": asdict(policy), "facts": facts.as_json(), "extra": extra}
     stored = {
         "schema version": str(SCHEMA_VERSION),
-        "key check": check.hex(),
+        "key check": Sealer(key.derive("encryption")).seal(_KEY_CHECK, "key check").hex(),
         "settings": json.dumps(settings),
     }
     connection.execute(insert(META), [{"name": name, "value": value} for name, value in stored.items()])
 
 
 def open_store(address: str | Path, key: ReviewKey, *, clock: Clock = time.time) -> ReviewStore:
-    """Open a store.
-
-    Args:
-        address: Path of an SQLite file, or a URL of SQLAlchemy.
-        key: Of the store.
-        clock: Tells the time.
+    """Open a store at the path of an SQLite file or at a URL of SQLAlchemy.
 
     Raises:
-        UnreadableInputError: No such store, no database, or of another version.
-        ConfigurationError: The key is not that of the store.
+        UnreadableInputError: The store does not exist, is not a database or has another version.
+        ConfigurationError: The key belongs to another store.
     """
     path = store_path(address)
     if path is not None and not path.is_file():
-        raise UnreadableInputError(f"{path} does not exist; make a store with inverse-deid review init")
-    shown = "the store" if path is None else str(path)
-    engine = engine_for(address)
-    version = _version(engine)
+        raise UnreadableInputError(f"{path} does not exist. Make a store with inverse-deid review init.")
+    name = "the store" if path is None else str(path)
+    engine = make_engine(address)
+    version = _read_version(engine)
     problem = ""
-    if version != str(SCHEMA_VERSION):
-        found = (
-            "is no store of a review" if version is None else f"is of version {version}, not {SCHEMA_VERSION}"
-        )
-        problem = f"{shown} {found}; give the store of inverse-deid review init"
+    if version is None:
+        problem = f"{name} is not a review store. Give one made by inverse-deid review init."
+    elif version != str(SCHEMA_VERSION):
+        problem = f"{name} has version {version}, this program needs {SCHEMA_VERSION}. Make a new store."
     else:
         with suppress(UnreadableInputError):
             return ReviewStore(engine, key, clock)
     engine.dispose()
     if problem:
         raise UnreadableInputError(problem)
-    raise ConfigurationError(f"the key is not that of {shown}; give the one that it was made with")
+    raise ConfigurationError(f"the key does not belong to {name}. Give the key that it was made with.")
 
 
-def _version(engine: Engine) -> str | None:
-    """The version of a store, None = it is none."""
+def _read_version(engine: Engine) -> str | None:
+    """Return the version of a store, None = it is not a store."""
     with suppress(SQLAlchemyError), engine.connect() as connection:
         if inspect(connection).has_table(META.name):
             found = select(META.c.value).where(META.c.name == "schema version")

@@ -20,20 +20,24 @@ from sqlalchemy import (
     UniqueConstraint,
     text,
 )
+from sqlalchemy.schema import SchemaItem
 
 METADATA = MetaData()
 
-META = Table(
+
+def _define(name: str, *parts: SchemaItem) -> Table:
+    return Table(name, METADATA, *parts)
+
+
+META = _define(
     "meta",
-    METADATA,
     Column("name", String(40), primary_key=True),
     Column("value", Text, nullable=False),
 )
 """Version of the schema, settings, and a sealed value that tells whether a key is the right one."""
 
-SOURCES = Table(
+SOURCES = _define(
     "sources",
-    METADATA,
     Column("id", Integer, primary_key=True),
     Column("name", Text, nullable=False),
     Column("format", String(20), nullable=False),
@@ -41,9 +45,8 @@ SOURCES = Table(
 )
 """The files that the cases came in, whole."""
 
-USERS = Table(
+USERS = _define(
     "users",
-    METADATA,
     Column("id", Integer, primary_key=True),
     Column("name", String(64), nullable=False, unique=True),
     Column("password", Text, nullable=False),
@@ -51,18 +54,16 @@ USERS = Table(
     Column("is_active", Boolean, nullable=False),
 )
 
-SESSIONS = Table(
+SESSIONS = _define(
     "sessions",
-    METADATA,
     Column("id_hash", String(64), primary_key=True),
     Column("user_id", ForeignKey("users.id"), nullable=False, index=True),
     Column("expires_at", Double, nullable=False),
     Column("seen_at", Double, nullable=False),
 )
 
-FAILURES = Table(
+FAILURES = _define(
     "failures",
-    METADATA,
     Column("id", Integer, primary_key=True),
     Column("who_hash", String(64), nullable=False),
     Column("at", Double, nullable=False),
@@ -70,9 +71,8 @@ FAILURES = Table(
 )
 """Failed log-ins by the hash of a name or of an address."""
 
-CASES = Table(
+CASES = _define(
     "cases",
-    METADATA,
     Column("id", Integer, primary_key=True),
     Column("source_id", ForeignKey("sources.id"), nullable=False),
     Column("number", Integer, nullable=False),
@@ -91,18 +91,16 @@ CASES = Table(
     Index("cases_by_state", "state", text("doubt DESC"), "id"),
 )
 
-CONTENTS = Table(
+CONTENTS = _define(
     "contents",
-    METADATA,
     Column("case_id", ForeignKey("cases.id"), primary_key=True),
     Column("sealed_text", LargeBinary, nullable=False),
     Column("sealed_tokens", LargeBinary, nullable=False),
 )
 """Apart from `cases`, so that a page of the work list reads none of it."""
 
-LAYERS = Table(
+LAYERS = _define(
     "layers",
-    METADATA,
     Column("id", Integer, primary_key=True),
     Column("case_id", ForeignKey("cases.id"), nullable=False),
     Column("user_id", ForeignKey("users.id"), nullable=False),
@@ -117,17 +115,15 @@ LAYERS = Table(
 )
 """`n_done` of the layer's actions hold, the rest is undone; `approval` 1 or 2 = first or second."""
 
-ACTIONS = Table(
+ACTIONS = _define(
     "actions",
-    METADATA,
     Column("layer_id", ForeignKey("layers.id"), primary_key=True),
     Column("position", Integer, primary_key=True),
     Column("steps", Text, nullable=False),
 )
 
-NOTES = Table(
+NOTES = _define(
     "notes",
-    METADATA,
     Column("id", Integer, primary_key=True),
     Column("case_id", ForeignKey("cases.id"), nullable=False, index=True),
     Column("user_id", ForeignKey("users.id"), nullable=False),
@@ -137,43 +133,38 @@ NOTES = Table(
     Column("sealed", LargeBinary, nullable=False),
 )
 
-FORMS = Table(
+FORMS = _define(
     "forms",
-    METADATA,
     Column("case_id", ForeignKey("cases.id"), primary_key=True),
     Column("user_id", ForeignKey("users.id"), primary_key=True),
     Column("answers", Text, nullable=False),
     Column("sealed", LargeBinary, nullable=False),
 )
 
-SAMPLES = Table(
+SAMPLES = _define(
     "samples",
-    METADATA,
     Column("id", Integer, primary_key=True),
     Column("drawn_at", Double, nullable=False),
     Column("n_released", Integer, nullable=False),
 )
 
-SAMPLE_CASES = Table(
+SAMPLE_CASES = _define(
     "sample_cases",
-    METADATA,
     Column("sample_id", ForeignKey("samples.id"), primary_key=True),
     Column("case_id", ForeignKey("cases.id"), primary_key=True),
     Column("reader_id", ForeignKey("users.id")),
     Column("leaks", Boolean),
 )
 
-TRAIL = Table(
+TRAIL = _define(
     "trail",
-    METADATA,
     Column("number", Integer, primary_key=True, autoincrement=False),
     Column("line", Text, nullable=False),
     Column("hash", String(64), nullable=False),
 )
 
-TRAIL_HEAD = Table(
+TRAIL_HEAD = _define(
     "trail_head",
-    METADATA,
     Column("id", Integer, primary_key=True, autoincrement=False),
     Column("n_entries", Integer, nullable=False),
     Column("hash", String(64), nullable=False),

@@ -1,4 +1,4 @@
-"""What goes in and out of a review store.
+"""The values that go in and out of a review store.
 
 Tokens are numbered across a case, 0 to n_tokens - 1; a range of tokens is half-open. Characters
 count code points of the case's text. Times are seconds since 1970, UTC.
@@ -6,7 +6,6 @@ count code points of the case's text. Times are seconds since 1970, UTC.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -15,15 +14,16 @@ import numpy.typing as npt
 
 from inverse_deid.core.errors import ConfigurationError, ReviewError
 from inverse_deid.core.phi import PhiType
-from inverse_deid.core.values import BoolArray, FloatArray, Tokens
+from inverse_deid.core.values import BoolArray, Decisions, FloatArray, Tokens
 
 CATEGORIES: tuple[PhiType, ...] = tuple(PhiType)
-"""What a category code of a reviewer means; `NO_CATEGORY` means that none is known."""
+"""Meaning of the category codes of a reviewer."""
 
 NO_CATEGORY = 255
+"""Code of an unknown category."""
 
 MAX_RANGES = 5_000
-"""So many ranges of tokens one action changes at most."""
+"""Most ranges of tokens that one action can change."""
 
 
 class CaseState(StrEnum):
@@ -37,9 +37,9 @@ class CaseState(StrEnum):
 
 
 class UserRole(StrEnum):
-    """What a user may do; each role may do all that the one before it may.
+    """What a user may do; each role includes the one before it.
 
-    A reviewer reviews; an adjudicator settles disagreements (never of cases that he reviewed),
+    A reviewer reviews; an adjudicator settles disagreements (never on cases they reviewed),
     releases and withdraws; an admin manages accounts and assignments, exports and draws samples.
     """
 
@@ -48,7 +48,7 @@ class UserRole(StrEnum):
     ADMIN = "admin"
 
     def includes(self, other: UserRole) -> bool:
-        """Whether this role may do what the other may.
+        """Whether this role may do all that the other may.
 
         Example:
             >>> UserRole.ADMIN.includes(UserRole.REVIEWER), UserRole.REVIEWER.includes(UserRole.ADMIN)
@@ -59,7 +59,7 @@ class UserRole(StrEnum):
 
 
 class LayerKind(StrEnum):
-    """What a user's layer of decisions over the model's is."""
+    """Kind of a user's layer of decisions over the model's."""
 
     REVIEW = "review"
     ADJUDICATION = "adjudication"
@@ -85,16 +85,16 @@ class User:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewPolicy:
-    """How cases come to their release; fixed when the store is made.
+    """Rules for the release of cases; fixed when the store is made.
 
     Args:
-        approvals: How many reviewers approve a case, 1 or 2.
+        approvals: Reviewers who must approve a case, 1 or 2.
         blind_to_model: The second reviewer starts from the bare text and marks identifiers.
-        automatic_release: An agreed case is released at once; else an adjudicator does it.
-        lock_minutes: A case that nobody touched for so long can be taken over, in [1, 1440].
+        automatic_release: An agreed case is released at once; otherwise an adjudicator releases it.
+        lock_minutes: A case untouched for this long can be taken over, in [1, 1440].
 
     Raises:
-        ConfigurationError: Out of range, or nobody to be blind.
+        ConfigurationError: Out of range, or blind with one approval.
     """
 
     approvals: int = 2
@@ -104,13 +104,13 @@ class ReviewPolicy:
 
     def __post_init__(self) -> None:
         if self.approvals not in (1, 2):
-            raise ConfigurationError("a case needs one or two approvals")
+            raise ConfigurationError("a case must have 1 or 2 approvals")
         if self.blind_to_model and self.approvals < 2:
             raise ConfigurationError(
-                "only a second reviewer can be blind to the model; ask for two approvals"
+                "--blind-to-model is for the second reviewer. Use it with --approvals 2."
             )
         if not 1 <= self.lock_minutes <= 24 * 60:
-            raise ConfigurationError("a lock lasts 1 to 1440 minutes")
+            raise ConfigurationError("a lock must last 1 to 1440 minutes")
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,12 +126,12 @@ class TokenRange:
 
     def __post_init__(self) -> None:
         if not 0 <= self.first < self.stop:
-            raise ReviewError(f"tokens {self.first}-{self.stop} are no range; give first < stop")
+            raise ReviewError(f"{self.first}-{self.stop} is not a range of words: it must not be empty")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Whose layer an action changes, and which revision of it the user saw."""
+class LayerRevision:
+    """The layer of a user on a case, in the revision that the user saw."""
 
     user_id: int
     case_id: int
@@ -139,17 +139,16 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Action:
-    """One thing that a reviewer does; one undo takes it back.
+class ReviewAction:
+    """One action of a reviewer; one undo takes it back.
 
     Args:
         kind: Mask, unmask, or set the category alone.
-        ranges: Which tokens.
-        category: Of masked tokens; needed by CATEGORY, refused by UNMASK.
-        all_mentions: Also every other place in the case where the same words stand, in any case.
+        category: Of masked tokens; required by CATEGORY, refused by UNMASK.
+        all_mentions: Also everywhere else in the case where the same words occur.
 
     Raises:
-        ReviewError: No or too many ranges, or a category that does not go with the kind.
+        ReviewError: No or too many ranges, or a category that does not fit the kind.
     """
 
     kind: ActionKind
@@ -159,22 +158,22 @@ class Action:
 
     def __post_init__(self) -> None:
         if not 0 < len(self.ranges) <= MAX_RANGES:
-            raise ReviewError(f"an action needs 1 to {MAX_RANGES} ranges of tokens")
+            raise ReviewError(f"an action must have 1 to {MAX_RANGES:,} ranges of words")
         if self.kind is ActionKind.CATEGORY and self.category is None:
-            raise ReviewError("give the category that is to be set")
+            raise ReviewError("no category was given")
         if self.kind is ActionKind.UNMASK and self.category is not None:
-            raise ReviewError("what is unmasked has no category; leave it out")
+            raise ReviewError("an unmasked word has no category. Leave it out.")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LayerTokens:
-    """What a layer says of each token of a case.
+    """The decisions of a layer on each token of a case.
 
     Args:
         keep: bool (n_tokens,).
-        categories: uint8 (n_tokens,), index into `CATEGORIES`, `NO_CATEGORY` = none known; of
-            a kept token what it would be if it were masked.
-        decided: bool (n_tokens,), False only where reviewers disagree and nobody settled it.
+        categories: uint8 (n_tokens,), index into `CATEGORIES`, `NO_CATEGORY` = not known; of
+            a kept token the category it would have if it were masked.
+        decided: bool (n_tokens,), False only where reviewers disagree and nobody has settled it.
     """
 
     keep: BoolArray = field(repr=False)
@@ -184,24 +183,18 @@ class LayerTokens:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ModelTokens:
-    """What the model says of each token of a case.
+    """The model's decisions on each token of a case.
 
     Args:
-        keep: bool (n_tokens,).
-        reasons: uint8 (n_tokens,), values of `core.values.Reason`.
-        p_safe: float32 (n_tokens,), in [0, 1], NaN = unknown.
-        thresholds: float32 (n_tokens,), what `p_safe` was held against; inf = never.
-        categories: uint8 (n_tokens,), index into `CATEGORIES`, `NO_CATEGORY` = none known.
+        decisions: As the masker returned them; their categories index `HyperClass`.
+        categories: uint8 (n_tokens,), index into `CATEGORIES`, `NO_CATEGORY` = not known.
         doubt: float32 (n_tokens,), in [0, 1], 1 = `p_safe` is at the threshold.
-        is_doubtful: bool (n_tokens,), a reviewer should look: kept ones may be leaks, masked ones losses.
+        is_doubtful: bool (n_tokens,), should be looked at: kept ones may be leaks, masked ones losses.
         rules_safe: bool (n_tokens,), the dictionaries call the word safe.
         known: bool (n_tokens,), belongs to a known identifier of the case.
     """
 
-    keep: BoolArray = field(repr=False)
-    reasons: npt.NDArray[np.uint8] = field(repr=False)
-    p_safe: FloatArray = field(repr=False)
-    thresholds: FloatArray = field(repr=False)
+    decisions: Decisions = field(repr=False)
     categories: npt.NDArray[np.uint8] = field(repr=False)
     doubt: FloatArray = field(repr=False)
     is_doubtful: BoolArray = field(repr=False)
@@ -210,7 +203,7 @@ class ModelTokens:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class CasePart:
     """One of the texts of a case (case reports have several): characters `start` to `end` - 1."""
 
     name: str
@@ -220,7 +213,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A remark of a user on a case or on some of its tokens (None = on the case)."""
+    """A note of a user on a case or on some of its tokens (None = on the case)."""
 
     user: str
     at: float
@@ -228,47 +221,27 @@ class Note:
     text: str = field(repr=False)
 
 
-@dataclass(frozen=True, slots=True)
-class MaskedView:
-    """The masked text of a layer.
-
-    Args:
-        text: As it would be released, with plain markers for dates and ages.
-        masks: Half-open ranges of the case's text that are not shown.
-        replaced: For each mask the range of `text` that stands for it.
-    """
-
-    text: str = field(repr=False)
-    masks: tuple[tuple[int, int], ...] = field(repr=False)
-    replaced: tuple[tuple[int, int], ...] = field(repr=False)
-
-
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class CaseView:
-    """What a user sees of a case.
+    """A case as a user sees it.
 
     Args:
-        case_id: Number of the case in the store; the only thing that may stand in a URL.
+        case_id: Number of the case in the store; the only thing that may appear in a URL.
         name: Its id in the source file.
-        state: How far it is.
-        text: The original, all parts.
-        parts: The texts of the case, in order.
-        tokens: Of `text`.
-        kind: What the user's layer is.
+        text: The original, all parts; `tokens` are of it.
+        kind: Of the user's layer.
         layer: The user's own decisions.
-        model: What the model says; None for a reviewer who is blind to it.
+        model: The model's decisions; None for a reviewer who is blind to it.
         revision: To be given back with the next action.
-        can_undo: There is something to undo.
-        can_redo: There is something to redo.
-        is_approved: The user approved; the layer does not change any more.
-        notes: The user's own; for an adjudicator those of both reviewers, too.
+        is_approved: The user approved; the layer can no longer change.
+        notes: The user's own; for an adjudicator also those of both reviewers.
     """
 
     case_id: int
     name: str
     state: CaseState
     text: str = field(repr=False)
-    parts: tuple[Part, ...]
+    parts: tuple[CasePart, ...]
     tokens: Tokens = field(repr=False)
     kind: LayerKind
     layer: LayerTokens
@@ -282,12 +255,12 @@ class CaseView:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class DisputeView:
-    """What an adjudicator sees: the case, and what the two reviewers say.
+    """A case as an adjudicator sees it, with the decisions of the two reviewers.
 
     Args:
-        case: With the adjudicator's own layer; `layer.decided` is False where he has yet to decide.
+        case: With the adjudicator's own layer; `layer.decided` is False where they still have to decide.
         reviewers: Layers in the order of approval; names are not shown.
-        disputed: bool (n_tokens,), where one keeps and one masks.
+        disputed: bool (n_tokens,), one keeps and one masks.
     """
 
     case: CaseView
@@ -301,18 +274,13 @@ class Edited:
 
     Args:
         revision: Of the layer, to be given back with the next action.
-        changed: Which tokens changed, as ranges in which all tokens are now alike.
-        keep: For each range, whether it is kept now.
-        categories: For each range, its category code now.
-        can_undo: There is something to undo.
-        can_redo: There is something to redo.
-        n_undecided: Tokens that an adjudicator has yet to decide.
+        changed: First token, the token after the last one, whether they are now kept, and their category
+            code, for each range of changed tokens.
+        n_undecided: Tokens that an adjudicator still has to decide.
     """
 
     revision: int
-    changed: tuple[TokenRange, ...]
-    keep: tuple[bool, ...]
-    categories: tuple[int, ...]
+    changed: tuple[tuple[int, int, bool, int], ...]
     can_undo: bool
     can_redo: bool
     n_undecided: int = 0
@@ -324,9 +292,9 @@ class WorkFilter:
 
     Args:
         states: Any of these; empty = all.
-        assignee_id: Those of this user, None = of anybody and nobody.
-        claimable_by: Those that this user could open for review now, None = all.
-        min_doubt: Those of at least this doubt score, at least 0.
+        assignee_id: Assigned to this user, None = all.
+        claimable_by: Ready for review by this user now, None = all.
+        min_doubt: Of at least this doubt, at least 0.
     """
 
     states: frozenset[CaseState] = frozenset()
@@ -340,17 +308,11 @@ class CaseRow:
     """One line of a work list.
 
     Args:
-        case_id: Number of the case in the store.
-        name: Its id in the source file.
+        name: Id in the source file.
         source: Name of the source file.
-        state: How far it is.
-        doubt: How many tokens are doubtful; 1e6 more if the model failed on it.
-        n_tokens: Tokens.
-        n_doubtful: Tokens to look at.
-        n_approvals: Reviewers who approved.
-        assignee: Name of who shall do it next, None = anybody.
-        locked_by: Name of who works on it now, None = nobody.
-        locked_until: When the lock ends, None = there is none.
+        doubt: Number of doubtful tokens; 1e6 more if the model failed on it.
+        assignee: Name of the user who should do it next, None = anybody.
+        locked_by: Name of the user working on it now, None = nobody.
         is_failed: The model failed on it and everything is masked.
     """
 
@@ -364,30 +326,12 @@ class CaseRow:
     n_approvals: int
     assignee: str | None
     locked_by: str | None
-    locked_until: float | None
     is_failed: bool
 
 
 @dataclass(frozen=True, slots=True)
 class WorkPage:
-    """Some lines of a work list, most doubtful cases first.
-
-    Args:
-        rows: The lines.
-        next_key: Give it to get the lines behind these; None = there are none.
-    """
+    """Some lines of a work list, most doubtful cases first; `next_key` gets the next ones, None = last."""
 
     rows: tuple[CaseRow, ...]
     next_key: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """Cases by state; every state is there."""
-
-    by_state: Mapping[CaseState, int]
-
-    @property
-    def n_cases(self) -> int:
-        """All cases of the store."""
-        return sum(self.by_state.values())

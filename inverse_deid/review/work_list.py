@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import Row, Select, and_, exists, func, or_, select, update
 
 from inverse_deid.core.errors import NotAllowedError, ReviewError
-from inverse_deid.review.layers import locked_case
+from inverse_deid.review.cases import lock_row
 from inverse_deid.review.store import ReviewStore
 from inverse_deid.review.tables import CASES, LAYERS, SOURCES, USERS
 from inverse_deid.review.trail import TrailEvent, append
@@ -15,7 +15,6 @@ from inverse_deid.review.values import (
     CaseRow,
     CaseState,
     LayerKind,
-    Progress,
     User,
     UserRole,
     WorkFilter,
@@ -33,35 +32,31 @@ _OPEN = (CaseState.NEW.value, CaseState.IN_REVIEW.value)
 def list_cases(
     store: ReviewStore, chosen: WorkFilter, *, after: str | None = None, n_rows: int = PAGE_ROWS
 ) -> WorkPage:
-    """One page of cases by falling doubt, then by number.
+    """Return one page of 1 to 500 cases by falling doubt, then by number.
 
-    Args:
-        store: The store.
-        chosen: Which cases.
-        after: `next_key` of the page before; None = the first page.
-        n_rows: In [1, 500].
+    `after` is the `next_key` of the page before; None = the first page.
 
     Raises:
-        ReviewError: `after` is no key, or `n_rows` is out of range.
+        ReviewError: `after` is malformed, or `n_rows` is out of range.
     """
     if not 1 <= n_rows <= MAX_PAGE_ROWS:
-        raise ReviewError(f"a page has 1 to {MAX_PAGE_ROWS} lines")
-    found = _filtered(store, select(CASES.c.id), chosen)
+        raise ReviewError(f"a page must have 1 to {MAX_PAGE_ROWS} lines")
+    found = _filter(store, select(CASES.c.id), chosen)
     if after is not None:
-        doubt, case_id = _from_key(after)
+        doubt, case_id = _parse_key(after)
         found = found.where(CASES.c.doubt <= doubt, or_(CASES.c.doubt < doubt, CASES.c.id > case_id))
     found = found.order_by(CASES.c.doubt.desc(), CASES.c.id).limit(n_rows + 1)
     with store.reading() as connection:
         ids = connection.execute(found).scalars().all()
-        rows = connection.execute(_lines().where(CASES.c.id.in_(ids[:n_rows]))).all()
+        rows = connection.execute(_select_lines().where(CASES.c.id.in_(ids[:n_rows]))).all()
     now = store.now()
-    lines = {row.id: _line(row, now) for row in rows}
+    lines = {row.id: _read_line(row, now) for row in rows}
     ordered = tuple(lines[case_id] for case_id in ids[:n_rows])
-    return WorkPage(ordered, _key(ordered[-1]) if len(ids) > n_rows else None)
+    next_key = f"{ordered[-1].doubt.hex()}_{ordered[-1].case_id}" if len(ids) > n_rows else None
+    return WorkPage(ordered, next_key)
 
 
-def _filtered(store: ReviewStore, found: Select[Any], chosen: WorkFilter) -> Select[Any]:
-    """The conditions of a filter."""
+def _filter(store: ReviewStore, found: Select[Any], chosen: WorkFilter) -> Select[Any]:
     if chosen.states:
         found = found.where(CASES.c.state.in_(sorted(state.value for state in chosen.states)))
     if chosen.assignee_id is not None:
@@ -86,8 +81,7 @@ def _filtered(store: ReviewStore, found: Select[Any], chosen: WorkFilter) -> Sel
     )
 
 
-def _lines() -> Select[Any]:
-    """The columns of a work list."""
+def _select_lines() -> Select[Any]:
     columns = (
         CASES,
         SOURCES.c.name.label("source"),
@@ -102,7 +96,7 @@ def _lines() -> Select[Any]:
     )
 
 
-def _line(row: Row[Any], now: float) -> CaseRow:
+def _read_line(row: Row[Any], now: float) -> CaseRow:
     is_locked = row.lock_until is not None and row.lock_until > now
     return CaseRow(
         case_id=row.id,
@@ -115,28 +109,23 @@ def _line(row: Row[Any], now: float) -> CaseRow:
         n_approvals=row.n_approvals,
         assignee=row.assignee,
         locked_by=row.holder if is_locked else None,
-        locked_until=row.lock_until if is_locked else None,
         is_failed=row.is_failed,
     )
 
 
-def _key(row: CaseRow) -> str:
-    return f"{row.doubt.hex()}_{row.case_id}"
-
-
-def _from_key(key: str) -> tuple[float, int]:
+def _parse_key(key: str) -> tuple[float, int]:
     doubt, _, case_id = key.partition("_")
     try:
         return float.fromhex(doubt), int(case_id)
     except (ValueError, OverflowError):
         pass
-    raise ReviewError("the page cannot be found; begin at the first one")
+    raise ReviewError("the page cannot be found. Begin at the first page.")
 
 
 def next_case(store: ReviewStore, user: User) -> int | None:
-    """The case that a reviewer should do next, None = there is none.
+    """Return the case that a reviewer should do next, None = there is none.
 
-    First his own begun one, then one assigned to him, then the most doubtful one that is free.
+    First a case that they have begun, then one assigned to them, then the most doubtful free one.
     """
     mine = and_(
         LAYERS.c.case_id == CASES.c.id,
@@ -144,7 +133,7 @@ def next_case(store: ReviewStore, user: User) -> int | None:
         LAYERS.c.kind == LayerKind.REVIEW.value,
         LAYERS.c.approval.is_(None),
     )
-    free = _filtered(store, select(CASES.c.id), WorkFilter(claimable_by=user.id))
+    free = _filter(store, select(CASES.c.id), WorkFilter(claimable_by=user.id))
     by_doubt = (CASES.c.doubt.desc(), CASES.c.id)
     with store.reading() as connection:
         for found in (
@@ -158,33 +147,33 @@ def next_case(store: ReviewStore, user: User) -> int | None:
     return None
 
 
-def progress(store: ReviewStore) -> Progress:
-    """How many cases are in which state."""
+def count_cases(store: ReviewStore) -> dict[CaseState, int]:
+    """Count the cases in each state, including states without cases."""
     with store.reading() as connection:
         found = select(CASES.c.state, func.count()).group_by(CASES.c.state)
         counts = {row[0]: int(row[1]) for row in connection.execute(found)}
-    return Progress({state: counts.get(state.value, 0) for state in CaseState})
+    return {state: counts.get(state.value, 0) for state in CaseState}
 
 
 def assign(store: ReviewStore, admin: User, case_ids: tuple[int, ...], assignee_id: int | None) -> None:
-    """Say who shall do cases next; None = anybody.
+    """Assign cases to a user; None = anybody.
 
     Raises:
-        NotAllowedError: Not an admin.
-        ReviewError: No such case, or no active user.
+        NotAllowedError: The user is not an admin.
+        ReviewError: A case does not exist, or the account is not open.
     """
     if not admin.role.includes(UserRole.ADMIN):
-        raise NotAllowedError("only an admin assigns cases")
+        raise NotAllowedError("only an admin can assign cases")
     with store.writing() as connection:
         name = None
         if assignee_id is not None:
             found = select(USERS.c.name).where(USERS.c.id == assignee_id, USERS.c.is_active)
             name = connection.execute(found).scalar_one_or_none()
             if name is None:
-                raise ReviewError("there is no open account of that number")
+                raise ReviewError("this account does not exist or is closed")
         events = []
         for case_id in sorted(set(case_ids)):
-            case = locked_case(connection, case_id)
+            case = lock_row(connection, case_id)
             connection.execute(update(CASES).where(CASES.c.id == case_id).values(assignee_id=assignee_id))
             events.append(TrailEvent(user=admin.name, event="assign", case=case_id, name=case.name, new=name))
         append(connection, store, events)

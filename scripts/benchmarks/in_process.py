@@ -91,10 +91,10 @@ def onnx(n_threads: int, docs: Sequence[Document]) -> tuple[Run, More]:
     from inverse_deid.masking.scorers import feature_columns
     from inverse_deid.network.folder import read_model
     from inverse_deid.network.scorer import Scorer, ScorerInput
-    from inverse_deid.research.studies.analysed import analysed
+    from inverse_deid.research.studies.scoring import analyse_corpus
 
     parts = read_model(packaged_model())
-    corpus = analysed("documents", docs)
+    corpus = analyse_corpus("documents", docs)
     columns = feature_columns(parts.feature_names)
     scorer = Scorer(parts, corpus.interned, n_threads)
     inputs = {
@@ -122,14 +122,14 @@ def keras(n_threads: int, docs: Sequence[Document]) -> tuple[Run, More]:
     from inverse_deid.network.folder import read_model
     from inverse_deid.network.network import build_network
     from inverse_deid.network.training import probabilities
-    from inverse_deid.research.studies.analysed import analysed
+    from inverse_deid.research.studies.scoring import analyse_corpus
 
     tf.config.threading.set_intra_op_parallelism_threads(n_threads)
     tf.config.threading.set_inter_op_parallelism_threads(n_threads)
     parts = read_model(packaged_model())
     network = build_network(parts.network, len(parts.feature_names), parts.word_vectors.matrix())
     load_weights(network, parts.weights)
-    corpus = analysed("documents", docs)
+    corpus = analyse_corpus("documents", docs)
     numbers, columns = parts.word_vectors.numbers(), feature_columns(parts.feature_names)
     examples = {
         doc.id: Example(

@@ -123,14 +123,14 @@ def test_a_comparison_is_replaced_only_when_asked(compared):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--system", "crf"], "crf: learns from annotated documents; give some with --train"),
+        (["--system", "crf"], "crf: needs annotated documents to learn from. Give them with --train"),
         (["--system", "magic"], "Invalid value for '--system'"),
         (["--masks", "no-file"], "give NAME=FILE"),
         (["--masks", "../x=masks.jsonl"], "give NAME=FILE"),
         (["--masks", "x=."], "not a folder"),
         (["--masks", "x=gone.jsonl"], "gone.jsonl"),
-        (["--masks", "x=a.jsonl", "--masks", "x=b.jsonl"], "a name of its own"),
-        (["--system", "rules", "--reference", "crf"], "the reference crf is not compared"),
+        (["--masks", "x=a.jsonl", "--masks", "x=b.jsonl"], "a different name"),
+        (["--system", "rules", "--reference", "crf"], "--reference crf: not among the compared systems"),
         (["--system", "rules", "--train", "gone.jsonl", "--system", "svm"], "gone.jsonl"),
     ],
 )

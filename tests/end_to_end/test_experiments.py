@@ -104,7 +104,7 @@ def test_another_experiment_in_the_folder_is_refused(ablated):
     changed = [value if value != 1 else 2 for value in arguments]
     result = invoke(*changed)
     assert result.exit_code == 2
-    assert "another epochs" in result.output
+    assert "with other epochs" in result.output
 
 
 @pytest.mark.slow
@@ -210,7 +210,7 @@ def test_an_interrupted_thesis_trains_only_what_is_missing(repeated):
     kept = out / "runs" / "a-1" / "epoch-1.npz"
     before = kept.stat().st_mtime_ns
     adaptive = (out / "adaptive.csv").read_text(encoding="utf-8")
-    (out / "runs" / "d-1" / "run.json").unlink()
+    (out / "runs" / "d-1.json").unlink()
     again = invoke(*arguments)
     assert again.exit_code == 0, again.output
     assert kept.stat().st_mtime_ns == before
@@ -220,8 +220,8 @@ def test_an_interrupted_thesis_trains_only_what_is_missing(repeated):
 
 
 def test_a_killed_run_goes_on_after_its_last_epoch(repeated, corpora, tmp_path):
-    from inverse_deid.research.studies.analysed import analysed
-    from inverse_deid.research.studies.thesis_training import ThesisRun, trained
+    from inverse_deid.research.studies.scoring import analyse_corpus
+    from inverse_deid.research.thesis.runs import ThesisRun, read_thesis_run, train_thesis_run
     from inverse_deid.training.config import read_run_config
     from inverse_deid.training.corpus import read_annotated
     from inverse_deid.training.run import load_word_vectors
@@ -233,17 +233,20 @@ def test_a_killed_run_goes_on_after_its_last_epoch(repeated, corpora, tmp_path):
         training=dataclasses.replace(config.training, epochs=2),
         gold=read_annotated(corpora / "train.jsonl")[:10],
         vectors=load_word_vectors(config.word_vectors),
-        corpora=(analysed("validation", read_annotated(corpora / "test.jsonl")),),
+        corpora=(analyse_corpus("validation", read_annotated(corpora / "test.jsonl")),),
     )
+
+    def train(place, say):
+        return read_thesis_run(run, train_thesis_run(run, place, "key", say), place)
 
     def stop(line):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        trained(run, tmp_path / "killed", stop)
+        train(tmp_path / "killed", stop)
     lines = []
-    resumed = trained(run, tmp_path / "killed", lines.append)
-    whole = trained(run, tmp_path / "whole", lambda line: None)
+    resumed = train(tmp_path / "killed", lines.append)
+    whole = train(tmp_path / "whole", lambda line: None)
     assert [line.split(",")[0] for line in lines] == ["d-1: epoch 2/2"]
     assert resumed.losses == pytest.approx(whole.losses, abs=1e-4)
     for one, other in zip(resumed.epochs, whole.epochs, strict=True):

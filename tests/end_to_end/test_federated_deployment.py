@@ -12,7 +12,7 @@ from federated_centres import COMMON, EPOCHS, LIMIT_S, SERVER, SITES, Centre, wr
 from invented_corpora import words_of, write_corpus
 
 from inverse_deid.network.folder import read_model
-from inverse_deid.research.studies.analysed import read_arrays
+from inverse_deid.research.studies.records import read_arrays
 
 pytestmark = pytest.mark.slow
 

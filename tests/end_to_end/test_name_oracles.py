@@ -16,8 +16,7 @@ from inverse_deid.formats.explanation import ExplanationSink
 from inverse_deid.formats.json_lines import JsonLinesSink
 from inverse_deid.formats.records import Record, Sink, Writable
 from inverse_deid.masking.assemble import MaskingSettings, build_deidentifier
-from inverse_deid.review.contents import content_of
-from inverse_deid.review.doubt import case_doubt
+from inverse_deid.review.contents import join_texts, rank_case
 
 SURNAMES = [
     "Okonkwo",
@@ -101,8 +100,8 @@ OUTPUTS = {
     "masked text": lambda doc, masked: masked.text,
     "JSON Lines": lambda doc, masked: written(JsonLinesSink, doc, masked),
     "explanation": lambda doc, masked: written(ExplanationSink, doc, masked),
-    "doubt of a case in a review store": lambda doc, masked: case_doubt(
-        content_of([doc], [masked]).decisions, is_failed=False
+    "doubt of a case in a review store": lambda doc, masked: rank_case(
+        join_texts([doc], [masked]).decisions, is_failed=False
     ),
 }
 

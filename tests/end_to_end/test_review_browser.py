@@ -19,14 +19,14 @@ from fake_maskers import mask_capitals, near_the_threshold
 from review_stores import PASSWORD, store_of
 from review_visitors import account
 
-from inverse_deid.review.accounts import user_named
+from inverse_deid.review.accounts import find_user
 from inverse_deid.review.approval import approve as approve_case
 from inverse_deid.review.exporting import export_released
 from inverse_deid.review.pages.application import make_application
 from inverse_deid.review.reading import open_case, view_case, view_masked
 from inverse_deid.review.trail import verify_store
-from inverse_deid.review.values import CaseState, Place, UserRole
-from inverse_deid.review.work_list import progress
+from inverse_deid.review.values import CaseState, LayerRevision, UserRole
+from inverse_deid.review.work_list import count_cases
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -50,7 +50,7 @@ def chromium():
 
 @contextmanager
 def served(store):
-    """The address of a server in this process that ends with the block."""
+    """Serve in this process until the block ends; yield the address."""
     server = uvicorn.Server(
         uvicorn.Config(make_application(store), port=0, log_level="error", access_log=False)
     )
@@ -88,7 +88,7 @@ def address(store):
 
 
 def person(chromium, address, name, **options):
-    """A page of somebody who logged in by keyboard."""
+    """Log in by keyboard and return the page."""
     page = chromium.new_context(**options).new_page()
     page.faults = []
     page.on("pageerror", lambda error: page.faults.append(str(error)))
@@ -108,12 +108,12 @@ def press(page, *keys):
 
 
 def stored(page, revision):
-    """Waits until the server has said that it is stored."""
+    """Wait until the server has confirmed that it is stored."""
     page.locator("#saved").get_by_text(f"stored · {revision}", exact=True).wait_for()
 
 
 def approve(page):
-    """Approves, and waits until another page is there."""
+    """Approve, and wait for another page."""
     before = page.url
     page.keyboard.press("Shift+Enter")
     page.wait_for_url(lambda url: url != before)
@@ -157,7 +157,7 @@ def test_ten_cases_by_keyboard_then_disagreement_release_and_export(chromium, ad
             press(bea, "Home", "m")
             stored(bea, 2)
         approve(bea)
-    by_state = progress(store).by_state
+    by_state = count_cases(store)
     assert (by_state[CaseState.DISAGREED], by_state[CaseState.RELEASED]) == (1, 9)
 
     carl = person(chromium, address, "carl")
@@ -166,7 +166,7 @@ def test_ten_cases_by_keyboard_then_disagreement_release_and_export(chromium, ad
     press(carl, "n", "u")
     stored(carl, 1)
     approve(carl)
-    assert progress(store).by_state[CaseState.RELEASED] == 10
+    assert count_cases(store)[CaseState.RELEASED] == 10
     assert verify_store(store).is_intact
 
     carl.goto(address + "/cases/1/finished")
@@ -178,7 +178,7 @@ def test_ten_cases_by_keyboard_then_disagreement_release_and_export(chromium, ad
     assert ann.faults + bea.faults + carl.faults == []
 
 
-def test_what_the_masked_side_shows_is_what_the_store_would_release(chromium, tmp_path):
+def test_the_masked_side_shows_the_text_to_be_released(chromium, tmp_path):
     text = "Ann Li\u200b saw Okonkwo, \u2028Bob-Carl.\n\nDora (Eve) met 🙂 Fay; \x07Gus \u200bHal and Ivo."
     with store_of(tmp_path, [text], clock=time.time) as store:
         account(store, "ann")
@@ -193,26 +193,26 @@ def test_what_the_masked_side_shows_is_what_the_store_would_release(chromium, tm
                 shown = page.evaluate(
                     "[...document.querySelectorAll('.masked')].map(p => p.textContent).join('')"
                 )
-                masked = view_masked(store, user_named(store, "ann"), 1)[1].text
+                masked = view_masked(store, find_user(store, "ann"), 1)[1].text
                 assert "".join(shown.split()) == "".join(masked.split())
             assert page.faults == []
 
 
 @contextmanager
 def reviewed_by_one(chromium, tmp_path, texts, masker):
-    """A reviewer in front of the first of cases that one approval releases."""
+    """Open the first of some cases that one approval releases."""
     with store_of(tmp_path, texts, clock=time.time, masker=masker, approvals=1) as store:
         account(store, "ann", UserRole.REVIEWER)
         with served(store) as address:
             ann = person(chromium, address, "ann")
             ann.goto(address + "/next")
             ann.wait_for_selector(READY)
-            yield ann, lambda: progress(store).by_state[CaseState.RELEASED]
+            yield ann, lambda: count_cases(store)[CaseState.RELEASED]
             assert ann.faults == []
 
 
 def hold(page, key, code, *, seconds=2.5, shift=True, marked=True):
-    """Holds a key as a keyboard does; not every browser marks the repeats after a page was loaded."""
+    """Hold a key as a keyboard does; not every browser marks the repeats after a page was loaded."""
     keyboard = page.context.new_cdp_session(page)
     virtual = {"Enter": 13, " ": 32}.get(key, ord(key.upper()[0]))
     text = {"Enter": "\r"}.get(key, key)
@@ -240,7 +240,7 @@ def test_a_held_key_approves_one_case(chromium, tmp_path, marked):
         assert n_released() == 2
 
 
-def test_a_key_that_is_pressed_as_the_page_comes_up_approves_nothing(chromium, tmp_path):
+def test_a_key_pressed_while_the_page_loads_approves_nothing(chromium, tmp_path):
     with reviewed_by_one(chromium, tmp_path, TEXTS, mask_capitals()) as (ann, n_released):
         ann.keyboard.down("Shift")
         ann.keyboard.down("Enter")
@@ -250,7 +250,7 @@ def test_a_key_that_is_pressed_as_the_page_comes_up_approves_nothing(chromium, t
 
 @pytest.mark.parametrize("marked", [True, False])
 @pytest.mark.parametrize(("key", "code"), [("Enter", "Enter"), (" ", "Space")])
-def test_no_held_key_answers_that_doubtful_words_were_not_looked_at(chromium, tmp_path, key, code, marked):
+def test_a_held_key_does_not_answer_the_question(chromium, tmp_path, key, code, marked):
     with reviewed_by_one(chromium, tmp_path, TEXTS[:2], near_the_threshold()) as (ann, n_released):
         press(ann, "Home", "Shift+Enter")
         dialog = ann.get_by_role("alertdialog")
@@ -313,7 +313,7 @@ def test_a_double_click_does_not_answer_the_question(chromium, tmp_path):
         assert n_released() == 1
 
 
-def test_a_held_key_undoes_one_step_and_chooses_no_category(chromium, address, store):
+def test_a_held_key_undoes_one_step_and_selects_no_category(chromium, address, store):
     page = person(chromium, address, "ann")
     page.goto(address + "/cases/1")
     page.wait_for_selector(READY)
@@ -327,7 +327,7 @@ def test_a_held_key_undoes_one_step_and_chooses_no_category(chromium, address, s
     hold(page, "c", "KeyC", seconds=1, shift=False)
     assert page.input_value("#palette-input") == ""
     press(page, "Escape")
-    assert view_case(store, user_named(store, "ann"), 1).revision == 3
+    assert view_case(store, find_user(store, "ann"), 1).revision == 3
     hold(page, "n", "KeyN", seconds=0.5, shift=False)
     assert page.faults == []
 
@@ -336,13 +336,13 @@ def test_two_clicks_answer_for_one_case_of_the_sample(chromium, tmp_path):
     with store_of(tmp_path, TEXTS[:3], clock=time.time, masker=mask_capitals(), approvals=1) as store:
         for name, role in (("ann", "reviewer"), ("carl", "adjudicator")):
             account(store, name, UserRole(role))
-        ann = user_named(store, "ann")
+        ann = find_user(store, "ann")
         for case_id in range(1, 4):
-            approve_case(store, Place(ann.id, case_id, open_case(store, ann, case_id).revision))
+            approve_case(store, LayerRevision(ann.id, case_id, open_case(store, ann, case_id).revision))
         with served(store) as address:
             page = person(chromium, address, "carl")
             page.goto(address + "/sample")
-            page.get_by_label("Cases, of 3 released").fill("3")
+            page.get_by_label("Number of cases, of 3 released").fill("3")
             page.keyboard.press("Enter")
             page.get_by_role("link", name="Read the next case").press("Enter")
             button = page.get_by_role("button", name="No leak")
@@ -371,7 +371,7 @@ def test_conflict_is_shown_and_nothing_is_lost(chromium, address, store):
     assert "1 decision is not stored yet" in page.inner_text("#trouble-text")
     page.click("#trouble button >> nth=0")
     stored(page, 2)
-    keep = view_case(store, user_named(store, "ann"), 1).layer.keep
+    keep = view_case(store, find_user(store, "ann"), 1).layer.keep
     assert (bool(keep[0]), bool(keep[-1])) == (False, True)
 
 
@@ -387,14 +387,14 @@ def test_without_the_server_decisions_wait(chromium, address, store):
     stored(page, 2)
 
 
-def test_locked_case_tells_so(chromium, address):
+def test_a_locked_case_is_reported(chromium, address):
     first = person(chromium, address, "ann")
     first.goto(address + "/cases/1")
     first.wait_for_selector(READY)
     second = person(chromium, address, "bea")
     second.goto(address + "/cases/1")
     second.wait_for_selector("#trouble:not([hidden])")
-    assert "Another user works on case 1" in second.inner_text("#trouble-text")
+    assert "Another user is working on case 1" in second.inner_text("#trouble-text")
     assert "Okonkwo" not in second.content()
 
 
@@ -424,10 +424,10 @@ PAINTED = """() => {
   const [asked] = performance.getEntriesByType("resource").filter((one) => one.name.endsWith("/open"));
   return [globalThis.painted, globalThis.painted - asked.startTime];
 }"""
-"""Milliseconds from calling the address, and from asking for the case, to its text on the screen."""
+"""Milliseconds from the request of the page, and of the case, to its text on the screen."""
 
 
-def test_5000_words_are_painted_and_react_soon(chromium, tmp_path, capsys):
+def test_5000_words_are_painted_and_react_quickly(chromium, tmp_path, capsys):
     with store_of(tmp_path, [MANY_WORDS] * 6, clock=time.time, masker=mask_capitals()) as store:
         account(store, "ann")
         with served(store) as address:
@@ -480,7 +480,7 @@ AXE = Path(os.environ.get("AXE_CORE", "node_modules/axe-core/axe.min.js"))
 
 
 def serious_faults(page):
-    """What axe-core finds in a page, if it is there, and whether the page has to be scrolled sideways."""
+    """Return the faults that axe-core finds, if installed; the page must not scroll sideways."""
     assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
     if not AXE.is_file():
         return []
@@ -494,15 +494,15 @@ def test_elusion_check_by_keyboard(chromium, tmp_path, scheme):
     with store_of(tmp_path, TEXTS[:3], clock=time.time, masker=mask_capitals(), approvals=1) as store:
         for name, role in (("ann", "reviewer"), ("carl", "adjudicator")):
             account(store, name, UserRole(role))
-        ann = user_named(store, "ann")
+        ann = find_user(store, "ann")
         for case_id in range(1, 4):
-            approve_case(store, Place(ann.id, case_id, open_case(store, ann, case_id).revision))
+            approve_case(store, LayerRevision(ann.id, case_id, open_case(store, ann, case_id).revision))
         with served(store) as address:
             page = person(
                 chromium, address, "carl", color_scheme=scheme, viewport={"width": 640, "height": 400}
             )
             page.get_by_role("link", name="Sample").press("Enter")
-            page.get_by_label("Cases, of 3 released").fill("2")
+            page.get_by_label("Number of cases, of 3 released").fill("2")
             assert serious_faults(page) == []
             page.keyboard.press("Enter")
             page.get_by_role("link", name="Read the next case").press("Enter")
@@ -514,9 +514,9 @@ def test_elusion_check_by_keyboard(chromium, tmp_path, scheme):
             assert serious_faults(page) == []
             page.get_by_role("button", name="Yes, it leaks").press("Enter")
             page.wait_for_url(address + "/sample")
-            assert "1 of 2 cases leak. With 95 % confidence at most 97.47 %" in page.inner_text("#result")
+            assert "1 of 2 cases leak. With 95 % confidence, at most 97.47 %" in page.inner_text("#result")
             assert serious_faults(page) == []
-        assert progress(store).by_state[CaseState.IN_REVIEW] == 1
+        assert count_cases(store)[CaseState.IN_REVIEW] == 1
         assert verify_store(store).is_intact
 
 

@@ -1,4 +1,4 @@
-"""What people corrected in the review goes into training as it comes out."""
+"""Corrections made in a review are used in training without changes."""
 
 import gold_files
 import numpy as np
@@ -13,7 +13,7 @@ from inverse_deid.core.phi import PhiType
 from inverse_deid.network.folder import read_model
 from inverse_deid.review.annotated import AnnotationFormat, adopt_annotations, export_annotated
 from inverse_deid.review.approval import approve
-from inverse_deid.review.values import ActionKind, Place
+from inverse_deid.review.values import ActionKind, LayerRevision
 from inverse_deid.training.corpus import read_annotated
 
 N_CASES = 30
@@ -33,7 +33,7 @@ def test_fine_tune_on_reviewed_cases(tmp_path):
         ann = user(store, "ann")
         for case_id, doc in enumerate(docs, start=1):
             at = place(store, ann, case_id)
-            at = Place(ann.id, case_id, adopt_annotations(store, at, doc).revision)
+            at = LayerRevision(ann.id, case_id, adopt_annotations(store, at, doc).revision)
             if case_id == 1:
                 at, _ = change(store, at, ActionKind.MASK, 0, category=PhiType.PROFESSION)
             approve(store, at)

@@ -1,25 +1,22 @@
-"""The pages of the review over HTTP: who gets in, what they hold, what a post changes."""
+"""The pages of the review over HTTP: access, content, changes."""
 
 import re
 from html import unescape
 
 import pytest
 from fake_maskers import near_the_threshold
-from review_stores import PASSWORD, Clock, store_of
+from review_stores import PASSWORD, Clock, read_entries, store_of
 from review_visitors import Visitor, account, visitor
 
 from inverse_deid.core.errors import ConfigurationError
-from inverse_deid.review.pages.application import _routes
-from inverse_deid.review.pages.case_data import case_data
-from inverse_deid.review.pages.legend import CATEGORY_CODES, REASONS
-from inverse_deid.review.pages.rendering import static_address
-from inverse_deid.review.pages.serving import ServeSettings
-from inverse_deid.review.pages.visits import MAX_POST_BYTES
+from inverse_deid.review.pages.application import ServeSettings, _list_routes
+from inverse_deid.review.pages.case_page import CATEGORY_CODES, REASONS, encode_case
+from inverse_deid.review.pages.visits import MAX_POST_BYTES, static_address
+from inverse_deid.review.quality import bound_leaks
 from inverse_deid.review.reading import open_case
-from inverse_deid.review.sampling import sample_result
-from inverse_deid.review.trail import entries_of, verify_store
+from inverse_deid.review.trail import verify_store
 from inverse_deid.review.values import CaseState, UserRole
-from inverse_deid.review.work_list import progress
+from inverse_deid.review.work_list import count_cases
 
 PAYLOADS = [
     "<script>alert(1)</script>",
@@ -50,14 +47,14 @@ def alone(tmp_path, clock):
 
 @pytest.fixture
 def doubtful(tmp_path, clock):
-    """One case whose six kept words are all near the threshold."""
+    """Make a store of one case whose six kept words are all near the threshold."""
     with store_of(tmp_path, clock=clock, masker=near_the_threshold(), approvals=1) as store:
         yield store
 
 
 def every_address():
-    """All pages and posts but the log-in and the fixed files."""
-    for route in _routes():
+    """Return all pages and posts except log-in and static files."""
+    for route in _list_routes():
         if getattr(route, "methods", None) and route.path != "/log-in":
             method = "POST" if "POST" in route.methods else "GET"
             yield method, route.path.replace("{case_id:int}", "1")
@@ -84,7 +81,7 @@ class TestWhoGetsIn:
         ann.token = bea.token
         assert ann.ask("/cases/1/open").status_code == 403
 
-    def test_log_in_form_has_a_token_too(self, store):
+    def test_log_in_form_has_a_token(self, store):
         account(store, "ann")
         form = {"name": "ann", "password": PASSWORD, "csrf_token": "0" * 64}
         assert Visitor(store).client.post("/log-in", data=form).status_code == 403
@@ -225,7 +222,7 @@ class TestWhatIsServed:
             "/cases/1e3",
         ],
     )
-    def test_no_way_out_of_the_folder(self, store, address):
+    def test_paths_outside_the_folder_are_refused(self, store, address):
         answer = visitor(store, "ann").get(address)
         assert answer.status_code == 404
         assert "import" not in answer.text
@@ -244,7 +241,7 @@ class TestWhatIsServed:
         assert TestClient(application, base_url="http://localhost:8017").get("/log-in").status_code == 200
         assert TestClient(application, base_url="http://evil.example").get("/log-in").status_code == 421
 
-    def test_unforeseen_errors_tell_no_text(self, store, monkeypatch, caplog):
+    def test_unforeseen_errors_show_no_text(self, store, monkeypatch, caplog):
         def broken(*_):
             raise ValueError("Okonkwo")
 
@@ -286,7 +283,7 @@ class TestPosts:
             {"revision": None},
         ],
     )
-    def test_what_makes_no_sense_is_refused(self, store, change):
+    def test_malformed_requests_are_refused(self, store, change):
         ann = visitor(store, "ann")
         revision = ann.ask("/cases/1/open").json()["revision"]
         payload = {"kind": "mask", "ranges": [[0, 1]], "revision": revision, **change}
@@ -311,9 +308,9 @@ class TestReviewing:
         assert bea.get("/cases/1/print").status_code == 403
         assert "ann" in bea.get("/").text
 
-    def test_nothing_is_locked_by_looking_at_an_address(self, store):
+    def test_a_get_request_locks_nothing(self, store):
         visitor(store, "ann").get("/cases/1")
-        assert progress(store).by_state[CaseState.IN_REVIEW] == 0
+        assert count_cases(store)[CaseState.IN_REVIEW] == 0
 
     def test_stale_revision_is_a_conflict_and_stores_nothing(self, store):
         ann = visitor(store, "ann")
@@ -389,7 +386,7 @@ class TestReviewing:
         assert not ann.ask("/cases/1/open").json()["is_approved"]
 
     @pytest.mark.parametrize("said", [{"anyway": 6}, {"seen": [[0, 7]]}, {"seen": [[0, 3]], "anyway": 4}])
-    def test_who_looked_or_said_how_many_approves(self, doubtful, said):
+    def test_approval_needs_a_look_or_the_number_of_words(self, doubtful, said):
         ann = visitor(doubtful, "ann")
         revision = ann.ask("/cases/1/open").json()["revision"]
         assert ann.ask("/cases/1/approve", revision=revision, **said).json()["state"] == "released"
@@ -401,7 +398,7 @@ class TestReviewing:
         assert not ann.ask("/cases/1/open").json()["is_approved"]
 
     @pytest.mark.parametrize("seen", [5, [[1]], [[2, 1]], [["a", "b"]]])
-    def test_what_was_seen_is_a_list_of_ranges(self, doubtful, seen):
+    def test_seen_must_be_a_list_of_ranges(self, doubtful, seen):
         ann = visitor(doubtful, "ann")
         revision = ann.ask("/cases/1/open").json()["revision"]
         assert ann.ask("/cases/1/approve", revision=revision, seen=seen).status_code == 400
@@ -435,11 +432,11 @@ class TestReviewing:
     def test_withdraw(self, alone):
         carl = visitor(alone, "carl", UserRole.ADJUDICATOR)
         carl.ask("/cases/1/approve", revision=carl.ask("/cases/1/open").json()["revision"])
-        assert "All approvals of this case end" in carl.get("/cases/1/finished").text
+        assert "All approvals of this case will be withdrawn" in carl.get("/cases/1/finished").text
         assert carl.send("/cases/1/withdraw").status_code == 303
         assert carl.get("/cases/1/finished").status_code == 400
 
-    def test_only_what_is_not_released_yet_can_be_released(self, tmp_path, clock):
+    def test_only_agreed_cases_can_be_released(self, tmp_path, clock):
         with store_of(tmp_path, [TEXT], clock=clock, approvals=1, automatic_release=False) as store:
             carl = visitor(store, "carl", UserRole.ADJUDICATOR)
             carl.ask("/cases/1/approve", revision=carl.ask("/cases/1/open").json()["revision"])
@@ -474,7 +471,7 @@ class TestReviewing:
             cases = [set(re.findall(r'href="(/cases/\d+)"', page)) for page in (first, second)]
             assert [len(one) for one in cases] == [50, 50]
             assert not cases[0] & cases[1]
-            assert "No case fits" in ann.get("/?state=released").text
+            assert "No case matches" in ann.get("/?state=released").text
             assert ann.get("/?after=nonsense").status_code == 400
             assert ann.get("/?state=x&show=y&doubt=z").status_code == 200
 
@@ -491,7 +488,7 @@ class TestSample:
 
     def test_drawn_read_and_bounded(self, released):
         carl = visitor(released, "carl", UserRole.ADJUDICATOR)
-        assert "No case is released" not in carl.get("/sample").text
+        assert "No case has been released" not in carl.get("/sample").text
         assert carl.send("/sample", n_cases="4").headers["location"] == "/sample"
         assert "proves nothing" in carl.get("/sample").text
         shown = carl.get("/sample/1").text
@@ -501,10 +498,10 @@ class TestSample:
             gone_on = carl.send(f"/sample/{case_id}", said="none")
             assert gone_on.headers["location"] == f"/sample/{case_id + 1}"
         assert carl.send("/sample/4", said="none").headers["location"] == "/sample"
-        percent = sample_result(released).bound_percent
+        percent = bound_leaks(released).bound_percent
         assert percent == 52.72
         assert f"at most {percent:.2f} %" in carl.get("/sample").text
-        said = [one["event"] for one in entries_of(released, 1)]
+        said = [one["event"] for one in read_entries(released, 1)]
         assert said[-1] == "read for sample 1: no leak"
         assert verify_store(released).is_intact
 
@@ -512,11 +509,11 @@ class TestSample:
         carl = visitor(released, "carl", UserRole.ADJUDICATOR)
         carl.send("/sample", n_cases="4")
         carl.send("/sample/2", said="leak")
-        assert progress(released).by_state[CaseState.IN_REVIEW] == 1
-        assert entries_of(released, 2)[-1]["event"] == "read for sample 1: leaks"
+        assert count_cases(released)[CaseState.IN_REVIEW] == 1
+        assert read_entries(released, 2)[-1]["event"] == "read for sample 1: leaks"
         assert carl.send("/sample/2", said="none").status_code == 400
 
-    def test_nobody_reads_what_he_approved(self, released):
+    def test_approvers_cannot_read_their_cases(self, released):
         dora = visitor(released, "dora", UserRole.ADMIN)
         bea = visitor(released, "bea", UserRole.ADJUDICATOR)
         bea.send("/cases/1/withdraw")
@@ -533,7 +530,7 @@ class TestSample:
         assert carl.send("/sample", n_cases=n_cases).status_code == 400
         assert carl.get("/sample/1").status_code == 400
 
-    def test_what_cannot_be_read(self, released):
+    def test_unreadable_cases(self, released):
         carl = visitor(released, "carl", UserRole.ADJUDICATOR)
         carl.send("/sample", n_cases="4")
         assert carl.get("/sample/99").status_code == 403
@@ -547,9 +544,9 @@ class TestCaseData:
     def test_words_and_gaps_are_the_text(self, tmp_path, text):
         with store_of(tmp_path, [text]) as store:
             account(store, "ann")
-            from inverse_deid.review.accounts import user_named
+            from inverse_deid.review.accounts import find_user
 
-            data = case_data(open_case(store, user_named(store, "ann"), 1), store.facts)
+            data = encode_case(open_case(store, find_user(store, "ann"), 1), store.facts)
             words, gaps = data["words"], data["gaps"]
             assert gaps[0] + "".join(a + b for a, b in zip(words, gaps[1:], strict=True)) == text
 

@@ -1,4 +1,4 @@
-"""A store on a real PostgreSQL server; without one the tests are skipped, unless `CI` is set."""
+"""A store on a real PostgreSQL server; if there is none, tests are skipped unless `CI` is set."""
 
 import json
 import threading
@@ -13,7 +13,7 @@ from inverse_deid.review.exporting import export_released
 from inverse_deid.review.reading import open_dispute, view_case
 from inverse_deid.review.store import open_store
 from inverse_deid.review.trail import verify_store
-from inverse_deid.review.values import ActionKind, CaseState, Place, UserRole
+from inverse_deid.review.values import ActionKind, CaseState, LayerRevision, UserRole
 
 pytestmark = pytest.mark.slow
 
@@ -34,7 +34,7 @@ def test_from_a_disagreement_to_released_text(address, tmp_path):
         review(store, ann)
         assert review(store, bea, mask=[5]) is CaseState.DISAGREED
         dispute = open_dispute(store, carl, 1)
-        at, _ = change(store, Place(carl.id, 1, dispute.case.revision), ActionKind.MASK, 5)
+        at, _ = change(store, LayerRevision(carl.id, 1, dispute.case.revision), ActionKind.MASK, 5)
         assert approve(store, at) is CaseState.RELEASED
         export_released(store, tmp_path / "released")
     with pytest.raises(OutputExistsError):
@@ -45,7 +45,7 @@ def test_from_a_disagreement_to_released_text(address, tmp_path):
     assert released["text"] == "seen by PHI today, then PHI left"
 
 
-def test_people_at_once_lose_no_decision(address, tmp_path):
+def test_concurrent_users_lose_no_decision(address, tmp_path):
     with store_of(tmp_path, [TEXT] * N_AT_ONCE, address=address) as store:
         people = [user(store, f"user{i}") for i in range(N_AT_ONCE)]
         faults = []
@@ -56,7 +56,7 @@ def test_people_at_once_lose_no_decision(address, tmp_path):
                 for i in range(N_DECISIONS):
                     at, _ = change(store, at, ActionKind.UNMASK if i % 2 else ActionKind.MASK, i % 7)
                 with pytest.raises(StaleRevisionError):
-                    change(store, Place(at.user_id, at.case_id, at.revision - 1), ActionKind.MASK, 0)
+                    change(store, LayerRevision(at.user_id, at.case_id, at.revision - 1), ActionKind.MASK, 0)
             except BaseException as fault:  # noqa: BLE001 - told by the assertion below
                 faults.append(fault)
 

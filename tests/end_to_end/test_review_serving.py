@@ -1,4 +1,4 @@
-"""`inverse-deid review serve` as a process of its own: TLS, a proxy in front, a kill among people at work."""
+"""`inverse-deid review serve` as a separate process: TLS, a proxy, a kill under load."""
 
 import datetime
 import ipaddress
@@ -29,7 +29,7 @@ SCRIPTS = Path(__file__).parents[2] / "scripts"
 
 @pytest.fixture
 def store_file(tmp_path):
-    """A store with one account, and its key beside it."""
+    """Make a store with one account, and its key next to it."""
     with store_of(tmp_path, clock=time.time) as store:
         account(store, "ann")
     key = tmp_path / "review.db.key"
@@ -40,7 +40,7 @@ def store_file(tmp_path):
 
 @contextmanager
 def serving(store_file, *options):
-    """The port of a server that is stopped with the block."""
+    """Run a server until the block ends; yield its port."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -68,7 +68,7 @@ def _wait_for(port, process):
 
 
 def certificate(folder):
-    """A certificate for 127.0.0.1 that signs itself, and its key, as PEM files."""
+    """Make a self-signed certificate for 127.0.0.1 and its key, as PEM files."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "review")])
     now = datetime.datetime.now(datetime.UTC)
@@ -100,14 +100,14 @@ def log_in(client, password=PASSWORD):
 
 
 def cookies(answer):
-    """The cookies that an answer sets, by name."""
+    """Return the cookies of a response by name."""
     found = SimpleCookie()
     for line in answer.headers.get_list("set-cookie"):
         found.load(line)
     return found
 
 
-def test_by_tls_cookies_never_go_another_way(store_file, tmp_path):
+def test_over_tls_cookies_are_secure(store_file, tmp_path):
     chain, private = certificate(tmp_path)
     options = ("--certificate", chain, "--private-key", private, "--address", "0.0.0.0")
     trusted = ssl.create_default_context(cafile=str(chain))
@@ -152,7 +152,7 @@ def test_behind_a_proxy_failures_are_counted_by_client(store_file):
         assert client.post("/log-in", data=form, headers=elsewhere).status_code == 303
 
 
-def test_a_kill_among_people_at_work_loses_no_decision():
+def test_a_kill_under_load_loses_no_decision():
     command = [sys.executable, "load_review.py", "--reviewers", "10", "--seconds", "10", "--cases", "60"]
     done = subprocess.run(command, cwd=SCRIPTS, capture_output=True, text=True, timeout=300, check=False)
     found = json.loads(done.stdout)

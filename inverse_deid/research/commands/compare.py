@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from inverse_deid import __version__
 from inverse_deid.research.commands.experiment import command_line
-from inverse_deid.research.comparison.registry import REFERENCE, SYSTEMS
+from inverse_deid.research.comparison.systems import REFERENCE, SYSTEMS
 
 if TYPE_CHECKING:
-    from inverse_deid.research.comparison.comparison import Comparison, ComparisonSettings
+    from inverse_deid.research.comparison.comparison import ComparisonSettings
 
 _ANY = click.Path(path_type=Path)
 _FOLDER = click.Path(file_okay=False, path_type=Path)
@@ -30,7 +29,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,59}")
 
 @dataclass(frozen=True, slots=True)
 class NamedFile:
-    """Masks of a tool: its name, which will be that of a file too, and where they stand."""
+    """The masks of a tool: its name, which also names a file, and their path."""
 
     name: str
     path: Path
@@ -48,7 +47,9 @@ class _NamedFileType(click.ParamType):  # type: ignore[type-arg]
         name, _, file = str(value).partition("=")
         if not (file and _NAME.fullmatch(name)):
             self.fail(
-                "give NAME=FILE; the name has letters, digits, dots, hyphens or underscores", param, ctx
+                "give NAME=FILE. The name consists of letters, digits, dots, hyphens and underscores",
+                param,
+                ctx,
             )
         if Path(file).is_dir():
             self.fail("give a file of JSON Lines, not a folder", param, ctx)
@@ -69,8 +70,8 @@ class _NamedFileType(click.ParamType):  # type: ignore[type-arg]
     multiple=True,
     metavar="NAME",
     type=click.Choice(list(SYSTEMS)),
-    help="May be repeated. Without it all run but bilstm, bilstm-crf and presidio, and those that learn only "
-    "with --train.",
+    help="Run this system. May be repeated. Without it all systems run except bilstm, bilstm-crf and "
+    "presidio. Systems that learn run only with --train.",
 )
 @click.option(
     "--masks",
@@ -78,18 +79,20 @@ class _NamedFileType(click.ParamType):  # type: ignore[type-arg]
     type=_NamedFileType(),
     help='JSON Lines of {"id", "masks": [[start, end], ...]} that another tool wrote. May be repeated.',
 )
-@click.option("--reference", metavar="NAME", help=f"What the others are tested against; usually {REFERENCE}.")
 @click.option(
-    "--out", required=True, type=_FOLDER, help="Folder for masks, tables and report; must not exist."
+    "--reference", metavar="NAME", help=f"The system that the others are tested against. Usually {REFERENCE}."
+)
+@click.option(
+    "--out", required=True, type=_FOLDER, help="Folder for masks, tables and report. It must not exist."
 )
 @click.option(
     "--seed",
     type=click.IntRange(0),
     default=1,
     show_default=True,
-    help="Of learning, resampling and swapping.",
+    help="Seed of learning, resampling and swapping.",
 )
-@click.option("--epochs", type=click.IntRange(1), help="Of bilstm and bilstm-crf; without it 10.")
+@click.option("--epochs", type=click.IntRange(1), help="Epochs of bilstm and bilstm-crf. The default is 10.")
 @click.option("--force", is_flag=True, help="Replace an earlier comparison in the folder.")
 def compare(test: Path, out: Path, **given: Any) -> None:  # noqa: ANN401 - click's options
     """Run systems on the annotated documents TEST and evaluate them side by side.
@@ -97,33 +100,35 @@ def compare(test: Path, out: Path, **given: Any) -> None:  # noqa: ANN401 - clic
     NAME is one of patterns, dictionary, crf, svm, bilstm, bilstm-crf, presidio, rules, network,
     hybrid-strict, hybrid, hybrid-lenient (see docs/comparing.md).
 
-    What a system learns from never shares id, patient or text with TEST: such
-    documents are left out, with a line. Needs the extra `compare` for crf, svm and
-    bilstm (pip install '.[compare]').
+    Training documents that share an id, a patient or text with TEST are left out, and a line
+    says how many. The systems crf, svm and bilstm need the extra `compare`
+    (pip install '.[compare]').
 
-    Exit status: 0 done; 2 refused, nothing was written.
+    Exit status: 0 done, 2 refused and nothing written.
     """
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
-    from inverse_deid.research.comparison.comparison_folder import check_folder, write_comparison
-    from inverse_deid.research.comparison.comparison_run import compare as run
-    from inverse_deid.research.comparison.comparison_tables import comparison_tables
-    from inverse_deid.research.comparison.tables import plain_lines
+    from inverse_deid.research.comparison.comparison import compare as run
+    from inverse_deid.research.comparison.folder import check_folder, write_comparison
 
     start = time.perf_counter()
     settings = _settings(test, given)
     check_folder(out, force=given["force"])
     comparison = run(settings, lambda line: click.echo(line, err=True))
-    tables = comparison_tables(comparison)
-    head, provenance = _provenance(comparison, time.perf_counter() - start)
-    write_comparison(out, comparison, tables, head, provenance)
+    tables = write_comparison(
+        out,
+        comparison,
+        command=command_line(click.get_current_context()),
+        device=_processor_name(),
+        n_seconds=time.perf_counter() - start,
+    )
     for table in tables[:_N_PRINTED]:
-        for line in (*plain_lines(table), *table.notes, ""):
+        for line in (*table.plain_lines(), *table.notes, ""):
             click.echo(line)
     click.echo(f"these and further tables written to {out / 'report.md'}")
 
 
 def _settings(test: Path, given: Mapping[str, Any]) -> ComparisonSettings:
-    """What the command line says.
+    """Return what the command line says.
 
     Raises:
         BadParameter: Two files of masks have one name.
@@ -132,50 +137,16 @@ def _settings(test: Path, given: Mapping[str, Any]) -> ComparisonSettings:
 
     masks = {file.name: file.path for file in given["masks"]}
     if len(masks) < len(given["masks"]):
-        raise click.BadParameter("give every file a name of its own", param_hint="--masks")
+        raise click.BadParameter("give every file a different name", param_hint="--masks")
     return ComparisonSettings(
         test=test,
-        train=given["train"],
-        systems=given["systems"],
         masks=masks,
-        reference=given["reference"],
-        seed=given["seed"],
         n_epochs=given["epochs"],
+        **{name: given[name] for name in ("train", "systems", "reference", "seed")},
     )
 
 
-def _provenance(comparison: Comparison, n_seconds: float) -> tuple[list[str], dict[str, Any]]:
-    """What made the figures: lines for the report, and the same as JSON values."""
-    from inverse_deid.core.revision import revision
-    from inverse_deid.lexicon import load_lexicon
-    from inverse_deid.masking.assemble import packaged_model
-    from inverse_deid.network.folder import model_fingerprint
-    from inverse_deid.research.studies.provenance import Provenance
-
-    model, lexicon = model_fingerprint(packaged_model()), load_lexicon().sha256
-    made = Provenance(
-        command=command_line(click.get_current_context()),
-        device=_machine(),
-        seeds=[comparison.settings.seed],
-        hashes=comparison.hashes,
-        settings={"packaged model": f"sha256 `{model}`", "packaged lexicon": f"sha256 `{lexicon}`"},
-        n_seconds={"comparing": n_seconds},
-    )
-    values = {
-        "command": made.command,
-        "version": __version__,
-        "revision": revision(),
-        "machine": made.device,
-        "seed": comparison.settings.seed,
-        "data_sha256": dict(made.hashes),
-        "model_sha256": model,
-        "lexicon_sha256": lexicon,
-    }
-    return [*made.lines(), *(f"- {line}" for line in comparison.notes)], values
-
-
-def _machine() -> str:
-    """The processor's name, as far as the system tells."""
+def _processor_name() -> str:
     name = platform.processor() or platform.machine()
     with suppress(OSError):
         for line in Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines():

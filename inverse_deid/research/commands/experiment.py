@@ -1,40 +1,31 @@
-"""`inverse-deid experiment`: published tables on other data, the network alone, ablations, costs."""
+"""The commands of studies, and the options that all of them have."""
 
 from __future__ import annotations
 
+import functools
 import shlex
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from inverse_deid.cli.training_extra import need_training, progress
 
+if TYPE_CHECKING:
+    from inverse_deid.research.studies.study import StudyOptions
+
 _FILE = click.Path(dir_okay=False, path_type=Path)
 _ANY = click.Path(path_type=Path)
 _FOLDER = click.Path(file_okay=False, path_type=Path)
-
-_OUT = click.option(
-    "--out",
-    required=True,
-    type=_FOLDER,
-    help="Folder for runs and report; a run that is there is not repeated.",
-)
-_FORCE = click.option("--force", is_flag=True, help="Start anew in the folder of an earlier experiment.")
-_THREADS = click.option(
-    "--threads",
-    type=click.IntRange(0),
-    default=0,
-    show_default=True,
-    help="Of TensorFlow; 0 = one a core, 1 leaves the other cores to others.",
-)
-_QUIET = click.option("-q", "--quiet", is_flag=True, help="No lines of progress.")
+_default = functools.partial(click.option, show_default=True)
+"""An option that shows its default."""
 
 
 class _Seeds(click.ParamType):  # type: ignore[type-arg]
-    """Different numbers with commas between."""
+    """Different whole numbers, separated by commas."""
 
     name = "numbers"
 
@@ -46,213 +37,70 @@ class _Seeds(click.ParamType):  # type: ignore[type-arg]
         try:
             seeds = tuple(int(part) for part in str(value).split(","))
         except ValueError:
-            self.fail("give whole numbers with commas between, as in 1,2", param, ctx)
+            self.fail("give whole numbers separated by commas, as in 1,2", param, ctx)
         if len(set(seeds)) != len(seeds):
-            self.fail("give every seed once", param, ctx)
+            self.fail("give each seed only once", param, ctx)
         return seeds
 
 
 SEEDS = _Seeds()
 
 
-@click.command()
-@click.argument("config", type=_FILE)
-@_OUT
-@click.option("--compare", multiple=True, type=_ANY, help="Annotated documents to judge on. May be repeated.")
-@click.option(
-    "--variants",
-    type=_FILE,
-    default=Path("configs/experiments/ablations.toml"),
-    show_default=True,
-    help="TOML file of the variants.",
-)
-@click.option("--only", multiple=True, help="Train only this variant beside the base. May be repeated.")
-@click.option("--epochs", type=click.IntRange(1), default=12, show_default=True, help="Passes over the data.")
-@click.option("--seeds", type=SEEDS, default="1,2", show_default=True, help="Of each variant.")
-@click.option(
-    "--jobs",
-    type=click.IntRange(1),
-    default=1,
-    show_default=True,
-    help="Trainings at a time, one thread each.",
-)
-@_FORCE
-@_QUIET
-def ablations(config: Path, quiet: bool, **given: Any) -> None:  # noqa: ANN401
-    """Change one thing at a time and say what it does.
+def study_command(
+    *, seeds: str | None, only: str = "", has_jobs: bool = False
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command the options of a study, and pass them as `options: StudyOptions`.
 
-    CONFIG is the base (see configs/default.toml). The epochs' examples are made
-    once, with fresh surrogates each, and shared by all variants; the folder OUT/epochs
-    holds training text in pieces.
+    Args:
+        seeds: Seeds by default; None = the command makes seeds from its own options.
+        only: Help text of `--only`; "" = the command does not have it.
+        has_jobs: Whether runs can be done at the same time.
     """
-    need_training("an experiment", "experiments")
-    from inverse_deid.research.studies.ablations import AblationSettings, run_ablations
-    from inverse_deid.training.config import read_run_config
+    out_help = "Folder for runs and report. Finished runs in it are not repeated."
+    added = [click.option("--out", required=True, type=_FOLDER, help=out_help)]
+    if seeds is not None:
+        added.append(_default("--seeds", type=SEEDS, default=seeds, help="Seeds of each run."))
+    if only:
+        added.append(click.option("--only", multiple=True, help=f"{only} May be repeated."))
+    if has_jobs:
+        jobs_help = "Number of trainings at the same time, with one thread each."
+        added.append(_default("--jobs", type=click.IntRange(1), default=1, help=jobs_help))
+    threads_help = "Threads of TensorFlow. 0 means one per core."
+    added += [
+        _default("--threads", type=click.IntRange(0), default=0, help=threads_help),
+        click.option("--force", is_flag=True, help="Start over in the folder of an earlier study."),
+        click.option("-q", "--quiet", is_flag=True, help="Do not print progress."),
+    ]
 
-    settings = AblationSettings(
-        config=read_run_config(config),
-        variants=given["variants"],
-        folder=given["out"],
-        compare=given["compare"],
-        only=given["only"],
-        n_epochs=given["epochs"],
-        seeds=given["seeds"],
-        n_processes=given["jobs"],
-        command=command_line(click.get_current_context()),
-        force=given["force"],
-    )
-    run_ablations(settings, progress(quiet=quiet))
-    _done(given["out"], quiet=quiet)
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        @functools.wraps(command)
+        def run(out: Path, threads: int, force: bool, quiet: bool, **given: Any) -> None:  # noqa: ANN401
+            need_training("a study", "experiments")
+            from inverse_deid.research.studies.study import StudyOptions
 
+            _use_threads(threads)
+            options = StudyOptions(
+                folder=out,
+                seeds=given.pop("seeds", ()),
+                only=given.pop("only", ()),
+                n_processes=given.pop("jobs", 1),
+                command=command_line(click.get_current_context()),
+                force=force,
+                say=progress(quiet=quiet),
+            )
+            command(options=options, **given)
+            options.say(f"report written to {out / 'report.md'}")
 
-@click.command("study")
-@click.argument("config", type=_FILE)
-@_OUT
-@click.option("--seeds", type=_Seeds(), default="1,2,3", show_default=True, help="One training each.")
-@click.option("--only", multiple=True, help="Train only this model now. May be repeated.")
-@_THREADS
-@_FORCE
-@_QUIET
-def extraction_study(config: Path, out: Path, threads: int, quiet: bool, **given: Any) -> None:  # noqa: ANN401
-    """Judge de-identification and concept extraction together.
+        decorated: Callable[..., None] = run
+        for option in reversed(added):
+            decorated = option(decorated)
+        return decorated
 
-    CONFIG names documents with both kinds of gold (see configs/experiments/extraction.toml).
-    Trains a tagger of identifiers, taggers of concepts on original and masked text, the
-    multitask and the stacked model.
-    """
-    need_training("an experiment", "experiments")
-    _use_threads(threads)
-    from inverse_deid.research.studies.extraction_study import ExtractionStudySettings, run_extraction_study
-
-    settings = ExtractionStudySettings(
-        config=config,
-        folder=out,
-        seeds=given["seeds"],
-        only=given["only"],
-        command=command_line(click.get_current_context()),
-        force=given["force"],
-    )
-    run_extraction_study(settings, progress(quiet=quiet))
-    _done(out, quiet=quiet)
-
-
-@click.command("network-alone")
-@click.argument("config", type=_FILE)
-@click.option("--test", required=True, type=_ANY, help="Annotated documents, never trained on.")
-@_OUT
-@click.option("--seeds", type=SEEDS, default="1,2", show_default=True, help="One training each.")
-@_FORCE
-@_QUIET
-def network_alone(
-    config: Path, test: Path, out: Path, seeds: tuple[int, ...], force: bool, quiet: bool
-) -> None:
-    """Train a network and measure it without the rules.
-
-    CONFIG is a training configuration (see configs/meddocan.toml); what its data.compare
-    names is not needed here and not trained on.
-    """
-    need_training("an experiment", "experiments")
-    from inverse_deid.research.studies.network_alone import NetworkAloneSettings, run_network_alone
-    from inverse_deid.training.config import read_run_config
-
-    settings = NetworkAloneSettings(
-        config=read_run_config(config),
-        config_path=config,
-        test=test,
-        folder=out,
-        seeds=seeds,
-        command=command_line(click.get_current_context()),
-        force=force,
-        show=not quiet and sys.stderr.isatty(),
-    )
-    run_network_alone(settings, progress(quiet=quiet))
-    _done(out, quiet=quiet)
-
-
-@click.command()
-@click.option("--first", required=True, type=_ANY, help="Annotated documents to train on.")
-@click.option("--first-test", required=True, type=_ANY, help="Annotated documents to judge that on.")
-@click.option("--second", required=True, type=_ANY, help="Annotated documents to fine-tune on.")
-@click.option("--second-test", required=True, type=_ANY, help="Annotated documents to judge that on.")
-@click.option("--mapping", type=_FILE, help="TOML file that maps the second corpus's types to ours.")
-@_OUT
-@click.option("--runs", type=click.IntRange(1), default=2, show_default=True, help="Of each variant.")
-@click.option("--epochs", type=click.IntRange(1), default=4, show_default=True, help="Of each run.")
-@click.option(
-    "--fine-tuning-epochs", type=click.IntRange(1), default=2, show_default=True, help="On the second one."
-)
-@click.option("--seed", type=int, default=1, show_default=True, help="Of the first runs; others count up.")
-@click.option(
-    "--policy",
-    type=click.Choice(["literal", "case-aware"]),
-    default="literal",
-    show_default=True,
-    help="How the rules judge ambiguous words; literal is the thesis's way.",
-)
-@click.option(
-    "--config-folder",
-    type=_FOLDER,
-    default=Path("configs"),
-    show_default=True,
-    help="Holds thesis-a.toml to thesis-d.toml; their network and training parts count.",
-)
-@_FORCE
-@_QUIET
-def thesis(quiet: bool, **given: Any) -> None:  # noqa: ANN401 - the options are listed above
-    """Repeat the experiments of the thesis on two corpora.
-
-    Trains its variants a to d on the first corpus, evaluates them after each
-    epoch, fine-tunes the best one on the second, and writes the thesis's tables beside
-    the published figures.
-    """
-    need_training("an experiment", "experiments")
-    from inverse_deid.research.studies.thesis import ThesisSettings, run_thesis
-
-    counted = ("runs", "epochs", "fine_tuning_epochs")
-    names = {"out": "folder"} | {name: f"n_{name}" for name in counted}
-    settings = ThesisSettings(
-        **{names.get(name, name): value for name, value in given.items()},
-        command=command_line(click.get_current_context()),
-    )
-    run_thesis(settings, progress(quiet=quiet))
-    _done(given["out"], quiet=quiet)
-
-
-@click.command("study")
-@click.argument("config", type=_FILE)
-@_OUT
-@click.option("--seeds", type=_Seeds(), default="1,2,3", show_default=True, help="Of each run.")
-@click.option("--only", multiple=True, help="Do only runs of this kind now. May be repeated.")
-@_THREADS
-@_FORCE
-@_QUIET
-def sharing_study(config: Path, threads: int, quiet: bool, **given: Any) -> None:  # noqa: ANN401 - the options are listed above
-    """Share training data as private representations, and attack them.
-
-    CONFIG names the corpora (see configs/experiments/sharing.toml). Trains networks on words,
-    on pseudonymised words and on representations, and writes the paper's table 2 and figures 4
-    and 5 beside the published figures.
-    """
-    need_training("an experiment", "experiments")
-    _use_threads(threads)
-    from inverse_deid.research.studies.sharing import SharingSettings, run_sharing
-    from inverse_deid.research.studies.sharing_config import read_study_config
-
-    settings = SharingSettings(
-        config=read_study_config(config),
-        config_path=config,
-        folder=given["out"],
-        seeds=given["seeds"],
-        only=given["only"],
-        command=command_line(click.get_current_context()),
-        force=given["force"],
-    )
-    run_sharing(settings, progress(quiet=quiet))
-    _done(given["out"], quiet=quiet)
+    return decorate
 
 
 def _use_threads(n_threads: int) -> None:
-    """Of TensorFlow, before anything else uses it; 0 = its own choice."""
+    """Limit the threads of TensorFlow before anything else uses it; 0 = its own choice."""
     import tensorflow as tf
 
     if n_threads:
@@ -261,13 +109,8 @@ def _use_threads(n_threads: int) -> None:
             tf.config.threading.set_inter_op_parallelism_threads(n_threads)
 
 
-def _done(folder: Path, *, quiet: bool) -> None:
-    if not quiet:
-        click.echo(f"report written to {folder / 'report.md'}")
-
-
 def command_line(ctx: click.Context) -> str:
-    """The command with the options that differ from their defaults, as one could give it again.
+    """Return the command with the options that differ from their defaults, ready to be given again.
 
     Args:
         ctx: Of a parsed command.
@@ -285,3 +128,137 @@ def command_line(ctx: click.Context) -> str:
             for one in value if isinstance(value, tuple) else (value,):
                 words += [param.opts[-1]] if value is True else [param.opts[-1], str(one)]
     return shlex.join(words)
+
+
+@click.command()
+@click.argument("config", type=_FILE)
+@click.option(
+    "--compare", multiple=True, type=_ANY, help="Annotated documents for the comparison. May be repeated."
+)
+@_default(
+    "--variants",
+    type=_FILE,
+    default=Path("configs/experiments/ablations.toml"),
+    help="TOML file of the variants.",
+)
+@_default("--epochs", type=click.IntRange(1), default=12, help="Passes over the data.")
+@study_command(seeds="1,2", only="Train only this variant and the base now.", has_jobs=True)
+def ablations(
+    config: Path, compare: tuple[Path, ...], variants: Path, epochs: int, options: StudyOptions
+) -> None:
+    """Change one thing at a time and show its effect.
+
+    CONFIG is the base (see configs/default.toml). All variants share the same training
+    examples. They are made once per epoch and contain fresh surrogates.
+    WARNING: the folder OUT/epochs contains pieces of training text.
+    """
+    from inverse_deid.research.ablations.study import run_ablations
+    from inverse_deid.training.config import read_run_config
+
+    run_ablations(read_run_config(config), variants, compare, epochs, options)
+
+
+@click.command("network-alone")
+@click.argument("config", type=_FILE)
+@click.option("--test", required=True, type=_ANY, help="Annotated documents that are never trained on.")
+@study_command(seeds="1,2")
+def network_alone(config: Path, test: Path, options: StudyOptions) -> None:
+    """Train a network and measure it without the rules.
+
+    CONFIG is a training configuration (see configs/meddocan.toml). Its data.compare is ignored.
+    """
+    from inverse_deid.research.network_alone import run_network_alone
+
+    is_quiet = click.get_current_context().params["quiet"]
+    run_network_alone(config, test, options, show=not is_quiet and sys.stderr.isatty())
+
+
+@click.command()
+@click.option("--first", required=True, type=_ANY, help="Annotated documents for training.")
+@click.option("--first-test", required=True, type=_ANY, help="Annotated documents for testing.")
+@click.option("--second", required=True, type=_ANY, help="Annotated documents for fine-tuning.")
+@click.option(
+    "--second-test", required=True, type=_ANY, help="Annotated documents for testing after fine-tuning."
+)
+@click.option("--mapping", type=_FILE, help="TOML file that maps the types of the second corpus to ours.")
+@_default("--runs", type=click.IntRange(1), default=2, help="Runs of each variant.")
+@_default("--epochs", type=click.IntRange(1), default=4, help="Epochs of each run.")
+@_default("--fine-tuning-epochs", type=click.IntRange(1), default=2, help="Epochs on the second corpus.")
+@_default("--seed", type=int, default=1, help="Seed of the first run of each variant. Later runs count up.")
+@_default(
+    "--policy",
+    type=click.Choice(["literal", "case-aware"]),
+    default="literal",
+    help="How the rules judge ambiguous words. The thesis uses literal.",
+)
+@_default(
+    "--config-folder",
+    type=_FOLDER,
+    default=Path("configs"),
+    help="Folder of thesis-a.toml to thesis-d.toml. Only their network and training settings are used.",
+)
+@study_command(seeds=None)
+def thesis(options: StudyOptions, **given: Any) -> None:  # noqa: ANN401 - the options are listed above
+    """Repeat the experiments of the thesis on two corpora.
+
+    Trains the variants a to d on the first corpus, evaluates them after each
+    epoch, and fine-tunes the best one on the second corpus. The report shows the
+    thesis's tables beside the published figures.
+    """
+    import dataclasses
+
+    from inverse_deid.research.thesis.study import ThesisSettings, run_thesis
+
+    seed, n_runs = given.pop("seed"), given.pop("runs")
+    settings = ThesisSettings(
+        n_epochs=given.pop("epochs"), n_fine_tuning_epochs=given.pop("fine_tuning_epochs"), **given
+    )
+    run_thesis(settings, dataclasses.replace(options, seeds=tuple(range(seed, seed + n_runs))))
+
+
+@click.command("study")
+@click.argument("config", type=_FILE)
+@study_command(seeds="1,2,3", only="Train only this model now.")
+def extraction_study(config: Path, options: StudyOptions) -> None:
+    """Judge de-identification and concept extraction together.
+
+    CONFIG names documents with both kinds of gold annotations (see configs/experiments/extraction.toml).
+    Trains a tagger of identifiers, taggers of concepts on original and masked text, the
+    multitask model and the stacked model.
+    """
+    from inverse_deid.research.studies.extraction_study import ExtractionStudySettings, run_extraction_study
+
+    settings = ExtractionStudySettings(
+        config=config,
+        folder=options.folder,
+        seeds=options.seeds,
+        only=options.only,
+        command=options.command,
+        force=options.force,
+    )
+    run_extraction_study(settings, options.say)
+
+
+@click.command("study")
+@click.argument("config", type=_FILE)
+@study_command(seeds="1,2,3", only="Do only runs of this kind now.")
+def sharing_study(config: Path, options: StudyOptions) -> None:
+    """Share training data as private representations, and attack them.
+
+    CONFIG names the corpora (see configs/experiments/sharing.toml). Trains networks on words,
+    on pseudonymised words and on representations. The report shows table 2 and figures 4
+    and 5 of the paper beside the published figures.
+    """
+    from inverse_deid.research.studies.sharing import SharingSettings, run_sharing
+    from inverse_deid.research.studies.sharing_config import read_study_config
+
+    settings = SharingSettings(
+        config=read_study_config(config),
+        config_path=config,
+        folder=options.folder,
+        seeds=options.seeds,
+        only=options.only,
+        command=options.command,
+        force=options.force,
+    )
+    run_sharing(settings, options.say)

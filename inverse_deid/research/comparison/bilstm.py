@@ -11,13 +11,10 @@ from inverse_deid.core.values import Document
 from inverse_deid.evaluation.counts import Range
 from inverse_deid.network.config import NetworkConfig, Output, TrainingConfig
 from inverse_deid.network.encoding import WordVectors
-from inverse_deid.network.folder import ModelParts
-from inverse_deid.research.comparison.most_probable import MostProbableClass
+from inverse_deid.research.comparison.packaged import MostProbableClass
 from inverse_deid.research.comparison.systems import not_fitted
+from inverse_deid.research.studies.training import new_network
 from inverse_deid.training.augmentation import EpochMaker, EpochRecipe
-
-EPOCHS = 10
-"""Passes over the training documents, if the user says nothing else."""
 
 NETWORK = NetworkConfig(
     post_space=False,
@@ -33,7 +30,7 @@ NETWORK = NetworkConfig(
 """The sizes of the paper."""
 
 TRAINING = TrainingConfig(
-    epochs=EPOCHS,
+    epochs=10,
     batch_tokens=512,
     learning_rate=1e-3,
     warm_up=0.0,
@@ -52,13 +49,14 @@ class BiLstm:
     """A character and a token BiLSTM with a class for each PHI type; masks what is not most probably safe.
 
     Unlike the paper it is trained by Adam in small batches, its word vectors are those of
-    the packaged model and stay as they are, it labels tokens without BIO, and the CRF's
+    the packaged model and are not trained, it labels tokens without BIO, and the CRF's
     class of a token is the one of the highest marginal.
 
     Args:
-        output: `softmax` takes each token for itself, `crf` neighbours together.
+        output: `softmax` classifies each token by itself, `crf` neighbours together.
         network: Sizes; the output is set.
-        training: Epochs and rates; the seed is set by `fit`.
+        training: Rates; the seed is set by `fit`.
+        n_epochs: Passes over the training documents; None = those of `training`.
         vectors: The vocabulary; None = that of the packaged model.
 
     Raises:
@@ -77,6 +75,7 @@ class BiLstm:
         *,
         network: NetworkConfig = NETWORK,
         training: TrainingConfig = TRAINING,
+        n_epochs: int | None = None,
         vectors: WordVectors | None = None,
     ) -> None:
         if find_spec("tensorflow") is None:
@@ -84,7 +83,7 @@ class BiLstm:
         self.name = _NAMES[output]
         self.title = _TITLES[output]
         self._network = dataclasses.replace(network, output=output)
-        self._training = training
+        self._training = dataclasses.replace(training, epochs=n_epochs or training.epochs)
         self._vectors = vectors
         self._trained: MostProbableClass | None = None
 
@@ -94,29 +93,21 @@ class BiLstm:
         Raises:
             StageError: The loss is not a number, or the device is out of memory.
         """
-        self._trained = MostProbableClass(self._trained_parts(docs, seed))
-
-    def _trained_parts(self, docs: Sequence[Document], seed: int) -> ModelParts:
-        import keras
-
-        from inverse_deid.network.network import build_network
         from inverse_deid.network.training import fit
         from inverse_deid.training.run import load_word_vectors, model_parts
 
         training = dataclasses.replace(self._training, seed=seed)
         vectors = self._vectors or load_word_vectors(None)
-        keras.utils.clear_session()
-        keras.utils.set_random_seed(seed)
-        network = build_network(self._network, 0, vectors.matrix())
+        network = new_network(self._network, vectors, seed)
         recipe = EpochRecipe(
             gold=docs, carriers=(), network=self._network, training=training, vectors=vectors
         )
         examples = EpochMaker(recipe).examples(0)
         fit(network, lambda epoch: examples, training)
-        return model_parts(network, self._network, vectors)
+        self._trained = MostProbableClass(model_parts(network, self._network, vectors))
 
     def masks(self, docs: Sequence[Document]) -> list[list[Range]]:
-        """One range a token whose most probable class is a PHI type."""
+        """Return one range per token whose most probable class is a PHI type."""
         if self._trained is None:
             raise not_fitted(self.name)
         return self._trained.masks(docs)

@@ -1,13 +1,45 @@
-"""What a comparison is told, and what comes of it."""
+"""Run systems on annotated documents, apart from what they learn from, and evaluate them all."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
+from inverse_deid.core.errors import ConfigurationError, InputError, StageError
+from inverse_deid.core.values import Document
 from inverse_deid.evaluation.counts import Range
-from inverse_deid.evaluation.evaluation import Evaluation, Intervals
+from inverse_deid.evaluation.evaluation import (
+    Evaluation,
+    Intervals,
+    evaluate_masks,
+    intervals_of,
+    named,
+    repeated,
+)
+from inverse_deid.evaluation.masked_files import masks_by_id, read_masked
+from inverse_deid.masking.assemble import packaged_model
+from inverse_deid.network.folder import read_manifest
+from inverse_deid.research.comparison.systems import (
+    REFERENCE,
+    SYSTEMS,
+    System,
+    make_system,
+    usual_systems,
+)
+from inverse_deid.text.alignment import span_of_token
+from inverse_deid.text.tokenizer import tokenize
+from inverse_deid.training.corpus import near_duplicate_groups, read_annotated, without_near_duplicates
+from inverse_deid.training.documents import corpus_sha256
+
+Say = Callable[[str], None]
+
+BATCH_DOCUMENTS = 64
+"""How many documents a system gets at a time."""
+_WARM_UP_DOCUMENTS = 10
+_OF_THE_MODEL = frozenset({"network", "hybrid-strict", "hybrid", "hybrid-lenient"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,7 +51,7 @@ class ComparisonSettings:
         train: Annotated files or folders that systems may learn from.
         systems: Names out of `SYSTEMS`; none = the usual ones.
         masks: Files of masks of other tools, by the name of the tool.
-        reference: What the others are held against; None = `REFERENCE`, if it runs.
+        reference: The system that the others are tested against; None = `REFERENCE`, if it runs.
         seed: Of learning, resampling and swapping.
         n_epochs: Of the systems that train a network; None = their own number.
     """
@@ -35,13 +67,13 @@ class ComparisonSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Result:
-    """What a system did.
+    """The masks and figures of one system.
 
     Args:
         name: Of the system.
         title: Of the system.
         source: Of the system.
-        learned_from: Documents it learned from; None if it learns nothing here.
+        learned_from: Number of documents it learned from; None if it learns nothing here.
         learning_seconds: Wall time of that.
         tokens_per_second: Of masking; None if its masks were read.
         masks: Of each document, by id.
@@ -52,9 +84,9 @@ class Result:
     name: str
     title: str
     source: str
-    learned_from: int | None
-    learning_seconds: float | None
-    tokens_per_second: float | None
+    learned_from: int | None = None
+    learning_seconds: float | None = None
+    tokens_per_second: float | None = None
     masks: Mapping[str, Sequence[Range]] = field(repr=False)
     evaluation: Evaluation = field(repr=False)
     intervals: Intervals = field(repr=False)
@@ -62,13 +94,13 @@ class Result:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Comparison:
-    """What the systems did on the same documents.
+    """The results of all systems on the same documents.
 
     Args:
-        settings: What was asked for.
-        results: One a system, in the order of the tables.
-        reference: The system that the others are held against; None = there is none.
-        hashes: SHA-256 of each file that was given, by its path, from before the first system ran.
+        settings: Of this comparison.
+        results: One per system, in the order of the tables.
+        reference: The system that the others are tested against; None = there is none.
+        hashes: SHA-256 of each given file, by its path, from before the first system ran.
         clusters: For each document the number of its group, see `near_duplicate_groups`.
         notes: What was left out and why.
     """
@@ -82,5 +114,243 @@ class Comparison:
 
     @property
     def reference_result(self) -> Result | None:
-        """What the others are held against."""
+        """The result of the reference, if there is one."""
         return next((result for result in self.results if result.name == self.reference), None)
+
+
+def compare(settings: ComparisonSettings, say: Say = lambda line: None) -> Comparison:
+    """Train, run and evaluate the systems; all that can be refused is refused before the first one runs.
+
+    A system gets the text of a document and its id, never its spans.
+
+    Args:
+        settings: What to compare.
+        say: Receives lines of progress; numbers and names only.
+
+    Raises:
+        InputError: A file cannot be read, or masks do not fit the documents.
+        ConfigurationError: An unknown system or reference, a package that is missing, nothing to
+            learn from, or the test file is one that the packaged model was trained on.
+        StageError: A system broke its contract.
+    """
+    notes: list[str] = []
+
+    def note(line: str) -> None:
+        notes.append(line)
+        say(line)
+
+    names = _choose_systems(settings)
+    reference = _choose_reference(settings, names)
+    files = (settings.test, *settings.train, *settings.masks.values())
+    hashes = {str(path): corpus_sha256(path) for path in files}
+    docs = read_annotated(settings.test)
+    _check_test(settings, names, docs, hashes[str(settings.test)])
+    test = _Test(
+        docs=docs,
+        blind=[Document(doc.id, doc.text) for doc in docs],
+        n_tokens=sum(len(tokenize(doc.text)) for doc in docs),
+        clusters=near_duplicate_groups(docs),
+        seed=settings.seed,
+    )
+    foreign = {name: _read_masks(path, docs) for name, path in settings.masks.items()}
+    learners = [name for name in names if SYSTEMS[name].learns]
+    train: list[Document] = []
+    if learners:
+        train = read_training_documents(settings.train, settings.test, docs, note)
+    elif settings.train:
+        note("--train is ignored: none of the compared systems learns")
+    systems = [make_system(name, settings.n_epochs) for name in names]
+    results = [_run(system, train if system.name in learners else [], test, say) for system in systems]
+    for name, masks in foreign.items():
+        evaluation, intervals = test.measure(masks)
+        results.append(
+            Result(
+                name=name,
+                title=name,
+                source="masks that were read",
+                masks=masks,
+                evaluation=evaluation,
+                intervals=intervals,
+            )
+        )
+    return Comparison(
+        settings=settings,
+        results=tuple(results),
+        reference=reference,
+        hashes=hashes,
+        clusters=tuple(test.clusters),
+        notes=tuple(notes),
+    )
+
+
+def _choose_systems(settings: ComparisonSettings) -> list[str]:
+    """Return the systems that run, in the order of the tables."""
+    if unknown := [name for name in settings.systems if name not in SYSTEMS]:
+        raise ConfigurationError(f"no system named {unknown[0]!r}. Choose one of {', '.join(SYSTEMS)}")
+    names = usual_systems(may_learn=bool(settings.train))
+    if settings.systems:
+        names = [name for name in SYSTEMS if name in settings.systems]
+    if taken := sorted(set(settings.masks) & set(SYSTEMS)):
+        raise ConfigurationError(f"--masks {taken[0]}: a system has this name. Choose another name")
+    learning = [name for name in names if SYSTEMS[name].learns]
+    if learning and not settings.train:
+        raise ConfigurationError(
+            f"{', '.join(learning)}: needs annotated documents to learn from. Give them with --train"
+        )
+    return names
+
+
+def _choose_reference(settings: ComparisonSettings, names: Sequence[str]) -> str | None:
+    known = [*names, *settings.masks]
+    if settings.reference is None:
+        return REFERENCE if REFERENCE in known else None
+    if settings.reference not in known:
+        raise ConfigurationError(
+            f"--reference {settings.reference}: not among the compared systems. "
+            f"Choose one of {', '.join(known)}"
+        )
+    return settings.reference
+
+
+def _check_test(
+    settings: ComparisonSettings, names: Sequence[str], test: Sequence[Document], sha256: str
+) -> None:
+    if twice := repeated(doc.id for doc in test):
+        raise ConfigurationError(
+            f"{settings.test}: duplicate ids: {named(twice)}. Give every document a unique id"
+        )
+    if not _OF_THE_MODEL.isdisjoint(names):
+        provenance = read_manifest(packaged_model())["provenance"]
+        if (corpus := _find_corpus(sha256, provenance)) is not None:
+            raise ConfigurationError(
+                f"{settings.test}: the packaged model was trained on it (as {corpus}), so its figures would "
+                "be meaningless. Give other documents, or choose systems without the model with --system"
+            )
+
+
+def _find_corpus(sha256: str, provenance: Mapping[str, Any]) -> str | None:
+    """Return the name under which a model was trained on a file; None if it was not, or only compared."""
+    numbers = provenance.get("n_documents", {})
+    for name, digest in provenance.get("data_sha256", {}).items():
+        n_trained_on = numbers.get(name, [1])[0]
+        if digest == sha256 and n_trained_on:
+            return str(name)
+    return None
+
+
+def _read_masks(path: Path, test: Sequence[Document]) -> dict[str, tuple[Range, ...]]:
+    """Read the masks of another tool; every document has to be there."""
+    outputs = read_masked(path)
+    try:
+        masks = masks_by_id(test, outputs)
+    except InputError as error:
+        raise type(error)(f"{path}: {error}") from error
+    ids = {doc.id for doc in test}
+    missing, surplus = [doc.id for doc in test if doc.id not in masks], sorted(set(masks) - ids)
+    if missing or surplus:
+        where = "without masks" if missing else "masked but not in the test file"
+        raise ConfigurationError(
+            f"{path}: {where}: {named(missing or surplus)}. Give the masks of exactly the test documents"
+        )
+    return masks
+
+
+def read_training_documents(
+    files: Sequence[Path], test: Path, test_docs: Sequence[Document], say: Say
+) -> list[Document]:
+    """Read the documents to learn from, without those that belong together with a test document.
+
+    Documents belong together if they share an id, a run of ten tokens or the full name of a patient
+    (or its number in a file name of the 2014 i2b2 task), see `without_near_duplicates`.
+
+    Args:
+        files: Annotated files or folders.
+        test: The test file or folder.
+        test_docs: Its documents.
+        say: Receives a line on what was left out; numbers and names of files only.
+
+    Raises:
+        InputError: A file cannot be read.
+        ConfigurationError: A file is the test file or was given twice, or the rest contains
+            no PHI, or nothing else.
+    """
+    hashes = {corpus_sha256(test): "the test file"}
+    kept: list[Document] = []
+    for file in files:
+        if (same := hashes.get(digest := corpus_sha256(file))) is not None:
+            raise ConfigurationError(f"{file}: has the content of {same}. Give other documents with --train")
+        hashes[digest] = str(file)
+        docs = read_annotated(file)
+        apart = without_near_duplicates(docs, test_docs)
+        if len(apart) < len(docs):
+            say(
+                f"{file}: {len(docs) - len(apart):,} of {len(docs):,} documents are left out: they share id, "
+                "patient or text with test documents"
+            )
+        kept += apart
+    owners = [span_of_token(tokenize(doc.text), doc.spans) for doc in kept]
+    problem = ""
+    if not kept:
+        problem = "no document is left to learn from: all are in the test file, or similar to one there"
+    elif not any((one >= 0).any() for one in owners):
+        problem = "the documents to learn from contain no PHI"
+    elif not any((one < 0).any() for one in owners):
+        problem = "the documents to learn from contain nothing but PHI"
+    if problem:
+        raise ConfigurationError(f"{problem}. Give other annotated documents with --train")
+    return kept
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Test:
+    """The test documents, and the same without their spans, for the systems."""
+
+    docs: Sequence[Document] = field(repr=False)
+    blind: Sequence[Document] = field(repr=False)
+    n_tokens: int
+    clusters: Sequence[int] = field(repr=False)
+    seed: int
+
+    def measure(self, masks: Mapping[str, Sequence[Range]]) -> tuple[Evaluation, Intervals]:
+        """Return the figures of masks; documents that belong together are resampled together."""
+        found = evaluate_masks(self.docs, masks)
+        is_grouped = len(set(self.clusters)) < len(self.clusters)
+        groups = [str(number) for number in self.clusters] if is_grouped else None
+        return found, intervals_of(found, groups, seed=self.seed)
+
+
+def _run(system: System, train: Sequence[Document], test: _Test, say: Say) -> Result:
+    """Let a system learn, mask and be measured."""
+    learning_seconds = None
+    if train:
+        say(f"{system.name}: learns from {len(train):,} documents")
+        start = time.perf_counter()
+        system.fit(train, test.seed)
+        learning_seconds = time.perf_counter() - start
+    say(f"{system.name}: masks {len(test.blind):,} documents")
+    masks, seconds = _mask(system, test.blind)
+    evaluation, intervals = test.measure(masks)
+    return Result(
+        name=system.name,
+        title=system.title,
+        source=system.source,
+        learned_from=len(train) or None,
+        learning_seconds=learning_seconds,
+        tokens_per_second=test.n_tokens / seconds if seconds else None,
+        masks=masks,
+        evaluation=evaluation,
+        intervals=intervals,
+    )
+
+
+def _mask(system: System, docs: Sequence[Document]) -> tuple[dict[str, list[Range]], float]:
+    """Return the masks of each document, and the seconds that this took after a warm-up."""
+    system.masks(docs[:_WARM_UP_DOCUMENTS])
+    start = time.perf_counter()
+    found: list[list[Range]] = []
+    for first in range(0, len(docs), BATCH_DOCUMENTS):
+        found += system.masks(docs[first : first + BATCH_DOCUMENTS])
+    seconds = time.perf_counter() - start
+    if len(found) != len(docs):
+        raise StageError(f"{system.name}: {len(found)} results for {len(docs)} documents")
+    return {doc.id: masks for doc, masks in zip(docs, found, strict=True)}, seconds

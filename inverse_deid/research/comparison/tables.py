@@ -1,159 +1,214 @@
-"""Tables whose cells may be estimates: as Markdown, as plain text and as CSV."""
+"""The tables of a comparison, in the form of chapter 5 of the thesis."""
 
 from __future__ import annotations
 
-import csv
-import io
-import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from inverse_deid.evaluation.markdown import markdown_table
-from inverse_deid.evaluation.plain_text import aligned
+from inverse_deid.evaluation.cluster_sums import Figure
+from inverse_deid.evaluation.counts import Counts
+from inverse_deid.evaluation.figures import FIGURES, Share, group_figures
+from inverse_deid.evaluation.groups import GROUPS, GroupKind, group_number
+from inverse_deid.evaluation.paired_test import paired_permutation_test
+from inverse_deid.evaluation.uncertainty import FEW_UNITS, Interval, Method
+from inverse_deid.research.comparison.comparison import Comparison, Result
+from inverse_deid.research.studies.tables import Cell, Table, frame_of
+
+_FURTHER = {
+    "recall_all": "recall, all PHI",
+    "recall_all_corrected": "corrected for harmless tokens",
+    "recall_short_names": "names of at most 3 characters",
+    "precision_overlap": "precision, longer tokens right and wrong once each",
+    "safe_kept": "safe tokens kept",
+    "documents_without_leak": "documents without a leak",
+    "documents_without_hipaa_leak": "documents without a HIPAA leak",
+    "entities_masked": "identifiers with all mentions masked",
+}
+
+
+def comparison_tables(comparison: Comparison) -> list[Table]:
+    """Return all tables: methods, categories, their intervals, further figures, systems."""
+    return [
+        _methods_table(comparison),
+        _categories_table(comparison),
+        _intervals_table(comparison),
+        _further_table(comparison),
+        _systems_table(comparison),
+    ]
+
+
+def _with_bounds(title: str) -> tuple[str, str, str]:
+    """Return the columns of a share with its interval."""
+    return title, f"{title} low", f"{title} high"
+
+
+def _estimate(share: Share, interval: Interval | None) -> tuple[float | None, float | None, float | None]:
+    """Return a share and the bounds of its interval."""
+    return (share.value, None, None) if interval is None else (share.value, interval.low, interval.high)
+
+
+def _methods_table(comparison: Comparison) -> Table:
+    """HIPAA recall and precision of every system, in the form of tables 5.3 and 5.8 of the thesis."""
+    figures = {"HIPAA recall": "recall_hipaa", "precision": "precision"}
+    rows: list[tuple[Cell, ...]] = []
+    for result in comparison.results:
+        cells: list[Cell] = [result.name]
+        for name in figures.values():
+            cells += _estimate(result.evaluation.figure(name), result.intervals.figures[name])
+        cells += [_p_value(comparison, result, FIGURES[name]) for name in figures.values()]
+        speed = None if result.tokens_per_second is None else round(result.tokens_per_second)
+        rows.append((*cells, speed))
+    shares = [column for title in figures for column in _with_bounds(title)]
+    columns = ("system", *shares, *(f"p, {title}" for title in figures), "tokens per second")
+    return Table(
+        "methods",
+        "Comparison of methods",
+        frame_of(columns, rows),
+        tuple(_notes(comparison)),
+        digits=4,
+        intervals=frozenset(figures),
+        exact_ends=True,
+    )
+
+
+def _p_value(comparison: Comparison, result: Result, figure: Figure) -> float | None:
+    """Of the paired test against the reference; None for the reference itself or without one."""
+    reference = comparison.reference_result
+    if reference is None or reference is result:
+        return None
+    test = paired_permutation_test(
+        result.evaluation.counts,
+        reference.evaluation.counts,
+        figure,
+        comparison.clusters,
+        seed=comparison.settings.seed,
+    )
+    return None if test is None else test.p_value
+
+
+def _notes(comparison: Comparison) -> Iterator[str]:
+    first = comparison.results[0].intervals
+    is_single = first.unit == "document"
+    grouped = "" if is_single else ", or documents that share a patient or text,"
+    unit = "documents" if is_single else "groups of documents"
+    of_documents = "and for shares of documents, " if is_single else ""
+    yield (
+        f"In brackets {100 * first.confidence:g} % intervals. Tokens of one document{grouped} are not "
+        f"independent: {first.n_units:,} {unit} ({first.n_units_with_phi:,} with PHI) are drawn "
+        f"{first.n_resamples:,} times; where all draws are alike, {of_documents}the interval is that of "
+        f"{Method.CLOPPER_PEARSON}."
+    )
+    if first.n_units_with_phi < FEW_UNITS:
+        yield (
+            f"Only {first.n_units_with_phi} {unit} with PHI: intervals by drawing fewer than {FEW_UNITS} are "
+            "too narrow."
+        )
+    yield (
+        "Tokens per second: masking alone, the test documents once after a warm-up, on as many threads as "
+        "the system takes by itself."
+    )
+    if comparison.reference is None:
+        yield "No reference is compared: there are no tests."
+        return
+    yield (
+        f"p: two-sided paired permutation test against {comparison.reference}, whole {unit} swapped. It is "
+        "not corrected for the number of comparisons."
+    )
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
-    """A share with its interval.
+class _Category:
+    """A row of categories: the column of its group, and its title."""
 
-    Args:
-        value: In [0, 1]; None = undefined.
-        low: Lower bound; None = unknown.
-        high: Upper bound; None = unknown.
-
-    Example:
-        >>> Estimate(0.5, 0.4123, 0.5877).text(3), Estimate(None).text(3)
-        ('0.500 (0.412 to 0.588)', '-')
-    """
-
-    value: float | None
-    low: float | None = None
-    high: float | None = None
-
-    def text(self, digits: int) -> str:
-        """Value and interval, the bounds rounded outwards."""
-        if self.value is None:
-            return "-"
-        shown = rounded(self.value, digits)
-        if self.low is None or self.high is None:
-            return shown
-        factor = 10**digits
-        low = math.floor(round(self.low * factor, 6)) / factor
-        high = math.ceil(round(self.high * factor, 6)) / factor
-        return f"{shown} ({low:.{digits}f} to {high:.{digits}f})"
-
-
-def rounded(share: float, digits: int) -> str:
-    """A number in [0, 1]; shown as 0 or 1 only if it is exactly that.
-
-    Example:
-        >>> rounded(0.99999, 3), rounded(1.0, 3), rounded(0.0004, 3), rounded(0.12345, 3)
-        ('0.999', '1.000', '0.001', '0.123')
-    """
-    step = 10.0**-digits
-    shown = min(max(share, step), 1 - step) if 0 < share < 1 else share
-    return f"{shown:.{digits}f}"
-
-
-Cell = str | int | float | Estimate | None
-"""A float is shown as it stands in [0, 1]; None is undefined or absent."""
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """A table.
-
-    Args:
-        name: Of its CSV file, without the ending.
-        title: One line.
-        columns: Their titles; the first names the row.
-        rows: One cell a column.
-        estimates: The columns whose cells are estimates; CSV has two more for each.
-        notes: Sentences under the table.
-        digits: Of the floats where they are shown; CSV has them in full.
-
-    Raises:
-        ValueError: A row has another number of cells.
-    """
-
-    name: str
+    number: int
     title: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[Cell, ...], ...]
-    estimates: frozenset[str] = field(default_factory=frozenset)
-    notes: tuple[str, ...] = ()
-    digits: int = 3
 
-    def __post_init__(self) -> None:
-        if any(len(row) != len(self.columns) for row in self.rows):
-            raise ValueError(f"table {self.name}: every row has {len(self.columns)} cells")
+    def recall(self, counts: Counts) -> Share:
+        return group_figures(counts, self.number).recall
 
-
-def markdown(table: Table) -> str:
-    """The table in Markdown, with its title as a heading.
-
-    Example:
-        >>> print(markdown(Table("t", "Recall", ("system", "recall"), (("crf", Estimate(0.985)),))))
-        ### Recall
-        <BLANKLINE>
-        | system | recall |
-        |---|---:|
-        | crf | 0.985 |
-        <BLANKLINE>
-    """
-    return markdown_table(table.title, table.columns, _shown_rows(table), table.notes)
+    def estimate(self, result: Result) -> tuple[float | None, float | None, float | None]:
+        intervals = result.intervals
+        is_all = GROUPS[self.number].kind is GroupKind.ALL
+        interval = intervals.figures["recall_all"] if is_all else intervals.group(self.number, "recall")
+        return _estimate(self.recall(result.evaluation.counts), interval)
 
 
-def plain_lines(table: Table) -> Iterator[str]:
-    """The table for a terminal: its title and aligned columns, the first to the left.
-
-    Example:
-        >>> print(*plain_lines(Table("t", "Recall", ("system", "p"), (("crf", 0.5),), digits=1)), sep="|")
-        Recall|system    p|crf     0.5
-    """
-    yield table.title
-    yield from aligned([table.columns, *_shown_rows(table)])
-
-
-def _shown_rows(table: Table) -> list[tuple[str, ...]]:
-    return [tuple(_shown(cell, table.digits) for cell in row) for row in table.rows]
-
-
-def _shown(cell: Cell, digits: int) -> str:
-    if cell is None:
-        return "-"
-    if isinstance(cell, Estimate):
-        return cell.text(digits)
-    if isinstance(cell, float):
-        return rounded(cell, digits)
-    return f"{cell:,}" if isinstance(cell, int) else cell
+def _categories(comparison: Comparison, *, has_fine: bool) -> Iterator[_Category]:
+    """Yield the hyper-classes with PHI, under each its fine types if it has several, and all PHI."""
+    phi = comparison.results[0].evaluation.counts.phi
+    present = [group for group in GROUPS if phi[:, group_number(group.kind, group.name)].any()]
+    for whole in present:
+        if whole.kind is not GroupKind.HYPER:
+            continue
+        yield _Category(group_number(whole.kind, whole.name), whole.name)
+        for group in present if has_fine else ():
+            if group.kind is GroupKind.FINE and group.types < whole.types:
+                yield _Category(group_number(group.kind, group.name), f"- {group.name}")
+    yield _Category(group_number(GroupKind.ALL), "all PHI")
 
 
-def csv_text(table: Table) -> str:
-    r"""The table as CSV; nothing is rounded, an absent cell is empty.
-
-    Example:
-        >>> estimate = Estimate(0.5, 0.25, 0.75)
-        >>> csv_text(Table("t", "", ("system", "recall"), (("crf", estimate),), frozenset({"recall"})))
-        'system,recall,recall low,recall high\ncrf,0.5,0.25,0.75\n'
-    """
-    stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(_csv_head(table))
-    for row in table.rows:
-        cells = [cell for entry in zip(table.columns, row, strict=True) for cell in _csv_cells(*entry, table)]
-        writer.writerow(["" if cell is None else cell for cell in cells])
-    return stream.getvalue()
+def _categories_table(comparison: Comparison) -> Table:
+    """Recall by category and system, in the form of tables 5.4 and 5.11 of the thesis."""
+    counts = [result.evaluation.counts for result in comparison.results]
+    rows = [
+        (row.title, row.recall(counts[0]).whole, *(row.recall(one).value for one in counts))
+        for row in _categories(comparison, has_fine=True)
+    ]
+    columns = ("category", "tokens", *(result.name for result in comparison.results))
+    return Table("categories", "Recall by category", frame_of(columns, rows), exact_ends=True)
 
 
-def _csv_head(table: Table) -> list[str]:
-    head = []
-    for column in table.columns:
-        head += [column, f"{column} low", f"{column} high"] if column in table.estimates else [column]
-    return head
+def _intervals_table(comparison: Comparison) -> Table:
+    """The recall of each category with its interval and its test, a row per system."""
+    rows = [
+        (row.title, result.name, *row.estimate(result), _p_value(comparison, result, row.recall))
+        for row in _categories(comparison, has_fine=False)
+        for result in comparison.results
+    ]
+    return Table(
+        "category-intervals",
+        "Recall by category, intervals and tests",
+        frame_of(("category", "system", *_with_bounds("recall"), "p"), rows),
+        digits=4,
+        intervals=frozenset({"recall"}),
+        exact_ends=True,
+    )
 
 
-def _csv_cells(column: str, cell: Cell, table: Table) -> tuple[str | int | float | None, ...]:
-    if isinstance(cell, Estimate):
-        return cell.value, cell.low, cell.high
-    return (cell, None, None) if column in table.estimates else (cell,)
+def _further_table(comparison: Comparison) -> Table:
+    """The other figures of the evaluation, a row per figure."""
+    rows: list[tuple[Cell, ...]] = []
+    for name, title in _FURTHER.items():
+        estimates = [
+            _estimate(result.evaluation.figure(name), result.intervals.figures[name])
+            for result in comparison.results
+        ]
+        rows.append((title, *(cell for estimate in estimates for cell in estimate)))
+    names = [result.name for result in comparison.results]
+    return Table(
+        "further",
+        "Further figures",
+        frame_of(("figure", *(column for name in names for column in _with_bounds(name))), rows),
+        ("precision, longer tokens right and wrong once each: as the thesis counts.",),
+        intervals=frozenset(names),
+        exact_ends=True,
+    )
+
+
+def _systems_table(comparison: Comparison) -> Table:
+    """Title and source of each system, number of training documents, and time of learning."""
+    rows = [
+        (
+            result.name,
+            result.title,
+            result.source,
+            result.learned_from,
+            None if result.learning_seconds is None else round(result.learning_seconds),
+        )
+        for result in comparison.results
+    ]
+    note = (
+        "The packaged model learned before, from other and more documents than the systems that learn here."
+    )
+    columns = ("system", "title", "source", "learned from documents", "learning seconds")
+    return Table("systems", "Systems", frame_of(columns, rows), (note,))

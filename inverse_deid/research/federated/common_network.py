@@ -19,7 +19,7 @@ from inverse_deid.research.federated.encoded_sites import vectors_hash
 from inverse_deid.research.federated.local_config import LocalConfig
 from inverse_deid.research.federated.local_training import LocalTrainer
 from inverse_deid.research.federated.weights import Weights, weights_of
-from inverse_deid.research.studies.provenance import fingerprint
+from inverse_deid.research.studies.records import fingerprint
 from inverse_deid.rules.words import DICTIONARY_FEATURE_NAMES
 from inverse_deid.training.run import load_word_vectors
 

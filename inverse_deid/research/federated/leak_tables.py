@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from inverse_deid.research.federated.study_figures import StudyFigures
-from inverse_deid.research.studies.measures import mean
-from inverse_deid.research.studies.tables import Cell, Table
+from inverse_deid.research.studies.tables import Cell, Table, frame_of, mean
 
 _TOKENS = ("all tokens", "tokens of PHI")
 
@@ -24,8 +23,7 @@ def membership_table(figures: StudyFigures) -> Table:
     return Table(
         "membership",
         "Membership: is the loss of a training document lower than that of another one?",
-        ("method", "loss of", "AUC", "low", "high", "training documents", "others"),
-        tuple(rows),
+        frame_of(("method", "loss of", "AUC", "low", "high", "training documents", "others"), tuple(rows)),
         notes=(
             "0.5: nothing is told, 1: everything. The interval of 95 % is over documents; AUC and interval "
             "are means over seeds. Others are the site's held-out documents. The attacker has the network "
@@ -46,8 +44,10 @@ def inversion_table(inversion: Mapping[str, Any]) -> Table:
     return Table(
         "inversion",
         "Gradient inversion: what a change of weights names",
-        ("the attacker sees", "attempts", "asks", "there, mean", "found", "right of those named"),
-        tuple(rows),
+        frame_of(
+            ("the attacker sees", "attempts", "asks", "there, mean", "found", "right of those named"),
+            tuple(rows),
+        ),
         notes=(
             "Words of the public vocabulary alone: a change cannot name others, but their characters. "
             "No value: nothing was named. A and D send no change.",

@@ -20,8 +20,7 @@ from inverse_deid.research.federated.deployment_config import ServerConfig
 from inverse_deid.research.federated.file_exchange import FileExchange, read_key
 from inverse_deid.research.federated.messages import Envelope
 from inverse_deid.research.federated.rounds import Reply, State, reply_of, state_envelope, state_of
-from inverse_deid.research.studies.analysed import read_arrays, write_arrays
-from inverse_deid.research.studies.provenance import fingerprint
+from inverse_deid.research.studies.records import fingerprint, read_arrays, write_arrays
 
 Say = Callable[[str], None]
 

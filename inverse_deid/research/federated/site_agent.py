@@ -14,7 +14,7 @@ from inverse_deid.network.batches import Example
 from inverse_deid.research.federated.local_training import LocalTrainer, OptimizerState
 from inverse_deid.research.federated.rounds import Reply, State
 from inverse_deid.research.federated.selection import SelectiveSettings, most_updated, selected_changes
-from inverse_deid.research.studies.analysed import write_arrays
+from inverse_deid.research.studies.records import write_arrays
 
 _TAKEN, _GIVEN = 1, 2
 """Keep the random streams of a round apart; 0 is that of training."""

@@ -18,13 +18,9 @@ from inverse_deid.research.federated.study_engine import Engine, SitesOf, direct
 from inverse_deid.research.federated.study_report import StudyResults, write_study_report
 from inverse_deid.research.federated.study_run import StudyRun, run_record
 from inverse_deid.research.federated.study_trainers import StudyTrainers, peak_memory
-from inverse_deid.research.studies.provenance import (
-    Provenance,
-    fingerprint,
-    prepare_folder,
-    read_record,
-    write_record,
-)
+from inverse_deid.research.studies.records import fingerprint, read_record, write_record
+from inverse_deid.research.studies.report import Provenance
+from inverse_deid.research.studies.study import prepare_folder
 from inverse_deid.training.documents import corpus_sha256
 from inverse_deid.training.run import device_line
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from inverse_deid.research.federated.study_config import MethodConfig, StudyConfig
-from inverse_deid.research.studies.measures import mean
+from inverse_deid.research.studies.tables import mean
 
 Records = Mapping[tuple[str, int], Mapping[str, Any]]
 """The record of each run, by method and seed."""

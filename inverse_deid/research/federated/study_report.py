@@ -24,8 +24,9 @@ from inverse_deid.research.federated.study_tables import (
     scores_table,
     seconds_table,
 )
-from inverse_deid.research.studies.provenance import Provenance
-from inverse_deid.research.studies.tables import Table, write_report, write_text
+from inverse_deid.research.studies.records import write_text
+from inverse_deid.research.studies.report import Provenance, Report
+from inverse_deid.research.studies.tables import Table, frame_of
 
 _COLOURS = {
     "central": "#111111",
@@ -67,8 +68,7 @@ def write_study_report(
     """
     records = results.records
     figures = StudyFigures(config, [site.name for site in study.sites], records)
-    head = [
-        *provenance.lines(),
+    text = [
         "",
         "The method of Festag and Spreckelsen (JMIR Form Res 2020;4(5):e14064) on other data. One token is "
         "one decision, PHI against safe; the network alone, without the thresholds of dictionaries and "
@@ -87,9 +87,14 @@ def write_study_report(
         "What leaks": [membership_table(figures), inversion_table(results.inversion)],
         "Curves": [curves_table(figures)],
     }
-    write_text(folder / "learning-curves.svg", _figure(figures))
     write_text(folder / "study.json", json.dumps(_plain(records), indent=1) + "\n")
-    write_report(folder, "Training together without pooling", head, sections)
+    Report(
+        title="Training together without pooling",
+        provenance=provenance,
+        text=text,
+        sections=sections,
+        charts={"learning-curves.svg": _figure(figures)},
+    ).write(folder)
 
 
 def _sites_table(study: EncodedStudy) -> Table:
@@ -101,8 +106,9 @@ def _sites_table(study: EncodedStudy) -> Table:
     return Table(
         "sites",
         "Sites",
-        ("site", "training documents", "tokens", "held out", "test documents of its kind"),
-        tuple(rows),
+        frame_of(
+            ("site", "training documents", "tokens", "held out", "test documents of its kind"), tuple(rows)
+        ),
         notes=(f"Test documents, of no site: {tests[0]}, {tests[1]:,} tokens.",),
     )
 

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from inverse_deid.research.federated.measuring import worst_site
 from inverse_deid.research.federated.study_config import MethodConfig, StudyConfig
 from inverse_deid.research.federated.study_figures import StudyFigures
-from inverse_deid.research.studies.measures import mean
-from inverse_deid.research.studies.tables import Cell, Table
+from inverse_deid.research.studies.tables import Cell, Table, frame_of, mean
 
 PUBLISHED = (
     "Published: mean F1 0.955 for collaborative against 0.962 for central training after 200 epochs, on the "
@@ -22,8 +21,10 @@ def experiments_table(config: StudyConfig) -> Table:
     return Table(
         "experiments",
         "Experiments",
-        ("method", "way", "theta_d", "theta_u", "gamma", "tau", "mu", "sites with own settings"),
-        tuple(rows),
+        frame_of(
+            ("method", "way", "theta_d", "theta_u", "gamma", "tau", "mu", "sites with own settings"),
+            tuple(rows),
+        ),
         digits=4,
     )
 
@@ -61,8 +62,10 @@ def scores_table(figures: StudyFigures) -> Table:
     return Table(
         "scores",
         f"F1 on all test documents after epoch {figures.config.study.epochs}",
-        ("method", "mean F1", "lowest site", "highest site", "precision", "recall", "spread over seeds"),
-        tuple(rows),
+        frame_of(
+            ("method", "mean F1", "lowest site", "highest site", "precision", "recall", "spread over seeds"),
+            tuple(rows),
+        ),
         notes=(PUBLISHED,),
         digits=4,
     )
@@ -95,8 +98,7 @@ def differences_table(figures: StudyFigures) -> Table:
     return Table(
         "differences",
         "Distributed selective SGD against central and isolated training",
-        ("method", "mean F1 - central", "F1 - isolated, least site", "which", "aim"),
-        tuple(rows),
+        frame_of(("method", "mean F1 - central", "F1 - isolated, least site", "which", "aim"), tuple(rows)),
         notes=(
             "The aim: at most 0.02 below central training, and better than isolated training at every site.",
         ),
@@ -126,8 +128,7 @@ def recall_table(figures: StudyFigures) -> Table:
     return Table(
         "recall-at-precision",
         f"Recall at precision {figures.config.study.precision:g}, {documents}",
-        ("method", "mean", "worst site", *figures.sites),
-        tuple(rows),
+        frame_of(("method", "mean", "worst site", *figures.sites), tuple(rows)),
         notes=("0: no threshold reaches the precision.",),
         digits=4,
     )
@@ -144,8 +145,7 @@ def calibrated_table(figures: StudyFigures) -> Table:
     return Table(
         "calibrated",
         f"Thresholds that each site calibrates to recall {wanted:g} on its own held-out documents",
-        ("method and site", "threshold", "recall", "precision"),
-        tuple(rows),
+        frame_of(("method and site", "threshold", "recall", "precision"), tuple(rows)),
         digits=4,
     )
 
@@ -164,8 +164,7 @@ def exchange_table(figures: StudyFigures) -> Table:
     return Table(
         "exchange",
         "Numbers that a site sends and receives in an epoch, mean",
-        ("method", "sent", "received"),
-        rows,
+        frame_of(("method", "sent", "received"), rows),
         notes=(
             "Method A moves the documents themselves. Secure aggregation masks its numbers, and sends "
             "keys besides.",
@@ -181,8 +180,7 @@ def seconds_table(figures: StudyFigures) -> Table:
     return Table(
         "seconds",
         "Seconds of training steps for one epoch of all sites",
-        ("method", "seconds"),
-        rows,
+        frame_of(("method", "seconds"), rows),
         digits=1,
     )
 
@@ -196,7 +194,6 @@ def curves_table(figures: StudyFigures) -> Table:
     return Table(
         "learning-curves",
         "F1 after each epoch, mean over seeds",
-        ("method", "epoch", "mean", "lowest site", "highest site"),
-        tuple(rows),
+        frame_of(("method", "epoch", "mean", "lowest site", "highest site"), tuple(rows)),
         digits=4,
     )

@@ -21,14 +21,9 @@ from inverse_deid.research.extraction.views import BY_MASKER, View
 from inverse_deid.research.studies.extraction_config import ExtractionStudy, read_study
 from inverse_deid.research.studies.extraction_runs import RUNS, Corpus, Run, trained_run
 from inverse_deid.research.studies.extraction_tables import study_tables
-from inverse_deid.research.studies.provenance import (
-    Provenance,
-    fingerprint,
-    prepare_folder,
-    read_record,
-    write_record,
-)
-from inverse_deid.research.studies.tables import write_report
+from inverse_deid.research.studies.records import fingerprint, read_record, write_record
+from inverse_deid.research.studies.report import Provenance, Report
+from inverse_deid.research.studies.study import prepare_folder
 from inverse_deid.training.corpus import hold_out_patients, read_annotated, read_type_mapping
 from inverse_deid.training.documents import corpus_sha256
 
@@ -104,8 +99,12 @@ def run_extraction_study(settings: ExtractionStudySettings, say: Say) -> None:
         n_seconds={name: sum(record["seconds"] for record in found) for name, found in records.items()},
     )
     is_whole = all(len(found) == len(settings.seeds) for found in records.values())
-    head = _head(provenance, corpora, is_whole=is_whole)
-    write_report(settings.folder, "Concept extraction", head, study_tables(records))
+    Report(
+        title="Concept extraction",
+        provenance=provenance,
+        text=_text(corpora, is_whole=is_whole),
+        sections=study_tables(records),
+    ).write(settings.folder)
 
 
 def _record(
@@ -169,14 +168,13 @@ def _refuse_overlap(corpus: Corpus) -> None:
             raise ConfigurationError(f"{shared} texts stand in {one} and in {other}; leave them out of one")
 
 
-def _head(provenance: Provenance, corpora: dict[bool, Corpus], *, is_whole: bool) -> list[str]:
+def _text(corpora: dict[bool, Corpus], *, is_whole: bool) -> list[str]:
     documents = "; ".join(
         f"{'Spanish' if is_spanish else 'English'} "
         + ", ".join(f"{part} {len(docs)}" for part, docs in corpus.parts.items())
         for is_spanish, corpus in corpora.items()
     )
     return [
-        *provenance.lines(),
         "",
         f"Documents: {documents}. F1 is exact match, computed by seqeval. The masker is the packaged model "
         "at its balanced operating point; its training may have seen the sentences as carriers, with other "

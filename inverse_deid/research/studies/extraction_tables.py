@@ -14,9 +14,8 @@ from inverse_deid.evaluation.paired_test import paired_ratio_test
 from inverse_deid.research.extraction.concept_utility import N_PERMUTATIONS
 from inverse_deid.research.extraction.passage_inputs import CONCEPTS, PHI
 from inverse_deid.research.extraction.views import View
-from inverse_deid.research.studies.measures import mean
-from inverse_deid.research.studies.published import published
-from inverse_deid.research.studies.tables import Cell, Table
+from inverse_deid.research.studies.report import read_published
+from inverse_deid.research.studies.tables import Cell, Table, frame_of, mean
 
 Records = Mapping[str, Sequence[Mapping[str, Any]]]
 """The records of each run, one a seed."""
@@ -72,7 +71,7 @@ def _p_value(first: Result | None, second: Result | None) -> float | None:
 
 
 def _identification(records: Records) -> Table:
-    facts = published()["joint"]
+    facts = read_published()["joint"]
     rows: list[tuple[Cell, ...]] = []
     base = _best(records, "phi", PHI, _O)
     for name, title in (
@@ -90,8 +89,10 @@ def _identification(records: Records) -> Table:
     return Table(
         "de-identification",
         "F1 of identifiers, exact spans and types (table 2)",
-        ("model", "best seed", "mean", "p against pipeline", "published English", "published Spanish"),
-        tuple(rows),
+        frame_of(
+            ("model", "best seed", "mean", "p against pipeline", "published English", "published Spanish"),
+            tuple(rows),
+        ),
         notes=(
             f"Published: {facts['source']}; other data ({facts['data']}). The seed is chosen on the "
             "development documents.",
@@ -101,7 +102,7 @@ def _identification(records: Records) -> Table:
 
 
 def _extraction(records: Records) -> Table:
-    facts = published()["joint"]
+    facts = read_published()["joint"]
     models = (
         ("concepts-original", "original text, no de-identification", "no", _O, None),
         ("concepts-original", "pipeline, trained on original text", "yes", _P, "pipeline"),
@@ -122,17 +123,19 @@ def _extraction(records: Records) -> Table:
     return Table(
         "extraction",
         "F1 of concepts, exact spans and types (table 3)",
-        (
-            "model",
-            "identifiers hidden",
-            "best seed",
-            "mean",
-            "p against pipeline",
-            "p against original",
-            "published English",
-            "published Spanish",
+        frame_of(
+            (
+                "model",
+                "identifiers hidden",
+                "best seed",
+                "mean",
+                "p against pipeline",
+                "p against original",
+                "published English",
+                "published Spanish",
+            ),
+            tuple(rows),
         ),
-        tuple(rows),
         notes=(
             f"Published: {facts['source']}; other data ({facts['data']}).",
             "p: paired permutation test of the best seeds over documents, not corrected for their number.",
@@ -152,7 +155,7 @@ def _by_type(records: Records) -> Table:
     kinds = dict.fromkeys(kind for found in best if found for kind in found["by_type"])
     rows = tuple((kind, *(None if one is None else one["by_type"][kind] for one in best)) for kind in kinds)
     columns = ("type", "original", "pipeline, trained on original", "pipeline, trained on masked", "stacked")
-    return Table("extraction-types", "F1 of concepts by type, best seeds", columns, rows, digits=4)
+    return Table("extraction-types", "F1 of concepts by type, best seeds", frame_of(columns, rows), digits=4)
 
 
 def _aims(records: Records) -> Table:
@@ -181,7 +184,7 @@ def _aims(records: Records) -> Table:
         spanish = _mean(records, "spanish-phi", PHI, _O)
         is_met = None if spanish is None else spanish >= _LEAST_SPANISH
         rows.append((f"Spanish identifiers: at least {_LEAST_SPANISH}", spanish, None, _word(is_met)))
-    return Table("extraction-aims", "Aims", ("aim", "value", "p", "result"), tuple(rows), digits=4)
+    return Table("extraction-aims", "Aims", frame_of(("aim", "value", "p", "result"), tuple(rows)), digits=4)
 
 
 def _difference(records: Records, one: tuple[str, View], other: tuple[str, View]) -> float | None:
@@ -194,12 +197,14 @@ def _word(is_met: bool | None) -> str | None:  # noqa: FBT001, RUF100 - a predic
 
 
 def _combinations(records: Records) -> Table:
-    facts = published()["joint"]["combinations"]
+    facts = read_published()["joint"]["combinations"]
     return Table(
         "combinations",
         "F1 of concepts by what was read in training and test, mean over seeds (table 5)",
-        ("line", "train on", "test on", "dev", "test", "published dev", "published test"),
-        tuple(_combination_rows(records, facts)),
+        frame_of(
+            ("line", "train on", "test on", "dev", "test", "published dev", "published test"),
+            tuple(_combination_rows(records, facts)),
+        ),
         notes=(
             "original: non-anonymised; predicted, gold: placeholders of the class of each masked or marked "
             "term; marker: masked without classes; relative-dates: the same with day counts for dates. "

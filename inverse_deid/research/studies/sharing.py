@@ -10,18 +10,13 @@ from typing import Any
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.revision import revision
 from inverse_deid.research.representations.config import TABLES
-from inverse_deid.research.studies.provenance import (
-    Provenance,
-    fingerprint,
-    prepare_folder,
-    read_record,
-    write_record,
-)
+from inverse_deid.research.studies.records import fingerprint, read_record, write_record
+from inverse_deid.research.studies.report import Provenance, Report
 from inverse_deid.research.studies.sharing_config import StudyConfig, StudyRun, files_of, runs_of
 from inverse_deid.research.studies.sharing_report import figures_of, sections
 from inverse_deid.research.studies.sharing_runs import StudyData, execute, read_study_data
 from inverse_deid.research.studies.stages import Stages
-from inverse_deid.research.studies.tables import write_report, write_text
+from inverse_deid.research.studies.study import prepare_folder
 from inverse_deid.training.documents import corpus_sha256
 
 Say = Callable[[str], None]
@@ -87,9 +82,13 @@ def run_sharing(settings: SharingSettings, say: Say) -> None:
         n_seconds=_seconds(records),
     )
     head, tables = sections(config, records, settings.seeds)
-    for name, drawing in figures_of(config, records).items():
-        write_text(settings.folder / name, drawing)
-    write_report(settings.folder, "Private representations", [*provenance.lines(), "", *head], tables)
+    Report(
+        title="Private representations",
+        provenance=provenance,
+        text=["", *head],
+        sections=tables,
+        charts=figures_of(config, records),
+    ).write(settings.folder)
 
 
 def _refuse_shared_files(config: StudyConfig) -> None:

@@ -11,12 +11,11 @@ from inverse_deid.evaluation.resampling import share_interval
 from inverse_deid.research.representations.attacks.distinguishing import DISTINGUISHING
 from inverse_deid.research.representations.procedures import PRE_TRAINING_ADVERSARY
 from inverse_deid.research.representations.representer import NOISE_IN, NOISE_OUT
-from inverse_deid.research.studies.measures import mean, spread
-from inverse_deid.research.studies.published import published
+from inverse_deid.research.studies.report import read_published
 from inverse_deid.research.studies.sharing_config import StudyConfig, StudyRun, runs_of
 from inverse_deid.research.studies.sharing_figures import ACCURACY_AIM, sharing_figures
 from inverse_deid.research.studies.sharing_runs import CALIBRATED_RECALL
-from inverse_deid.research.studies.tables import Cell, Table
+from inverse_deid.research.studies.tables import Cell, Table, frame_of, mean, spread
 
 Records = Mapping[StudyRun, Mapping[str, Any]]
 
@@ -98,7 +97,7 @@ def _pre_trained(found: Sequence[Mapping[str, Any]]) -> list[float | None]:
 
 
 def _table_2(config: StudyConfig, records: Records) -> Table:
-    facts, n = published()["representations"], config.study.attacked
+    facts, n = read_published()["representations"], config.study.attacked
     plan = (
         ("non-private", "non-private", 1),
         ("non-private, no casing", "non-private, no casing", 1),
@@ -118,8 +117,7 @@ def _table_2(config: StudyConfig, records: Records) -> Table:
     return Table(
         "table-2",
         "F1 of PHI tokens (table 2), mean over seeds",
-        ("network", *names, "published, FastText", "published, GloVe"),
-        tuple(rows),
+        frame_of(("network", *names, "published, FastText", "published, GloVe"), tuple(rows)),
         notes=(
             f"Published: {facts['source']}, on other data ({facts['data']}), N = 100, HIPAA types. Ours "
             "counts all types. Networks over a representation learn from vectors that were drawn once and "
@@ -146,8 +144,7 @@ def _figure_4(config: StudyConfig, records: Records) -> Table:
     return Table(
         "figure-4",
         "F1 after pseudonymisation with N neighbours (figure 4)",
-        ("corpus", "N", "F1", "lowest", "highest"),
-        tuple(rows),
+        frame_of(("corpus", "N", "F1", "lowest", "highest"), tuple(rows)),
         notes=(
             "![figure 4](figure-4.svg)",
             "Published, read off the text: about 95 % at N = 500, about 90 % at N = 1000, no significant "
@@ -171,8 +168,10 @@ def _survival(config: StudyConfig, records: Records) -> Table:
     return Table(
         "survival",
         "What is left of PHI tokens after pseudonymisation",
-        ("corpus", "N", "no vector", "the same", "a part", "neighbours that hold the original"),
-        tuple(rows),
+        frame_of(
+            ("corpus", "N", "no vector", "the same", "a part", "neighbours that hold the original"),
+            tuple(rows),
+        ),
         notes=(
             "Shares of all PHI tokens of the training documents. Published for N = 100: 7.37 neighbours hold "
             "the original with FastText, 0.44 with GloVe.",
@@ -190,8 +189,20 @@ def _figure_5(config: StudyConfig, records: Records) -> Table:
     return Table(
         "figure-5",
         "F1 with the representation, and accuracy of the adversary after continued training (figure 5)",
-        ("corpus", "N", "F1", "lowest", "highest", "adversary before", "adversary", "lowest ", "highest "),
-        tuple(rows),
+        frame_of(
+            (
+                "corpus",
+                "N",
+                "F1",
+                "lowest",
+                "highest",
+                "adversary before",
+                "adversary",
+                "lowest ",
+                "highest ",
+            ),
+            tuple(rows),
+        ),
         notes=(
             "![figure 5](figure-5.svg)",
             "Before: right answers on the documents that decide when to stop, when the adversary had been "
@@ -218,8 +229,10 @@ def _readings(config: StudyConfig, records: Records) -> Table:
     return Table(
         "readings",
         "The same networks, reading documents without noise and with it",
-        ("corpus", "N", "F1", "recall", "precision", "F1, noise", "recall, noise", "precision, noise"),
-        tuple(rows),
+        frame_of(
+            ("corpus", "N", "F1", "recall", "precision", "F1, noise", "recall, noise", "precision, noise"),
+            tuple(rows),
+        ),
         notes=(
             "Recall and precision of PHI tokens at the threshold that reaches a recall of "
             f"{CALIBRATED_RECALL} on held-out private vectors, which have noise. `mask` reads without it. "
@@ -244,8 +257,10 @@ def _noise(config: StudyConfig, records: Records) -> Table:
     return Table(
         "noise",
         "Standard deviation of the noise after training, over dimensions",
-        ("corpus", "N", "words, least", "median", "most", "vectors, least", "median ", "most "),
-        tuple(rows),
+        frame_of(
+            ("corpus", "N", "words, least", "median", "most", "vectors, least", "median ", "most "),
+            tuple(rows),
+        ),
         notes=(
             f"It began at {part.noise_in} on words and {part.noise_out} on private vectors, which are in "
             "(-1, 1) without it. Means over seeds.",
@@ -289,7 +304,7 @@ def _aims(config: StudyConfig, records: Records, seeds: Sequence[int]) -> Table:
                 continue
             value = value_of(*map(mean, sides))
             rows.append((corpus, title, value, "met" if is_met(value) else "missed"))
-    return Table("aims", "Aims", ("corpus", "aim", "value", "result"), tuple(rows), digits=4)
+    return Table("aims", "Aims", frame_of(("corpus", "aim", "value", "result"), tuple(rows)), digits=4)
 
 
 def _attacks(config: StudyConfig, records: Records) -> Table:
@@ -307,8 +322,7 @@ def _attacks(config: StudyConfig, records: Records) -> Table:
     return Table(
         "attacks",
         f"Attacks on held-out documents, N = {n}",
-        ("representation", "attack", "right", "low", "high", "chance", "trials"),
-        tuple(rows),
+        frame_of(("representation", "attack", "right", "low", "high", "chance", "trials"), tuple(rows)),
         notes=(
             "95 % intervals from drawing whole documents again. Chance is what is right without "
             "looking at a representation. PHI tokens with a vector are attacked, of one line safe words.",

@@ -18,8 +18,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from inverse_deid.research.studies.analysed import read_arrays, write_arrays
-from inverse_deid.research.studies.provenance import fingerprint, read_record, write_record
+from inverse_deid.research.studies.records import (
+    fingerprint,
+    read_arrays,
+    read_record,
+    write_arrays,
+    write_record,
+)
 
 if TYPE_CHECKING:
     import keras

@@ -1,129 +1,144 @@
-"""Tables of a report: the same rows as Markdown for people and as CSV for programs."""
+"""The table of all reports: a pandas frame with a title, as Markdown, as plain text and as CSV."""
 
 from __future__ import annotations
 
-import csv
-import io
-import secrets
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 
-from inverse_deid.core.errors import OutputError
+import pandas as pd
+
 from inverse_deid.evaluation.markdown import markdown_table
+from inverse_deid.evaluation.plain_text import aligned
 
 Cell = str | int | float | None
 """A share is a float in [0, 1]; None is undefined or absent."""
 
 
-@dataclass(frozen=True, slots=True)
+def frame_of(columns: Sequence[str], rows: Iterable[Sequence[Cell]]) -> pd.DataFrame:
+    """Return rows as a frame that keeps whole numbers whole and absent cells absent.
+
+    Raises:
+        ValueError: A row has another number of cells.
+
+    Example:
+        >>> frame_of(("run", "tokens"), [("a-1", 3), ("a-2", None)])["tokens"].tolist()
+        [3, None]
+    """
+    listed = [tuple(row) for row in rows]
+    if any(len(row) != len(columns) for row in listed):
+        raise ValueError(f"every row has {len(columns)} cells: {', '.join(columns)}")
+    return pd.DataFrame(listed, columns=list(columns), dtype=object)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Table:
     """A table of a report.
 
     Args:
         name: Of its CSV file, without the ending.
         title: One line.
-        columns: Their titles; the first names the row.
-        rows: One cell a column.
-        notes: Sentences under the table.
-        digits: Of the floats in Markdown; CSV has them in full.
+        frame: The cells; the first column names the row. CSV shows them in full.
+        notes: Paragraphs under the table.
+        digits: Of the floats in Markdown and plain text.
         signed: Show a plus before positive floats.
-
-    Raises:
-        ValueError: A row has another number of cells.
+        intervals: Columns of shares that are followed by their bounds in `NAME low` and `NAME high`;
+            Markdown and plain text show the three as one.
+        exact_ends: Show 0 and 1 only where a float is exactly that.
     """
 
     name: str
     title: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[Cell, ...], ...]
+    frame: pd.DataFrame = field(repr=False)
     notes: tuple[str, ...] = ()
     digits: int = 3
     signed: bool = False
+    intervals: frozenset[str] = frozenset()
+    exact_ends: bool = False
 
-    def __post_init__(self) -> None:
-        if any(len(row) != len(self.columns) for row in self.rows):
-            raise ValueError(f"table {self.name}: every row has {len(self.columns)} cells")
+    @property
+    def rows(self) -> list[tuple[Cell, ...]]:
+        """The cells by row."""
+        return list(self.frame.itertuples(index=False, name=None))
+
+    def markdown(self) -> str:
+        """Return the table in Markdown, with its title as a heading.
+
+        Example:
+            >>> frame = frame_of(("run", "recall"), [("a-1", 0.985), ("a-2", None)])
+            >>> print(Table("t", "Recall", frame).markdown())
+            ### Recall
+            <BLANKLINE>
+            | run | recall |
+            |---|---:|
+            | a-1 | 0.985 |
+            | a-2 | - |
+            <BLANKLINE>
+        """
+        columns, *rows = self._render_rows()
+        return markdown_table(self.title, columns, rows, self.notes)
+
+    def plain_lines(self) -> Iterator[str]:
+        """Yield the table for a terminal: its title, then aligned columns.
+
+        Example:
+            >>> print(*Table("t", "Recall", frame_of(("run", "p"), [("a", 0.5)])).plain_lines(), sep="|")
+            Recall|run      p|a    0.500
+        """
+        yield self.title
+        yield from aligned(self._render_rows())
+
+    def csv(self) -> str:
+        r"""Return the table as CSV; nothing is rounded, an absent cell is empty.
+
+        Example:
+            >>> Table("t", "", frame_of(("run", "recall"), [("a-1", None)])).csv()
+            'run,recall\na-1,\n'
+        """
+        return self.frame.to_csv(index=False, lineterminator="\n")
+
+    def _render_rows(self) -> list[tuple[str, ...]]:
+        """Return the titles of the columns, then the rows, as they are shown."""
+        bounds = {f"{name} {end}" for name in self.intervals for end in ("low", "high")}
+        shown = [name for name in self.frame.columns if name not in bounds]
+        rows = []
+        for values in self.rows:
+            row = dict(zip(self.frame.columns, values, strict=True))
+            rows.append(tuple(self._show(name, row) for name in shown))
+        return [tuple(shown), *rows]
+
+    def _show(self, column: str, row: dict[str, Cell]) -> str:
+        cell = row[column]
+        if cell is None or cell != cell:  # noqa: PLR0124 - NaN
+            return "-"
+        if isinstance(cell, str):
+            return cell
+        if not isinstance(cell, float):
+            return f"{cell:,}"
+        shown = self._show_float(cell)
+        if column not in self.intervals:
+            return shown
+        low, high = (row[f"{column} {end}"] for end in ("low", "high"))
+        if not isinstance(low, float) or not isinstance(high, float):
+            return shown
+        factor = 10**self.digits
+        low, high = math.floor(round(low * factor, 6)) / factor, math.ceil(round(high * factor, 6)) / factor
+        return f"{shown} ({low:.{self.digits}f} to {high:.{self.digits}f})"
+
+    def _show_float(self, value: float) -> str:
+        if self.exact_ends and 0 < value < 1:
+            step = 10.0**-self.digits
+            value = min(max(value, step), 1 - step)
+        return f"{value:{'+' if self.signed else ''}.{self.digits}f}"
 
 
-def markdown(table: Table) -> str:
-    """The table in Markdown, with its title as a heading.
-
-    Example:
-        >>> print(markdown(Table("t", "Recall", ("run", "recall"), (("a-1", 0.985), ("a-2", None)))))
-        ### Recall
-        <BLANKLINE>
-        | run | recall |
-        |---|---:|
-        | a-1 | 0.985 |
-        | a-2 | - |
-        <BLANKLINE>
-    """
-    rows = ([_shown(cell, table) for cell in row] for row in table.rows)
-    return markdown_table(table.title, table.columns, rows, table.notes)
+def mean(values: Iterable[float | None]) -> float | None:
+    """Return the mean of the defined values, or None if there are none."""
+    known = pd.Series(list(values), dtype=float).dropna()
+    return float(known.to_numpy().mean()) if len(known) else None
 
 
-def _shown(cell: Cell, table: Table) -> str:
-    if cell is None:
-        return "-"
-    if isinstance(cell, float):
-        return f"{cell:{'+' if table.signed else ''}.{table.digits}f}"
-    return f"{cell:,}" if isinstance(cell, int) else cell
-
-
-def csv_text(table: Table) -> str:
-    r"""The table as CSV; nothing is rounded, an absent cell is empty.
-
-    Example:
-        >>> csv_text(Table("t", "", ("run", "recall"), (("a-1", None),)))
-        'run,recall\na-1,\n'
-    """
-    stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(table.columns)
-    writer.writerows(["" if cell is None else cell for cell in row] for row in table.rows)
-    return stream.getvalue()
-
-
-def staging_path(path: Path) -> Path:
-    """Where a file is written before it takes its place; two writers of one file do not share it."""
-    return path.with_name(f".{path.name}.{secrets.token_hex(4)}.partial")
-
-
-def write_text(path: Path, text: str) -> None:
-    """Replace a file at once or not at all.
-
-    Raises:
-        OutputError: It cannot be written.
-    """
-    staging = staging_path(path)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        staging.write_text(text, encoding="utf-8")
-        staging.replace(path)
-    except OSError as error:
-        raise OutputError(f"{path}: cannot be written ({error.strerror})") from error
-    finally:
-        staging.unlink(missing_ok=True)
-
-
-def write_report(
-    folder: Path, title: str, head: Sequence[str], sections: Mapping[str, Sequence[Table]]
-) -> None:
-    """Write `report.md` and a CSV file for each table.
-
-    Args:
-        folder: Where they go.
-        title: Of the report.
-        head: Lines that come first.
-        sections: Tables under each heading.
-
-    Raises:
-        OutputError: A file cannot be written.
-    """
-    parts = [f"# {title}\n", *(f"{line}" for line in head), ""]
-    for heading, tables in sections.items():
-        parts += [f"## {heading}", "", *map(markdown, tables)]
-        for table in tables:
-            write_text(folder / f"{table.name}.csv", csv_text(table))
-    write_text(folder / "report.md", "\n".join(parts).rstrip() + "\n")
+def spread(values: Iterable[float | None]) -> float | None:
+    """Return the largest minus the smallest of the defined values, or None of fewer than two."""
+    known = pd.Series(list(values), dtype=float).dropna()
+    return float(known.max() - known.min()) if len(known) > 1 else None

@@ -1,7 +1,12 @@
-"""The routes, and the headers of every answer."""
+"""The routes, the headers of every response, and uvicorn: loopback by default, elsewhere TLS or a proxy."""
 
 from __future__ import annotations
 
+import ipaddress
+from dataclasses import dataclass
+from pathlib import Path
+
+import uvicorn
 from starlette.applications import Starlette
 from starlette.datastructures import MutableHeaders
 from starlette.middleware import Middleware
@@ -11,18 +16,9 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from inverse_deid.review.pages import (
-    accounts_page,
-    case_page,
-    finished_page,
-    form_page,
-    logging_in,
-    sample_page,
-    summary_page,
-    work_list_page,
-)
-from inverse_deid.review.pages.rendering import STATIC_FOLDER, static_address
-from inverse_deid.review.pages.visits import Handler, problem, signed_in
+from inverse_deid.core.errors import ConfigurationError, UnreadableInputError
+from inverse_deid.review.pages import case_page, finished_pages, overview_pages, visits
+from inverse_deid.review.pages.visits import STATIC_FOLDER, Handler, report_problem, require, static_address
 from inverse_deid.review.store import ReviewStore
 from inverse_deid.review.values import UserRole
 
@@ -41,25 +37,111 @@ HEADERS = (
     ("Permissions-Policy", "camera=(), microphone=(), geolocation=()"),
     ("Cache-Control", "no-store"),
 )
-"""Of every answer; the fixed files of the package alone may be kept by the browser."""
+"""Of every response; browsers may keep only the static files of the package."""
+
+MAX_CONNECTIONS = 500
 
 _KEEP = "public, max-age=31536000, immutable"
+_LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServeSettings:
+    """Where the pages are served.
+
+    Args:
+        address: IP address to listen on.
+        port: In [1, 65535].
+        certificate: PEM file of the certificate chain.
+        private_key: PEM file of its key.
+        proxy: IP address of the proxy that ends TLS; its statements about clients are trusted.
+
+    Raises:
+        ConfigurationError: Not loopback and neither TLS nor a proxy; a certificate without key or a key
+            without certificate; a malformed IP address.
+        UnreadableInputError: A file is missing.
+    """
+
+    address: str = "127.0.0.1"
+    port: int = 8017
+    certificate: Path | None = None
+    private_key: Path | None = None
+    proxy: str | None = None
+
+    def __post_init__(self) -> None:
+        if (self.certificate is None) != (self.private_key is None):
+            raise ConfigurationError("TLS needs both --certificate and --private-key")
+        for file in (self.certificate, self.private_key):
+            if file is not None and not file.is_file():
+                raise UnreadableInputError(f"{file} does not exist")
+        if not (self.is_loopback or self.is_secure):
+            raise ConfigurationError(
+                f"others can reach {self.address}, so TLS is needed. Use --certificate and --private-key, "
+                "or --behind-proxy."
+            )
+        _parse_address(self.proxy or "127.0.0.1")
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether only this machine can reach it."""
+        return _parse_address(self.address).is_loopback
+
+    @property
+    def is_secure(self) -> bool:
+        """Whether browsers reach it through TLS."""
+        return self.certificate is not None or self.proxy is not None
+
+    @property
+    def hosts(self) -> frozenset[str] | None:
+        """Host names that it answers to; None = any, as only the proxy or the certificate knows them."""
+        return _LOOPBACK_NAMES | {self.address} if self.is_loopback and self.proxy is None else None
+
+    @property
+    def url(self) -> str:
+        """The address for the browser."""
+        host = f"[{self.address}]" if ":" in self.address else self.address
+        return f"{'https' if self.certificate is not None else 'http'}://{host}:{self.port}/"
+
+
+def _parse_address(given: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
+    try:
+        return ipaddress.ip_address(given)
+    except ValueError:
+        pass
+    raise ConfigurationError(f"{given} is not an IP address such as 127.0.0.1")
+
+
+def serve(store: ReviewStore, settings: ServeSettings) -> None:
+    """Serve the pages until the program is stopped; running requests are finished first."""
+    application = make_application(store, is_secure=settings.is_secure, hosts=settings.hosts)
+    uvicorn.run(
+        application,
+        host=settings.address,
+        port=settings.port,
+        ssl_certfile=settings.certificate,
+        ssl_keyfile=settings.private_key,
+        proxy_headers=settings.proxy is not None,
+        forwarded_allow_ips=settings.proxy,
+        access_log=False,
+        log_level="warning",
+        server_header=False,
+        limit_concurrency=MAX_CONNECTIONS,
+        timeout_graceful_shutdown=10,
+    )
 
 
 def make_application(
     store: ReviewStore, *, is_secure: bool = False, hosts: frozenset[str] | None = None
 ) -> Starlette:
-    """The application over an open store.
+    """Return the application over an open store.
 
-    Args:
-        store: The store.
-        is_secure: Browsers reach it through TLS; cookies then never go another way.
-        hosts: Names that a browser may call it by, None = any.
+    `is_secure`: browsers reach it through TLS, and cookies are sent in no other way. `hosts`: host names
+    that it answers to, None = any.
     """
     application = Starlette(
-        routes=_routes(),
+        routes=_list_routes(),
         middleware=[Middleware(_Shield, is_secure=is_secure, hosts=hosts)],
-        exception_handlers={404: _not_found, 405: _not_found},
+        exception_handlers={404: _report_missing, 405: _report_missing},
     )
     application.state.store = store
     application.state.is_secure = is_secure
@@ -67,60 +149,54 @@ def make_application(
     return application
 
 
-def _routes() -> list[Route | Mount]:
+def _list_routes() -> list[Route | Mount]:
     case, dispute = "/cases/{case_id:int}", "/disputes/{case_id:int}"
-    adjudicator, admin = UserRole.ADJUDICATOR, UserRole.ADMIN
+    reviewer, adjudicator, admin = UserRole
+    handlers: list[tuple[str, str, UserRole, Handler]] = [
+        ("POST", "/log-out", reviewer, visits.leave),
+        ("POST", "/theme", reviewer, visits.choose_theme),
+        ("GET", "/", reviewer, overview_pages.show_work_list),
+        ("GET", "/next", reviewer, overview_pages.go_next),
+        ("POST", "/assign", admin, overview_pages.assign_cases),
+        ("GET", "/summary", reviewer, overview_pages.show_summary),
+        ("GET", "/accounts", admin, overview_pages.show_accounts),
+        ("POST", "/accounts", admin, overview_pages.change_account),
+        ("GET", case, reviewer, case_page.show_case),
+        ("POST", case + "/open", reviewer, case_page.send_case),
+        ("POST", case + "/act", reviewer, case_page.act_on_tokens),
+        ("POST", case + "/undo", reviewer, case_page.undo_action),
+        ("POST", case + "/redo", reviewer, case_page.redo_action),
+        ("POST", case + "/note", reviewer, case_page.store_note),
+        ("POST", case + "/approve", reviewer, case_page.approve_case),
+        ("POST", case + "/keep", reviewer, case_page.keep_open),
+        ("POST", case + "/close", reviewer, case_page.close),
+        ("GET", dispute, adjudicator, case_page.show_case),
+        ("POST", dispute + "/open", adjudicator, case_page.send_dispute),
+        ("GET", case + "/print", reviewer, finished_pages.show_print),
+        ("GET", case + "/finished", reviewer, finished_pages.show_finished),
+        ("POST", case + "/release", adjudicator, finished_pages.release_case),
+        ("POST", case + "/withdraw", adjudicator, finished_pages.withdraw_case),
+        ("GET", case + "/form", reviewer, finished_pages.ask_preserved),
+        ("POST", case + "/form/original", reviewer, finished_pages.ask_needed),
+        ("POST", case + "/form", reviewer, finished_pages.store_form),
+        ("GET", "/sample", adjudicator, finished_pages.show_sample),
+        ("POST", "/sample", adjudicator, finished_pages.draw),
+        ("GET", "/sample/{case_id:int}", adjudicator, finished_pages.read_case),
+        ("POST", "/sample/{case_id:int}", adjudicator, finished_pages.answer),
+    ]
     return [
-        Route("/log-in", logging_in.log_in_page, methods=["GET", "POST"]),
-        _post("/log-out", logging_in.leave),
-        _post("/theme", logging_in.choose_theme),
-        _get("/", work_list_page.work_list),
-        _get("/next", work_list_page.next_page),
-        _post("/assign", work_list_page.assign_cases, admin),
-        _get(case, case_page.reading_page),
-        _post(case + "/open", case_page.open_),
-        _post(case + "/act", case_page.do),
-        _post(case + "/undo", case_page.take_back),
-        _post(case + "/redo", case_page.do_again),
-        _post(case + "/note", case_page.note),
-        _post(case + "/approve", case_page.approve_and_next),
-        _post(case + "/keep", case_page.keep),
-        _post(case + "/close", case_page.close),
-        _get(case + "/print", finished_page.print_page),
-        _get(dispute, case_page.dispute_page, adjudicator),
-        _post(dispute + "/open", case_page.open_disputed, adjudicator),
-        _get(case + "/finished", finished_page.finished),
-        _post(case + "/release", finished_page.release_case, adjudicator),
-        _post(case + "/withdraw", finished_page.withdraw_case, adjudicator),
-        _get(case + "/form", form_page.first_step),
-        _post(case + "/form/original", form_page.second_step),
-        _post(case + "/form", form_page.save),
-        _get("/sample", sample_page.sample, adjudicator),
-        _post("/sample", sample_page.draw, adjudicator),
-        _get("/sample/{case_id:int}", sample_page.read_case, adjudicator),
-        _post("/sample/{case_id:int}", sample_page.answer, adjudicator),
-        _get("/summary", summary_page.summary),
-        _get("/accounts", accounts_page.accounts, admin),
-        _post("/accounts", accounts_page.change_account, admin),
+        Route("/log-in", visits.show_log_in, methods=["GET", "POST"]),
+        *(Route(path, require(role, handler), methods=[method]) for method, path, role, handler in handlers),
         Mount(static_address(), StaticFiles(directory=STATIC_FOLDER)),
     ]
 
 
-def _get(path: str, handler: Handler, role: UserRole = UserRole.REVIEWER) -> Route:
-    return Route(path, signed_in(handler, role), methods=["GET"])
-
-
-def _post(path: str, handler: Handler, role: UserRole = UserRole.REVIEWER) -> Route:
-    return Route(path, signed_in(handler, role), methods=["POST"])
-
-
-def _not_found(request: Request, error: Exception) -> Response:
-    status = int(getattr(error, "status_code", 404))
-    return problem(request, status, "there is no such page")
+def _report_missing(request: Request, error: Exception) -> Response:
+    return report_problem(request, int(getattr(error, "status_code", 404)), "this page does not exist")
 
 
 class _Shield:
-    """Sets the headers, and answers only to the names that it is called by (against DNS rebinding)."""
+    """Sets the headers, and responds only to known host names (against DNS rebinding)."""
 
     def __init__(self, app: ASGIApp, *, is_secure: bool, hosts: frozenset[str] | None) -> None:
         self._app = app
@@ -133,13 +209,13 @@ class _Shield:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        is_fixed = scope["path"].startswith(static_address() + "/")
+        is_static = scope["path"].startswith(static_address() + "/")
 
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 headers.update(dict(self._headers))
-                if is_fixed and message["status"] in (200, 304):
+                if is_static and message["status"] in (200, 304):
                     headers["Cache-Control"] = _KEEP
             await send(message)
 

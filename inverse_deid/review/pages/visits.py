@@ -1,20 +1,28 @@
-"""Who asks: every page and request goes through `signed_in`, which checks before anything is done.
+"""Requests: every page and request goes through `require`, which checks before anything is done.
 
-Handlers are plain functions; they run in worker threads, and what they raise becomes an answer that
-holds the message of our own errors only.
+Handlers are plain functions; they run in worker threads. Their errors become responses that contain
+messages of our own errors only. Templates escape all values, and unknown names in them are errors.
 """
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import logging
+import secrets
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from functools import lru_cache
+from pathlib import Path
+from threading import BoundedSemaphore
+from typing import Any, TypeVar
 from urllib.parse import parse_qs
 
+import msgspec
+from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import JSONResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 
 from inverse_deid.core.errors import (
     CaseLockedError,
@@ -27,15 +35,23 @@ from inverse_deid.core.errors import (
 )
 from inverse_deid.core.unforeseen import describe_error
 from inverse_deid.formats.strict_json import parse_json
-from inverse_deid.review.pages.rendering import page
-from inverse_deid.review.sessions import Session, is_csrf_token, session_of
+from inverse_deid.review.accounts import Session, find_session, is_csrf_token, log_in, log_out
 from inverse_deid.review.store import ReviewStore
-from inverse_deid.review.values import UserRole
+from inverse_deid.review.values import User, UserRole
 
 MAX_POST_BYTES = 256 * 1024
 MAX_FIELDS = 2_000
+THEMES = ("light", "dark")
+THEME_COOKIE = "theme"
+VISITOR_COOKIE = "visitor"
+
+STATIC_FOLDER = Path(__file__).with_name("static")
+"""Scripts and styles; nothing of a case."""
 
 LOG = logging.getLogger("inverse_deid.review")
+
+_AT_ONCE = BoundedSemaphore(2)
+"""Checking a password takes 64 MiB of memory; further log-ins wait."""
 
 _STATUS: tuple[tuple[type[InverseDeidError], int], ...] = (
     (LogInError, 401),
@@ -47,6 +63,8 @@ _STATUS: tuple[tuple[type[InverseDeidError], int], ...] = (
     (InverseDeidError, 500),
 )
 
+Payload = TypeVar("Payload", bound=msgspec.Struct)
+
 
 class PostTooLargeError(ReviewError):
     """A post is larger than any that the pages send."""
@@ -54,15 +72,7 @@ class PostTooLargeError(ReviewError):
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """One request of somebody who is logged in.
-
-    Args:
-        store: The store.
-        session: Whose it is.
-        request: As it came.
-        fields: Of a form.
-        payload: Of a JSON request.
-    """
+    """One request of a user who is logged in, with the fields of a form or the payload of JSON."""
 
     store: ReviewStore
     session: Session
@@ -71,54 +81,90 @@ class Visit:
     payload: Mapping[str, Any] = field(repr=False)
 
     @property
+    def user(self) -> User:
+        """The user who is logged in."""
+        return self.session.user
+
+    @property
     def case_id(self) -> int:
         """The case in the path."""
         return int(self.request.path_params["case_id"])
 
     def text(self, name: str) -> str:
-        """A field of the form, "" = not given."""
+        """Return a field of the form, "" = not given."""
         return self.fields.get(name, [""])[0]
 
-    def number(self, name: str) -> int:
-        """A whole number of the JSON request.
+    def parse(self, kind: type[Payload]) -> Payload:
+        """Return the JSON request as a typed value.
 
         Raises:
-            ReviewError: It is none.
+            ReviewError: It is malformed.
         """
-        given = self.payload.get(name)
-        if not isinstance(given, int) or isinstance(given, bool):
-            raise ReviewError(f"{name} has to be a whole number")
-        return given
+        try:
+            return msgspec.convert(self.payload, kind)
+        except msgspec.ValidationError:
+            pass
+        raise ReviewError("the request is malformed. Load the page again.")
+
+    def render(self, template: str, **values: Any) -> HTMLResponse:  # noqa: ANN401
+        """Return a page for the user."""
+        return render_page(self.request, template, self.session, **values)
 
 
 Handler = Callable[[Visit], Response]
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
-def signed_in(handler: Handler, role: UserRole = UserRole.REVIEWER) -> Endpoint:
-    """An endpoint that calls a handler for those who are logged in, have the role and, posting, the token."""
+def require(role: UserRole, handler: Handler) -> Endpoint:
+    """Return an endpoint that calls a handler for users with a role and, in posts, the CSRF token."""
+
+    def answer(request: Request, body: bytes) -> Response:
+        store: ReviewStore = request.app.state.store
+        session = find_session(store, request.cookies.get(request.app.state.cookie, ""))
+        is_json = _wants_json(request)
+        fields = {} if is_json else _parse_form(body)
+        visit = Visit(store, session, request, fields, _parse_payload(body) if is_json else {})
+        if request.method == "POST":
+            given = request.headers.get("x-csrf-token", "") or visit.text("csrf_token")
+            if not is_csrf_token(session, given):
+                raise NotAllowedError("the page is too old or comes from elsewhere. Load it again.")
+        if not session.user.role.includes(role):
+            raise NotAllowedError(f"only an {role.value} can do this")
+        return handler(visit)
+
+    return _guard(answer)
+
+
+def _guard(answer: Callable[[Request, bytes], Response]) -> Endpoint:
+    """Return an endpoint that also responds to errors; messages of foreign errors may quote a narrative."""
+
+    def answer_safely(request: Request, body: bytes) -> Response:
+        try:
+            return answer(request, body)
+        except InverseDeidError as error:
+            status = next(status for kind, status in _STATUS if isinstance(error, kind))
+            return report_problem(request, status, str(error))
+        except Exception as error:  # noqa: BLE001 - only kind and place are logged
+            LOG.error("%s", describe_error(error))  # noqa: TRY400 - no traceback
+            return report_problem(request, 500, "an unforeseen error. Nothing of this step was stored.")
 
     async def endpoint(request: Request) -> Response:
         try:
-            body = await read_body(request)
+            body = await _read_body(request)
         except PostTooLargeError as error:
-            return problem(request, 413, str(error))
-        return await run_in_threadpool(guarded, request, lambda: _visited(request, body, handler, role))
+            return report_problem(request, 413, str(error))
+        return await run_in_threadpool(answer_safely, request, body)
 
     return endpoint
 
 
-async def read_body(request: Request) -> bytes:
-    """The body of a post of bounded size.
-
-    Raises:
-        PostTooLargeError: Larger, or said to be.
-    """
+async def _read_body(request: Request) -> bytes:
+    """Return the body of a post of bounded size."""
     if request.method != "POST":
         return b""
     pieces: list[bytes] = []
-    said = request.headers.get("content-length", "0")
-    n_bytes = int(said) if said.isdecimal() else 0
+    stated = request.headers.get("content-length", "0")
+    n_bytes = int(stated) if stated.isdecimal() else 0
     if n_bytes <= MAX_POST_BYTES:
         n_bytes = 0
         async for piece in request.stream():
@@ -127,74 +173,157 @@ async def read_body(request: Request) -> bytes:
                 break
             pieces.append(piece)
     if n_bytes > MAX_POST_BYTES:
-        raise PostTooLargeError(f"more than {MAX_POST_BYTES // 1024} KiB cannot be posted at once")
+        raise PostTooLargeError(f"a request can have at most {MAX_POST_BYTES // 1024} KiB")
     return b"".join(pieces)
 
 
-def _visited(request: Request, body: bytes, handler: Handler, role: UserRole) -> Response:
-    store: ReviewStore = request.app.state.store
-    session = session_of(store, request.cookies.get(request.app.state.cookie, ""))
-    is_json = wants_json(request)
-    fields = {} if is_json else form_fields(body)
-    visit = Visit(store, session, request, fields, json_payload(body) if is_json else {})
-    if request.method == "POST":
-        given = request.headers.get("x-csrf-token", "") or visit.text("csrf_token")
-        if not is_csrf_token(session, given):
-            raise NotAllowedError("the page is too old or was not made here; load it again")
-    if not session.user.role.includes(role):
-        raise NotAllowedError(f"only an {role.value} may do this")
-    return handler(visit)
-
-
-def guarded(request: Request, call: Callable[[], Response]) -> Response:
-    """An answer, also where an error is raised; messages of foreign errors may quote a narrative."""
-    try:
-        return call()
-    except InverseDeidError as error:
-        status = next(status for kind, status in _STATUS if isinstance(error, kind))
-        return problem(request, status, str(error))
-    except Exception as error:  # noqa: BLE001 - only kind and place are told
-        LOG.error("%s", describe_error(error))  # noqa: TRY400 - no traceback
-        return problem(request, 500, "an unforeseen error; nothing of this step was stored")
-
-
-def wants_json(request: Request) -> bool:
-    """Whether a script of the page asks."""
+def _wants_json(request: Request) -> bool:
     return request.headers.get("content-type", "").partition(";")[0].strip() == "application/json"
 
 
-def problem(request: Request, status: int, message: str) -> Response:
-    """An error as an answer; who is not logged in comes to the log-in."""
-    if wants_json(request):
+def report_problem(request: Request, status: int, message: str) -> Response:
+    """Return an error as a response; a visitor without a session is sent to the log-in."""
+    message = make_sentence(message)
+    if _wants_json(request):
         return JSONResponse({"error": message}, status_code=status)
     if status == 401:
         return RedirectResponse("/log-in", status_code=303)
-    return page(request, "problem.html", None, status=status, message=message, status_code=status)
+    return render_page(request, "problem.html", None, status=status, message=message, status_code=status)
 
 
-def form_fields(body: bytes) -> dict[str, list[str]]:
-    """The fields of a form.
+def make_sentence(message: str) -> str:
+    """Return the message of an error with a capital and a full stop.
 
-    Raises:
-        ReviewError: Not UTF-8, or too many.
+    Example:
+        >>> make_sentence("log in first")
+        'Log in first.'
     """
+    return message[:1].upper() + message[1:] + ("" if message.endswith((".", "?")) else ".")
+
+
+def _parse_form(body: bytes) -> dict[str, list[str]]:
     try:
         return parse_qs(body.decode(), keep_blank_values=True, max_num_fields=MAX_FIELDS, errors="strict")
     except ValueError:
         pass
-    raise ReviewError("the form cannot be read; load the page again")
+    raise ReviewError("the form cannot be read. Load the page again.")
 
 
-def json_payload(body: bytes) -> dict[str, Any]:
-    """The object of a JSON request.
-
-    Raises:
-        ReviewError: It is none.
-    """
+def _parse_payload(body: bytes) -> dict[str, Any]:
     try:
         payload = parse_json(body or b"{}")
     except (ValueError, RecursionError):
         payload = None
     if isinstance(payload, dict):
         return payload
-    raise ReviewError("the request cannot be read; load the page again")
+    raise ReviewError("the request cannot be read. Load the page again.")
+
+
+@lru_cache(maxsize=1)
+def static_address() -> str:
+    """Return the address of scripts and styles; it changes with them, so that browsers may keep them."""
+    digest = hashlib.sha256()
+    for file in sorted(STATIC_FOLDER.iterdir()):
+        digest.update(file.name.encode() + b"\0" + file.read_bytes() + b"\0")
+    return f"/static/{digest.hexdigest()[:16]}"
+
+
+@lru_cache(maxsize=1)
+def _make_environment() -> Environment:
+    return Environment(
+        loader=PackageLoader("inverse_deid.review.pages"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+def render_page(
+    request: Request,
+    template: str,
+    session: Session | None,
+    *,
+    status: int = 200,
+    **values: Any,  # noqa: ANN401
+) -> HTMLResponse:
+    """Return a page with the theme of the request and the values of a template; no session = no user."""
+    theme = request.cookies.get(THEME_COOKIE, "")
+    common = {
+        "user": None if session is None else session.user,
+        "csrf_token": "" if session is None else session.csrf_token,
+        "theme": theme if theme in THEMES else "",
+        "path": request.url.path,
+        "static": static_address(),
+    }
+    html = _make_environment().get_template(template).render(**{**common, **values})
+    return HTMLResponse(html, status_code=status)
+
+
+async def show_log_in(request: Request) -> Response:
+    """Return the log-in form, or respond to it; its token is bound to a cookie, as no session exists."""
+    return await _guard(_log_in)(request) if request.method == "POST" else _render_log_in(request)
+
+
+def _log_in(request: Request, body: bytes) -> Response:
+    fields = _parse_form(body)
+    name, password, token = (
+        fields.get(key, [""])[0].encode("utf-8", "replace") for key in ("name", "password", "csrf_token")
+    )
+    store: ReviewStore = request.app.state.store
+    visitor = request.cookies.get(VISITOR_COOKIE, "")
+    if not visitor or not hmac.compare_digest(_make_visitor_token(store, visitor).encode(), token):
+        return _render_log_in(request, "The page was too old. Try again.", status=403)
+    cookie: str = request.app.state.cookie
+    address = request.client.host if request.client else ""
+    old = request.cookies.get(cookie)
+    try:
+        with _AT_ONCE:
+            session = log_in(store, name.decode(), password.decode(), address=address, old_session_id=old)
+    except LogInError as error:
+        message = make_sentence(str(error))
+        return _render_log_in(request, message, status=429 if "too many" in message.lower() else 401)
+    response = RedirectResponse("/", status_code=303)
+    _set_cookie(request, response, cookie, session.id)
+    response.delete_cookie(VISITOR_COOKIE)
+    return response
+
+
+def _render_log_in(request: Request, message: str = "", *, status: int = 200) -> Response:
+    visitor = request.cookies.get(VISITOR_COOKIE, "") or secrets.token_urlsafe(32)
+    token = _make_visitor_token(request.app.state.store, visitor)
+    response = render_page(request, "log_in.html", None, status=status, message=message, csrf_token=token)
+    _set_cookie(request, response, VISITOR_COOKIE, visitor)
+    return response
+
+
+def _set_cookie(
+    request: Request, response: Response, name: str, value: str, max_age: int | None = None
+) -> None:
+    secure: bool = request.app.state.is_secure
+    response.set_cookie(name, value, max_age, httponly=True, samesite="strict", secure=secure)
+
+
+def _make_visitor_token(store: ReviewStore, visitor: str) -> str:
+    secret = b"log-in form " + visitor.encode("utf-8", "replace")
+    return hmac.digest(store.session_key, secret, "sha256").hex()
+
+
+def leave(visit: Visit) -> Response:
+    """End the session."""
+    log_out(visit.store, visit.session.id)
+    response = RedirectResponse("/log-in", status_code=303)
+    response.delete_cookie(visit.request.app.state.cookie)
+    response.headers["Clear-Site-Data"] = '"cache", "storage"'
+    return response
+
+
+def choose_theme(visit: Visit) -> Response:
+    """Remember light or dark in a cookie; any other choice follows the system."""
+    theme = visit.text("theme")
+    response = RedirectResponse("/", status_code=303)
+    if theme in THEMES:
+        _set_cookie(visit.request, response, THEME_COOKIE, theme, max_age=31_536_000)
+    else:
+        response.delete_cookie(THEME_COOKIE)
+    return response

@@ -1,4 +1,4 @@
-"""Case safety reports through a review: several texts a case, only released cases leave."""
+"""Case safety reports through a review: several texts per case, only released cases are exported."""
 
 import pytest
 from case_maskers import masker_of
@@ -6,7 +6,7 @@ from icsr_messages import invent
 from icsr_trees import cases_of
 from review_stores import change, place, review, store_of, user
 
-from inverse_deid.review.annotated import annotated_documents
+from inverse_deid.review.annotated import iterate_annotated
 from inverse_deid.review.approval import approve
 from inverse_deid.review.exporting import export_released
 from inverse_deid.review.reading import view_case
@@ -16,7 +16,7 @@ CANARY = "Zebulonova"
 
 
 @pytest.mark.parametrize("dialect", ["r3", "r2"])
-def test_released_cases_leave_as_a_message_and_the_others_do_not(tmp_path, dialect):
+def test_only_released_cases_are_in_the_exported_message(tmp_path, dialect):
     given = {"H.1": f"Dr {CANARY} met Okonkwo.", "C.2.r.1.4": CANARY}
     source = tmp_path / "a.xml"
     source.write_bytes(invent(dialect, 3, given=given).data)
@@ -36,4 +36,4 @@ def test_released_cases_leave_as_a_message_and_the_others_do_not(tmp_path, diale
         narratives = [t.text for case in cases_of(data) for t in case.free_texts if t.element == "H.1"]
         assert narratives == ["Dr PHI met PHI.", "Dr PHI met Okonkwo."]
         assert CANARY.encode() not in data
-        assert sum(CANARY in doc.text for doc in annotated_documents(store)) >= 2
+        assert sum(CANARY in doc.text for doc in iterate_annotated(store)) >= 2

@@ -1,4 +1,4 @@
-"""Accounts, what leaves the store, what comes back, and what the figures say."""
+"""Accounts, exports, imports and figures."""
 
 import io
 import json
@@ -32,7 +32,16 @@ from inverse_deid.core.values import Document, PhiSpan
 from inverse_deid.formats.brat import brat_annotations, brat_text, read_gold_brat
 from inverse_deid.formats.records import ReadOptions
 from inverse_deid.replacement.settings import CaseSettings
-from inverse_deid.review.accounts import add_user, list_users, set_active, set_password
+from inverse_deid.review.accounts import (
+    add_user,
+    find_session,
+    is_csrf_token,
+    list_users,
+    log_in,
+    log_out,
+    set_active,
+    set_password,
+)
 from inverse_deid.review.annotated import (
     AnnotationFormat,
     adopt_annotations,
@@ -45,17 +54,21 @@ from inverse_deid.review.causality import (
     Preserved,
     Topic,
     TopicAnswer,
-    form_of,
+    read_form,
     save_form,
     summarise_forms,
 )
 from inverse_deid.review.exporting import export_released
 from inverse_deid.review.loading import LoadSettings
-from inverse_deid.review.reviewers import summarise_reviewers
-from inverse_deid.review.sampling import draw_sample, latest_sample, record_reading, sample_result
-from inverse_deid.review.sessions import is_csrf_token, log_in, log_out, session_of
-from inverse_deid.review.values import ActionKind, CaseState, Place, ReviewPolicy, UserRole
-from inverse_deid.review.work_list import progress
+from inverse_deid.review.quality import (
+    bound_leaks,
+    draw_sample,
+    read_sample,
+    record_reading,
+    summarise_reviewers,
+)
+from inverse_deid.review.values import ActionKind, CaseState, LayerRevision, ReviewPolicy, UserRole
+from inverse_deid.review.work_list import count_cases
 from inverse_deid.training.corpus import read_annotated
 
 ODD = "Été à l'hôpital 😀 : Zoë\r\nLi a été vue.\rÄrger\n"
@@ -73,21 +86,21 @@ class TestSessions:
             add_user(store, "Ann", PASSWORD, UserRole.REVIEWER)
             yield store
 
-    def test_a_session_begins_with_a_new_id_and_ends(self, store, clock, tmp_path):
+    def test_a_session_has_a_new_id_and_ends(self, store, clock, tmp_path):
         first = log_in(store, "ann", PASSWORD)
         second = log_in(store, "ANN", PASSWORD, old_session_id=first.id)
         assert first.id != second.id and first.id not in repr(first)
         assert first.id.encode() not in (tmp_path / "review.db-wal").read_bytes()
         with pytest.raises(LogInError):
-            session_of(store, first.id)
-        found = session_of(store, second.id)
+            find_session(store, first.id)
+        found = find_session(store, second.id)
         assert found.user.name == "ann" and is_csrf_token(found, second.csrf_token)
         assert not is_csrf_token(found, first.csrf_token)
         clock.seconds += 59 * 60
-        session_of(store, second.id)
+        find_session(store, second.id)
         clock.seconds += 60 * 60
         with pytest.raises(LogInError):
-            session_of(store, second.id)
+            find_session(store, second.id)
 
     def test_log_out_closing_and_a_new_password_end_it(self, store):
         session = log_in(store, "ann", PASSWORD)
@@ -98,11 +111,11 @@ class TestSessions:
         set_active(store, "ann", is_active=False)
         for one in (session, other, third):
             with pytest.raises(LogInError):
-                session_of(store, one.id)
+                find_session(store, one.id)
         with pytest.raises(LogInError, match="wrong, or the account is closed"):
             log_in(store, "ann", "another long sentence")
 
-    def test_five_wrong_passwords_shut_the_door_for_a_while(self, store, clock):
+    def test_five_wrong_passwords_block_log_in_for_a_while(self, store, clock):
         for _ in range(5):
             with pytest.raises(LogInError, match="wrong"):
                 log_in(store, "ann", "no")
@@ -123,7 +136,7 @@ class TestSessions:
 def released(folder, texts=(TEXT,), **more):
     store = store_of(folder, texts, approvals=1, **more)
     ann = user(store, "ann")
-    for case_id in range(1, progress(store).n_cases + 1):
+    for case_id in range(1, sum(count_cases(store).values()) + 1):
         assert review(store, ann, case_id) is CaseState.RELEASED
     return store
 
@@ -132,7 +145,7 @@ def files_of(folder):
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def test_released_text_leaves_in_the_formats_it_came_in(tmp_path):
+def test_released_text_keeps_its_format(tmp_path):
     source = tmp_path / "in"
     source.mkdir()
     (source / "a.txt").write_bytes(b"\xef\xbb\xbf" + ODD.encode())
@@ -159,7 +172,7 @@ def test_released_text_leaves_in_the_formats_it_came_in(tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet", "jsonl"])
-def test_columns_leave_a_store_as_they_leave_a_masking(tmp_path, kind):
+def test_columns_are_exported_as_mask_writes_them(tmp_path, kind):
     row = {"id": "7", "text": "Seen by Li", "dob": "1980", "comment": "Li again", "country": "+FI"}
     frame, path = pd.DataFrame([row]), tmp_path / f"t.{kind}"
     match kind:
@@ -203,7 +216,7 @@ def test_a_store_of_an_older_version_drops_other_columns(tmp_path):
     assert (tmp_path / "out" / "t.csv").read_bytes() == b"id,text\n7,PHI by PHI\n"
 
 
-def test_only_released_cases_leave(tmp_path):
+def test_only_released_cases_are_exported(tmp_path):
     with store_of(tmp_path, ["by Li", "by Wu"]) as store:
         for name in ("ann", "bob"):
             review(store, user(store, name), 2)
@@ -215,7 +228,7 @@ def test_only_released_cases_leave(tmp_path):
         assert "Li" not in (tmp_path / "gold.jsonl").read_text(encoding="utf-8")
 
 
-def test_a_case_whose_state_was_forged_does_not_leave(tmp_path):
+def test_a_case_with_a_forged_state_is_not_exported(tmp_path):
     import sqlite3
 
     with store_of(tmp_path, ["by Li"]) as store:
@@ -248,7 +261,7 @@ def test_export_import_export_is_identical(tmp_path, form):
             at = place(store, ann, case_id)
             at, _ = change(store, at, ActionKind.MASK, 0, category=PhiType.CITY)
             edited = adopt_annotations(store, at, doc)
-            approve(store, Place(ann.id, case_id, edited.revision))
+            approve(store, LayerRevision(ann.id, case_id, edited.revision))
         export_annotated(store, again / target, form)
     first, second = tmp_path / target, again / target
     assert (first.read_bytes() if first.is_file() else files_of(first)) == (
@@ -257,7 +270,7 @@ def test_export_import_export_is_identical(tmp_path, form):
 
 
 @pytest.mark.parametrize("form", [AnnotationFormat.JSON_LINES, AnnotationFormat.I2B2])
-def test_fine_tune_reads_what_was_corrected(tmp_path, form):
+def test_fine_tune_reads_corrected_documents(tmp_path, form):
     with store_of(tmp_path, ["Seen by Okonkwo in Velmont"], approvals=1) as store:
         ann = user(store, "ann")
         at, _ = change(store, place(store, ann), ActionKind.UNMASK, 0)
@@ -270,7 +283,7 @@ def test_fine_tune_reads_what_was_corrected(tmp_path, form):
     assert docs[0].spans == (PhiSpan(8, 15, PhiType.DOCTOR), PhiSpan(19, 26, PhiType.CITY))
 
 
-def test_another_text_is_not_adopted(tmp_path):
+def test_annotations_of_another_text_are_refused(tmp_path):
     with store_of(tmp_path) as store:
         at = place(store, user(store, "ann"))
         with pytest.raises(ReviewError, match="another text"):
@@ -280,12 +293,12 @@ def test_another_text_is_not_adopted(tmp_path):
 @pytest.mark.parametrize(
     "line", ["T1\tPATIENT 0 99\tx", "T1\tPATIENT 3 1\tx", "T1 PATIENT 0 3 x", "T1\tNO 0 3\tx"]
 )
-def test_brat_that_does_not_fit_is_refused(line):
+def test_mismatching_brat_is_refused(line):
     with pytest.raises(AnnotationError):
         read_gold_brat(b"Ann Li", line.encode(), "d")
 
 
-def test_brat_goes_over_line_ends_and_passes_over_other_lines():
+def test_brat_spans_line_ends_and_ignores_other_lines():
     doc = Document("d", "Zoë\r\nLi 😀 Wu", (PhiSpan(0, 7, PhiType.PATIENT), PhiSpan(10, 12, PhiType.CITY)))
     annotations = brat_annotations(doc) + b"#1\tAnnotatorNotes T1\tsure\n"
     assert b"T1\tPATIENT 0 3;5 7\t" in annotations
@@ -298,14 +311,14 @@ class TestSample:
             eve = user(store, "eve")
             sample = draw_sample(store, 4, seed=1)
             assert len(sample.case_ids) == 4 and sample.n_released == 10
-            with pytest.raises(ReviewError, match="4 of 4 cases"):
-                sample_result(store)
+            with pytest.raises(ReviewError, match="4 of the 4 cases"):
+                bound_leaks(store)
             for case_id in sample.case_ids:
                 record_reading(store, eve, case_id, leaks=False)
-            found = sample_result(store)
+            found = bound_leaks(store)
             # (1 - p)^4 = 0.05
             assert found.n_leaking == 0 and found.leak_rate_bound == pytest.approx(1 - 0.05**0.25)
-            assert latest_sample(store).unread == ()
+            assert read_sample(store).unread == ()
 
     def test_a_leak_counts_and_withdraws_the_case(self, tmp_path):
         with released(tmp_path, ["a b"] * 3) as store:
@@ -313,15 +326,15 @@ class TestSample:
             first, second = draw_sample(store, 2).case_ids
             record_reading(store, eve, first, leaks=True)
             record_reading(store, eve, second, leaks=False)
-            assert progress(store).by_state[CaseState.RELEASED] == 2
+            assert count_cases(store)[CaseState.RELEASED] == 2
             # P(at most 1 of 2) = 1 - p^2 = 0.05
-            assert sample_result(store).leak_rate_bound == pytest.approx(0.95**0.5)
-            with pytest.raises(ReviewError, match="read already"):
+            assert bound_leaks(store).leak_rate_bound == pytest.approx(0.95**0.5)
+            with pytest.raises(ReviewError, match="already read"):
                 record_reading(store, eve, first, leaks=False)
 
-    def test_nobody_checks_his_own_cases_and_no_more_are_drawn_than_there_are(self, tmp_path):
+    def test_approvers_cannot_read_their_cases_and_samples_are_bounded(self, tmp_path):
         with released(tmp_path) as store:
-            with pytest.raises(ReviewError, match="1 are released"):
+            with pytest.raises(ReviewError, match="1 cases are released"):
                 draw_sample(store, 2)
             draw_sample(store, 1)
             ann = next(one for one in list_users(store) if one.name == "ann")
@@ -344,7 +357,7 @@ def test_agreement_and_time_by_hand(tmp_path):
     assert found.tokens.observed.part == 5 and found.tokens.observed.whole == 7
     by_chance = (2 * 2 + 5 * 5) / 49
     assert found.tokens.kappa.value == pytest.approx((5 / 7 - by_chance) / (1 - by_chance))
-    assert found.spans.f1 == 0.5 and found.n_double == 1
+    assert found.f1 == 0.5 and found.n_double == 1
     assert [(one.user, one.n_approved, one.median_seconds) for one in found.times] == [
         ("ann", 1, 150.0),
         ("bob", 1, 0.0),
@@ -361,7 +374,7 @@ def test_the_causality_summary_by_hand(tmp_path):
         save_form(store, eve, CausalityForm(2, answers, "the dose"))
         save_form(store, eve, CausalityForm(2, answers, "no dose"))
         found = summarise_forms(store)
-        assert form_of(store, eve, 2).remark == "no dose" and found.n_forms == 2
+        assert read_form(store, eve, 2).remark == "no dose" and found.n_forms == 2
     shares = (found.any_preserved, found.none_missing, found.none_needed_missing)
     assert [share.part for share in shares] == [1, 1, 2]
     doses = next(one for one in found.topics if one.topic is Topic.DOSES)
@@ -425,7 +438,7 @@ class TestCommand:
             ["user", "list", "--store", "nonsense://x", "--key", "cases.jsonl"],
         ],
     )
-    def test_bad_input_is_one_line_and_status_2(self, command, tmp_path, monkeypatch, arguments):
+    def test_bad_input_gives_one_line_and_status_2(self, command, tmp_path, monkeypatch, arguments):
         monkeypatch.chdir(tmp_path)
         json_lines(tmp_path / "cases.jsonl", [TEXT])
         (tmp_path / "old.db").write_bytes(b"something else")

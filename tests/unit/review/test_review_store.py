@@ -1,4 +1,4 @@
-"""The store: nothing readable without the key, nothing lost, and a trail that shows every tampering."""
+"""The store: nothing readable without the key, nothing lost, and a trail that reveals tampering."""
 
 import json
 import signal
@@ -22,17 +22,23 @@ from inverse_deid.core.errors import (
 )
 from inverse_deid.review.causality import CausalityForm, Preserved, Topic, TopicAnswer, save_form
 from inverse_deid.review.editing import act, add_note
-from inverse_deid.review.keys import ReviewKey, check_private, make_key_file
 from inverse_deid.review.reading import view_case
-from inverse_deid.review.store import open_store
+from inverse_deid.review.store import ReviewKey, check_private, make_key_file, open_store
 from inverse_deid.review.trail import export_trail, verify_export, verify_store
-from inverse_deid.review.values import Action, ActionKind, CaseState, Place, TokenRange, WorkFilter
-from inverse_deid.review.work_list import list_cases, next_case, progress
+from inverse_deid.review.values import (
+    ActionKind,
+    CaseState,
+    LayerRevision,
+    ReviewAction,
+    TokenRange,
+    WorkFilter,
+)
+from inverse_deid.review.work_list import count_cases, list_cases, next_case
 
 CANARY = "Zebulonova"
 
 
-def test_no_word_of_a_case_stands_in_the_files_of_the_store(tmp_path):
+def test_the_files_of_the_store_contain_no_word_of_a_case(tmp_path):
     with store_of(tmp_path, [f"seen by {CANARY} in {CANARY.lower()}"], approvals=1) as store:
         ann = user(store, "ann")
         at = place(store, ann)
@@ -51,21 +57,21 @@ def test_no_word_of_a_case_stands_in_the_files_of_the_store(tmp_path):
     assert CANARY.lower() not in dump.lower() and "seen by" not in dump
 
 
-def test_the_store_is_for_its_owner_alone(tmp_path):
+def test_only_the_owner_can_read_the_store(tmp_path):
     store_of(tmp_path).close()
     assert (tmp_path / "review.db").stat().st_mode & 0o077 == 0
 
 
 def test_another_key_opens_nothing(tmp_path):
     store_of(tmp_path).close()
-    with pytest.raises(ConfigurationError, match="key is not that of"):
+    with pytest.raises(ConfigurationError, match="key does not belong to"):
         open_store(tmp_path / "review.db", ReviewKey(b"another key of more than 16 bytes"))
 
 
 @pytest.mark.parametrize("content", [b"", b"no database at all", b"SQLite format 3\0" + b"x" * 200])
-def test_what_is_no_store_is_said_in_one_line(tmp_path, content):
+def test_other_files_than_stores_are_refused(tmp_path, content):
     (tmp_path / "x.db").write_bytes(content)
-    with pytest.raises(UnreadableInputError, match="is no store"):
+    with pytest.raises(UnreadableInputError, match="is not a review store"):
         open_store(tmp_path / "x.db", KEY)
 
 
@@ -87,8 +93,8 @@ def test_a_text_that_was_moved_to_another_case_is_refused(tmp_path):
     store.close()
 
 
-def test_keys_do_not_show_and_short_or_open_ones_are_refused(tmp_path):
-    assert "0123" not in repr(KEY) and len({KEY.derived("trail"), KEY.derived("encryption")}) == 2
+def test_keys_are_hidden_and_short_or_public_ones_are_refused(tmp_path):
+    assert "0123" not in repr(KEY) and len({KEY.derive("trail"), KEY.derive("encryption")}) == 2
     with pytest.raises(ConfigurationError, match="too short"):
         ReviewKey(b"short")
     path = tmp_path / "k"
@@ -116,7 +122,7 @@ class TestTrail:
     def lines(self, trail):
         return (trail / "trail.jsonl").read_text(encoding="utf-8").splitlines()
 
-    def test_it_says_who_when_where_and_what_without_a_word(self, trail):
+    def test_it_records_user_time_place_and_change_but_no_word(self, trail):
         entries = [json.loads(line)["entry"] for line in self.lines(trail)[:-1]]
         assert [entry["event"] for entry in entries] == [
             "state",
@@ -154,20 +160,20 @@ class TestTrail:
         assert not verify_export(path, KEY).is_intact
         assert verify_export(trail / "trail.jsonl", KEY).is_intact
 
-    def test_a_chain_that_was_computed_anew_does_not_have_the_seal(self, trail):
+    def test_a_recomputed_chain_has_a_broken_seal(self, trail):
         from inverse_deid.review import trail as code
 
         lines = [json.loads(line) for line in self.lines(trail)]
         previous = code.NO_HASH
         for line in lines[:-1]:
             line["entry"]["user"], line["entry"]["previous"] = "eve", previous
-            previous = line["hash"] = code._hash(code._canonical(line["entry"]))
+            previous = line["hash"] = code._hash(code._encode(line["entry"]))
         lines[-1]["head"]["hash"] = previous
         path = trail / "forged.jsonl"
         path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
         assert verify_export(path, None).is_intact
         assert [*verify_export(path, KEY).problems] == [
-            "the seal of the head is broken, or the key is another one"
+            "the seal of the head is broken, or the key belongs to another store"
         ]
 
     @pytest.mark.parametrize(
@@ -195,10 +201,10 @@ sys.path[:0] = sys.argv[1:3]
 from review_stores import KEY
 from inverse_deid.review.editing import act
 from inverse_deid.review.store import open_store
-from inverse_deid.review.values import Action, ActionKind, Place, TokenRange
+from inverse_deid.review.values import ReviewAction, ActionKind, LayerRevision, TokenRange
 store = open_store(sys.argv[3], KEY, clock=lambda: 1_700_000_001.0)
 for revision in range(1000):
-    act(store, Place(1, 1, revision), Action(ActionKind.MASK if revision % 2 else ActionKind.UNMASK, (TokenRange(2, 3),)))
+    act(store, LayerRevision(1, 1, revision), ReviewAction(ActionKind.MASK if revision % 2 else ActionKind.UNMASK, (TokenRange(2, 3),)))
     print(revision + 1, flush=True)
 """
 
@@ -224,7 +230,7 @@ def test_an_acknowledged_decision_survives_kill_9(tmp_path):
         assert check.is_intact and check.n_entries == 1 + view.revision
 
 
-def test_reviewers_at_once_lose_no_update_and_do_not_deadlock(tmp_path):
+def test_concurrent_reviewers_lose_no_update_and_do_not_deadlock(tmp_path):
     n_people, n_actions = 4, 6
     store = store_of(tmp_path, [TEXT] * n_people)
     people = [user(store, f"u{i}") for i in range(n_people)]
@@ -250,14 +256,16 @@ def test_reviewers_at_once_lose_no_update_and_do_not_deadlock(tmp_path):
     store.close()
 
 
-def test_two_windows_of_one_user_at_once_one_is_told(tmp_path):
+def test_one_of_two_concurrent_windows_is_refused(tmp_path):
     store = store_of(tmp_path)
     at = place(store, user(store, "ann"))
     results = []
 
     def click(token):
         try:
-            results.append(act(store, at, Action(ActionKind.MASK, (TokenRange(token, token + 1),))).revision)
+            results.append(
+                act(store, at, ReviewAction(ActionKind.MASK, (TokenRange(token, token + 1),))).revision
+            )
         except StaleRevisionError as error:
             results.append(error)
 
@@ -295,7 +303,7 @@ def test_the_most_doubtful_case_comes_first_and_failed_ones_before_it(tmp_path):
     store.close()
 
 
-def test_pages_hold_every_case_once_whatever_the_filter(tmp_path):
+def test_pages_contain_every_case_once_under_any_filter(tmp_path):
     store = store_of(tmp_path, ["a b"] * 23, approvals=1)
     ann = user(store, "ann")
     for case_id in (3, 5):
@@ -313,9 +321,9 @@ def test_pages_hold_every_case_once_whatever_the_filter(tmp_path):
     assert pages(WorkFilter()) == list(range(1, 24))
     assert pages(WorkFilter(states=frozenset({CaseState.RELEASED}))) == [3, 5]
     assert pages(WorkFilter(claimable_by=ann.id)) == [i for i in range(1, 24) if i not in (3, 5)]
-    assert progress(store).n_cases == 23
+    assert sum(count_cases(store).values()) == 23
     for key in ("x", "nan_x", "", "0x1p0_1; drop"):
-        with pytest.raises(InverseDeidError, match="first one"):
+        with pytest.raises(InverseDeidError, match="first page"):
             list_cases(store, WorkFilter(), after=key)
     store.close()
 
@@ -358,4 +366,4 @@ def test_a_case_of_a_table_can_be_empty(tmp_path):
     with store_of(tmp_path, inputs=[cases], approvals=1) as store:
         ann = user(store, "ann")
         assert [review(store, ann, i) for i in (1, 2)] == [CaseState.RELEASED] * 2
-        assert Place(ann.id, 1, 0).case_id == 1
+        assert LayerRevision(ann.id, 1, 0).case_id == 1

@@ -1,4 +1,4 @@
-// The reading page: what keys, mouse and buttons do.
+// The reading page: actions of keys, mouse and buttons.
 import { isJoined, isStop, mentions, runAround, stateOf } from "./case_state.js";
 import { askAnyway, askCategory, askNote, fillNotes, openDialog } from "./dialogs.js";
 import { Latch } from "./latch.js";
@@ -30,7 +30,7 @@ async function begin() {
   try {
     show(await answered(globalThis.opening));
   } catch (error) {
-    trouble(`${error.message}.`, [["To the list of cases", () => location.assign("/")]]);
+    trouble(error.message, [["Back to the list of cases", () => location.assign("/")]]);
     element("saved").textContent = "";
   }
 }
@@ -65,7 +65,7 @@ function choose(first, stop, { from = first } = {}) {
   clearTimeout(spoken);
   spoken = setTimeout(() => {
     const [a, b] = reader.picked;
-    element("spoken").textContent = b - a > 1 ? `${b - a} words chosen` : sentence(state, a);
+    element("spoken").textContent = b - a > 1 ? `${b - a} words selected` : sentence(state, a);
   }, 120);
 }
 
@@ -77,7 +77,7 @@ function nextStop(i, step) {
 function toStop(step) {
   const edge = step > 0 ? reader.picked[1] - 1 : reader.picked[0];
   const found = nextStop(edge, step);
-  if (found === null) say(step > 0 ? "no doubtful word behind this one" : "no doubtful word before this one");
+  if (found === null) say(`no doubtful word ${step > 0 ? "after" : "before"} this one`);
   else choose(found, found + 1);
 }
 
@@ -105,7 +105,7 @@ function decide(action, { category = null, all = false } = {}) {
   const [first, stop] = reader.picked;
   const item = { to: "act", payload: { kind: action, ranges: [[first, stop]], category, all_mentions: all } };
   if (!apply(item) && !all) {
-    say(action === "mask" ? "masked already" : "kept already");
+    say(action === "mask" ? "already masked" : "already kept");
     return;
   }
   queue.add(item);
@@ -135,7 +135,7 @@ function apply(item) {
 function stored(item, body) {
   if (item.to === "note") {
     fillNotes(element("notes"), body.notes, (first, stop) => choose(first, stop));
-    say("the note is stored");
+    say("note stored");
     return;
   }
   state.revision = body.revision;
@@ -162,7 +162,7 @@ async function reload() {
     show(await post(`/${kind}/${caseId}/open`, token, {}));
     return true;
   } catch (error) {
-    trouble(`${error.message}.`, [["To the list of cases", () => location.assign("/")]]);
+    trouble(error.message, [["Back to the list of cases", () => location.assign("/")]]);
     return false;
   }
 }
@@ -170,21 +170,21 @@ async function reload() {
 function refused(item, error) {
   halted = error;
   const n = queue.waiting.length;
-  const what = `${n} ${n === 1 ? "decision is" : "decisions are"} not stored yet`;
-  const discard = ["Discard them", () => afresh(false)];
+  const what = `${n} ${n === 1 ? "decision is" : "decisions are"} not stored yet.`;
+  const discard = [`Discard ${n === 1 ? "it" : "them"}`, () => afresh(false)];
   if (error.status === 409) {
-    trouble(`This case changed in another window; ${what}.`, [["Load it and decide the same again", () => afresh(true)], discard]);
+    trouble(`This case was changed in another window. ${what}`, [["Load it and apply them again", () => afresh(true)], discard]);
   } else if (error.status === 400 || error.status === 403) {
     if (queue.waiting[0] === item) queue.waiting.shift();
-    trouble(`Not stored: ${error.message}.`, [["Go on", () => afresh(true)]]);
+    trouble(`Not stored. ${error.message}`, [["Continue", () => afresh(true)]]);
   } else if (error.status === 423) {
-    trouble(`${error.message}; ${what}.`, [["Open it again", () => afresh(true)], discard]);
+    trouble(`${error.message} ${what}`, [["Open it again", () => afresh(true)], discard]);
   } else if (error.status === 401) {
-    trouble(`Your session ended; ${what}. Log in in another window of this browser, then load the case again here.`, [
-      ["To the log-in", () => location.assign("/log-in")],
+    trouble(`Your session has ended. ${what} Log in in another window of this browser, then load the case again here.`, [
+      ["Log in", () => location.assign("/log-in")],
     ]);
   } else {
-    trouble(`${error.message}; ${what}. Nothing is lost as long as this page stays open.`, [["Try again", retry]]);
+    trouble(`${error.message} ${what} Nothing is lost while this page stays open.`, [["Try again", retry]]);
   }
 }
 
@@ -207,7 +207,7 @@ async function afresh(isAgain) {
 }
 
 function trouble(text, buttons) {
-  element("trouble-text").textContent = text[0].toUpperCase() + text.slice(1);
+  element("trouble-text").textContent = text;
   element("trouble-buttons").replaceChildren(
     ...buttons.map(([name, does]) => {
       const button = document.createElement("button");
@@ -228,7 +228,7 @@ function calm() {
 
 const canChange = () => {
   if (!state || !state.n) return false;
-  if (state.isApproved) say("you approved this case; it does not change any more");
+  if (state.isApproved) say("you have approved this case, so it can no longer be changed");
   return !state.isApproved;
 };
 
@@ -242,7 +242,7 @@ function categorise(category, all) {
 function turn(to) {
   if (!canChange()) return;
   const can = to === "undo" ? state.canUndo : state.canRedo;
-  if (!can && !queue.waiting.length) say(to === "undo" ? "nothing to undo" : "nothing to do again");
+  if (!can && !queue.waiting.length) say(to === "undo" ? "nothing to undo" : "nothing to redo");
   else queue.add({ to, payload: {} });
 }
 
@@ -252,11 +252,11 @@ async function approve() {
   isApproving = true;
   say("approving");
   await queue.empty();
-  if (state !== shown) say("not approved: the case was loaded again");
+  if (state !== shown) say("not approved: the case was reloaded");
   isApproving = state === shown && (await isApproved({}));
 }
 
-// The server counts the doubtful words that were not looked at, and takes an approval only after the answer.
+// The server counts the doubtful words not looked at, and accepts an approval only after the answer.
 async function isApproved(answer) {
   const payload = { revision: state.revision, is_dispute: kind === "disputes", seen: seenRanges(), ...answer };
   try {
@@ -268,7 +268,7 @@ async function isApproved(answer) {
       say("not approved yet");
       return (await askAnyway(error.message)) && isApproved({ anyway: error.body.n_unseen });
     }
-    trouble(`Not approved: ${error.message}.`, [["Load the case again", () => afresh(true)]]);
+    trouble(`Not approved. ${error.message}`, [["Reload the case", () => afresh(true)]]);
     return false;
   }
 }
@@ -282,7 +282,7 @@ async function leave() {
   }
 }
 
-// ---- telling
+// ---- reporting
 
 function seenRanges() {
   const ranges = [];
@@ -377,7 +377,7 @@ element("reader").addEventListener("keydown", (event) => {
   else if (mayRepeat.has(name) || !event.repeat) act(name);
 });
 
-// A held key goes from word to word; whatever decides needs a press of its own.
+// A held key moves from word to word; every decision needs a separate press.
 const mayRepeat = new Set(["next", "previous"]);
 
 function act(name) {

@@ -1,4 +1,4 @@
-// What the page knows of a case. Bytes a token; nothing of it is kept in the browser's storage.
+// State of a case, in bytes per token; none of it is kept in the browser's storage.
 export const NO_CATEGORY = 255;
 
 const digits = (text) => new TextEncoder().encode(text).map((code) => code - 48);
@@ -36,7 +36,7 @@ export function stateOf(data) {
   };
 }
 
-// Whether token i and the one behind it stand under one mask.
+// Whether token i and the next one share one mask.
 export function isJoined(state, i) {
   if (i + 1 >= state.n || state.keep[i] || state.keep[i + 1]) return false;
   return state.joining.has(state.gaps[i + 1]) || state.maskedGaps[i + 1] === "□";
@@ -58,7 +58,7 @@ export const isLoss = (state, i) =>
 
 export const isMine = (state, i) => Boolean(state.modelKeep && state.decided[i] && state.modelKeep[i] !== state.keep[i]);
 
-// Where N and P stop: disputes for an adjudicator, else doubtful words; masks where there is no model.
+// Where N and P stop: disputes for an adjudicator, otherwise doubtful words, or masks without a model.
 export function isStop(state, i) {
   if (state.disputed) return Boolean(state.disputed[i]);
   if (state.model) return Boolean(state.doubtful[i]);
@@ -68,7 +68,7 @@ export function isStop(state, i) {
 const isPlain = /^[\x20-\x7e]*$/;
 const fold = (word) => (isPlain.test(word) ? word : word.normalize("NFKD").replace(/\p{M}/gu, "")).toLowerCase();
 
-// Numbers come in ten-thousandths; null = unknown (p safe) or never (threshold).
+// Numbers are ten-thousandths; null = unknown (p safe) or never (threshold).
 const share = (number) => (number === null ? null : number / 10_000);
 export const pSafe = (state, i) => (state.model ? share(state.model.p_safe[i]) : null);
 export const threshold = (state, i) => share(state.model.thresholds[i]);

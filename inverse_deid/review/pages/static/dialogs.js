@@ -2,14 +2,14 @@
 const element = (id) => document.getElementById(id);
 const POINTER_MS = 700;
 
-// Not modal: making the rest of the page inert would cost a style of every word.
+// Not modal: making the rest of the page inert would restyle every word.
 export function openDialog(dialog) {
   for (const one of document.querySelectorAll("dialog[open]")) one.close();
   dialog.show();
   dialog.querySelector("input, textarea, button").focus();
 }
 
-// Modal, and neither a held key nor the second half of a double click answers it. Gives true for yes.
+// Modal; neither a held key nor the second half of a double click answers it. Returns true for yes.
 export function askAnyway(question) {
   const dialog = element("anyway");
   const opened = performance.now();
@@ -92,12 +92,12 @@ export function fillNotes(list, notes, go) {
       const text = document.createElement("span");
       text.textContent = note.text;
       item.append(text);
-      if (note.first !== null) {
+      if (note.tokens) {
         const button = document.createElement("button");
         button.type = "button";
         button.className = "quiet";
         button.textContent = "show";
-        button.addEventListener("click", () => go(note.first, note.stop));
+        button.addEventListener("click", () => go(note.tokens.first, note.tokens.stop));
         item.append(" ", button);
       }
       return item;

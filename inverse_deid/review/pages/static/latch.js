@@ -1,9 +1,9 @@
-// Keeps what was pressed for the case before from deciding about the one that is shown now.
+// Keeps a key pressed for the previous case from deciding about the current one.
 const QUIET_MS = 1_200;
 const MODIFIERS = ["Shift", "Control", "Alt", "Meta"];
 
-// Shut when a case is shown. It opens when Enter is released, another key or the mouse is pressed, or after
-// a time without Enter: browsers do not mark all repeats of a key that was held while a page loaded.
+// Shut when a case appears. It opens when Enter is released, another key or the mouse is pressed, or after
+// a time without Enter: browsers do not mark all repeats of a key held while a page loads.
 export class Latch {
   constructor() {
     this.shut();

@@ -1,4 +1,4 @@
-// Asks for the case at once, while the page is still read and laid out; `case.js` waits for the answer.
+// Requests the case while the page is still being parsed; `case.js` waits for the response.
 {
   const { content: address, dataset } = document.querySelector("meta[name=opening]");
   const headers = { "Content-Type": "application/json", "X-CSRF-Token": dataset.token };

@@ -1,4 +1,4 @@
-// The text on both sides. Made once from text nodes; a key changes only the words it is about.
+// The text on both sides, built once from text nodes; a key updates only the words it affects.
 import { isJoined, isLeak, isLoss, isMine, markerOf, runAround } from "./case_state.js";
 
 const MIN_FIRST_TOKENS = 150;
@@ -29,7 +29,7 @@ export class Reader {
     this.buildLater();
   }
 
-  // Rows are made in order: those in sight at once, the others while nothing else is to do.
+  // Rows are built in order: visible ones at once, the others when the browser is idle.
   buildTo(token) {
     const { state } = this;
     const all = document.createDocumentFragment();
@@ -60,7 +60,7 @@ export class Reader {
     }, { timeout: 200 });
   }
 
-  // A row for each paragraph; a long one is cut behind a sentence, so that both sides stay level.
+  // One row per paragraph; a long one is cut after a sentence, so that both sides stay level.
   rowStarts() {
     const { gaps, n } = this.state;
     const starts = [[0, true]];
@@ -108,7 +108,7 @@ export class Reader {
     return row;
   }
 
-  // Of a row that is not in sight yet, so that the scroll bar is about right.
+  // Of a row that is not visible yet, so that the scroll bar is about right.
   guessedHeight(first, stop) {
     const { words, gaps } = this.state;
     let chars = 0;
@@ -203,7 +203,7 @@ export class Reader {
     for (let k = this.picked[0]; k < this.picked[1]; k += 1) this.refreshOne(k);
   }
 
-  // In the next frame, where the layout is worked out anyway.
+  // In the next frame, which computes the layout anyway.
   scroll() {
     cancelAnimationFrame(this.scrolling);
     this.scrolling = requestAnimationFrame(() => this.left[this.here]?.scrollIntoView({ block: "nearest" }));

@@ -1,4 +1,4 @@
-// Small requests, one at a time, each with the revision that the one before it gave back.
+// Small requests, one at a time, each with the revision returned by the one before.
 export class Refused extends Error {
   constructor(status, message, body = {}) {
     super(message);
@@ -21,19 +21,19 @@ export async function answered(sent) {
   try {
     answer = await sent;
   } catch {
-    throw new Refused(0, "the server cannot be reached");
+    throw new Refused(0, "The server cannot be reached.");
   }
   let body = {};
   try {
     body = await answer.json();
   } catch {
-    if (answer.ok) throw new Refused(0, "the answer of the server cannot be read");
+    if (answer.ok) throw new Refused(0, "The response of the server cannot be read.");
   }
-  if (!answer.ok) throw new Refused(answer.status, body.error ?? `the server answered ${answer.status}`, body);
+  if (!answer.ok) throw new Refused(answer.status, body.error ?? `The server responded with status ${answer.status}.`, body);
   return body;
 }
 
-// What waits to be stored. Nothing leaves the queue before the server has said that it is stored.
+// Requests to be stored. None leaves the queue before the server has confirmed it.
 export class Queue {
   constructor(send, { stored, refused, changed }) {
     this.send = send;
@@ -63,7 +63,7 @@ export class Queue {
         this.stored(item, body);
       } catch (error) {
         this.isHalted = true;
-        this.refused(item, error instanceof Refused ? error : new Refused(-1, "the page made a mistake"));
+        this.refused(item, error instanceof Refused ? error : new Refused(-1, "The page made an error."));
       }
       this.changed();
     }

@@ -1,4 +1,4 @@
-// Light, dark, as the system: at once, and remembered by the server in a cookie.
+// Light, dark or same as the system: applied at once, and kept in a cookie by the server.
 const form = document.querySelector(".theme");
 form?.addEventListener("submit", (event) => {
   event.preventDefault();

@@ -1,4 +1,4 @@
-// Why a word is masked or kept: words, letters, and a line with p_safe and the threshold.
+// Explains why a word is masked or kept: words, letters, and a line with p_safe and the threshold.
 import { isLeak, isLoss, isMine, mentions, pSafe, threshold } from "./case_state.js";
 
 export function sentence(state, i) {
@@ -26,18 +26,18 @@ export function showWhy(box, state, [first, stop]) {
     list.append(dt, dd);
   };
   const said = state.decided[i] ? (state.keep[i] ? "kept" : "masked") : "the reviewers disagree";
-  line("Now", `${said}${isMine(state, i) ? ", otherwise than the model" : ""}`);
-  if (!state.keep[i]) line("Category", state.categoryNames[state.categories[i]]?.name ?? "not known");
-  if (isLeak(state, i)) line("Look", "possible leak", "alarm");
-  if (isLoss(state, i)) line("Look", "possible loss of clinical text", "alarm");
-  if (state.known[i]) line("Known", "belongs to a known identifier of the case");
+  line("Now", `${said}${isMine(state, i) ? ", unlike the model" : ""}`);
+  if (!state.keep[i]) line("Category", state.categoryNames[state.categories[i]]?.name ?? "unknown");
+  if (isLeak(state, i)) line("Check", "possible leak", "alarm");
+  if (isLoss(state, i)) line("Check", "possible loss of clinical text", "alarm");
+  if (state.known[i]) line("Known", "part of a known identifier of the case");
   state.reviewers.forEach((one, k) => {
     const category = state.categoryNames[one.categories[i]]?.name;
     line(`Reviewer ${k + 1}`, one.keep[i] ? "keeps it" : `masks it${category ? `, ${category}` : ""}`);
   });
   if (state.model) modelLines(state, i, line);
   const places = stop - first <= 8 ? mentions(state, first, stop).length : 1;
-  line("Mentions", places > 1 ? `${places} in the case` : "only here");
+  line("Mentions", places > 1 ? `${places} in the case` : "only this one");
   box.replaceChildren(words, list);
   const picture = document.getElementById("scale");
   picture.toggleAttribute("hidden", !state.model);
@@ -47,12 +47,12 @@ export function showWhy(box, state, [first, stop]) {
 function modelLines(state, i, line) {
   const reason = state.reasonNames[state.model.reasons[i]];
   if (reason) line("Reason", `${reason.code}: ${reason.text}`);
-  line("Dictionary", state.rulesSafe[i] ? "calls it safe" : "does not call it safe");
-  line("p safe", pSafe(state, i)?.toFixed(4) ?? "not known");
+  line("Dictionary", state.rulesSafe[i] ? "lists it as safe" : "does not list it as safe");
+  line("p safe", pSafe(state, i)?.toFixed(4) ?? "unknown");
   line("Threshold", threshold(state, i)?.toFixed(4) ?? "never kept");
 }
 
-// In logits, -6 to 6: near 1 the differences that matter are small.
+// In logits, -6 to 6: near 1, small differences matter.
 function drawScale(picture, p, limit) {
   const clip = (q) => Math.min(1 - 1e-6, Math.max(1e-6, q));
   const x = (q) => `${(50 + (50 * Math.max(-6, Math.min(6, Math.log(clip(q) / (1 - clip(q)))))) / 6).toFixed(1)}%`;
@@ -77,10 +77,10 @@ export function fillLegend(box, state) {
     line(`g${group.letter} d1`, group.name.toLowerCase(), codes.map((one) => `${one.code} ${one.name.toLowerCase()}`).join(", "));
   }
   line("gX d1", "unknown", "·· no category");
-  line("leak d3", "kept", "possible leak: the fuller, the nearer to the threshold", "?N");
+  line("leak d3", "kept", "possible leak: the stronger the colour, the nearer to the threshold", "?N");
   line("gN d3 loss", "masked", "possible loss of clinical text", "PA·B↺");
-  line("known", "word", "known identifier, or a mention of it");
-  line("mine", "word", "decided otherwise than the model");
+  line("known", "word", "known identifier, or a mention of one");
+  line("mine", "word", "decided by you, unlike the model");
   for (const one of state.reasonNames) {
     const p = document.createElement("p");
     p.textContent = `${one.code}  ${one.text}`;

@@ -10,7 +10,7 @@ from inverse_deid.core.errors import ConfigurationError, StageError
 from inverse_deid.core.values import Document
 from inverse_deid.evaluation.evaluation import evaluate_masks
 from inverse_deid.research.comparison.bilstm import NETWORK, TRAINING, BiLstm
-from inverse_deid.research.comparison.registry import SystemOptions, make_system
+from inverse_deid.research.comparison.systems import make_system
 
 TINY = tiny_networks.network_config(post_space=False, feature_set="none", targets="fine", dropout=0.0)
 SHORT = tiny_networks.training_config(epochs=12, learning_rate=0.05, word_dropout=0.0)
@@ -45,7 +45,7 @@ def test_the_same_seed_gives_the_same_masks(trained):
 
 
 def test_it_refuses_to_mask_before_it_has_learned():
-    with pytest.raises(StageError, match="bilstm-crf has learned nothing"):
+    with pytest.raises(StageError, match="bilstm-crf has not learned anything"):
         BiLstm("crf").masks(notes(1))
 
 
@@ -62,7 +62,7 @@ def test_the_settings_are_those_of_the_paper():
 
 def test_the_number_of_epochs_is_the_users():
     assert make_system("bilstm")._training.epochs == 10
-    assert make_system("bilstm-crf", SystemOptions(n_epochs=3))._training.epochs == 3
+    assert make_system("bilstm-crf", 3)._training.epochs == 3
 
 
 def test_without_tensorflow_the_message_names_the_extra(monkeypatch):

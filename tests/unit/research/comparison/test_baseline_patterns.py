@@ -3,8 +3,7 @@
 import pytest
 
 from inverse_deid.core.values import Document
-from inverse_deid.research.comparison.dictionary import ConceptMatch
-from inverse_deid.research.comparison.patterns import Patterns
+from inverse_deid.research.comparison.word_lists import ConceptMatch, Patterns
 
 
 def masked_words(system, text):

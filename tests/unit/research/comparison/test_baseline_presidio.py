@@ -57,11 +57,11 @@ def test_the_largest_english_model_runs_and_is_named():
 
 
 def test_without_an_english_model_the_message_says_what_to_get():
-    with pytest.raises(ConfigurationError, match="no English spaCy model is; python -m spacy download"):
+    with pytest.raises(ConfigurationError, match="no English spaCy model is: python -m spacy download"):
         Presidio(StandIn(), ["de_core_news_lg"])
 
 
 def test_without_presidio_the_message_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "presidio_analyzer", None)
-    with pytest.raises(ConfigurationError, match="presidio-analyzer and a spaCy model; pip install"):
+    with pytest.raises(ConfigurationError, match="presidio-analyzer and a spaCy model: pip install"):
         Presidio()

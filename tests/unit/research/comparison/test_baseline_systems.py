@@ -7,12 +7,10 @@ from inverse_deid.core.errors import ConfigurationError, StageError
 from inverse_deid.core.values import Document
 from inverse_deid.evaluation.counts import check_masks
 from inverse_deid.evaluation.evaluation import evaluate_masks
-from inverse_deid.research.comparison.crf import ConditionalRandomField
-from inverse_deid.research.comparison.dictionary import ConceptMatch
+from inverse_deid.research.comparison.linear import ConditionalRandomField, SupportVectorMachine
 from inverse_deid.research.comparison.packaged import Network, hybrid, rules
-from inverse_deid.research.comparison.patterns import Patterns
-from inverse_deid.research.comparison.registry import SYSTEMS, SystemOptions, make_system, usual_systems
-from inverse_deid.research.comparison.svm import SupportVectorMachine
+from inverse_deid.research.comparison.systems import SYSTEMS, make_system, usual_systems
+from inverse_deid.research.comparison.word_lists import ConceptMatch, Patterns
 
 LIGHT = {
     "patterns": Patterns,
@@ -89,7 +87,7 @@ def test_what_learns_finds_a_name_that_it_has_never_seen_by_its_place(name):
 
 @pytest.mark.parametrize("name", ["crf", "svm"])
 def test_what_learns_refuses_to_mask_before(name):
-    with pytest.raises(StageError, match=f"{name} has learned nothing"):
+    with pytest.raises(StageError, match=f"{name} has not learned anything"):
         LIGHT[name]().masks(notes(1))
 
 
@@ -129,8 +127,10 @@ def test_the_registry_makes_what_it_names():
     for name in LIGHT:
         assert make_system(name).name == name
     for name in ("hybrid-strict", "hybrid-lenient"):
-        assert make_system(name, SystemOptions()).name == name
-    with pytest.raises(ConfigurationError, match="no system magic; there are patterns, dictionary"):
+        assert make_system(name).name == name
+    with pytest.raises(
+        ConfigurationError, match=r"no system named 'magic'\. Choose one of patterns, dictionary"
+    ):
         make_system("magic")
 
 

@@ -7,9 +7,8 @@ from two_documents import ALL, DOCS, SOME, write_gold, write_masks
 from inverse_deid.core.errors import AnnotationError, ConfigurationError, StageError
 from inverse_deid.core.values import Document
 from inverse_deid.evaluation.figures import Share
-from inverse_deid.research.comparison import comparison_run
-from inverse_deid.research.comparison.comparison import ComparisonSettings
-from inverse_deid.research.comparison.comparison_run import compare
+from inverse_deid.research.comparison import comparison as running
+from inverse_deid.research.comparison.comparison import ComparisonSettings, compare
 from inverse_deid.training.documents import corpus_sha256
 
 
@@ -35,12 +34,12 @@ def spies(monkeypatch):
     """Every system is a spy."""
     made = {}
 
-    def make(name, options):
+    def make(name, n_epochs):
         made[name] = Spy(name)
-        made[name].options = options
+        made[name].n_epochs = n_epochs
         return made[name]
 
-    monkeypatch.setattr(comparison_run, "make_system", make)
+    monkeypatch.setattr(running, "make_system", make)
     return made
 
 
@@ -73,7 +72,7 @@ def test_only_learners_learn_with_the_seed_and_all_spans(tmp_path, gold, spies):
     assert spies["rules"].fitted == []
     assert spies["crf"].fitted == [([f"note-{i}" for i in range(5)], 9, True)]
     assert [result.learned_from for result in found.results] == [5, 5, None]
-    assert spies["svm"].options.n_epochs == 2
+    assert spies["svm"].n_epochs == 2
     assert found.hashes == {str(gold): corpus_sha256(gold), str(train): corpus_sha256(train)}
 
 
@@ -93,7 +92,7 @@ def test_documents_to_learn_from_without_a_learner_are_noted(tmp_path, gold, spi
     train = write_gold(tmp_path / "train.jsonl", notes(2))
     said = []
     found = compare(settings(gold, train=(train,), systems=("rules",)), said.append)
-    assert found.notes == ("--train is of no use here: no system that is compared learns",)
+    assert found.notes == ("--train is ignored: none of the compared systems learns",)
     assert said[0] == found.notes[0]
 
 
@@ -135,11 +134,14 @@ def test_documents_of_one_patient_are_resampled_together(tmp_path, spies):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"systems": ("magic",)}, "no system magic"),
-        ({"systems": ("crf", "rules")}, "crf: learns from annotated documents; give some with --train"),
+        ({"systems": ("magic",)}, "no system named 'magic'"),
+        (
+            {"systems": ("crf", "rules")},
+            "crf: needs annotated documents to learn from. Give them with --train",
+        ),
         (
             {"systems": ("rules",), "reference": "hybrid"},
-            "reference hybrid is not compared; choose among rules",
+            "reference hybrid: not among the compared systems. Choose one of rules",
         ),
     ],
 )
@@ -152,8 +154,8 @@ def test_what_cannot_run_is_refused_before_anything_does(gold, spies, given, mes
 @pytest.mark.parametrize(
     ("masks", "error", "message"),
     [
-        ({"a": []}, ConfigurationError, "without masks: document b;"),
-        ({**SOME, "c": []}, ConfigurationError, "not in the test file: document c;"),
+        ({"a": []}, ConfigurationError, "without masks: document b."),
+        ({**SOME, "c": []}, ConfigurationError, "not in the test file: document c."),
         ({"a": [[0, 99]], "b": []}, AnnotationError, r"tool.jsonl: document a: mask 0-99"),
     ],
 )
@@ -173,12 +175,12 @@ def test_masks_under_the_name_of_a_system_are_refused(tmp_path, gold, spies):
 
 def test_test_documents_with_one_id_are_refused(tmp_path, spies):
     gold = write_gold(tmp_path / "g.jsonl", [DOCS[0], DOCS[0]])
-    with pytest.raises(ConfigurationError, match="more than once: document a"):
+    with pytest.raises(ConfigurationError, match="duplicate ids: document a"):
         compare(settings(gold, systems=("rules",)))
 
 
 def test_a_system_that_loses_documents_is_found_out(gold, monkeypatch):
-    monkeypatch.setattr(comparison_run, "make_system", lambda name, options: Spy(name, n_results=1))
+    monkeypatch.setattr(running, "make_system", lambda name, n_epochs: Spy(name, n_results=1))
     with pytest.raises(StageError, match="rules: 1 results for 2 documents"):
         compare(settings(gold, systems=("rules",)))
 
@@ -186,7 +188,7 @@ def test_a_system_that_loses_documents_is_found_out(gold, monkeypatch):
 @pytest.mark.parametrize("system", ["network", "hybrid-strict", "hybrid", "hybrid-lenient"])
 def test_what_the_packaged_model_was_trained_on_is_no_test_for_it(gold, spies, monkeypatch, system):
     provenance = {"data_sha256": {"some/train": corpus_sha256(gold)}, "n_documents": {"some/train": [5, 1]}}
-    monkeypatch.setattr(comparison_run, "read_manifest", lambda folder: {"provenance": provenance})
+    monkeypatch.setattr(running, "read_manifest", lambda folder: {"provenance": provenance})
     with pytest.raises(ConfigurationError, match=r"trained on it \(as some/train\)"):
         compare(settings(gold, systems=(system,)))
     assert not spies
@@ -200,7 +202,7 @@ def test_a_file_that_the_model_was_only_compared_on_is_a_test(
     gold, spies, monkeypatch, n_documents, is_refused
 ):
     provenance = {"data_sha256": {"x": corpus_sha256(gold)}, "n_documents": n_documents}
-    monkeypatch.setattr(comparison_run, "read_manifest", lambda folder: {"provenance": provenance})
+    monkeypatch.setattr(running, "read_manifest", lambda folder: {"provenance": provenance})
     if is_refused:
         with pytest.raises(ConfigurationError):
             compare(settings(gold, systems=("hybrid",)))

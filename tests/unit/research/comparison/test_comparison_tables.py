@@ -1,18 +1,14 @@
 """The tables of two tools on two documents, every number worked out by hand."""
 
-import csv
-import io
 import json
 
 import pytest
 from two_documents import ALL, SOME, write_gold, write_masks
 
 from inverse_deid.core.errors import OutputError, OutputExistsError
-from inverse_deid.research.comparison.comparison import ComparisonSettings
-from inverse_deid.research.comparison.comparison_folder import check_folder, masks_text, write_comparison
-from inverse_deid.research.comparison.comparison_run import compare
-from inverse_deid.research.comparison.comparison_tables import comparison_tables
-from inverse_deid.research.comparison.tables import Estimate, Table, csv_text, markdown, plain_lines
+from inverse_deid.research.comparison.comparison import ComparisonSettings, compare
+from inverse_deid.research.comparison.folder import check_folder, masks_text, write_comparison
+from inverse_deid.research.comparison.tables import comparison_tables
 
 
 def compared(folder, reference="all"):
@@ -35,18 +31,14 @@ def tables(comparison):
 
 
 def column(table, title):
-    at = table.columns.index(title)
-    return {row[0]: row[at] for row in table.rows}
-
-
-def values(table, title):
-    return {name: cell.value for name, cell in column(table, title).items()}
+    frame = table.frame
+    return dict(zip(frame.iloc[:, 0], frame[title], strict=True))
 
 
 def test_methods_have_hipaa_recall_and_precision(tables):
     # patterns finds the date alone: 3 of 6 tokens, and nothing else
-    assert values(tables["methods"], "HIPAA recall") == {"patterns": 3 / 6, "some": 4 / 6, "all": 1.0}
-    assert values(tables["methods"], "precision") == {"patterns": 1.0, "some": 4 / 5, "all": 6 / 11}
+    assert column(tables["methods"], "HIPAA recall") == {"patterns": 3 / 6, "some": 4 / 6, "all": 1.0}
+    assert column(tables["methods"], "precision") == {"patterns": 1.0, "some": 4 / 5, "all": 6 / 11}
 
 
 def test_methods_are_tested_against_the_reference_on_whole_documents(tables):
@@ -58,11 +50,16 @@ def test_methods_are_tested_against_the_reference_on_whole_documents(tables):
 
 
 def test_intervals_hold_their_value_and_stay_in_range(tables):
-    cells = [cell for table in tables.values() for row in table.rows for cell in row]
-    estimates = [cell for cell in cells if isinstance(cell, Estimate) and cell.value is not None]
+    estimates = [
+        cells
+        for table in tables.values()
+        for name in table.intervals
+        for cells in table.frame[[f"{name} low", name, f"{name} high"]].itertuples(index=False, name=None)
+        if cells[1] is not None
+    ]
     assert len(estimates) > 20
-    assert all(0 <= one.low <= one.value <= one.high <= 1 for one in estimates)
-    assert any(one.low < one.value for one in estimates)
+    assert all(0 <= low <= value <= high <= 1 for low, value, high in estimates)
+    assert any(low < value for low, value, _ in estimates)
 
 
 def test_speed_is_given_for_what_ran_alone(tables):
@@ -73,15 +70,15 @@ def test_speed_is_given_for_what_ran_alone(tables):
 
 def test_recall_by_category_has_the_fine_types_below(tables):
     table = tables["categories"]
-    assert table.columns == ("category", "tokens", "patterns", "some", "all")
-    assert table.rows == (
+    assert list(table.frame.columns) == ["category", "tokens", "patterns", "some", "all"]
+    assert table.rows == [
         ("NAME", 2, 0.0, 0.5, 1.0),
         ("- PATIENT", 2, 0.0, 0.5, 1.0),
         ("PLACE", 1, 0.0, 0.0, 1.0),
         ("- CITY", 1, 0.0, 0.0, 1.0),
         ("DATE", 3, 1.0, 1.0, 1.0),
         ("all PHI", 6, 0.5, 4 / 6, 1.0),
-    )
+    ]
 
 
 def test_every_category_is_tested(tables):
@@ -92,7 +89,7 @@ def test_every_category_is_tested(tables):
         ("NAME", "all"),
         ("PLACE", "patterns"),
     ]
-    p_values = {row[:2]: row[3] for row in table.rows}
+    p_values = {row[:2]: row[-1] for row in table.rows}
     # names: some misses b alone, so that it alone differs; both ways round are as far apart
     assert p_values["NAME", "some"] == 1.0
     assert p_values["NAME", "patterns"] == 0.5
@@ -102,9 +99,9 @@ def test_every_category_is_tested(tables):
 
 
 def test_further_figures_and_systems_are_complete(tables):
-    assert values(tables["further"], "some")["safe tokens kept"] == 4 / 5
-    assert values(tables["further"], "all")["documents without a leak"] == 1.0
-    assert values(tables["further"], "some")["documents without a leak"] == 0.0
+    assert column(tables["further"], "some")["safe tokens kept"] == 4 / 5
+    assert column(tables["further"], "all")["documents without a leak"] == 1.0
+    assert column(tables["further"], "some")["documents without a leak"] == 0.0
     assert column(tables["systems"], "title")["patterns"] == "Regular expressions"
     assert column(tables["systems"], "learned from documents")["patterns"] is None
 
@@ -123,66 +120,13 @@ def test_without_a_reference_nothing_is_tested(tmp_path):
     assert "No reference is compared: there are no tests." in methods.notes
 
 
-TABLE = Table(
-    "t",
-    "Two | rows",
-    ("system", "recall", "n"),
-    (("a|b", Estimate(0.25, 0.125, 0.5), 1200), ("c", Estimate(None), None)),
-    frozenset({"recall"}),
-    ("A note.",),
-    digits=2,
-)
-
-
-def test_markdown_shows_intervals_and_escapes_bars():
-    assert markdown(TABLE).splitlines() == [
-        "### Two | rows",
-        "",
-        "| system | recall | n |",
-        "|---|---:|---:|",
-        "| a\\|b | 0.25 (0.12 to 0.50) | 1,200 |",
-        "| c | - | - |",
-        "",
-        "A note.",
-    ]
-
-
-def test_nothing_is_rounded_to_all_or_none_and_bounds_go_outwards():
-    assert Estimate(0.99996, 0.98765, 0.99999).text(4) == "0.9999 (0.9876 to 1.0000)"
-    assert Estimate(1.0, 1 / 3, 1.0).text(2) == "1.00 (0.33 to 1.00)"
-    assert Estimate(0.0, 0.0, 0.0001).text(2) == "0.00 (0.00 to 0.01)"
-
-
-def test_plain_text_is_aligned():
-    assert list(plain_lines(TABLE)) == [
-        "Two | rows",
-        "system               recall      n",
-        "a|b     0.25 (0.12 to 0.50)  1,200",
-        "c                         -      -",
-    ]
-
-
-def test_csv_rounds_nothing_and_has_the_bounds_apart():
-    rows = list(csv.reader(io.StringIO(csv_text(TABLE))))
-    assert rows == [
-        ["system", "recall", "recall low", "recall high", "n"],
-        ["a|b", "0.25", "0.125", "0.5", "1200"],
-        ["c", "", "", "", ""],
-    ]
-
-
-def test_a_row_of_another_length_is_refused():
-    with pytest.raises(ValueError, match="every row has 2 cells"):
-        Table("t", "", ("a", "b"), (("x",),))
-
-
-def written(folder, comparison, **provenance):
-    write_comparison(folder, comparison, comparison_tables(comparison), ["- a head line"], provenance)
+def write(folder, comparison, command="inverse-deid research compare"):
+    write_comparison(folder, comparison, command=command, device="a processor", n_seconds=1.0)
     return folder
 
 
 def test_the_folder_holds_report_tables_figures_and_masks_without_text(tmp_path, comparison):
-    folder = written(tmp_path / "sub" / "out", comparison, seed=1)
+    folder = write(tmp_path / "sub" / "out", comparison)
     assert sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()) == [
         "categories.csv",
         "category-intervals.csv",
@@ -198,14 +142,14 @@ def test_the_folder_holds_report_tables_figures_and_masks_without_text(tmp_path,
     for path in folder.rglob("*.*"):
         assert "Zorath" not in path.read_text()
         assert "Velmo" not in path.read_text()
-    assert "- a head line" in (folder / "report.md").read_text()
+    assert "inverse-deid research compare" in (folder / "report.md").read_text()
     assert not list(folder.parent.glob(".*"))
 
 
 def test_json_has_all_figures_with_counts_and_intervals(tmp_path, comparison):
-    found = json.loads((written(tmp_path / "out", comparison, seed=1) / "comparison.json").read_text())
+    found = json.loads((write(tmp_path / "out", comparison) / "comparison.json").read_text())
     assert (found["format"], found["version"]) == ("inverse-deid comparison", 1)
-    assert (found["provenance"], found["reference"]) == ({"seed": 1}, "all")
+    assert (found["provenance"]["seed"], found["reference"]) == (1, "all")
     some = found["systems"][1]
     assert some["name"] == "some"
     assert some["evaluation"]["figures"]["recall_hipaa"] == {"share": 4 / 6, "part": 4, "whole": 6}
@@ -220,12 +164,12 @@ def test_masks_are_sorted_offsets(comparison):
 
 
 def test_only_an_earlier_comparison_is_replaced_and_only_when_asked(tmp_path, comparison):
-    folder = written(tmp_path / "out", comparison)
+    folder = write(tmp_path / "out", comparison)
     (folder / "masks" / "stale.jsonl").write_text("")
     with pytest.raises(OutputExistsError, match="--force"):
         check_folder(folder, force=False)
     check_folder(folder, force=True)
-    written(folder, comparison)
+    write(folder, comparison)
     assert not (folder / "masks" / "stale.jsonl").exists()
     assert not list(tmp_path.glob(".*"))
 
@@ -238,19 +182,19 @@ def test_other_folders_and_files_are_never_replaced(tmp_path):
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "comparison.json").write_text('{"format": "something else"}')
     for name in ("file", "full"):
-        with pytest.raises(OutputExistsError, match="choose another"):
+        with pytest.raises(OutputExistsError, match="Choose another"):
             check_folder(tmp_path / name, force=True)
 
 
 def test_a_folder_that_cannot_be_written_is_one_line_and_leaves_nothing(tmp_path, comparison, monkeypatch):
-    folder = written(tmp_path / "out", comparison, seed=1)
+    folder = write(tmp_path / "out", comparison)
     before = (folder / "comparison.json").read_bytes()
 
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("inverse_deid.research.comparison.comparison_folder.markdown", full)
+    monkeypatch.setattr("inverse_deid.research.comparison.folder.masks_text", full)
     with pytest.raises(OutputError, match="no space left"):
-        written(folder, comparison, seed=2)
+        write(folder, comparison, "another command")
     assert (folder / "comparison.json").read_bytes() == before
     assert not list(tmp_path.glob(".*"))

@@ -6,7 +6,7 @@ from two_documents import write_gold
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.phi import PhiType
 from inverse_deid.core.values import Document, PhiSpan
-from inverse_deid.research.comparison.training_documents import training_documents
+from inverse_deid.research.comparison.comparison import read_training_documents
 
 TEST = [
     Document("t1", "Jane Whitby went home.", (PhiSpan(0, 11, PhiType.PATIENT),)),
@@ -27,7 +27,7 @@ def test_what_belongs_together_with_a_test_document_is_left_out_and_told(tmp_pat
     mixed = write_gold(tmp_path / "mixed.jsonl", [SAME_ID, OTHER, SAME_PATIENT, SAME_TEXT])
     clean = write_gold(tmp_path / "clean.jsonl", [Document("y", "No rash.")])
     said = []
-    kept = training_documents([mixed, clean], held_out, TEST, said.append)
+    kept = read_training_documents([mixed, clean], held_out, TEST, said.append)
     assert [doc.id for doc in kept] == ["x3", "y"]
     assert kept[0].spans == OTHER.spans
     assert said == [
@@ -39,21 +39,21 @@ def test_what_belongs_together_with_a_test_document_is_left_out_and_told(tmp_pat
     ("docs", "message"),
     [
         ([SAME_ID, SAME_TEXT], "no document is left to learn from"),
-        ([Document("x", "A rash.")], "hold no PHI"),
-        ([Document("x", "Zorath", (PhiSpan(0, 6, PhiType.PATIENT),))], "hold nothing but PHI"),
+        ([Document("x", "A rash.")], "contain no PHI"),
+        ([Document("x", "Zorath", (PhiSpan(0, 6, PhiType.PATIENT),))], "contain nothing but PHI"),
     ],
 )
 def test_nothing_to_learn_from_is_refused(tmp_path, held_out, docs, message):
     train = write_gold(tmp_path / "train.jsonl", docs)
     with pytest.raises(ConfigurationError, match=message):
-        training_documents([train], held_out, TEST, lambda line: None)
+        read_training_documents([train], held_out, TEST, lambda line: None)
 
 
 def test_the_test_file_under_another_name_and_a_file_given_twice_are_refused(tmp_path, held_out):
     copy = tmp_path / "copy.jsonl"
     copy.write_bytes(held_out.read_bytes())
     with pytest.raises(ConfigurationError, match=r"copy.jsonl: has the content of the test file"):
-        training_documents([copy], held_out, TEST, lambda line: None)
+        read_training_documents([copy], held_out, TEST, lambda line: None)
     train = write_gold(tmp_path / "train.jsonl", [OTHER])
     with pytest.raises(ConfigurationError, match=r"train.jsonl: has the content of .*train.jsonl"):
-        training_documents([train, train], held_out, TEST, lambda line: None)
+        read_training_documents([train, train], held_out, TEST, lambda line: None)

@@ -17,7 +17,7 @@ from inverse_deid.research.representations.sharing import SplitSentences
 from inverse_deid.research.representations.steps import EpochRecord
 from inverse_deid.research.representations.tagger import build_tagger
 from inverse_deid.research.studies import sharing, sharing_runs
-from inverse_deid.research.studies.provenance import write_record
+from inverse_deid.research.studies.records import write_record
 from inverse_deid.research.studies.sharing import SharingSettings, run_sharing
 from inverse_deid.research.studies.sharing_config import read_study_config, runs_of
 from inverse_deid.research.studies.stages import Stages
@@ -225,6 +225,6 @@ def test_other_data_are_another_study(config, tmp_path, monkeypatch, change):
         "learned": {"learned": True},
     }[change]
     other = dataclasses.replace(config, corpora=(dataclasses.replace(corpus, **changed),))
-    with pytest.raises(ConfigurationError, match="experiment of another data"):
+    with pytest.raises(ConfigurationError, match="study with other data"):
         study(other)
     study(config)

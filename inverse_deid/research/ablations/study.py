@@ -1,0 +1,248 @@
+"""`inverse-deid research ablations`: make the epochs, train the variants, measure, and report."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import itertools
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pandas as pd
+
+from inverse_deid.core.errors import ConfigurationError
+from inverse_deid.core.values import Document
+from inverse_deid.lexicon import load_lexicon
+from inverse_deid.network.encoding import WordVectors
+from inverse_deid.research.ablations.epochs import epoch_path, write_epoch
+from inverse_deid.research.ablations.measures import UNTRAINED, Judge, Row, Scores
+from inverse_deid.research.ablations.runs import AblationRun, VariantTrainer
+from inverse_deid.research.ablations.tables import ablation_tables
+from inverse_deid.research.ablations.variants import BASE, Variant, base_variant, read_variants
+from inverse_deid.research.studies.records import Record, fingerprint
+from inverse_deid.research.studies.report import Report
+from inverse_deid.research.studies.scoring import AnalysedCorpus, analyse_corpus, read_scores
+from inverse_deid.research.studies.study import Say, Study, StudyOptions, do_jobs
+from inverse_deid.rules.analysis import FEATURE_NAMES
+from inverse_deid.training.augmentation import EpochRecipe
+from inverse_deid.training.config import RunConfig
+from inverse_deid.training.corpus import read_annotated, read_type_mapping, split_by_group
+
+N_BASE_SEEDS = 3
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _AblationData:
+    """The documents of the study."""
+
+    gold: list[Document] = field(repr=False)
+    carriers: list[Document] = field(repr=False)
+    held_out: tuple[AnalysedCorpus, ...]
+    compared: tuple[AnalysedCorpus, ...]
+
+    @property
+    def corpora(self) -> tuple[AnalysedCorpus, ...]:
+        return (*self.held_out, *self.compared)
+
+
+def run_ablations(
+    config: RunConfig, variants_path: Path, compare: Sequence[Path], n_epochs: int, options: StudyOptions
+) -> None:
+    """Make the epochs, train the variants, measure, and write the report.
+
+    Args:
+        config: The base; its `compare` corpora are judged.
+        variants_path: TOML file of the variants.
+        compare: Further annotated corpora to judge that are never trained on.
+        n_epochs: Passes over the data.
+        options: The seeds of each variant; the base has more, and is trained whatever `only` names.
+
+    Raises:
+        InputError: A corpus or a stored file cannot be read.
+        ConfigurationError: Settings contradict each other or the folder.
+        OutputError: A file cannot be written.
+    """
+    from inverse_deid.training.run import device_line, load_word_vectors
+
+    if config.teachers:
+        options.say("data.teachers of the base is ignored: here students learn from the base networks")
+    compare = tuple(dict.fromkeys((*config.compare, *(path.resolve() for path in compare))))
+    config = dataclasses.replace(config, compare=compare, teachers=())
+    if trained := sorted(str(path) for path in set(compare) & set(config.gold)):
+        raise ConfigurationError(f"{', '.join(trained)}: trained on, so it cannot be compared. Remove it")
+    if config.network.learn_words:
+        raise ConfigurationError("ablations need fixed word vectors. Remove network.learn_words")
+    base = base_variant(config, n_epochs)
+    variants = [base, *read_variants(variants_path, base)]
+    vectors = load_word_vectors(config.word_vectors)
+    study = Study(
+        "ablations",
+        dataclasses.replace(options, only=(BASE, *options.only) if options.only else ()),
+        kinds=[variant.name for variant in variants],
+        inputs=(*config.gold, *compare, *config.carriers),
+        shared={
+            "base": fingerprint(base.network, dataclasses.replace(base.training, epochs=1)),
+            "epochs": n_epochs,
+            "rules": fingerprint(FEATURE_NAMES, load_lexicon().sha256),
+            "vectors": fingerprint(vectors.words, vectors.codes.tobytes(), vectors.scale.tobytes()),
+        },
+        config=variants_path,
+    )
+    data = _read(config)
+    options.say(f"{len(data.gold)} training documents, {len(data.carriers)} carriers, {device_line()}")
+    seconds = {"epochs": _make_epochs(study, data, base, vectors)}
+    trainer = VariantTrainer(folder=study.folder, vectors=vectors, corpora=data.corpora)
+    records = _train(study, variants, trainer)
+    seconds["training"] = sum(record["seconds"] for record in records.values())
+    _report(study, data, config, variants, records, seconds)
+
+
+def _report(
+    study: Study,
+    data: _AblationData,
+    config: RunConfig,
+    variants: Sequence[Variant],
+    records: dict[AblationRun, Record],
+    seconds: dict[str, float],
+) -> None:
+    """Measure every run, and write the report."""
+    from inverse_deid.training.run import device_line
+
+    start = time.perf_counter()
+    recall = config.calibration.balanced_recall
+    judge = Judge(
+        held_out=data.held_out,
+        compared=data.compared,
+        verdicts={one.name: one.verdicts("case-aware") for one in data.corpora},
+        recall=recall,
+        like=config.calibration.like,
+    )
+    outcomes, notes = _measure(study, judge, list(records))
+    titles = {variant.name: variant.title for variant in variants} | UNTRAINED
+    sections = ablation_tables(titles, _cost(variants, records), outcomes)
+    seconds["measuring"] = time.perf_counter() - start
+    documents = (f"{corpus.name} {len(corpus.docs)}" for corpus in data.corpora)
+    provenance = study.provenance(
+        settings={
+            "network": repr(variants[0].network),
+            "training": repr(variants[0].training),
+            "documents": f"{len(data.gold)} gold and {len(data.carriers)} carriers for training; "
+            + ", ".join(documents),
+            "thresholds": f"calibrated to recall {recall:g} on the held-out documents together, run by run",
+        },
+        n_seconds=seconds,
+        seeds=base_seeds(study.options.seeds),
+        device=f"{device_line()}, {study.options.n_processes} training(s) at a time",
+    )
+    text = [
+        "",
+        "One token is one decision, after the rules that always mask. *precision at r*: on the curve of the "
+        "very corpus. *recall*, *precision*, *without a leak* (documents): at the calibrated thresholds. "
+        "Held-out documents were kept from training and used for calibration; learned combiners judge them "
+        "by cross-fitting. Means over seeds.",
+        *(["", *notes] if notes else []),
+    ]
+    Report(title="Ablations", provenance=provenance, text=text, sections=sections).write(study.folder)
+
+
+def _read(config: RunConfig) -> _AblationData:
+    types = read_type_mapping(config.mapping)
+    gold: list[Document] = []
+    held_out = []
+    for path in config.gold:
+        rest, held = split_by_group(
+            read_annotated(path, types), config.training.validation_share, config.training.seed
+        )
+        gold += rest
+        held_out.append(analyse_corpus(f"{_corpus_name(path)} held out", held))
+    compared = tuple(
+        analyse_corpus(_corpus_name(path), read_annotated(path, types)) for path in config.compare
+    )
+    carriers = [doc for path in config.carriers for doc in read_annotated(path, types)]
+    if not any(corpus.is_phi.any() for corpus in held_out):
+        raise ConfigurationError("no PHI in the held-out documents. Raise training.validation_share")
+    return _AblationData(gold, carriers, tuple(held_out), compared)
+
+
+def _corpus_name(path: Path) -> str:
+    return "/".join((path.parent.name, path.stem))
+
+
+def base_seeds(seeds: Sequence[int]) -> tuple[int, ...]:
+    """Return the seeds of the base: those of the variants, and more until there are three.
+
+    Example:
+        >>> base_seeds([1, 2])
+        (1, 2, 3)
+    """
+    more = range(max(seeds) + 1, max(seeds) + 1 + max(0, N_BASE_SEEDS - len(seeds)))
+    return (*seeds, *more)
+
+
+def _make_epochs(study: Study, data: _AblationData, base: Variant, vectors: WordVectors) -> float:
+    """Write the epochs that are missing; return the seconds that this took."""
+    start = time.perf_counter()
+    recipe = EpochRecipe(
+        gold=data.gold,
+        carriers=data.carriers,
+        network=base.network,
+        training=base.training,
+        vectors=vectors,
+    )
+    folder = study.folder / "epochs"
+    missing = [epoch for epoch in range(base.training.epochs) if not epoch_path(folder, epoch).exists()]
+    work = functools.partial(_make_epoch, folder, recipe)
+    for epoch, made in do_jobs(work, missing, study.options.n_processes, study.say):
+        study.say(f"epoch {epoch + 1}: {made['n_tokens']} tokens stored")
+    return time.perf_counter() - start
+
+
+def _make_epoch(folder: Path, recipe: EpochRecipe, epoch: int, say: Say) -> Record:
+    return {"n_tokens": write_epoch(folder, recipe, epoch)}
+
+
+def _train(study: Study, variants: Sequence[Variant], trainer: VariantTrainer) -> dict[AblationRun, Record]:
+    """Train the base and the variants without teachers first, then the students."""
+    seeds = study.options.seeds
+    base, *others = variants
+    runs = [AblationRun(variant=base, seed=seed) for seed in base_seeds(seeds)]
+    teachers = tuple(run.name for run in runs)
+    students = []
+    for variant, seed in itertools.product(others, seeds):
+        if variant.is_student:
+            students.append(
+                AblationRun(variant=variant, seed=seed, teachers=teachers, teacher_network=base.network)
+            )
+        else:
+            runs.append(AblationRun(variant=variant, seed=seed))
+    records = dict(study.finish(runs, trainer)) | dict(study.finish(students, trainer))
+    order = {variant.name: place for place, variant in enumerate(variants)}
+    return dict(sorted(records.items(), key=lambda item: order[item[0].kind]))
+
+
+def _cost(variants: Sequence[Variant], records: dict[AblationRun, Record]) -> pd.DataFrame:
+    """Return mean seconds and speed of the trainings of each variant."""
+    rows = pd.DataFrame(
+        {"variant": run.kind, **{name: record[name] for name in ("seconds", "tokens_per_second")}}
+        for run, record in records.items()
+    )
+    means = rows.groupby("variant", sort=False).mean()
+    titles = {variant.name: variant.title for variant in variants}
+    means.insert(0, "title", [titles[str(name)] for name in means.index])
+    return means
+
+
+def _measure(study: Study, judge: Judge, runs: Sequence[AblationRun]) -> tuple[pd.DataFrame, list[str]]:
+    """Measure every run on every corpus; return also what could not be measured."""
+    networks: dict[int, Scores] = {}
+    rows: list[Row] = []
+    for run in runs:
+        scores = read_scores(study.folder / "runs" / f"{run.name}.npz")
+        if run.kind == BASE:
+            networks[run.seed] = scores
+        rows += judge.measure(run.kind, str(run.seed), scores)
+    rows += judge.measure_pools(networks, (2, N_BASE_SEEDS))
+    rest, notes = judge.measure_untrained(networks)
+    return pd.DataFrame([*rows, *rest]), notes

@@ -1,0 +1,1 @@
+"""The thesis's experiments on two other corpora: variants, thresholds, fine-tuning."""

@@ -1,0 +1,122 @@
+"""The row of a case: the lock of the user who works on it, and its state.
+
+A lock ends by itself when nobody touches the case for a while. Every change of a state is in the trail.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import Connection, Row, select, update
+
+from inverse_deid.core.errors import CaseLockedError, ReviewError
+from inverse_deid.review.contents import read_content
+from inverse_deid.review.layers import read_final
+from inverse_deid.review.store import ReviewStore
+from inverse_deid.review.tables import CASES, LAYERS, USERS
+from inverse_deid.review.trail import TrailEvent, append
+from inverse_deid.review.values import CaseState
+
+MAX_PAUSE_SECONDS = 120.0
+"""At most this much of a pause between two actions counts as work."""
+
+_STEPS: frozenset[tuple[CaseState, CaseState]] = frozenset(
+    {
+        (CaseState.NEW, CaseState.IN_REVIEW),
+        (CaseState.IN_REVIEW, CaseState.AGREED),
+        (CaseState.IN_REVIEW, CaseState.DISAGREED),
+        (CaseState.DISAGREED, CaseState.AGREED),
+        (CaseState.AGREED, CaseState.RELEASED),
+        (CaseState.AGREED, CaseState.IN_REVIEW),
+        (CaseState.RELEASED, CaseState.IN_REVIEW),
+    }
+)
+
+
+def lock_row(connection: Connection, case_id: int) -> Row[Any]:
+    """Return the row of a case, locked until the transaction ends.
+
+    Raises:
+        ReviewError: The case does not exist.
+    """
+    row = connection.execute(select(CASES).where(CASES.c.id == case_id).with_for_update()).one_or_none()
+    if row is None:
+        raise ReviewError(f"the store has no case {case_id}")
+    return row
+
+
+def read_user_name(connection: Connection, user_id: int) -> str:
+    """Return the name of a user, for the trail."""
+    return str(connection.execute(select(USERS.c.name).where(USERS.c.id == user_id)).scalar_one())
+
+
+def take_lock(connection: Connection, store: ReviewStore, case: Row[Any], user_id: int) -> float:
+    """Lock a case for a user, or prolong their lock; return when it ends.
+
+    Raises:
+        CaseLockedError: Another user holds it.
+    """
+    is_mine = case.lock_user_id in (None, user_id)
+    if not is_mine and case.lock_until is not None and case.lock_until > store.now():
+        raise CaseLockedError(
+            f"another user is working on case {case.id}. Take another case, or wait until the lock ends."
+        )
+    until = store.now() + 60.0 * store.policy.lock_minutes
+    values = {"lock_user_id": user_id, "lock_until": until}
+    connection.execute(update(CASES).where(CASES.c.id == case.id).values(**values))
+    return until
+
+
+def hold_lock(connection: Connection, store: ReviewStore, case: Row[Any], user_id: int) -> float:
+    """Prolong the lock of a user; one that ended without being taken over is still theirs.
+
+    Raises:
+        CaseLockedError: The user does not hold it.
+    """
+    if case.lock_user_id != user_id:
+        raise CaseLockedError(f"you no longer hold case {case.id}. Open it again.")
+    return take_lock(connection, store, case, user_id)
+
+
+def drop_lock(connection: Connection, case_id: int) -> None:
+    """Give the lock of a case back."""
+    values = {"lock_user_id": None, "lock_until": None}
+    connection.execute(update(CASES).where(CASES.c.id == case_id).values(**values))
+
+
+def count_time(connection: Connection, store: ReviewStore, layer: Row[Any]) -> None:
+    """Add the time since the user's last action to the working time of their layer."""
+    pause = min(max(store.now() - float(layer.seen_at), 0.0), MAX_PAUSE_SECONDS)
+    values = {"seconds": LAYERS.c.seconds + pause, "seen_at": store.now()}
+    connection.execute(update(LAYERS).where(LAYERS.c.id == layer.id).values(**values))
+
+
+def set_state(
+    connection: Connection,
+    store: ReviewStore,
+    case: Row[Any],
+    state: CaseState,
+    user_id: int,
+    *,
+    old: CaseState | None = None,
+) -> None:
+    """Change the state of a case, whose row is locked; `old` is its state now, if not that of the row.
+
+    Raises:
+        ReviewError: The change is not allowed, or a case to be released has an undecided token.
+    """
+    old = CaseState(case.state) if old is None else old
+    if (old, state) not in _STEPS:
+        raise ReviewError(f"case {case.id} is {old.value} and cannot become {state.value}")
+    if state is CaseState.RELEASED:
+        read_final(connection, store, case.id, read_content(connection, case.id, store.sealer))
+    connection.execute(update(CASES).where(CASES.c.id == case.id).values(state=state.value))
+    event = TrailEvent(
+        user=read_user_name(connection, user_id),
+        event="state",
+        case=case.id,
+        name=case.name,
+        old=old.value,
+        new=state.value,
+    )
+    append(connection, store, [event])

@@ -1,0 +1,168 @@
+"""Pages of agreed and released cases: print, release, withdraw; the causality form; the elusion check."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from starlette.responses import RedirectResponse, Response
+
+from inverse_deid.core.errors import NotAllowedError, ReviewError
+from inverse_deid.review.approval import release, withdraw
+from inverse_deid.review.causality import (
+    CausalityForm,
+    Preserved,
+    Topic,
+    TopicAnswer,
+    read_final_texts,
+    read_form,
+    save_form,
+)
+from inverse_deid.review.pages.visits import Visit
+from inverse_deid.review.quality import (
+    CONFIDENCE,
+    bound_leaks,
+    draw_sample,
+    list_unread,
+    read_sample,
+    record_reading,
+)
+from inverse_deid.review.reading import read_state, view_masked
+from inverse_deid.review.values import CaseState, UserRole
+from inverse_deid.review.work_list import count_cases
+
+USUAL_CASES = 60
+"""If none of them leaks, at most 4.88 % of the released cases do."""
+
+_ANSWERS = {"none": False, "leak": True}
+
+
+def show_finished(visit: Visit) -> Response:
+    """Return the masked text and the possible actions."""
+    masked, _ = read_final_texts(visit.store, visit.case_id, with_original=False)
+    state = read_state(visit.store, visit.case_id)
+    return visit.render(
+        "finished.html",
+        case_id=visit.case_id,
+        masked=masked,
+        form=read_form(visit.store, visit.user, visit.case_id),
+        is_adjudicator=visit.user.role.includes(UserRole.ADJUDICATOR),
+        state=state,
+        can_release=state is CaseState.AGREED,
+    )
+
+
+def show_print(visit: Visit) -> Response:
+    """Return the masked text of the user's own layer, for paper."""
+    view, masked = view_masked(visit.store, visit.user, visit.case_id)
+    return visit.render("print.html", view=view, masked=masked.text)
+
+
+def release_case(visit: Visit) -> Response:
+    """Release an agreed case."""
+    release(visit.store, visit.user, visit.case_id)
+    return RedirectResponse(f"/cases/{visit.case_id}/finished", status_code=303)
+
+
+def withdraw_case(visit: Visit) -> Response:
+    """Take a release back."""
+    withdraw(visit.store, visit.user, visit.case_id)
+    return RedirectResponse("/", status_code=303)
+
+
+def ask_preserved(visit: Visit) -> Response:
+    """Return step 1 of the causality form, with the masked text alone."""
+    old = read_form(visit.store, visit.user, visit.case_id)
+    said = {} if old is None else {topic: answer.preserved for topic, answer in old.answers.items()}
+    return _render_form(visit, said, with_original=False)
+
+
+def ask_needed(visit: Visit) -> Response:
+    """Return step 2, with the original: was the missing information needed?"""
+    return _render_form(visit, _read_preserved(visit), with_original=True)
+
+
+def store_form(visit: Visit) -> Response:
+    """Store the causality form."""
+    answers = {}
+    for topic, preserved in _read_preserved(visit).items():
+        needed = visit.text(f"needed {topic.value}")
+        if preserved.is_incomplete and needed not in ("yes", "no"):
+            raise ReviewError(f"say whether the missing part of {topic.value} was needed")
+        answers[topic] = TopicAnswer(preserved, needed == "yes" if preserved.is_incomplete else None)
+    form = CausalityForm(visit.case_id, answers, visit.text("remark"))
+    save_form(visit.store, visit.user, form)
+    return RedirectResponse(f"/cases/{visit.case_id}/finished", status_code=303)
+
+
+def _read_preserved(visit: Visit) -> dict[Topic, Preserved]:
+    """Return the answers of step 1."""
+    given = {topic: visit.text(f"preserved {topic.value}") for topic in Topic}
+    missing = [topic.value for topic, said in given.items() if said not in set(Preserved)]
+    if missing:
+        raise ReviewError(f"no answer on {', '.join(missing)}. Answer every topic.")
+    return {topic: Preserved(said) for topic, said in given.items()}
+
+
+def _render_form(visit: Visit, said: dict[Topic, Preserved], *, with_original: bool) -> Response:
+    masked, original = read_final_texts(visit.store, visit.case_id, with_original=with_original)
+    old = read_form(visit.store, visit.user, visit.case_id)
+    return visit.render(
+        "form.html",
+        case_id=visit.case_id,
+        topics=list(Topic),
+        choices=list(Preserved),
+        said=said,
+        missing=[topic for topic, preserved in said.items() if preserved.is_incomplete],
+        needed={} if old is None else {topic: answer.is_needed for topic, answer in old.answers.items()},
+        remark="" if old is None else old.remark,
+        masked=masked,
+        original=original,
+        with_original=with_original,
+    )
+
+
+def show_sample(visit: Visit) -> Response:
+    """Return the progress of the latest sample and, once all is read, its result."""
+    n_released = count_cases(visit.store)[CaseState.RELEASED]
+    found, result = None, None
+    with suppress(ReviewError):
+        found = read_sample(visit.store)
+    if found is not None and not found.unread:
+        result = bound_leaks(visit.store)
+    return visit.render(
+        "sample.html",
+        sample=found,
+        result=result,
+        to_read=() if found is None else list_unread(visit.store, visit.user),
+        confidence=CONFIDENCE,
+        n_released=n_released,
+        n_usual=min(USUAL_CASES, n_released),
+    )
+
+
+def draw(visit: Visit) -> Response:
+    """Draw a sample; readings of the previous one no longer count."""
+    given = visit.text("n_cases")
+    if not (given.isascii() and given.isdecimal() and len(given) < 10):
+        raise ReviewError("give the number of cases to draw")
+    draw_sample(visit.store, int(given), by=visit.user.name)
+    return RedirectResponse("/sample", status_code=303)
+
+
+def read_case(visit: Visit) -> Response:
+    """Return one released case of the sample, as it is exported, to be read in full."""
+    to_read = list_unread(visit.store, visit.user)
+    if visit.case_id not in to_read:
+        raise NotAllowedError(f"case {visit.case_id} is not among the cases of the sample left for you")
+    masked, _ = read_final_texts(visit.store, visit.case_id, with_original=False)
+    return visit.render("sample_case.html", case_id=visit.case_id, masked=masked, n_left=len(to_read))
+
+
+def answer(visit: Visit) -> Response:
+    """Record whether the case leaks, and redirect to the next one."""
+    said = visit.text("said")
+    if said not in _ANSWERS:
+        raise ReviewError("say whether the case leaks")
+    record_reading(visit.store, visit.user, visit.case_id, leaks=_ANSWERS[said])
+    to_read = list_unread(visit.store, visit.user)
+    return RedirectResponse(f"/sample/{to_read[0]}" if to_read else "/sample", status_code=303)
