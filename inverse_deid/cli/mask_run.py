@@ -41,7 +41,7 @@ from inverse_deid.engine.tally import Tally
 from inverse_deid.formats.icsr.profiles import DEFAULT_PROFILE
 from inverse_deid.formats.known_values import read_known_values
 from inverse_deid.formats.registry import FORMATS
-from inverse_deid.masking.cases.masker import CaseMasker
+from inverse_deid.masking.case_masker import CaseMasker
 
 INTERRUPTED = 130
 MIB = 1024 * 1024

@@ -22,11 +22,12 @@ from inverse_deid.formats.icsr.profiles import DEFAULT_PROFILE, Profile, builtin
 from inverse_deid.formats.known_values import KnownOfDocuments
 from inverse_deid.formats.records import Format, ReadOptions
 from inverse_deid.formats.registry import FORMATS, input_errors
-from inverse_deid.masking.cases.masker import CaseMasker, SurrogatesFor
-from inverse_deid.masking.cases.settings import AgeMode, CaseSettings, DateMode
+from inverse_deid.masking.case_masker import CaseMasker
 from inverse_deid.replacement.case_dates import DEFAULT_SPAN_YEARS
 from inverse_deid.replacement.markers import MarkerKind, markers_of
-from inverse_deid.replacement.reversal_map import check_cryptography
+from inverse_deid.replacement.reversal import check_cryptography
+from inverse_deid.replacement.settings import AgeMode, CaseSettings, DateMode
+from inverse_deid.replacement.surrogates import SurrogatesFor
 from inverse_deid.text.tokenizer import tokenize
 
 if TYPE_CHECKING:
@@ -181,7 +182,7 @@ class MaskOptions:
         if given and self.key is None and read_secret(None) is None:
             raise ConfigurationError(f"{given[0]} needs a key: give --key FILE or set {KEY_VARIABLE}")
         if self.makes_surrogates:
-            from inverse_deid.replacement.surrogate_names import load_surrogate_names
+            from inverse_deid.replacement.faker_names import load_surrogate_names
 
             load_surrogate_names()
         if self.maps is not None:
@@ -280,7 +281,7 @@ def _make_surrogates(options: MaskOptions, key: bytes | None) -> SurrogatesFor |
     if not options.makes_surrogates:
         return None
     from inverse_deid.lexicon import load_lexicon
-    from inverse_deid.masking.cases.surrogates import KeyedSurrogates
+    from inverse_deid.replacement.surrogates import KeyedSurrogates
     from inverse_deid.rules.medical_words import MedicalWords
 
     return KeyedSurrogates(key or b"", MedicalWords(load_lexicon(options.lexicon)).among)

@@ -18,7 +18,7 @@ from inverse_deid.engine.reversal import Revealed, reveal_documents, reveal_mess
 from inverse_deid.formats.encodings import normal_encoding
 from inverse_deid.formats.records import ReadOptions
 from inverse_deid.formats.registry import FORMATS, input_errors, open_input, open_source, sniff_format
-from inverse_deid.replacement.reversal_map import MapReader
+from inverse_deid.replacement.reversal import MapReader
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 

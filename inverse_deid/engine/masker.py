@@ -10,9 +10,10 @@ from typing import Protocol, runtime_checkable
 from inverse_deid.core.errors import StageError
 from inverse_deid.core.values import Document, MaskedDocument
 from inverse_deid.formats.records import Record
-from inverse_deid.masking.cases.reports import replacements_of, texts_of
-from inverse_deid.masking.cases.texts import CaseTexts, MaskedCase
+from inverse_deid.masking.case_reports import replacements_of, texts_of
+from inverse_deid.replacement.case_texts import CaseTexts
 from inverse_deid.replacement.date_policies import MaskedDates
+from inverse_deid.replacement.replacers import MaskedCase
 
 
 class Masker(Protocol):

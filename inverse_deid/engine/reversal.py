@@ -19,8 +19,15 @@ from inverse_deid.formats.icsr.rewriting import RewrittenCase, fit_text
 from inverse_deid.formats.icsr.survey import TAIL, TEXT, Sort, bare_path
 from inverse_deid.formats.icsr.writing import MessageWriter
 from inverse_deid.formats.records import Record, Source, Writable
-from inverse_deid.replacement.reversal import HiddenCase, HiddenText, digest, hide, reveal
-from inverse_deid.replacement.reversal_map import MapReader, MapWriter
+from inverse_deid.replacement.reversal import (
+    HiddenCase,
+    HiddenText,
+    MapReader,
+    MapWriter,
+    digest,
+    hide,
+    reveal,
+)
 from inverse_deid.text.tokenizer import tokenize
 
 

@@ -21,12 +21,13 @@ from inverse_deid.core.values import Document, MaskedDocument
 from inverse_deid.formats.icsr.profiles import Profile
 from inverse_deid.formats.records import ReadOptions, Record, Sink
 from inverse_deid.formats.registry import FORMATS, open_source
-from inverse_deid.masking.cases.masker import CaseMasker
-from inverse_deid.masking.cases.reports import replacements_of, texts_of
-from inverse_deid.masking.cases.settings import CaseSettings
-from inverse_deid.masking.cases.texts import CaseTexts, MaskedCase
+from inverse_deid.masking.case_masker import CaseMasker
+from inverse_deid.masking.case_reports import replacements_of, texts_of
 from inverse_deid.masking.pipeline import mask_everything
+from inverse_deid.replacement.case_texts import CaseTexts
 from inverse_deid.replacement.markers import fixed_marker
+from inverse_deid.replacement.replacers import MaskedCase
+from inverse_deid.replacement.settings import CaseSettings
 from inverse_deid.review.contents import read_content
 from inverse_deid.review.layers import read_final, render_part
 from inverse_deid.review.store import ReviewStore
