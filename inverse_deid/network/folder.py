@@ -14,9 +14,7 @@
 from __future__ import annotations
 
 import json
-import shutil
-import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeGuard
@@ -24,7 +22,7 @@ from typing import Any, TypeGuard
 import numpy as np
 
 from inverse_deid.core.errors import ConfigurationError, ModelError
-from inverse_deid.core.files import sha256_if_readable
+from inverse_deid.core.files import sha256_if_readable, write_folder
 from inverse_deid.core.packaged import MODEL_SHA256, packaged_path
 from inverse_deid.core.seals import is_sealed, sealed
 from inverse_deid.core.settings import as_plain_values, make_settings
@@ -62,55 +60,14 @@ class ModelParts:
 
 
 def write_model(parts: ModelParts, folder: Path) -> None:
-    """Write a model folder; an older one of that name is replaced only when all is written.
+    """Write a model folder; an older one of that name is replaced only when the new one is complete.
 
     Raises:
-        ModelError: The folder exists and is not a model folder, or cannot be written.
+        ModelError: The folder exists and is not a model folder.
+        OutputError: It cannot be written.
     """
     refuse_other_folder(folder)
-    write_folder(folder, lambda staging: _write_files(parts, staging), "run again with --resume")
-
-
-def write_folder(folder: Path, fill: Callable[[Path], None], remedy: str = "run again") -> None:
-    """Write a folder whole or not at all; an older one of that name is replaced.
-
-    Args:
-        folder: Where it goes.
-        fill: Writes the files into an empty folder.
-        remedy: What to do after an error, for its message.
-
-    Raises:
-        ModelError: It cannot be written.
-    """
-    staging = None
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        staging = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
-        fill(staging)
-        staging.chmod(0o755)
-        _replace(folder, staging)
-    except OSError as error:
-        reason = error.strerror or type(error).__name__
-        raise ModelError(
-            f"{folder}: cannot be written ({reason}); make room or give the right to write, then {remedy}"
-        ) from error
-    finally:
-        if staging is not None:
-            shutil.rmtree(staging, ignore_errors=True)
-
-
-def _replace(folder: Path, staging: Path) -> None:
-    """Move a complete folder to its place; an older one goes only when the new one stands there."""
-    older = staging.with_name(staging.name + "-older")
-    if folder.exists():
-        folder.rename(older)
-    try:
-        staging.rename(folder)
-    except OSError:
-        if older.exists():
-            older.rename(folder)
-        raise
-    shutil.rmtree(older, ignore_errors=True)
+    write_folder(folder, lambda staging: _write_files(parts, staging))
 
 
 def refuse_other_folder(folder: Path) -> None:

@@ -12,14 +12,9 @@ import numpy as np
 from keras import layers
 
 from inverse_deid.core.values import FloatArray
-from inverse_deid.network.by_length import ByLength, InOrder
 from inverse_deid.network.config import NetworkConfig, class_names
 from inverse_deid.network.crf import Crf
 from inverse_deid.network.encoding import N_CHARACTER_CODES, N_GAP_CHARACTERS, one_hot_characters
-from inverse_deid.network.lstm import Lstm
-
-_SHORT_WORDS = (8,)
-"""Words are read in groups of up to so many characters; three of four distinct words have eight or fewer."""
 
 
 def build_network(config: NetworkConfig, n_features: int, word_matrix: FloatArray) -> keras.Model:
@@ -53,7 +48,7 @@ def build_network(config: NetworkConfig, n_features: int, word_matrix: FloatArra
     hidden = layers.Concatenate(name="token_vector")(parts)
     hidden = layers.Dropout(config.dropout, name="token_dropout")(hidden)
     for i in range(config.token_layers):
-        lstm = Lstm(config.token_units, return_sequences=True, name=f"lstm_{i + 1}")
+        lstm = layers.LSTM(config.token_units, return_sequences=True, name=f"lstm_{i + 1}")
         hidden = layers.Bidirectional(lstm, name=f"token_lstm_{i}")(hidden, mask=inputs["valid"])
         if config.lstm_dropout:
             hidden = layers.Dropout(config.dropout, name=f"lstm_dropout_{i}")(hidden)
@@ -99,11 +94,8 @@ def character_encoder(config: NetworkConfig) -> keras.Model:
         mask_zero=True,
         name="character_embedding",
     )
-    lstm = layers.Bidirectional(Lstm(config.char_units, name="lstm"), name="character_lstm")
-    groups = ByLength(_SHORT_WORDS, name="by_length")(codes)
-    vectors = [lstm(embedding(of_group)) for _, of_group in groups]
-    in_order = InOrder(name="in_order")([rows for rows, _ in groups], vectors)
-    return keras.Model(codes, in_order, name="character_encoder")
+    lstm = layers.Bidirectional(layers.LSTM(config.char_units, name="lstm"), name="character_lstm")
+    return keras.Model(codes, lstm(embedding(codes)), name="character_encoder")
 
 
 def gap_embedding(gaps: keras.KerasTensor, dim: int) -> keras.KerasTensor:

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from inverse_deid.core.errors import ModelError
+from inverse_deid.core.errors import ModelError, OutputError
 from inverse_deid.core.packaged import MODEL_SHA256, packaged_path
 from inverse_deid.core.seals import sealed
 from inverse_deid.network import folder as model_folder
@@ -72,7 +72,7 @@ def half_written(path, *_, **__):
     [
         ("inverse_deid.network.folder.np.savez_compressed", full_disk),
         ("inverse_deid.network.folder.np.savez_compressed", half_written),
-        ("inverse_deid.network.folder.tempfile.mkdtemp", full_disk),
+        ("inverse_deid.core.files.tempfile.mkdtemp", full_disk),
         ("inverse_deid.network.folder.Path.write_text", full_disk),
         ("inverse_deid.network.folder.Path.write_bytes", full_disk),
         ("inverse_deid.network.folder.Path.chmod", full_disk),
@@ -85,7 +85,9 @@ def test_a_full_disk_leaves_the_older_model_or_none(tmp_path, monkeypatch, place
     if is_there:
         write_model(parts(), target)
     monkeypatch.setattr(place, failure)
-    with pytest.raises(ModelError, match=r"model: cannot be written \(No space left on device\); make room"):
+    with pytest.raises(
+        OutputError, match="model cannot be written: no space left on the disk; free some space"
+    ):
         write_model(parts(b"second"), target)
     monkeypatch.undo()
     assert [path.name for path in tmp_path.iterdir()] == (["model"] if is_there else [])
@@ -102,7 +104,7 @@ def test_if_the_new_folder_cannot_take_its_place_the_older_returns(older, monkey
         return rename(self, target)
 
     monkeypatch.setattr(Path, "rename", no_staging)
-    with pytest.raises(ModelError, match="Directory not empty"):
+    with pytest.raises(OutputError, match="model cannot be written: Directory not empty"):
         write_model(parts(b"second"), older)
     monkeypatch.undo()
     assert only(older) == b"first"
@@ -128,7 +130,7 @@ def test_the_system_refuses_to_write_more(older, limit):
     paths = [str(ROOT), str(Path(__file__).parent)]
     command = [sys.executable, "-c", LIMITED, str(older), str(limit), *paths]
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
-    assert done.stdout.startswith(f"ModelError {older}: cannot be written (File too large); make room")
+    assert done.stdout.startswith(f"OutputError {older} cannot be written: File too large; ")
     assert only(older) == b"first"
 
 
