@@ -23,7 +23,7 @@ from inverse_deid.core.values import Document
 from inverse_deid.formats.gold_writers import gold_i2b2_xml, gold_json_line
 from inverse_deid.text.alignment import span_of_token
 from inverse_deid.text.tokenizer import tokenize
-from inverse_deid.training.corpora.generation import generated_documents
+from inverse_deid.training.corpora.synthetic import generate_documents
 
 _ANY = click.Path(path_type=Path)
 _FILE_ENDINGS = (".jsonl", ".jsonl.gz")
@@ -172,13 +172,13 @@ def _documents(options: GenerateOptions) -> Iterator[Document]:
     except ImportError as error:
         raise missing_extra("generating", error.name, "train") from error
     if not options.carriers:
-        return generated_documents(options.documents, options.seed)
+        return generate_documents(options.documents, options.seed)
     from inverse_deid.training.augmentation import INVENTED_SHARE
     from inverse_deid.training.corpus import read_annotated
 
     share = INVENTED_SHARE if options.invented_share is None else options.invented_share
     carriers = [doc for path in options.carriers for doc in read_annotated(path)]
-    return generated_documents(options.documents, options.seed, carriers=carriers, invented_share=share)
+    return generate_documents(options.documents, options.seed, carriers=carriers, invented_share=share)
 
 
 def _counted(docs: Iterable[Document], n_documents: int, summary: Summary) -> Iterator[Document]:

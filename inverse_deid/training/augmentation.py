@@ -22,15 +22,16 @@ from inverse_deid.network.batches import Example
 from inverse_deid.network.config import NetworkConfig, TrainingConfig
 from inverse_deid.network.encoding import WordVectors
 from inverse_deid.network.folder import ModelParts
-from inverse_deid.training.corpora.augment import with_fresh_surrogates
-from inverse_deid.training.corpora.exchange import identifiers_by_type, with_exchanged_identifiers
-from inverse_deid.training.corpora.inject import inject, weakly_labelled
-from inverse_deid.training.corpora.surrogates import SurrogateMaker
+from inverse_deid.training.corpora.inject import draw_carrier, inject
+from inverse_deid.training.corpora.surrogates import (
+    SurrogateMaker,
+    identifiers_by_type,
+    with_exchanged_identifiers,
+    with_fresh_surrogates,
+)
 from inverse_deid.training.corpora.synthetic import synthetic_document
-from inverse_deid.training.examples import ExampleMaker, Weights
-from inverse_deid.training.teachers import check_teachers
+from inverse_deid.training.examples import ExampleMaker, Weights, check_teachers
 
-_TRIES = 5
 _AT_ONCE = 128
 
 INVENTED_SHARE = 0.35
@@ -94,10 +95,10 @@ class EpochMaker:
             if rng.random() < INVENTED_SHARE or not self._recipe.carriers:
                 yield synthetic_document(rng, maker), sure
             else:
-                yield inject(self._carrier(rng), maker, rng), weak
+                yield inject(draw_carrier(self._recipe.carriers, rng), maker, rng), weak
         if self._recipe.carriers:
             for _ in range(config.weak):
-                yield self._carrier(rng), weak
+                yield draw_carrier(self._recipe.carriers, rng), weak
 
     def _fresh(self, doc: Document, maker: SurrogateMaker, rng: random.Random) -> Document:
         """A gold document with other identifiers, as the configuration asks for."""
@@ -108,26 +109,18 @@ class EpochMaker:
             return with_exchanged_identifiers(doc, self._identifiers, rng, keep_share=config.keep_share)
         return doc
 
-    def _carrier(self, rng: random.Random) -> Document:
-        """A real narrative with its certain dates and ages marked, if possible without doubtful ones."""
-        for _ in range(_TRIES):
-            doc = weakly_labelled(rng.choice(self._recipe.carriers))
-            if doc.meta.get("doubtful", "0") == "0":
-                break
-        return doc
-
     def examples(self, epoch: int) -> list[Example]:
         """The encoded documents of an epoch."""
         docs = self.documents(epoch)
         made: list[Example] = []
         while some := list(itertools.islice(docs, _AT_ONCE)):
-            made += (_compact(example) for example in self._examples.make_many(some) if len(example))
+            # half-precision features travel between processes at half the cost
+            made += (
+                dataclasses.replace(example, features=example.features.astype(np.float16))
+                for example in self._examples.make_many(some)
+                if len(example)
+            )
         return made
-
-
-def _compact(example: Example) -> Example:
-    """Half-precision features travel between processes at half the cost."""
-    return dataclasses.replace(example, features=example.features.astype(np.float16))
 
 
 _maker: EpochMaker | None = None

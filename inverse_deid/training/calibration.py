@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -71,7 +71,7 @@ def calibrate(corpora: Sequence[ScoredCorpus], recall: float, density_slope: flo
     Raises:
         ConfigurationError: There is no PHI token to calibrate on.
     """
-    needed = [needed_to_mask(corpus, density_slope)[corpus.is_phi] for corpus in corpora]
+    needed = [score_from_high(corpus, density_slope)[corpus.is_phi] for corpus in corpora]
     at = np.concatenate(needed or [np.zeros(0)])
     if not len(at):
         raise ConfigurationError("no PHI among the held-out documents; give more, or a larger share")
@@ -100,7 +100,7 @@ def calibrate_precision(
     with_phi = [corpus for corpus in corpora if corpus.is_phi.any()]
     if not with_phi:
         raise ConfigurationError("no PHI among the held-out documents; give more, or a larger share")
-    needed = [needed_to_mask(corpus, density_slope) for corpus in with_phi]
+    needed = [score_from_high(corpus, density_slope) for corpus in with_phi]
     values = np.unique(np.concatenate(needed)) + _MARGIN
     top = min(highest, 1 - _MARGIN)
     candidates = np.append(values[(values >= _LOWEST) & (values < top)], top)
@@ -144,7 +144,7 @@ def floor_lines(corpora: Sequence[ScoredCorpus], lenient: Thresholds, precision:
     """
     reached = {
         corpus.name: _precisions(
-            corpus.is_phi, needed_to_mask(corpus, lenient.density_slope), np.array([lenient.high])
+            corpus.is_phi, score_from_high(corpus, lenient.density_slope), np.array([lenient.high])
         ).item()
         for corpus in corpora
         if corpus.is_phi.any()
@@ -157,7 +157,7 @@ def floor_lines(corpora: Sequence[ScoredCorpus], lenient: Thresholds, precision:
     ]
 
 
-def needed_to_mask(
+def score_from_high(
     corpus: ScoredCorpus, density_slope: float = 0.0, *, adaptive: bool = True
 ) -> npt.NDArray[np.float64]:
     """`p_safe` as seen from `high`: a token is masked where `high` is above it.
@@ -193,3 +193,99 @@ def measure(corpus: ScoredCorpus, thresholds: Thresholds) -> OperatingPoint:
     hits = int((masked & corpus.is_phi).sum())
     n_phi, n_masked = int(corpus.is_phi.sum()), int(masked.sum())
     return OperatingPoint(hits / n_phi if n_phi else None, hits / n_masked if n_masked else None)
+
+
+@dataclass(frozen=True, slots=True)
+class AtOneRecall:
+    """Precision of two models at a recall that both reach.
+
+    Args:
+        recall: Share of PHI tokens masked, in (0, 1].
+        before: Precision of the model that was started from.
+        after: Precision of the model that came out.
+    """
+
+    recall: float
+    before: float
+    after: float
+
+
+def at_one_recall(
+    before: Sequence[ScoredCorpus],
+    after: Sequence[ScoredCorpus],
+    points_before: Mapping[str, Thresholds],
+    points_after: Mapping[str, Thresholds],
+    name: str = "balanced",
+) -> dict[str, AtOneRecall | None]:
+    """Compare two models on each corpus at the recall that the second has at one operating point.
+
+    Args:
+        before: Corpora scored by the model that was started from.
+        after: The same corpora, in the same order, scored by the model that came out.
+        points_before: Operating points of the first; their density slope is used.
+        points_after: Operating points of the second.
+        name: The operating point.
+
+    Returns:
+        By corpus; None where there is no PHI or none of it is masked.
+    """
+    found: dict[str, AtOneRecall | None] = {}
+    for one, other in zip(before, after, strict=True):
+        recall = measure(other, points_after[name]).recall
+        found[one.name] = (
+            AtOneRecall(
+                recall,
+                precision_at(one, recall, points_before[name].density_slope),
+                precision_at(other, recall, points_after[name].density_slope),
+            )
+            if recall
+            else None
+        )
+    return found
+
+
+def precision_at(corpus: ScoredCorpus, recall: float, density_slope: float = 0.0) -> float:
+    """Precision at the smallest threshold that reaches a recall; equal probabilities are masked together.
+
+    Args:
+        corpus: Scored tokens with PHI among them.
+        recall: In (0, 1].
+        density_slope: As `Thresholds` says.
+
+    Example:
+        >>> from inverse_deid.core.values import RuleVerdicts
+        >>> corpus = ScoredCorpus("x", np.array([True, False, True]), np.array([0.1, 0.2, 0.3], np.float32),
+        ...     RuleVerdicts.silent(3), np.zeros(3))
+        >>> precision_at(corpus, 0.5), round(precision_at(corpus, 1.0), 3)
+        (1.0, 0.667)
+    """
+    at = score_from_high(corpus, density_slope)
+    of_phi = np.sort(at[corpus.is_phi])
+    limit = of_phi[max(0, int(np.ceil(recall * len(of_phi) - 1e-9)) - 1)]
+    return float(corpus.is_phi[at <= limit].mean())
+
+
+def recall_at_precision(is_phi: BoolArray, p_safe: FloatArray, precision: float) -> float:
+    """The highest recall of PHI tokens at which the masked ones hold that share of PHI.
+
+    Args:
+        is_phi: bool (n_tokens,).
+        p_safe: float32 (n_tokens,); the lowest are masked first.
+        precision: Wanted share of PHI among masked tokens, in [0, 1].
+
+    Returns:
+        In [0, 1]; 0 if no threshold reaches the precision or there is no PHI.
+
+    Example:
+        >>> recall_at_precision(np.array([True, True, False]), np.array([0.1, 0.9, 0.5]), 1.0)
+        0.5
+    """
+    n_phi = int(is_phi.sum())
+    if not n_phi:
+        return 0.0
+    order = np.argsort(p_safe, kind="stable")
+    hits = np.cumsum(is_phi[order])
+    # A threshold masks all tokens of one value or none: look where the value changes.
+    last_of_value = np.append(np.diff(p_safe[order]) > 0, True)
+    reached = (hits / np.arange(1, len(order) + 1) >= precision) & last_of_value
+    return float(hits[reached].max(initial=0) / n_phi)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.phi import HYPER_CLASS_OF
 from inverse_deid.core.values import Document, FloatArray, RuleAnalysis, Tokens
 from inverse_deid.lexicon import Lexicon
@@ -15,11 +16,11 @@ from inverse_deid.network.batches import Example
 from inverse_deid.network.config import NetworkConfig, class_names, class_of
 from inverse_deid.network.encoding import WordVectors, gap_codes, word_numbers
 from inverse_deid.network.folder import ModelParts
+from inverse_deid.network.scorer import Scorer, ScorerInput
 from inverse_deid.rules.analysis import RuleAnalyser
 from inverse_deid.text.alignment import span_of_token
 from inverse_deid.text.interning import InternedWords
 from inverse_deid.text.tokenizer import tokenize
-from inverse_deid.training.teachers import Teachers
 
 _DOUBTFUL_FEATURES = (
     "date-of-two-numbers",
@@ -49,6 +50,49 @@ class Weights:
     document: float = 1.0
     weak: bool = False
     factors: Mapping[str, float] = field(default_factory=dict)
+
+
+def check_teachers(models: Sequence[ModelParts], config: NetworkConfig) -> None:
+    """Check that a network can learn from teachers.
+
+    Raises:
+        ConfigurationError: It is a CRF, or a teacher tells other classes apart.
+    """
+    if models and config.output == "crf":
+        raise ConfigurationError("a CRF learns from labels alone; leave out data.teachers or use softmax")
+    if any(class_names(parts.network.targets) != class_names(config.targets) for parts in models):
+        raise ConfigurationError("teachers tell other classes apart than the network; see network.targets")
+
+
+class Teachers:
+    """Asks several models and takes the mean.
+
+    Args:
+        models: The models; none is allowed.
+        config: The network that learns.
+        interned: Numbers the words; shared with the rules.
+
+    Raises:
+        ConfigurationError: The network cannot learn from them.
+    """
+
+    def __init__(self, models: Sequence[ModelParts], config: NetworkConfig, interned: InternedWords) -> None:
+        check_teachers(models, config)
+        self._teachers = [
+            (Scorer(parts, interned, n_threads=1), feature_columns(parts.feature_names)) for parts in models
+        ]
+
+    def __bool__(self) -> bool:
+        return bool(self._teachers)
+
+    def opinions(self, docs: Sequence[tuple[Tokens, RuleAnalysis]]) -> list[FloatArray]:
+        """Mean class probabilities: float32 (n_tokens, n_classes) a document."""
+        total: list[FloatArray] = []
+        for scorer, columns in self._teachers:
+            inputs = [ScorerInput(t, analysis.ids, analysis.features[:, columns]) for t, analysis in docs]
+            found = scorer.score(inputs)
+            total = [a + b for a, b in zip(total, found, strict=True)] if total else found
+        return [(summed / len(self._teachers)).astype(np.float32) for summed in total]
 
 
 class ExampleMaker:

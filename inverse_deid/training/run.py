@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -33,7 +33,7 @@ from inverse_deid.network.folder import (
 )
 from inverse_deid.network.network import build_network
 from inverse_deid.network.scorer import Scorer, ScorerInput
-from inverse_deid.network.training import Watch, enough_memory, fit
+from inverse_deid.network.training import Watch, enough_memory, fit, probabilities
 from inverse_deid.rules.analysis import RuleAnalyser
 from inverse_deid.rules.words import DICTIONARY_FEATURE_NAMES
 from inverse_deid.text.alignment import span_of_token
@@ -41,20 +41,21 @@ from inverse_deid.text.interning import InternedWords
 from inverse_deid.text.tokenizer import tokenize
 from inverse_deid.training.augmentation import EpochRecipe, EpochsAhead
 from inverse_deid.training.calibration import (
+    AtOneRecall,
     OperatingPoint,
     ScoredCorpus,
+    at_one_recall,
     densities,
     floor_lines,
     measure,
     operating_points,
+    recall_at_precision,
 )
 from inverse_deid.training.config import RunConfig
 from inverse_deid.training.corpus import read_type_mapping
 from inverse_deid.training.documents import Corpus, RunDocuments, Say, read_documents
-from inverse_deid.training.examples import ExampleMaker
-from inverse_deid.training.forgetting import AtOneRecall, at_one_recall
+from inverse_deid.training.examples import ExampleMaker, Weights
 from inverse_deid.training.logs import TrainingLog
-from inverse_deid.training.validation import validator
 
 PARTS: Mapping[str, tuple[str, ...]] = {
     "characters": ("character_encoder",),
@@ -247,6 +248,30 @@ def _fit(
             on_batch=log.on_batch, on_epoch=log.on_epoch, validate=validate, checkpoints=checkpoints
         )
         fit(network, epochs, config.training, dictionary_columns=columns, watch=watch)
+
+
+def validator(
+    corpora: Sequence[Sequence[Document]], maker: ExampleMaker, config: NetworkConfig, precision: float
+) -> Callable[[keras.Model], float] | None:
+    """Return a function that measures a network: the mean over the corpora of recall at the precision.
+
+    Returns:
+        None if no corpus has a held-out document with PHI.
+    """
+    examples = [[maker.make(doc, Weights()) for doc in docs] for docs in corpora]
+    examples = [some for some in examples if any((e.labels > 0).any() for e in some)]
+    if not examples:
+        return None
+
+    def measure(network: keras.Model) -> float:
+        recalls = []
+        for some in examples:
+            p_safe = np.concatenate([rows[:, 0] for rows in probabilities(network, some, config)])
+            is_phi = np.concatenate([e.labels > 0 for e in some])
+            recalls.append(recall_at_precision(is_phi, p_safe, precision))
+        return float(np.mean(recalls))
+
+    return measure
 
 
 def _run_key(config: RunConfig, data: RunDocuments, vectors: WordVectors, around: Surroundings) -> str:

@@ -26,7 +26,7 @@ from inverse_deid.research.studies.measures import (
     masked_shares,
     precision_at_recall,
 )
-from inverse_deid.training.calibration import calibrate, needed_to_mask
+from inverse_deid.training.calibration import calibrate, score_from_high
 
 RECALLS = (0.98, 0.99, 0.995)
 SLOPES = (0.0, 0.4, 0.8, 1.2)
@@ -82,7 +82,7 @@ class Judge:
         for corpus in (*self.held_out, *self.compared):
             mine, found = verdicts[corpus.name], scores[corpus.name]
             seen = scored(corpus, found, mine)
-            needed = needed_to_mask(seen, self.density_slope)
+            needed = score_from_high(seen, self.density_slope)
             keep = decide(found, thresholds, mine, seen.densities).keep
             values = {"average precision": average_precision(corpus.is_phi, needed)}
             for recall in RECALLS:

@@ -33,7 +33,7 @@ from inverse_deid.research.studies.provenance import (
 )
 from inverse_deid.research.studies.published import published
 from inverse_deid.research.studies.tables import Cell, Table, write_report
-from inverse_deid.training.calibration import calibrate, needed_to_mask
+from inverse_deid.training.calibration import calibrate, score_from_high
 from inverse_deid.training.config import RunConfig
 from inverse_deid.training.corpus import read_annotated, read_type_mapping, split_by_group
 from inverse_deid.training.documents import corpus_sha256
@@ -172,7 +172,7 @@ def _measured(
 ) -> _Result:
     thresholds = calibrate([scored(held_out, scores[_HELD_OUT])], settings.config.calibration.balanced_recall)
     found = scores[_TEST]
-    needed = needed_to_mask(scored(test, found))
+    needed = score_from_high(scored(test, found))
     keep = by_argmax(found)
     return _Result(
         seed=seed,

@@ -12,20 +12,11 @@ from inverse_deid.training.corpora.people import Person
 from inverse_deid.training.corpora.wordlists import load_lists, words
 
 _DIGIT_WORDS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
-NUMBERED = {
-    PhiType.PHONE,
-    PhiType.FAX,
-    PhiType.SSN,
-    PhiType.MEDICALRECORD,
-    PhiType.HEALTHPLAN,
-    PhiType.ACCOUNT,
-    PhiType.LICENSE,
-    PhiType.VEHICLE,
-    PhiType.DEVICE,
-    PhiType.BIOID,
-    PhiType.IDNUM,
-    PhiType.ZIP,
-}
+
+
+def is_numbered(phi_type: PhiType) -> bool:
+    """Whether identifiers of a type are numbers, so that `numbers.toml` has patterns for it."""
+    return phi_type.name.lower() in load_lists("numbers")
 
 
 def draw_number(rng: random.Random, phi_type: PhiType) -> str:
@@ -130,29 +121,7 @@ def draw_domain(rng: random.Random) -> str:
         + rng.choice(("", "", "-", ""))
         + rng.choice(words("domain_nouns"))
     )
-    ending = rng.choice(
-        (
-            ".example",
-            ".example",
-            ".example.org",
-            ".example.com",
-            ".example.net",
-            ".org",
-            ".com",
-            ".net",
-            ".nhs.uk",
-            ".ie",
-            ".de",
-            ".co.uk",
-            ".edu",
-            ".gov",
-            ".ca",
-            ".com.au",
-            ".fr",
-            ".in",
-            ".co.za",
-        )
-    )
+    ending = rng.choice(words("domain_endings"))
     return plain(stem, keep="-") + ending
 
 

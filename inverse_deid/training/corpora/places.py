@@ -24,29 +24,7 @@ def draw_city(rng: random.Random, pools: NamePools) -> str:
         return rng.choice(pools.cities)
     ending = rng.choice(words("place_endings"))
     coined = rng.choice(words("place_stems")).replace(" ", "") + ending
-    affix = rng.choice(
-        (
-            "{}",
-            "{}",
-            "{}",
-            "East {}",
-            "Port {}",
-            "{} Springs",
-            "{} Falls",
-            "New {}",
-            "Little {}",
-            "{}-on-Sea",
-            "Llan{}",
-            "Kil{}",
-            "{} Heights",
-            "Fort {}",
-            "{} City",
-            "San {}",
-            "Brgy. {}",
-            "{}pur",
-            "{}abad",
-        )
-    )
+    affix = rng.choice(words("city_affixes"))
     return affix.format(coined)
 
 

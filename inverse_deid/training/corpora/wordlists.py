@@ -19,8 +19,8 @@ def load_lists(name: str) -> Mapping[str, tuple[str, ...]]:
         True
     """
     table = tomllib.loads(read_data(f"{name}.toml"))
-    lists = {key: tuple(_items(value)) for key, value in table.items()}
-    return MappingProxyType(lists)
+    parts = {key: (item.strip() for item in re.split(r"[;\n]", value)) for key, value in table.items()}
+    return MappingProxyType({key: tuple(filter(None, items)) for key, items in parts.items()})
 
 
 @cache
@@ -39,7 +39,3 @@ def words(name: str) -> tuple[str, ...]:
 def read_data(filename: str) -> str:
     """The text of a packaged data file of this package."""
     return files("inverse_deid.training.corpora").joinpath(filename).read_text(encoding="utf-8")
-
-
-def _items(value: str) -> list[str]:
-    return [item.strip() for item in re.split(r"[;\n]", value) if item.strip()]

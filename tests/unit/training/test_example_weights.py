@@ -15,8 +15,7 @@ from inverse_deid.network import export
 from inverse_deid.network.folder import ModelParts
 from inverse_deid.text.interning import InternedWords
 from inverse_deid.training.augmentation import EpochMaker, EpochRecipe
-from inverse_deid.training.examples import ExampleMaker, Weights
-from inverse_deid.training.teachers import Teachers
+from inverse_deid.training.examples import ExampleMaker, Teachers, Weights
 
 CONFIG = tiny.network_config(feature_set="none")
 DOC = Document(
