@@ -140,7 +140,7 @@ class TrainingConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 def class_names(targets: Targets) -> tuple[str, ...]:
-    """The classes the network tells apart; the first is always *safe*."""
+    """Return the classes the network tells apart; the first is always *safe*."""
     if targets == "binary":
         return ("SAFE", "PHI")
     if targets == "hyper":
@@ -149,7 +149,7 @@ def class_names(targets: Targets) -> tuple[str, ...]:
 
 
 def class_of(phi_type: PhiType, targets: Targets) -> str:
-    """The class that stands for a fine PHI type."""
+    """Return the class that stands for a fine PHI type."""
     if targets == "binary":
         return "PHI"
     return HYPER_CLASS_OF[phi_type].value if targets == "hyper" else phi_type.value

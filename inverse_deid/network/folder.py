@@ -1,14 +1,14 @@
-"""The model folder: written whole or not at all, checked before it is used.
+"""The model folder: complete or absent, and checked before use.
 
 ::
 
     manifest.json      format, provenance, operating points, sha256 of every other file, seal over all this
     config.json        network configuration, class and feature names
-    words.txt          the words with a vector, one a line
+    words.txt          the words with a vector, one per line
     word_vectors.npz   int8 codes and float32 scale of their vectors
     characters.onnx    word's characters -> vector
     tokens.onnx        vectors, gaps, features of a batch -> class probabilities
-    weights.npz        trainable weights, to fine-tune from; masking reads the vector of unknown words
+    weights.npz        trainable weights for fine-tuning; masking reads the vector of unknown words
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _FILES = ("config.json", "words.txt", "word_vectors.npz", "characters.onnx", "to
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ModelParts:
-    """What a model folder holds.
+    """The content of a model folder.
 
     Args:
         network: Shape of the network.
@@ -71,13 +71,13 @@ def write_model(parts: ModelParts, folder: Path) -> None:
 
 
 def refuse_other_folder(folder: Path) -> None:
-    """Refuse to write a model where something else stands; ask before a long training.
+    """Refuse to replace anything but a model folder. Call this before a long training.
 
     Raises:
         ModelError: The folder exists and is not a model folder.
     """
     if folder.exists() and not (folder / "manifest.json").is_file():
-        raise ModelError(f"{folder}: exists and is no model folder; choose another name")
+        raise ModelError(f"{folder}: exists and is not a model folder. Choose another name")
 
 
 def _write_files(parts: ModelParts, folder: Path) -> None:
@@ -117,7 +117,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
             "again. If you rebuilt the model, run `python scripts/pin_packaged_data.py`"
         )
     if not are_operating_points(manifest.get("operating_points")):
-        raise ModelError(f"{folder}/manifest.json: damaged or altered; install or train the model again")
+        raise ModelError(f"{folder}/manifest.json: damaged or altered. Install or train the model again")
     return manifest
 
 
@@ -135,19 +135,19 @@ def read_checked_manifest(folder: Path, version: int | str, names: Sequence[str]
     try:
         manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
     except OSError as error:
-        raise ModelError(f"{folder}: no readable manifest.json; give a model folder") from error
+        raise ModelError(f"{folder}: no readable manifest.json. Give a model folder") from error
     except ValueError as error:
         raise ModelError(
-            f"{folder}/manifest.json: damaged or altered; install or train the model again"
+            f"{folder}/manifest.json: damaged or altered. Install or train the model again"
         ) from error
     if not isinstance(manifest, dict) or manifest.get("format") != version:
-        raise ModelError(f"{folder}: not of model format {version}; train it with this version")
+        raise ModelError(f"{folder}: not of model format {version}. Train it with this version")
     hashes = manifest.get("sha256")
     if not isinstance(hashes, dict) or not is_sealed(manifest):
-        raise ModelError(f"{folder}/manifest.json: damaged or altered; install or train the model again")
+        raise ModelError(f"{folder}/manifest.json: damaged or altered. Install or train the model again")
     for name in names:
         if hashes.get(name) != sha256_if_readable(folder / name):
-            raise ModelError(f"{folder}/{name}: altered or missing; install or train the model again")
+            raise ModelError(f"{folder}/{name}: altered or missing. Install or train the model again")
     return manifest
 
 
@@ -191,9 +191,9 @@ def read_model(folder: Path) -> ModelParts:
             provenance=manifest["provenance"],
         )
     except (KeyError, ValueError, OSError, ConfigurationError) as error:
-        raise ModelError(f"{folder}: damaged ({type(error).__name__}); install or train it again") from error
+        raise ModelError(f"{folder}: damaged ({type(error).__name__}). Install or train it again") from error
 
 
 def model_fingerprint(folder: Path) -> str:
-    """Hash that changes with anything in the model: that of its manifest."""
+    """Return a hash that changes with anything in the model: that of its manifest."""
     return sha256_if_readable(folder / "manifest.json")

@@ -22,9 +22,9 @@ def build_network(config: NetworkConfig, n_features: int, word_matrix: FloatArra
 
     Args:
         config: Sizes and variants.
-        n_features: Features a token, after selection by `config.feature_set`.
-        word_matrix: float32 (n_words + 1, word_dim); row 0 is zero and stands for
-            unknown words, which share a learned vector; the others are fixed unless
+        n_features: Features per token, after selection by `config.feature_set`.
+        word_matrix: float32 (n_words + 1, word_dim); row 0 is zero. It belongs to
+            unknown words, which share a learned vector. The others are fixed unless
             `config.learn_words`.
 
     Returns:
@@ -78,7 +78,7 @@ def _inputs(config: NetworkConfig, n_features: int) -> dict[str, keras.KerasTens
 
 
 def character_encoder(config: NetworkConfig) -> keras.Model:
-    """The part that reads one word's characters.
+    """Return the part that reads one word's characters.
 
     Returns:
         A model from int32 (n, max_characters) to float32 (n, 2 * char_units).
@@ -99,13 +99,13 @@ def character_encoder(config: NetworkConfig) -> keras.Model:
 
 
 def gap_embedding(gaps: keras.KerasTensor, dim: int) -> keras.KerasTensor:
-    """Learned vectors of the characters after each token: (batch, time, 3 * dim)."""
+    """Return learned vectors of the characters after each token: (batch, time, 3 * dim)."""
     vectors = layers.Embedding(N_CHARACTER_CODES, dim, name="gap_embedding")(gaps)
     return layers.Reshape((-1, N_GAP_CHARACTERS * dim), name="gap_vectors")(vectors)
 
 
 def word_embedding(words: keras.KerasTensor, matrix: FloatArray, *, learned: bool) -> keras.KerasTensor:
-    """Fixed (or learned) vectors of known words plus one learned vector for all unknown ones."""
+    """Return fixed (or learned) vectors of known words plus one learned vector for all unknown ones."""
     fixed = layers.Embedding(
         *matrix.shape,
         embeddings_initializer=keras.initializers.Constant(np.asarray(matrix)),

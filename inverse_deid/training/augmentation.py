@@ -1,4 +1,4 @@
-"""What the network sees in an epoch: gold with fresh surrogates, injected carriers, invented documents."""
+"""The examples of an epoch: gold with fresh surrogates, injected carriers, invented documents."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ INVENTED_SHARE = 0.35
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EpochRecipe:
-    """All that a worker process needs to make the examples of an epoch.
+    """The data and settings from which a worker process makes the examples of an epoch.
 
     Args:
         gold: Annotated documents.
@@ -83,7 +83,7 @@ class EpochMaker:
         self._identifiers = identifiers_by_type(recipe.gold if exchanged else ())
 
     def documents(self, epoch: int) -> Iterator[tuple[Document, Weights]]:
-        """Documents and their weights: all gold ones, then the synthetic, then the weakly labelled."""
+        """Yield documents and their weights: all gold ones, then synthetic, then weakly labelled ones."""
         config = self._recipe.training
         sure = Weights(phi=config.phi_weight, factors=config.class_weights)
         weak = dataclasses.replace(sure, document=config.weak_weight, weak=True)
@@ -101,7 +101,7 @@ class EpochMaker:
                 yield draw_carrier(self._recipe.carriers, rng), weak
 
     def _fresh(self, doc: Document, maker: SurrogateMaker, rng: random.Random) -> Document:
-        """A gold document with other identifiers, as the configuration asks for."""
+        """Return a gold document with other identifiers, as the configuration asks for."""
         config = self._recipe.training
         if config.surrogates == "english":
             return with_fresh_surrogates(doc, maker, rng, keep_share=config.keep_share)
@@ -110,7 +110,7 @@ class EpochMaker:
         return doc
 
     def examples(self, epoch: int) -> list[Example]:
-        """The encoded documents of an epoch."""
+        """Return the encoded documents of an epoch."""
         docs = self.documents(epoch)
         made: list[Example] = []
         while some := list(itertools.islice(docs, _AT_ONCE)):
@@ -172,7 +172,7 @@ class EpochsAhead:
         self._pool.shutdown(cancel_futures=True)
 
     def __call__(self, epoch: int) -> list[Example]:
-        """The examples of an epoch."""
+        """Return the examples of an epoch."""
         if self._next is None or self._next[0] != epoch:
             self._next = (epoch, self._pool.submit(_work, epoch))
         examples = self._next[1].result()

@@ -1,4 +1,8 @@
-"""Choose the operating points on held-out documents: `low` and `high` for a wanted recall or precision."""
+"""Choose the operating points on held-out documents: `low` and `high` for a wanted recall or precision.
+
+Two models, for example before and after fine-tuning, are compared at one recall, since their
+thresholds differ.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +19,12 @@ from inverse_deid.masking.combine import Thresholds, combine, log_density, raise
 from inverse_deid.training.config import CalibrationConfig
 
 LOW_HIGH_LOGITS = 1.0
-"""By how many logits `low` lies under `high`: what dictionary-safe words earn."""
+"""Logits from `low` up to `high`: the bonus of dictionary-safe words."""
 
 _LOWEST = 0.01
-"""No `high` is lower."""
+"""The lowest `high`."""
 _MARGIN = 3e-6
-"""Above the rounding of single precision, so that the token that sets a threshold is masked by it."""
+"""More than the rounding of single precision, so that a threshold masks the token that set it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,7 +35,7 @@ class ScoredCorpus:
         name: The corpus.
         is_phi: bool (n_tokens,).
         p_safe: float32 (n_tokens,).
-        verdicts: What the rules say.
+        verdicts: The verdicts of the rules.
         densities: float64 (n_tokens,), `log_density` of each token's document.
     """
 
@@ -49,7 +53,7 @@ def densities(p_safe: Sequence[FloatArray]) -> npt.NDArray[np.float64]:
 
 
 def thresholds_at(high: float, density_slope: float = 0.0) -> Thresholds:
-    """The pair whose `high` is given.
+    """Return the pair whose `high` is given.
 
     Example:
         >>> round(thresholds_at(0.9).low, 3)
@@ -60,11 +64,11 @@ def thresholds_at(high: float, density_slope: float = 0.0) -> Thresholds:
 
 
 def calibrate(corpora: Sequence[ScoredCorpus], recall: float, density_slope: float = 0.0) -> Thresholds:
-    """The smallest thresholds at which the corpora together reach the wanted recall.
+    """Return the smallest thresholds at which the corpora together reach the wanted recall.
 
     Args:
-        corpora: Held-out corpora; a few mistakes of the annotators in a small one
-            would otherwise set the threshold for all.
+        corpora: Held-out corpora, taken together, so that a few mistakes of annotators in a
+            small one do not set the threshold for all.
         recall: Wanted recall of PHI tokens, in (0, 1].
         density_slope: As `Thresholds` says.
 
@@ -74,7 +78,9 @@ def calibrate(corpora: Sequence[ScoredCorpus], recall: float, density_slope: flo
     needed = [score_from_high(corpus, density_slope)[corpus.is_phi] for corpus in corpora]
     at = np.concatenate(needed or [np.zeros(0)])
     if not len(at):
-        raise ConfigurationError("no PHI among the held-out documents; give more, or a larger share")
+        raise ConfigurationError(
+            "no PHI among the held-out documents. Give more documents, or hold out a larger share"
+        )
     at.sort()
     wanted = at[max(0, int(np.ceil(recall * len(at))) - 1)]
     return thresholds_at(float(np.clip(wanted + _MARGIN, _LOWEST, 1 - _MARGIN)), density_slope)
@@ -83,23 +89,25 @@ def calibrate(corpora: Sequence[ScoredCorpus], recall: float, density_slope: flo
 def calibrate_precision(
     corpora: Sequence[ScoredCorpus], precision: float, density_slope: float = 0.0, *, highest: float = 1.0
 ) -> Thresholds:
-    """The largest thresholds at which each corpus for itself reaches the wanted precision.
+    """Return the largest thresholds at which each corpus for itself reaches the wanted precision.
 
     Args:
-        corpora: Held-out corpora; those without PHI are passed over.
+        corpora: Held-out corpora; those without PHI are skipped.
         precision: Wanted share of PHI among the masked tokens, in (0, 1].
         density_slope: As `Thresholds` says.
-        highest: What `high` may be at most.
+        highest: Upper limit of `high`.
 
     Returns:
-        The thresholds; if even the smallest mask too much, the smallest.
+        The thresholds, or the smallest ones if even these mask too much.
 
     Raises:
         ConfigurationError: There is no PHI token to calibrate on.
     """
     with_phi = [corpus for corpus in corpora if corpus.is_phi.any()]
     if not with_phi:
-        raise ConfigurationError("no PHI among the held-out documents; give more, or a larger share")
+        raise ConfigurationError(
+            "no PHI among the held-out documents. Give more documents, or hold out a larger share"
+        )
     needed = [score_from_high(corpus, density_slope) for corpus in with_phi]
     values = np.unique(np.concatenate(needed)) + _MARGIN
     top = min(highest, 1 - _MARGIN)
@@ -113,7 +121,7 @@ def calibrate_precision(
 def _precisions(
     is_phi: BoolArray, at: npt.NDArray[np.float64], candidates: npt.NDArray[np.float64]
 ) -> npt.NDArray[np.float64]:
-    """Share of PHI among what each candidate for `high` masks; 1 where it masks nothing."""
+    """Return the share of PHI among what each candidate for `high` masks; 1 where it masks nothing."""
     order = np.argsort(at, kind="stable")
     hits = np.append(0, np.cumsum(is_phi[order]))
     n_masked = np.searchsorted(at[order], candidates)
@@ -121,7 +129,7 @@ def _precisions(
 
 
 def operating_points(corpora: Sequence[ScoredCorpus], config: CalibrationConfig) -> dict[str, Thresholds]:
-    """The three named operating points; none masks more than the one before it.
+    """Return the three named operating points; none masks more than the one before it.
 
     No `high` is below `LEAST_HIGH`, so that masking takes them as they are.
     """
@@ -135,10 +143,10 @@ def operating_points(corpora: Sequence[ScoredCorpus], config: CalibrationConfig)
 
 
 def floor_lines(corpora: Sequence[ScoredCorpus], lenient: Thresholds, precision: float) -> list[str]:
-    """Says where the wanted precision is out of reach, a line a corpus; none where it is reached.
+    """Return a line for each corpus whose wanted precision is out of reach.
 
     Args:
-        corpora: Held-out corpora; those without PHI are passed over.
+        corpora: Held-out corpora; those without PHI are skipped.
         lenient: As `calibrate_precision` gave it for them.
         precision: Wanted share of PHI among the masked tokens.
     """
@@ -160,12 +168,12 @@ def floor_lines(corpora: Sequence[ScoredCorpus], lenient: Thresholds, precision:
 def score_from_high(
     corpus: ScoredCorpus, density_slope: float = 0.0, *, adaptive: bool = True
 ) -> npt.NDArray[np.float64]:
-    """`p_safe` as seen from `high`: a token is masked where `high` is above it.
+    """Return `p_safe` on the scale of `high`: a token is masked where `high` is above it.
 
     Args:
         corpus: The scored tokens.
         density_slope: As `Thresholds` says.
-        adaptive: What the rules call safe earns `LOW_HIGH_LOGITS`.
+        adaptive: Add `LOW_HIGH_LOGITS` for words that the rules call safe.
 
     Returns:
         float64 (n_tokens,), in [0, 1]; 0 where the rules or a NaN mask.
@@ -186,7 +194,7 @@ class OperatingPoint:
 
 
 def measure(corpus: ScoredCorpus, thresholds: Thresholds) -> OperatingPoint:
-    """Recall and precision of masking at a pair of thresholds, before document passes."""
+    """Return the recall and precision of masking at a pair of thresholds, before document passes."""
     categories = np.zeros(len(corpus.is_phi), np.uint8)
     decisions = combine(corpus.verdicts, corpus.p_safe, categories, thresholds, corpus.densities)
     masked = ~decisions.keep
@@ -245,7 +253,7 @@ def at_one_recall(
 
 
 def precision_at(corpus: ScoredCorpus, recall: float, density_slope: float = 0.0) -> float:
-    """Precision at the smallest threshold that reaches a recall; equal probabilities are masked together.
+    """Return the precision at the smallest threshold that reaches a recall. Ties are masked together.
 
     Args:
         corpus: Scored tokens with PHI among them.
@@ -266,7 +274,7 @@ def precision_at(corpus: ScoredCorpus, recall: float, density_slope: float = 0.0
 
 
 def recall_at_precision(is_phi: BoolArray, p_safe: FloatArray, precision: float) -> float:
-    """The highest recall of PHI tokens at which the masked ones hold that share of PHI.
+    """Return the highest recall of PHI tokens at which the masked ones hold that share of PHI.
 
     Args:
         is_phi: bool (n_tokens,).

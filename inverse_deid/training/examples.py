@@ -1,4 +1,8 @@
-"""From annotated documents to what the network reads."""
+"""Encode annotated documents for training, with the opinion of teachers if there are any.
+
+Source: Hinton, Vinyals and Dean 2015 (soft targets); the mean of several networks is better than
+each, and one network can learn most of it.
+"""
 
 from __future__ import annotations
 
@@ -31,18 +35,18 @@ _DOUBTFUL_FEATURES = (
     "after-salutation",
     "in-veto-pattern",
 )
-"""Where a weakly labelled document calls such a token safe, it may be a date or name that went unmarked."""
+"""Features of tokens that may be an unmarked date or name in a weakly labelled document."""
 
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """What tokens weigh in the loss.
+    """Weights of tokens in the loss.
 
     Args:
         phi: A PHI token (a safe one weighs 1).
         document: Factor on all tokens of the document.
-        weak: The document may hold PHI that is not marked; doubtful tokens weigh
-            nothing, unless teachers have an opinion on them.
+        weak: The document may contain unmarked PHI. Doubtful tokens have weight
+            0, unless teachers have an opinion on them.
         factors: Further factors on PHI tokens, by hyper-class.
     """
 
@@ -59,9 +63,9 @@ def check_teachers(models: Sequence[ModelParts], config: NetworkConfig) -> None:
         ConfigurationError: It is a CRF, or a teacher tells other classes apart.
     """
     if models and config.output == "crf":
-        raise ConfigurationError("a CRF learns from labels alone; leave out data.teachers or use softmax")
+        raise ConfigurationError("a CRF learns from labels alone. Leave out data.teachers, or use softmax")
     if any(class_names(parts.network.targets) != class_names(config.targets) for parts in models):
-        raise ConfigurationError("teachers tell other classes apart than the network; see network.targets")
+        raise ConfigurationError("teachers and network have different classes. Correct network.targets")
 
 
 class Teachers:
@@ -86,7 +90,7 @@ class Teachers:
         return bool(self._teachers)
 
     def opinions(self, docs: Sequence[tuple[Tokens, RuleAnalysis]]) -> list[FloatArray]:
-        """Mean class probabilities: float32 (n_tokens, n_classes) a document."""
+        """Return mean class probabilities: float32 (n_tokens, n_classes) a document."""
         total: list[FloatArray] = []
         for scorer, columns in self._teachers:
             inputs = [ScorerInput(t, analysis.ids, analysis.features[:, columns]) for t, analysis in docs]

@@ -51,7 +51,7 @@ def test_no_space_for_the_checkpoint_then_none_for_the_model_then_enough(tmp_pat
 
     status, said, complaints = train(script, 100 * KB, *arguments)
     assert (status, len(complaints)) == (2, 1), complaints
-    assert "model.training/checkpoint.npz: cannot be written (File too large); make room" in complaints[0]
+    assert "model.training/checkpoint.npz: cannot be written (File too large). Make room" in complaints[0]
     assert sorted(path.name for path in out.iterdir()) == ["model.training"]
     assert "epoch 1/2" not in said
 

@@ -100,8 +100,8 @@ def test_xml(tmp_path, case):
 @pytest.mark.parametrize(
     ("name", "data", "fragments"),
     [
-        ("mine.jsonl", b"", ["mine.jsonl", "holds no document", "JSON Lines"]),
-        ("mine.jsonl", b"\n\n", ["mine.jsonl", "holds no document"]),
+        ("mine.jsonl", b"", ["mine.jsonl", "no documents", "JSON Lines"]),
+        ("mine.jsonl", b"\n\n", ["mine.jsonl", "no documents"]),
         ("mine.jsonl", b'{"id": "1", "text": "\xff"}', ["mine.jsonl", "line 1", "UTF-8"]),
         ("mine.jsonl.gz", b"\x1f\x8b\x08", ["mine.jsonl.gz", "not a whole gzip file", "copy it again"]),
         ("mine.xml", b"", ["mine.xml", "is empty"]),
@@ -117,14 +117,14 @@ def test_what_is_not_there_or_holds_nothing(tmp_path):
     assert "none.jsonl" in refused(tmp_path, "--gold", tmp_path / "none.jsonl")
     assert "none.xml" in refused(tmp_path, "--gold", tmp_path / "none.xml")
     (tmp_path / "empty").mkdir()
-    assert "empty: holds no document" in refused(tmp_path, "--gold", tmp_path / "empty")
+    assert "empty: no documents" in refused(tmp_path, "--gold", tmp_path / "empty")
     assert "nothing to train on" in refused(tmp_path)
 
 
 @pytest.mark.parametrize(
     ("docs", "complaint"),
     [
-        ([Document(f"s{i}", f"{CANARY} was well on day {i}") for i in range(20)], "hold no PHI"),
+        ([Document(f"s{i}", f"{CANARY} was well on day {i}") for i in range(20)], "have no PHI"),
         (
             [Document(f"p{i}", CANARY, (PhiSpan(0, len(CANARY), PhiType.PATIENT),)) for i in range(20)],
             "nothing but PHI",
@@ -187,7 +187,7 @@ def test_a_part_that_cannot_be_frozen_is_refused_first(tmp_path):
     arguments = ["fine-tune", "--gold", "none.jsonl", "--freeze", "letters", "--out", str(tmp_path / "out")]
     result = CliRunner().invoke(main, arguments)
     assert result.exit_code == 2
-    assert "cannot freeze letters; parts are characters" in result.stderr
+    assert "cannot freeze letters. Choose from characters" in result.stderr
 
 
 def test_another_folder_is_not_replaced(tmp_path):
@@ -195,7 +195,7 @@ def test_another_folder_is_not_replaced(tmp_path):
     gold = gold_files.write_json_lines(tmp_path / "mine.jsonl", gold_files.invented_documents(20, seed=4))
     result = train("--gold", gold, "--out", tmp_path / "notes")
     assert result.exit_code == 2
-    assert "notes: exists and is no model folder; choose another name" in result.stderr
+    assert "notes: exists and is not a model folder. Choose another name" in result.stderr
     assert not list((tmp_path / "notes").iterdir())
 
 
@@ -207,7 +207,7 @@ def test_a_run_that_is_stopped_says_how_to_go_on(tmp_path, monkeypatch):
     monkeypatch.setattr("inverse_deid.training.run.read_documents", stopped)
     result = train("--gold", gold, "--out", tmp_path / "model")
     assert result.exit_code == 130
-    assert result.stderr == "inverse-deid: stopped; run the same command with --resume to go on\n"
+    assert result.stderr == "inverse-deid: stopped. Run the same command with --resume to continue\n"
 
 
 def test_an_interrupted_run_is_not_thrown_away(tmp_path):
@@ -217,7 +217,7 @@ def test_an_interrupted_run_is_not_thrown_away(tmp_path):
     checkpoint.write_bytes(b"of an earlier run")
     result = train("--gold", gold, "--out", tmp_path / "model")
     assert result.exit_code == 2
-    assert "checkpoint.npz: of a run that was interrupted; go on with it by --resume" in result.stderr
+    assert "checkpoint.npz: left by an interrupted run. Resume it with --resume" in result.stderr
     assert checkpoint.read_bytes() == b"of an earlier run"
 
 

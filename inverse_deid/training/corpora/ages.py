@@ -12,7 +12,7 @@ _DECADE = re.compile(r"\d0'?s|(?:twent|thirt|fort|fift|sixt|sevent|eight|ninet)i
 
 
 def draw_age(rng: random.Random, original: str = "", after: str = "") -> str:
-    """An age that fits the original and the unit behind it.
+    """Draw an age that fits the original and the unit behind it.
 
     Args:
         rng: Source of randomness.
@@ -39,7 +39,7 @@ def draw_age(rng: random.Random, original: str = "", after: str = "") -> str:
 
 
 def draw_age_as(form: str, rng: random.Random) -> str:
-    """A new age in one of `AGE_FORMS`.
+    """Draw a new age in one of `AGE_FORMS`.
 
     Example:
         >>> draw_age_as("child", random.Random(0)).isdigit()
@@ -49,7 +49,7 @@ def draw_age_as(form: str, rng: random.Random) -> str:
 
 
 def age_in_words(years: int, rng: random.Random) -> str:
-    """An age spelled out.
+    """Return an age spelled out.
 
     Example:
         >>> age_in_words(7, random.Random(0))
@@ -73,7 +73,7 @@ def _draw_decade(rng: random.Random) -> str:
 
 
 def _draw_about(rng: random.Random) -> str:
-    """A round age that is not meant exactly: `70-odd`, `60ish`, `forty-something`."""
+    """Draw a round age that is not meant exactly: `70-odd`, `60ish`, `forty-something`."""
     tens = rng.randint(2, 9)
     word = words("tens")[tens - 2]
     return rng.choice(
@@ -82,7 +82,7 @@ def _draw_about(rng: random.Random) -> str:
 
 
 def _draw_half(rng: random.Random) -> str:
-    """Years and a part of one: `2 1/2`, `3 6/12`, `two and a half`."""
+    """Draw years and a part of one: `2 1/2`, `3 6/12`, `two and a half`."""
     years = rng.randint(1, 9)
     months = rng.randint(1, 11)
     return rng.choice(
@@ -98,7 +98,7 @@ def _draw_half(rng: random.Random) -> str:
 
 
 def _glue_unit(rng: random.Random) -> str:
-    """A small age with its unit glued to it or in short: `4mo`, `3y8m`, `10 wks`."""
+    """Return a small age with its unit glued to it or in short: `4mo`, `3y8m`, `10 wks`."""
     number = rng.randint(1, 23)
     unit = rng.choice(("mo", "mo", "mos", "m", "mth", "mths", "wk", "wks", "w", "d", "mnths"))
     years = f"{rng.randint(1, 17)}{rng.choice(('y', 'yo', 'yr', 'y/o'))}"

@@ -32,14 +32,14 @@ _NENGO = (("Showa", "S", 1926), ("Heisei", "H", 1989), ("Reiwa", "R", 2019))
 
 
 def random_date(rng: random.Random) -> date:
-    """A day between 1925 and 2105: mostly recent, at times long ago or yet to come."""
+    """Return a day between 1925 and 2105: mostly recent, at times long ago or yet to come."""
     draw = rng.random()
     low, high = (1985, 2030) if draw < 0.75 else (1925, 1985) if draw < 0.88 else (2030, 2105)
     return date(low, 1, 1) + timedelta(days=rng.randrange((high - low) * 365))
 
 
 def draw_pattern(rng: random.Random, kind: str | None = None) -> str:
-    """A date pattern of the kind, or of a kind drawn by weight."""
+    """Draw a date pattern of the kind, or of a kind drawn by weight."""
     if kind is None:
         weights = _load_fields()["kinds"]
         kind = rng.choices(list(weights), list(weights.values()))[0]
@@ -64,7 +64,7 @@ def render_date(pattern: str, day: date, rng: random.Random) -> str:
 
 @lru_cache(maxsize=50_000)
 def pattern_of(original: str) -> str | None:
-    """The first pattern that the text has the shape of, None if there is none.
+    """Return the first pattern that the text has the shape of, None if there is none.
 
     Example:
         >>> pattern_of("15MAR2021")

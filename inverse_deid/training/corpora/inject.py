@@ -23,12 +23,12 @@ _TRIES = 5
 
 @dataclass(frozen=True, slots=True)
 class PlantingSite:
-    """A place of a narrative where an identifier fits, and what to write there.
+    """A place in a narrative where an identifier fits, and the text to write there.
 
     Args:
         start: Offset where the found text begins.
-        end: Offset behind the found text; equal to `start` for an added sentence.
-        template: What is written, in the language of `templates.py`; `{0}` is the found text.
+        end: Offset after the found text; equal to `start` for an added sentence.
+        template: The text to write, in the language of `templates.py`; `{0}` is the found text.
     """
 
     start: int
@@ -37,12 +37,12 @@ class PlantingSite:
 
 
 def inject(doc: Document, maker: SurrogateMaker, rng: random.Random) -> Document:
-    """Plant identifiers with exact spans; spans the document already has move along.
+    """Plant identifiers with exact spans. Existing spans of the document move along.
 
     Args:
         doc: A carrier; its own spans (weak labels) are kept.
         maker: Makes the identifiers.
-        rng: Decides where and what.
+        rng: Decides the places and texts.
 
     Returns:
         A document with the same id and meta, more text and more spans.
@@ -52,11 +52,11 @@ def inject(doc: Document, maker: SurrogateMaker, rng: random.Random) -> Document
 
 @dataclass(frozen=True, slots=True)
 class Injected:
-    """A document with planted identifiers, and where its old text went.
+    """A document with planted identifiers, and the new places of its old text.
 
     Args:
         doc: The document.
-        moves: The stretches that were copied, in order; what lies between them was replaced.
+        moves: The copied stretches, in order. Text between them was replaced.
     """
 
     doc: Document
@@ -66,7 +66,7 @@ class Injected:
 def inject_around(
     doc: Document, maker: SurrogateMaker, rng: random.Random, reserved: Sequence[tuple[int, int]] = ()
 ) -> Injected:
-    """As `inject`, but nothing is planted inside, or right beside, the reserved ranges of the carrier."""
+    """Plant identifiers as `inject` does, but not inside or next to reserved ranges of the carrier."""
     cast = draw_cast(rng, maker)
     builder = TextBuilder(_writing_case(doc.text, rng))
     _frame("header", builder, cast, maker)
@@ -89,7 +89,7 @@ def inject_around(
 def _choose_sites(
     doc: Document, rng: random.Random, reserved: Sequence[tuple[int, int]]
 ) -> list[PlantingSite]:
-    """A few sites, sorted, apart from each other, from the document's own spans and what is reserved."""
+    """Choose a few sites, sorted, apart from each other, from existing spans and from reserved ranges."""
     wanted = rng.choice((1, 2, 3, 4)) + len(doc.text) // 700
     candidates = list(_find_sites(doc.text, rng))
     rng.shuffle(candidates)
@@ -127,7 +127,7 @@ def _load_site_rules() -> tuple[tuple[re.Pattern[str], tuple[str, ...]], ...]:
 
 
 def carrier_style(text: str) -> str:
-    """The list of `sentences.toml` that sounds like the text.
+    """Return the list of `sentences.toml` that sounds like the text.
 
     Example:
         >>> carrier_style("pt recvd vax & devel rash;")

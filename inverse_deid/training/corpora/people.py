@@ -34,7 +34,7 @@ def draw_person(rng: random.Random, pools: NamePools, *, surname: str | None = N
 
 
 def draw_given(rng: random.Random, pools: NamePools) -> str:
-    """A given name: from a pool, a word that is a name, very short, doubled or newly coined."""
+    """Draw a given name: from a pool, a word that is a name, very short, doubled or newly coined."""
     draw = rng.random()
     origin = pools.origin(rng)
     name = rng.choice(origin.given)
@@ -50,7 +50,7 @@ def draw_given(rng: random.Random, pools: NamePools) -> str:
 
 
 def draw_surname(rng: random.Random, pools: NamePools) -> str:
-    """A surname: from a pool, a word, very short, doubled, with a particle or newly coined."""
+    """Draw a surname: from a pool, a word, very short, doubled, with a particle or newly coined."""
     draw = rng.random()
     origin = pools.origin(rng)
     name = rng.choice(origin.surnames)
@@ -68,7 +68,7 @@ def draw_surname(rng: random.Random, pools: NamePools) -> str:
 
 
 def _splice(first: str, second: str) -> str:
-    """A coined name: the head of one and the tail of the other."""
+    """Return a coined name: the head of one and the tail of the other."""
     head = first[: max(2, len(first) // 2)].strip(" '-")
     tail = second[len(second) // 2 :].strip(" '-").lower()
     return head + tail
@@ -79,14 +79,14 @@ def _initial(name: str) -> str:
 
 
 def _break_by_hyphen(name: str) -> str:
-    """A name whose longest part a hyphen parts at the line end."""
+    """Return a name whose longest part a hyphen parts at the line end."""
     part = max(name.split(" "), key=len)
     head, tail = part[: (len(part) + 1) // 2].rstrip("-"), part[(len(part) + 1) // 2 :].lstrip("-")
     return name.replace(part, f"{head}-\n{tail}", 1) if tail else name
 
 
 def _surname_initials(surname: str) -> str:
-    """The initials of a surname with its particles: `vdH`, `dlC`, `McG`."""
+    """Return the initials of a surname with its particles: `vdH`, `dlC`, `McG`."""
     head = "Mc" if surname.startswith("Mc") and len(surname) > 2 else ""
     return head + "".join(part[0] for part in surname[len(head) :].replace("-", " ").split() if part)
 
@@ -175,7 +175,7 @@ def write_name(person: Person, rng: random.Random, role: str = "PATIENT", form: 
 
 
 def without_accents(text: str) -> str:
-    """The name as a keyboard without accents writes it.
+    """Return the name as a keyboard without accents writes it.
 
     Example:
         >>> without_accents("Nuñez-Çelik")

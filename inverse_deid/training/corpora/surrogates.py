@@ -32,13 +32,13 @@ _LISTED = {PhiType.STATE: "states", PhiType.COUNTRY: "countries"}
 
 @dataclass(slots=True)
 class CaseContext:
-    """What the surrogates of one document share.
+    """The habits and replaced names that the surrogates of one document share.
 
     Args:
         consistent: The same original name token gives the same surrogate token.
         tokens: Name tokens already replaced, by their case-folded original.
         day_first: Whether the document writes the day before the month.
-        after: The text right behind the span being replaced (tells an age's unit).
+        after: The text right after the span to replace (it tells an age's unit).
     """
 
     consistent: bool = True
@@ -64,7 +64,7 @@ class SurrogateMaker:
         self.shape_share = shape_share
 
     def make(self, phi_type: PhiType, original: str, context: CaseContext | None = None) -> str:
-        """A fresh surrogate; about half keep the rough shape of the original.
+        """Return a fresh surrogate; about half keep the rough shape of the original.
 
         Args:
             phi_type: What the original is.
@@ -89,7 +89,7 @@ class SurrogateMaker:
         return text.strip() or original
 
     def draw(self, phi_type: PhiType, person: Person | None = None) -> str:
-        """A new identifier of the type that owes nothing to any original."""
+        """Draw a new identifier of the type that owes nothing to any original."""
         rng, pools = self.rng, self.names
         if phi_type in _NAMES:
             return write_name(person or draw_person(rng, pools), rng, phi_type.value)
@@ -131,18 +131,18 @@ class SurrogateMaker:
 
     def _name(self, phi_type: PhiType, original: str, context: CaseContext, *, keep_shape: bool) -> str:
         if _is_initials(original):
-            return self._initials(original) if keep_shape else self._reformed(phi_type, "", "", context)
+            return self._initials(original) if keep_shape else self._write_anew(phi_type, "", "", context)
         tokens = [
             t
             for t in _NAME_TOKEN.findall(original)
             if len(t) > 1 and t.lower() not in words("name_particles")
         ]
         if keep_shape or not tokens:
-            return self._reshaped(original, context)
+            return self._keep_shape(original, context)
         surname, given = (tokens[0], tokens[-1]) if "," in original else (tokens[-1], tokens[0])
-        return self._reformed(phi_type, given if len(tokens) > 1 else "", surname, context)
+        return self._write_anew(phi_type, given if len(tokens) > 1 else "", surname, context)
 
-    def _reformed(self, phi_type: PhiType, given: str, surname: str, context: CaseContext) -> str:
+    def _write_anew(self, phi_type: PhiType, given: str, surname: str, context: CaseContext) -> str:
         person = Person(
             self._token(given, context, first=True), self._token(surname, context, first=False),
             draw_given(self.rng, self.names), self.rng.choice(words("nicknames")),
@@ -150,7 +150,7 @@ class SurrogateMaker:
         form = draw_form(self.rng, phi_type.value)
         return write_name(person, self.rng, phi_type.value, form)
 
-    def _reshaped(self, original: str, context: CaseContext) -> str:
+    def _keep_shape(self, original: str, context: CaseContext) -> str:
         n_tokens, comma = len(_NAME_TOKEN.findall(original)), original.find(",")
         position = 0
 

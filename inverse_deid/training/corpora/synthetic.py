@@ -43,7 +43,7 @@ def synthetic_document(rng: random.Random, maker: SurrogateMaker) -> Document:
     """Invent a document with exact spans.
 
     Args:
-        rng: Decides the layout and names the document.
+        rng: Decides the layout and the name of the document.
         maker: Makes the identifiers.
 
     Example:
@@ -80,7 +80,7 @@ def _sentences(block: re.Match[str], builder: TextBuilder, cast: Cast, maker: Su
 
 @cache
 def load_layouts() -> tuple[Layout, ...]:
-    """The layouts of `layouts.txt`."""
+    """Return the layouts of `layouts.txt`."""
     layouts = []
     for chunk in read_data("layouts.txt").split("=== ")[1:]:
         title, *lines = chunk.rstrip("\n").split("\n")
@@ -92,15 +92,15 @@ def load_layouts() -> tuple[Layout, ...]:
 def generate_documents(
     n_documents: int, seed: int, *, carriers: Sequence[Document] = (), invented_share: float = 1.0
 ) -> Iterator[Document]:
-    """Generate documents; the same arguments give the same documents, and more of them begin the same.
+    """Generate documents. The same arguments give the same documents, and a longer run starts with them.
 
     Args:
-        n_documents: How many.
-        seed: Decides everything.
-        carriers: Narratives without annotation. What certain patterns find in them is
-            marked, what is left unmarked may still identify.
+        n_documents: Number of documents.
+        seed: Of all random choices.
+        carriers: Narratives without annotation. Patterns mark certain dates and ages in
+            them. Unmarked text may still identify.
         invented_share: Share of the documents that are invented whole, in [0, 1]; all
-            are if there are no carriers.
+            of them without carriers.
 
     Example:
         >>> [doc.id for doc in generate_documents(2, 7)]

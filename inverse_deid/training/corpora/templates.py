@@ -2,7 +2,7 @@
 
 `{DOCTOR}` is an identifier of that type, `{DOCTOR.last}` in that form (a name form, a kind of
 date, a form of age or profession), `{DATE=April}` that very text; `{dose}` is a safe slot of
-`safe.py`; `<<a|b>>` chooses. `{PATIENT.twin}` is a name that is also a word (`twin_full` the full
+`safe.toml`; `<<a|b>>` chooses. `{PATIENT.twin}` is a name that is also a word (`twin_full` the full
 name of that person), `{twin}` a phrase with the word itself.
 """
 
@@ -48,12 +48,12 @@ _OWN_FORMS: Mapping[bool, Mapping[str, str]] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class Lookalike:
-    """A person whose name is a word, and what the word is otherwise.
+    """A person whose name is also a word, and phrases with the word.
 
     Args:
         person: Has the word as surname or given name.
         is_surname: Whether it is the surname.
-        phrases: Hold the word as what it is when it is no name; in the language of `templates.py`.
+        phrases: Contain the word where it is not a name, in the language of `templates.py`.
     """
 
     person: Person
@@ -61,7 +61,7 @@ class Lookalike:
     phrases: tuple[str, ...] = field(repr=False)
 
     def write(self, form: str) -> str:
-        """The name in a form of `FORMS`, or the word alone: empty, `lower` or `caps`."""
+        """Write the name in a form of `FORMS`, or the word alone: empty, `lower` or `caps`."""
         return FORMS[_OWN_FORMS[self.is_surname].get(form, form)](self.person)
 
 
@@ -83,7 +83,7 @@ def draw_lookalike(rng: random.Random, pools: NamePools) -> Lookalike:
 
 @cache
 def load_lookalikes() -> tuple[tuple[bool, str, tuple[str, ...]], ...]:
-    """Whether it is a surname, the name and the phrases of every line of `lookalikes.toml`."""
+    """Return every line of `lookalikes.toml`: whether it is a surname, the name, the phrases."""
     rows = []
     for kind, lines in load_lines("lookalikes").items():
         for line in lines:
@@ -100,7 +100,7 @@ class Cast:
         people: Who may be named, by role; the first is the most frequent.
         lookalikes: People whose names are also words, and the words.
         date_patterns: The patterns this writer uses most.
-        last_day: Around when things happen.
+        last_day: The approximate date of the events.
         day_first: Whether the writer puts the day before the month.
     """
 
@@ -155,7 +155,7 @@ def fill(template: str, builder: TextBuilder, cast: Cast, maker: SurrogateMaker)
 
 
 def write_identifier(phi_type: PhiType, form: str | None, cast: Cast, maker: SurrogateMaker) -> str:
-    """An identifier of the cast, or a new one, in the form."""
+    """Write an identifier of the cast, or a new one, in the form."""
     rng = maker.rng
     if phi_type in _ROLES:
         return _name(phi_type, form, cast, maker)

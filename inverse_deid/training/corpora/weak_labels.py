@@ -1,4 +1,4 @@
-"""Marks the identifiers that a real, unannotated narrative still holds, by precise patterns."""
+"""Precise patterns that mark identifiers left in real, unannotated narratives."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ _DOUBTFUL = (
 
 
 def weakly_labelled(doc: Document) -> Document:
-    """Mark what certain patterns find; count in `meta["doubtful"]` what may be a date but is left.
+    """Mark what certain patterns find, and count possible dates left unmarked in `meta["doubtful"]`.
 
     Args:
         doc: A carrier; spans it already has win over the patterns.

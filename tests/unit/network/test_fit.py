@@ -182,7 +182,7 @@ def test_a_loss_that_is_no_number_is_an_error_and_is_not_saved(tmp_path):
         (first, *rest) = tiny.examples(CONFIG, epoch)
         return [dataclasses.replace(first, features=first.features * np.float32(np.nan)), *rest]
 
-    with pytest.raises(StageError, match=r"epoch 1 is not a number; lower training\.learning_rate"):
+    with pytest.raises(StageError, match=r"epoch 1 is not a number\. Lower training\.learning_rate"):
         run(
             tiny.new_network(CONFIG),
             tiny.training_config(epochs=2),

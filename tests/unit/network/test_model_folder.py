@@ -14,7 +14,7 @@ from inverse_deid.core.packaged import MODEL_SHA256, packaged_path
 from inverse_deid.core.seals import sealed
 from inverse_deid.network import folder as model_folder
 from inverse_deid.network.config import NetworkConfig
-from inverse_deid.network.encoding import quantised
+from inverse_deid.network.encoding import quantise
 from inverse_deid.network.folder import (
     ModelParts,
     model_fingerprint,
@@ -33,7 +33,7 @@ def parts(mark=b"first", points=POINTS):
     return ModelParts(
         network=NetworkConfig(word_dim=4),
         feature_names=("one", "two"),
-        word_vectors=quantised(["rash", "fever"], rng.normal(size=(2, 4)).astype(np.float32)),
+        word_vectors=quantise(["rash", "fever"], rng.normal(size=(2, 4)).astype(np.float32)),
         characters=mark,
         tokens=b"graph",
         weights={"layer/kernel": rng.normal(size=(300, 20)).astype(np.float32)},
@@ -138,9 +138,9 @@ def test_what_is_no_model_folder_is_not_replaced(tmp_path):
     (tmp_path / "notes").mkdir()
     (tmp_path / "file").write_text("mine")
     for name in ("notes", "file"):
-        with pytest.raises(ModelError, match=rf"{name}: exists and is no model folder"):
+        with pytest.raises(ModelError, match=rf"{name}: exists and is not a model folder"):
             refuse_other_folder(tmp_path / name)
-        with pytest.raises(ModelError, match="no model folder"):
+        with pytest.raises(ModelError, match="not a model folder"):
             write_model(parts(), tmp_path / name)
 
 
@@ -172,7 +172,7 @@ def test_an_edited_manifest_is_refused(older, change):
     found = json.loads(path.read_text())
     change(found)
     path.write_text(json.dumps(found))
-    with pytest.raises(ModelError, match=r"manifest\.json: damaged or altered; install or train"):
+    with pytest.raises(ModelError, match=r"manifest\.json: damaged or altered. Install or train"):
         read_model(older)
 
 
@@ -204,7 +204,7 @@ def test_another_model_in_the_place_of_the_packaged_one_is_refused(older, monkey
 
 def test_a_model_of_the_first_format_is_refused_with_a_remedy(older):
     altered_manifest(older, format=1, thresholds={"low": 0.5, "high": 0.9})
-    with pytest.raises(ModelError, match=r"model: not of model format 4; train it with this version"):
+    with pytest.raises(ModelError, match=r"model: not of model format 4. Train it with this version"):
         read_model(older)
 
 
@@ -227,7 +227,7 @@ def test_a_model_of_the_first_format_is_refused_with_a_remedy(older):
 )
 def test_operating_points_that_are_none_are_refused(older, points):
     altered_manifest(older, operating_points=points)
-    with pytest.raises(ModelError, match=r"manifest\.json: damaged or altered; install or train"):
+    with pytest.raises(ModelError, match=r"manifest\.json: damaged or altered. Install or train"):
         read_model(older)
 
 

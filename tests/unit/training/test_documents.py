@@ -78,7 +78,7 @@ def test_a_release_to_compare_with_means_its_test_part(release, tmp_path):
     docs = read(own, compare=[release], said=said)
     test_ids = {path.name for path in (release / "testing-PHI-Gold-fixed").iterdir()}
     assert [ids(corpus.held_out) for corpus in docs.compare] == [test_ids]
-    assert said == ["official split: the test part is compared with, the training part is left out"]
+    assert said == ["official split: the test part is used to compare, the training part is left out"]
 
 
 def test_records_of_one_patient_stand_on_one_side_even_across_the_sets(release):
@@ -147,7 +147,7 @@ def test_documents_to_compare_with_are_not_trained_on(tmp_path):
     said = []
     docs = read(gold, compare=[compare], said=said)
     assert "twin" not in ids(docs.gold) | ids(docs.corpora[0].held_out)
-    assert said == ["1 documents are left out: they stand, or some much like them, in --compare"]
+    assert said == ["1 documents are left out: they, or near duplicates of them, are in --compare"]
 
 
 def test_line_numbers_as_ids_leave_nothing_out(tmp_path):
@@ -165,7 +165,7 @@ def test_line_numbers_as_ids_leave_nothing_out(tmp_path):
 @pytest.mark.parametrize(
     ("docs", "share", "complaint"),
     [
-        ([Document(f"s{i}", f"{CANARY} had rash {i}") for i in range(20)], 0.3, "hold no PHI"),
+        ([Document(f"s{i}", f"{CANARY} had rash {i}") for i in range(20)], 0.3, "have no PHI"),
         (
             [Document(f"s{i}", f"{CANARY} -- {i}", (PhiSpan(11, 13, PhiType.CITY),)) for i in range(20)],
             0.3,

@@ -6,7 +6,7 @@ import pytest
 from inverse_deid.core.errors import ConfigurationError, OutputExistsError, UnreadableInputError
 from inverse_deid.core.values import Document
 from inverse_deid.network.config import NetworkConfig, TrainingConfig
-from inverse_deid.network.encoding import quantised
+from inverse_deid.network.encoding import quantise
 from inverse_deid.research.studies.epoch_store import EpochStore, Kind, StoredEpochs, View, stored_documents
 from inverse_deid.research.studies.provenance import prepare_folder
 from inverse_deid.research.studies.variants import base_variant, read_variants
@@ -16,7 +16,7 @@ from inverse_deid.training.corpora.surrogates import SurrogateMaker
 from inverse_deid.training.corpora.synthetic import synthetic_document
 
 TRAINING = TrainingConfig(synthetic=8, weak=3, seed=5, phi_weight=2.5, class_weights={"NAME": 2.0})
-VECTORS = quantised(["the", "patient", "rash"], np.eye(3, 100, dtype=np.float32))
+VECTORS = quantise(["the", "patient", "rash"], np.eye(3, 100, dtype=np.float32))
 
 
 @pytest.fixture(scope="module")
