@@ -123,7 +123,7 @@ def test_a_folder_of_other_things_is_never_replaced(tmp_path):
     (tmp_path / "cases").mkdir()
     (tmp_path / "cases" / "mine.xml").write_text("mine")
     refused = generate("--out", tmp_path / "cases", "--format", "i2b2", "--force")
-    assert (refused.status, "something else" in refused.stderr) == (2, True)
+    assert (refused.status, "was not written by generate" in refused.stderr) == (2, True)
     assert contents(tmp_path / "cases") == {"mine.xml": b"mine"}
 
 

@@ -186,16 +186,14 @@ def test_line_numbers_as_ids_leave_nothing_out(tmp_path):
             0.3,
             "nothing but PHI",
         ),
-        (distinct(20), 0.0, "no document with PHI is held out"),
+        (distinct(20), 0.0, "no held-out document has PHI"),
         (distinct(20), 0.9999, "no document is left to train on"),
     ],
     ids=["safe", "span without token", "phi", "phi in two spans", "none held out", "all held out"],
 )
 def test_one_class_or_one_side_alone_is_refused_before_training(tmp_path, docs, share, complaint):
     path = gold_files.write_json_lines(tmp_path / "own" / "gold.jsonl", docs)
-    with pytest.raises(
-        ConfigurationError, match=rf"^own/gold: .*{complaint}.*; (give|lower|raise)"
-    ) as caught:
+    with pytest.raises(ConfigurationError, match=rf"^own/gold: .*{complaint}.*\. Give ") as caught:
         read(path, share=share)
     assert CANARY not in str(caught.value)
 
@@ -232,9 +230,9 @@ def test_an_unknown_type_of_theirs_names_the_document(tmp_path, mapping):
 @pytest.mark.parametrize(
     ("toml", "complaint"),
     [
-        ('[types]\nPerson = "HUMAN"\n', "HUMAN: not among PATIENT"),
-        ('[types]\nPerson = ["PATIENT"]\n', "not among PATIENT"),
-        ("[types]\nPerson = 3\n", "3: not among PATIENT"),
+        ('[types]\nPerson = "HUMAN"\n', "HUMAN: unknown types. Choose from PATIENT"),
+        ('[types]\nPerson = ["PATIENT"]\n', "unknown types. Choose from PATIENT"),
+        ("[types]\nPerson = 3\n", "3: unknown types. Choose from PATIENT"),
         ("[types]\n", r"no table \[types\]"),
         ('Person = "PATIENT"\n', r"no table \[types\]"),
         ("types = 1\n", r"no table \[types\]"),

@@ -118,7 +118,7 @@ def test_the_opinion_is_the_mean_of_the_teachers(teachers):
 @pytest.mark.parametrize(
     ("network", "complaint"),
     [
-        (tiny.network_config(feature_set="none", targets="hyper"), "other classes"),
+        (tiny.network_config(feature_set="none", targets="hyper"), "different classes"),
         (tiny.network_config(feature_set="none", output="crf"), "CRF learns from labels alone"),
     ],
 )
