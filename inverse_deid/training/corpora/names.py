@@ -68,8 +68,9 @@ def load_name_pools(
         given, surnames = (_gather("person", (code,), kind) for kind in (_GIVEN, _SURNAMES))
         origins.insert(0, NameOrigin(code, given, surnames or given, _WEIGHTS.get(code, 1)))
     if extra_given or extra_surnames:
-        given, surnames = extra_given or origins[6].given, extra_surnames or origins[6].surnames
-        origins.append(NameOrigin("extra", given, surnames, weight=12))
+        usual = origins[6]
+        added = NameOrigin("extra", extra_given or usual.given, extra_surnames or usual.surnames, weight=12)
+        origins.append(added)
     cities = _gather(
         "address", words("locales_with_places"), ("cities", "city_names", "province_lgus", "villages")
     )
