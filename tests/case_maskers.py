@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 
 from inverse_deid.core.phi import HyperClass
+from inverse_deid.core.thresholds import Thresholds
 from inverse_deid.core.values import Document, MaskedDocument, RuleAnalysis, RuleVerdicts, Tokens
-from inverse_deid.masking.combine import Thresholds
 from inverse_deid.masking.pipeline import Deidentifier, Scores, Stages
 from inverse_deid.replacement.markers import fixed_marker
 

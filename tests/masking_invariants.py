@@ -17,6 +17,7 @@ from functools import lru_cache
 import numpy as np
 from fuzzed_texts import ALLOWED, DENIED, FuzzedText
 
+from inverse_deid.core.thresholds import Thresholds
 from inverse_deid.core.values import (
     Document,
     FloatArray,
@@ -31,7 +32,6 @@ from inverse_deid.masking.assemble import MaskingSettings, assemble
 from inverse_deid.masking.cases.masker import CaseMasker
 from inverse_deid.masking.cases.settings import AgeMode, CaseSettings, DateMode
 from inverse_deid.masking.cases.surrogates import KeyedSurrogates
-from inverse_deid.masking.combine import Thresholds
 from inverse_deid.masking.document_passes import PhraseList
 from inverse_deid.masking.pipeline import Deidentifier, Scores, Stages, mask_everything
 from inverse_deid.replacement.date_words import ORDINALS, month_words

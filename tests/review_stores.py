@@ -10,6 +10,7 @@ from pathlib import Path
 from fake_maskers import FakeMasker, mask_capitals
 from sqlalchemy import insert
 
+from inverse_deid.core.thresholds import Thresholds
 from inverse_deid.masking.cases.settings import CaseSettings
 from inverse_deid.review.approval import approve
 from inverse_deid.review.editing import act
@@ -34,7 +35,7 @@ KEY = ReviewKey(b"0123456789abcdef0123456789abcdef")
 TEXT = "seen by Okonkwo today, then okonkwo left"
 """Tokens: seen 0, by 1, Okonkwo 2, today 3, then 4, okonkwo 5, left 6; the fake masks token 2."""
 PASSWORD = "a long enough sentence"
-FACTS = MaskingFacts(fingerprint="fake", model_sha256="ab" * 32, low=0.9, high=0.9)
+FACTS = MaskingFacts(fingerprint="fake", model_sha256="ab" * 32, thresholds=Thresholds(0.9, 0.9))
 
 
 class Clock:

@@ -16,6 +16,7 @@ from inverse_deid import __version__
 from inverse_deid.cli.report_files import check_target, write_json
 from inverse_deid.core.files import printable
 from inverse_deid.core.seals import sealed
+from inverse_deid.core.thresholds import Thresholds
 from inverse_deid.core.values import Document
 from inverse_deid.evaluation.evaluation import Evaluation, evaluate_masks, read_patients
 from inverse_deid.evaluation.guarantees import (
@@ -33,11 +34,9 @@ from inverse_deid.masking.assemble import (
     CERTIFICATE_VERSION,
     Assembly,
     MaskingSettings,
-    are_low,
     assemble,
     packaged_model,
 )
-from inverse_deid.masking.combine import Thresholds
 from inverse_deid.masking.pipeline import Deidentifier
 from inverse_deid.network.folder import read_manifest
 from inverse_deid.training.corpus import near_duplicate_groups, read_annotated
@@ -176,7 +175,7 @@ def _choose_thresholds(
     from tqdm import tqdm
 
     stages = assembly.stages
-    sequence = threshold_sequence(stages.thresholds.density_slope)
+    sequence = threshold_sequence(stages.thresholds)
     hidden = not sys.stderr.isatty()
     bar = tqdm(total=len(calibration.docs), unit=" documents", file=sys.stderr, disable=hidden, leave=False)
     with bar:
@@ -215,7 +214,7 @@ def _certificate(calibrated: Calibrated, assembly: Assembly, options: CalibrateO
             "confidence": aim.confidence,
             "unit": aim.unit.value,
             "method": aim.method.value,
-            "thresholds": dataclasses.asdict(calibrated.thresholds),
+            "thresholds": calibrated.thresholds.as_json(),
             "documents": len(evaluation.ids),
             "counted": aim.counted,
             "counted_with_phi": calibrated.n_counted,
@@ -242,7 +241,7 @@ def _found_lines(
     yield f"documents      {len(evaluation.ids):,}, with PHI {len(calibration.docs):,}"
     yield f"counted        {calibrated.n_counted:,} {aim.counted} with PHI"
     yield f"thresholds     high {thresholds.high:.6f}, low {thresholds.low:.6f}{slope}"
-    if are_low(thresholds):
+    if thresholds.are_low:
         yield "               these are low. To mask with them, use --allow-low-thresholds"
     yield f"leaking        {calibrated.n_leaking:,} {aim.counted}"
     if aim.unit is Unit.TOKEN:

@@ -19,7 +19,7 @@ from inverse_deid.cli.mask_masker import case_masker, report_settings
 from inverse_deid.cli.mask_options import STANDARD_INPUT, MaskOptions
 from inverse_deid.cli.scale_options import ScaleOptions, mask_on_cluster, scale_options
 from inverse_deid.core.errors import ConfigurationError
-from inverse_deid.formats.registry import FormatName
+from inverse_deid.formats.registry import FORMATS
 
 if TYPE_CHECKING:
     from inverse_deid.engine.jobs import Job
@@ -39,9 +39,7 @@ _SCALE_NAMES = ("engine", "address", "partition_mib")
 @click.command()
 @click.argument("inputs", nargs=-1, required=True, metavar="INPUT...")
 @click.option("-o", "--out", help="Folder for the masked files; needed unless INPUT is -.")
-@click.option(
-    "--format", "format_name", type=click.Choice([str(f) for f in FormatName]), help="By suffix if not given."
-)
+@click.option("--format", "format_name", type=click.Choice(list(FORMATS)), help="By suffix if not given.")
 @click.option(
     "--text-column",
     multiple=True,
@@ -65,7 +63,6 @@ _SCALE_NAMES = ("engine", "address", "partition_mib")
 @click.option("--delimiter", help="Between the cells of a CSV file: one character, or tab.  [default: ,]")
 @click.option("--encoding", default="utf-8", show_default=True, help="Of text, JSON Lines and CSV files.")
 @click.option("--marker", default="PHI", show_default=True, help="Stands for what is masked.")
-@click.option("--category-markers", is_flag=True, help="The same as --replace category.")
 @click.option(
     "--explain",
     is_flag=True,
@@ -166,7 +163,7 @@ def _mask_files(inputs: tuple[str, ...], options: MaskOptions) -> Tally:
 
     plan = PlanSettings(
         out=options.out or Path(),
-        format_name=options.format,
+        format=options.format,
         explain=options.explain,
         with_text=options.with_text,
         offsets=options.offsets,
@@ -204,7 +201,7 @@ def _run(
 
     masker, known, profile = loaded
     written = (options.explain, options.with_text, options.annotations, options.cases.maps)
-    shape = (options.read_options, options.format, *written)
+    shape = (options.read_options, options.format_name, *written)
     fingerprint = settings_fingerprint(
         __version__, masker.fingerprint, *shape, profile, options.marker, hash_of(known)
     )
@@ -266,7 +263,7 @@ def _mask_pipe(options: MaskOptions) -> Tally:
             on_progress=progress.add,
             n_at_once=options.workers,
         )
-        return mask_pipe(pipes, options.format or FormatName.TEXT, masker, run)
+        return mask_pipe(pipes, options.format or FORMATS["text"], masker, run)
 
 
 def _known_of(jobs: Sequence[Job], options: MaskOptions) -> KnownOfDocuments:

@@ -33,10 +33,9 @@ def case_masker(options: MaskOptions, known: KnownOfDocuments | None = None) -> 
         yield CaseMasker(load_masker(masking), settings, surrogates, known=known)
         return
     from inverse_deid.engine.worker_pool import WorkerPool
-    from inverse_deid.replacement.markers import category_marker, fixed_marker
+    from inverse_deid.replacement.markers import markers_of
 
-    shows_categories = options.shows_categories
-    marker_for = category_marker(options.marker) if shows_categories else fixed_marker(options.marker)
+    marker_for = markers_of(options.marker_kind, options.marker)
     with WorkerPool(partial(load_masker, masking), options.workers, marker_for) as pool:
         yield CaseMasker(pool, settings, surrogates, known=known)
 
@@ -58,7 +57,7 @@ def masking_settings(options: MaskOptions) -> MaskingSettings:
         policy=options.policy,
         rules_only=options.rules_only,
         marker=options.marker,
-        category_markers=options.shows_categories,
+        replace=options.marker_kind,
         operating_point=options.operating_point,
         low=options.low,
         high=options.high,
@@ -101,7 +100,7 @@ def report_settings(
         "allow_low_thresholds": options.allow_low_thresholds,
         "certificate": None if options.certificate is None else str(options.certificate),
         "marker": options.marker,
-        "category_markers": options.shows_categories,
+        "category_markers": options.marker_kind == "category",
         "text_columns": list(options.text_column),
         "id_column": options.id_column,
         "keep_columns": list(options.keep_column),

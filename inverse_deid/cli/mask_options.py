@@ -11,11 +11,12 @@ from inverse_deid.cli.case_options import CaseOptions
 from inverse_deid.cli.report_files import check_target
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.formats.encodings import normal_encoding
-from inverse_deid.formats.records import ReadOptions
-from inverse_deid.formats.registry import FormatName
+from inverse_deid.formats.records import Format, ReadOptions
+from inverse_deid.formats.registry import FORMATS
 
 if TYPE_CHECKING:
     from inverse_deid.engine.path_clashes import GivenPaths
+    from inverse_deid.replacement.markers import MarkerKind
 
 STANDARD_INPUT = "-"
 RUN_REPORT_MARK = '"format": "inverse-deid run report"'
@@ -34,7 +35,6 @@ class MaskOptions:
     delimiter: str | None
     encoding: str
     marker: str
-    category_markers: bool
     explain: bool
     with_text: bool
     offsets: bool
@@ -58,14 +58,14 @@ class MaskOptions:
     cases: CaseOptions = field(default_factory=CaseOptions)
 
     @property
-    def format(self) -> FormatName | None:
+    def format(self) -> Format | None:
         """The format for all inputs, None = by suffix."""
-        return None if self.format_name is None else FormatName(self.format_name)
+        return None if self.format_name is None else FORMATS[self.format_name]
 
     @property
-    def shows_categories(self) -> bool:
-        """Whether markers show the suspected category."""
-        return self.category_markers or self.cases.replace == "category"
+    def marker_kind(self) -> MarkerKind:
+        """What a mask shows that has no surrogate, date or age."""
+        return "category" if self.cases.replace == "category" else "marker"
 
     @property
     def read_options(self) -> ReadOptions:
@@ -91,12 +91,8 @@ class MaskOptions:
             raise ConfigurationError("--delimiter must be one character, or tab")
         if self.with_text and not self.explain:
             raise ConfigurationError("--with-text adds words and probabilities to --explain; give both")
-        if self.offsets and self.format not in (None, FormatName.JSONL):
+        if self.offsets and self.format is not None and not self.format.has_offsets:
             raise ConfigurationError("--offsets is for JSON Lines; leave it out, or give --format jsonl")
-        if self.category_markers and self.cases.replace not in (None, "category"):
-            raise ConfigurationError(
-                f"--category-markers is --replace category, not {self.cases.replace}; leave one out"
-            )
         if "" in inputs:
             raise ConfigurationError("an INPUT is empty text; give a file or folder (. is this folder)")
         if STANDARD_INPUT in inputs:
@@ -134,9 +130,9 @@ class MaskOptions:
             )
         if any(option is not None for option in (self.cases.run_report, self.cases.known, self.cases.maps)):
             raise ConfigurationError("--known, --map and --run-report are for files; leave them out with -")
-        if self.offsets and self.format is not FormatName.JSONL:
+        if self.offsets and (self.format is None or not self.format.has_offsets):
             raise ConfigurationError("--offsets is for JSON Lines; add --format jsonl, or leave it out")
-        if self.format in (FormatName.PARQUET, FormatName.ICSR):
+        if self.format is not None and not self.format.can_be_piped:
             raise ConfigurationError(f"{self.format} cannot come from standard input; give the file")
 
 

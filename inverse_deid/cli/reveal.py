@@ -19,14 +19,13 @@ from inverse_deid.core.errors import (
 from inverse_deid.core.files import PartialFile
 from inverse_deid.engine.revealing import Revealed, reveal_documents, reveal_message
 from inverse_deid.formats.encodings import normal_encoding
-from inverse_deid.formats.records import ReadOptions
+from inverse_deid.formats.records import Format, ReadOptions
 from inverse_deid.formats.registry import (
-    FormatName,
-    format_of,
+    FORMATS,
     input_errors,
     open_input,
     open_source,
-    sniffed_format,
+    sniff_format,
 )
 from inverse_deid.replacement.reversal_map import MapReader
 
@@ -39,7 +38,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option("--key", type=_FILE, help=f"File with the key.  [default: the variable {KEY_VARIABLE}]")
 @click.option("-o", "--out", type=click.Path(path_type=Path), required=True, help="Folder for the originals.")
 @click.option("--case", "only", metavar="ID", help="Reveal this document or case; the others stay masked.")
-@click.option("--format", "format_name", type=click.Choice([str(f) for f in FormatName]), help="By suffix.")
+@click.option("--format", "format_name", type=click.Choice(list(FORMATS)), help="By suffix.")
 @click.option(
     "--text-column", multiple=True, default=("text",), show_default=True, help="As it was masked. Repeatable."
 )
@@ -74,7 +73,7 @@ def reveal(masked: Path, out: Path, **given: Any) -> None:  # noqa: ANN401 - cli
     _check_target(target, [masked, map_path, *key], force=given["force"])
     try:
         with input_errors():
-            chosen = FormatName(format_name) if format_name else sniffed_format(masked, format_of(masked))
+            chosen = FORMATS[format_name] if format_name else sniff_format(masked, masked)
     except InputError as error:
         raise InputError(f"{masked} {error}") from None
     done = _reveal((masked, map_path), target, secret, (chosen, options, only))
@@ -105,20 +104,20 @@ def _check_target(target: Path, inputs: Sequence[Path], *, force: bool) -> None:
 
 
 def _reveal(
-    paths: tuple[Path, Path], target: Path, secret: bytes, how: tuple[FormatName, ReadOptions, str | None]
+    paths: tuple[Path, Path], target: Path, secret: bytes, how: tuple[Format, ReadOptions, str | None]
 ) -> Revealed:
     """Write the file; it gets its name only if all of it fits the map."""
     masked, map_path = paths
-    format_name, options, only = how
+    kind, options, only = how
     with _open(map_path) as map_stream, _open(masked) as stream:
         reader = _reader(map_path, map_stream, secret)
         file = PartialFile(target, private=True)
         is_complete = False
         try:
-            if format_name is FormatName.ICSR:
+            if kind.holds_cases:
                 done = reveal_message(stream, file, reader, only=only)
             else:
-                source = open_source(stream, masked.name, format_name, options)
+                source = open_source(stream, masked.name, kind, options)
                 done = reveal_documents(source, file, reader, only=only)
             file.sync()
             is_complete = only is None or done.n_revealed > 0

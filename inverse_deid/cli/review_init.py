@@ -16,6 +16,7 @@ from inverse_deid.cli.mask_options import MaskOptions
 from inverse_deid.cli.review_store import new_key, store_options
 from inverse_deid.cli.summary import exit_status, failure_lines, summary_lines, warning_lines
 from inverse_deid.core.errors import OutputExistsError, UnreadableInputError
+from inverse_deid.core.thresholds import Thresholds
 from inverse_deid.review.loading import LoadSettings, create_store, plan_cases
 from inverse_deid.review.store import MaskingFacts, store_path
 from inverse_deid.review.values import ReviewPolicy
@@ -39,6 +40,13 @@ def _masking_options(command: click.Command) -> click.Command:
 @click.command()
 @click.argument("inputs", nargs=-1, required=True, metavar="CASES...", type=click.Path(path_type=Path))
 @store_options
+@click.option(
+    "--replace",
+    type=click.Choice(["marker", "category"]),
+    default="marker",
+    show_default=True,
+    help="Show the marker, or the suspected category ([NAME], [DATE] ...).",
+)
 @click.option(
     "--approvals", type=click.IntRange(1, 2), default=2, show_default=True, help="Reviewers a case."
 )
@@ -116,14 +124,12 @@ def _options(given: dict[str, Any]) -> MaskOptions:
 
 
 def _facts(fingerprint: str, made_of: dict[str, Any], options: MaskOptions) -> MaskingFacts:
-    thresholds = made_of.get("thresholds") or {}
+    thresholds = made_of.get("thresholds")
     return MaskingFacts(
         fingerprint=fingerprint,
         model_sha256=made_of.get("model_sha256"),
         lexicon_sha256=made_of.get("lexicon_sha256") or "",
-        low=thresholds.get("low"),
-        high=thresholds.get("high"),
-        density_slope=thresholds.get("density_slope", 0.0),
+        thresholds=None if thresholds is None else Thresholds.from_json(thresholds),
         marker=options.marker,
-        category_markers=options.shows_categories,
+        category_markers=options.marker_kind == "category",
     )

@@ -12,7 +12,6 @@ import click
 from inverse_deid.cli.mask_options import STANDARD_INPUT, MaskOptions
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.extras import missing_extra
-from inverse_deid.formats.registry import FormatName
 
 if TYPE_CHECKING:
     from inverse_deid.engine.serial import OnProgress
@@ -87,8 +86,7 @@ class ScaleOptions:
             "--profile": options.cases.profile is not None,
             "--map": options.cases.maps is not None,
             "--workers": options.workers != 1,
-            f"--format {options.format}": options.format
-            in (FormatName.TEXT, FormatName.I2B2, FormatName.ICSR),
+            f"--format {options.format}": options.format is not None and not options.format.can_be_split,
         }
         refused = [name for name, is_given in given.items() if is_given]
         if refused:
@@ -142,7 +140,7 @@ def mask_on_cluster(
         inputs=inputs,
         out=scale.out or "",
         cluster=Cluster(scale.address, max(options.threads, 1)),
-        format_name=options.format,
+        format=options.format,
         read_options=options.read_options,
         partition_bytes=PARTITION_BYTES if mib is None else max(1, int(mib * MIB)),
         resume=options.resume,

@@ -15,6 +15,7 @@ from inverse_deid.formats.registry import input_errors
 
 if TYPE_CHECKING:
     from inverse_deid.masking.assemble import MaskingSettings
+    from inverse_deid.replacement.markers import MarkerKind
     from inverse_deid.service.settings import Token
 
 TOKEN_VARIABLE = "INVERSE_DEID_TOKEN"  # noqa: S105 - the name of a variable
@@ -42,7 +43,13 @@ _FOLDER = click.Path(path_type=Path)
     is_flag=True,
     help="Serve even with thresholds that keep words that are probably identifiers.",
 )
-@click.option("--category-markers", is_flag=True, help="Show the suspected category: [NAME], [DATE] ...")
+@click.option(
+    "--replace",
+    type=click.Choice(["marker", "category"]),
+    default="marker",
+    show_default=True,
+    help="Show the marker PHI, or the suspected category ([NAME], [DATE] ...).",
+)
 @click.option("--model", type=_FOLDER, help="Folder of another model.")
 @click.option("--lexicon", type=_FILE, help="Another lexicon.")
 @click.option(
@@ -72,7 +79,7 @@ class ServeOptions:
     log_requests: bool
     operating_point: str | None
     allow_low_thresholds: bool
-    category_markers: bool
+    replace: MarkerKind
     model: Path | None
     lexicon: Path | None
     threads: int
@@ -86,7 +93,7 @@ class ServeOptions:
             lexicon=self.lexicon,
             operating_point=self.operating_point,
             allow_low_thresholds=self.allow_low_thresholds,
-            category_markers=self.category_markers,
+            replace=self.replace,
             n_threads=self.threads,
         )
 

@@ -11,13 +11,7 @@ from inverse_deid.core.files import printable
 from inverse_deid.engine.jobs import Job
 from inverse_deid.formats.known_values import KnownOfDocuments
 from inverse_deid.formats.records import ReadOptions
-from inverse_deid.formats.registry import (
-    SINGLE_DOCUMENT_FORMATS,
-    FormatName,
-    input_errors,
-    open_input,
-    open_source,
-)
+from inverse_deid.formats.registry import input_errors, open_input, open_source
 
 _MAX_IDS_SHOWN = 10
 
@@ -60,10 +54,10 @@ def hash_of_words(words: Iterable[str]) -> str:
 
 
 def _ids(job: Job, options: ReadOptions) -> Iterator[str]:
-    if job.format in SINGLE_DOCUMENT_FORMATS:
+    if job.format.is_single_document:
         yield job.name
         return
-    if job.format is FormatName.ICSR:
+    if job.format.holds_cases:
         return
     try:
         with open_input(job.input) as stream, input_errors():

@@ -17,7 +17,8 @@ from inverse_deid.core.errors import (
 )
 from inverse_deid.core.files import printable
 from inverse_deid.engine.tally import Tally
-from inverse_deid.formats.registry import FormatName, format_of, input_errors, sniffed_format, without_gz
+from inverse_deid.formats.records import Format
+from inverse_deid.formats.registry import input_errors, sniff_format, without_gz
 
 Role = Literal["masked", "explain", "annotations", "map"]
 
@@ -56,7 +57,7 @@ class Job:
     input: Path
     shown: str
     name: str
-    format: FormatName
+    format: Format
     n_bytes: int
     identity: tuple[int, int]
     outputs: tuple[Output, ...]
@@ -73,7 +74,7 @@ class PlanSettings:
 
     Args:
         out: Folder of the masked files.
-        format_name: For all inputs; None: by suffix.
+        format: For all inputs; None: by suffix.
         explain: Write `NAME.explain.jsonl` beside each masked file.
         with_text: The explanation holds the tokens and their probabilities; it is private.
         offsets: The masked JSON Lines hold offsets of the originals; they are private.
@@ -83,7 +84,7 @@ class PlanSettings:
     """
 
     out: Path
-    format_name: FormatName | None = None
+    format: Format | None = None
     explain: bool = False
     with_text: bool = False
     offsets: bool = False
@@ -186,17 +187,17 @@ def _job(file: Path, place: PurePosixPath, settings: PlanSettings) -> Job:
         raise UnreadableInputError("does not exist; check the spelling")
     if not file.is_file():
         raise UnreadableInputError("is not a file; give a file or folder, or - for standard input")
-    format_name = settings.format_name or sniffed_format(file, format_of(place))
+    kind = settings.format or sniff_format(file, place)
     name = PurePosixPath(without_gz(place))
-    outputs = tuple(_outputs(name, format_name, settings))
+    outputs = tuple(_outputs(name, kind, settings))
     name_shown = str(name).encode("utf-8", "backslashreplace").decode()
     status = file.stat()
     identity = (status.st_dev, status.st_ino)
-    return Job(file, printable(file), name_shown, format_name, status.st_size, identity, outputs)
+    return Job(file, printable(file), name_shown, kind, status.st_size, identity, outputs)
 
 
-def _outputs(name: PurePosixPath, format_name: FormatName, settings: PlanSettings) -> Iterator[Output]:
-    if settings.offsets and format_name is not FormatName.JSONL:
+def _outputs(name: PurePosixPath, kind: Format, settings: PlanSettings) -> Iterator[Output]:
+    if settings.offsets and not kind.has_offsets:
         raise InputError(
             "is not JSON Lines, and only there --offsets can be written (for i2b2 XML: --annotations)"
         )
@@ -206,7 +207,7 @@ def _outputs(name: PurePosixPath, format_name: FormatName, settings: PlanSetting
         is_private = settings.with_text or settings.surrogates
         yield Output("explain", _below(settings.out, explanation), is_private, settings.with_text)
     if settings.annotations is not None:
-        if format_name is not FormatName.I2B2:
+        if not kind.has_annotations:
             raise InputError("is not i2b2 XML, and only for that --annotations can be written")
         yield Output("annotations", _below(settings.annotations, name), private=True)
     if settings.maps is not None:

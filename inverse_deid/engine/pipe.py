@@ -9,7 +9,8 @@ from inverse_deid.engine.masker import Masker
 from inverse_deid.engine.run_settings import RunSettings
 from inverse_deid.engine.serial import Reporting, Start, mask_source
 from inverse_deid.engine.tally import Tally
-from inverse_deid.formats.registry import FormatName, input_errors, open_source
+from inverse_deid.formats.records import Format
+from inverse_deid.formats.registry import input_errors, open_source
 
 PIPE_NAME = "standard input"
 
@@ -34,14 +35,12 @@ class _Pipe:
         return len(data)
 
 
-def mask_pipe(
-    pipes: tuple[BinaryIO, BinaryIO], format_name: FormatName, masker: Masker, run: RunSettings
-) -> Tally:
+def mask_pipe(pipes: tuple[BinaryIO, BinaryIO], kind: Format, masker: Masker, run: RunSettings) -> Tally:
     """Mask what comes in and write it out; what was wrong with the input is in the tally.
 
     Args:
         pipes: Input and output.
-        format_name: Of both.
+        kind: Format of both.
         masker: Masks the documents.
         run: Only reading, progress and batches at once matter.
 
@@ -50,19 +49,19 @@ def mask_pipe(
     """
     tally = Tally()
     try:
-        _mask(pipes, format_name, masker, run, tally)
+        _mask(pipes, kind, masker, run, tally)
     except InputError as error:
         tally.fail(PIPE_NAME, str(error))
     return tally
 
 
 def _mask(
-    pipes: tuple[BinaryIO, BinaryIO], format_name: FormatName, masker: Masker, run: RunSettings, tally: Tally
+    pipes: tuple[BinaryIO, BinaryIO], kind: Format, masker: Masker, run: RunSettings, tally: Tally
 ) -> None:
     """Mask and write; everything is counted in the tally."""
     stream, target = pipes
     with input_errors():
-        source = open_source(stream, "stdin", format_name, run.read_options)
+        source = open_source(stream, "stdin", kind, run.read_options)
     sink = source.sink(_Pipe(target))
     report = Reporting(PIPE_NAME, run.on_progress, run.n_at_once)
     for _ in mask_source(source, [sink], masker, Start(0, tally), report):

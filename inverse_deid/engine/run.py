@@ -19,7 +19,7 @@ from inverse_deid.engine.run_settings import RunSettings
 from inverse_deid.engine.serial import BATCH_CHARS, FIRST_BATCH_CHARS
 from inverse_deid.engine.stream_job import write_stream_job
 from inverse_deid.engine.tally import Tally
-from inverse_deid.formats.registry import SINGLE_DOCUMENT_FORMATS, FormatName, input_errors
+from inverse_deid.formats.registry import input_errors
 
 MAX_FILES_A_GROUP = 128
 
@@ -103,12 +103,12 @@ def _step(planned: _Planned, journal: Journal, masker: JobMasker, run: RunSettin
 def _work(planned: _Planned, journal: Journal, masker: JobMasker, run: RunSettings) -> _Step[Any]:
     """Documents: mask, then write. Other files: write under another name, then give them their names."""
     job = planned.todo[0]
-    if _is_single(job):
+    if job.format.is_single_document:
         group = open_group(planned.group, planned.todo, run)
         return _Step(
             lambda: mask_group(group, masker), lambda masked: write_group(group, masked, journal, run)
         )
-    write = write_case_job if job.format is FormatName.ICSR else write_stream_job
+    write = write_case_job if job.format.holds_cases else write_stream_job
     return _Step(
         lambda: attempted(lambda: write(job, masker, run)), lambda done: settled(job, journal, run, done)
     )
@@ -117,7 +117,7 @@ def _work(planned: _Planned, journal: Journal, masker: JobMasker, run: RunSettin
 def groups(jobs: Sequence[Job]) -> Iterator[list[Job]]:
     """Files that are one document are masked together; the groups depend on the jobs alone."""
     limit = FIRST_BATCH_CHARS
-    for single, consecutive in groupby(jobs, key=_is_single):
+    for single, consecutive in groupby(jobs, key=lambda job: job.format.is_single_document):
         group: list[Job] = []
         n_bytes = 0
         for job in consecutive:
@@ -130,13 +130,9 @@ def groups(jobs: Sequence[Job]) -> Iterator[list[Job]]:
             yield group
 
 
-def _is_single(job: Job) -> bool:
-    return job.format in SINGLE_DOCUMENT_FORMATS
-
-
 def _is_long(job: Job) -> bool:
     """Whether a file is worth several batches."""
-    return not _is_single(job) and job.n_bytes > LONG_FILE_BYTES
+    return not job.format.is_single_document and job.n_bytes > LONG_FILE_BYTES
 
 
 def _plan(

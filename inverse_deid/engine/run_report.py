@@ -72,7 +72,7 @@ class RunReport:
             {
                 "input": job.shown,
                 "output": job.name,
-                "format": str(job.format),
+                "format": job.format.name,
                 "input_hmac_sha256": keyed_hash(self._key, sha256_of(job.input)),
                 "outputs": outputs,
                 **_counts(entry.tally),

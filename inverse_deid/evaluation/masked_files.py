@@ -14,11 +14,11 @@ from inverse_deid.evaluation.counts import Range, check_masks
 from inverse_deid.evaluation.evaluation import named, repeated
 from inverse_deid.formats.i2b2_xml import read_gold_i2b2_xml
 from inverse_deid.formats.json_lines import numbered_lines
-from inverse_deid.formats.registry import FormatName, format_of, input_errors, open_input
+from inverse_deid.formats.records import Format
+from inverse_deid.formats.registry import format_of, input_errors, open_input
 from inverse_deid.formats.strict_json import parse_json
 
 _EXPLANATION_SUFFIX = ".explain.jsonl"
-_READABLE = frozenset({FormatName.JSONL, FormatName.I2B2})
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +64,12 @@ def _files_below(folder: Path) -> list[Path]:
         if file.is_file()
         and not any(part.startswith(".") for part in file.relative_to(folder).parts)
         and not file.name.endswith(_EXPLANATION_SUFFIX)
-        and _format(file) in _READABLE
+        and (kind := _format(file)) is not None
+        and (kind.has_offsets or kind.has_annotations)
     ]
 
 
-def _format(path: Path) -> FormatName | None:
+def _format(path: Path) -> Format | None:
     try:
         return format_of(path)
     except FormatError:
@@ -79,7 +80,8 @@ def _read_file(path: Path) -> list[MaskedOutput]:
     """The masks of one file; an error names it."""
     try:
         with input_errors(), open_input(path) as stream:
-            if _format(path) is FormatName.I2B2:
+            kind = _format(path)
+            if kind is not None and kind.has_annotations:
                 doc = read_gold_i2b2_xml(stream, path.name.removesuffix(".gz"))
                 return [MaskedOutput(doc.id, tuple((s.start, s.end) for s in doc.spans), doc.text)]
             return [_output(number, line) for number, line in numbered_lines(stream)]

@@ -26,7 +26,14 @@ from inverse_deid.core.errors import FormatError, UnreadableInputError
 from inverse_deid.core.values import Document, MaskedDocument
 from inverse_deid.formats.columns import ColumnFate, Columns, choose_columns
 from inverse_deid.formats.encodings import TextCodec, encode, split_mark, wrong_encoding
-from inverse_deid.formats.records import MAX_RECORD_BYTES, ReadOptions, Record, Writable, texts_by_column
+from inverse_deid.formats.records import (
+    MAX_RECORD_BYTES,
+    Format,
+    ReadOptions,
+    Record,
+    Writable,
+    texts_by_column,
+)
 
 _FORMULA = re.compile(r"'*(?: *[\t\r\n]|\s*[=+\-@\uff1d\uff0b\uff0d\uff20])")
 _NUMBER = re.compile(r"[+-](?:\d+(?:[.,]\d*)?|[.,]\d+)(?:[eE][+-]?\d+)?", re.ASCII)
@@ -154,8 +161,8 @@ def _quoted(cell: str, delimiter: str) -> str:
     return cell
 
 
-def read_csv(stream: BinaryIO, options: ReadOptions, *, default_delimiter: str = ",") -> CsvTable:
-    r"""Open a CSV file and read its header.
+def read_csv(stream: BinaryIO, options: ReadOptions, name: str = "") -> CsvTable:
+    r"""Open a CSV file and read its header; the cells of a file named `.tsv` are separated by tabs.
 
     Raises:
         FormatError: No header, a missing or doubled column.
@@ -170,7 +177,7 @@ def read_csv(stream: BinaryIO, options: ReadOptions, *, default_delimiter: str =
     stream, codec = split_mark(stream, options.encoding)
     csv.field_size_limit(MAX_RECORD_BYTES)
     lines = _Lines(io.TextIOWrapper(stream, codec.name, "strict", newline=""))
-    delimiter = options.delimiter or default_delimiter
+    delimiter = options.delimiter or ("\t" if name.lower().endswith(".tsv") else ",")
     rows = csv.reader(lines, delimiter=delimiter, strict=True)
     header = _next_row(rows, 1, codec)
     if not header:
@@ -234,3 +241,6 @@ def _record(number: int, row: list[str], layout: CsvLayout) -> Record:
     fates = columns.fates
     carried = tuple("" if fates[i] is ColumnFate.MASKED else row[i] for i in columns.written)
     return Record(number, docs, carried=carried, columns=columns.text_columns if len(docs) > 1 else ())
+
+
+FORMAT = Format(name="csv", open=read_csv, suffixes=(".csv", ".tsv"), can_be_split=True)

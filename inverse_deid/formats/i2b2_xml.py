@@ -32,7 +32,7 @@ from inverse_deid.core.errors import AnnotationError, FormatError
 from inverse_deid.core.phi import OUR_TYPES, HyperClass, PhiType, TypeMapping
 from inverse_deid.core.values import Document, MaskedDocument, PhiSpan
 from inverse_deid.formats.plain_text import read_whole
-from inverse_deid.formats.records import Record, Writable
+from inverse_deid.formats.records import Format, ReadOptions, Record, Writable
 
 _TYPES_NOT_OURS: Mapping[str, PhiType] = MappingProxyType(
     {
@@ -139,11 +139,12 @@ def _file(text: str, tags: list[str]) -> bytes:
     ).encode("utf-8", "replace")
 
 
-def read_i2b2_xml(stream: BinaryIO, name: str) -> I2b2Xml:
+def read_i2b2_xml(stream: BinaryIO, options: ReadOptions, name: str) -> I2b2Xml:
     """Read the text of a file for masking.
 
     Args:
         stream: The bytes; the encoding is the one that the XML declares.
+        options: Nothing of them matters.
         name: Becomes the id of the document.
 
     Raises:
@@ -152,7 +153,8 @@ def read_i2b2_xml(stream: BinaryIO, name: str) -> I2b2Xml:
 
     Example:
         >>> import io
-        >>> read_i2b2_xml(io.BytesIO(b"<deIdi2b2><TEXT>well</TEXT></deIdi2b2>"), "a.xml").doc.id
+        >>> xml = b"<deIdi2b2><TEXT>well</TEXT></deIdi2b2>"
+        >>> read_i2b2_xml(io.BytesIO(xml), ReadOptions(), "a.xml").doc.id
         'a.xml'
     """
     return I2b2Xml(Document(name, _text_of(_parse(read_whole(stream)))))
@@ -231,3 +233,8 @@ def _span(tag: etree._Element, name: str, text: str, types: TypeMapping) -> PhiS
     if repeated is not None and repeated.split() != text[start:end].split():
         raise AnnotationError(f"{where}: its text is not what stands at {start}-{end}; check the offsets")
     return PhiSpan(start, end, phi_type)
+
+
+FORMAT = Format(
+    name="i2b2", open=read_i2b2_xml, suffixes=(".xml",), is_single_document=True, has_annotations=True
+)

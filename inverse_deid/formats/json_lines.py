@@ -29,7 +29,7 @@ from inverse_deid.formats.columns import (
     no_column,
 )
 from inverse_deid.formats.encodings import TextCodec, split_mark
-from inverse_deid.formats.records import MAX_RECORD_BYTES, ReadOptions, Record, Writable
+from inverse_deid.formats.records import MAX_RECORD_BYTES, Format, ReadOptions, Record, Writable
 from inverse_deid.formats.strict_json import RepeatedKeyError, parse_json
 
 _RESERVED = frozenset({"id", "masks"})
@@ -92,7 +92,7 @@ class JsonLinesSink:
         """Nothing follows the last line."""
 
 
-def read_json_lines(stream: BinaryIO, options: ReadOptions) -> JsonLines:
+def read_json_lines(stream: BinaryIO, options: ReadOptions, name: str = "") -> JsonLines:
     """Open a JSON Lines file; its lines are read lazily.
 
     Raises:
@@ -266,3 +266,12 @@ def _spans(where: str, text: str, listed: object, types: TypeMapping) -> tuple[P
             )
         spans.append(PhiSpan(start, end, phi_type))
     return tuple(sorted(spans))
+
+
+FORMAT = Format(
+    name="jsonl",
+    open=read_json_lines,
+    suffixes=(".jsonl", ".ndjson"),
+    can_be_split=True,
+    has_offsets=True,
+)

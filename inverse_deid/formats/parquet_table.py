@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from inverse_deid.core.errors import FormatError
 from inverse_deid.core.values import Document, MaskedDocument
 from inverse_deid.formats.columns import Columns, choose_columns
-from inverse_deid.formats.records import ReadOptions, Record, Writable, texts_by_column
+from inverse_deid.formats.records import Format, ReadOptions, Record, Writable, texts_by_column
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -114,7 +114,7 @@ class ParquetSink:
         self._writer.close()
 
 
-def read_parquet(stream: BinaryIO, options: ReadOptions) -> ParquetTable:
+def read_parquet(stream: BinaryIO, options: ReadOptions, name: str = "") -> ParquetTable:
     """Open a Parquet file.
 
     Raises:
@@ -129,9 +129,9 @@ def read_parquet(stream: BinaryIO, options: ReadOptions) -> ParquetTable:
     if file is None:
         raise FormatError("is not a Parquet file or is damaged; export it again")
     columns = choose_columns(file.schema_arrow.names, options)
-    for name in columns.text_columns:
-        if not _is_text(file.schema_arrow.field(name).type):
-            raise FormatError(f"column {name!r} does not hold text; name the right one with --text-column")
+    for column in columns.text_columns:
+        if not _is_text(file.schema_arrow.field(column).type):
+            raise FormatError(f"column {column!r} does not hold text; name the right one with --text-column")
     return ParquetTable(file, columns, options)
 
 
@@ -236,3 +236,14 @@ def _ids(column: pa.Array) -> list[str | None]:
     if not any(test(kind) for test in tests):
         raise FormatError("has ids that are neither text nor whole numbers; mend them or use --id-column")
     return [None if value is None else str(value) for value in _values(column)]
+
+
+FORMAT = Format(
+    name="parquet",
+    open=read_parquet,
+    suffixes=(".parquet",),
+    can_be_piped=False,
+    can_be_split=True,
+    is_split_by_row_group=True,
+    needs_all_records=True,
+)

@@ -13,7 +13,7 @@ from typing import BinaryIO
 from inverse_deid.core.errors import UnreadableInputError
 from inverse_deid.core.values import Document, MaskedDocument
 from inverse_deid.formats.encodings import TextCodec, decode, detect_codec, encode
-from inverse_deid.formats.records import MAX_RECORD_BYTES, ReadOptions, Record, Writable
+from inverse_deid.formats.records import MAX_RECORD_BYTES, Format, ReadOptions, Record, Writable
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,20 +71,20 @@ def read_whole(stream: BinaryIO) -> bytes:
     return data
 
 
-def read_plain_text(stream: BinaryIO, name: str, options: ReadOptions) -> PlainText:
+def read_plain_text(stream: BinaryIO, options: ReadOptions, name: str) -> PlainText:
     """Read a text file.
 
     Args:
         stream: The bytes.
-        name: Becomes the id of the document.
         options: Only the encoding matters.
+        name: Becomes the id of the document.
 
     Raises:
         UnreadableInputError: Empty, binary, too large or of another encoding.
 
     Example:
         >>> import io
-        >>> source = read_plain_text(io.BytesIO(b"Pt well."), "note.txt", ReadOptions())
+        >>> source = read_plain_text(io.BytesIO(b"Pt well."), ReadOptions(), "note.txt")
         >>> [record.doc.id for record in source.records()]
         ['note.txt']
     """
@@ -94,3 +94,6 @@ def read_plain_text(stream: BinaryIO, name: str, options: ReadOptions) -> PlainT
     if not text:
         raise UnreadableInputError("is empty but for a byte-order mark; give a file that holds text")
     return PlainText(Document(name, text), codec)
+
+
+FORMAT = Format(name="text", open=read_plain_text, suffixes=(".txt", ".text"), is_single_document=True)

@@ -1,10 +1,10 @@
-"""What all formats share: the record, and the protocols of a source and a sink."""
+"""What all formats share: format, record, source and sink."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import BinaryIO, Protocol
 
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.values import Document, MaskedDocument
@@ -170,3 +170,42 @@ class Source(Protocol):
     def sink(self, target: Writable, *, resumed: bool = False) -> Sink:
         """A sink of the same format; a resumed one writes no header again."""
         ...
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False, kw_only=True)
+class Format:
+    """A format of case narratives: how to open a file of it, and what such files can do.
+
+    Args:
+        name: As the option `--format` names it.
+        open: Opens a file: its bytes, how to read it, and its name, the id of a single document.
+        suffixes: Of its files, in lower case.
+        is_head: Whether a file of these suffixes begins like this format; None = another format may
+            share the suffixes, and this one is the default.
+        is_single_document: A file is one document.
+        holds_cases: A record is a case safety report: its fields are masked with its texts.
+        can_be_piped: It can be read from a stream of unknown length.
+        can_be_split: A part of a file can be masked without the rest.
+        is_split_by_row_group: Parts are row groups, not ranges of bytes.
+        needs_all_records: A file is written only when every record can be.
+        has_offsets: Its output can state which ranges of the original were masked.
+        has_annotations: i2b2 annotation XML can be written of it.
+    """
+
+    name: str
+    open: Callable[[BinaryIO, ReadOptions, str], Source]
+    suffixes: tuple[str, ...]
+    is_head: Callable[[bytes], bool] | None = None
+    is_single_document: bool = False
+    holds_cases: bool = False
+    can_be_piped: bool = True
+    can_be_split: bool = False
+    is_split_by_row_group: bool = False
+    needs_all_records: bool = False
+    has_offsets: bool = False
+    has_annotations: bool = False
+
+    def __str__(self) -> str:
+        return self.name
+
+    __repr__ = __str__

@@ -1,52 +1,34 @@
-"""Which format a file has, and opening it."""
+"""All formats, and which of them a file has. Another format is one more module and one line in `_ALL`."""
 
 from __future__ import annotations
 
 import gzip
 import stat
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from enum import StrEnum
 from pathlib import Path, PurePath
+from types import MappingProxyType
 from typing import BinaryIO, cast
 
 from inverse_deid.core.errors import FormatError, UnreadableInputError
-from inverse_deid.formats.csv_table import read_csv
-from inverse_deid.formats.i2b2_xml import read_i2b2_xml
-from inverse_deid.formats.icsr.prolog import is_icsr
-from inverse_deid.formats.json_lines import read_json_lines
-from inverse_deid.formats.parquet_table import read_parquet
-from inverse_deid.formats.plain_text import read_plain_text
-from inverse_deid.formats.records import ReadOptions, Source
+from inverse_deid.formats import csv_table, i2b2_xml, json_lines, parquet_table, plain_text
+from inverse_deid.formats.icsr import source as icsr
+from inverse_deid.formats.records import Format, ReadOptions, Source
 
+_ALL = (
+    plain_text.FORMAT,
+    i2b2_xml.FORMAT,
+    json_lines.FORMAT,
+    csv_table.FORMAT,
+    parquet_table.FORMAT,
+    icsr.FORMAT,
+)
 
-class FormatName(StrEnum):
-    """The formats of case narratives that can be masked."""
-
-    TEXT = "text"
-    I2B2 = "i2b2"
-    JSONL = "jsonl"
-    CSV = "csv"
-    PARQUET = "parquet"
-    ICSR = "icsr"
-
-
-_OF_SUFFIX = {
-    ".txt": FormatName.TEXT,
-    ".text": FormatName.TEXT,
-    ".xml": FormatName.I2B2,
-    ".jsonl": FormatName.JSONL,
-    ".ndjson": FormatName.JSONL,
-    ".csv": FormatName.CSV,
-    ".tsv": FormatName.CSV,
-    ".parquet": FormatName.PARQUET,
-}
+FORMATS: Mapping[str, Format] = MappingProxyType({one.name: one for one in _ALL})
+"""The formats of case narratives that can be masked, by name."""
 
 _MAX_HEAD_BYTES = 64 * 1024
-
-SINGLE_DOCUMENT_FORMATS = frozenset({FormatName.TEXT, FormatName.I2B2})
-"""Formats in which a file is one document."""
 
 
 def without_gz(path: PurePath) -> PurePath:
@@ -59,32 +41,37 @@ def without_gz(path: PurePath) -> PurePath:
     return path.with_suffix("") if path.suffix.lower() == ".gz" else path
 
 
-def format_of(path: PurePath) -> FormatName:
-    """The format that the suffix stands for.
+def format_of(path: PurePath) -> Format:
+    """Return the format that a suffix stands for.
 
     Raises:
-        FormatError: An unknown suffix.
+        FormatError: The suffix is unknown.
     """
-    name = _OF_SUFFIX.get(without_gz(path).suffix.lower())
-    if name is None:
-        known = ", ".join(_OF_SUFFIX)
-        raise FormatError(f"has an unknown suffix; known are {known} (each also with .gz); or give --format")
-    return name
+    suffix = without_gz(path).suffix.lower()
+    by_suffix = {suffix: one for one in _ALL if one.is_head is None for suffix in one.suffixes}
+    if suffix not in by_suffix:
+        known = ", ".join(by_suffix)
+        raise FormatError(f"has an unknown suffix. Known are {known} (each also with .gz). Or give --format")
+    return by_suffix[suffix]
 
 
-def sniffed_format(path: Path, suffix_format: FormatName) -> FormatName:
-    """The format of a file: XML that begins like an E2B message holds case safety reports.
+def sniff_format(file: Path, place: PurePath) -> Format:
+    """Return the format of a file by its suffix and, where formats share a suffix, by its first bytes.
 
     Args:
-        path: The file; one that cannot be read is reported when it is masked.
-        suffix_format: What its suffix stands for.
+        file: The file. One that cannot be read has the usual format of its suffix.
+        place: Its name, with the suffix.
+
+    Raises:
+        FormatError: The suffix is unknown.
     """
-    if suffix_format is not FormatName.I2B2:
-        return suffix_format
+    usual = format_of(place)
+    others = [one for one in _ALL if one.is_head is not None and set(one.suffixes) & set(usual.suffixes)]
     head = b""
-    with suppress(OSError, EOFError, zlib.error, UnreadableInputError), open_input(path) as stream:
-        head = stream.read(_MAX_HEAD_BYTES)
-    return FormatName.ICSR if is_icsr(head) else suffix_format
+    if others:
+        with suppress(OSError, EOFError, zlib.error, UnreadableInputError), open_input(file) as stream:
+            head = stream.read(_MAX_HEAD_BYTES)
+    return next((one for one in others if one.is_head is not None and one.is_head(head)), usual)
 
 
 def open_input(path: Path) -> BinaryIO:
@@ -119,29 +106,16 @@ def input_errors() -> Iterator[None]:
         raise UnreadableInputError(problem)
 
 
-def open_source(stream: BinaryIO, name: str, format_name: FormatName, options: ReadOptions) -> Source:
+def open_source(stream: BinaryIO, name: str, kind: Format, options: ReadOptions) -> Source:
     """Open a file of a known format.
 
     Args:
         stream: The bytes, unpacked.
         name: The id of a document that has none of its own.
-        format_name: The format.
+        kind: The format.
         options: How to read it.
 
     Raises:
         InputError: The file cannot be used at all.
     """
-    match format_name:
-        case FormatName.TEXT:
-            return read_plain_text(stream, name, options)
-        case FormatName.I2B2:
-            return read_i2b2_xml(stream, name)
-        case FormatName.JSONL:
-            return read_json_lines(stream, options)
-        case FormatName.CSV:
-            delimiter = "\t" if name.lower().endswith(".tsv") else ","
-            return read_csv(stream, options, default_delimiter=delimiter)
-        case FormatName.PARQUET:
-            return read_parquet(stream, options)
-        case FormatName.ICSR:
-            raise FormatError("holds case safety reports, whose texts are masked together; give the file")
+    return kind.open(stream, options, name)

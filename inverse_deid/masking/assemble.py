@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,28 +13,27 @@ from inverse_deid import __version__
 from inverse_deid.core.errors import ConfigurationError, FormatError, UnreadableInputError
 from inverse_deid.core.packaged import packaged_path
 from inverse_deid.core.seals import is_sealed
+from inverse_deid.core.thresholds import (
+    EVERYTHING_MASKED,
+    LEAST_HIGH,
+    LEAST_LOW,
+    MOST_SLOPE,
+    OperatingPoints,
+    Thresholds,
+)
 from inverse_deid.lexicon import SAFE_FLAGS, load_lexicon
-from inverse_deid.masking.combine import Thresholds
 from inverse_deid.masking.document_passes import PhraseList
 from inverse_deid.masking.pipeline import Deidentifier, Stages
-from inverse_deid.masking.scorers import OperatingPoints, open_scorer
+from inverse_deid.masking.scorers import open_scorer
 from inverse_deid.network.folder import model_fingerprint
 from inverse_deid.network.scorer import Device
-from inverse_deid.replacement.markers import category_marker, fixed_marker
+from inverse_deid.replacement.markers import MarkerKind, markers_of
 from inverse_deid.rules.allowlist import Policy
 from inverse_deid.rules.analysis import RuleAnalyser
 from inverse_deid.text.interning import InternedWords
 
 CERTIFICATE_FORMAT = "inverse-deid certificate"
 CERTIFICATE_VERSION = 1
-
-
-LEAST_LOW, LEAST_HIGH, MOST_SLOPE = 0.25, 0.5, 0.5
-"""Beyond these, thresholds are low: a word would be kept although it is more probably PHI than not.
-
-Only what dictionaries and rules call safe may be kept below 0.5, at odds of one to three or better.
-All operating points of the packaged model are within.
-"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +46,7 @@ class MaskingSettings:
         policy: How the rules judge ambiguous words.
         rules_only: Decide without the network.
         marker: Stands for masked text.
-        category_markers: Show the suspected category instead.
+        replace: Show the marker, or the suspected category.
         operating_point: Which of the model's threshold pairs: strict, balanced or lenient;
             None = balanced.
         low: Threshold where the rules say safe; None = the operating point's.
@@ -67,7 +66,7 @@ class MaskingSettings:
     policy: Policy = "case-aware"
     rules_only: bool = False
     marker: str = "PHI"
-    category_markers: bool = False
+    replace: MarkerKind = "marker"
     operating_point: str | None = None
     low: float | None = None
     high: float | None = None
@@ -115,7 +114,7 @@ def build_deidentifier(settings: MaskingSettings) -> Deidentifier:
     made_of = {
         "model_sha256": assembly.model_sha256 or None,
         "lexicon_sha256": assembly.lexicon_sha256,
-        "thresholds": None if settings.rules_only else asdict(thresholds),
+        "thresholds": None if settings.rules_only else thresholds.as_json(),
     }
     return Deidentifier(assembly.stages, _fingerprint(settings, thresholds, *hashes), made_of)
 
@@ -127,7 +126,7 @@ def assemble(settings: MaskingSettings) -> Assembly:
     interned = InternedWords()
     folder = settings.model or packaged_model()
     Thresholds(settings.low or 0.0, 1.0 if settings.high is None else settings.high)
-    thresholds, scorer, model_sha256 = Thresholds(1.0, 1.0), None, ""
+    thresholds, scorer, model_sha256 = EVERYTHING_MASKED, None, ""
     if not settings.rules_only:
         scorer, points = open_scorer(folder, interned, settings.n_threads, settings.device)
         model_sha256 = model_fingerprint(folder)
@@ -135,14 +134,13 @@ def assemble(settings: MaskingSettings) -> Assembly:
             thresholds = _thresholds(points, settings)
         else:
             thresholds = _certified(certificate, settings, model=model_sha256, lexicon=lexicon.sha256)
-        if are_low(thresholds) and not settings.allow_low_thresholds:
+        if thresholds.are_low and not settings.allow_low_thresholds:
             raise ConfigurationError(_low_thresholds(thresholds, settings))
-    fixed = fixed_marker(settings.marker)
     stages = Stages(
         analyser=RuleAnalyser(lexicon, interned, settings.policy),
         scorer=scorer,
         thresholds=thresholds,
-        marker_for=category_marker(settings.marker) if settings.category_markers else fixed,
+        marker_for=markers_of(settings.replace, settings.marker),
         allow=PhraseList(sorted(settings.allow)),
         deny=PhraseList(sorted(settings.deny)),
         is_common_word=lambda word: bool(lexicon.flags(word) & SAFE_FLAGS),
@@ -158,10 +156,10 @@ def _thresholds(points: OperatingPoints, settings: MaskingSettings) -> Threshold
         known = ", ".join(points)
         raise ConfigurationError(f"the model has no operating point {name!r}; it has {known}")
     if settings.low is None and settings.high is None:
-        return Thresholds(**pair)
+        return pair
     # Thresholds of the user's own hold in every document alike.
-    low = pair["low"] if settings.low is None else settings.low
-    high = pair["high"] if settings.high is None else settings.high
+    low = pair.low if settings.low is None else settings.low
+    high = pair.high if settings.high is None else settings.high
     if low > high:
         own, other = ("low", "high") if settings.high is None else ("high", "low")
         raise ConfigurationError(
@@ -169,17 +167,6 @@ def _thresholds(points: OperatingPoints, settings: MaskingSettings) -> Threshold
             f"{other} too, or another {own}"
         )
     return Thresholds(low, high)
-
-
-def are_low(thresholds: Thresholds) -> bool:
-    """Tell whether thresholds need `MaskingSettings.allow_low_thresholds`.
-
-    Example:
-        >>> are_low(Thresholds(0.25, 0.5, 0.5)), are_low(Thresholds(0.9, 0.95, 0.6))
-        (False, True)
-    """
-    within = thresholds.low >= LEAST_LOW and thresholds.high >= LEAST_HIGH
-    return not (within and thresholds.density_slope <= MOST_SLOPE)
 
 
 def _low_thresholds(thresholds: Thresholds, settings: MaskingSettings) -> str:
@@ -241,7 +228,7 @@ def _certified(
             f"{settings.certificate}: certifies another {' and another '.join(other)}; mask with the "
             "certified one, or calibrate again"
         )
-    return Thresholds(**certificate["thresholds"])
+    return Thresholds.from_json(certificate["thresholds"])
 
 
 def _fingerprint(settings: MaskingSettings, thresholds: Thresholds, *hashes: str) -> str:
@@ -250,10 +237,8 @@ def _fingerprint(settings: MaskingSettings, thresholds: Thresholds, *hashes: str
         settings.policy,
         settings.rules_only,
         settings.marker,
-        settings.category_markers,
-        thresholds.low,
-        thresholds.high,
-        thresholds.density_slope,
+        settings.replace == "category",
+        *astuple(thresholds),
         sorted(settings.allow),
         sorted(settings.deny),
         *hashes,

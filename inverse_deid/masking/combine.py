@@ -12,13 +12,12 @@ safe (docs/decisions/0005); and a capitalised word that may be a name needs more
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 
-from inverse_deid.core.errors import ConfigurationError
+from inverse_deid.core.thresholds import Thresholds
 from inverse_deid.core.values import Decisions, FloatArray, Reason, RuleVerdicts
 
 REFERENCE_DENSITY = 0.1
@@ -30,31 +29,6 @@ _NAME_LOGITS = 1.25
 """By how much the threshold of a word that may be a name lies above `high`."""
 _FARTHEST = 2.0
 """Bounds the logarithm of density over reference: no document moves a threshold farther."""
-
-
-@dataclass(frozen=True, slots=True)
-class Thresholds:
-    """What `p_safe` is held against.
-
-    Args:
-        low: Where the rules say safe, in [0, 1].
-        high: Where they do not, in [0, 1], at least `low`.
-        density_slope: By how many logits both rise when a document holds e times the
-            reference density of PHI, in [0, 2]; 0 = the same in every document.
-
-    Raises:
-        ConfigurationError: Out of range or in the wrong order.
-    """
-
-    low: float
-    high: float
-    density_slope: float = 0.0
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.low <= self.high <= 1:
-            raise ConfigurationError("thresholds need 0 <= low <= high <= 1")
-        if not 0 <= self.density_slope <= 2:
-            raise ConfigurationError("the slope of density is in [0, 2]")
 
 
 def log_density(p_safe: FloatArray) -> float:
@@ -143,7 +117,7 @@ def _limits(
     density = np.zeros(len(p_safe))
     if thresholds.density_slope:
         density = np.asarray(log_density(p_safe) if densities is None else densities)
-    logits = raised_by(verdicts, density, thresholds.density_slope)
+    logits = raised_by(verdicts, density, thresholds)
     low, high = (
         np.where(logits == 0, np.float32(one), shifted(one, logits))
         for one in (thresholds.low, thresholds.high)
@@ -152,7 +126,7 @@ def _limits(
 
 
 def raised_by(
-    verdicts: RuleVerdicts, densities: npt.NDArray[np.float64], density_slope: float
+    verdicts: RuleVerdicts, densities: npt.NDArray[np.float64], thresholds: Thresholds
 ) -> npt.NDArray[np.float64]:
     """Return by how many logits the threshold of each token is moved: float64 (n_tokens,).
 
@@ -162,10 +136,22 @@ def raised_by(
     Args:
         verdicts: What the rules say.
         densities: float64 () or (n_tokens,), `log_density` of the document of each token.
-        density_slope: As `Thresholds` says.
+        thresholds: Only their slope matters.
     """
-    moved = density_slope * np.where(verdicts.word, np.maximum(densities, 0), densities)
+    moved = thresholds.density_slope * np.where(verdicts.word, np.maximum(densities, 0), densities)
     return moved + np.where(verdicts.maybe_name, _NAME_LOGITS, 0.0)
+
+
+def limit_of_safe_words(thresholds: Thresholds, p_safe: FloatArray) -> FloatArray:
+    """Return the threshold of the words of one document that the rules call safe: float32 ().
+
+    Args:
+        thresholds: `low` and the slope.
+        p_safe: float32 (n_tokens,), of the document.
+    """
+    if not thresholds.density_slope:
+        return np.asarray(thresholds.low, np.float32)
+    return shifted(thresholds.low, thresholds.density_slope * log_density(p_safe))
 
 
 def rules_alone(verdicts: RuleVerdicts) -> Decisions:

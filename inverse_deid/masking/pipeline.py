@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from inverse_deid.core.errors import StageError
+from inverse_deid.core.thresholds import Thresholds
 from inverse_deid.core.values import (
     Decisions,
     Document,
@@ -28,7 +29,7 @@ from inverse_deid.core.values import (
     RuleVerdicts,
     Tokens,
 )
-from inverse_deid.masking.combine import Thresholds, combine, log_densities, rules_alone
+from inverse_deid.masking.combine import combine, log_densities, rules_alone
 from inverse_deid.masking.document_passes import (
     PhraseList,
     apply_allow_list,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -17,6 +17,7 @@ import numpy as np
 
 from inverse_deid.core.errors import ModelError
 from inverse_deid.core.phi import HYPER_CLASS_OF, HyperClass
+from inverse_deid.core.thresholds import OperatingPoints
 from inverse_deid.core.values import FloatArray, RuleAnalysis, Tokens
 from inverse_deid.masking.pipeline import Scores, TokenScorer
 from inverse_deid.network.config import FeatureSet
@@ -26,9 +27,6 @@ from inverse_deid.rules.analysis import FEATURE_NAMES
 from inverse_deid.text.interning import InternedWords
 
 ENTRY_POINTS = "inverse_deid.scorers"
-OperatingPoints = Mapping[str, Mapping[str, float]]
-"""`low`, `high` and `density_slope` of each operating point, by name."""
-
 CASING_FEATURES = (
     "all-lower-case",
     "all-upper-case",

@@ -17,7 +17,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeGuard
+from typing import Any
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from inverse_deid.core.files import sha256_if_readable, write_folder
 from inverse_deid.core.packaged import MODEL_SHA256, packaged_path
 from inverse_deid.core.seals import is_sealed, sealed
 from inverse_deid.core.settings import as_plain_values, make_settings
+from inverse_deid.core.thresholds import OperatingPoints, read_operating_points, write_operating_points
 from inverse_deid.core.values import FloatArray
 from inverse_deid.network.config import NetworkConfig
 from inverse_deid.network.encoding import WordVectors
@@ -45,7 +46,7 @@ class ModelParts:
         characters: `characters.onnx` as bytes.
         tokens: `tokens.onnx` as bytes.
         weights: Trainable weights by path.
-        operating_points: `low`, `high` and `density_slope` of each named operating point.
+        operating_points: Their thresholds by name.
         provenance: Data hashes, seed, configuration, revision; free form, no narrative text.
     """
 
@@ -55,7 +56,7 @@ class ModelParts:
     characters: bytes = field(repr=False)
     tokens: bytes = field(repr=False)
     weights: Mapping[str, FloatArray] = field(repr=False)
-    operating_points: Mapping[str, Mapping[str, float]]
+    operating_points: OperatingPoints
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -91,7 +92,7 @@ def _write_files(parts: ModelParts, folder: Path) -> None:
     np.savez_compressed(folder / "weights.npz", **parts.weights)  # type: ignore[arg-type]
     manifest = {
         "format": FORMAT_VERSION,
-        "operating_points": {name: dict(pair) for name, pair in parts.operating_points.items()},
+        "operating_points": write_operating_points(parts.operating_points),
         "provenance": dict(parts.provenance),
     }
     write_manifest(folder, manifest, _FILES)
@@ -116,8 +117,12 @@ def read_manifest(folder: Path) -> dict[str, Any]:
             "the packaged model is not the one that this version was shipped with. Install inverse-deid "
             "again. If you rebuilt the model, run `python scripts/pin_packaged_data.py`"
         )
-    if not are_operating_points(manifest.get("operating_points")):
-        raise ModelError(f"{folder}/manifest.json: damaged or altered. Install or train the model again")
+    try:
+        read_operating_points(manifest.get("operating_points"))
+    except ConfigurationError as error:
+        raise ModelError(
+            f"{folder}/manifest.json: damaged or altered. Install or train the model again"
+        ) from error
     return manifest
 
 
@@ -151,21 +156,6 @@ def read_checked_manifest(folder: Path, version: int | str, names: Sequence[str]
     return manifest
 
 
-def are_operating_points(points: object) -> TypeGuard[Mapping[str, Mapping[str, float]]]:
-    """Whether each named point has the two thresholds, in [0, 1] and in order, and the slope."""
-    if not isinstance(points, dict) or not all(isinstance(point, dict) for point in points.values()):
-        return False
-    return all(_is_point(point) for point in points.values())
-
-
-def _is_point(point: Mapping[str, Any]) -> bool:
-    if set(point) != {"low", "high", "density_slope"}:
-        return False
-    if not all(isinstance(value, int | float) for value in point.values()):
-        return False
-    return bool(0 <= point["low"] <= point["high"] <= 1 and 0 <= point["density_slope"] <= 2)
-
-
 def read_model(folder: Path) -> ModelParts:
     """Read a model folder after checking it.
 
@@ -187,7 +177,7 @@ def read_model(folder: Path) -> ModelParts:
             characters=(folder / "characters.onnx").read_bytes(),
             tokens=(folder / "tokens.onnx").read_bytes(),
             weights=weights,
-            operating_points=manifest["operating_points"],
+            operating_points=read_operating_points(manifest["operating_points"]),
             provenance=manifest["provenance"],
         )
     except (KeyError, ValueError, OSError, ConfigurationError) as error:

@@ -1,41 +1,52 @@
-"""Markers: one fixed word, or the suspected category in brackets."""
+"""Markers: one fixed word, or the suspected category in brackets; the last resort of every mask."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Literal
 
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.values import Decisions
 
-_MAX_MARKER_CHARS = 40
+MarkerKind = Literal["marker", "category"]
+"""The fixed marker, or the suspected category."""
 
 MarkerFor = Callable[[Decisions], Callable[[int, int], str]]
-"""From a document's decisions to the marker of the mask over tokens `first` to `last`."""
+"""From a document's decisions to the marker of the mask over tokens `first` to `stop`."""
+
+_MAX_MARKER_CHARS = 40
+
+
+def markers_of(kind: MarkerKind, marker: str) -> MarkerFor:
+    """Return the markers that the user chose.
+
+    Args:
+        kind: What to show.
+        marker: The fixed marker, or the fallback where no category is known.
+
+    Raises:
+        ConfigurationError: The marker cannot be used.
+    """
+    fixed = fixed_marker(marker)
+    return category_marker(marker) if kind == "category" else fixed
 
 
 def fixed_marker(marker: str) -> MarkerFor:
-    """The same word for every mask.
+    """Return the same word for every mask.
 
     Raises:
-        ConfigurationError: Empty, longer than 40 characters or with one that cannot be printed
-            (a control, half a character, a code point that is none).
+        ConfigurationError: It is empty, longer than 40 characters or contains a character that
+            cannot be printed (a control character, half a surrogate pair, an unassigned code point).
     """
     if not (0 < len(marker) <= _MAX_MARKER_CHARS and marker.isprintable()):
-        raise ConfigurationError("the marker needs 1 to 40 printable characters")
-    return lambda decisions: lambda first, last: marker
+        raise ConfigurationError("the marker must have 1 to 40 printable characters")
+    return lambda decisions: lambda first, stop: marker
 
 
 def category_marker(fallback: str) -> MarkerFor:
-    """`[NAME]`, `[DATE]` and so on: the category that most tokens of the mask are suspected of.
+    """Return `[NAME]`, `[DATE]` and so on: the category that most tokens of the mask are suspected of.
 
     Args:
-        fallback: Stands where no category is known (rules only, failed documents).
+        fallback: Used where no category is known (rules only, failed documents).
     """
-
-    def for_document(decisions: Decisions) -> Callable[[int, int], str]:
-        def marker(first: int, last: int) -> str:
-            return f"[{decisions.suspected(first, last) or fallback}]"
-
-        return marker
-
-    return for_document
+    return lambda decisions: lambda first, stop: f"[{decisions.suspected(first, stop) or fallback}]"

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator
 
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.replacement.date_shift import MIN_KEY_BYTES
-from inverse_deid.text.edit_distance import NearNames
 from inverse_deid.text.folding import folded
+from inverse_deid.text.typos import NearNames
 
 MIN_SHARED_LETTERS = 3
 """Words of so many letters may not stand in a surrogate and in a real value alike."""

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from inverse_deid.core.phi import HyperClass, PhiType
 from inverse_deid.core.values import BoolArray, Decisions, FloatArray
-from inverse_deid.masking.combine import log_density, shifted
+from inverse_deid.masking.combine import limit_of_safe_words
 from inverse_deid.review.contents import CaseContent
 from inverse_deid.review.store import MaskingFacts
 from inverse_deid.review.values import CATEGORIES, NO_CATEGORY, ModelTokens
@@ -98,13 +98,13 @@ def _rules_safe(content: CaseContent, facts: MaskingFacts) -> BoolArray:
     """Where the low threshold was used; it moves with the density of each part."""
     safe = np.zeros(len(content.tokens), np.bool_)
     decisions = content.decisions
-    if facts.low is None:
+    thresholds = facts.thresholds
+    if thresholds is None:
         return decisions.keep.copy()
-    if facts.low == facts.high:
+    if thresholds.low == thresholds.high:
         return safe
     for part in content.parts:
         first, stop = np.searchsorted(content.tokens.starts, [part.start, part.end]).tolist()
-        logits = facts.density_slope * log_density(decisions.p_safe[first:stop])
-        low = np.float32(facts.low) if not facts.density_slope else shifted(facts.low, logits)
+        low = limit_of_safe_words(thresholds, decisions.p_safe[first:stop])
         safe[first:stop] = decisions.thresholds[first:stop] == low
     return safe

@@ -19,7 +19,7 @@ from inverse_deid.core.files import PartialFile
 from inverse_deid.core.values import Document, MaskedDocument
 from inverse_deid.formats.icsr.cases import Case
 from inverse_deid.formats.icsr.masking import TreatedCase, mask_message
-from inverse_deid.formats.registry import FormatName, open_source
+from inverse_deid.formats.registry import FORMATS, open_source
 from inverse_deid.masking.cases.masker import CaseMasker
 from inverse_deid.masking.cases.reports import batch_number, replacements_of, texts_of
 from inverse_deid.masking.cases.texts import CaseTexts
@@ -137,7 +137,7 @@ class _Releases:
             sealed = select(SOURCES.c.sealed).where(SOURCES.c.id == source.id)
             stored = self._connection.execute(sealed).scalar_one()
             data = self._store.sealer.opened(stored, f"file {source.id}")
-            if source.format == FormatName.ICSR.value:
+            if FORMATS[source.format].holds_cases:
                 self._write_reports(source, data, cases, file)
             else:
                 self._write_records(source, data, cases, file)
@@ -151,11 +151,11 @@ class _Releases:
         return is_complete
 
     def _write_records(self, source: Row[Any], data: bytes, cases: Cases, file: PartialFile) -> None:
-        format_name = FormatName(source.format)
+        kind = FORMATS[source.format]
         n_waiting = sum(case.state != CaseState.RELEASED.value for case in cases.values())
-        if format_name is FormatName.PARQUET and n_waiting:
+        if kind.needs_all_records and n_waiting:
             raise ReviewError(f"{n_waiting} rows are not released; a Parquet file is written when all are")
-        opened = open_source(io.BytesIO(data), source.name, format_name, self._settings.read_options)
+        opened = open_source(io.BytesIO(data), source.name, kind, self._settings.read_options)
         sink = opened.sink(file)
         for record in opened.records():
             if record.problem:
@@ -168,7 +168,7 @@ class _Releases:
             if masked is not None:
                 sink.write(record, masked)
                 self.n_cases += 1
-            elif format_name is FormatName.PARQUET:
+            elif kind.needs_all_records:
                 raise ReviewError(
                     f"row {record.number} cannot be released, and a Parquet file needs all rows"
                 )

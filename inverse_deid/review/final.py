@@ -8,7 +8,7 @@ from sqlalchemy import Connection
 from inverse_deid.core.errors import ReviewError
 from inverse_deid.core.phi import HYPER_CLASS_OF, HyperClass, PhiType
 from inverse_deid.core.values import BoolArray, Decisions, MaskedDocument, PhiSpan, Reason, Tokens
-from inverse_deid.replacement.markers import MarkerFor, category_marker, fixed_marker
+from inverse_deid.replacement.markers import MarkerFor, markers_of
 from inverse_deid.review.contents import CaseContent
 from inverse_deid.review.layers import common_ground, layer_tokens, layers_of, reviewers_tokens, runs_of
 from inverse_deid.review.store import MaskingFacts, ReviewStore
@@ -115,4 +115,4 @@ def _pieces(tokens: Tokens, first: int, stop: int) -> list[tuple[int, int]]:
 
 
 def _markers(facts: MaskingFacts) -> MarkerFor:
-    return category_marker(facts.marker) if facts.category_markers else fixed_marker(facts.marker)
+    return markers_of("category" if facts.category_markers else "marker", facts.marker)

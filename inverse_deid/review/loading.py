@@ -29,8 +29,8 @@ from inverse_deid.engine.tally import Tally
 from inverse_deid.formats.icsr.messages import BrokenCase, Message
 from inverse_deid.formats.icsr.profiles import Profile, builtin_profile
 from inverse_deid.formats.known_values import KnownOfDocuments
-from inverse_deid.formats.records import ReadOptions
-from inverse_deid.formats.registry import FormatName, input_errors, open_input, open_source
+from inverse_deid.formats.records import Format, ReadOptions
+from inverse_deid.formats.registry import input_errors, open_input, open_source
 from inverse_deid.masking.cases.reports import batch_number, texts_of
 from inverse_deid.masking.cases.settings import CaseSettings
 from inverse_deid.review.contents import content_of, sealed_content
@@ -79,9 +79,9 @@ class LoadSettings:
     on_progress: OnProgress = field(default=lambda _documents, _tokens: None)
 
 
-def plan_cases(inputs: Sequence[Path], format_name: FormatName | None = None) -> tuple[list[Job], Tally]:
+def plan_cases(inputs: Sequence[Path], kind: Format | None = None) -> tuple[list[Job], Tally]:
     """The files with cases, and a tally of what is none."""
-    return plan_jobs(inputs, PlanSettings(out=_NOWHERE, format_name=format_name))
+    return plan_jobs(inputs, PlanSettings(out=_NOWHERE, format=kind))
 
 
 def create_store(
@@ -205,9 +205,9 @@ class _Loader:
         if len(data) > MAX_SOURCE_BYTES:
             raise UnreadableInputError(f"is larger than {MAX_SOURCE_BYTES >> 20} MiB; split it")
         sealed = self._sealer.sealed(data, f"file {source_id}")
-        row = {"id": source_id, "name": job.name, "format": job.format.value, "sealed": sealed}
+        row = {"id": source_id, "name": job.name, "format": job.format.name, "sealed": sealed}
         self._connection.execute(insert(SOURCES), row)
-        is_report = job.format is FormatName.ICSR
+        is_report = job.format.holds_cases
         yield from self._reports(source_id, job, data) if is_report else self._records(source_id, job, data)
 
     def _records(self, source_id: int, job: Job, data: bytes) -> Iterator[_Item]:

@@ -13,7 +13,7 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 
 from inverse_deid.core.errors import ConfigurationError, OutputError, UnreadableInputError
+from inverse_deid.core.thresholds import Thresholds
 from inverse_deid.review.keys import ReviewKey
 from inverse_deid.review.sealing import Sealer
 from inverse_deid.review.tables import META, METADATA
@@ -45,9 +46,7 @@ class MaskingFacts:
         fingerprint: Changes with anything that can change a decision.
         model_sha256: None = without the network.
         lexicon_sha256: Of the dictionaries.
-        low: Threshold where the rules say safe; None = without the network.
-        high: Threshold where they do not.
-        density_slope: By how much they move with the density of PHI.
+        thresholds: None = without the network.
         marker: Stands for masked text.
         category_markers: The category stands for it instead.
     """
@@ -55,11 +54,26 @@ class MaskingFacts:
     fingerprint: str
     model_sha256: str | None = None
     lexicon_sha256: str = ""
-    low: float | None = None
-    high: float | None = None
-    density_slope: float = 0.0
+    thresholds: Thresholds | None = None
     marker: str = "PHI"
     category_markers: bool = False
+
+    @classmethod
+    def from_json(cls, stored: dict[str, Any]) -> MaskingFacts:
+        """Read the facts that `as_json` wrote."""
+        rest = {name: value for name, value in stored.items() if name not in _THRESHOLDS}
+        if stored["low"] is None:
+            return cls(**rest)
+        return cls(**rest, thresholds=Thresholds(**{name: stored[name] for name in _THRESHOLDS}))
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the facts as one flat dictionary."""
+        stored = asdict(self)
+        thresholds = stored.pop("thresholds") or dict.fromkeys(_THRESHOLDS)
+        return stored | thresholds
+
+
+_THRESHOLDS = [field.name for field in fields(Thresholds)]
 
 
 class ReviewStore:
@@ -86,7 +100,7 @@ class ReviewStore:
         self.sealer.opened(bytes.fromhex(stored["key check"]), "key check")
         settings = json.loads(stored["settings"])
         self.policy = ReviewPolicy(**settings["policy"])
-        self.facts = MaskingFacts(**settings["facts"])
+        self.facts = MaskingFacts.from_json(settings["facts"])
         self.extra: dict[str, Any] = settings["extra"]
 
     def __enter__(self) -> ReviewStore:
@@ -197,7 +211,7 @@ def write_settings(
     """Make the tables of a new store and write what it is."""
     METADATA.create_all(connection)
     check = Sealer(key.derived("encryption")).sealed(_KEY_CHECK, "key check")
-    settings = {"policy": asdict(policy), "facts": asdict(facts), "extra": extra}
+    settings = {"policy": asdict(policy), "facts": facts.as_json(), "extra": extra}
     stored = {
         "schema version": str(SCHEMA_VERSION),
         "key check": check.hex(),

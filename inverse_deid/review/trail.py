@@ -92,8 +92,11 @@ def append(connection: Connection, store: ReviewStore, events: Sequence[TrailEve
     head = connection.execute(select(TRAIL_HEAD).with_for_update()).one()
     number, previous, rows = head.n_entries, head.hash, []
     at = datetime.fromtimestamp(store.now(), UTC).isoformat(timespec="microseconds")
-    facts = store.facts
-    made_by = {"model": facts.model_sha256 or facts.fingerprint, "thresholds": [facts.low, facts.high]}
+    facts, pair = store.facts, store.facts.thresholds
+    made_by = {
+        "model": facts.model_sha256 or facts.fingerprint,
+        "thresholds": [None, None] if pair is None else [pair.low, pair.high],
+    }
     for one in events:
         number += 1
         entry = {"number": number, "at": at, **asdict(one), **made_by, "previous": previous}

@@ -23,8 +23,8 @@ from inverse_deid.rules.known_spellings import (
     plain,
     spellings,
 )
-from inverse_deid.text.edit_distance import NearNames
 from inverse_deid.text.sequences import Sequences
+from inverse_deid.text.typos import NearNames
 
 IsCommonWord = Callable[[str], bool]
 

@@ -8,11 +8,9 @@ from pathlib import PurePosixPath
 
 from inverse_deid.core.errors import FormatError, InputError, OutputExistsError
 from inverse_deid.engine.tally import Tally
-from inverse_deid.formats.registry import FormatName, format_of, without_gz
+from inverse_deid.formats.records import Format
+from inverse_deid.formats.registry import format_of, without_gz
 from inverse_deid.scale.storage import Place, fingerprint_of, name_below, place_of, storage_errors
-
-SPLITTABLE_FORMATS = frozenset({FormatName.JSONL, FormatName.CSV, FormatName.PARQUET})
-"""Formats of many documents a file; only these are worth a cluster."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +27,7 @@ class InputFile:
 
     place: Place
     name: str
-    format: FormatName
+    format: Format
     n_bytes: int
     fingerprint: str
 
@@ -39,15 +37,13 @@ class InputFile:
         return self.place.path.lower().endswith(".gz")
 
 
-def find_inputs(
-    addresses: Sequence[str], out: Place, format_name: FormatName | None
-) -> tuple[list[InputFile], Tally]:
+def find_inputs(addresses: Sequence[str], out: Place, kind: Format | None) -> tuple[list[InputFile], Tally]:
     """All files, in a fixed order, and a tally of what cannot be masked.
 
     Args:
         addresses: Files or folders.
         out: The output folder; what lies there is no input.
-        format_name: Of all files; None: by suffix.
+        kind: Of all files; None: by suffix.
     """
     tally = Tally()
     found: dict[str, InputFile] = {}
@@ -62,7 +58,7 @@ def find_inputs(
             tally.fail(place.printable, "holds no files; give a folder with case narratives")
         for file, name in files:
             try:
-                one = _input_file(file, name, format_name)
+                one = _input_file(file, name, kind)
                 if one.name in found:
                     raise OutputExistsError(
                         f"would become {one.name}, as would {found[one.name].place.printable}; "
@@ -91,9 +87,9 @@ def _files(place: Place, out: Place) -> Iterator[tuple[Place, str]]:
             yield file, name
 
 
-def _input_file(file: Place, name: str, format_name: FormatName | None) -> InputFile:
-    kind = format_name or format_of(PurePosixPath(name))
-    if kind not in SPLITTABLE_FORMATS:
+def _input_file(file: Place, name: str, kind: Format | None) -> InputFile:
+    kind = kind or format_of(PurePosixPath(name))
+    if not kind.can_be_split:
         raise FormatError(
             f"is {kind}, and --engine ray reads jsonl, csv and parquet; mask it without --engine"
         )

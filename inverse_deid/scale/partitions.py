@@ -7,7 +7,8 @@ import json
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from inverse_deid.formats.registry import FormatName
+from inverse_deid.formats.records import Format
+from inverse_deid.formats.registry import FORMATS
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +32,7 @@ class Partition:
     address: str
     shown: str
     name: str
-    format: FormatName
+    format: Format
     fingerprint: str
     index: int = 0
     n_partitions: int = 1
@@ -57,13 +58,13 @@ class Partition:
 
     def as_json(self) -> str:
         """A text that `from_json` takes back."""
-        return json.dumps(dataclasses.asdict(self))
+        return json.dumps({**dataclasses.asdict(self), "format": self.format.name})
 
     @classmethod
     def from_json(cls, stored: str) -> Partition:
         """The partition that `as_json` described."""
         fields = json.loads(stored)
-        return cls(**{**fields, "format": FormatName(fields["format"])})
+        return cls(**{**fields, "format": FORMATS[fields["format"]]})
 
 
 def target_name(name: str, index: int) -> str:

@@ -12,7 +12,7 @@ from typing import BinaryIO, cast
 
 from inverse_deid.core.errors import InputError
 from inverse_deid.formats.records import ReadOptions, Source
-from inverse_deid.formats.registry import FormatName, input_errors, open_source
+from inverse_deid.formats.registry import input_errors, open_source
 from inverse_deid.scale.partitions import Partition
 from inverse_deid.scale.storage import ByteRange, fingerprint_of, open_place, place_of, storage_errors
 
@@ -51,7 +51,7 @@ def check_unchanged(partition: Partition) -> None:
 
 def _part(whole: BinaryIO, partition: Partition, options: ReadOptions) -> tuple[BinaryIO, ReadOptions]:
     """The bytes of a partition, and how they are read."""
-    if partition.format is FormatName.PARQUET and not partition.is_packed:
+    if partition.format.is_split_by_row_group and not partition.is_packed:
         row_groups = (partition.start, partition.end)
         return whole, replace(options, n_before=partition.n_before, row_groups=row_groups)
     if partition.is_packed:

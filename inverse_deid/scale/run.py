@@ -12,8 +12,7 @@ from inverse_deid.core.errors import ClusterError, ConfigurationError
 from inverse_deid.engine.run_settings import settings_fingerprint
 from inverse_deid.engine.serial import OnProgress
 from inverse_deid.engine.tally import Tally
-from inverse_deid.formats.records import ReadOptions
-from inverse_deid.formats.registry import FormatName
+from inverse_deid.formats.records import Format, ReadOptions
 from inverse_deid.scale.actor import ActorJob, FingerprintedMasker, MaskerMaker, Outcome
 from inverse_deid.scale.cluster import MAX_ATTEMPTS, Cluster, on_ray
 from inverse_deid.scale.inputs import find_inputs
@@ -42,7 +41,7 @@ class RayRun:
         inputs: Addresses of files and folders.
         out: Address of the output folder.
         cluster: Where the work is done.
-        format_name: Of all inputs; None: by suffix.
+        format: Of all inputs; None: by suffix.
         read_options: How files are read.
         partition_bytes: Size of a partition as it lies in its file, at least 1.
         resume: Go on with an interrupted run.
@@ -54,7 +53,7 @@ class RayRun:
     inputs: tuple[str, ...]
     out: str
     cluster: Cluster = field(default_factory=Cluster)
-    format_name: FormatName | None = None
+    format: Format | None = None
     read_options: ReadOptions = field(default_factory=ReadOptions)
     partition_bytes: int = PARTITION_BYTES
     resume: bool = False
@@ -78,14 +77,14 @@ def mask_with_ray(run: RayRun, make_masker: MaskerMaker, workers: Workers = on_r
         InverseDeidError: Nothing can be done, or the run cannot go on; what is done stays for `resume`.
     """
     out = _checked_out(run)
-    files, tally = find_inputs(run.inputs, out, run.format_name)
+    files, tally = find_inputs(run.inputs, out, run.format)
     if not files:
         return tally
     masker = make_masker(n_threads=1, device="cpu")
     planned, refused = partitions_of(files, run.read_options, run.partition_bytes)
     for where, reason in refused:
         tally.fail(where, reason)
-    shape = (run.read_options, run.format_name, run.partition_bytes)
+    shape = (run.read_options, run.format, run.partition_bytes)
     settings = settings_fingerprint(__version__, masker.fingerprint, *shape)
     plan = RunPlan(out, settings, planned, run.tell(masker))
     if not planned:

@@ -21,7 +21,7 @@ from inverse_deid.formats.csv_table import CsvTable
 from inverse_deid.formats.encodings import split_mark
 from inverse_deid.formats.parquet_table import ParquetTable
 from inverse_deid.formats.records import MAX_RECORD_BYTES, ReadOptions, Source
-from inverse_deid.formats.registry import FormatName, open_source
+from inverse_deid.formats.registry import open_source
 from inverse_deid.scale.inputs import InputFile
 from inverse_deid.scale.partitions import Partition
 from inverse_deid.scale.storage import open_place, storage_errors
@@ -51,16 +51,16 @@ def split(file: InputFile, options: ReadOptions, partition_bytes: int) -> list[P
     whole = Partition(
         file.place.address, file.place.printable, file.name, file.format, file.fingerprint, end=file.n_bytes
     )
-    is_parquet = file.format is FormatName.PARQUET
-    if file.is_packed or (file.n_bytes <= partition_bytes and not is_parquet):
+    has_row_groups = file.format.is_split_by_row_group
+    if file.is_packed or (file.n_bytes <= partition_bytes and not has_row_groups):
         return [whole]
     with open_place(file.place) as stream, storage_errors(file.place):
         source = open_source(stream, PurePosixPath(file.name).name, file.format, options)
     with open_place(file.place) as stream, storage_errors(file.place):
         head_bytes, cuts = _cuts(stream, source, options, partition_bytes)
-    if is_parquet and not cuts:
+    if has_row_groups and not cuts:
         return [replace(whole, end=0)]
-    return list(_partitions(whole, head_bytes, cuts)) if len(cuts) > 1 or is_parquet else [whole]
+    return list(_partitions(whole, head_bytes, cuts)) if len(cuts) > 1 or has_row_groups else [whole]
 
 
 def _partitions(whole: Partition, head_bytes: int, cuts: list[_Cut]) -> Iterator[Partition]:

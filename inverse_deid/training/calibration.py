@@ -7,15 +7,15 @@ thresholds differ.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from inverse_deid.core.errors import ConfigurationError
+from inverse_deid.core.thresholds import EVERYTHING_MASKED, LEAST_HIGH, Thresholds
 from inverse_deid.core.values import BoolArray, FloatArray, RuleVerdicts
-from inverse_deid.masking.assemble import LEAST_HIGH
-from inverse_deid.masking.combine import Thresholds, combine, log_density, raised_by
+from inverse_deid.masking.combine import combine, log_density, raised_by
 from inverse_deid.training.config import CalibrationConfig
 
 LOW_HIGH_LOGITS = 1.0
@@ -52,30 +52,36 @@ def densities(p_safe: Sequence[FloatArray]) -> npt.NDArray[np.float64]:
     return np.repeat(np.array([log_density(p) for p in p_safe], np.float64), lengths)
 
 
-def thresholds_at(high: float, density_slope: float = 0.0) -> Thresholds:
-    """Return the pair whose `high` is given.
+def thresholds_at(high: float, like: Thresholds = EVERYTHING_MASKED) -> Thresholds:
+    """Return the thresholds whose `high` is given.
+
+    Args:
+        high: In (0, 1).
+        like: Thresholds with the slope to use.
 
     Example:
         >>> round(thresholds_at(0.9).low, 3)
         0.768
     """
     logit = np.log(high / (1 - high)) - LOW_HIGH_LOGITS
-    return Thresholds(float(1 / (1 + np.exp(-logit))), float(high), density_slope)
+    return replace(like, low=float(1 / (1 + np.exp(-logit))), high=float(high))
 
 
-def calibrate(corpora: Sequence[ScoredCorpus], recall: float, density_slope: float = 0.0) -> Thresholds:
+def calibrate(
+    corpora: Sequence[ScoredCorpus], recall: float, like: Thresholds = EVERYTHING_MASKED
+) -> Thresholds:
     """Return the smallest thresholds at which the corpora together reach the wanted recall.
 
     Args:
         corpora: Held-out corpora, taken together, so that a few mistakes of annotators in a
             small one do not set the threshold for all.
         recall: Wanted recall of PHI tokens, in (0, 1].
-        density_slope: As `Thresholds` says.
+        like: Thresholds with the slope to use.
 
     Raises:
         ConfigurationError: There is no PHI token to calibrate on.
     """
-    needed = [score_from_high(corpus, density_slope)[corpus.is_phi] for corpus in corpora]
+    needed = [score_from_high(corpus, like)[corpus.is_phi] for corpus in corpora]
     at = np.concatenate(needed or [np.zeros(0)])
     if not len(at):
         raise ConfigurationError(
@@ -83,18 +89,22 @@ def calibrate(corpora: Sequence[ScoredCorpus], recall: float, density_slope: flo
         )
     at.sort()
     wanted = at[max(0, int(np.ceil(recall * len(at))) - 1)]
-    return thresholds_at(float(np.clip(wanted + _MARGIN, _LOWEST, 1 - _MARGIN)), density_slope)
+    return thresholds_at(float(np.clip(wanted + _MARGIN, _LOWEST, 1 - _MARGIN)), like)
 
 
 def calibrate_precision(
-    corpora: Sequence[ScoredCorpus], precision: float, density_slope: float = 0.0, *, highest: float = 1.0
+    corpora: Sequence[ScoredCorpus],
+    precision: float,
+    like: Thresholds = EVERYTHING_MASKED,
+    *,
+    highest: float = 1.0,
 ) -> Thresholds:
     """Return the largest thresholds at which each corpus for itself reaches the wanted precision.
 
     Args:
         corpora: Held-out corpora; those without PHI are skipped.
         precision: Wanted share of PHI among the masked tokens, in (0, 1].
-        density_slope: As `Thresholds` says.
+        like: Thresholds with the slope to use.
         highest: Upper limit of `high`.
 
     Returns:
@@ -108,14 +118,14 @@ def calibrate_precision(
         raise ConfigurationError(
             "no PHI among the held-out documents. Give more documents, or hold out a larger share"
         )
-    needed = [score_from_high(corpus, density_slope) for corpus in with_phi]
+    needed = [score_from_high(corpus, like) for corpus in with_phi]
     values = np.unique(np.concatenate(needed)) + _MARGIN
     top = min(highest, 1 - _MARGIN)
     candidates = np.append(values[(values >= _LOWEST) & (values < top)], top)
     pairs = zip(with_phi, needed, strict=True)
     precisions = [_precisions(corpus.is_phi, at, candidates) for corpus, at in pairs]
     reached = np.all(np.array(precisions) >= precision, axis=0)
-    return thresholds_at(float(candidates[reached].max(initial=_LOWEST)), density_slope)
+    return thresholds_at(float(candidates[reached].max(initial=_LOWEST)), like)
 
 
 def _precisions(
@@ -133,13 +143,12 @@ def operating_points(corpora: Sequence[ScoredCorpus], config: CalibrationConfig)
 
     No `high` is below `LEAST_HIGH`, so that masking takes them as they are.
     """
-    slope = config.density_slope
-    strict = calibrate(corpora, config.strict_recall, slope)
-    balanced = calibrate(corpora, config.balanced_recall, slope)
+    strict = calibrate(corpora, config.strict_recall, config.like)
+    balanced = calibrate(corpora, config.balanced_recall, config.like)
     balanced = min(balanced, strict, key=lambda pair: pair.high)
-    lenient = calibrate_precision(corpora, config.lenient_precision, slope, highest=balanced.high)
+    lenient = calibrate_precision(corpora, config.lenient_precision, config.like, highest=balanced.high)
     found = {"strict": strict, "balanced": balanced, "lenient": lenient}
-    return {name: thresholds_at(max(pair.high, LEAST_HIGH), slope) for name, pair in found.items()}
+    return {name: thresholds_at(max(pair.high, LEAST_HIGH), config.like) for name, pair in found.items()}
 
 
 def floor_lines(corpora: Sequence[ScoredCorpus], lenient: Thresholds, precision: float) -> list[str]:
@@ -152,7 +161,7 @@ def floor_lines(corpora: Sequence[ScoredCorpus], lenient: Thresholds, precision:
     """
     reached = {
         corpus.name: _precisions(
-            corpus.is_phi, score_from_high(corpus, lenient.density_slope), np.array([lenient.high])
+            corpus.is_phi, score_from_high(corpus, lenient), np.array([lenient.high])
         ).item()
         for corpus in corpora
         if corpus.is_phi.any()
@@ -166,13 +175,13 @@ def floor_lines(corpora: Sequence[ScoredCorpus], lenient: Thresholds, precision:
 
 
 def score_from_high(
-    corpus: ScoredCorpus, density_slope: float = 0.0, *, adaptive: bool = True
+    corpus: ScoredCorpus, like: Thresholds = EVERYTHING_MASKED, *, adaptive: bool = True
 ) -> npt.NDArray[np.float64]:
     """Return `p_safe` on the scale of `high`: a token is masked where `high` is above it.
 
     Args:
         corpus: The scored tokens.
-        density_slope: As `Thresholds` says.
+        like: Thresholds with the slope to use.
         adaptive: Add `LOW_HIGH_LOGITS` for words that the rules call safe.
 
     Returns:
@@ -180,7 +189,7 @@ def score_from_high(
     """
     p = np.clip(corpus.p_safe.astype(np.float64), 1e-7, 1 - 1e-7)
     earned = np.where(corpus.verdicts.safe & adaptive, LOW_HIGH_LOGITS, 0.0)
-    earned -= raised_by(corpus.verdicts, corpus.densities, density_slope)
+    earned -= raised_by(corpus.verdicts, corpus.densities, like)
     seen = 1 / (1 + np.exp(-(np.log(p / (1 - p)) + earned)))
     return np.where(corpus.verdicts.always_masked | np.isnan(corpus.p_safe), 0.0, seen)
 
@@ -230,7 +239,7 @@ def at_one_recall(
     Args:
         before: Corpora scored by the model that was started from.
         after: The same corpora, in the same order, scored by the model that came out.
-        points_before: Operating points of the first; their density slope is used.
+        points_before: Operating points of the first; their slope is used.
         points_after: Operating points of the second.
         name: The operating point.
 
@@ -243,8 +252,8 @@ def at_one_recall(
         found[one.name] = (
             AtOneRecall(
                 recall,
-                precision_at(one, recall, points_before[name].density_slope),
-                precision_at(other, recall, points_after[name].density_slope),
+                precision_at(one, recall, points_before[name]),
+                precision_at(other, recall, points_after[name]),
             )
             if recall
             else None
@@ -252,13 +261,13 @@ def at_one_recall(
     return found
 
 
-def precision_at(corpus: ScoredCorpus, recall: float, density_slope: float = 0.0) -> float:
+def precision_at(corpus: ScoredCorpus, recall: float, like: Thresholds = EVERYTHING_MASKED) -> float:
     """Return the precision at the smallest threshold that reaches a recall. Ties are masked together.
 
     Args:
         corpus: Scored tokens with PHI among them.
         recall: In (0, 1].
-        density_slope: As `Thresholds` says.
+        like: Thresholds with the slope to use.
 
     Example:
         >>> from inverse_deid.core.values import RuleVerdicts
@@ -267,7 +276,7 @@ def precision_at(corpus: ScoredCorpus, recall: float, density_slope: float = 0.0
         >>> precision_at(corpus, 0.5), round(precision_at(corpus, 1.0), 3)
         (1.0, 0.667)
     """
-    at = score_from_high(corpus, density_slope)
+    at = score_from_high(corpus, like)
     of_phi = np.sort(at[corpus.is_phi])
     limit = of_phi[max(0, int(np.ceil(recall * len(of_phi) - 1e-9)) - 1)]
     return float(corpus.is_phi[at <= limit].mean())

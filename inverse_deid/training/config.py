@@ -9,6 +9,7 @@ from msgspec import Meta, Struct
 
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.settings import as_plain_values, make_settings, read_toml
+from inverse_deid.core.thresholds import Thresholds
 from inverse_deid.network.config import NetworkConfig, TrainingConfig
 
 Aim = Annotated[float, Meta(gt=0, le=1)]
@@ -28,6 +29,11 @@ class CalibrationConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields
     balanced_recall: Aim = 0.985
     lenient_precision: Aim = 0.9
     density_slope: Annotated[float, Meta(ge=0, le=2)] = 0.0
+
+    @property
+    def like(self) -> Thresholds:
+        """Thresholds with the slope of the operating points."""
+        return Thresholds(1.0, 1.0, self.density_slope)
 
 
 class RunData(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -18,8 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from inverse_deid.core.errors import AnnotationError, ModelError, StageError
+from inverse_deid.core.thresholds import EVERYTHING_MASKED, Thresholds
 from inverse_deid.core.values import BoolArray, Document, RuleAnalysis, Tokens
-from inverse_deid.masking.combine import Thresholds
 from inverse_deid.masking.pipeline import Deidentifier, Scores, Stages
 from inverse_deid.text.alignment import span_of_token
 from inverse_deid.text.tokenizer import tokenize
@@ -37,17 +37,17 @@ Keeps = Mapping[int, BoolArray]
 """For documents by their place in a batch: bool (n_tokens,), which tokens are kept."""
 
 
-def threshold_sequence(density_slope: float = 0.0) -> tuple[Thresholds, ...]:
+def threshold_sequence(like: Thresholds = EVERYTHING_MASKED) -> tuple[Thresholds, ...]:
     """Return the thresholds that calibration tries, the safest first, in steps of a tenth of a logit.
 
     They never depend on data: a sequence chosen by the scores of the PHI would void the
     guarantee. A step changes the odds by a tenth, so finer steps would not matter.
 
     Args:
-        density_slope: As `Thresholds` says; that of the model.
+        like: Thresholds of the model, with the slope to use.
     """
     logits = np.linspace(HIGHEST_LOGIT, LOWEST_LOGIT, N_STEPS + 1)
-    return tuple(thresholds_at(float(high), density_slope) for high in 1 / (1 + np.exp(-logits)))
+    return tuple(thresholds_at(float(high), like) for high in 1 / (1 + np.exp(-logits)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

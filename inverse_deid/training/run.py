@@ -14,10 +14,10 @@ import numpy as np
 
 from inverse_deid.core.errors import ConfigurationError, ModelError, UnreadableInputError
 from inverse_deid.core.settings import as_plain_values, change_settings
+from inverse_deid.core.thresholds import EVERYTHING_MASKED, Thresholds
 from inverse_deid.core.values import Document
 from inverse_deid.lexicon import load_lexicon
 from inverse_deid.masking.assemble import packaged_model
-from inverse_deid.masking.combine import Thresholds
 from inverse_deid.masking.pipeline import joined_verdicts
 from inverse_deid.masking.scorers import feature_columns, feature_names
 from inverse_deid.network import export
@@ -134,8 +134,8 @@ def train(config: RunConfig, folder: Path, around: Surroundings | None = None) -
     for line in floor_lines(own, points["lenient"], config.calibration.lenient_precision):
         say(line)
     figures = _figures(scored, points)
-    before = _figures(scored_before, points_of(start)) if start else {}
-    alike = at_one_recall(scored_before, scored, points_of(start), points) if start else {}
+    before = _figures(scored_before, start.operating_points) if start else {}
+    alike = at_one_recall(scored_before, scored, start.operating_points, points) if start else {}
     for line in _lines("before", before) + _lines("held out", figures) + _lines_at_one_recall(alike):
         say(line)
     provenance = {
@@ -144,8 +144,7 @@ def train(config: RunConfig, folder: Path, around: Surroundings | None = None) -
         "held_out_before": before,
         "at_one_recall": {name: one and dataclasses.asdict(one) for name, one in alike.items()},
     }
-    pairs = {name: dataclasses.asdict(pair) for name, pair in points.items()}
-    write_model(dataclasses.replace(parts, operating_points=pairs, provenance=provenance), folder)
+    write_model(dataclasses.replace(parts, operating_points=points, provenance=provenance), folder)
     _checkpoints(folder, "").remove()
     return provenance
 
@@ -323,15 +322,8 @@ def model_parts(network: keras.Model, config: NetworkConfig, vectors: WordVector
         characters=export.export_characters(network),
         tokens=export.export_tokens(network, config, len(names)),
         weights=export.all_weights(network),
-        operating_points={
-            name: dataclasses.asdict(Thresholds(1.0, 1.0)) for name in ("strict", "balanced", "lenient")
-        },
+        operating_points=dict.fromkeys(("strict", "balanced", "lenient"), EVERYTHING_MASKED),
     )
-
-
-def points_of(parts: ModelParts) -> dict[str, Thresholds]:
-    """Return the operating points of a model."""
-    return {name: Thresholds(**pair) for name, pair in parts.operating_points.items()}
 
 
 def score_all(parts: ModelParts, corpora: Iterable[Corpus]) -> list[ScoredCorpus]:

@@ -5,6 +5,7 @@ import pytest
 
 pytest.importorskip("tensorflow")
 
+from inverse_deid.core.thresholds import Thresholds
 from inverse_deid.core.values import Document
 from inverse_deid.masking.assemble import MaskingSettings, build_deidentifier, packaged_model
 from inverse_deid.masking.combine import log_density
@@ -34,7 +35,7 @@ def test_calibration_and_masking_score_alike(tmp_path, feature_set):
         characters=export.export_characters(network),
         tokens=export.export_tokens(network, config, len(names)),
         weights=export.all_weights(network),
-        operating_points={"balanced": {"low": 0.5, "high": 0.9, "density_slope": 0.0}},
+        operating_points={"balanced": Thresholds(0.5, 0.9)},
     )
     write_model(parts, tmp_path / "model")
     masked = build_deidentifier(MaskingSettings(model=tmp_path / "model")).mask_many(DOCS)

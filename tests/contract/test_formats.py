@@ -12,8 +12,8 @@ from fake_maskers import CANARY, keep_all, mask_all
 
 from inverse_deid.core.errors import InputError
 from inverse_deid.engine.masker import mask_records
-from inverse_deid.formats.records import ReadOptions
-from inverse_deid.formats.registry import FormatName, open_source
+from inverse_deid.formats.records import Format, ReadOptions
+from inverse_deid.formats.registry import FORMATS, open_source
 
 TEXTS = [
     f"Ms. {CANARY} had a rash on day 3.",
@@ -53,13 +53,13 @@ def as_parquet(*texts: str) -> bytes:
     return target.getvalue()
 
 
-def texts_of(data: bytes, format_name: FormatName) -> list[str]:
-    source = open_source(io.BytesIO(data), "name", format_name, ReadOptions())
+def texts_of(data: bytes, kind: Format) -> list[str]:
+    source = open_source(io.BytesIO(data), "name", kind, ReadOptions())
     return [record.doc.text for record in source.records() if record.doc is not None]
 
 
-def through(data: bytes, format_name: FormatName, masker) -> bytes:
-    source = open_source(io.BytesIO(data), "name", format_name, ReadOptions())
+def through(data: bytes, kind: Format, masker) -> bytes:
+    source = open_source(io.BytesIO(data), "name", kind, ReadOptions())
     target = io.BytesIO()
     target.close, closed = lambda: None, target.close
     sink = source.sink(target)
@@ -72,60 +72,60 @@ def through(data: bytes, format_name: FormatName, masker) -> bytes:
     return written
 
 
-TABLES = {FormatName.JSONL: as_jsonl, FormatName.CSV: as_csv, FormatName.PARQUET: as_parquet}
+TABLES = {FORMATS["jsonl"]: as_jsonl, FORMATS["csv"]: as_csv, FORMATS["parquet"]: as_parquet}
 CASES = (
     [(name, write(*TEXTS), TEXTS) for name, write in TABLES.items()]
-    + [(FormatName.TEXT, as_text(t), [t]) for t in TEXTS if t]
-    + [(FormatName.I2B2, as_i2b2(t), [t]) for t in TEXTS]
+    + [(FORMATS["text"], as_text(t), [t]) for t in TEXTS if t]
+    + [(FORMATS["i2b2"], as_i2b2(t), [t]) for t in TEXTS]
 )
 
 
-@pytest.mark.parametrize(("format_name", "data", "texts"), CASES)
-def test_reader_yields_the_texts_exactly(format_name, data, texts):
-    assert texts_of(data, format_name) == texts
+@pytest.mark.parametrize(("kind", "data", "texts"), CASES)
+def test_reader_yields_the_texts_exactly(kind, data, texts):
+    assert texts_of(data, kind) == texts
 
 
-@pytest.mark.parametrize(("format_name", "data", "texts"), CASES)
-def test_keeping_everything_gives_the_same_texts_back(format_name, data, texts):
+@pytest.mark.parametrize(("kind", "data", "texts"), CASES)
+def test_keeping_everything_gives_the_same_texts_back(kind, data, texts):
     safe = [t.replace("e\u0301", "e\u25a1") for t in texts]
-    assert texts_of(through(data, format_name, keep_all()), format_name) == safe
+    assert texts_of(through(data, kind, keep_all()), kind) == safe
 
 
-@pytest.mark.parametrize(("format_name", "data", "texts"), CASES)
-def test_masking_everything_leaves_no_word_in_the_file(format_name, data, texts):
-    written = through(data, format_name, mask_all())
+@pytest.mark.parametrize(("kind", "data", "texts"), CASES)
+def test_masking_everything_leaves_no_word_in_the_file(kind, data, texts):
+    written = through(data, kind, mask_all())
     assert CANARY.encode() not in written
     assert all(word not in written.decode("utf-8", "replace") for word in ("rash", "fièvre", "日本"))
-    assert all(set("PHI") >= set(filter(str.isalnum, text)) for text in texts_of(written, format_name))
+    assert all(set("PHI") >= set(filter(str.isalnum, text)) for text in texts_of(written, kind))
 
 
 BROKEN = [
-    (FormatName.TEXT, f"{CANARY}\xe9".encode("latin-1")),
-    (FormatName.TEXT, f"{CANARY}\0".encode()),
-    (FormatName.TEXT, CANARY.encode("utf-16")),
-    (FormatName.TEXT, b""),
-    (FormatName.I2B2, f"<deIdi2b2><TEXT>{CANARY}</{CANARY}>".encode()),
-    (FormatName.I2B2, f"<a><{CANARY}/></a>".encode()),
-    (FormatName.I2B2, f"<a><TEXT>{CANARY}<b/></TEXT></a>".encode()),
-    (FormatName.I2B2, f'<!DOCTYPE a [<!ENTITY x "{CANARY}">]><a><TEXT>&x;</TEXT></a>'.encode()),
-    (FormatName.I2B2, f"{CANARY}".encode()),
-    (FormatName.CSV, f"a,b\n{CANARY},x\n".encode()),
-    (FormatName.CSV, f'text\n"{CANARY}'.encode()),
-    (FormatName.CSV, f'text\n"{CANARY}"x,\n'.encode()),
-    (FormatName.CSV, f"text\n{CANARY}\xe9\n".encode("latin-1")),
-    (FormatName.CSV, b""),
-    (FormatName.PARQUET, CANARY.encode()),
-    (FormatName.PARQUET, as_parquet(CANARY)[:-9]),
-    (FormatName.PARQUET, as_parquet(CANARY).replace(b"text", b"tex_")),
-    (FormatName.JSONL, CANARY.encode("utf-16")),
+    (FORMATS["text"], f"{CANARY}\xe9".encode("latin-1")),
+    (FORMATS["text"], f"{CANARY}\0".encode()),
+    (FORMATS["text"], CANARY.encode("utf-16")),
+    (FORMATS["text"], b""),
+    (FORMATS["i2b2"], f"<deIdi2b2><TEXT>{CANARY}</{CANARY}>".encode()),
+    (FORMATS["i2b2"], f"<a><{CANARY}/></a>".encode()),
+    (FORMATS["i2b2"], f"<a><TEXT>{CANARY}<b/></TEXT></a>".encode()),
+    (FORMATS["i2b2"], f'<!DOCTYPE a [<!ENTITY x "{CANARY}">]><a><TEXT>&x;</TEXT></a>'.encode()),
+    (FORMATS["i2b2"], f"{CANARY}".encode()),
+    (FORMATS["csv"], f"a,b\n{CANARY},x\n".encode()),
+    (FORMATS["csv"], f'text\n"{CANARY}'.encode()),
+    (FORMATS["csv"], f'text\n"{CANARY}"x,\n'.encode()),
+    (FORMATS["csv"], f"text\n{CANARY}\xe9\n".encode("latin-1")),
+    (FORMATS["csv"], b""),
+    (FORMATS["parquet"], CANARY.encode()),
+    (FORMATS["parquet"], as_parquet(CANARY)[:-9]),
+    (FORMATS["parquet"], as_parquet(CANARY).replace(b"text", b"tex_")),
+    (FORMATS["jsonl"], CANARY.encode("utf-16")),
 ]
 
 
-@pytest.mark.parametrize(("format_name", "data"), BROKEN)
-def test_a_broken_file_is_an_error_with_a_remedy_and_without_text(format_name, data, caplog):
+@pytest.mark.parametrize(("kind", "data"), BROKEN)
+def test_a_broken_file_is_an_error_with_a_remedy_and_without_text(kind, data, caplog):
     caplog.set_level(logging.DEBUG)
     with pytest.raises(InputError) as caught:
-        texts_of(data, format_name)
+        texts_of(data, kind)
     message = str(caught.value)
     assert re.search("[;.] ", message) or "must stand" in message
     assert CANARY not in message + repr(caught.value) + caplog.text
@@ -148,7 +148,7 @@ BROKEN_LINES = [
 @pytest.mark.parametrize("line", BROKEN_LINES)
 def test_a_broken_line_is_reported_by_number_and_the_others_are_read(line):
     data = b'{"text": "first"}\n' + line + b'\n{"text": "third"}\n'
-    source = open_source(io.BytesIO(data), "name", FormatName.JSONL, ReadOptions())
+    source = open_source(io.BytesIO(data), "name", FORMATS["jsonl"], ReadOptions())
     first, second, third = source.records()
     assert (first.doc.text, third.doc.text) == ("first", "third")
     assert second.number == 2
@@ -158,9 +158,9 @@ def test_a_broken_line_is_reported_by_number_and_the_others_are_read(line):
     assert CANARY not in second.problem
 
 
-@pytest.mark.parametrize(("format_name", "data", "texts"), CASES)
-def test_no_repr_shows_a_narrative(format_name, data, texts):
-    source = open_source(io.BytesIO(data), "name", format_name, ReadOptions())
+@pytest.mark.parametrize(("kind", "data", "texts"), CASES)
+def test_no_repr_shows_a_narrative(kind, data, texts):
+    source = open_source(io.BytesIO(data), "name", kind, ReadOptions())
     records = list(source.records())
     masked = mask_records(keep_all(), records)
     assert CANARY not in repr(source) + repr(records) + repr(masked) + repr(source.sink(io.BytesIO()))

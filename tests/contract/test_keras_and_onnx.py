@@ -5,6 +5,7 @@ import pytest
 
 pytest.importorskip("tensorflow")
 
+from inverse_deid.core.thresholds import Thresholds
 from inverse_deid.network import export
 from inverse_deid.network.batches import Example, pad_examples
 from inverse_deid.network.config import NetworkConfig, class_names
@@ -68,7 +69,7 @@ def both(request):
         characters=export.export_characters(network),
         tokens=export.export_tokens(network, config, n_features),
         weights=export.all_weights(network),
-        operating_points={"balanced": {"low": 0.5, "high": 0.9, "density_slope": 0.0}},
+        operating_points={"balanced": Thresholds(0.5, 0.9)},
     )
     return network, parts, [_example(text, vectors, n_features, rng) for text in TEXTS]
 

@@ -11,10 +11,10 @@ from invented_corpora import words_of
 
 from inverse_deid.cli.main import main
 from inverse_deid.core.seals import sealed
+from inverse_deid.core.thresholds import Thresholds
 from inverse_deid.lexicon import load_lexicon
 from inverse_deid.lexicon.artefact import dump_artefact
 from inverse_deid.masking.assemble import MaskingSettings, build_deidentifier, packaged_model
-from inverse_deid.masking.combine import Thresholds
 from inverse_deid.network.folder import model_fingerprint
 from inverse_deid.training.documents import corpus_sha256
 from inverse_deid.training.guaranteed import threshold_sequence
@@ -83,7 +83,7 @@ def test_the_certificate_says_what_is_guaranteed_and_of_what(calibrated, gold):
     assert found["lexicon_sha256"] == load_lexicon().sha256
     assert found["calibration_sha256"] == corpus_sha256(gold)
     assert found["patients_sha256"] is None
-    assert Thresholds(**found["thresholds"]) in threshold_sequence(found["thresholds"]["density_slope"])
+    assert Thresholds(**found["thresholds"]) in threshold_sequence(Thresholds(**found["thresholds"]))
     assert found["documents"] == 48
     assert found["mean_loss"] == found["counted_leaking"] / found["counted_with_phi"] <= 0.2
     assert found == sealed(found)
@@ -200,7 +200,7 @@ def test_a_document_without_a_patient_is_refused(gold, tmp_path):
 
 
 def test_a_model_that_leaks_too_much_is_refused(gold, tmp_path, monkeypatch):
-    monkeypatch.setattr("inverse_deid.cli.calibrate.threshold_sequence", lambda slope: (Thresholds(0, 0),))
+    monkeypatch.setattr("inverse_deid.cli.calibrate.threshold_sequence", lambda like: (Thresholds(0, 0),))
     path = tmp_path / "certificate.json"
     line = only_line(run("calibrate", gold, *AIM, "--out", path))
     assert "no threshold shows a leak rate of at most 20 % with 90 % confidence: even at the safest" in line

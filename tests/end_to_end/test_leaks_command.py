@@ -10,7 +10,7 @@ import pytest
 from fake_maskers import CANARY
 
 from inverse_deid.cli import leaks as leaks_cli
-from inverse_deid.cli import report_files
+from inverse_deid.core import files
 
 TEXT = f"Mrs {CANARY} of Velmo\nhad a rash on 12 May 2019 and left."
 MARKED = ((CANARY, "PATIENT"), ("Velmo", "CITY"), ("12 May 2019", "DATE"))
@@ -96,13 +96,13 @@ def test_the_context_is_as_long_as_asked(command, gold, masked, tmp_path):
 
 def test_only_the_owner_can_read_it_from_the_first_byte(command, gold, masked, tmp_path, monkeypatch):
     modes = []
-    real = report_files.PartialFile.write
+    real = files.PartialFile.write
 
     def spying(self, data):
         modes.append(stat.S_IMODE(self.path.stat().st_mode))
         return real(self, data)
 
-    monkeypatch.setattr(report_files.PartialFile, "write", spying)
+    monkeypatch.setattr(files.PartialFile, "write", spying)
     before = os.umask(0)
     try:
         assert command("leaks", "list", gold, masked, "--out", tmp_path / "leaks.csv").status == 0

@@ -19,7 +19,7 @@ from icsr_trees import cases_of
 from masked_folders import visible
 
 from inverse_deid.core.extras import missing_extra
-from inverse_deid.core.files import PartialFile
+from inverse_deid.core.files import PartialFile, output_errors
 from inverse_deid.formats.icsr.cases import Case
 from inverse_deid.formats.icsr.messages import BrokenCase
 from inverse_deid.replacement import reversal_map, surrogate_names
@@ -303,14 +303,6 @@ def test_a_sidecar_reserves_its_values(command, given, out, key, tmp_path):
             "--replace surrogate needs a key: give --key FILE or set INVERSE_DEID_KEY",
         ),
         (["--map", "maps"], "--map needs a key: give --key FILE or set INVERSE_DEID_KEY"),
-        (
-            ["--category-markers", "--replace", "marker"],
-            "--category-markers is --replace category, not marker",
-        ),
-        (
-            ["--category-markers", "--replace", "surrogate"],
-            "--category-markers is --replace category, not surro",
-        ),
         (["--replace", "surrogate", "--key", "SHORT"], "the key has 9 bytes and needs at least 16"),
         (["--map", "OUT", "--key", "KEY"], "--map holds the original texts; give a folder outside of --out"),
         (
@@ -358,8 +350,7 @@ def test_missing_packages_are_said_before_anything_is_read(command, given, out, 
     assert result.stderr.count("\n") == 1
 
 
-@pytest.mark.parametrize("way", [["--category-markers"], ["--replace", "category"]])
-def test_categories_have_two_names(command, fake_assemble, given, out, monkeypatch, way):
+def test_replace_category_asks_for_category_markers(command, fake_assemble, given, out, monkeypatch):
     import sys
 
     asked = []
@@ -367,12 +358,12 @@ def test_categories_have_two_names(command, fake_assemble, given, out, monkeypat
     monkeypatch.setattr(
         sys.modules["inverse_deid.masking.assemble"],
         "build_deidentifier",
-        lambda settings: asked.append(settings["category_markers"]) or build(settings),
+        lambda settings: asked.append(settings["replace"]) or build(settings),
     )
     (given / "a.txt").write_text(TEXT)
-    assert command("mask", given, "--out", out, *way).status == 0
+    assert command("mask", given, "--out", out, "--replace", "category").status == 0
     assert command("mask", given, "--out", out, "--force").status == 0
-    assert asked == [True, False]
+    assert asked == ["category", "marker"]
 
 
 def test_an_interrupted_run_goes_on_with_its_map(
@@ -389,10 +380,8 @@ def test_an_interrupted_run_goes_on_with_its_map(
             raise OSError(errno.ENOSPC, "No space left on device")
         return real(self)
 
-    from inverse_deid.engine import partial_file
-
     def failing(self):
-        with partial_file.output_errors(self.target):
+        with output_errors(self.target):
             return full_disk(self)
 
     options = ["--replace", "surrogate", "--map", maps, "--key", key]

@@ -18,26 +18,26 @@ from inverse_deid.formats.icsr.rewriting import Rewritten, fitted
 from inverse_deid.formats.icsr.survey import Sort
 from inverse_deid.formats.icsr.writing import MessageWriter
 from inverse_deid.formats.records import ReadOptions
-from inverse_deid.formats.registry import FormatName, open_source
+from inverse_deid.formats.registry import FORMATS, open_source
 from inverse_deid.replacement.reversal_map import MapWriter
 
 KEY = b"an invented key of 27 bytes"
 MASKER = FakeMasker(str.islower)
 FILES = {
-    "note.txt": (FormatName.TEXT, f"seen by Ann {CANARY} – and\r\n\tBo\u200b Li, 40mg PHI\n"),
+    "note.txt": (FORMATS["text"], f"seen by Ann {CANARY} – and\r\n\tBo\u200b Li, 40mg PHI\n"),
     "cases.jsonl": (
-        FormatName.JSONL,
+        FORMATS["jsonl"],
         "".join(json.dumps({"id": n, "text": f"well {CANARY} {n}"}) + "\n" for n in (3, 1)),
     ),
-    "cases.csv": (FormatName.CSV, f'id,text,arm\n7,"seen by ""{CANARY}"", twice",b\n\n7,no one,a\n'),
+    "cases.csv": (FORMATS["csv"], f'id,text,arm\n7,"seen by ""{CANARY}"", twice",b\n\n7,no one,a\n'),
 }
 
 
 def masked_file(folder: Path, name: str) -> tuple[Path, Path]:
     """Mask an invented file as the engine does, with its map."""
-    format_name, text = FILES[name]
-    options = ReadOptions(keep_all_columns=format_name is FormatName.CSV)
-    source = open_source(BytesIO(text.encode()), name, format_name, options)
+    kind, text = FILES[name]
+    options = ReadOptions(keep_all_columns=kind is FORMATS["csv"])
+    source = open_source(BytesIO(text.encode()), name, kind, options)
     masked, mapped = BytesIO(), BytesIO()
     sinks = [source.sink(masked), ReversalSink(MapWriter(mapped, KEY, {"encoding": "utf-8"}))]
     for record in source.records():

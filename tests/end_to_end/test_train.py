@@ -70,8 +70,8 @@ def test_the_model_masks(trained):
 def test_the_manifest_says_where_the_model_comes_from(trained):
     parts = read_model(trained[0] / "model")
     points = [parts.operating_points[name] for name in ("strict", "balanced", "lenient")]
-    assert points == sorted(points, key=lambda pair: -pair["high"])
-    assert all(0 <= pair["low"] <= pair["high"] <= 1 for pair in points)
+    assert points == sorted(points, key=lambda pair: -pair.high)
+    assert all(0 <= pair.low <= pair.high <= 1 for pair in points)
     assert parts.provenance["training"]["seed"] == 3
     assert set(parts.provenance["data_sha256"]) == {f"{trained[0].name}/gold"}
     assert set(parts.provenance["held_out"][f"{trained[0].name}/gold"]) == {"strict", "balanced", "lenient"}

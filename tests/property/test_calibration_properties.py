@@ -8,6 +8,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from inverse_deid.core.thresholds import Thresholds
 from inverse_deid.core.values import RuleVerdicts
 from inverse_deid.masking.combine import combine
 from inverse_deid.training.calibration import (
@@ -73,7 +74,7 @@ def test_points_are_in_order_and_reach_their_recall(
 
 def _reachable(corpus: ScoredCorpus, slope: float) -> np.ndarray:
     """Tokens that the highest threshold masks: of a `p_safe` that is not 1 as good as."""
-    return score_from_high(corpus, slope) < 1 - 1e-5
+    return score_from_high(corpus, Thresholds(1, 1, slope)) < 1 - 1e-5
 
 
 @settings(max_examples=300, deadline=None)
@@ -81,7 +82,7 @@ def _reachable(corpus: ScoredCorpus, slope: float) -> np.ndarray:
 def test_every_corpus_reaches_the_precision_or_nothing_lower_is_left(
     scored: list[ScoredCorpus], precision: float, slope: float
 ) -> None:
-    thresholds = calibrate_precision(scored, precision, slope)
+    thresholds = calibrate_precision(scored, precision, Thresholds(1, 1, slope))
     found = [measure(corpus, thresholds).precision for corpus in scored if corpus.is_phi.any()]
     assert thresholds.high <= 0.01 or all(p is None or p >= precision - 1e-9 for p in found)
 

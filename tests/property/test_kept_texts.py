@@ -76,11 +76,11 @@ def test_xml_keeps_any_text_that_xml_can_hold(text):
     target = io.BytesIO()
     MaskedXmlSink(target).write(Record(1, (doc,)), [kept(doc)])
     target.seek(0)
-    assert read_i2b2_xml(target, "a").doc.text == text
+    assert read_i2b2_xml(target, ReadOptions(), "a").doc.text == text
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1))
 def test_plain_text_keeps_its_bytes(text):
     data = text.encode()
     if data != b"\xef\xbb\xbf":
-        assert through(read_plain_text(io.BytesIO(data), "a", ReadOptions())) == data
+        assert through(read_plain_text(io.BytesIO(data), ReadOptions(), "a")) == data

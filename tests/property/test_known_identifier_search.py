@@ -8,15 +8,16 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from typo_reference import is_within
 
 from inverse_deid.core.values import KnownIdentifier, KnownSort, Tokens
 from inverse_deid.masking.document_passes import PhraseList
 from inverse_deid.rules.known_identifiers import KnownIdentifiers
 from inverse_deid.rules.known_spellings import MIN_FUZZY_LETTERS, DateWords, Spellings, plain, spellings
-from inverse_deid.text.edit_distance import NearNames, allowed_slips, is_within
 from inverse_deid.text.folding import folded
 from inverse_deid.text.sequences import Sequences
 from inverse_deid.text.tokenizer import tokenize
+from inverse_deid.text.typos import NearNames, allowed_typos
 
 COMMON = frozenset(("rose", "lane", "brown", "march", "ab", "to", "it", "harrow", "roses"))
 BEFORE_INITIALS = frozenset(
@@ -52,7 +53,7 @@ def by_brute_force(known: list[KnownIdentifier], tokens: Tokens) -> np.ndarray:
         has_capital = tokens.words[i][0].isupper()
         stem = word[:-1] if word.endswith("s") else word
         holds = any(len(inner) < len(word) and inner in word for inner in found.inside)
-        near = any(is_within(word, name, allowed_slips(name)) for name in found.fuzzy if allowed_slips(name))
+        near = any(is_within(word, name, allowed_typos(name)) for name in found.fuzzy if allowed_typos(name))
         if word in always or (len(stem) > 3 and stem in always):
             chosen[i] = True
         elif word in found.parts or holds or near:
@@ -209,13 +210,13 @@ def test_the_search_finds_what_brute_force_finds(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_names_with_slips_are_found_in_bulk_as_one_by_one(seed: int) -> None:
+def test_names_with_typos_are_found_in_bulk_as_one_by_one(seed: int) -> None:
     """Of four letters, so that most words are near some name: many pairs at once and few."""
     rng = random.Random(seed)
     names = {"".join(rng.choices("abcé", k=rng.randint(3, 11))) for _ in range(rng.choice((3, 60)))}
     words = {"".join(rng.choices("abcé", k=rng.randint(1, 13))) for _ in range(60)} | set(sorted(names)[:9])
     near = NearNames(names).among(words)
-    limits = {name: allowed_slips(name) for name in names if allowed_slips(name)}
+    limits = {name: allowed_typos(name) for name in names if allowed_typos(name)}
     assert near == {
         word for word in words if any(is_within(word, name, limit) for name, limit in limits.items())
     }

@@ -17,7 +17,7 @@ from inverse_deid.core.files import output_errors, partial_path, replace_folder,
 from inverse_deid.core.values import Document
 from inverse_deid.formats.brat import annotation_lines, brat_text
 from inverse_deid.formats.records import ReadOptions
-from inverse_deid.formats.registry import FormatName, format_of, input_errors, open_input, open_source
+from inverse_deid.formats.registry import format_of, input_errors, open_input, open_source
 from inverse_deid.research.commands.extractors import load_extractor
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _ANY = click.Path(path_type=Path)
 _FOLDER = click.Path(file_okay=False, path_type=Path)
 _FILE = click.Path(dir_okay=False, path_type=Path)
-_READABLE = frozenset({FormatName.TEXT, FormatName.JSONL})
+_READABLE = ("text", "jsonl")
 _EXPLANATION_SUFFIX = ".explain.jsonl"
 _DOCUMENTS = 64
 """Read by the extractor at a time."""
@@ -102,7 +102,11 @@ def _documents(path: Path) -> list[Document]:
 def _is_readable(name: Path) -> bool:
     is_hidden = any(part.startswith(".") for part in name.parts)
     with suppress(FormatError):
-        return not is_hidden and not name.name.endswith(_EXPLANATION_SUFFIX) and format_of(name) in _READABLE
+        return (
+            not is_hidden
+            and not name.name.endswith(_EXPLANATION_SUFFIX)
+            and format_of(name).name in _READABLE
+        )
     return False
 
 
@@ -110,7 +114,7 @@ def _read(path: Path, name: str) -> Iterator[Document]:
     try:
         with input_errors(), open_input(path) as stream:
             kind = format_of(path)
-            if kind not in _READABLE:
+            if kind.name not in _READABLE:
                 raise FormatError("is neither text nor JSON Lines; give what `inverse-deid mask` made of it")
             source = open_source(stream, name, kind, ReadOptions())
             for record in source.records():

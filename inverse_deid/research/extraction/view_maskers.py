@@ -26,7 +26,7 @@ def view_maskers(views: Collection[View], *, today: date) -> dict[View, Masker]:
 
 
 def _masker(view: View, today: date) -> Masker:
-    masker = build_deidentifier(MaskingSettings(category_markers=view is View.PREDICTED))
+    masker = build_deidentifier(MaskingSettings(replace="category" if view is View.PREDICTED else "marker"))
     if view is not View.RELATIVE_DATES:
         return masker
     return CaseMasker(masker, CaseSettings(today=today, dates=DateMode.RELATIVE_DAY))

@@ -150,12 +150,11 @@ class SiteRun:
         parts = model_parts(common.network, self.config.plan.network, common.vectors)
         scored = score_corpus(parts, self.config.name, self._held_out)
         points = operating_points([scored], CalibrationConfig())
-        pairs = {name: dataclasses.asdict(pair) for name, pair in points.items()}
         provenance = {
             "trained": "together with other sites (inverse-deid federated)",
             "calibrated_on": {"site": self.config.name, "documents": len(self._held_out)},
             "lexicon_sha256": load_lexicon().sha256,
         }
-        done = dataclasses.replace(parts, operating_points=pairs, provenance=provenance)
+        done = dataclasses.replace(parts, operating_points=points, provenance=provenance)
         write_model(done, self.config.model)
         self.say(f"site {self.config.name}: model written to {self.config.model}")

@@ -30,10 +30,11 @@ import numpy as np
 from inverse_deid.core.errors import ConfigurationError, ModelError
 from inverse_deid.core.files import sha256_if_readable, write_folder
 from inverse_deid.core.seals import is_sealed
+from inverse_deid.core.thresholds import OperatingPoints, read_operating_points, write_operating_points
 from inverse_deid.core.values import FloatArray
 from inverse_deid.network.config import checked_settings
 from inverse_deid.network.encoding import WordVectors
-from inverse_deid.network.folder import are_operating_points, write_manifest
+from inverse_deid.network.folder import write_manifest
 from inverse_deid.research.representations.config import RepresentationConfig, TaggerConfig
 
 FORMAT_VERSION = 3
@@ -79,14 +80,14 @@ class PrivateNetwork:
         config: Its sizes.
         weights: By path.
         representation: What it reads through.
-        operating_points: `low`, `high` and `density_slope` of each, by name.
+        operating_points: Their thresholds by name.
         provenance: As above.
     """
 
     config: TaggerConfig
     weights: Weights = field(repr=False)
     representation: Representation
-    operating_points: Mapping[str, Mapping[str, float]]
+    operating_points: OperatingPoints
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -133,7 +134,7 @@ def write_network(network: PrivateNetwork, folder: Path) -> None:
         _fill_representation(network.representation, staging / "representation")
         _write_json(staging / "config.json", dataclasses.asdict(network.config))
         np.savez_compressed(staging / "weights.npz", **network.weights)  # type: ignore[arg-type]
-        points = {name: dict(point) for name, point in network.operating_points.items()}
+        points = write_operating_points(network.operating_points)
         values = {**_made(NETWORK, network.provenance), "operating_points": points}
         write_manifest(staging, values, _NETWORK_FILES)
 
@@ -235,9 +236,10 @@ def read_network(folder: Path) -> PrivateNetwork:
         weights = _read_weights(folder)
     except (KeyError, ValueError, OSError, ConfigurationError) as error:
         raise ModelError(f"{folder}: damaged ({type(error).__name__}); train it again") from error
-    points = manifest.get("operating_points")
-    if not are_operating_points(points):
-        raise ModelError(f"{folder}/manifest.json: damaged; train the network again")
+    try:
+        points = read_operating_points(manifest.get("operating_points"))
+    except ConfigurationError as error:
+        raise ModelError(f"{folder}/manifest.json: damaged; train the network again") from error
     representation = read_representation(folder / "representation")
     return PrivateNetwork(config, weights, representation, points, manifest.get("provenance", {}))
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from inverse_deid.core.errors import ModelError
 from inverse_deid.core.extras import missing_extra
+from inverse_deid.core.thresholds import OperatingPoints
 from inverse_deid.masking.pipeline import TokenScorer
-from inverse_deid.masking.scorers import OperatingPoints
 from inverse_deid.research.representations.folders import read_network
 
 

@@ -241,9 +241,8 @@ def train_on_pool(
         "settings": {name: dataclasses.asdict(getattr(config, name)) for name in ("tagger", "learning")},
         "epochs": [dataclasses.asdict(record) for record in records],
     }
-    named = {name: dataclasses.asdict(pair) for name, pair in points.items()}
     write_network(
-        PrivateNetwork(config.tagger, weights_by_path(tagger), representation, named, provenance), out
+        PrivateNetwork(config.tagger, weights_by_path(tagger), representation, points, provenance), out
     )
 
 

@@ -7,8 +7,8 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from inverse_deid.core.thresholds import EVERYTHING_MASKED, Thresholds
 from inverse_deid.core.values import RuleVerdicts
-from inverse_deid.masking.combine import Thresholds
 from inverse_deid.research.studies.ablation_report import Outcome
 from inverse_deid.research.studies.analysed import AnalysedCorpus, scored
 from inverse_deid.research.studies.combinations import (
@@ -57,14 +57,14 @@ class Judge:
         compared: Judged besides.
         verdicts: Of both.
         recall: What calibration aims at.
-        density_slope: Of the thresholds.
+        like: Thresholds with the slope to use.
     """
 
     held_out: tuple[AnalysedCorpus, ...] = field(repr=False)
     compared: tuple[AnalysedCorpus, ...] = field(repr=False)
     verdicts: Verdicts = field(repr=False)
     recall: float
-    density_slope: float = 0.0
+    like: Thresholds = EVERYTHING_MASKED
 
     def outcomes(
         self, name: str, run: str, scores: Scores, verdicts: Verdicts | None = None
@@ -82,7 +82,7 @@ class Judge:
         for corpus in (*self.held_out, *self.compared):
             mine, found = verdicts[corpus.name], scores[corpus.name]
             seen = scored(corpus, found, mine)
-            needed = score_from_high(seen, self.density_slope)
+            needed = score_from_high(seen, self.like)
             keep = decide(found, thresholds, mine, seen.densities).keep
             values = {"average precision": average_precision(corpus.is_phi, needed)}
             for recall in RECALLS:
@@ -92,7 +92,7 @@ class Judge:
 
     def _thresholds(self, scores: Scores, verdicts: Verdicts) -> Thresholds:
         seen = [scored(corpus, scores[corpus.name], verdicts[corpus.name]) for corpus in self.held_out]
-        return calibrate(seen, self.recall, self.density_slope)
+        return calibrate(seen, self.recall, self.like)
 
     def pooled(self, networks: Mapping[int, Scores], sizes: Sequence[int]) -> Iterator[Outcome]:
         """Mean and minimum over every choice of so many networks."""
@@ -110,7 +110,7 @@ class Judge:
         for seed, scores in networks.items():
             outcomes += self.outcomes("single-threshold", str(seed), scores, plain)
             for slope in SLOPES:
-                other = dataclasses.replace(self, density_slope=slope)
+                other = dataclasses.replace(self, like=Thresholds(1.0, 1.0, slope))
                 outcomes += other.outcomes(f"slope-{slope:g}", str(seed), scores)
             outcomes += self._with_passes(str(seed), scores)
             for learner in LEARNERS:

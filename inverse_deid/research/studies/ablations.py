@@ -125,7 +125,7 @@ def run_ablations(settings: AblationSettings, say: Say) -> None:
         compared=data.compared,
         verdicts=data.verdicts,
         recall=config.calibration.balanced_recall,
-        density_slope=config.calibration.density_slope,
+        like=config.calibration.like,
     )
     outcomes, notes = _measured(settings, judge, variants)
     seconds["measuring"] = time.perf_counter() - start

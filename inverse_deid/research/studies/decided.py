@@ -7,9 +7,10 @@ import itertools
 import numpy as np
 import numpy.typing as npt
 
+from inverse_deid.core.thresholds import Thresholds
 from inverse_deid.core.values import BoolArray, Decisions, RuleVerdicts, Tokens
 from inverse_deid.evaluation.evaluation import Evaluation, evaluate_masks
-from inverse_deid.masking.combine import Thresholds, combine, rules_alone
+from inverse_deid.masking.combine import combine, rules_alone
 from inverse_deid.masking.document_passes import mask_joined_parts, mask_names_everywhere
 from inverse_deid.research.studies.analysed import AnalysedCorpus, TokenScores
 from inverse_deid.text.joined import join

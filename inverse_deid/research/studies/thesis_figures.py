@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from inverse_deid.core.thresholds import Thresholds
 from inverse_deid.core.values import RuleVerdicts
 from inverse_deid.evaluation.evaluation import Evaluation
 from inverse_deid.evaluation.figures import GroupFigures
 from inverse_deid.evaluation.groups import GROUPS, GroupKind
-from inverse_deid.masking.combine import Thresholds
 from inverse_deid.research.studies.analysed import AnalysedCorpus, TokenScores
 from inverse_deid.research.studies.decided import decide, evaluate
 from inverse_deid.research.studies.thesis_training import TrainedRun, accuracy

@@ -6,7 +6,7 @@ from inverse_deid.core.errors import ConfigurationError, OutputExistsError
 from inverse_deid.core.files import printable
 from inverse_deid.engine.jobs import Output, PlanSettings, check_target, plan_jobs
 from inverse_deid.engine.run import MAX_FILES_A_GROUP, groups
-from inverse_deid.formats.registry import FormatName
+from inverse_deid.formats.registry import FORMATS
 
 
 @pytest.fixture
@@ -27,9 +27,9 @@ def test_the_order_is_fixed_and_the_structure_mirrored(folder, tmp_path):
 
 
 def test_a_given_format_overrules_the_suffix(folder, tmp_path):
-    settings = PlanSettings(out=tmp_path / "out", format_name=FormatName.JSONL)
+    settings = PlanSettings(out=tmp_path / "out", format=FORMATS["jsonl"])
     jobs, _ = plan_jobs([folder / "a.txt"], settings)
-    assert [job.format for job in jobs] == [FormatName.JSONL]
+    assert [job.format for job in jobs] == [FORMATS["jsonl"]]
 
 
 def test_outputs_of_explanations_and_annotations(folder, tmp_path):

@@ -20,7 +20,7 @@ from inverse_deid.engine.journal import (
     write_progress,
 )
 from inverse_deid.engine.tally import Tally
-from inverse_deid.formats.registry import FormatName
+from inverse_deid.formats.registry import FORMATS
 
 JOB_NAMES = ("a", "b", "c")
 
@@ -30,7 +30,7 @@ def job_of(name: str, folder: Path = Path("out"), given: Path = Path("in")) -> J
     status = path.stat() if path.exists() else None
     identity = (0, 0) if status is None else (status.st_dev, status.st_ino)
     output = Output("masked", folder / name)
-    return Job(path, str(path), name, FormatName.TEXT, 1, identity, (output,))
+    return Job(path, str(path), name, FORMATS["text"], 1, identity, (output,))
 
 
 A, B, C = map(job_of, JOB_NAMES)

@@ -8,6 +8,7 @@ from inverse_deid.core.phi import PhiType
 from inverse_deid.core.values import PhiSpan
 from inverse_deid.engine.masker import mask_records
 from inverse_deid.formats.i2b2_xml import AnnotationXmlSink, read_gold_i2b2_xml, read_i2b2_xml
+from inverse_deid.formats.records import ReadOptions
 
 
 def file(text: str, tags: str = "") -> io.BytesIO:
@@ -50,15 +51,15 @@ def test_a_gold_tag_that_does_not_fit_is_an_error_without_text(bad):
 
 
 def test_bad_gold_tags_do_not_hinder_masking():
-    assert read_i2b2_xml(file("Ann", tag(0, 99, "NOSUCH", "x")), "a").doc.text == "Ann"
+    assert read_i2b2_xml(file("Ann", tag(0, 99, "NOSUCH", "x")), ReadOptions(), "a").doc.text == "Ann"
 
 
 def test_line_ends_are_normalised_as_xml_says():
-    assert read_i2b2_xml(file("a\r\nb\rc"), "a").doc.text == "a\nb\nc"
+    assert read_i2b2_xml(file("a\r\nb\rc"), ReadOptions(), "a").doc.text == "a\nb\nc"
 
 
 def test_annotations_hold_the_original_and_the_masks_as_tags():
-    source = read_i2b2_xml(file("Ann \u200b fell &amp; saw\nDr Li"), "a")
+    source = read_i2b2_xml(file("Ann \u200b fell &amp; saw\nDr Li"), ReadOptions(), "a")
     target = io.BytesIO()
     records = list(source.records())
     (masked,) = mask_records(mask_capitals(), records)
@@ -74,4 +75,4 @@ def test_many_entities_are_not_expanded():
     lol = "".join(f'<!ENTITY l{i} "{f"&l{i - 1};" * 10}">' for i in range(1, 10))
     bomb = f'<!DOCTYPE a [<!ENTITY l0 "x">{lol}]><a><TEXT>&l9;</TEXT></a>'.encode()
     with pytest.raises(Exception, match=r"declaration|broken"):
-        read_i2b2_xml(io.BytesIO(bomb), "a")
+        read_i2b2_xml(io.BytesIO(bomb), ReadOptions(), "a")

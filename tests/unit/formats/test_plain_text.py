@@ -10,7 +10,7 @@ from inverse_deid.formats.records import ReadOptions
 
 
 def through(data: bytes, encoding: str = "utf-8", masker=None) -> bytes:
-    source = read_plain_text(io.BytesIO(data), "a.txt", ReadOptions(encoding=encoding))
+    source = read_plain_text(io.BytesIO(data), ReadOptions(encoding=encoding), "a.txt")
     target = io.BytesIO()
     records = list(source.records())
     for record, masked in zip(records, mask_records(masker or keep_all(), records), strict=True):
@@ -40,7 +40,7 @@ def test_a_sign_that_the_encoding_lacks_becomes_a_question_mark():
 
 
 def test_offsets_count_from_behind_the_byte_order_mark():
-    source = read_plain_text(io.BytesIO("\ufeffAnn fell".encode()), "a.txt", ReadOptions())
+    source = read_plain_text(io.BytesIO("\ufeffAnn fell".encode()), ReadOptions(), "a.txt")
     ((masked,),) = mask_records(mask_capitals(), list(source.records()))
     assert masked.masks == ((0, 3),)
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from inverse_deid.core.errors import ConfigurationError
+from inverse_deid.core.thresholds import Thresholds
 from inverse_deid.core.values import Reason, RuleVerdicts
 from inverse_deid.masking.combine import (
     REFERENCE_DENSITY,
-    Thresholds,
     combine,
     log_density,
     rules_alone,

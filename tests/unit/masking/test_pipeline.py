@@ -5,8 +5,8 @@ import dataclasses
 import numpy as np
 import pytest
 
+from inverse_deid.core.thresholds import Thresholds
 from inverse_deid.core.values import Document, Reason, RuleAnalysis, RuleVerdicts
-from inverse_deid.masking.combine import Thresholds
 from inverse_deid.masking.document_passes import PhraseList
 from inverse_deid.masking.pipeline import Deidentifier, Scores, Stages
 from inverse_deid.replacement.markers import category_marker, fixed_marker

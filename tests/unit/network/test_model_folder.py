@@ -12,6 +12,7 @@ import pytest
 from inverse_deid.core.errors import ModelError, OutputError
 from inverse_deid.core.packaged import MODEL_SHA256, packaged_path
 from inverse_deid.core.seals import sealed
+from inverse_deid.core.thresholds import Thresholds
 from inverse_deid.network import folder as model_folder
 from inverse_deid.network.config import NetworkConfig
 from inverse_deid.network.encoding import quantise
@@ -25,7 +26,7 @@ from inverse_deid.network.folder import (
 )
 
 ROOT = Path(__file__).parents[3]
-POINTS = {name: {"low": 0.5, "high": 0.9, "density_slope": 0.5} for name in ("strict", "balanced", "lenient")}
+POINTS = {name: Thresholds(0.5, 0.9, 0.5) for name in ("strict", "balanced", "lenient")}
 
 
 def parts(mark=b"first", points=POINTS):

@@ -1,11 +1,12 @@
 """Known identifiers in other spellings: what is found, and what is spared."""
 
 import pytest
+from typo_reference import is_within
 
 from inverse_deid.core.values import KnownIdentifier, KnownSort
 from inverse_deid.rules.known_identifiers import KnownIdentifiers
-from inverse_deid.text.edit_distance import NearNames, allowed_slips, is_within
 from inverse_deid.text.tokenizer import tokenize
+from inverse_deid.text.typos import NearNames, allowed_typos
 
 COMMON = frozenset(
     ["rose", "rash", "fever", "lane", "street", "harrow", "brown", "iv", "the", "march", "baker"]
@@ -158,7 +159,7 @@ def test_repr_shows_no_value():
 
 
 @pytest.mark.parametrize(
-    ("first", "second", "n_slips"),
+    ("first", "second", "n_typos"),
     [
         ("okonkwo", "okonkwo", 0),
         ("okonkwo", "okonkow", 1),
@@ -166,9 +167,9 @@ def test_repr_shows_no_value():
         ("lindqvist", "lidnqvits", 2),
     ],
 )
-def test_slips_are_counted(first, second, n_slips):
-    assert is_within(first, second, n_slips)
-    assert n_slips == 0 or not is_within(first, second, n_slips - 1)
+def test_the_reference_counts_typos(first, second, n_typos):
+    assert is_within(first, second, n_typos)
+    assert n_typos == 0 or not is_within(first, second, n_typos - 1)
 
 
 def test_near_names_agree_with_holding_each_against_each():
@@ -178,4 +179,4 @@ def test_near_names_agree_with_holding_each_against_each():
     ]
     near = NearNames(names)
     for word in {*words, *(a + b for a in words[:40] for b in ("x", "xy"))}:
-        assert near.near(word) == any(is_within(word, name, allowed_slips(name)) for name in names), word
+        assert near.near(word) == any(is_within(word, name, allowed_typos(name)) for name in names), word

@@ -11,7 +11,7 @@ from ray_runs import WRITERS, joined, mask_serially, parts, write_json_lines
 from inverse_deid.core.errors import InputError
 from inverse_deid.engine.tally import Tally
 from inverse_deid.formats.records import ReadOptions
-from inverse_deid.formats.registry import FormatName
+from inverse_deid.formats.registry import FORMATS
 from inverse_deid.scale.inputs import find_inputs
 from inverse_deid.scale.masking import Work, mask_partition
 from inverse_deid.scale.splitting import split
@@ -129,7 +129,7 @@ def test_two_files_of_one_name_are_refused(tmp_path):
         (tmp_path / folder).mkdir()
         write_json_lines(tmp_path / folder / "cases.jsonl", 60)
     given = [str(tmp_path / folder / "cases.jsonl") for folder in ("a", "b")]
-    files, tally = find_inputs(given, place_of(str(tmp_path / "out")), FormatName.JSONL)
+    files, tally = find_inputs(given, place_of(str(tmp_path / "out")), FORMATS["jsonl"])
     assert (len(files), tally.n_failures) == (1, 1)
     assert "would become" in tally.failures[0].reason
 

@@ -5,8 +5,8 @@ import pytest
 
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.settings import make_settings
+from inverse_deid.core.thresholds import LEAST_HIGH, MOST_SLOPE, Thresholds
 from inverse_deid.core.values import RuleVerdicts
-from inverse_deid.masking.assemble import LEAST_HIGH, MOST_SLOPE, are_low
 from inverse_deid.training.calibration import (
     ScoredCorpus,
     calibrate,
@@ -138,12 +138,12 @@ def test_no_point_that_is_written_is_low():
     one = corpus([1, 0], [0.001, 0.002])
     points = operating_points([one], CalibrationConfig(density_slope=MOST_SLOPE))
     assert {pair.high for pair in points.values()} == {LEAST_HIGH}
-    assert not any(are_low(pair) for pair in points.values())
+    assert not any(pair.are_low for pair in points.values())
 
 
 def test_a_crowded_document_is_masked_from_a_higher_threshold_on():
     one = corpus([1, 0, 0], [0.5, 0.6, 0.6], density=[0, 1, -1])
-    thresholds = calibrate([one], 1.0, 1.0)
+    thresholds = calibrate([one], 1.0, Thresholds(1, 1, 1.0))
     assert (thresholds.density_slope, thresholds.high) == (1.0, pytest.approx(0.5, abs=1e-5))
     assert measure(one, thresholds).precision == 0.5
     assert measure(one, calibrate([one], 1.0)).precision == 1

@@ -9,6 +9,7 @@ import tiny_networks as tiny
 
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.phi import PhiType
+from inverse_deid.core.thresholds import Thresholds
 from inverse_deid.core.values import Document, PhiSpan
 from inverse_deid.lexicon import load_lexicon
 from inverse_deid.network import export
@@ -42,7 +43,7 @@ def parts(config, seed):
         characters=export.export_characters(network),
         tokens=export.export_tokens(network, config, 0),
         weights=export.all_weights(network),
-        operating_points={"balanced": {"low": 0.5, "high": 0.9, "density_slope": 0.0}},
+        operating_points={"balanced": Thresholds(0.5, 0.9)},
     )
 
 

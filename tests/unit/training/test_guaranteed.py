@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from inverse_deid.core.errors import AnnotationError, ModelError, StageError
 from inverse_deid.core.phi import HyperClass, PhiType
+from inverse_deid.core.thresholds import Thresholds
 from inverse_deid.core.values import Document, PhiSpan, RuleAnalysis, RuleVerdicts
-from inverse_deid.masking.combine import Thresholds
 from inverse_deid.masking.pipeline import Deidentifier, Scores, Stages
 from inverse_deid.replacement.markers import fixed_marker
 from inverse_deid.text.alignment import span_of_token
@@ -97,7 +97,7 @@ def test_the_sequence_is_fixed_and_falls_by_a_tenth_of_a_logit():
     assert logits == pytest.approx(np.arange(140, -61, -1) / 10, abs=1e-6)
     assert logits - np.log(lows / (1 - lows)) == pytest.approx(np.ones(201), abs=1e-6)
     assert len(np.unique(highs.astype(np.float32))) == 201
-    assert {pair.density_slope for pair in threshold_sequence(0.7)} == {0.7}
+    assert {pair.density_slope for pair in threshold_sequence(Thresholds(1, 1, 0.7))} == {0.7}
 
 
 # What is kept -----------------------------------------------------------------------------------
@@ -150,7 +150,7 @@ def scored_documents(draw):
 def test_the_search_finds_what_trying_every_threshold_finds(scored, slope):
     docs, p_safe = scored
     calibration, wired = calibration_set(docs), stages(p_safe)
-    sequence = threshold_sequence(slope)[::8]
+    sequence = threshold_sequence(Thresholds(1, 1, slope))[::8]
     kept = count_kept_phi(calibration, wired, sequence)
     expected = tried_one_by_one(calibration, wired, sequence).reshape(kept.n_kept.shape)
     assert kept.n_kept.tolist() == expected.tolist()

@@ -25,7 +25,7 @@ upload = 0.25
 way = "average"
 proximal = 0.01
 """
-CONFIGS = Path(__file__).parents[3] / "configs" / "federated"
+CONFIGS = Path(__file__).parents[4] / "configs" / "federated"
 
 
 def read(tmp_path, text):

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from inverse_deid.core.phi import PhiType
+from inverse_deid.core.thresholds import Thresholds
 from inverse_deid.core.values import Document, PhiSpan
-from inverse_deid.masking.combine import Thresholds
 from inverse_deid.research.studies.analysed import (
     TokenScores,
     analysed,

@@ -209,7 +209,7 @@ def test_a_joint_kind_has_rates_of_its_own(tmp_path):
 def test_the_shipped_configuration_is_read():
     from pathlib import Path
 
-    path = Path(__file__).parents[3] / "configs" / "experiments" / "extraction.toml"
+    path = Path(__file__).parents[4] / "configs" / "experiments" / "extraction.toml"
     study = read_study(path)
     assert study.types == KINDS
     assert study.extractor.token_units == 256
