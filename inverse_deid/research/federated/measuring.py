@@ -10,8 +10,7 @@ import numpy.typing as npt
 
 from inverse_deid.core.values import BoolArray, FloatArray, RuleVerdicts
 from inverse_deid.network.batches import Example
-from inverse_deid.training.calibration import ScoredCorpus, densities
-from inverse_deid.training.validation import recall_at_precision
+from inverse_deid.training.calibration import ScoredCorpus, densities, recall_at_precision
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import keras
 
+from inverse_deid.core.settings import change_settings
 from inverse_deid.masking.scorers import feature_names
 from inverse_deid.network.config import NetworkConfig
 from inverse_deid.network.encoding import WordVectors
@@ -47,7 +46,7 @@ class StudyTrainers:
 
     def bare(self) -> LocalTrainer:
         """The same network without dropout, by plain SGD: what an attacker would like best."""
-        network = dataclasses.replace(self.config.network, dropout=0.0)
+        network = change_settings(self.config.network, dropout=0.0)
         training = LocalConfig(window=self.config.training.window, batch_tokens=self.config.training.window)
         return LocalTrainer(self._network(network), network, training)
 

@@ -8,7 +8,7 @@ pytest.importorskip("tensorflow")
 from tiny_networks import N_FEATURES, network_config
 
 from inverse_deid.network.batches import Example
-from inverse_deid.network.encoding import quantised, word_numbers
+from inverse_deid.network.encoding import quantise, word_numbers
 from inverse_deid.network.network import build_network
 from inverse_deid.research.federated.attacks.attempts import Inversion
 from inverse_deid.research.federated.attacks.inversion import named_words
@@ -20,7 +20,7 @@ from inverse_deid.research.federated.weights import weights_of
 
 DIM = 24
 WORDS = [a + b + c for a in "bdfgk" for b in "aeiou" for c in "lmnrs"]
-VECTORS = quantised(WORDS, np.random.default_rng(1).normal(size=(len(WORDS), DIM)).astype(np.float32))
+VECTORS = quantise(WORDS, np.random.default_rng(1).normal(size=(len(WORDS), DIM)).astype(np.float32))
 SGD = LocalConfig(learning_rate=0.1, batch_tokens=64, window=64)
 
 
