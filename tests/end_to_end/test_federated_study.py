@@ -108,7 +108,7 @@ def test_a_study_from_one_command(simulate, folder):
     change_study(folder, "number = 3", "number = 4")
     status, printed = simulate()
     assert status == 2
-    assert "another settings" in printed.err
+    assert "other settings" in printed.err
 
 
 @pytest.mark.parametrize(

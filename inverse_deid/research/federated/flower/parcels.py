@@ -1,4 +1,4 @@
-"""Sealed bytes in Flower's messages, keys as ssh-keygen writes them, and errors in one line."""
+"""What both ends of the SuperLink need: sealed bytes in Flower's messages, keys, errors in one line."""
 
 from __future__ import annotations
 
@@ -7,14 +7,21 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from inverse_deid.core.errors import UnreadableInputError, UpdateError
+from inverse_deid.core.errors import ConfigurationError, UnreadableInputError, UpdateError
+from inverse_deid.core.extras import install_hint
+from inverse_deid.research.federated.messages import Envelope
+
+FLOWER = "1.41."
+DECLARE = Envelope({"kind": "declare"})
+"""Asks a site to declare itself."""
 
 _PART, _BYTES = "sealed", "bytes"
 _QUIET = {"FLWR_TELEMETRY_ENABLED": "0"}
-"""Flower shall not tell anybody that it runs."""
+"""Turns off telemetry."""
 _LONGEST_PAUSE_S = 20.0
 
 
@@ -23,7 +30,7 @@ class Parcel:
     """A message as it came.
 
     Args:
-        data: Sealed bytes; whoever reads them checks the seal. None in a message of another kind.
+        data: Sealed bytes, not yet checked; empty in a message of another kind.
         message: Flower's, to reply to.
     """
 
@@ -31,15 +38,15 @@ class Parcel:
     message: Any = field(repr=False)
 
 
-def packed(data: bytes) -> Any:  # noqa: ANN401 - Flower is imported when it is needed
-    """The content of a message of Flower."""
+def pack(data: bytes) -> Any:  # noqa: ANN401 - Flower is imported when it is needed
+    """Return bytes as the content of a message of Flower."""
     from flwr.app import ConfigRecord, RecordDict
 
     return RecordDict({_PART: ConfigRecord({_BYTES: data})})
 
 
-def unpacked(message: Any) -> Parcel:  # noqa: ANN401
-    """The bytes in a message of Flower."""
+def unpack(message: Any) -> Parcel:  # noqa: ANN401
+    """Return the bytes in a message of Flower."""
     try:
         data = message.content[_PART][_BYTES]
     except (KeyError, TypeError, ValueError):
@@ -47,14 +54,33 @@ def unpacked(message: Any) -> Parcel:  # noqa: ANN401
     return Parcel(data if isinstance(data, bytes) else b"", message)
 
 
+def find_version(package: str) -> str:
+    """Return the version of a package, "none" if it is not installed."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "none"
+
+
+def need_flower() -> None:
+    """Check that Flower is installed, before anything is read.
+
+    Raises:
+        ConfigurationError: It is not installed, or has another version.
+    """
+    found = find_version("flwr")
+    if not found.startswith(FLOWER):
+        raise ConfigurationError(f"[flower] needs flwr {FLOWER}x, found {found}: {install_hint('federated')}")
+
+
 def be_quiet() -> None:
-    """Before Flower is imported: no telemetry, no log beside that of this program."""
+    """Turn off Flower's telemetry and log. Call it before Flower is imported."""
     os.environ.update(_QUIET)
     logging.getLogger("flwr").disabled = True  # its level is set anew when Flower is imported
 
 
-def patient(limit_s: float) -> Any:  # noqa: ANN401
-    """Flower's way to try again, while the SuperLink cannot be reached, up to a limit."""
+def be_patient(limit_s: float) -> Any:  # noqa: ANN401
+    """Return Flower's invoker that retries while the SuperLink cannot be reached, up to a limit."""
     import httpx
     from flwr.supercore.retry import RetryInvoker, exponential
 
@@ -68,13 +94,13 @@ def patient(limit_s: float) -> Any:  # noqa: ANN401
 
 
 def _is_refusal(error: Exception) -> bool:
-    """A certificate that does not fit will not fit later."""
+    """Tell whether a certificate was refused, which will not change later."""
     return "certificate" in str(error).lower()
 
 
 @contextmanager
-def reached() -> Iterator[None]:
-    """Errors on the way to the SuperLink, in one line."""
+def translate_errors() -> Iterator[None]:
+    """Turn errors on the way to the SuperLink into one line."""
     import httpx
 
     try:
@@ -88,7 +114,7 @@ def reached() -> Iterator[None]:
 
 
 def read_bytes(path: Path) -> bytes:
-    """The bytes of a file.
+    """Return the bytes of a file.
 
     Raises:
         UnreadableInputError: It cannot be read.
@@ -99,30 +125,30 @@ def read_bytes(path: Path) -> bytes:
         raise UnreadableInputError(f"{path}: cannot be read ({error.strerror})") from error
 
 
-def private_key(path: Path) -> Any:  # noqa: ANN401
-    """A site's private key.
+def read_private_key(path: Path) -> Any:  # noqa: ANN401
+    """Read a site's private key.
 
     Raises:
-        UnreadableInputError: There is none.
+        UnreadableInputError: It cannot be read.
     """
     from cryptography.hazmat.primitives.serialization import load_ssh_private_key
 
-    return _loaded(path, lambda data: load_ssh_private_key(data, None))
+    return _load_key(path, lambda data: load_ssh_private_key(data, None))
 
 
-def public_key(path: Path) -> bytes:
-    """A site's public key as Flower writes it.
+def read_public_key(path: Path) -> bytes:
+    """Read a site's public key and return it as Flower writes it.
 
     Raises:
-        UnreadableInputError: There is none.
+        UnreadableInputError: It cannot be read.
     """
     from cryptography.hazmat.primitives.serialization import load_ssh_public_key
     from flwr.supercore.primitives.asymmetric import public_key_to_bytes
 
-    return bytes(public_key_to_bytes(_loaded(path, load_ssh_public_key)))
+    return bytes(public_key_to_bytes(_load_key(path, load_ssh_public_key)))
 
 
-def _loaded(path: Path, load: Callable[[bytes], Any]) -> Any:  # noqa: ANN401
+def _load_key(path: Path, load: Callable[[bytes], Any]) -> Any:  # noqa: ANN401
     from cryptography.exceptions import UnsupportedAlgorithm
     from flwr.supercore.primitives.asymmetric import uses_nist_ec_curve
 
@@ -133,5 +159,5 @@ def _loaded(path: Path, load: Callable[[bytes], Any]) -> Any:  # noqa: ANN401
     except (ValueError, TypeError, AttributeError, UnsupportedAlgorithm):
         pass
     raise UnreadableInputError(
-        f"{path}: no key of the wanted kind; make it by ssh-keygen -t ecdsa -b 384 -N ''"
+        f"{path}: not an ECDSA key for OpenSSH; make one with ssh-keygen -t ecdsa -b 384 -N ''"
     )

@@ -1,4 +1,4 @@
-"""Flower's grid without a network: a message goes to the app of its node at once."""
+"""Flower's grid without a network: a message goes straight to the app of its node."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from flwr.supercore.task_identity import TaskIdentity
 _FIRST = SUPERLINK_NODE_ID + 1
 
 
-def fresh_context(node: int, **config: int) -> Context:
-    """The context of a node that has done nothing yet."""
+def make_context(node: int, **config: int) -> Context:
+    """Return the context of a node that has done nothing yet."""
     return Context(run_id=0, node_id=node, node_config=dict(config), state=RecordDict(), run_config={})
 
 
-def direct_grid(app: Callable[[Message, Context], Message], n_nodes: int) -> Grid:
-    """A grid of nodes that all run one app.
+def make_grid(app: Callable[[Message, Context], Message], n_nodes: int) -> Grid:
+    """Return a grid of nodes that all run one app.
 
     Args:
-        app: Each node has a context of its own, with its place (from 0) in `node_config`.
+        app: Each node has its own context, with its place (from 0) in `node_config`.
         n_nodes: Nodes; their ids begin after that of the server.
     """
     return _DirectGrid(
-        app, {_FIRST + place: fresh_context(_FIRST + place, place=place) for place in range(n_nodes)}
+        app, {_FIRST + place: make_context(_FIRST + place, place=place) for place in range(n_nodes)}
     )
 
 
 @contextmanager
-def as_server() -> Iterator[None]:
-    """Messages that are made meanwhile are a server's, of no run; then those of whatever runs here again."""
+def act_as_server() -> Iterator[None]:
+    """Make messages as a server without a run; afterwards as whatever ran here before."""
     names = ("_task_id", "_run_id", "_node_id")
     before = [getattr(TaskIdentity, name) for name in names]
     TaskIdentity.task_id = TaskIdentity.run_id = 1
@@ -47,7 +47,7 @@ def as_server() -> Iterator[None]:
 
 
 class _DirectGrid(Grid):  # type: ignore[misc]
-    """Flower asks for a subclass. Both sides get copies, as over a network."""
+    """Flower requires a subclass. Both sides get copies, as over a network."""
 
     def __init__(self, app: Callable[[Message, Context], Message], contexts: dict[int, Context]) -> None:
         self._app, self._contexts = app, contexts
