@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import sys
 from collections.abc import Callable
@@ -13,6 +12,7 @@ import click
 
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.extras import missing_extra
+from inverse_deid.core.settings import change_settings
 
 if TYPE_CHECKING:
     from inverse_deid.training.config import RunConfig
@@ -103,7 +103,7 @@ def fine_tune(model: Path | None, freeze: tuple[str, ...], **given: Any) -> int:
     from inverse_deid.masking.assemble import packaged_model
 
     def fewer(training: Any) -> Any:  # noqa: ANN401 - a TrainingConfig, imported lazily
-        return dataclasses.replace(
+        return change_settings(
             training, epochs=FINE_TUNING_EPOCHS, learning_rate=FINE_TUNING_RATE, synthetic=200, weak=0
         )
 
@@ -150,5 +150,5 @@ def _config(given: dict[str, Any], defaults: Callable[[Any], Any]) -> RunConfig:
         raise ConfigurationError("give --config FILE or --gold FILE: there is nothing to train on")
     named = {name: given[name] for name in ("gold", "compare", "mapping") if given[name]}
     changed = {name: given[name] for name in ("epochs", "seed") if given[name] is not None}
-    training = dataclasses.replace(config.training, **changed)
-    return dataclasses.replace(config, training=training, **named)
+    training = change_settings(config.training, **changed)
+    return change_settings(config, training=training, **named)

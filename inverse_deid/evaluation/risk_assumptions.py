@@ -12,7 +12,7 @@ from typing import Any
 
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.phi import PhiType
-from inverse_deid.network.config import read_config
+from inverse_deid.core.settings import read_toml
 
 TYPE_LISTS = ("direct", "quasi", "neither")
 """The assumptions that are lists of types."""
@@ -104,7 +104,7 @@ def read_assumptions(path: Path | None = None) -> Assumptions:
     values = _values(tomllib.loads(packaged.read_text(encoding="utf-8")))
     if path is None:
         return Assumptions(**values)
-    own = read_config(path)
+    own = read_toml(path)
     try:
         return Assumptions(**{**values, **_values(own)})
     except ConfigurationError as error:

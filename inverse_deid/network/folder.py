@@ -13,7 +13,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import shutil
 import tempfile
@@ -28,8 +27,9 @@ from inverse_deid.core.errors import ConfigurationError, ModelError
 from inverse_deid.core.files import sha256_if_readable
 from inverse_deid.core.packaged import MODEL_SHA256, packaged_path
 from inverse_deid.core.seals import is_sealed, sealed
+from inverse_deid.core.settings import as_plain_values, make_settings
 from inverse_deid.core.values import FloatArray
-from inverse_deid.network.config import NetworkConfig, network_config
+from inverse_deid.network.config import NetworkConfig
 from inverse_deid.network.encoding import WordVectors
 
 FORMAT_VERSION = 4
@@ -124,7 +124,7 @@ def refuse_other_folder(folder: Path) -> None:
 
 
 def _write_files(parts: ModelParts, folder: Path) -> None:
-    config = {"network": dataclasses.asdict(parts.network), "feature_names": parts.feature_names}
+    config = {"network": as_plain_values(parts.network), "feature_names": parts.feature_names}
     (folder / "config.json").write_text(json.dumps(config, indent=1) + "\n", encoding="utf-8")
     (folder / "words.txt").write_text("\n".join(parts.word_vectors.words) + "\n", encoding="utf-8")
     vectors = parts.word_vectors
@@ -224,7 +224,7 @@ def read_model(folder: Path) -> ModelParts:
         with np.load(folder / "weights.npz", allow_pickle=False) as arrays:
             weights = dict(arrays)
         return ModelParts(
-            network=network_config(config["network"]),
+            network=make_settings(config["network"], NetworkConfig),
             feature_names=tuple(config["feature_names"]),
             word_vectors=vectors,
             characters=(folder / "characters.onnx").read_bytes(),

@@ -12,11 +12,11 @@ from typing import NamedTuple
 
 from inverse_deid.core.errors import ConfigurationError, FormatError, InputError
 from inverse_deid.core.phi import OUR_TYPES, PhiType, TypeMapping
+from inverse_deid.core.settings import read_toml
 from inverse_deid.core.values import Document
 from inverse_deid.formats.i2b2_xml import read_gold_i2b2_xml
 from inverse_deid.formats.json_lines import read_gold_json_lines
 from inverse_deid.formats.registry import input_errors, open_input
-from inverse_deid.network.config import read_config
 from inverse_deid.text.tokenizer import tokenize
 
 _SHINGLE_TOKENS = 10
@@ -77,7 +77,7 @@ def read_type_mapping(path: Path | None) -> TypeMapping:
     """
     if path is None:
         return OUR_TYPES
-    table = read_config(path).get("types")
+    table = read_toml(path).get("types")
     if not isinstance(table, dict) or not table:
         raise ConfigurationError(f'{path}: has no table [types] with lines such as Person = "PATIENT"')
     unknown = sorted(str(ours) for ours in table.values() if ours not in list(OUR_TYPES))

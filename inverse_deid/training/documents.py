@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from inverse_deid.core.errors import ConfigurationError, UnreadableInputError
+from inverse_deid.core.settings import change_settings
 from inverse_deid.core.values import Document
 from inverse_deid.text.alignment import span_of_token
 from inverse_deid.text.tokenizer import tokenize
@@ -153,7 +153,7 @@ def _with_official_parts(config: RunConfig, say: Say) -> RunConfig:
         sizes = tuple(sum(1 for part in parts for _ in part.rglob("*.xml")) for parts in split)
         usual = "as in the task" if sizes == OFFICIAL_SIZES else "unlike the task's 790 and 514"
         say(f"official split: {sizes[0]} training and {sizes[1]} test records, {usual}")
-    return dataclasses.replace(config, gold=tuple(gold), compare=tuple(compare))
+    return change_settings(config, gold=tuple(gold), compare=tuple(compare))
 
 
 def _names(config: RunConfig) -> dict[Path, str]:

@@ -13,6 +13,7 @@ import keras
 import numpy as np
 
 from inverse_deid.core.errors import ConfigurationError, ModelError, UnreadableInputError
+from inverse_deid.core.settings import as_plain_values, change_settings
 from inverse_deid.core.values import Document
 from inverse_deid.lexicon import load_lexicon
 from inverse_deid.masking.assemble import packaged_model
@@ -132,7 +133,7 @@ def train(config: RunConfig, folder: Path, around: Surroundings | None = None) -
             raise ModelError(f"{around.start}: reads other rule features than this version has; train anew")
         export.load_weights(network, start.weights)
         freeze(network, around.freeze)
-    _fit(network, dataclasses.replace(config, network=network_config), data, vectors, folder, around)
+    _fit(network, change_settings(config, network=network_config), data, vectors, folder, around)
     parts = model_parts(network, network_config, vectors)
     scored = score_all(parts, data.measured)
     own = [corpus for corpus in scored if corpus.name in {c.name for c in data.corpora}]
@@ -149,12 +150,12 @@ def train(config: RunConfig, folder: Path, around: Surroundings | None = None) -
         "started_from": model_fingerprint(around.start) if around.start else None,
         "frozen": list(around.freeze),
         "teachers": [model_fingerprint(path) for path in config.teachers],
-        "training": dataclasses.asdict(config.training),
+        "training": as_plain_values(config.training),
         "data_sha256": data.hashes,
         "type_mapping": {} if config.mapping is None else dict(read_type_mapping(config.mapping)),
         "n_documents": {c.name: [len(c.train), len(c.held_out)] for c in (*data.corpora, *data.compare)},
         "lexicon_sha256": load_lexicon().sha256,
-        "calibration": dataclasses.asdict(config.calibration),
+        "calibration": as_plain_values(config.calibration),
         "held_out": figures,
         "held_out_before": before,
         "at_one_recall": {name: one and dataclasses.asdict(one) for name, one in alike.items()},

@@ -71,12 +71,11 @@ def _svm(options: SystemOptions) -> System:
 
 def _bilstm(output: Output) -> Maker:
     def make(options: SystemOptions) -> System:
-        import dataclasses
-
+        from inverse_deid.core.settings import change_settings
         from inverse_deid.research.comparison.bilstm import TRAINING, BiLstm
 
         n_epochs = TRAINING.epochs if options.n_epochs is None else options.n_epochs
-        return BiLstm(output, training=dataclasses.replace(TRAINING, epochs=n_epochs))
+        return BiLstm(output, training=change_settings(TRAINING, epochs=n_epochs))
 
     return make
 

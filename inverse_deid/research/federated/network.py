@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import replace
 from pathlib import Path
 
 import keras
@@ -78,7 +77,7 @@ class CommonNetwork:
 
     def bare_trainer(self) -> LocalTrainer:
         """Return a trainer without dropout, by plain SGD: what an attacker would like best."""
-        config = replace(self.config, dropout=0.0)
+        config = msgspec.structs.replace(self.config, dropout=0.0)
         window = self.training.window
         return LocalTrainer(self._build(config), config, EpochSettings(window=window, batch_tokens=window))
 

@@ -6,7 +6,6 @@ Everything is checked before anything is read or trained.
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Literal, TypeVar
@@ -15,7 +14,7 @@ import msgspec
 
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.settings import change_settings, make_settings, read_settings, read_toml
-from inverse_deid.network.config import NetworkConfig, TrainingConfig
+from inverse_deid.network.config import NetworkConfig, Positive, Share, Size, TrainingConfig, Weight
 
 SharedWay = Literal["average", "round-robin", "selective"]
 """The methods in which documents stay at their sites."""
@@ -24,12 +23,8 @@ Way = Literal["central", "round-robin", "selective", "isolated", "average", "sec
 LEAST_SECURE = 3
 """Sites of secure aggregation: with two, each knows the other's network from the mean."""
 
-Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 InnerShare = Annotated[float, msgspec.Meta(gt=0, lt=1)]
 PositiveShare = Annotated[float, msgspec.Meta(gt=0, le=1)]
-Positive = Annotated[float, msgspec.Meta(gt=0, le=sys.float_info.max)]
-NotNegative = Annotated[float, msgspec.Meta(ge=0, le=sys.float_info.max)]
-Count = Annotated[int, msgspec.Meta(ge=1)]
 Seed = Annotated[int, msgspec.Meta(ge=0, lt=2**31)]
 Corpora = Annotated[tuple[Path, ...], msgspec.Meta(min_length=1)]
 
@@ -60,7 +55,7 @@ class SelectiveSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     download: Share = 0.1
     upload: Share = 0.5
     gamma: Positive = 10.0
-    tau: NotNegative = 0.0001
+    tau: Weight = 0.0001
 
 
 class OwnSelection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -69,7 +64,7 @@ class OwnSelection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     download: Share | None = None
     upload: Share | None = None
     gamma: Positive | None = None
-    tau: NotNegative | None = None
+    tau: Weight | None = None
 
 
 class EpochSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -92,13 +87,13 @@ class EpochSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
     optimizer: Literal["sgd", "adam"] = "sgd"
     learning_rate: Positive = 0.9
-    clip_norm: NotNegative = 0.0
-    batch_tokens: Count = 128
-    window: Count = 128
+    clip_norm: Weight = 0.0
+    batch_tokens: Size = 128
+    window: Size = 128
     phi_weight: Positive = 1.0
     word_dropout: Share = 0.0
     dictionary_dropout: Share = 0.0
-    proximal: NotNegative = 0.0
+    proximal: Weight = 0.0
 
     def dropouts(self) -> TrainingConfig:
         """Return the dropouts as the trainer of one site alone reads them."""
@@ -131,7 +126,7 @@ class DealSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         seed: Decides which document is where.
     """
 
-    number: Count | None = None
+    number: Size | None = None
     kinds: dict[str, tuple[str, ...]] = {}
     held_out: InnerShare = 0.1
     seed: int = 1
@@ -159,7 +154,7 @@ class ComparisonSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
         recall: To which each site calibrates its threshold on its own held-out documents.
     """
 
-    epochs: Count = 25
+    epochs: Size = 25
     seeds: tuple[Seed, ...] = (1, 2, 3)
     precision: PositiveShare = 0.95
     recall: PositiveShare = 0.98
@@ -186,9 +181,9 @@ class MethodSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     download: Share | None = None
     upload: Share | None = None
     gamma: Positive | None = None
-    tau: NotNegative | None = None
+    tau: Weight | None = None
     sites: dict[str, OwnSelection] = {}
-    proximal: NotNegative | None = None
+    proximal: Weight | None = None
 
     def selection(self, site: str | None = None) -> SelectiveSettings:
         """Return what a site exchanges; None = a site without settings of its own."""
@@ -228,7 +223,7 @@ class FederatedStudySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_u
     methods: dict[str, MethodSettings]
     sites: DealSettings = DealSettings()
     study: ComparisonSettings = ComparisonSettings()
-    network: NetworkConfig = msgspec.field(default_factory=NetworkConfig)
+    network: NetworkConfig = NetworkConfig()
     training: EpochSettings = EpochSettings()
 
     def __post_init__(self) -> None:
@@ -262,8 +257,8 @@ class CommonTraining(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
     sites: tuple[str, ...]
     way: SharedWay = "average"
-    epochs: Count = 25
-    least_sites: Count = 1
+    epochs: Size = 25
+    least_sites: Size = 1
     seed: int = 1
     checkpoint: Path = Path("server-checkpoint.npz")
     word_vectors: Path | None = None
@@ -335,7 +330,7 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     server: CommonTraining
     exchange: ServerExchange
     flower: FlowerServer | None = None
-    network: NetworkConfig = msgspec.field(default_factory=NetworkConfig)
+    network: NetworkConfig = NetworkConfig()
     training: EpochSettings = EpochSettings()
 
     def __post_init__(self) -> None:
@@ -417,7 +412,7 @@ class SiteSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     exchange: SiteExchange
     flower: FlowerSite | None = None
     selective: SelectiveSettings = SelectiveSettings()
-    network: NetworkConfig = msgspec.field(default_factory=NetworkConfig)
+    network: NetworkConfig = NetworkConfig()
     training: EpochSettings = EpochSettings()
 
     def __post_init__(self) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from inverse_deid.core.errors import ConfigurationError
+from inverse_deid.core.settings import change_settings
 from inverse_deid.core.values import Document, RuleVerdicts
 from inverse_deid.lexicon import load_lexicon
 from inverse_deid.research.studies.ablation_measures import UNTRAINED, Judge
@@ -95,7 +95,7 @@ def run_ablations(settings: AblationSettings, say: Say) -> None:
     vectors = load_word_vectors(config.word_vectors)
     key = {
         "data": sorted(hashes.values()),
-        "base": fingerprint(base.network, dataclasses.replace(base.training, epochs=1)),
+        "base": fingerprint(base.network, change_settings(base.training, epochs=1)),
         "epochs": settings.n_epochs,
         "rules": fingerprint(FEATURE_NAMES, load_lexicon().sha256),
         "vectors": fingerprint(vectors.words, vectors.codes.tobytes(), vectors.scale.tobytes()),
@@ -148,7 +148,7 @@ def _checked(settings: AblationSettings) -> RunConfig:
         raise ConfigurationError(f"{', '.join(trained)}: is trained on and cannot be compared")
     if config.network.learn_words:
         raise ConfigurationError("ablations need fixed word vectors; leave network.learn_words out")
-    return dataclasses.replace(config, compare=compare, teachers=())
+    return change_settings(config, compare=compare, teachers=())
 
 
 def _chosen(variants: list[Variant], only: Sequence[str]) -> list[Variant]:

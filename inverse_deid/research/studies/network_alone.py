@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from inverse_deid.core.errors import ConfigurationError
+from inverse_deid.core.settings import change_settings
 from inverse_deid.core.values import BoolArray, Document
 from inverse_deid.evaluation.evaluation import Evaluation
 from inverse_deid.evaluation.groups import GROUPS, GroupKind
@@ -97,7 +97,7 @@ def run_network_alone(settings: NetworkAloneSettings, say: Say) -> None:
         raise ConfigurationError(f"{settings.test}: is trained on and cannot be the test file")
     files = (*config.gold, *config.carriers, settings.test)
     hashes = {str(path): corpus_sha256(path) for path in files}
-    settled = dataclasses.replace(config.training, seed=0)
+    settled = change_settings(config.training, seed=0)
     key = {
         "data": sorted(hashes.values()),
         "settings": fingerprint(config.network, settled, config.calibration, config.word_vectors),
@@ -122,7 +122,7 @@ def run_network_alone(settings: NetworkAloneSettings, say: Say) -> None:
 def _result(settings: NetworkAloneSettings, seed: int, test: AnalysedCorpus, key: str, say: Say) -> _Result:
     """Train a seed, unless that is done, and measure it."""
     config = settings.config
-    seeded = dataclasses.replace(config, compare=(), training=dataclasses.replace(config.training, seed=seed))
+    seeded = change_settings(config, compare=(), training=change_settings(config.training, seed=seed))
     held_out = analysed(_HELD_OUT, _held_out(seeded))
     record_path = settings.folder / "runs" / f"seed-{seed}.json"
     scores_path = record_path.with_suffix(".npz")

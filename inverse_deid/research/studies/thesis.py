@@ -6,13 +6,13 @@ Source: master's thesis of the method, sections 4.3.6 (variants, two runs, four 
 
 from __future__ import annotations
 
-import dataclasses
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from inverse_deid.core.errors import ConfigurationError
+from inverse_deid.core.settings import change_settings
 from inverse_deid.core.values import Document
 from inverse_deid.lexicon import load_lexicon
 from inverse_deid.research.studies.analysed import AnalysedCorpus, TokenScores, analysed, verdicts_of
@@ -179,7 +179,7 @@ def _train(
     found = []
     for name, config in configs.items():
         for run in range(settings.n_runs):
-            training = dataclasses.replace(
+            training = change_settings(
                 config.training, seed=settings.seed + run, epochs=settings.n_epochs, patience=0
             )
             one = ThesisRun(
@@ -212,7 +212,7 @@ def _fine_tune(
 
     variant, _, run = best.name.partition("-")
     config = configs[variant]
-    training = dataclasses.replace(
+    training = change_settings(
         config.training,
         seed=settings.seed + int(run) - 1,
         epochs=settings.n_fine_tuning_epochs,

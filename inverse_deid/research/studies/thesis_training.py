@@ -11,7 +11,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -20,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from inverse_deid.core.settings import as_plain_values
 from inverse_deid.core.values import Document
 from inverse_deid.masking.scorers import feature_names
 from inverse_deid.network.batches import Example
@@ -167,8 +167,8 @@ def _train(run: ThesisRun, folder: Path, say: Say) -> dict[str, Any]:
     return {
         "losses": keeper.losses,
         "seconds": keeper.seconds,
-        "network": dataclasses.asdict(run.network),
-        "training": dataclasses.asdict(run.training),
+        "network": as_plain_values(run.network),
+        "training": as_plain_values(run.training),
     }
 
 

@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from inverse_deid.core.errors import ConfigurationError
+from inverse_deid.core.settings import as_plain_values
 from inverse_deid.masking.scorers import feature_names
 from inverse_deid.network.batches import Example
 from inverse_deid.network.config import NetworkConfig, class_names
@@ -209,8 +210,8 @@ def train_variant(bench: Bench, job: Job, say: Say) -> dict[str, Any]:
         "losses": losses,
         "tokens_per_second": float(np.median(speeds)),
         "seconds": time.perf_counter() - start,
-        "network": dataclasses.asdict(variant.network),
-        "training": dataclasses.asdict(training),
+        "network": as_plain_values(variant.network),
+        "training": as_plain_values(training),
     }
     write_record(record, key_of(bench.key, job), values)
     return values

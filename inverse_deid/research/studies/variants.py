@@ -13,7 +13,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from inverse_deid.core.errors import ConfigurationError
+from inverse_deid.core.settings import as_plain_values, change_settings
 from inverse_deid.network.config import (
     NetworkConfig,
     TrainingConfig,
@@ -59,12 +59,12 @@ class Variant:
 
     def seeded(self, seed: int) -> TrainingConfig:
         """The training of one run."""
-        return dataclasses.replace(self.training, seed=seed)
+        return change_settings(self.training, seed=seed)
 
 
 def base_variant(config: RunConfig, n_epochs: int) -> Variant:
     """What the others are compared with."""
-    training = dataclasses.replace(config.training, epochs=n_epochs, patience=0)
+    training = change_settings(config.training, epochs=n_epochs, patience=0)
     return Variant(name=BASE, title="base", network=config.network, training=training)
 
 
@@ -105,8 +105,8 @@ def _variant(table: Mapping[str, Any], base: Variant, where: str) -> Variant:
         return Variant(
             name=name,
             title=str(table.get("title", name)),
-            network=network_config({**dataclasses.asdict(base.network), **changed}),
-            training=training_config({**dataclasses.asdict(base.training), **taught}),
+            network=network_config({**as_plain_values(base.network), **changed}),
+            training=training_config({**as_plain_values(base.training), **taught}),
             leave_out=_kinds(table.get("leave_out", []), where),
             is_student="teachers" in table,
         )

@@ -59,7 +59,7 @@ def test_a_site_has_its_own_settings(tmp_path):
         ("proximal = 0.01", "proximal = -1", "proximal: expected `float` >= 0.0"),
         ("[sites]", "[training]\nproximal = 0.1\n[sites]", "set it per method"),
         ("[sites]", "[network]\nlearn_words = true\n[sites]", "learn_words"),
-        ("[sites]", "[network]\ncharacters = 'one-hot'\n[sites]", "char_dim is 128"),
+        ("[sites]", "[network]\ncharacters = 'one-hot'\n[sites]", "char_dim must be 128"),
         ("[sites]", "[training]\nepochs = 3\n[sites]", "no setting 'epochs'"),
         ("[sites]", "[training]\nlearning_rate = 0.0\n[sites]", "learning_rate: expected `float` > 0.0"),
         ("[sites]", "[study]\nseeds = [1, 1]\n[sites]", "each of them once"),

@@ -108,7 +108,7 @@ def test_a_variant_differs_from_the_base_in_what_it_says(tmp_path):
     [
         ('[[variant]]\nname = "X y"\n', "small letters"),
         ('[[variant]]\nname = "x"\nlayers = 2\n', "unknown settings layers"),
-        ('[[variant]]\nname = "x"\nnetwork = { layers = 2 }\n', "no setting layers"),
+        ('[[variant]]\nname = "x"\nnetwork = { layers = 2 }\n', "no setting 'layers'"),
         ('[[variant]]\nname = "x"\ntraining = { synthetic = 2 }\n', "epochs are shared"),
         ('[[variant]]\nname = "x"\nleave_out = ["bronze"]\n', "leave_out"),
         ('[[variant]]\nname = "x"\nteachers = "others"\n', "teachers"),
