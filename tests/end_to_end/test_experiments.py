@@ -219,9 +219,9 @@ def test_an_interrupted_thesis_trains_only_what_is_missing(repeated):
 
 
 def test_a_killed_run_goes_on_after_its_last_epoch(repeated, corpora, tmp_path):
-    from inverse_deid.core.settings import change_settings
     from inverse_deid.research.studies.analysed import analysed
 
+    from inverse_deid.core.settings import change_settings
     from inverse_deid.research.studies.thesis_training import ThesisRun, trained
     from inverse_deid.training.config import read_run_config
     from inverse_deid.training.corpus import read_annotated

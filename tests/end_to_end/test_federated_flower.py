@@ -16,7 +16,7 @@ from flower_parties import LIMIT_S, SuperLink, quiet, write_node_key
 
 from inverse_deid.core.errors import UnreadableInputError, UpdateError
 from inverse_deid.research.federated.flower.link import open_flower_carrier
-from inverse_deid.research.federated.messages import State, unpack_reply
+from inverse_deid.research.federated.messages import TrainingState, unpack_reply
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 SITES = ("east", "west")
@@ -58,7 +58,7 @@ def keys_of(link, sites=SITES):
 
 
 def state(number, *, finished=False):
-    return State(
+    return TrainingState(
         "run",
         number,
         "average",

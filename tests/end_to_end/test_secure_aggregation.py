@@ -40,5 +40,5 @@ def test_two_sites_are_too_few():
 def test_weights_that_would_be_cut_are_refused(value):
     given = updates()
     given[1].weights[0][0, 0] = value
-    with pytest.raises(UpdateError, match="beyond"):
+    with pytest.raises(UpdateError, match="exceeds"):
         average_securely(given)

@@ -21,7 +21,7 @@ from inverse_deid.core.files import write_whole
 from inverse_deid.research.federated.messages import (
     Envelope,
     Respondent,
-    State,
+    TrainingState,
     open_sealed,
     pack_state,
     seal,
@@ -135,23 +135,23 @@ class FileCarrier:
         """Wait for declarations, which sites write without being asked."""
         return self._exchange.gather(sites, DECLARATION, timeout_s)
 
-    def gather_answers(self, state: State, timeout_s: float) -> Mapping[str, Envelope | UpdateError]:
+    def gather_answers(self, state: TrainingState, timeout_s: float) -> Mapping[str, Envelope | UpdateError]:
         """Publish a state, then wait."""
         self._publish(state, state.asked)
         return self._exchange.gather(state.asked, reply_name(state.number), timeout_s)
 
-    def conclude(self, state: State, timeout_s: float) -> Sequence[str]:
+    def conclude(self, state: TrainingState, timeout_s: float) -> Sequence[str]:
         """Leave the result in the folder, where a site may fetch it at any time."""
         self._publish(state, list(self._keys))
         return ()
 
-    def _publish(self, state: State, sites: Sequence[str]) -> None:
+    def _publish(self, state: TrainingState, sites: Sequence[str]) -> None:
         for site in sites:
             data = seal(pack_state(state), self._keys[site])
             self._exchange.send("to", site, f"state-{state.number:06}", data)
 
 
-def answer_files(site: Respondent, folder: Path) -> State:
+def answer_files(site: Respondent, folder: Path) -> TrainingState:
     """Answer states as they come into the folder, and return the finished one.
 
     Raises:

@@ -15,8 +15,8 @@ import hmac
 import json
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, Protocol, get_args
+from dataclasses import dataclass, field, fields
+from typing import Any, Protocol, TypeVar
 
 import msgspec
 import numpy as np
@@ -28,6 +28,7 @@ from inverse_deid.research.federated.settings import SharedWay
 
 _MAGIC, _TAG_BYTES = b"IDF1", 32
 _DTYPES: Mapping[str, np.dtype[Any]] = {"float32": np.dtype("<f4"), "int64": np.dtype("<i8")}
+_Message = TypeVar("_Message")
 LONGEST_HEADER = 1 << 16
 """In bytes."""
 
@@ -155,26 +156,8 @@ _COMMON = {
 }
 
 
-def pack_declaration(declaration: Declaration) -> Envelope:
-    """Return a declaration as a message."""
-    return Envelope({"kind": "declaration", **msgspec.structs.asdict(declaration)})
-
-
-def unpack_declaration(envelope: Envelope) -> Declaration:
-    """Read a declaration.
-
-    Raises:
-        UpdateError: The message is not a declaration.
-    """
-    header = {name: value for name, value in envelope.header.items() if name != "kind"}
-    try:
-        return msgspec.convert(header, Declaration)
-    except msgspec.ValidationError as error:
-        raise UpdateError("sent a declaration that cannot be read") from error
-
-
 @dataclass(frozen=True, slots=True, eq=False)
-class State:
+class TrainingState:
     """What a server publishes: how far the common training is.
 
     Args:
@@ -212,7 +195,8 @@ class Reply:
         number: Of that state.
         n_tokens: Tokens it trained on; 0 in *selective*, where the server needs no count.
         weights: float32 (n_weights,), all of them; None in *selective*.
-        changes: Some of them, in *selective*; None otherwise.
+        indices: int64 (n,), of the weights whose changes leave, in *selective*; None otherwise.
+        values: float32 (n,), their changes.
     """
 
     site: str
@@ -220,73 +204,72 @@ class Reply:
     number: int
     n_tokens: int
     weights: FloatArray | None = field(default=None, repr=False)
-    changes: Selected | None = field(default=None, repr=False)
+    indices: IndexArray | None = field(default=None, repr=False)
+    values: FloatArray | None = field(default=None, repr=False)
+
+    @property
+    def changes(self) -> Selected | None:
+        """Some of the changes of weights, in *selective*; None otherwise."""
+        if self.indices is None or self.values is None:
+            return None
+        return Selected(self.indices, self.values)
 
 
-def pack_state(state: State) -> Envelope:
+def pack_declaration(declaration: Declaration) -> Envelope:
+    """Return a declaration as a message."""
+    return Envelope({"kind": "declaration", **msgspec.structs.asdict(declaration)})
+
+
+def pack_state(state: TrainingState) -> Envelope:
     """Return a state as a message."""
-    names = ("run", "number", "way", "epoch", "asked", "order", "seed", "finished")
-    header = {name: getattr(state, name) for name in names}
-    return Envelope({"kind": "state", **header}, {"weights": state.weights, "counts": state.counts})
-
-
-def unpack_state(envelope: Envelope) -> State:
-    """Read a state.
-
-    Raises:
-        UpdateError: The message is not a state.
-    """
-    header, arrays = envelope.header, envelope.arrays
-    try:
-        if header["kind"] != "state" or header["way"] not in get_args(SharedWay):
-            raise UpdateError("the server sent something other than a state")
-        return State(
-            run=str(header["run"]),
-            number=int(header["number"]),
-            way=header["way"],
-            epoch=int(header["epoch"]),
-            asked=tuple(map(str, header["asked"])),
-            order=tuple(map(str, header["order"])),
-            seed=int(header["seed"]),
-            finished=bool(header["finished"]),
-            weights=np.array(arrays["weights"], np.float32),
-            counts=np.array(arrays["counts"], np.int64),
-        )
-    except (KeyError, TypeError, ValueError) as error:
-        raise UpdateError("the server sent a state that cannot be read") from error
+    return _pack("state", {f.name: getattr(state, f.name) for f in fields(state)})
 
 
 def pack_reply(reply: Reply) -> Envelope:
     """Return a reply as a message."""
-    header = {name: getattr(reply, name) for name in ("site", "run", "number", "n_tokens")}
-    arrays: dict[str, np.ndarray] = {}
-    if reply.weights is not None:
-        arrays["weights"] = reply.weights
-    if reply.changes is not None:
-        arrays |= {"indices": reply.changes.indices, "values": reply.changes.values}
-    return Envelope({"kind": "reply", **header}, arrays)
+    return _pack("reply", {f.name: getattr(reply, f.name) for f in fields(reply)})
+
+
+def _pack(kind: str, values: Mapping[str, Any]) -> Envelope:
+    arrays = {name: value for name, value in values.items() if isinstance(value, np.ndarray)}
+    header = {name: value for name, value in values.items() if name not in arrays and value is not None}
+    return Envelope({"kind": kind, **header}, arrays)
+
+
+def unpack_declaration(envelope: Envelope) -> Declaration:
+    """Read a declaration, or raise `UpdateError` if the message is not one."""
+    return _unpack(envelope, "declaration", Declaration, "sent")
+
+
+def unpack_state(envelope: Envelope) -> TrainingState:
+    """Read a state, or raise `UpdateError` if the message is not one."""
+    return _unpack(envelope, "state", TrainingState, "the server sent")
 
 
 def unpack_reply(envelope: Envelope) -> Reply:
-    """Read a reply; whether its numbers can be used is checked where they are used.
+    """Read a reply, or raise `UpdateError` if the message is not one.
 
-    Raises:
-        UpdateError: The message is not a reply.
+    Whether its numbers can be used is checked where they are used.
     """
-    header, arrays = envelope.header, envelope.arrays
+    return _unpack(envelope, "reply", Reply, "sent")
+
+
+def _unpack(envelope: Envelope, kind: str, wanted: type[_Message], subject: str) -> _Message:
+    values = {**envelope.header, **envelope.arrays}
+    if values.pop("kind", None) != kind:
+        raise UpdateError(f"{subject} something other than a {kind}")
     try:
-        if header["kind"] != "reply":
-            raise UpdateError("sent something other than a reply")
-        return Reply(
-            site=str(header["site"]),
-            run=str(header["run"]),
-            number=int(header["number"]),
-            n_tokens=int(header["n_tokens"]),
-            weights=arrays.get("weights"),
-            changes=Selected(arrays["indices"], arrays["values"]) if "indices" in arrays else None,
-        )
-    except (KeyError, TypeError, ValueError) as error:
-        raise UpdateError("sent a reply that cannot be read") from error
+        return msgspec.convert(values, wanted, dec_hook=_take_array)
+    except (msgspec.ValidationError, TypeError) as error:
+        raise UpdateError(f"{subject} a {kind} that cannot be read") from error
+
+
+def _take_array(wanted: object, value: object) -> np.ndarray:
+    """Return a writable copy of an array of the wanted type."""
+    dtype = np.float32 if wanted == FloatArray else np.int64
+    if not isinstance(value, np.ndarray) or value.dtype != dtype:
+        raise TypeError("not an array of this type")
+    return np.array(value)
 
 
 class Respondent(Protocol):
@@ -309,5 +292,5 @@ class Respondent(Protocol):
     def declare(self) -> bytes:
         """Return the site's declaration, logged and sealed."""
 
-    def answer(self, state: State) -> bytes:
+    def answer(self, state: TrainingState) -> bytes:
         """Return the answer to a state, logged and sealed."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from inverse_deid.network.batches import Example
+from inverse_deid.research.federated.documents import EncodedSite
 from inverse_deid.research.federated.local_training import BeginRun, LocalEpoch, LocalTrainer, SiteTask
 from inverse_deid.research.federated.selective import ParameterServer, select_changes
 from inverse_deid.research.federated.settings import SelectiveSettings
@@ -28,19 +28,6 @@ _SERVER, _ORDER, _UPLOAD = 1, 2, 3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Site:
-    """A site with its documents.
-
-    Args:
-        name: Of the site.
-        examples: Its training documents, encoded.
-    """
-
-    name: str
-    examples: Sequence[Example] = field(repr=False)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class Course:
     """What all methods start from.
 
@@ -54,7 +41,7 @@ class Course:
     """
 
     trainer: LocalTrainer
-    sites: Sequence[Site]
+    sites: Sequence[EncodedSite]
     begin: BeginRun = field(repr=False)
     start: Weights = field(repr=False)
     n_epochs: int
@@ -74,7 +61,7 @@ class Course:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Outcome:
+class EpochOutcome:
     """The state of a method after an epoch of every site.
 
     Args:
@@ -92,9 +79,9 @@ class Outcome:
     seconds: float
 
 
-def train_centrally(course: Course) -> Iterator[Outcome]:
+def train_centrally(course: Course) -> Iterator[EpochOutcome]:
     """Train method A: all documents in one place, no protection."""
-    together = [example for site in course.sites for example in site.examples]
+    together = [example for site in course.sites for example in site.train]
     weights, optimizer = course.start, None
     for epoch in range(course.n_epochs):
         done = course.trainer.train_epoch(together, weights, (course.seed, epoch, 0, 0), optimizer)
@@ -102,7 +89,7 @@ def train_centrally(course: Course) -> Iterator[Outcome]:
         yield _make_outcome({COMMON: weights}, [done], 0, 0)
 
 
-def train_in_turns(course: Course) -> Iterator[Outcome]:
+def train_in_turns(course: Course) -> Iterator[EpochOutcome]:
     """Train method B: each site trains an epoch and hands on the whole network (cyclic weight transfer)."""
     train, weights = course.begin(), course.start
     n_handed = course.trainer.layout.n_numbers * len(course.sites)
@@ -114,7 +101,7 @@ def train_in_turns(course: Course) -> Iterator[Outcome]:
         yield _make_outcome({COMMON: weights}, dones, n_handed, n_handed)
 
 
-def train_alone(course: Course) -> Iterator[Outcome]:
+def train_alone(course: Course) -> Iterator[EpochOutcome]:
     """Train method D: every site for itself."""
     train, networks = course.begin(), [course.start for _ in course.sites]
     for epoch in range(course.n_epochs):
@@ -124,7 +111,7 @@ def train_alone(course: Course) -> Iterator[Outcome]:
         yield _make_outcome(named, dones, 0, 0)
 
 
-def train_selectively(course: Course, settings: Mapping[str, SelectiveSettings]) -> Iterator[Outcome]:
+def train_selectively(course: Course, settings: Mapping[str, SelectiveSettings]) -> Iterator[EpochOutcome]:
     """Train method C: distributed selective SGD.
 
     Real sites do not wait for each other. Here they take turns, in an order that is drawn anew
@@ -154,7 +141,7 @@ def train_selectively(course: Course, settings: Mapping[str, SelectiveSettings])
         yield _make_outcome(networks, dones, n_sent, n_received)
 
 
-def train_averaged(course: Course, mean: Mean = average_weights) -> Iterator[Outcome]:
+def train_averaged(course: Course, mean: Mean = average_weights) -> Iterator[EpochOutcome]:
     """Train FedAvg: every site starts from the same network, and the mean is the next one.
 
     With a trainer of `proximal` above 0 it is FedProx.
@@ -178,6 +165,6 @@ def train_averaged(course: Course, mean: Mean = average_weights) -> Iterator[Out
 
 def _make_outcome(
     networks: Mapping[str, Weights], dones: Sequence[LocalEpoch], n_sent: int, n_received: int
-) -> Outcome:
+) -> EpochOutcome:
     loss = float(np.mean([done.loss for done in dones]))
-    return Outcome(dict(networks), loss, n_sent, n_received, sum(done.seconds for done in dones))
+    return EpochOutcome(dict(networks), loss, n_sent, n_received, sum(done.seconds for done in dones))

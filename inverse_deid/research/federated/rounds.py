@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from inverse_deid.core.errors import UpdateError
-from inverse_deid.research.federated.messages import Reply, State
+from inverse_deid.research.federated.messages import Reply, TrainingState
 from inverse_deid.research.federated.selective import ParameterServer
 from inverse_deid.research.federated.settings import CommonTraining
-from inverse_deid.research.federated.weights import Layout, Update, average_weights
+from inverse_deid.research.federated.weights import Update, WeightLayout, average_weights
 
 NO_ANSWER = "did not answer in time"
 
@@ -43,8 +43,8 @@ class RoundReport:
 
 
 def begin_training(
-    training: CommonTraining, run: str, layout: Layout, weights: Sequence[np.ndarray]
-) -> State:
+    training: CommonTraining, run: str, layout: WeightLayout, weights: Sequence[np.ndarray]
+) -> TrainingState:
     """Return the first state of a run."""
     n_counts = layout.n_numbers if training.way == "selective" else 0
     return _make_state(training, run, 0, layout.flatten(list(weights)), np.zeros(n_counts, np.int64))
@@ -52,11 +52,11 @@ def begin_training(
 
 def _make_state(
     training: CommonTraining, run: str, number: int, weights: np.ndarray, counts: np.ndarray
-) -> State:
+) -> TrainingState:
     finished = number >= training.n_rounds
     each = len(training.sites) if training.way == "round-robin" else 1
     asked = training.sites if each == 1 else (training.sites[number % each],)
-    return State(
+    return TrainingState(
         run=run,
         number=number,
         way=training.way,
@@ -71,8 +71,11 @@ def _make_state(
 
 
 def end_round(
-    training: CommonTraining, layout: Layout, state: State, replies: Mapping[str, Reply | UpdateError]
-) -> tuple[State, RoundReport]:
+    training: CommonTraining,
+    layout: WeightLayout,
+    state: TrainingState,
+    replies: Mapping[str, Reply | UpdateError],
+) -> tuple[TrainingState, RoundReport]:
     """Combine the answers of sites. An unusable answer is left out with a reason and harms no other.
 
     Args:
@@ -101,7 +104,7 @@ def end_round(
     return following, RoundReport(state.number, used, left_out)
 
 
-def _find_problem(state: State, layout: Layout, site: str, reply: Reply) -> str | None:
+def _find_problem(state: TrainingState, layout: WeightLayout, site: str, reply: Reply) -> str | None:
     if site not in state.asked or reply.site != site:
         return "was not asked, or sent in another's name"
     if (reply.run, reply.number) != (state.run, state.number):
@@ -118,7 +121,9 @@ def _find_problem(state: State, layout: Layout, site: str, reply: Reply) -> str 
     return None
 
 
-def _combine(layout: Layout, state: State, replies: Sequence[Reply]) -> tuple[np.ndarray, np.ndarray]:
+def _combine(
+    layout: WeightLayout, state: TrainingState, replies: Sequence[Reply]
+) -> tuple[np.ndarray, np.ndarray]:
     if state.way != "selective":
         updates = [_make_update(layout, reply) for reply in replies]
         return layout.flatten(average_weights(updates)), state.counts
@@ -129,7 +134,7 @@ def _combine(layout: Layout, state: State, replies: Sequence[Reply]) -> tuple[np
     return server.weights, server.counts
 
 
-def _make_update(layout: Layout, reply: Reply) -> Update:
+def _make_update(layout: WeightLayout, reply: Reply) -> Update:
     vector = np.zeros(0, np.float32) if reply.weights is None else reply.weights
     arrays = layout.split(vector) if vector.shape == (layout.n_numbers,) else [vector]
     return Update(reply.site, f"{reply.run}/{reply.number}", arrays, reply.n_tokens)

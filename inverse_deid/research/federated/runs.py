@@ -18,7 +18,7 @@ from inverse_deid.research.federated.attacks.inversion import attempt_inversion
 from inverse_deid.research.federated.attacks.membership import attempt_membership
 from inverse_deid.research.federated.documents import EncodedStudy
 from inverse_deid.research.federated.local_training import BeginRun, DirectEpochs, LocalTrainer
-from inverse_deid.research.federated.methods import COMMON, Course, Outcome, Site
+from inverse_deid.research.federated.methods import COMMON, Course, EpochOutcome
 from inverse_deid.research.federated.network import CommonNetwork
 from inverse_deid.research.federated.settings import FederatedStudySettings, MethodSettings
 from inverse_deid.research.studies.records import Record
@@ -144,9 +144,8 @@ class StudyWork:
         """
         proximal, study = run.method.proximal or 0.0, self.study
         trainer = self.common.trainer_with(proximal)
-        sites = [Site(site.name, site.train) for site in study.sites]
         begin, start = select_sites(proximal), self.common.start(run.seed)
-        course = Course(trainer, sites, begin, start, run.n_epochs, run.seed)
+        course = Course(trainer, study.sites, begin, start, run.n_epochs, run.seed)
         epochs: list[dict[str, Any]] = []
         for number, outcome in enumerate(_train(course, run.method), start=1):
             found = {
@@ -181,7 +180,7 @@ class StudyWork:
         return rows
 
     def _calibrate(
-        self, trainer: LocalTrainer, last: Outcome, found: Mapping[str, ScoredTokens]
+        self, trainer: LocalTrainer, last: EpochOutcome, found: Mapping[str, ScoredTokens]
     ) -> dict[str, dict[str, float | None]]:
         """Calibrate each site's threshold on its own held-out documents, and measure it on the test ones."""
         rows: dict[str, dict[str, float | None]] = {}
@@ -196,7 +195,7 @@ class StudyWork:
         return rows
 
 
-def _train(course: Course, method: MethodSettings) -> Iterator[Outcome]:
+def _train(course: Course, method: MethodSettings) -> Iterator[EpochOutcome]:
     if method.way == "selective":
         selections = {site.name: method.selection(site.name) for site in course.sites}
         return methods.train_selectively(course, selections)

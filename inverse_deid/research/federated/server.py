@@ -16,7 +16,7 @@ from inverse_deid.research.federated.file_exchange import FileCarrier, read_key
 from inverse_deid.research.federated.messages import (
     Envelope,
     Reply,
-    State,
+    TrainingState,
     pack_state,
     unpack_declaration,
     unpack_reply,
@@ -45,10 +45,10 @@ class Carrier(Protocol):
     ) -> Mapping[str, Envelope | UpdateError]:
         """Wait for the declarations of sites."""
 
-    def gather_answers(self, state: State, timeout_s: float) -> Mapping[str, Envelope | UpdateError]:
+    def gather_answers(self, state: TrainingState, timeout_s: float) -> Mapping[str, Envelope | UpdateError]:
         """Give a state to the sites that it asks, and wait for their answers."""
 
-    def conclude(self, state: State, timeout_s: float) -> Sequence[str]:
+    def conclude(self, state: TrainingState, timeout_s: float) -> Sequence[str]:
         """Give the result to all sites, and return those that did not take it."""
 
 
@@ -139,7 +139,7 @@ class _Server:
             return "declared another name"
         return declaration.find_problem(self.common.declare("", 1))
 
-    def _begin(self) -> State:
+    def _begin(self) -> TrainingState:
         self.carrier.refuse_earlier_run()
         training = self.settings.server
         start = self.common.start(training.seed)
@@ -150,14 +150,14 @@ class _Server:
     def _key(self) -> str:
         return fingerprint(self.settings.server.agreed, self.common.declare("", 1))
 
-    def _save(self, state: State) -> None:
+    def _save(self, state: TrainingState) -> None:
         header = json.dumps({"key": self._key(), **pack_state(state).header})
         write_arrays(
             self.settings.server.checkpoint,
             {"header": np.array(header), "weights": state.weights, "counts": state.counts},
         )
 
-    def _resume(self) -> State:
+    def _resume(self) -> TrainingState:
         path = self.settings.server.checkpoint
         arrays = read_arrays(path)
         try:

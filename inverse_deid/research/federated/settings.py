@@ -100,7 +100,7 @@ class EpochSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         return TrainingConfig(word_dropout=self.word_dropout, dictionary_dropout=self.dictionary_dropout)
 
 
-class StudyData(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class CorpusSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The table [data] of a study.
 
     Args:
@@ -144,7 +144,7 @@ class DealSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         return list(self.kinds) or [f"site-{i + 1}" for i in range(self.number or 5)]
 
 
-class ComparisonSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class MeasureSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The table [study] of a study.
 
     Args:
@@ -219,10 +219,10 @@ class FederatedStudySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_u
         training: How an epoch is trained.
     """
 
-    data: StudyData
+    data: CorpusSettings
     methods: dict[str, MethodSettings]
     sites: DealSettings = DealSettings()
-    study: ComparisonSettings = ComparisonSettings()
+    study: MeasureSettings = MeasureSettings()
     network: NetworkConfig = NetworkConfig()
     training: EpochSettings = EpochSettings()
 

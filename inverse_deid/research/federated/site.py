@@ -24,7 +24,7 @@ from inverse_deid.research.federated.local_training import LocalTrainer, Optimiz
 from inverse_deid.research.federated.messages import (
     Envelope,
     Reply,
-    State,
+    TrainingState,
     open_sealed,
     pack_declaration,
     pack_reply,
@@ -100,7 +100,7 @@ class SiteRun:
             way: The method that the centres agreed upon.
         """
         layout = self.common.trainer.layout
-        state = State(
+        state = TrainingState(
             run="dry-run",
             number=0,
             way=way,
@@ -138,7 +138,7 @@ class SiteRun:
         """Return the site's declaration, logged and sealed."""
         return self._let_out(self._make_declaration())
 
-    def answer(self, state: State) -> bytes:
+    def answer(self, state: TrainingState) -> bytes:
         """Train an epoch and return what leaves the site, logged and sealed.
 
         Raises:
@@ -168,7 +168,7 @@ class SiteRun:
             )
         return train, held_out
 
-    def finish(self, state: State) -> None:
+    def finish(self, state: TrainingState) -> None:
         """Calibrate on the site's own held-out documents and write the model.
 
         Raises:
@@ -212,7 +212,7 @@ class SiteAgent:
         self.name = name
         self._trainer, self._examples, self._settings, self._memory = trainer, examples, settings, memory
 
-    def answer(self, state: State) -> Reply:
+    def answer(self, state: TrainingState) -> Reply:
         """Train one epoch and return what leaves the site.
 
         The same state and memory give the same reply, so that a lost answer can be made again.
@@ -239,14 +239,14 @@ class SiteAgent:
             return Reply(self.name, state.run, state.number, done.n_tokens, weights=after)
         rng = np.random.default_rng([state.seed, state.epoch, place, _GIVEN])
         changes = select_changes(after - start, self._settings, rng)
-        return Reply(self.name, state.run, state.number, 0, changes=changes)
+        return Reply(self.name, state.run, state.number, 0, indices=changes.indices, values=changes.values)
 
-    def end(self, state: State) -> FloatArray:
+    def end(self, state: TrainingState) -> FloatArray:
         """Return the weights that the site ends with: its own in *selective*, else the common ones."""
         local, _ = self._recall(state)
         return local if state.way == "selective" and local is not None else state.weights
 
-    def _find_place(self, state: State) -> int:
+    def _find_place(self, state: TrainingState) -> int:
         if state.weights.shape != (self._trainer.layout.n_numbers,):
             raise UpdateError("the server's weights are of another network than this site's")
         if state.way == "selective" and state.counts.shape != state.weights.shape:
@@ -255,7 +255,7 @@ class SiteAgent:
             raise UpdateError(f"site {self.name} was not asked in round {state.number}")
         return state.order.index(self.name)
 
-    def _recall(self, state: State) -> tuple[FloatArray | None, OptimizerState | None]:
+    def _recall(self, state: TrainingState) -> tuple[FloatArray | None, OptimizerState | None]:
         """Return own weights and optimizer after an earlier round of this run."""
         for path in (self._memory, self._earlier):
             found = _read_memory(path)
@@ -265,7 +265,7 @@ class SiteAgent:
                 return found["weights"].astype(np.float32), optimizer
         return None, None
 
-    def _remember(self, state: State, weights: FloatArray, optimizer: OptimizerState) -> None:
+    def _remember(self, state: TrainingState, weights: FloatArray, optimizer: OptimizerState) -> None:
         """Keep this round and the one before it, in case this one must be answered again."""
         now = _read_memory(self._memory)
         if now and (str(now["run"]), int(now["number"])) != (state.run, state.number):

@@ -253,16 +253,11 @@ def _tabulate_thresholds(frames: StudyFrames) -> Table:
 
 
 def _tabulate_exchange(frames: StudyFrames) -> Table:
-    rows = [
-        (
-            name,
-            *(
-                round(frames.average_epoch(name, what) / len(frames.sites))
-                for what in ("n_sent", "n_received")
-            ),
-        )
-        for name in frames.settings.methods
-    ]
+    n_sites = len(frames.sites)
+    rows = []
+    for name in frames.settings.methods:
+        sent, received = (frames.average_epoch(name, what) for what in ("n_sent", "n_received"))
+        rows.append((name, round(sent / n_sites), round(received / n_sites)))
     return Table(
         "exchange",
         "Numbers that a site sends and receives in an epoch, mean",

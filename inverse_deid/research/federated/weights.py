@@ -26,7 +26,7 @@ _WORD_MATRIX = "word_embedding/"
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class WeightLayout:
     """Which weights are shared, in order.
 
     Args:
@@ -56,7 +56,7 @@ class Layout:
 
         Example:
             >>> arrays = [np.ones(2, np.float32), np.zeros((1, 1), np.float32)]
-            >>> Layout(("a", "b"), ((2,), (1, 1))).flatten(arrays)
+            >>> WeightLayout(("a", "b"), ((2,), (1, 1))).flatten(arrays)
             array([1., 1., 0.], dtype=float32)
         """
         return np.concatenate([np.asarray(array, np.float32).ravel() for array in weights])
@@ -68,7 +68,7 @@ class Layout:
         return [part.reshape(shape) for part, shape in zip(parts, self.shapes, strict=True)]
 
 
-def read_layout(network: keras.Model) -> Layout:
+def read_layout(network: keras.Model) -> WeightLayout:
     """Return the layout of a network's trainable weights.
 
     Raises:
@@ -79,7 +79,9 @@ def read_layout(network: keras.Model) -> Layout:
         raise ConfigurationError(
             "network.learn_words must be false: changed word vectors tell which words a site has"
         )
-    return Layout(tuple(variable.path for variable in variables), tuple(tuple(v.shape) for v in variables))
+    return WeightLayout(
+        tuple(variable.path for variable in variables), tuple(tuple(v.shape) for v in variables)
+    )
 
 
 def copy_weights(network: keras.Model) -> Weights:
@@ -103,7 +105,7 @@ class Update:
     weights: Weights = field(repr=False)
     n_tokens: int
 
-    def find_problem(self, layout: Layout, version: str) -> str | None:
+    def find_problem(self, layout: WeightLayout, version: str) -> str | None:
         """Describe in a few words why the update cannot be used; None if it can.
 
         Args:

@@ -29,7 +29,7 @@ from inverse_deid.research.federated.local_training import LocalTrainer
 from inverse_deid.research.federated.network import CommonNetwork
 from inverse_deid.research.federated.selective import select_changes
 from inverse_deid.research.federated.settings import FederatedStudySettings, SelectiveSettings
-from inverse_deid.research.federated.weights import Layout, Weights
+from inverse_deid.research.federated.weights import WeightLayout, Weights
 
 _WINDOWS_PER_SITE = 4
 _OWN = 4
@@ -65,7 +65,7 @@ class RecoveredItems:
         return self.right / self.there if self.there else None
 
 
-def name_characters(change: Sequence[FloatArray], layout: Layout, config: NetworkConfig) -> set[int]:
+def name_characters(change: Sequence[FloatArray], layout: WeightLayout, config: NetworkConfig) -> set[int]:
     """Return the numbers of the characters that a change of weights gives away.
 
     Args:
@@ -95,7 +95,7 @@ def find_characters(examples: Sequence[Example], config: NetworkConfig) -> set[i
 
 
 def name_words(
-    change: Sequence[FloatArray], layout: Layout, config: NetworkConfig, matrix: FloatArray
+    change: Sequence[FloatArray], layout: WeightLayout, config: NetworkConfig, matrix: FloatArray
 ) -> set[int]:
     """Return the rows of the public word matrix that a change of weights gives away.
 
@@ -122,7 +122,7 @@ def name_words(
     return set((np.flatnonzero(near) + 1).tolist())
 
 
-def _select(change: Sequence[FloatArray], layout: Layout, part: str) -> list[tuple[str, FloatArray]]:
+def _select(change: Sequence[FloatArray], layout: WeightLayout, part: str) -> list[tuple[str, FloatArray]]:
     return [(name, array) for name, array in zip(layout.names, change, strict=True) if part in name]
 
 

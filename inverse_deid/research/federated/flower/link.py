@@ -21,7 +21,7 @@ from inverse_deid.research.federated.flower.parcels import (
     translate_errors,
     unpack,
 )
-from inverse_deid.research.federated.messages import Envelope, State, open_sealed, pack_state, seal
+from inverse_deid.research.federated.messages import Envelope, TrainingState, open_sealed, pack_state, seal
 from inverse_deid.research.federated.settings import FlowerServer
 
 _TASK = "flwr-serverapp"
@@ -94,11 +94,11 @@ class FlowerCarrier:
         """Ask every site for its declaration."""
         return self._gather(sites, DECLARE, timeout_s)
 
-    def gather_answers(self, state: State, timeout_s: float) -> Mapping[str, Envelope | UpdateError]:
+    def gather_answers(self, state: TrainingState, timeout_s: float) -> Mapping[str, Envelope | UpdateError]:
         """Ask, and wait."""
         return self._gather(state.asked, pack_state(state), timeout_s)
 
-    def conclude(self, state: State, timeout_s: float) -> Sequence[str]:
+    def conclude(self, state: TrainingState, timeout_s: float) -> Sequence[str]:
         """Give the result to all sites, and return those that did not confirm it."""
         found = self._gather(state.order, pack_state(state), timeout_s)
         return [site for site in state.order if not isinstance(found.get(site), Envelope)]

@@ -21,7 +21,7 @@ from inverse_deid.research.federated.flower.parcels import (
     translate_errors,
     unpack,
 )
-from inverse_deid.research.federated.messages import Envelope, Respondent, State, unpack_state
+from inverse_deid.research.federated.messages import Envelope, Respondent, TrainingState, unpack_state
 from inverse_deid.research.federated.settings import FlowerSite
 
 _STEP_S = 1.0
@@ -31,7 +31,7 @@ _JOIN_STEP_S = 5.0
 _RUN_ENDED = 403
 
 
-def answer_superlink(site: Respondent, settings: FlowerSite) -> State:
+def answer_superlink(site: Respondent, settings: FlowerSite) -> TrainingState:
     """Answer messages sealed with this site's key, and nothing else; return the finished state.
 
     Raises:
@@ -42,7 +42,7 @@ def answer_superlink(site: Respondent, settings: FlowerSite) -> State:
     with connect_site(settings, patience_s) as node:
         site.say(f"site {name}: joined, and waits for the server")
         last, end = LastReply(), time.monotonic() + patience_s
-        result: State | None = None
+        result: TrainingState | None = None
         while time.monotonic() <= end:
             parcel = node.receive()
             if parcel is None:
@@ -70,7 +70,7 @@ class LastReply:
         self._question: tuple[str, int] | None = None
         self._data = b""
 
-    def reply(self, site: Respondent, envelope: Envelope) -> tuple[bytes, State | None]:
+    def reply(self, site: Respondent, envelope: Envelope) -> tuple[bytes, TrainingState | None]:
         """Return the reply to a message, and the state that it replies to."""
         if envelope.header.get("kind") == DECLARE.header["kind"]:
             return site.declare(), None

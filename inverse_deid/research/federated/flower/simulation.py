@@ -47,9 +47,8 @@ class FlowerSimulation:
         found = {name: find_version(name) for name in ("flwr", "ray")}
         if not found["flwr"].startswith(FLOWER) or found["ray"] == "none":
             here = ", ".join(f"{name} {number}" for name, number in found.items())
-            raise ConfigurationError(
-                f"--engine flower needs flwr {FLOWER}x and ray, found {here}: {install_hint('federated-simulation')}"
-            )
+            hint = install_hint("federated-simulation")
+            raise ConfigurationError(f"--engine flower needs flwr {FLOWER}x and ray, found {here}: {hint}")
 
     def count_processes(self, n_sites: int) -> int:
         """Return the number of processes for a number of sites; none would be idle."""

@@ -15,11 +15,10 @@ from inverse_deid.research.federated.messages import (
     unpack_state,
 )
 from inverse_deid.research.federated.rounds import NO_ANSWER, begin_training, end_round
-from inverse_deid.research.federated.selective import Selected
 from inverse_deid.research.federated.settings import CommonTraining
-from inverse_deid.research.federated.weights import Layout
+from inverse_deid.research.federated.weights import WeightLayout
 
-LAYOUT = Layout(("kernel", "bias"), ((2, 2), (2,)))
+LAYOUT = WeightLayout(("kernel", "bias"), ((2, 2), (2,)))
 SITES = ("east", "west", "north")
 
 
@@ -37,7 +36,7 @@ def reply(site, value, number=0, **changed):
 
 
 def given(site, indices, values, number=0):
-    return Reply(site, "run", number, 0, changes=Selected(np.array(indices), np.array(values, np.float32)))
+    return Reply(site, "run", number, 0, indices=np.array(indices), values=np.array(values, np.float32))
 
 
 def test_the_mean_becomes_the_next_state():

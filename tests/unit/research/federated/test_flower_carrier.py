@@ -9,7 +9,7 @@ from inverse_deid.core.errors import ConfigurationError, OutputExistsError, Upda
 from inverse_deid.research.federated.flower.link import FlowerCarrier
 from inverse_deid.research.federated.flower.node import LastReply
 from inverse_deid.research.federated.flower.parcels import DECLARE
-from inverse_deid.research.federated.messages import Envelope, State, open_sealed, pack_state, seal
+from inverse_deid.research.federated.messages import Envelope, TrainingState, open_sealed, pack_state, seal
 
 KEYS = {"east": b"e" * 32, "west": b"w" * 32}
 SAID = Envelope({"kind": "declaration"})
@@ -44,7 +44,7 @@ class Link:
 
 def state(*, finished=False):
     zeros = np.zeros(2, np.float32), np.zeros(0, np.int64)
-    return State("run", 3, "average", 3, tuple(KEYS), tuple(KEYS), 1, finished, *zeros)
+    return TrainingState("run", 3, "average", 3, tuple(KEYS), tuple(KEYS), 1, finished, *zeros)
 
 
 def test_a_question_that_was_lost_is_asked_again(tmp_path):

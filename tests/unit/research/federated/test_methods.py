@@ -12,8 +12,9 @@ from tiny_networks import are_equal, examples, network_config, new_network
 
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.research.federated import methods
+from inverse_deid.research.federated.documents import EncodedSite
 from inverse_deid.research.federated.local_training import DirectEpochs, LocalTrainer
-from inverse_deid.research.federated.methods import COMMON, Course, Site
+from inverse_deid.research.federated.methods import COMMON, Course
 from inverse_deid.research.federated.settings import EpochSettings, SelectiveSettings
 from inverse_deid.research.federated.weights import copy_weights, read_layout
 
@@ -33,12 +34,14 @@ def start():
 
 @pytest.fixture(scope="module")
 def course(trainer, start):
-    sites = [Site(name, examples(CONFIG, i, 6)) for i, name in enumerate(("east", "west", "north"))]
+    sites = [
+        EncodedSite(name, examples(CONFIG, i, 6), []) for i, name in enumerate(("east", "west", "north"))
+    ]
     return course_of(trainer, sites, start, n_epochs=2, seed=7)
 
 
 def course_of(trainer, sites, start, n_epochs, seed):
-    begin = partial(DirectEpochs, trainer, [site.examples for site in sites])
+    begin = partial(DirectEpochs, trainer, [site.train for site in sites])
     return Course(trainer, sites, begin, start, n_epochs, seed)
 
 
@@ -60,7 +63,7 @@ def test_an_epoch_depends_on_its_seed_alone(course, start):
 def test_a_site_keeps_its_optimizer_within_a_run_alone(start):
     local = EpochSettings(optimizer="adam", learning_rate=0.01, batch_tokens=32, window=16)
     trainer = LocalTrainer(new_network(CONFIG, seed=1), CONFIG, local)
-    sites = [Site(name, examples(CONFIG, i, 6)) for i, name in enumerate(("east", "west"))]
+    sites = [EncodedSite(name, examples(CONFIG, i, 6), []) for i, name in enumerate(("east", "west"))]
     course = course_of(trainer, sites, start, n_epochs=1, seed=7)
     train = course.begin()
     first, other = train(course.tasks(0, [start, start]))
@@ -143,14 +146,14 @@ def test_the_proximal_term_keeps_a_site_near(course, start):
     local = msgspec.structs.replace(LOCAL, proximal=5.0)
     near = LocalTrainer(new_network(CONFIG, seed=1), CONFIG, local)
     free = by_hand(course, 0, 0, start)
-    held = near.train_epoch(course.sites[0].examples, start, (7, 0, 0, 0)).weights
+    held = near.train_epoch(course.sites[0].train, start, (7, 0, 0, 0)).weights
     layout = near.layout
     moved = [float(np.linalg.norm(layout.flatten(w) - layout.flatten(start))) for w in (held, free)]
     assert 0 < moved[0] < 0.9 * moved[1]
 
 
 def test_training_lowers_the_loss(trainer, start):
-    sites = [Site("east", examples(CONFIG, 0, 30))]
+    sites = [EncodedSite("east", examples(CONFIG, 0, 30), [])]
     course = course_of(trainer, sites, start, n_epochs=6, seed=1)
     losses = [outcome.loss for outcome in methods.train_centrally(course)]
     assert losses[-1] < losses[0]

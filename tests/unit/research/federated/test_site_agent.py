@@ -11,9 +11,10 @@ from tiny_networks import are_equal, examples, network_config, new_network
 
 from inverse_deid.core.errors import UpdateError
 from inverse_deid.research.federated import methods
+from inverse_deid.research.federated.documents import EncodedSite
 from inverse_deid.research.federated.local_training import DirectEpochs, LocalTrainer
 from inverse_deid.research.federated.messages import open_sealed, pack_reply, seal, unpack_reply
-from inverse_deid.research.federated.methods import COMMON, Course, Site
+from inverse_deid.research.federated.methods import COMMON, Course
 from inverse_deid.research.federated.rounds import begin_training, end_round
 from inverse_deid.research.federated.settings import CommonTraining, EpochSettings, SelectiveSettings
 from inverse_deid.research.federated.site import SiteAgent
@@ -34,8 +35,8 @@ def trainer():
 
 @pytest.fixture(scope="module")
 def course(trainer):
-    sites = [Site(name, examples(CONFIG, i, 6)) for i, name in enumerate(SITES)]
-    begin = partial(DirectEpochs, trainer, [site.examples for site in sites])
+    sites = [EncodedSite(name, examples(CONFIG, i, 6), []) for i, name in enumerate(SITES)]
+    begin = partial(DirectEpochs, trainer, [site.train for site in sites])
     return Course(trainer, sites, begin, copy_weights(new_network(CONFIG, seed=5)), n_epochs=2, seed=7)
 
 
@@ -43,9 +44,7 @@ def course(trainer):
 def agents(course, tmp_path):
     settings = SelectiveSettings(download=0.5, upload=0.5, tau=0)
     return {
-        site.name: SiteAgent(
-            site.name, course.trainer, site.examples, settings, tmp_path / f"{site.name}.npz"
-        )
+        site.name: SiteAgent(site.name, course.trainer, site.train, settings, tmp_path / f"{site.name}.npz")
         for site in course.sites
     }
 
@@ -97,7 +96,7 @@ def test_an_answer_that_was_lost_is_made_again(course, agents):
 
 def test_no_word_leaves_a_site(course, agents):
     """Names are planted in the documents; every byte that is sent is searched for them."""
-    every = {word for site in course.sites for example in site.examples for word in example.words}
+    every = {word for site in course.sites for example in site.train for word in example.words}
     words = {word for word in every if len(word) > 3}  # shorter ones may stand in numbers by chance
     assert set(PLANTED) <= words
     for way in ("average", "selective", "round-robin"):

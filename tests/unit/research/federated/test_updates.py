@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from inverse_deid.research.federated.weights import Layout, Update, average_weights
+from inverse_deid.research.federated.weights import Update, WeightLayout, average_weights
 
-LAYOUT = Layout(("kernel", "bias"), ((2, 2), (2,)))
+LAYOUT = WeightLayout(("kernel", "bias"), ((2, 2), (2,)))
 
 
 def weights(value):
@@ -47,4 +47,4 @@ def test_a_vector_and_its_arrays():
     vector = np.arange(6, dtype=np.float32)
     assert np.array_equal(LAYOUT.flatten(LAYOUT.split(vector)), vector)
     assert LAYOUT.n_numbers == 6
-    assert LAYOUT.fingerprint != Layout(("kernel", "bias"), ((4,), (2,))).fingerprint
+    assert LAYOUT.fingerprint != WeightLayout(("kernel", "bias"), ((4,), (2,))).fingerprint
