@@ -127,7 +127,7 @@ def test_whoever_can_start_a_run_gets_no_answer_without_the_key_of_the_site(link
         assert time.monotonic() < end
     printed, _ = site.communicate(timeout=LIMIT_S)
     assert site.returncode == 2
-    assert "left a message out that is not sealed with its key" in printed
+    assert "left out a message that is not sealed with its key" in printed
     assert "works on" not in printed
     assert "the server was silent for 20 s" in printed
 
