@@ -53,13 +53,7 @@ class EncodedSite:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EncodedStudy:
-    """All that the methods train on and are measured on.
-
-    Args:
-        sites: In a fixed order.
-        test: Documents of no site.
-        vectors: The public vocabulary.
-    """
+    """The sites in a fixed order, test documents of no site, and the public vocabulary."""
 
     sites: tuple[EncodedSite, ...]
     test: list[Example] = field(repr=False)
@@ -68,12 +62,9 @@ class EncodedStudy:
 
 @dataclass(frozen=True, slots=True)
 class DealtDocuments:
-    """Who has which documents.
+    """Training and held-out documents of each site, and the test documents of no site.
 
-    Args:
-        sites: Documents that each site trains on, and those it holds out.
-        test: Documents of no site.
-        n_left_out: Training documents of patients who are in the test documents.
+    `n_left_out` counts training documents of patients who are in the test documents.
     """
 
     sites: Mapping[str, tuple[list[Document], list[Document]]] = field(repr=False)
@@ -100,24 +91,14 @@ def deal_documents(settings: FederatedStudySettings) -> DealtDocuments:
 
 
 class DocumentEncoder:
-    """Turns documents into what the network reads.
-
-    Args:
-        settings: The study.
-        vectors: Its word vectors.
-    """
+    """Turns documents of a study into what the network reads."""
 
     def __init__(self, settings: FederatedStudySettings, vectors: WordVectors) -> None:
         self._maker = ExampleMaker(settings.network, load_lexicon(), vectors)
         self._phi_weight = settings.training.phi_weight
 
     def encode(self, docs: Sequence[Document], *, to_train_on: bool) -> list[Example]:
-        """Encode documents.
-
-        Args:
-            docs: The documents.
-            to_train_on: Weight protected health information (PHI) as the study does.
-        """
+        """Encode documents; protected health information (PHI) is weighted `to_train_on`."""
         weights = Weights(phi=self._phi_weight if to_train_on else 1.0)
         made = self._maker.make_many([(doc, weights) for doc in docs])
         return [example for example in made if len(example)]
@@ -232,12 +213,7 @@ def split_by_kind(docs: Sequence[Document], kinds: Mapping[str, Sequence[str]]) 
 
 
 def drop_patients_of(docs: Sequence[Document], of: Sequence[Document]) -> list[Document]:
-    """Leave out documents of patients who are in other documents, and copies of those documents.
-
-    Args:
-        docs: To train on.
-        of: Test documents.
-    """
+    """Leave out documents of patients who are in other documents, and copies of those documents."""
     numbers = patient_groups([*of, *docs])
     apart = set(numbers[: len(of)])
     return [doc for doc, number in zip(docs, numbers[len(of) :], strict=True) if number not in apart]

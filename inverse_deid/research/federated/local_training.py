@@ -45,8 +45,8 @@ class LocalTrainer:
     """Trains and asks one network in the name of any site. Sites leave no trace in it.
 
     Args:
-        network: From `build_network`; its weights are overwritten.
-        network_config: Its configuration.
+        network: From `build_network` with `network_config`; its weights are overwritten.
+        network_config: Of the network.
         config: How every site trains.
         dictionary_columns: Feature columns that `dictionary_dropout` hides.
 
@@ -140,13 +140,7 @@ class LocalTrainer:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SiteTask:
-    """One epoch of one site.
-
-    Args:
-        place: Of the site, from 0.
-        weights: It starts from these.
-        randomness: Seeds windows, order and dropout.
-    """
+    """One epoch of the site at a place (from 0): its first weights, and seeds as in `train_epoch`."""
 
     place: int
     weights: Weights = field(repr=False)
@@ -162,12 +156,7 @@ BeginRun = Callable[[], SiteEpochs]
 
 
 class DirectEpochs:
-    """The sites take turns in this process.
-
-    Args:
-        trainer: Trains in the name of each.
-        documents: Training documents of each site, by its place.
-    """
+    """The sites take turns in this process; `documents` are those of each site by its place."""
 
     def __init__(self, trainer: LocalTrainer, documents: Sequence[Sequence[Example]]) -> None:
         self._trainer, self._documents = trainer, documents

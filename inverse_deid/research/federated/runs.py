@@ -47,66 +47,37 @@ def make_direct_engine(common: CommonNetwork, study: EncodedStudy) -> Engine:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class MethodRun:
-    """One method with one seed.
+class FederatedRun:
+    """One method with one seed, or the attempts on changes of weights.
 
     Args:
+        name: Of its record.
         kind: Name of the method.
-        method: Its settings.
-        n_epochs: Of every site.
         seed: Of first weights and of every random choice.
+        depends_on: What changes its result.
     """
 
+    name: str
     kind: str
-    method: MethodSettings
-    n_epochs: int
     seed: int
-
-    @property
-    def name(self) -> str:
-        """Name of its record."""
-        return f"{self.kind}-{self.seed}"
-
-    @property
-    def depends_on(self) -> tuple[object, ...]:
-        """What changes its result."""
-        return (self.kind, self.method, self.n_epochs, self.seed)
+    depends_on: tuple[object, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class InversionRun:
-    """The attempts on changes of weights, which depend on no method.
-
-    Args:
-        seed: Of first weights and of every random choice.
-        selection: Settings of the first selective method, as text.
-    """
-
-    seed: int
-    selection: str
-    name: str = "inversion"
-    kind: str = "inversion"
-
-    @property
-    def depends_on(self) -> tuple[object, ...]:
-        """What changes its result."""
-        return (self.seed, self.selection)
-
-
-def list_runs(settings: FederatedStudySettings) -> list[MethodRun]:
+def list_runs(settings: FederatedStudySettings) -> list[FederatedRun]:
     """Return every method with every seed."""
-    study = settings.study
+    epochs = settings.study.epochs
     return [
-        MethodRun(name, method, study.epochs, seed)
-        for seed in study.seeds
+        FederatedRun(f"{name}-{seed}", name, seed, (name, method, epochs, seed))
+        for seed in settings.study.seeds
         for name, method in settings.methods.items()
     ]
 
 
-def list_inversion(settings: FederatedStudySettings) -> InversionRun:
-    """Return the run of the attempts on changes of weights."""
+def list_inversion(settings: FederatedStudySettings) -> FederatedRun:
+    """Return the run of the attempts on changes of weights, which depend on no trained method."""
     chosen = [method.selection() for method in settings.methods.values() if method.way == "selective"]
-    return InversionRun(settings.study.seeds[0], repr(chosen[:1]))
+    seed = settings.study.seeds[0]
+    return FederatedRun("inversion", "inversion", seed, (seed, chosen[:1]))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -123,11 +94,11 @@ class StudyWork:
     study: EncodedStudy
     common: CommonNetwork
 
-    def invert(self, run: InversionRun, say: Say) -> Record:
+    def invert(self, run: FederatedRun, say: Say) -> Record:
         """Make the attempts on changes of weights."""
         return {"attempts": attempt_inversion(self.settings, self.study, self.common)}
 
-    def run_method(self, run: MethodRun, select_sites: SelectSites, say: Say) -> Record:
+    def run_method(self, run: FederatedRun, select_sites: SelectSites, say: Say) -> Record:
         """Train a method and measure it after every epoch.
 
         Args:
@@ -142,12 +113,13 @@ class StudyWork:
         Raises:
             StageError: A loss is not a number.
         """
-        proximal, study = run.method.proximal or 0.0, self.study
+        method, study = self.settings.methods[run.kind], self.study
+        proximal = method.proximal or 0.0
         trainer = self.common.trainer_with(proximal)
         begin, start = select_sites(proximal), self.common.start(run.seed)
-        course = Course(trainer, study.sites, begin, start, run.n_epochs, run.seed)
+        course = Course(trainer, study.sites, begin, start, self.settings.study.epochs, run.seed)
         epochs: list[dict[str, Any]] = []
-        for number, outcome in enumerate(_train(course, run.method), start=1):
+        for number, outcome in enumerate(_train(course, method), start=1):
             found = {
                 name: score_tokens(study.test, trainer.predict(weights, study.test))
                 for name, weights in outcome.networks.items()

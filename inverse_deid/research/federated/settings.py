@@ -148,7 +148,6 @@ class MeasureSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     """The table [study] of a study.
 
     Args:
-        epochs: Of every site.
         seeds: Each method runs once per seed.
         precision: At which recall is measured.
         recall: To which each site calibrates its threshold on its own held-out documents.
@@ -168,11 +167,7 @@ class MethodSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     """A table [methods.NAME] of a study.
 
     Args:
-        way: The method.
-        download: As in `SelectiveSettings`, like the next three; None = its default.
-        upload: Likewise.
-        gamma: Likewise.
-        tau: Likewise.
+        download: As in `SelectiveSettings`, as are upload, gamma and tau; None = its default.
         sites: What single sites set for themselves.
         proximal: mu of FedProx; None = FedAvg.
     """
@@ -208,16 +203,7 @@ class MethodSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
 
 class FederatedStudySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The file of a study.
-
-    Args:
-        data: Corpora and word vectors.
-        methods: What is compared, by name, in order.
-        sites: How documents are dealt out.
-        study: Epochs, seeds, measures.
-        network: The common network.
-        training: How an epoch is trained.
-    """
+    """The file of a study; `methods` are compared in this order."""
 
     data: CorpusSettings
     methods: dict[str, MethodSettings]
@@ -246,11 +232,7 @@ class CommonTraining(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     """The table [server]: what the centres agreed upon.
 
     Args:
-        sites: Names of the sites.
-        way: The method.
-        epochs: Of every site.
         least_sites: With fewer usable answers a round changes nothing.
-        seed: Of the run.
         checkpoint: File from which a stopped server resumes.
         word_vectors: File of public word vectors; None = those of the packaged model.
     """
@@ -317,15 +299,7 @@ class FlowerServer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 class ServerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The file of a server.
-
-    Args:
-        server: What the centres agreed upon.
-        exchange: Keys, limits, and the folder of an exchange of files.
-        flower: How the SuperLink is reached; None with files.
-        network: The network, the same at every site.
-        training: How an epoch is trained, the same at every site.
-    """
+    """The file of a server; [network] and [training] are the same at every site."""
 
     server: CommonTraining
     exchange: ServerExchange
@@ -342,7 +316,6 @@ class LocalSite(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     """The table [site].
 
     Args:
-        name: As the server knows it.
         documents: Annotated corpora. They stay here.
         mapping: TOML file that translates the types of another scheme.
         held_out: Share of the documents to calibrate on, never trained on.
@@ -380,13 +353,7 @@ class SiteExchange(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 class FlowerSite(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Flower's SuperLink as a site reaches it, always over TLS.
-
-    Args:
-        superlink: HOST:PORT.
-        root_certificates: PEM file of whoever signed the SuperLink's certificate.
-        node_key: The site's private key.
-    """
+    """Flower's SuperLink as a site reaches it: as `FlowerServer`, with the site's private key."""
 
     superlink: str
     root_certificates: Path
@@ -397,16 +364,7 @@ class FlowerSite(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 class SiteSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The file of a site.
-
-    Args:
-        site: Its name, documents and folders.
-        exchange: Key, patience, and the folder of an exchange of files.
-        flower: How the SuperLink is reached; None with files.
-        selective: The site's own settings of distributed selective SGD.
-        network: The network, the same at every site.
-        training: How an epoch is trained, the same at every site.
-    """
+    """The file of a site; [network] and [training] are the same at every site."""
 
     site: LocalSite
     exchange: SiteExchange
@@ -421,11 +379,7 @@ class SiteSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 def read_study_settings(path: Path) -> FederatedStudySettings:
-    """Read the file of a study; paths in it count from its folder.
-
-    Raises:
-        ConfigurationError: The file cannot be read, or a setting is unknown or does not fit.
-    """
+    """Read the file of a study, or raise `ConfigurationError`; paths in it count from its folder."""
     methods = read_toml(path).get("methods")
     for name, method in methods.items() if isinstance(methods, dict) else ():
         try:
@@ -447,7 +401,7 @@ def restrict_study(
         seeds: () = as in the file.
 
     Raises:
-        ConfigurationError: The study does not have a method, or a seed is given twice.
+        ConfigurationError: The study does not have a method, or a seed occurs twice.
     """
     unknown = sorted(set(only) - set(settings.methods))
     if unknown:
@@ -462,20 +416,12 @@ def restrict_study(
 
 
 def read_server_settings(path: Path) -> ServerSettings:
-    """Read the file of a server; paths in it count from its folder.
-
-    Raises:
-        ConfigurationError: The file cannot be read, or a setting is unknown or does not fit.
-    """
+    """Read the file of a server, or raise `ConfigurationError`; paths in it count from its folder."""
     return _read_with_paths(path, ServerSettings, "server", {"checkpoint": "server-checkpoint.npz"})
 
 
 def read_site_settings(path: Path) -> SiteSettings:
-    """Read the file of a site; paths in it count from its folder.
-
-    Raises:
-        ConfigurationError: The file cannot be read, or a setting is unknown or does not fit.
-    """
+    """Read the file of a site, or raise `ConfigurationError`; paths in it count from its folder."""
     return _read_with_paths(path, SiteSettings, "site", {"private": "private", "model": "model"})
 
 
