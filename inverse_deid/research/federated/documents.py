@@ -38,7 +38,6 @@ class EncodedSite:
     """A site's documents as the network reads them.
 
     Args:
-        name: Of the site.
         train: Trained on.
         held_out: Calibrated on, never trained on.
         own_test: Numbers of the test documents of the site's own kind; empty where
@@ -158,11 +157,6 @@ def _check_phi(site: EncodedSite) -> None:
 def split_evenly(docs: Sequence[Document], n_sites: int, seed: int) -> Split:
     """Split documents into sites of about equal size; documents of one patient stay together.
 
-    Args:
-        docs: Annotated documents.
-        n_sites: At least 1.
-        seed: Changes who is where.
-
     Returns:
         The sites `site-1`, `site-2` and so on.
 
@@ -190,10 +184,6 @@ def split_evenly(docs: Sequence[Document], n_sites: int, seed: int) -> Split:
 
 def split_by_kind(docs: Sequence[Document], kinds: Mapping[str, Sequence[str]]) -> Split:
     """Split documents into sites that differ in what they write, by the ids of the documents.
-
-    Args:
-        docs: Annotated documents.
-        kinds: Prefixes of the ids of each site's documents, by site.
 
     Returns:
         The documents of each site. All documents of a patient are at the site of most of them.

@@ -42,10 +42,7 @@ class FileExchange:
     """Both ends of the folder.
 
     Args:
-        folder: Both can reach it.
         keys: The key of each site whose messages are opened here.
-        wait: Sleeps between two looks.
-        clock: Seconds, rising.
     """
 
     def __init__(

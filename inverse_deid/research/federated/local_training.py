@@ -27,11 +27,8 @@ class LocalEpoch:
     """The result of an epoch at a site.
 
     Args:
-        weights: After it.
         optimizer: For the next epoch of the same site; empty where the site keeps it.
         loss: Mean weighted loss per token.
-        n_tokens: Tokens trained on.
-        seconds: Time of the training steps.
     """
 
     weights: Weights = field(repr=False)
@@ -47,7 +44,6 @@ class LocalTrainer:
     Args:
         network: From `build_network` with `network_config`; its weights are overwritten.
         network_config: Of the network.
-        config: How every site trains.
         dictionary_columns: Feature columns that `dictionary_dropout` hides.
 
     Raises:
@@ -82,12 +78,8 @@ class LocalTrainer:
     ) -> LocalEpoch:
         """Train once over the examples of a site.
 
-        Args:
-            examples: Whole documents.
-            start: Weights to start from.
-            randomness: Numbers that seed windows, order and dropout: the same ones, and
-                the same start, give the same result.
-            optimizer: Of the site's last epoch; None = fresh.
+        `randomness` seeds windows, order and dropout: the same numbers and the same start give the same
+        result. `optimizer` is that of the site's last epoch; None = fresh.
 
         Raises:
             StageError: The loss is not a number, or the device is out of memory.

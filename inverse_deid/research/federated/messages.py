@@ -113,14 +113,9 @@ class Declaration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """What a site declares: hashes and counts, nothing of its documents.
 
     Args:
-        site: Its name.
-        version: Of this program.
         network: Hash of the network's configuration and of the layout of its weights.
-        training: Hash of how an epoch is trained.
         lexicon: Hash of the dictionaries of the features.
         word_vectors: Hash of the public vocabulary and its vectors.
-        n_tokens: Training tokens at the site.
-        protocol: Of the exchange.
     """
 
     site: str
@@ -161,13 +156,9 @@ class TrainingState:
     """What a server publishes: how far the common training is.
 
     Args:
-        run: Names the run.
         number: Of the round, from 0.
-        way: The method.
-        epoch: Passes over the documents so far.
         asked: Sites that must answer, in the order of their places.
         order: All sites. A site's place is part of its random seed.
-        seed: Of the run.
         finished: The weights are the result, and no site is asked.
         weights: float32 (n_weights,), of the common network.
         counts: int64 (n_weights,), updates of each weight; empty but for *selective*.
@@ -190,9 +181,6 @@ class Reply:
     """What leaves a site after an epoch.
 
     Args:
-        site: Its name.
-        run: Of the state that was answered.
-        number: Of that state.
         n_tokens: Tokens it trained on; 0 in *selective*, where the server needs no count.
         weights: float32 (n_weights,), all of them; None in *selective*.
         indices: int64 (n,), of the weights whose changes leave, in *selective*; None otherwise.

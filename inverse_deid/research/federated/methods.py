@@ -33,11 +33,7 @@ class Course:
 
     Args:
         trainer: For documents in one place, and for the layout of the weights.
-        sites: In a fixed order.
         begin: Begins a run of the sites.
-        start: The common first weights.
-        n_epochs: Epochs of every site.
-        seed: Of every random choice.
     """
 
     trainer: LocalTrainer
@@ -69,7 +65,6 @@ class EpochOutcome:
         loss: Mean of the sites' losses.
         n_sent: Numbers that all sites sent away in the epoch.
         n_received: Numbers that all sites received.
-        seconds: Of the training steps.
     """
 
     networks: Mapping[str, Weights] = field(repr=False)
@@ -116,10 +111,6 @@ def train_selectively(course: Course, settings: Mapping[str, SelectiveSettings])
 
     Real sites do not wait for each other. Here they take turns, in an order that is drawn anew
     in every epoch, so that each gets the changes of the others since its last turn.
-
-    Args:
-        course: The common start.
-        settings: Of each site.
     """
     train, layout = course.begin(), course.trainer.layout
     server = ParameterServer(layout.flatten(course.start))
@@ -144,11 +135,8 @@ def train_selectively(course: Course, settings: Mapping[str, SelectiveSettings])
 def train_averaged(course: Course, mean: Mean = average_weights) -> Iterator[EpochOutcome]:
     """Train FedAvg: every site starts from the same network, and the mean is the next one.
 
-    With a trainer of `proximal` above 0 it is FedProx.
-
-    Args:
-        course: The common start.
-        mean: Makes the mean; `average_securely` makes it without showing anybody a single network.
+    With a trainer of `proximal` above 0 it is FedProx. `average_securely` makes the mean without
+    showing anybody a single network.
     """
     train, weights = course.begin(), course.start
     n_exchanged = course.trainer.layout.n_numbers * len(course.sites)

@@ -25,11 +25,7 @@ from inverse_deid.training.run import load_word_vectors
 
 
 def load_vectors(path: Path | None, network: NetworkConfig) -> WordVectors:
-    """Load the public word vectors.
-
-    Args:
-        path: Their file; None = those of the packaged model.
-        network: Reads them.
+    """Load the public word vectors; a path of None means those of the packaged model.
 
     Raises:
         InputError: They cannot be read.
@@ -42,13 +38,7 @@ def load_vectors(path: Path | None, network: NetworkConfig) -> WordVectors:
 
 
 class CommonNetwork:
-    """The network of all sites.
-
-    Args:
-        config: Of the network.
-        training: How every site trains an epoch.
-        vectors: The public word vectors.
-    """
+    """The network of all sites."""
 
     def __init__(self, config: NetworkConfig, training: EpochSettings, vectors: WordVectors) -> None:
         self.config, self.training, self.vectors = config, training, vectors

@@ -22,7 +22,6 @@ class RoundReport:
 
     Args:
         number: Of the round, from 0.
-        used: Sites whose answers were used.
         left_out: Why those of other sites were not, by site.
     """
 
@@ -78,14 +77,7 @@ def end_round(
 ) -> tuple[TrainingState, RoundReport]:
     """Combine the answers of sites. An unusable answer is left out with a reason and harms no other.
 
-    Args:
-        training: As agreed.
-        layout: Of the common network.
-        state: The sites answered this.
-        replies: By site, in the order of arrival; an error where a message could not be read.
-
-    Returns:
-        The next state and what happened.
+    Replies come by site in the order of arrival, with an error where a message could not be read.
     """
     left_out = {site: NO_ANSWER for site in state.asked if site not in replies}
     good: dict[str, Reply] = {}

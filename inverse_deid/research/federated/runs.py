@@ -51,10 +51,7 @@ class FederatedRun:
     """One method with one seed, or the attempts on changes of weights.
 
     Args:
-        name: Of its record.
         kind: Name of the method.
-        seed: Of first weights and of every random choice.
-        depends_on: What changes its result.
     """
 
     name: str
@@ -85,8 +82,6 @@ class StudyWork:
     """What all runs of a study share.
 
     Args:
-        settings: The study.
-        study: Its documents.
         common: Its network, for method A and for all measurements.
     """
 
@@ -100,11 +95,6 @@ class StudyWork:
 
     def run_method(self, run: FederatedRun, select_sites: SelectSites, say: Say) -> Record:
         """Train a method and measure it after every epoch.
-
-        Args:
-            run: The method and the seed.
-            select_sites: Where sites train.
-            say: Takes a line per epoch.
 
         Returns:
             A row for every epoch, the threshold that each site calibrates at the end, and the
@@ -194,8 +184,6 @@ class TokenMeasures:
 
     Args:
         f1: Of the most probable class, whatever type of PHI it is.
-        precision: Likewise.
-        recall: Likewise.
         recall_at_precision: Highest recall of any threshold at the wanted precision.
     """
 
@@ -237,11 +225,9 @@ class ScoredTokens:
 
 
 def score_tokens(examples: Sequence[Example], probabilities: Sequence[FloatArray]) -> ScoredTokens:
-    """Join what a network says of documents.
+    """Join what a network says of documents: float32 (n_tokens, n_classes) of each.
 
-    Args:
-        examples: The documents.
-        probabilities: float32 (n_tokens, n_classes) of each. A row with NaN counts as masked.
+    A row with NaN counts as masked.
     """
     rows = np.concatenate(list(probabilities))
     best: npt.NDArray[np.int64] = rows.argmax(axis=1)
@@ -255,10 +241,6 @@ def score_tokens(examples: Sequence[Example], probabilities: Sequence[FloatArray
 
 def measure_tokens(found: ScoredTokens, precision: float) -> TokenMeasures:
     """Measure the tokens of documents.
-
-    Args:
-        found: The tokens.
-        precision: At which recall is measured.
 
     Example:
         >>> flags = np.array([True, True, False])

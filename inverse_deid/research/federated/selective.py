@@ -71,13 +71,8 @@ def choose_most_updated(counts: IndexArray, share: float, rng: np.random.Generat
 def select_changes(changes: FloatArray, settings: SelectiveSettings, rng: np.random.Generator) -> Selected:
     """Choose the changes that leave a site: large enough, clamped, and drawn at random down to theta_u.
 
-    Args:
-        changes: float32 (n_weights,), weights after the local epoch minus those before it.
-        settings: The site's.
-        rng: The site's; draws uniformly without replacement.
-
-    Returns:
-        At most theta_u of all weights; fewer where fewer changes exceed tau.
+    Changes are float32 (n_weights,), weights after the local epoch minus those before it. At most
+    theta_u of all weights leave; fewer where fewer changes exceed tau.
 
     Raises:
         ValueError: A change is not finite.

@@ -55,11 +55,6 @@ class Carrier(Protocol):
 def run_server(settings: ServerSettings, say: Callable[[str], None], *, resume: bool = False) -> None:
     """Lead a common training to its end.
 
-    Args:
-        settings: The server's.
-        say: Takes a line per round: which sites were used, which were left out and why.
-        resume: Resume from the checkpoint of a server that was stopped.
-
     Raises:
         ConfigurationError: A site does not fit the others, or did not declare itself.
         OutputExistsError: There is something left of an earlier run.

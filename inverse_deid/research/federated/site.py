@@ -66,7 +66,6 @@ class SiteRun:
     Everything that leaves it goes through `declare` and `answer`, which log it first.
 
     Args:
-        settings: The site's.
         say: Takes lines of progress: counts only.
 
     Raises:
@@ -193,9 +192,6 @@ class SiteAgent:
     """Answers states, and remembers between rounds in a file of its own.
 
     Args:
-        name: Of the site.
-        trainer: Of the common network.
-        examples: The site's training documents.
         settings: Of distributed selective SGD; known to nobody else.
         memory: File for optimizer and own weights, made when first needed. With it the site
             resumes after a stop, even in the middle of an epoch.
@@ -311,23 +307,13 @@ def describe_envelope(envelope: Envelope) -> str:
 
 
 class LeavingLog:
-    """A text file with one line for each message that leaves a site; lines are only ever added.
-
-    Args:
-        path: Of the file.
-        clock: Returns the time.
-    """
+    """A text file with one line for each message that leaves a site; lines are only ever added."""
 
     def __init__(self, path: Path, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
         self._path, self._clock = path, clock
 
     def write(self, envelope: Envelope, data: bytes, to: str) -> None:
         """Log a message before it leaves; if this fails, the message must not leave.
-
-        Args:
-            envelope: The message.
-            data: Its bytes.
-            to: The receiver.
 
         Raises:
             OutputError: The line cannot be written.

@@ -52,12 +52,7 @@ def run_study(
 ) -> None:
     """Do the missing runs of a study and write its report.
 
-    Args:
-        settings: The study.
-        path: Its file.
-        options: Folder, command line, whether to start over.
-        say: Takes lines of progress.
-        flower: Sites train in Flower's simulation engine; None = in this process.
+    With `flower`, sites train in Flower's simulation engine; else in this process.
 
     Raises:
         InputError: A corpus cannot be read.

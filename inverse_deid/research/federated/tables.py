@@ -33,11 +33,6 @@ _FRAME_OF_FIGURE = ("central", "round-robin", "isolated")
 class StudyFrames:
     """The records of a study as tidy frames.
 
-    Args:
-        settings: The study.
-        sites: Names of its sites.
-        records: Of every method and seed.
-
     Attributes:
         epochs: A row per method, seed and epoch.
         scores: A row per method, seed, epoch, site and part of the test documents (*all*, or a site's *own*).
@@ -111,13 +106,7 @@ def _select(frame: pd.DataFrame, **values: object) -> pd.DataFrame:
 def make_sections(
     frames: StudyFrames, study: EncodedStudy, attempts: Mapping[str, Any]
 ) -> dict[str, list[Table]]:
-    """Return the tables of the report by heading.
-
-    Args:
-        frames: What was measured.
-        study: Its documents, for their numbers.
-        attempts: On changes of weights, by what the attacker sees.
-    """
+    """Return the tables of the report by heading."""
     return {
         "Experiments": [_tabulate_sites(study), _tabulate_experiments(frames.settings)],
         "Scores": [_tabulate_scores(frames), _tabulate_differences(frames), _tabulate_recall(frames)],

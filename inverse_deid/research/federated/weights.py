@@ -27,12 +27,7 @@ _WORD_MATRIX = "word_embedding/"
 
 @dataclass(frozen=True, slots=True)
 class WeightLayout:
-    """Which weights are shared, in order.
-
-    Args:
-        names: Path of each variable.
-        shapes: Shape of each.
-    """
+    """Which weights are shared, in order."""
 
     names: tuple[str, ...]
     shapes: tuple[tuple[int, ...], ...]
@@ -94,9 +89,7 @@ class Update:
     """The network of a site after its epoch.
 
     Args:
-        site: Its name.
         version: Round and run that the site trained in.
-        weights: All shared weights.
         n_tokens: Tokens it trained on: its weight in a mean.
     """
 
@@ -106,12 +99,7 @@ class Update:
     n_tokens: int
 
     def find_problem(self, layout: WeightLayout, version: str) -> str | None:
-        """Describe in a few words why the update cannot be used; None if it can.
-
-        Args:
-            layout: Of the common network.
-            version: The round that was asked for.
-        """
+        """Describe in a few words why the update cannot be used in a version; None if it can."""
         if self.version != version:
             return "answered for another round or program version"
         if not layout.fits(self.weights):

@@ -68,11 +68,7 @@ class RecoveredItems:
 def name_characters(change: Sequence[FloatArray], layout: WeightLayout, config: NetworkConfig) -> set[int]:
     """Return the numbers of the characters that a change of weights gives away.
 
-    Args:
-        change: After - before, as arrays.
-        layout: Of the weights.
-        config: Of the network. Learned characters are numbered by their code, one-hot ones by
-            their dimension.
+    Learned characters are numbered by their code, one-hot characters by their dimension.
     """
     part = "character_embedding/" if config.characters == "learned" else "character_lstm/"
     arrays = [
@@ -99,11 +95,7 @@ def name_words(
 ) -> set[int]:
     """Return the rows of the public word matrix that a change of weights gives away.
 
-    Args:
-        change: After - before, as arrays.
-        layout: Of the weights.
-        config: Of the network.
-        matrix: float32 (n_words + 1, word_dim); row 0 = unknown words.
+    The matrix is float32 (n_words + 1, word_dim); row 0 = unknown words.
     """
     start = 2 * config.char_units
     part = slice(start, start + config.word_dim)
@@ -139,11 +131,7 @@ class InversionAttack:
     """Attempts on changes of weights.
 
     Args:
-        config: Of the network.
-        matrix: Of the public word vectors.
         start: First weights, known to all sites.
-        sites: Their documents are learned from.
-        seed: Of the study.
         window: Largest number of tokens of a training window.
     """
 
@@ -199,11 +187,6 @@ def attempt_inversion(
     settings: FederatedStudySettings, study: EncodedStudy, common: CommonNetwork
 ) -> dict[str, Any]:
     """Make all attempts on changes of weights.
-
-    Args:
-        settings: The study.
-        study: Its sites, and the public vocabulary.
-        common: Its network.
 
     Returns:
         Figures by what the attacker sees.

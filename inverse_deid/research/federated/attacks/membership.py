@@ -42,9 +42,6 @@ class Membership:
         auc: Share of pairs in which the training document has the lower loss; equal losses
             count half. 0.5 = losses tell nothing, 1 = everything.
         low: Of the 95 % interval, from resampled documents.
-        high: Likewise.
-        n_members: Training documents.
-        n_others: Other documents.
     """
 
     auc: float
@@ -59,11 +56,8 @@ def measure_losses(
 ) -> Losses:
     """Return the mean loss of each document: float64 (n_documents,), in nats per token.
 
-    Args:
-        examples: The documents.
-        probabilities: float32 (n_tokens, n_classes) of each.
-        phi_only: Count only tokens of protected health information (PHI); documents without any are
-            left out.
+    `probabilities` are float32 (n_tokens, n_classes) per document. With `phi_only`, only tokens of
+    protected health information (PHI) count, and documents without any are left out.
     """
     found = []
     for example, rows in zip(examples, probabilities, strict=True):
@@ -118,11 +112,7 @@ def attempt_membership(
 ) -> dict[str, Any]:
     """Attempt membership on the networks that a method ended with.
 
-    Args:
-        trainer: Asks networks.
-        sites: Their training documents are the members, their held-out documents the others.
-        networks: Of each site.
-        seed: Draws members, three for each other document, and the interval.
+    Members are training documents of the sites, three for each held-out document, which are the others.
 
     Returns:
         For all tokens and for those of PHI: the fields of `Membership`, None where undefined.

@@ -8,7 +8,7 @@ a ServerApp, and the app that it hands in is empty.
 In a study, where one machine has all documents, the engine runs a ServerApp and a ClientApp
 (`simulation`, `epochs`, `simulated_site`). `secure_aggregation` needs no engine.
 
-Only `epochs` and `direct_grid` import Flower at once; the others when it is needed.
+Only `epochs` and `secure_protocol` import Flower at once, the others when it is needed.
 
 Source: flwr 1.41, `supernode/start_client_internal.py`, `supernode/fleet_http_connection.py`,
 `superlink/runtime/run_serverapp.py`, `simulation/run_simulation.py`.

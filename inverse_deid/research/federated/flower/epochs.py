@@ -34,7 +34,6 @@ class EpochQuestion:
     """A message to a node.
 
     Args:
-        task: An epoch of its site.
         run: Number of the study's run. A new one begins with a fresh optimizer.
         proximal: mu of FedProx; 0 = none.
     """
@@ -116,13 +115,7 @@ def make_site_app(plan: SitePlan) -> ClientApp:
 
 
 def answer_question(plan: SitePlan, content: RecordDict, state: RecordDict) -> EpochAnswer:
-    """Train the epoch that a message asks for.
-
-    Args:
-        plan: The study.
-        content: Of the message.
-        state: Of the node; receives the variables of the optimizer.
-    """
+    """Train the epoch that a message asks for; the state of the node receives the optimizer."""
     try:
         asked = EpochQuestion.unpack(content)
         optimizer = recall_optimizer(state, asked.run)

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from inverse_deid.core.errors import OutputExistsError, UpdateError
 from inverse_deid.research.federated.flower.parcels import (
@@ -45,33 +45,16 @@ _TIMES_ASKED = 4
 """Within a limit. A message is lost with a site that was killed after it took the message."""
 
 
-class Sending(Protocol):
-    """What a carrier needs of the SuperLink."""
-
-    def forget(self) -> None:
-        """Forget messages without a reply."""
-
-    def send(self, site: str, data: bytes, limit_s: float) -> bool:
-        """Send a message to a site; False if the site is not there."""
-
-    def collect(self) -> dict[str, bytes]:
-        """Return new replies by site."""
-
-
 class FlowerCarrier:
     """The `Carrier` of a server over a SuperLink: asks, asks again, and opens sealed replies.
 
     Args:
-        link: The SuperLink.
-        keys: Of all sites.
         checkpoint: Of the server; if it exists, there was an earlier run.
-        wait: Sleeps between two looks.
-        clock: Seconds, rising.
     """
 
     def __init__(
         self,
-        link: Sending,
+        link: LinkEnd,
         keys: Mapping[str, bytes],
         checkpoint: Path,
         *,
@@ -145,12 +128,7 @@ def open_flower_carrier(
 
 
 class LinkEnd:
-    """Sends messages to sites and collects their replies; from `connect_server`.
-
-    Args:
-        grid: Flower's, for a run of its own.
-        nodes: Number of each site's node.
-    """
+    """Sends messages to sites and collects their replies; from `connect_server`."""
 
     def __init__(self, grid: Any, nodes: Mapping[str, int]) -> None:  # noqa: ANN401
         self._grid, self._nodes = grid, nodes
@@ -195,10 +173,6 @@ class LinkEnd:
 @contextmanager
 def connect_server(settings: FlowerServer, sites: Sequence[str]) -> Iterator[LinkEnd]:
     """Tell the SuperLink the keys of the sites, begin a run, and end it at last.
-
-    Args:
-        settings: Of the server.
-        sites: All of them; no other node gets a message.
 
     Raises:
         UnreadableInputError: A file cannot be read.

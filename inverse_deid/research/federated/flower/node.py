@@ -84,13 +84,7 @@ class LastReply:
 
 
 class NodeEnd:
-    """Fetches messages and replies; from `connect_site`.
-
-    Args:
-        client: Flower's, of the Fleet API.
-        node: Flower's name for this site.
-        retry: Flower's way to try again.
-    """
+    """Fetches messages and replies; from `connect_site`."""
 
     def __init__(self, client: Any, node: Any, retry: Any) -> None:  # noqa: ANN401
         self._client, self._node, self._retry = client, node, retry
@@ -192,10 +186,8 @@ def _drop_after_end() -> Iterator[None]:
 def connect_site(settings: FlowerSite, patience_s: float) -> Iterator[NodeEnd]:
     """Join the SuperLink as a SuperNode.
 
-    Args:
-        settings: Of the site.
-        patience_s: Limit of every wait for the SuperLink. It refuses a site that the server has
-            not named yet, and for a minute one that was killed; the site tries again.
+    Every wait for the SuperLink ends after `patience_s`. The SuperLink refuses a site that the server
+    has not named yet, and for a minute one that was killed. The site tries again.
 
     Raises:
         UnreadableInputError: The key or the certificates cannot be read.

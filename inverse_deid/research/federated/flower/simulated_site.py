@@ -25,7 +25,6 @@ class SitePlan:
     """What a process must know to act for any site; it is sent to it and contains no document.
 
     Args:
-        settings: The study.
         hashes: SHA-256 of each of its corpora, by path.
         n_threads: Of a training step.
     """
@@ -37,9 +36,6 @@ class SitePlan:
 
 class SimulatedSite:
     """Trains in the name of any site of a study, on the CPU. Sites leave no trace in it.
-
-    Args:
-        plan: The study.
 
     Raises:
         InputError: A corpus has changed since the study began, or cannot be read.
@@ -59,12 +55,7 @@ class SimulatedSite:
         self._encoded: dict[int, list[Example]] = {}
 
     def train_epoch(self, task: SiteTask, proximal: float, optimizer: OptimizerState | None) -> LocalEpoch:
-        """Train one epoch of one site.
-
-        Args:
-            task: Which site, and its first weights.
-            proximal: mu of FedProx; 0 = none.
-            optimizer: Of the site's last epoch; None = fresh.
+        """Train one epoch of one site; an optimizer of None is a fresh one.
 
         Raises:
             StageError: The loss is not a number, or the memory is too small.

@@ -69,6 +69,9 @@ def make_flower_engine(
 ) -> Engine:
     """Return an engine in which sites are nodes of Flower and the work is its ServerApp.
 
+    Ray is started for the work and stopped after it. The engine raises what the work raised, and
+    `ClusterError` if Ray could not be started, or was lost.
+
     Args:
         simulation: How many processes.
         settings: The study, with absolute paths.
@@ -79,48 +82,32 @@ def make_flower_engine(
     plan = SitePlan(settings, tuple(hashes.items()), n_threads_each(n_processes))
 
     def run(work: Work, say: Say) -> None:
-        simulate(work, say, plan, sites, n_processes)
+        os.environ.update(_QUIET)
+        be_quiet()
+        import ray
+        from flwr.simulation import run_simulation
+
+        from inverse_deid.research.federated.flower.epochs import make_site_app
+
+        ended, result = Event(), Future[None]()
+        app, backend = _make_study_app(work, say, sites, ended, result), _configure_backend(n_processes)
+        try:
+            run_simulation(app, make_site_app(plan), len(sites), backend_config=backend)
+        except RuntimeError as error:
+            if not result.done():
+                root: BaseException = error
+                while root.__cause__ is not None:
+                    root = root.__cause__
+                raise ClusterError(
+                    f"Flower's simulation engine cannot be used here ({type(root).__name__}). "
+                    "Run without --engine flower"
+                ) from error
+        finally:
+            ended.set()
+            ray.shutdown()
+        result.result(_END_S)
 
     return run
-
-
-def simulate(work: Work, say: Say, plan: SitePlan, sites: Sequence[str], n_processes: int) -> None:
-    """Do the work while Flower has the sites. Ray is started for it and stopped after it.
-
-    Args:
-        work: Runs in a thread of this process, as Flower has it.
-        say: Takes its lines.
-        plan: For the processes.
-        sites: Names of the sites.
-        n_processes: That train at the same time.
-
-    Raises:
-        InverseDeidError: What the work raised.
-        ClusterError: Ray could not be started, or was lost.
-    """
-    os.environ.update(_QUIET)
-    be_quiet()
-    import ray
-    from flwr.simulation import run_simulation
-
-    from inverse_deid.research.federated.flower.epochs import make_site_app
-
-    ended, result = Event(), Future[None]()
-    server = _make_study_app(work, say, sites, ended, result)
-    try:
-        run_simulation(
-            server, make_site_app(plan), len(sites), backend_config=_configure_backend(n_processes)
-        )
-    except RuntimeError as error:
-        if not result.done():
-            raise ClusterError(
-                f"Flower's simulation engine cannot be used here ({_name_root(error)}). "
-                "Run without --engine flower"
-            ) from error
-    finally:
-        ended.set()
-        ray.shutdown()
-    result.result(_END_S)
 
 
 def _make_study_app(work: Work, say: Say, sites: Sequence[str], ended: Event, result: Future[None]) -> Any:  # noqa: ANN401 - Flower is imported when it is needed
@@ -146,13 +133,6 @@ def _make_study_app(work: Work, say: Say, sites: Sequence[str], ended: Event, re
             result.set_exception(error)
 
     return app
-
-
-def _name_root(error: BaseException) -> str:
-    """Return the type of the first error, without its message."""
-    while error.__cause__ is not None:
-        error = error.__cause__
-    return type(error).__name__
 
 
 def _configure_backend(n_processes: int) -> dict[str, Any]:
