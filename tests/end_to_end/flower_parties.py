@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from inverse_deid.core.errors import InverseDeidError
-from inverse_deid.research.federated.flower.node import answer_superlink
+from inverse_deid.research.federated.flower.superlink import answer_superlink
 from inverse_deid.research.federated.messages import Envelope, Reply, open_sealed, pack_reply, seal
 from inverse_deid.research.federated.settings import FlowerServer, FlowerSite
 

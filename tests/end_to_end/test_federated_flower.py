@@ -15,7 +15,7 @@ pytest.importorskip("flwr")
 from flower_parties import LIMIT_S, SuperLink, quiet, write_node_key
 
 from inverse_deid.core.errors import UnreadableInputError, UpdateError
-from inverse_deid.research.federated.flower.link import open_flower_carrier
+from inverse_deid.research.federated.flower.superlink import open_flower_carrier
 from inverse_deid.research.federated.messages import TrainingState, unpack_reply
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]

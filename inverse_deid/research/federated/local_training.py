@@ -90,9 +90,9 @@ class LocalTrainer:
             if isinstance(layer, keras.layers.Dropout) and layer.rate > 0:
                 layer.seed_generator.state.assign([int(rng.integers(2**31)), 0])
         began, total, weight, n_tokens = time.perf_counter(), 0.0, 0.0, 0
-        for batch in batches(
-            self._noisy(examples, rng), self._config.batch_tokens, self._network_config.max_characters, rng
-        ):
+        cut = windows(examples, self._config.window, rng)
+        noisy = [with_dropouts(example, self._config.dropouts(), self._columns, rng) for example in cut]
+        for batch in batches(noisy, self._config.batch_tokens, self._network_config.max_characters, rng):
             inputs = {name: batch.inputs[name] for name in self._names}
             with enough_memory("in a local epoch"):
                 total += float(self._step(inputs, batch.labels, batch.weights, batch.opinion))
@@ -108,11 +108,6 @@ class LocalTrainer:
         """Return the class probabilities of every token: float32 (n_tokens, n_classes) per example."""
         self.assign(weights)
         return probabilities(self.network, examples, self._network_config)
-
-    def _noisy(self, examples: Sequence[Example], rng: np.random.Generator) -> list[Example]:
-        dropouts = self._config.dropouts()
-        cut = windows(examples, self._config.window, rng)
-        return [with_dropouts(example, dropouts, self._columns, rng) for example in cut]
 
     def assign(self, weights: Weights, optimizer: OptimizerState | None = None) -> None:
         """Give the network these weights, and the optimizer its variables; None = fresh ones."""

@@ -72,7 +72,7 @@ def _open_carrier(settings: ServerSettings, keys: Mapping[str, bytes]) -> Iterat
     if settings.exchange.folder is not None:
         yield FileCarrier(settings.exchange.folder, keys)
     if settings.flower is not None:
-        from inverse_deid.research.federated.flower.link import open_flower_carrier
+        from inverse_deid.research.federated.flower.superlink import open_flower_carrier
 
         with open_flower_carrier(settings.flower, keys, settings.server.checkpoint) as carrier:
             yield carrier

@@ -55,7 +55,7 @@ def take_part(site: SiteRun) -> None:
     if settings.exchange.folder is not None:
         site.finish(answer_files(site, settings.exchange.folder))
     if settings.flower is not None:
-        from inverse_deid.research.federated.flower.node import answer_superlink
+        from inverse_deid.research.federated.flower.superlink import answer_superlink
 
         site.finish(answer_superlink(site, settings.flower))
 

@@ -62,8 +62,9 @@ def run_study(
         OutputError: A file cannot be written.
     """
     inputs = [*settings.data.train, *settings.data.test]
-    shared = {"settings": _make_key(settings)}
-    study = Study("federated", options, inputs=inputs, shared=shared, say=say, config=path)
+    common = msgspec.structs.replace(settings.study, epochs=1, seeds=(1,))  # these are those of a run
+    key = fingerprint(settings.sites, common, settings.network, settings.training, load_lexicon().sha256)
+    study = Study("federated", options, inputs=inputs, shared={"settings": key}, say=say, config=path)
     began = time.perf_counter()
     encoded = encode_study(settings, say)
     n_seconds = {"reading": time.perf_counter() - began}
@@ -105,13 +106,6 @@ def run_study(
         sections=make_sections(frames, encoded, attempts),
         charts={"learning-curves.svg": draw_curves(frames)},
     ).write(study.folder)
-
-
-def _make_key(settings: FederatedStudySettings) -> str:
-    """Return a key of all that runs share; methods, epochs and seeds are those of a run."""
-    study = msgspec.structs.replace(settings.study, epochs=1, seeds=(1,))
-    shared = (settings.sites, study, settings.network, settings.training)
-    return fingerprint(*shared, load_lexicon().sha256)
 
 
 def _describe_memory() -> str:

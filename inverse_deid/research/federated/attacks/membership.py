@@ -83,24 +83,22 @@ def measure_membership(groups: Sequence[Group], rng: np.random.Generator) -> Mem
         >>> measure_membership([(low, high)], np.random.default_rng(1)).auc
         0.75
     """
-    wins = [_compare(members, others) for members, others in groups if len(members) and len(others)]
+    wins = [  # (members, others): 1 where the training document has the lower loss, 0.5 for equal losses
+        (np.sign(others[None, :] - members[:, None]) + 1) / 2
+        for members, others in groups
+        if len(members) and len(others)
+    ]
     if not wins:
         return None
-    drawn = [_average([_resample(one, rng) for one in wins]) for _ in range(_N_SAMPLES)]
+
+    def resample(one: Losses) -> Losses:
+        rows, columns = (rng.integers(n, size=n) for n in one.shape)
+        return one[np.ix_(rows, columns)]
+
+    drawn = [_average([resample(one) for one in wins]) for _ in range(_N_SAMPLES)]
     low, high = np.quantile(drawn, (0.025, 0.975))
     n_members, n_others = (sum(one.shape[axis] for one in wins) for axis in (0, 1))
     return Membership(_average(wins), float(low), float(high), n_members, n_others)
-
-
-def _compare(members: Losses, others: Losses) -> Losses:
-    """Return 1 where the training document has the lower loss, 0.5 for equal losses: (members, others)."""
-    difference = others[None, :] - members[:, None]
-    return (np.sign(difference) + 1) / 2
-
-
-def _resample(wins: Losses, rng: np.random.Generator) -> Losses:
-    rows, columns = (rng.integers(n, size=n) for n in wins.shape)
-    return wins[np.ix_(rows, columns)]
 
 
 def _average(wins: Sequence[Losses]) -> float:

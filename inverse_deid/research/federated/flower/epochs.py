@@ -155,8 +155,9 @@ class NodeSites:
             raise ClusterError("Flower's simulation engine has stopped; run the same command again to resume")
 
     def _train(self, run: int, proximal: float, tasks: Sequence[SiteTask]) -> list[LocalEpoch]:
-        """Ask all at once, wait for all."""
-        nodes = self._wait_for_nodes()
+        """Wait for the nodes, ask all at once, wait for all."""
+        while len(nodes := sorted(self._grid.get_node_ids())) < len(self._names):
+            self.pause()
         questions = [
             Message(EpochQuestion(task, run, proximal).pack(), nodes[task.place], "train", ttl=_LIMIT_S)
             for task in tasks
@@ -172,12 +173,6 @@ class NodeSites:
                 asked = reply.metadata.reply_to_message_id
                 found[asked] = _read_epoch(sites[asked], reply)
         return [found[one] for one in ids]
-
-    def _wait_for_nodes(self) -> list[int]:
-        """Return the nodes as soon as the engine has all of them."""
-        while len(nodes := sorted(self._grid.get_node_ids())) < len(self._names):
-            self.pause()
-        return nodes
 
 
 def _read_epoch(site: str, reply: Message) -> LocalEpoch:

@@ -15,7 +15,7 @@ from typing import Any
 from inverse_deid.core.errors import ClusterError, ConfigurationError
 from inverse_deid.core.extras import install_hint
 from inverse_deid.engine.worker_pool import n_threads_each
-from inverse_deid.research.federated.flower.parcels import FLOWER, be_quiet, find_version
+from inverse_deid.research.federated.flower.packages import FLOWER, be_quiet, find_version
 from inverse_deid.research.federated.flower.simulated_site import SitePlan
 from inverse_deid.research.federated.runs import Engine, Work
 from inverse_deid.research.federated.settings import FederatedStudySettings

@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 
 from inverse_deid.core.errors import ConfigurationError, OutputExistsError, UpdateError
-from inverse_deid.research.federated.flower.link import FlowerCarrier
-from inverse_deid.research.federated.flower.node import LastReply
-from inverse_deid.research.federated.flower.parcels import DECLARE
+from inverse_deid.research.federated.flower.superlink import DECLARE, FlowerCarrier, LastReply
 from inverse_deid.research.federated.messages import Envelope, TrainingState, open_sealed, pack_state, seal
 
 KEYS = {"east": b"e" * 32, "west": b"w" * 32}

@@ -140,8 +140,8 @@ class Silent:
 @pytest.mark.parametrize("n_nodes", [0, 2])
 def test_nobody_waits_for_an_engine_that_has_stopped(n_nodes):
     pytest.importorskip("flwr")
-    from inverse_deid.research.federated.flower.secure_protocol import act_as_server
     from inverse_deid.research.federated.flower.epochs import NodeSites
+    from inverse_deid.research.federated.flower.secure_protocol import act_as_server
 
     ended = Event()
     ended.set()
