@@ -124,7 +124,7 @@ def test_a_dead_site_is_left_out_and_a_dead_server_is_not_waited_for(centre):
     for name in SITES[1:]:
         status, printed = centre.ended(sites[name])
         assert status == 2, printed
-        assert "the server was silent for 60 s; start the site again" in printed
+        assert "the server was silent for 60 s. Start the site again" in printed
 
 
 def test_a_site_of_another_network_is_refused_before_training(centre):

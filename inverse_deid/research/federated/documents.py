@@ -126,7 +126,7 @@ def encode_study(settings: FederatedStudySettings, say: Say) -> EncodedStudy:
         )
         _check_phi(site)
         sites.append(site)
-        say(f"{name}: {len(train)} documents, {count_tokens(site.train)} tokens; {len(held_out)} held out")
+        say(f"{name}: {len(train)} documents, {count_tokens(site.train)} tokens, {len(held_out)} held out")
     return EncodedStudy(tuple(sites), encoder.encode(dealt.test, to_train_on=False), vectors)
 
 
@@ -149,7 +149,7 @@ def _check_phi(site: EncodedSite) -> None:
     for examples, purpose in ((site.train, "to train on"), (site.held_out, "to calibrate on")):
         if not any((example.labels > 0).any() for example in examples):
             raise ConfigurationError(
-                f"site {site.name}: no document with PHI {purpose}; give it more documents, or change "
+                f"site {site.name}: no document with PHI {purpose}. Give it more documents, or change "
                 "sites.seed or sites.held_out"
             )
 
@@ -222,7 +222,7 @@ def find_site(doc_id: str, kinds: Mapping[str, Sequence[str]]) -> str:
     found = [name for name, prefixes in kinds.items() if doc_id.startswith(tuple(prefixes))]
     if len(found) != 1:
         which = "several sites" if found else "no site"
-        raise ConfigurationError(f"document {doc_id}: its id fits {which}; correct [sites.kinds]")
+        raise ConfigurationError(f"document {doc_id}: its id fits {which}. Correct [sites.kinds]")
     return found[0]
 
 
@@ -230,5 +230,5 @@ def _refuse_empty(sites: Split) -> None:
     empty = [name for name, docs in sites.items() if not docs]
     if empty:
         raise ConfigurationError(
-            f"site {', '.join(empty)}: has no document; give more documents or fewer sites"
+            f"site {', '.join(empty)}: has no document. Give more documents or fewer sites"
         )

@@ -20,6 +20,7 @@ from inverse_deid.core.errors import OutputExistsError, UnreadableInputError, Up
 from inverse_deid.core.files import write_whole
 from inverse_deid.research.federated.messages import (
     Envelope,
+    Gathered,
     Respondent,
     TrainingState,
     open_sealed,
@@ -122,17 +123,15 @@ class FileCarrier:
         """Refuse a folder with states of an earlier server."""
         if any(self._exchange.find_latest(site) for site in self._keys):
             raise OutputExistsError(
-                f"{self._exchange.folder}: contains an earlier run; resume it with --resume, or use an empty "
+                f"{self._exchange.folder}: contains an earlier run. Resume it with --resume, or use an empty "
                 "folder"
             )
 
-    def gather_declarations(
-        self, sites: Sequence[str], timeout_s: float
-    ) -> Mapping[str, Envelope | UpdateError]:
+    def gather_declarations(self, sites: Sequence[str], timeout_s: float) -> Gathered:
         """Wait for declarations, which sites write without being asked."""
         return self._exchange.gather(sites, DECLARATION, timeout_s)
 
-    def gather_answers(self, state: TrainingState, timeout_s: float) -> Mapping[str, Envelope | UpdateError]:
+    def gather_answers(self, state: TrainingState, timeout_s: float) -> Gathered:
         """Publish a state, then wait."""
         self._publish(state, state.asked)
         return self._exchange.gather(state.asked, reply_name(state.number), timeout_s)
@@ -170,7 +169,7 @@ def answer_files(site: Respondent, folder: Path) -> TrainingState:
                 exchange.send("from", name, reply_name(state.number), site.answer(state))
                 site.say(f"site {name}: answered round {state.number}")
         elif time.monotonic() - heard > site.patience_s:
-            raise UpdateError(f"the server was silent for {site.patience_s:g} s; start the site again")
+            raise UpdateError(f"the server was silent for {site.patience_s:g} s. Start the site again")
         else:
             time.sleep(_STEP_S)
 
@@ -184,9 +183,9 @@ def read_key(path: Path) -> bytes:
     try:
         key = path.read_bytes()
     except OSError as error:
-        raise UnreadableInputError(f"{path}: cannot be read ({error.strerror}); make a key first") from error
+        raise UnreadableInputError(f"{path}: cannot be read ({error.strerror}). Make a key first") from error
     if len(key) < _LEAST_KEY_BYTES:
         raise UnreadableInputError(
-            f"{path}: a key needs at least {_LEAST_KEY_BYTES} bytes; make a longer one"
+            f"{path}: a key needs at least {_LEAST_KEY_BYTES} bytes. Make a longer one"
         )
     return key

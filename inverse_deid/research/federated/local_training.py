@@ -100,7 +100,7 @@ class LocalTrainer:
             n_tokens += int(batch.inputs["valid"].sum())
         weights = copy_weights(self.network)
         if not np.isfinite(total) or not all(np.isfinite(array).all() for array in weights):
-            raise StageError("the loss of a local epoch is not a number; lower training.learning_rate")
+            raise StageError("the loss of a local epoch is not a number. Lower training.learning_rate")
         state = [np.asarray(variable).copy() for variable in self._optimizer.variables]
         return LocalEpoch(weights, state, total / max(weight, 1.0), n_tokens, time.perf_counter() - began)
 

@@ -38,12 +38,16 @@ class Envelope:
     """A message.
 
     Args:
-        header: JSON values by name: counts, hashes, names of sites. It holds no text of documents.
+        header: JSON values by name: counts, hashes, names of sites. It contains no text of documents.
         arrays: float32 or int64, by name.
     """
 
     header: Mapping[str, Any]
     arrays: Mapping[str, np.ndarray] = field(default_factory=dict, repr=False)
+
+
+Gathered = Mapping[str, Envelope | UpdateError]
+"""Messages by site in the order of arrival; an error where one could not be opened."""
 
 
 def seal(envelope: Envelope, key: bytes) -> bytes:
@@ -161,7 +165,7 @@ class TrainingState:
         order: All sites. A site's place is part of its random seed.
         finished: The weights are the result, and no site is asked.
         weights: float32 (n_weights,), of the common network.
-        counts: int64 (n_weights,), updates of each weight; empty but for *selective*.
+        counts: int64 (n_weights,), updates of each weight; empty except in *selective*.
     """
 
     run: str

@@ -109,7 +109,7 @@ def train_alone(course: Course) -> Iterator[EpochOutcome]:
 def train_selectively(course: Course, settings: Mapping[str, SelectiveSettings]) -> Iterator[EpochOutcome]:
     """Train method C: distributed selective SGD.
 
-    Real sites do not wait for each other. Here they take turns, in an order that is drawn anew
+    Real sites do not wait for each other. Here they take turns, in a new random order
     in every epoch, so that each gets the changes of the others since its last turn.
     """
     train, layout = course.begin(), course.trainer.layout

@@ -15,6 +15,7 @@ from inverse_deid.core.errors import ConfigurationError, UpdateError
 from inverse_deid.research.federated.file_exchange import FileCarrier, read_key
 from inverse_deid.research.federated.messages import (
     Envelope,
+    Gathered,
     Reply,
     TrainingState,
     pack_state,
@@ -32,20 +33,15 @@ _BARREN_ROUNDS = 3
 
 
 class Carrier(Protocol):
-    """Carries messages to sites and back; every wait has a limit.
-
-    Messages come by site in the order of arrival; an error where one could not be opened.
-    """
+    """Carries messages to sites and back; every wait has a limit."""
 
     def refuse_earlier_run(self) -> None:
         """Raise `OutputExistsError` where a new run would meet the rest of another."""
 
-    def gather_declarations(
-        self, sites: Sequence[str], timeout_s: float
-    ) -> Mapping[str, Envelope | UpdateError]:
+    def gather_declarations(self, sites: Sequence[str], timeout_s: float) -> Gathered:
         """Wait for the declarations of sites."""
 
-    def gather_answers(self, state: TrainingState, timeout_s: float) -> Mapping[str, Envelope | UpdateError]:
+    def gather_answers(self, state: TrainingState, timeout_s: float) -> Gathered:
         """Give a state to the sites that it asks, and wait for their answers."""
 
     def conclude(self, state: TrainingState, timeout_s: float) -> Sequence[str]:
@@ -102,15 +98,15 @@ class _Server:
             n_barren = 0 if report.used else n_barren + 1
             if n_barren == _BARREN_ROUNDS:
                 raise UpdateError(
-                    f"too few sites answered in {n_barren} rounds; repair them, then run again with --resume"
+                    f"too few sites answered in {n_barren} rounds. Repair them, then run again with --resume"
                 )
         without = self.carrier.conclude(state, self.settings.exchange.answer_s)
         if without:
             raise UpdateError(
-                f"finished, but {', '.join(without)} did not take the result; run again with --resume "
+                f"finished, but {', '.join(without)} did not take the result. Run again with --resume "
                 "when they are back"
             )
-        self.say("finished; every site has the result; no formal guarantee: what it tells is not bounded")
+        self.say("finished. Every site has the result. No formal guarantee: what it tells is not bounded")
 
     def _check_sites(self) -> None:
         """Refuse sites that have not declared themselves or do not fit the others."""
@@ -161,9 +157,9 @@ class _Server:
                 return unpack_state(Envelope(header, {name: arrays[name] for name in ("weights", "counts")}))
         except (KeyError, ValueError, UpdateError) as error:
             raise ConfigurationError(
-                f"{path}: not a checkpoint of a server; start anew without --resume"
+                f"{path}: not a checkpoint of a server. Start over without --resume"
             ) from error
-        raise ConfigurationError(f"{path}: made with other settings; start anew without --resume")
+        raise ConfigurationError(f"{path}: made with other settings. Start over without --resume")
 
 
 def _require(given: Envelope | UpdateError) -> Envelope:

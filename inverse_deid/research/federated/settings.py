@@ -133,7 +133,7 @@ class DealSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
     def __post_init__(self) -> None:
         if self.kinds and self.number is not None:
-            raise ConfigurationError("sites.number and sites.kinds exclude each other; remove one of them")
+            raise ConfigurationError("sites.number and sites.kinds exclude each other. Remove one of them")
         _check_names("sites.kinds", self.kinds)
         if any(not prefixes or "" in prefixes for prefixes in self.kinds.values()):
             raise ConfigurationError("sites.kinds: every site needs prefixes of document ids")
@@ -250,7 +250,7 @@ class CommonTraining(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
             raise ConfigurationError("server.sites: name every site once")
         _check_names("server.sites", self.sites)
         if self.least_sites > len(self.sites):
-            raise ConfigurationError("server.least_sites: larger than the number of sites; lower it")
+            raise ConfigurationError("server.least_sites: larger than the number of sites. Lower it")
 
     @property
     def n_rounds(self) -> int:

@@ -116,10 +116,10 @@ class SiteRun:
             reply = self._make_agent(scratch).answer(state)
         finally:
             scratch.unlink(missing_ok=True)
-        self.say("nothing was sent; a run would send")
+        self.say("nothing was sent. A run would send")
         for envelope in (self._make_declaration(), pack_reply(reply)):
             size = len(seal(envelope, self._key))
-            self.say(f"- {describe_envelope(envelope)}; {size} bytes")
+            self.say(f"- {describe_envelope(envelope)}, {size} bytes")
         self.say("in the arrays of weights:")
         for path, shape in zip(layout.names, layout.shapes, strict=True):
             self.say(f"  {path} {'x'.join(map(str, shape))}")
@@ -163,7 +163,7 @@ class SiteRun:
         if not any(doc.spans for doc in train) or not any(doc.spans for doc in held_out):
             raise ConfigurationError(
                 f"site {site.name}: no document with protected health information to train on, or none to "
-                "calibrate on; give more documents, or change site.seed or site.held_out"
+                "calibrate on. Give more documents, or change site.seed or site.held_out"
             )
         return train, held_out
 
@@ -282,7 +282,7 @@ def _read_memory(path: Path) -> dict[str, np.ndarray]:
         with path.open("rb") as stream, np.load(stream, allow_pickle=False) as arrays:
             return dict(arrays)
     except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise UnreadableInputError(f"{path}: damaged; delete it to resume without it") from error
+        raise UnreadableInputError(f"{path}: damaged. Delete it to resume without it") from error
 
 
 def describe_envelope(envelope: Envelope) -> str:
@@ -327,5 +327,5 @@ class LeavingLog:
                 file.write(line)
         except OSError as error:
             raise OutputError(
-                f"{self._path}: cannot be written ({error.strerror}); nothing was sent"
+                f"{self._path}: cannot be written ({error.strerror}). Nothing was sent"
             ) from error

@@ -179,7 +179,7 @@ def _load_key(path: Path, load: Callable[[bytes], Any]) -> Any:  # noqa: ANN401
     except (ValueError, TypeError, AttributeError, UnsupportedAlgorithm):
         pass
     raise UnreadableInputError(
-        f"{path}: not an ECDSA key for OpenSSH; make one with ssh-keygen -t ecdsa -b 384 -N ''"
+        f"{path}: not an ECDSA key for OpenSSH. Make one with ssh-keygen -t ecdsa -b 384 -N ''"
     )
 
 
@@ -292,7 +292,7 @@ def _acquire_token(superlink: str, roots: bytes, secret: bytes, run: int) -> str
             time.sleep(0.2)
     finally:
         client.close()
-    raise UpdateError("the SuperLink gave the run to another process; start it with --isolation process")
+    raise UpdateError("the SuperLink gave the run to another process. Start it with --isolation process")
 
 
 class NodeEnd:
@@ -415,7 +415,7 @@ def _join(client: Any, key: Any, retry: Any, patience_s: float) -> int:  # noqa:
             except httpx.HTTPStatusError:
                 if time.monotonic() >= end:
                     raise UpdateError(
-                        "the SuperLink refuses this site; does the server have its public key?"
+                        "the SuperLink refuses this site. Does the server have its public key?"
                     ) from None
         time.sleep(min(_JOIN_STEP_S, max(0.0, end - time.monotonic())))
 

@@ -152,7 +152,7 @@ class NodeSites:
             ClusterError: The engine has stopped.
         """
         if self._ended.wait(seconds):
-            raise ClusterError("Flower's simulation engine has stopped; run the same command again to resume")
+            raise ClusterError("Flower's simulation engine has stopped. Run the same command again to resume")
 
     def _train(self, run: int, proximal: float, tasks: Sequence[SiteTask]) -> list[LocalEpoch]:
         """Wait for the nodes, ask all at once, wait for all."""
@@ -178,7 +178,7 @@ class NodeSites:
 def _read_epoch(site: str, reply: Message) -> LocalEpoch:
     if reply.has_error():
         raise ClusterError(
-            f"{site}: its process was lost, perhaps because memory was short; run the same command again to "
+            f"{site}: its process was lost, perhaps because memory was short. Run the same command again to "
             "resume, with fewer --processes"
         )
     answer = EpochAnswer.unpack(reply.content)

@@ -22,7 +22,7 @@ from inverse_deid.training.documents import corpus_sha256
 
 @dataclass(frozen=True, slots=True)
 class SitePlan:
-    """What a process must know to act for any site; it is sent to it and contains no document.
+    """The knowledge of a process that acts for any site. It is sent, and contains no document.
 
     Args:
         hashes: SHA-256 of each of its corpora, by path.
@@ -46,7 +46,7 @@ class SimulatedSite:
         _limit_threads(plan.n_threads)
         changed = [path for path, digest in plan.hashes if corpus_sha256(Path(path)) != digest]
         if changed:
-            raise InputError(f"{changed[0]}: changed since the study began; start it anew with --force")
+            raise InputError(f"{changed[0]}: changed since the study began. Start over with --force")
         settings = plan.settings
         vectors = load_vectors(settings.data.word_vectors, settings.network)
         self._common = CommonNetwork(settings.network, settings.training, vectors)
@@ -78,4 +78,6 @@ def _limit_threads(n_threads: int) -> None:
         tf.config.threading.set_intra_op_parallelism_threads(n_threads)
         tf.config.threading.set_inter_op_parallelism_threads(1)
     except RuntimeError as error:
-        raise ConfigurationError("the process of a site has used TensorFlow before; start it anew") from error
+        raise ConfigurationError(
+            "the process of a site has used TensorFlow before. Run the command again"
+        ) from error

@@ -12,6 +12,7 @@ from inverse_deid.core.errors import OutputExistsError, UpdateError
 from inverse_deid.research.federated.flower.packages import be_quiet, need_flower
 from inverse_deid.research.federated.messages import (
     Envelope,
+    Gathered,
     Respondent,
     TrainingState,
     open_sealed,
@@ -57,16 +58,14 @@ class FlowerCarrier:
         """Refuse to start where an earlier server left its checkpoint."""
         if self._checkpoint.exists():
             raise OutputExistsError(
-                f"{self._checkpoint}: left by an earlier run; resume it with --resume, or move the file away"
+                f"{self._checkpoint}: left by an earlier run. Resume it with --resume, or move the file away"
             )
 
-    def gather_declarations(
-        self, sites: Sequence[str], timeout_s: float
-    ) -> Mapping[str, Envelope | UpdateError]:
+    def gather_declarations(self, sites: Sequence[str], timeout_s: float) -> Gathered:
         """Ask every site for its declaration."""
         return self._gather(sites, DECLARE, timeout_s)
 
-    def gather_answers(self, state: TrainingState, timeout_s: float) -> Mapping[str, Envelope | UpdateError]:
+    def gather_answers(self, state: TrainingState, timeout_s: float) -> Gathered:
         """Ask, and wait."""
         return self._gather(state.asked, pack_state(state), timeout_s)
 
@@ -75,9 +74,7 @@ class FlowerCarrier:
         found = self._gather(state.order, pack_state(state), timeout_s)
         return [site for site in state.order if not isinstance(found.get(site), Envelope)]
 
-    def _gather(
-        self, sites: Sequence[str], envelope: Envelope, timeout_s: float
-    ) -> Mapping[str, Envelope | UpdateError]:
+    def _gather(self, sites: Sequence[str], envelope: Envelope, timeout_s: float) -> Gathered:
         """Wait for a reply of each site, no longer than the limit."""
         self._link.forget()
         found: dict[str, Envelope | UpdateError] = {}
@@ -150,7 +147,7 @@ def answer_superlink(site: Respondent, settings: FlowerSite) -> TrainingState:
             result = state if finished else None
             end = time.monotonic() + (_STAYS_S if finished else patience_s)
     if result is None:
-        raise UpdateError(f"the server was silent for {patience_s:g} s; start the site again")
+        raise UpdateError(f"the server was silent for {patience_s:g} s. Start the site again")
     return result
 
 

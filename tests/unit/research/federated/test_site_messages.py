@@ -126,5 +126,5 @@ def test_the_log_says_what_left_and_when(tmp_path, envelope):
 
 def test_what_cannot_be_noted_is_an_error(tmp_path, envelope):
     (tmp_path / "private").write_text("no folder")
-    with pytest.raises(OutputError, match="nothing was sent"):
+    with pytest.raises(OutputError, match="Nothing was sent"):
         LeavingLog(tmp_path / "private" / "leaving.log").write(envelope, b"", "the server")
