@@ -4,11 +4,11 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 pytest.importorskip("flwr")
 
@@ -107,7 +107,7 @@ def test_a_site_without_a_known_key_is_refused(link, start, tmp_path):
     stranger = start("stranger", 7, patience_s=4)
     printed, _ = stranger.communicate(timeout=LIMIT_S)
     assert stranger.returncode == 2
-    assert printed.splitlines() == ["the SuperLink refuses this site; does the server have its public key?"]
+    assert printed.splitlines() == ["the SuperLink refuses this site. Does the server have its public key?"]
 
 
 def test_a_site_talks_to_no_other_superlink(link, start):

@@ -6,6 +6,7 @@ Everything is checked before anything is read or trained.
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Literal, TypeVar
@@ -14,7 +15,7 @@ import msgspec
 
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.settings import change_settings, make_settings, read_settings, read_toml
-from inverse_deid.network.config import NetworkConfig, Positive, Share, Size, TrainingConfig, Weight
+from inverse_deid.network.config import NetworkConfig, Share, Size, TrainingConfig
 
 SharedWay = Literal["average", "round-robin", "selective"]
 """The methods in which documents stay at their sites."""
@@ -24,6 +25,8 @@ LEAST_SECURE = 3
 """Sites of secure aggregation: with two, each knows the other's network from the mean."""
 
 InnerShare = Annotated[float, msgspec.Meta(gt=0, lt=1)]
+Positive = Annotated[float, msgspec.Meta(gt=0, le=sys.float_info.max)]
+NotNegative = Annotated[float, msgspec.Meta(ge=0, le=sys.float_info.max)]
 PositiveShare = Annotated[float, msgspec.Meta(gt=0, le=1)]
 Seed = Annotated[int, msgspec.Meta(ge=0, lt=2**31)]
 Corpora = Annotated[tuple[Path, ...], msgspec.Meta(min_length=1)]
@@ -55,7 +58,7 @@ class SelectiveSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     download: Share = 0.1
     upload: Share = 0.5
     gamma: Positive = 10.0
-    tau: Weight = 0.0001
+    tau: NotNegative = 0.0001
 
 
 class OwnSelection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -64,7 +67,7 @@ class OwnSelection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     download: Share | None = None
     upload: Share | None = None
     gamma: Positive | None = None
-    tau: Weight | None = None
+    tau: NotNegative | None = None
 
 
 class EpochSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -87,13 +90,13 @@ class EpochSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
     optimizer: Literal["sgd", "adam"] = "sgd"
     learning_rate: Positive = 0.9
-    clip_norm: Weight = 0.0
+    clip_norm: NotNegative = 0.0
     batch_tokens: Size = 128
     window: Size = 128
     phi_weight: Positive = 1.0
     word_dropout: Share = 0.0
     dictionary_dropout: Share = 0.0
-    proximal: Weight = 0.0
+    proximal: NotNegative = 0.0
 
     def dropouts(self) -> TrainingConfig:
         """Return the dropouts as the trainer of one site alone reads them."""
@@ -176,9 +179,9 @@ class MethodSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     download: Share | None = None
     upload: Share | None = None
     gamma: Positive | None = None
-    tau: Weight | None = None
+    tau: NotNegative | None = None
     sites: dict[str, OwnSelection] = {}
-    proximal: Weight | None = None
+    proximal: NotNegative | None = None
 
     def selection(self, site: str | None = None) -> SelectiveSettings:
         """Return what a site exchanges; None = a site without settings of its own."""
