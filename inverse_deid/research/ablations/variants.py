@@ -23,7 +23,7 @@ from typing import Any, Literal
 import msgspec
 
 from inverse_deid.core.errors import ConfigurationError
-from inverse_deid.core.settings import read_settings
+from inverse_deid.core.settings import change_settings, read_settings
 from inverse_deid.network.config import NetworkConfig, TrainingConfig, network_config, training_config
 from inverse_deid.training.config import RunConfig
 
@@ -87,7 +87,7 @@ class Variant:
 
 def base_variant(config: RunConfig, n_epochs: int) -> Variant:
     """Return what the others are compared with."""
-    training = dataclasses.replace(config.training, epochs=n_epochs, patience=0)
+    training = change_settings(config.training, epochs=n_epochs, patience=0)
     return Variant(name=BASE, title="base", network=config.network, training=training)
 
 
