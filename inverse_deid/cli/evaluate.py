@@ -1,4 +1,4 @@
-"""`inverse-deid evaluate`: gold documents and masks in, figures out."""
+"""`inverse-deid evaluate`: compare masks with gold documents."""
 
 from __future__ import annotations
 
@@ -10,20 +10,24 @@ from typing import Any
 import click
 import numpy as np
 
-from inverse_deid.cli.added_reports import read_added, refuse_foreign
-from inverse_deid.cli.provenance import naming, provenance
 from inverse_deid.cli.report_files import check_target, write_json
 from inverse_deid.core.errors import ConfigurationError, FormatError
 from inverse_deid.core.files import write_whole
 from inverse_deid.core.values import BoolArray, Document
+from inverse_deid.evaluation.added_reports import (
+    AddedReport,
+    list_plain_added,
+    read_added,
+    refuse_foreign,
+)
 from inverse_deid.evaluation.counts import WordTest
-from inverse_deid.evaluation.curves import ScoreFigures, score_figures
+from inverse_deid.evaluation.curves import ScoreFigures, measure_scores
 from inverse_deid.evaluation.evaluation import evaluate_masks, intervals_of, read_patients
-from inverse_deid.evaluation.explained import read_explained, scored_tokens
+from inverse_deid.evaluation.figures import encode_record
 from inverse_deid.evaluation.harmless import read_harmless
-from inverse_deid.evaluation.json_report import FORMAT_NAME, json_report
-from inverse_deid.evaluation.masked_files import masks_by_id, read_masked
-from inverse_deid.evaluation.report import table_lines
+from inverse_deid.evaluation.masked_files import masks_by_id, read_explained, read_masked, score_tokens
+from inverse_deid.evaluation.provenance import name_files, trace_sources
+from inverse_deid.evaluation.report import FORMAT_NAME, EvaluationReport, build_report, table_lines
 from inverse_deid.evaluation.resampling import N_RESAMPLES, SEED
 from inverse_deid.evaluation.uncertainty import CONFIDENCE
 from inverse_deid.lexicon import Lexicon, WordFlag, load_lexicon
@@ -36,7 +40,7 @@ _CLINICAL = WordFlag.DRUG | WordFlag.MEDICAL | WordFlag.SHORTHAND | WordFlag.UNI
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvaluateOptions:
-    """What was given on the command line beside GOLD and MASKED."""
+    """The options of the command."""
 
     json_path: Path | None
     html: Path | None
@@ -54,76 +58,80 @@ class EvaluateOptions:
 @click.command()
 @click.argument("gold", type=_PATH)
 @click.argument("masked", type=_PATH)
-@click.option("--json", "json_path", type=_FILE, help="Write all figures, exact and by document, as JSON.")
-@click.option("--html", type=_FILE, help="Write the same as one HTML page, for people and for paper.")
+@click.option("--json", "json_path", type=_FILE, help="Write all figures as JSON, exact and by document.")
+@click.option("--html", type=_FILE, help="Write the same as one HTML page, to read or print.")
 @click.option(
     "--add",
     "added",
     type=_FILE,
     multiple=True,
-    help="JSON of `risk`, `utility`, `leaks grade` or `research extraction cost`: goes into the page "
+    help="JSON of `risk`, `utility`, `leaks grade` or `research extraction cost`, added to the page "
     "and the JSON. May be repeated.",
 )
 @click.option(
     "--explain",
     type=_PATH,
-    help="What `mask --explain --with-text` wrote: adds the curve and the reliability of p_safe.",
+    help="Output of `mask --explain --with-text`. Adds the curve and the reliability of p_safe.",
 )
 @click.option(
-    "--patients", type=_FILE, help="CSV with the columns id, patient: intervals by patients, not documents."
+    "--patients",
+    type=_FILE,
+    help="CSV with the columns id, patient. Intervals are then by patients, not documents.",
 )
 @click.option(
     "--confidence",
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
     default=CONFIDENCE,
     show_default=True,
-    help="Of the intervals.",
+    help="Confidence of the intervals.",
 )
 @click.option(
     "--resamples",
     type=click.IntRange(100, 100_000),
     default=N_RESAMPLES,
     show_default=True,
-    help="How often documents or patients are drawn for the intervals.",
+    help="Number of draws of documents or patients for the intervals.",
 )
-@click.option("--seed", type=click.IntRange(0), default=SEED, show_default=True, help="Of these draws.")
-@click.option("--harmless", type=_FILE, help="TOML file with the tokens that the corrected recall forgives.")
+@click.option("--seed", type=click.IntRange(0), default=SEED, show_default=True, help="Seed of these draws.")
+@click.option("--harmless", type=_FILE, help="TOML file with tokens that the corrected recall forgives.")
 @click.option("--allow-missing", is_flag=True, help="Count documents without masks as unmasked.")
 @click.option("--force", is_flag=True, help="Overwrite files of an earlier evaluation.")
 def evaluate(gold: Path, masked: Path, **given: Any) -> None:  # noqa: ANN401 - click's options, typed above
-    """Say what leaked and what was kept: hold MASKED against GOLD.
+    """Measure what leaked and what was kept: compare MASKED with GOLD.
 
     GOLD is annotated: JSON Lines with spans (also .gz), a 2014 i2b2 XML file or
-    a folder of them. MASKED is what `inverse-deid mask` made of it: the JSON
-    Lines of --offsets, or for XML the folder of --annotations. Other systems are measured by
-    JSON Lines of {"id", "masks": [[start, end], ...]}, offsets in code points of
+    a folder of these. MASKED is the output of `inverse-deid mask` for it: the JSON
+    Lines of --offsets, or for XML the folder of --annotations. For other systems give
+    JSON Lines of {"id", "masks": [[start, end], ...]}, with offsets in code points of
     the original text. Documents are matched by id.
 
-    Exit status: 0 done; 2 refused, nothing was written.
+    Exit status: 0 done. 2 refused, nothing was written.
     """
     options = EvaluateOptions(**given)
     targets = [path for path in (options.json_path, options.html) if path is not None]
     if len({path.resolve() for path in targets}) < len(targets):
-        raise ConfigurationError("--json and --html name the same file; give each its own")
+        raise ConfigurationError("--json and --html name the same file. Give each its own.")
     for path in targets:
         check_target(path, FORMAT_NAME, force=options.force)
     if options.added and options.json_path is None and options.html is None:
-        raise ConfigurationError("--add has nothing to go into; give --html FILE or --json FILE")
+        raise ConfigurationError("--add needs a report to add to. Give --html FILE or --json FILE.")
     added = read_added(options.added)
     forgiven = read_harmless(options.harmless)
     docs = read_annotated(gold)
-    with naming(masked):
+    with name_files(masked):
         masks = masks_by_id(docs, read_masked(masked))
     patients = None if options.patients is None else read_patients(options.patients, [doc.id for doc in docs])
-    clinical = _clinical_test(load_lexicon())
-    with naming(gold, masked):
+    clinical = _make_clinical_test(load_lexicon())
+    with name_files(gold, masked):
         evaluation = evaluate_masks(
             docs, masks, harmless=forgiven, clinical=clinical, allow_missing=options.allow_missing
         )
     refuse_foreign(added, evaluation)
     explain = options.explain
     scores = (
-        None if explain is None else _scores(docs, evaluation.missing, explain, confidence=options.confidence)
+        None
+        if explain is None
+        else _measure_explained(docs, evaluation.missing, explain, confidence=options.confidence)
     )
     intervals = intervals_of(
         evaluation,
@@ -133,50 +141,50 @@ def evaluate(gold: Path, masked: Path, **given: Any) -> None:  # noqa: ANN401 - 
         seed=options.seed,
     )
     if options.json_path is not None or options.html is not None:
-        read = provenance(
+        read = trace_sources(
             gold=gold,
             masked=masked,
             explain=explain,
             patients=options.patients,
             harmless=options.harmless,
         )
-        report = json_report(evaluation, intervals, provenance=read, scores=scores) | added
-        _write(report, options, private=scores is not None)
+        report = build_report(evaluation, intervals, provenance=read, scores=scores)
+        _write_reports(report, added, options, private=scores is not None)
     for line in table_lines(evaluation, intervals, scores):
         click.echo(line)
     if scores is not None and (options.json_path is not None or options.html is not None):
         click.echo(
-            "note: CONFIDENTIAL: the curve holds the probabilities of single words. Leave out --explain "
-            "for a report that you pass on",
+            "note: CONFIDENTIAL: the curve contains the probabilities of single words. Leave out --explain "
+            "for a report that you pass on.",
             err=True,
         )
 
 
-def _scores(
+def _measure_explained(
     docs: Sequence[Document], missing: Sequence[str], path: Path, *, confidence: float
 ) -> ScoreFigures | None:
-    """What `p_safe` alone is worth, None if the explanations were written without it.
+    """Return the figures of `p_safe` alone, or None if the explanations were written without it.
 
     Raises:
-        InputError: The explanations are not those of the documents, or hold no `p_safe`.
+        InputError: The explanations are of other documents, or have no `p_safe`.
     """
-    with naming(path):
+    with name_files(path):
         explained = read_explained(path)
         if explained is None:
             click.echo(
-                f"note: {path} holds no probabilities, so there are no curves. Mask again with --explain "
-                "--with-text to get them; that file is confidential",
+                f"note: {path} has no probabilities, so there are no curves. Mask again with --explain "
+                "--with-text to get them. That file is confidential.",
                 err=True,
             )
             return None
-        is_phi, p_safe = scored_tokens(docs, explained, missing)
+        is_phi, p_safe = score_tokens(docs, explained, missing)
     if np.isnan(p_safe).all():
-        raise FormatError(f"{path}: holds no p_safe; explain a masking without --rules-only")
-    return score_figures(is_phi, p_safe, confidence)
+        raise FormatError(f"{path}: no p_safe found. Mask with --explain and without --rules-only.")
+    return measure_scores(is_phi, p_safe, confidence)
 
 
-def _clinical_test(lexicon: Lexicon) -> WordTest:
-    """Tells which words the packaged lists know as clinical and not as function words."""
+def _make_clinical_test(lexicon: Lexicon) -> WordTest:
+    """Return a test for words that the packaged lists contain as clinical, and not as function words."""
     known: dict[str, bool] = {}
 
     def is_clinical(word: str) -> bool:
@@ -192,14 +200,17 @@ def _clinical_test(lexicon: Lexicon) -> WordTest:
     return test
 
 
-def _write(report: dict[str, Any], options: EvaluateOptions, *, private: bool) -> None:
-    """Write the files that were asked for; all are made before the first is written."""
+def _write_reports(
+    report: EvaluationReport, added: Sequence[AddedReport], options: EvaluateOptions, *, private: bool
+) -> None:
+    """Write the requested files. All are made before the first is written."""
     page = None
     if options.html is not None:
-        from inverse_deid.evaluation.page.page import html_report
+        from inverse_deid.evaluation.page.page import render_page
 
-        page = html_report(report).encode("utf-8", "replace")
+        page = render_page(report, added).encode("utf-8", "replace")
     if options.json_path is not None:
-        write_json(options.json_path, report, private=private)
+        plain = {**encode_record(report), **list_plain_added(added)}
+        write_json(options.json_path, plain, private=private)
     if options.html is not None and page is not None:
         write_whole(options.html, [page], private=private)

@@ -1,4 +1,4 @@
-"""`inverse-deid lexicon`: build one's own lexicon, explain a word."""
+"""`inverse-deid lexicon`: build a lexicon with licensed dictionaries, explain a word."""
 
 from __future__ import annotations
 
@@ -18,29 +18,29 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 
 
 class _InputProblem(click.ClickException):
-    """One clear line, exit status 2."""
+    """An error in one line, with exit status 2."""
 
     exit_code = 2
 
 
 @click.group()
 def lexicon() -> None:
-    """Work with the dictionaries behind the rules."""
+    """Work with the dictionaries of the rules."""
 
 
 @lexicon.command()
-@click.option("--meddra", type=click.Path(path_type=Path), help="Folder of llt.asc and pt.asc.")
+@click.option("--meddra", type=click.Path(path_type=Path), help="MedDRA folder with llt.asc and pt.asc.")
 @click.option("--whodrug", type=click.Path(path_type=Path), help="Drug name table of WHODrug.")
 @click.option("--out", required=True, type=_FILE, help="Lexicon file to write.")
-@click.option("--base", type=_FILE, help="Lexicon to add to; the packaged one by default.")
-@click.option("--force", is_flag=True, help="Overwrite a lexicon that exists.")
+@click.option("--base", type=_FILE, help="Lexicon to extend.  [default: the packaged one]")
+@click.option("--force", is_flag=True, help="Overwrite an earlier lexicon.")
 def build(meddra: Path | None, whodrug: Path | None, out: Path, base: Path | None, force: bool) -> None:
-    """Write a copy of the lexicon with your own MedDRA and WHODrug words.
+    """Write a copy of the lexicon with the words of your MedDRA and WHODrug.
 
-    The copy holds words of licensed dictionaries: keep it to yourself.
+    The copy contains words of licensed dictionaries. Do not pass it on.
     """
     if meddra is None and whodrug is None:
-        raise click.UsageError("give --meddra FOLDER or --whodrug FILE or both")
+        raise click.UsageError("Give --meddra FOLDER, --whodrug FILE or both.")
     try:
         _check_out(out, force=force)
         known = load_lexicon(base)
@@ -56,26 +56,28 @@ def build(meddra: Path | None, whodrug: Path | None, out: Path, base: Path | Non
 
 
 def _check_out(out: Path, *, force: bool) -> None:
-    """Nothing but a lexicon is ever overwritten, and that only when asked.
+    """Refuse to overwrite a file, except a lexicon with `--force`.
 
     Raises:
-        OutputExistsError: The file is there.
+        OutputExistsError: The file exists.
     """
     if not out.exists():
         return
     if not zipfile.is_zipfile(out):
-        raise OutputExistsError(f"{out} exists and is no lexicon; choose another name with --out")
+        raise OutputExistsError(f"{out} exists and is not a lexicon. Choose another name with --out.")
     if not force:
-        raise OutputExistsError(f"{out} exists already; give --force to overwrite it")
+        raise OutputExistsError(f"{out} exists. Give --force to overwrite it.")
 
 
 @lexicon.command()
 @click.argument("words", nargs=-1, required=True)
-@click.option("--lexicon", "path", type=_FILE, help="Lexicon file; the packaged one by default.")
+@click.option("--lexicon", "path", type=_FILE, help="Lexicon file.  [default: the packaged one]")
 def explain(words: tuple[str, ...], path: Path | None) -> None:
-    """Say which lists hold each WORD and what the rules make of it."""
+    """Show the lists that contain each WORD, and how the rules judge it."""
     if not all(word and word.isprintable() for word in words):
-        raise click.UsageError("a WORD is empty or cannot be printed; give words in the terminal's encoding")
+        raise click.UsageError(
+            "a WORD is empty or cannot be printed. Give words in the encoding of the terminal."
+        )
     try:
         known = load_lexicon(path)
     except InverseDeidError as error:

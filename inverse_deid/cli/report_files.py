@@ -1,10 +1,10 @@
-"""The report files of commands: complete or not there, and never in place of something else."""
+"""The report files of commands: written whole, and never over another kind of file."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -16,15 +16,15 @@ _HEAD_BYTES = 400
 
 
 def check_target(path: Path, mark: str, *, force: bool) -> None:
-    """Nothing but an earlier file of the same kind is ever overwritten, and that only when asked.
+    """Refuse to overwrite a file, except one of the same kind with `--force`.
 
     Args:
-        path: Where to write.
-        mark: Stands near the beginning of files of this kind.
-        force: Whether it was asked.
+        path: The file to write.
+        mark: Text near the start of files of this kind.
+        force: Whether `--force` was given.
 
     Raises:
-        OutputExistsError: The file is there.
+        OutputExistsError: The file exists.
     """
     if not os.path.lexists(path):
         return
@@ -32,28 +32,30 @@ def check_target(path: Path, mark: str, *, force: bool) -> None:
     with suppress(OSError), path.open("rb") as stream:
         head = stream.read(_HEAD_BYTES)
     if mark.encode() not in head:
-        raise OutputExistsError(f"{path} exists and is another kind of file; choose another name")
+        raise OutputExistsError(f"{path} exists and is another kind of file. Choose another name.")
     if not force:
-        raise OutputExistsError(f"{path} exists already; give --force to overwrite it")
+        raise OutputExistsError(f"{path} exists. Give --force to overwrite it.")
 
 
 def refuse_read(path: Path, read: Iterable[Path]) -> None:
-    """What is read is never overwritten, not even with `--force`.
+    """Refuse to overwrite the input, even with `--force`.
 
     Args:
-        path: Where to write a file, or a folder that takes the place of an older one.
-        read: The files and folders that are read to make it.
+        path: The file to write, or the folder to replace.
+        read: The files and folders of the input.
 
     Raises:
-        OutputExistsError: It is one of them, holds one of them, or is there and lies in one of them.
+        OutputExistsError: It is one of them, contains one of them, or exists inside one of them.
     """
     out = path.resolve()
     for given in (one.resolve() for one in read):
         if out == given or out in given.parents or (given in out.parents and out.exists()):
-            raise OutputExistsError(f"{path} is read, or holds or lies in what is read; choose another name")
+            raise OutputExistsError(
+                f"{path} is the input, or contains it or is part of it. Choose another name."
+            )
 
 
-def write_json(path: Path, report: dict[str, Any], *, private: bool = False) -> None:
-    """Write a report; the file is there only when it is complete; arguments as `write_whole`."""
+def write_json(path: Path, report: Mapping[str, Any], *, private: bool = False) -> None:
+    """Write a report whole or not at all. Arguments as `write_whole`."""
     text = json.dumps(report, ensure_ascii=False, indent=1)
     write_whole(path, [text.encode("utf-8", "replace"), b"\n"], private=private)

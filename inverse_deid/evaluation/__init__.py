@@ -1,8 +1,7 @@
-"""How well a masking did: what leaked, what was kept, counted a document.
+"""Measures of masking against gold documents.
 
-`counts` owns every count, `figures` names the shares that derive from them,
-`evaluation` runs over documents, `masked_files` reads what a masking wrote.
-`uncertainty`, `resampling` and `paired_test` say how sure a figure is, `guarantees`
-which threshold can be promised. `report`, `json_report` and `page` show figures and
-no narrative text; `leaks` alone writes some, for reviewers.
+`counts` counts each document, and `figures` derives every figure from the counts. `evaluation` adds
+intervals from `uncertainty` and `resampling`. `report` and `page` show the results. `leaks` and
+`grades` let people grade what leaked, `risk` estimates what leaks risk, and `utility` measures what
+masking keeps. `guarantees` proves thresholds.
 """

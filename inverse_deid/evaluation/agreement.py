@@ -1,8 +1,8 @@
-"""How far two people agree who judged the same things, on a scale whose steps have an order.
+"""The agreement of two people who judged the same things on an ordered scale.
 
 Agreement is observed and beyond chance (Cohen's kappa, unweighted and with linear
 weights: one step apart is half as far as two). Judgements in one document are not
-independent, so the intervals come from drawing whole documents again.
+independent, so intervals come from resampled documents.
 
 Source: Cohen 1960 (kappa), Cohen 1968 (weighted kappa).
 """
@@ -15,8 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from inverse_deid.core.values import BoolArray
+from inverse_deid.evaluation.counts import Int64Array
 from inverse_deid.evaluation.figures import Share
-from inverse_deid.evaluation.gold_tokens import Int64Array
 from inverse_deid.evaluation.resampling import N_RESAMPLES
 from inverse_deid.evaluation.uncertainty import CONFIDENCE, Float64Array
 
@@ -43,12 +43,12 @@ class Kappa:
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """What two people say of the things that both judged.
+    """The judgements of things that two people both judged.
 
     Args:
-        observed: Things that both judged alike.
-        kappa: Every disagreement counts alike.
-        linear_kappa: A disagreement counts by how many steps it is apart.
+        observed: Things that both judged equally.
+        kappa: Every disagreement counts equally.
+        linear_kappa: A disagreement counts by its number of steps.
         table: Things by the judgement of the first (rows) and the second (columns).
     """
 
@@ -58,12 +58,12 @@ class Agreement:
     table: tuple[tuple[int, ...], ...]
 
 
-def agreement(judgements: Int64Array, documents: Int64Array, *, n_steps: int, seed: int) -> Agreement:
-    """Compare two people.
+def measure_agreement(judgements: Int64Array, documents: Int64Array, *, n_steps: int, seed: int) -> Agreement:
+    """Compare the judgements of two people.
 
     Args:
         judgements: int64 (2, n), in [0, n_steps), or `NOT_JUDGED`.
-        documents: int64 (n,), the number of the document of each thing.
+        documents: int64 (n,), number of the document of each thing.
         n_steps: Of the scale.
         seed: Of the resampling of documents.
     """
@@ -72,44 +72,45 @@ def agreement(judgements: Int64Array, documents: Int64Array, *, n_steps: int, se
     _, numbers = np.unique(documents[both], return_inverse=True)
     tables = np.zeros((int(numbers.max(initial=-1)) + 1, n_steps, n_steps))
     np.add.at(tables, (numbers, first, second), 1)
-    drawn = _drawn_again(tables, seed)
+    drawn = _resample_tables(tables, seed)
     table = tables.sum(0)
     return Agreement(
         Share(int(np.trace(table)), int(table.sum())),
-        _kappa(table, drawn, _same(n_steps)),
-        _kappa(table, drawn, _steps(n_steps)),
+        _estimate_kappa(table, drawn, _weigh_equally(n_steps)),
+        _estimate_kappa(table, drawn, _weigh_by_steps(n_steps)),
         tuple(tuple(int(n) for n in row) for row in table),
     )
 
 
 def cohen_kappa(table: Sequence[Sequence[int]], *, linear: bool = False) -> float | None:
-    """Cohen's kappa of the judgements of two people; None if it is undefined.
+    """Return Cohen's kappa of the judgements of two people, or None if it is undefined.
 
     Args:
         table: Counts, (n_steps, n_steps), as in `Agreement.table`.
-        linear: A disagreement counts by how many steps it is apart.
+        linear: A disagreement counts by its number of steps.
 
     Example:
         >>> cohen_kappa([[20, 5, 0], [10, 15, 0], [0, 0, 0]])
         0.4
     """
-    value = _kappas(np.asarray(table, np.float64), (_steps if linear else _same)(len(table)))
+    weigh = _weigh_by_steps if linear else _weigh_equally
+    value = _compute_kappas(np.asarray(table, np.float64), weigh(len(table)))
     return None if np.isnan(value) else float(value)
 
 
-def _same(n_steps: int) -> Float64Array:
-    """Weights of disagreement, (n_steps, n_steps): all alike."""
+def _weigh_equally(n_steps: int) -> Float64Array:
+    """Return weights of disagreement, (n_steps, n_steps), all equal."""
     return np.asarray(1.0 - np.eye(n_steps), np.float64)
 
 
-def _steps(n_steps: int) -> Float64Array:
-    """Weights of disagreement, (n_steps, n_steps): by distance, 1 from end to end."""
+def _weigh_by_steps(n_steps: int) -> Float64Array:
+    """Return weights of disagreement, (n_steps, n_steps), by distance, 1 from end to end."""
     steps = np.arange(n_steps)
     return np.asarray(np.abs(np.subtract.outer(steps, steps)) / max(n_steps - 1.0, 1.0), np.float64)
 
 
-def _drawn_again(tables: Float64Array, seed: int) -> Float64Array:
-    """The table of each resample of documents, (n_resamples, n_steps, n_steps); none with fewer than two."""
+def _resample_tables(tables: Float64Array, seed: int) -> Float64Array:
+    """Return the tables of resamples, (n_resamples, n_steps, n_steps). One document has no resamples."""
     n_documents = len(tables)
     if n_documents < 2:
         return tables[:0]
@@ -118,9 +119,9 @@ def _drawn_again(tables: Float64Array, seed: int) -> Float64Array:
     return np.asarray(np.tensordot(times.astype(np.float64), tables, 1), np.float64)
 
 
-def _kappa(table: Float64Array, drawn: Float64Array, weights: Float64Array) -> Kappa:
-    value = _kappas(table, weights)
-    resampled = _kappas(drawn, weights)
+def _estimate_kappa(table: Float64Array, drawn: Float64Array, weights: Float64Array) -> Kappa:
+    value = _compute_kappas(table, weights)
+    resampled = _compute_kappas(drawn, weights)
     defined = resampled[~np.isnan(resampled)]
     if np.isnan(value):
         return Kappa(None)
@@ -130,8 +131,8 @@ def _kappa(table: Float64Array, drawn: Float64Array, weights: Float64Array) -> K
     return Kappa(float(value), float(low), float(high))
 
 
-def _kappas(tables: Float64Array, weights: Float64Array) -> Float64Array:
-    """Kappa of each table (..., n_steps, n_steps); NaN where it is undefined."""
+def _compute_kappas(tables: Float64Array, weights: Float64Array) -> Float64Array:
+    """Return kappa of each table (..., n_steps, n_steps), NaN where it is undefined."""
     n = tables.sum((-2, -1))
     by_chance = tables.sum(-1)[..., :, None] * tables.sum(-2)[..., None, :]
     found, expected = (weights * tables).sum((-2, -1)) * n, (weights * by_chance).sum((-2, -1))

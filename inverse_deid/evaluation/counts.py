@@ -1,10 +1,9 @@
-"""Every count of the evaluation, one row a document; whatever is reported derives from these.
+"""Every count of the evaluation, one row per document. All figures derive from these.
 
-A *gold token* is a run of letters and digits inside a gold span: a span that ends
+A *gold token* is a run of letters and digits inside a gold span, and a span that ends
 within a run cuts it. It is recalled if masks cover all of its characters, also when
-a longer token was masked. A *masked token* is a token of the text of which any
-character is masked. Masks are a set of characters: how they are cut, or overlap,
-does not matter.
+a longer token was masked. A *masked token* is a token of the text with any masked
+character. Masks are a set of characters, however they are cut or overlap.
 
 Source: the master's thesis of the method, section 4.4.1 (tokens, masking recall,
 the rule for overlaps); Scaiano et al. 2016 (masking recall, entities).
@@ -21,8 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from inverse_deid.core.errors import AnnotationError, StageError
-from inverse_deid.core.values import BoolArray, Document
-from inverse_deid.evaluation.gold_tokens import GoldTokens, Int64Array, gold_tokens
+from inverse_deid.core.values import BoolArray, Document, Tokens
 from inverse_deid.evaluation.groups import (
     GROUPS,
     IS_SHORT,
@@ -34,13 +32,14 @@ from inverse_deid.evaluation.harmless import HarmlessTokens
 from inverse_deid.text.folding import folded
 from inverse_deid.text.tokenizer import tokenize
 
+Int64Array = npt.NDArray[np.int64]
 Range = tuple[int, int]
 WordTest = Callable[[Sequence[str]], BoolArray]
-"""bool (n_words,) for n words, for example whether a dictionary knows them as clinical."""
+"""Returns bool (n_words,), for example whether a dictionary contains them as clinical words."""
 
 
 class SafeKind(IntEnum):
-    """What a token outside of all gold spans is; the order is that of the columns."""
+    """The kinds of tokens outside of all gold spans, in the order of the columns."""
 
     WORD = 0
     CLINICAL = 1
@@ -50,23 +49,23 @@ class SafeKind(IntEnum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Counts:
-    """What was counted, one row a document. All arrays are int64.
+    """The counts of documents, one row each. All arrays are int64.
 
     Args:
         tokens: (n_documents,), tokens of the text.
         masked: (n_documents,), masked tokens.
-        inexact_masks: (n_documents,), masked tokens that touch a gold span, but whose
-            masked characters are not just one gold token (mostly a longer token).
+        inexact_masks: (n_documents,), masked tokens that touch a gold span, where the
+            masked characters are not exactly one gold token (mostly a longer token).
         safe: (n_documents, n_kinds), tokens that no gold span touches, by `SafeKind`.
-        false_masks: (n_documents, n_kinds), of these the masked ones.
-        phi: (n_documents, n_groups), gold tokens; columns as in `GROUPS`.
-        recalled: (n_documents, n_groups), of these the recalled ones.
-        harmless_missed: (n_documents, n_groups), of the others those on the harmless list.
+        false_masks: (n_documents, n_kinds), masked ones among these.
+        phi: (n_documents, n_groups), gold tokens. The columns are `GROUPS`.
+        recalled: (n_documents, n_groups), recalled ones among these.
+        harmless_missed: (n_documents, n_groups), missed ones on the harmless list.
         documents: (n_documents, n_groups), 1 if the document has PHI of the group.
         leaking: (n_documents, n_groups), 1 if a gold token of the group was missed.
         entities: (n_documents, n_groups), distinct identifiers (same type and words in
-            one document); none for short names.
-        entities_masked: (n_documents, n_groups), of these the ones with all mentions masked.
+            one document), always 0 for short names.
+        entities_masked: (n_documents, n_groups), those with all mentions masked.
     """
 
     tokens: Int64Array = field(repr=False)
@@ -84,7 +83,7 @@ class Counts:
 
     def __post_init__(self) -> None:
         if len({len(column) for column in self._columns().values()}) != 1:
-            raise StageError("counts of unequal length; give one row a document in every array")
+            raise StageError("counts of unequal length. Give one row per document in every array.")
 
     def __len__(self) -> int:
         return len(self.tokens)
@@ -93,46 +92,97 @@ class Counts:
         return {entry.name: getattr(self, entry.name) for entry in fields(self)}
 
     def total(self) -> Self:
-        """The sum over all documents, as a single row."""
+        """Return the sum over all documents as a single row."""
         return type(self)(**{name: column.sum(0, keepdims=True) for name, column in self._columns().items()})
 
     def take(self, rows: npt.ArrayLike) -> Self:
-        """The documents of these row numbers, in this order; a row may be taken often (a resample)."""
+        """Return the documents of these row numbers in this order. Rows may repeat (a resample)."""
         numbers = np.asarray(rows, np.int64)
         return type(self)(**{name: column[numbers] for name, column in self._columns().items()})
 
     @classmethod
     def stack(cls, parts: Sequence[Counts]) -> Self:
-        """The documents of all parts one after the other; no part is no document."""
-        return cls(
-            **{
-                entry.name: np.concatenate(
-                    [_no_rows(entry.name), *(getattr(part, entry.name) for part in parts)]
-                )
-                for entry in fields(cls)
-            }
-        )
+        """Concatenate the documents of all parts."""
+        n_columns: dict[str, tuple[int, ...]] = {"tokens": (), "masked": (), "inexact_masks": ()}
+        n_columns |= dict.fromkeys(("safe", "false_masks"), (len(SafeKind),))
+        columns = {}
+        for entry in fields(cls):
+            empty = np.zeros((0, *n_columns.get(entry.name, (len(GROUPS),))), np.int64)
+            columns[entry.name] = np.concatenate([empty, *(getattr(part, entry.name) for part in parts)])
+        return cls(**columns)
 
 
-def _no_rows(column: str) -> Int64Array:
-    """The array of no document."""
-    if column in ("tokens", "masked", "inexact_masks"):
-        return np.zeros(0, np.int64)
-    n_columns = len(SafeKind) if column in ("safe", "false_masks") else len(GROUPS)
-    return np.zeros((0, n_columns), np.int64)
+@dataclass(frozen=True, slots=True, eq=False)
+class GoldTokens:
+    """The gold tokens of a document in text order, as int64 arrays (n_gold_tokens,).
+
+    Args:
+        starts: Offset of the first character.
+        ends: Offset after the last character.
+        types: Number of the PHI type, see `TYPE_NUMBER`.
+        spans: Index of the gold span.
+        tokens: Index of the token of the text that contains it.
+        n_tokens: Tokens of the text.
+    """
+
+    starts: Int64Array
+    ends: Int64Array
+    types: Int64Array
+    spans: Int64Array
+    tokens: Int64Array
+    n_tokens: int
+
+    def mark(self, which: BoolArray | slice) -> BoolArray:
+        """Return bool (n_tokens,): which tokens of the text contain one of these gold tokens."""
+        marked = np.zeros(self.n_tokens, np.bool_)
+        marked[self.tokens[which]] = True
+        return marked
+
+
+def find_gold_tokens(doc: Document, tokens: Tokens) -> GoldTokens:
+    """Return every piece that a gold span cuts out of a token.
+
+    Args:
+        doc: Its gold spans are sorted and disjoint.
+        tokens: The tokens of its text.
+
+    Example:
+        >>> from inverse_deid.core.phi import PhiType
+        >>> from inverse_deid.core.values import PhiSpan
+        >>> from inverse_deid.text.tokenizer import tokenize
+        >>> doc = Document("a", "on 3May2019x", (PhiSpan(3, 11, PhiType.DATE),))
+        >>> found = find_gold_tokens(doc, tokenize(doc.text))
+        >>> found.starts.tolist(), found.ends.tolist(), found.tokens.tolist()
+        ([3], [11], [1])
+    """
+    bounds = np.array([(span.start, span.end) for span in doc.spans], np.int64).reshape(-1, 2)
+    types = np.array([TYPE_NUMBER[span.type] for span in doc.spans], np.int64)
+    firsts = np.searchsorted(tokens.ends, bounds[:, 0], side="right")
+    n_touched = np.searchsorted(tokens.starts, bounds[:, 1], side="left") - firsts
+    spans = np.repeat(np.arange(len(doc.spans)), n_touched)
+    skipped = np.cumsum(n_touched) - n_touched
+    touched = np.arange(len(spans)) + np.repeat(firsts - skipped, n_touched)
+    return GoldTokens(
+        np.maximum(tokens.starts[touched], bounds[spans, 0]),
+        np.minimum(tokens.ends[touched], bounds[spans, 1]),
+        types[spans],
+        spans,
+        touched,
+        len(tokens),
+    )
 
 
 def check_masks(doc: Document, masks: Sequence[Range]) -> None:
     """Refuse masks that do not fit the text.
 
     Raises:
-        AnnotationError: One is empty, reversed or leaves the text.
+        AnnotationError: A mask is empty, reversed or outside the text.
     """
     for start, end in masks:
         if not 0 <= start < end <= len(doc.text):
             raise AnnotationError(
-                f"document {doc.id}: mask {start}-{end} is empty or leaves the text ({len(doc.text)} "
-                "characters); masks are half-open and count code points of the original text"
+                f"document {doc.id}: mask {start}-{end} is empty or outside the text ({len(doc.text)} "
+                "characters). Masks are half-open and count code points of the original text."
             )
 
 
@@ -143,30 +193,31 @@ def count_document(
 
     Args:
         doc: With its gold spans.
-        masks: Half-open ranges of the original text, in any order; they may overlap.
-        harmless: Which missed tokens the corrected recall forgives.
-        clinical: Tells clinical words apart; None leaves them among the other words.
+        masks: Half-open ranges of the original text, in any order. They may overlap.
+        harmless: Missed tokens that the corrected recall forgives.
+        clinical: Recognises clinical words. None leaves them among the other words.
 
     Returns:
         One row.
 
     Raises:
-        AnnotationError: A mask is empty, reversed or leaves the text.
+        AnnotationError: A mask is empty, reversed or outside the text.
     """
     check_masks(doc, masks)
     tokens = tokenize(doc.text)
-    gold = gold_tokens(doc, tokens)
-    before = masked_before(len(doc.text), masks)
+    gold = find_gold_tokens(doc, tokens)
+    before = count_masked_before(len(doc.text), masks)
     masked_chars = before[tokens.ends] - before[tokens.starts]
     n_chars = gold.ends - gold.starts
     recalled = before[gold.ends] - before[gold.starts] == n_chars
     is_masked, is_phi = masked_chars > 0, gold.mark(slice(None))
     is_exact = gold.mark(recalled & (masked_chars[gold.tokens] == n_chars))
-    kinds = _kinds([tokens.words[i] for i in np.flatnonzero(~is_phi)], clinical)
+    kinds = _classify_safe([tokens.words[i] for i in np.flatnonzero(~is_phi)], clinical)
     in_group = MEMBERS[gold.types] & (~IS_SHORT | (n_chars <= SHORT_NAME_CHARS)[:, None])
     phi, hits = in_group.sum(0), in_group[recalled].sum(0)
-    forgiven = _forgiven(doc, gold, recalled, harmless)
-    entities, entities_masked = _entities(doc, gold, recalled)
+    forgiven = _find_forgiven(doc, gold, recalled, harmless)
+    has_group = MEMBERS[[TYPE_NUMBER[span.type] for span in doc.spans]].any(0)
+    entities, entities_masked = _count_entities(doc, gold, recalled)
     row = {
         "tokens": len(tokens),
         "masked": is_masked.sum(),
@@ -176,7 +227,7 @@ def count_document(
         "phi": phi,
         "recalled": hits,
         "harmless_missed": in_group[forgiven].sum(0),
-        "documents": np.where(IS_SHORT, phi > 0, _groups_of_spans(doc)),
+        "documents": np.where(IS_SHORT, phi > 0, has_group),
         "leaking": phi > hits,
         "entities": entities,
         "entities_masked": entities_masked,
@@ -184,15 +235,15 @@ def count_document(
     return Counts(**{name: np.asarray(value, np.int64)[None] for name, value in row.items()})
 
 
-def masked_before(n_chars: int, masks: Sequence[Range]) -> Int64Array:
-    """How many characters before each offset are masked: int64 (n_chars + 1,).
+def count_masked_before(n_chars: int, masks: Sequence[Range]) -> Int64Array:
+    """Return how many characters before each offset are masked: int64 (n_chars + 1,).
 
     Args:
         n_chars: Length of the text.
-        masks: Half-open ranges inside of it, in any order; they may overlap.
+        masks: Half-open ranges of it, in any order. They may overlap.
 
     Example:
-        >>> masked_before(4, [(1, 3), (2, 3)]).tolist()
+        >>> count_masked_before(4, [(1, 3), (2, 3)]).tolist()
         [0, 0, 1, 2, 2]
     """
     depth = np.zeros(n_chars + 1, np.int64)
@@ -202,8 +253,10 @@ def masked_before(n_chars: int, masks: Sequence[Range]) -> Int64Array:
     return np.concatenate(([0], np.cumsum(np.cumsum(depth[:-1]) > 0)))
 
 
-def _forgiven(doc: Document, gold: GoldTokens, recalled: BoolArray, harmless: HarmlessTokens) -> BoolArray:
-    """Which gold tokens were missed and are on the harmless list: bool (n_gold_tokens,)."""
+def _find_forgiven(
+    doc: Document, gold: GoldTokens, recalled: BoolArray, harmless: HarmlessTokens
+) -> BoolArray:
+    """Return bool (n_gold_tokens,): which were missed and are on the harmless list."""
     forgiven = np.zeros(len(recalled), np.bool_)
     for i in np.flatnonzero(~recalled):
         phi_type = doc.spans[gold.spans[i]].type
@@ -211,14 +264,8 @@ def _forgiven(doc: Document, gold: GoldTokens, recalled: BoolArray, harmless: Ha
     return forgiven
 
 
-def _groups_of_spans(doc: Document) -> BoolArray:
-    """Of which groups the document has a span, with tokens or without: bool (n_groups,)."""
-    types = [TYPE_NUMBER[span.type] for span in doc.spans]
-    return np.asarray(MEMBERS[types].any(0), np.bool_)
-
-
-def _entities(doc: Document, gold: GoldTokens, recalled: BoolArray) -> tuple[Int64Array, Int64Array]:
-    """int64 (n_groups,) twice: distinct identifiers, and those of which no token was missed."""
+def _count_entities(doc: Document, gold: GoldTokens, recalled: BoolArray) -> tuple[Int64Array, Int64Array]:
+    """Return int64 (n_groups,) twice: distinct identifiers, and those without a missed token."""
     words: dict[int, list[str]] = {}
     for i, span in enumerate(gold.spans.tolist()):
         words.setdefault(span, []).append(folded(doc.text[gold.starts[i] : gold.ends[i]]))
@@ -232,8 +279,8 @@ def _entities(doc: Document, gold: GoldTokens, recalled: BoolArray) -> tuple[Int
     return groups.sum(0), groups[is_masked].sum(0)
 
 
-def _kinds(words: Sequence[str], clinical: WordTest | None) -> Int64Array:
-    """int64 (n_words,): the `SafeKind` of each word."""
+def _classify_safe(words: Sequence[str], clinical: WordTest | None) -> Int64Array:
+    """Return int64 (n_words,): the `SafeKind` of each word."""
     has_letter = np.array([any(map(str.isalpha, word)) for word in words], np.bool_)
     is_word = np.array([word.isalpha() for word in words], np.bool_)
     is_clinical = is_word & (False if clinical is None else np.asarray(clinical(words), np.bool_))

@@ -1,9 +1,9 @@
-"""What `p_safe` alone is worth: the exact recall/precision curve, and whether it means what it says.
+"""The exact recall/precision curve of `p_safe` alone, and the reliability of `p_safe`.
 
-One rule for ties: a token is masked where `p_safe < threshold`, as `mask` does it. An
-unknown `p_safe` (NaN) is masked at every threshold. Tokens are those of the text; one is
-PHI if a gold span touches it. `mask` does more than hold `p_safe` against one threshold
-(rules, passes over the document), so its own figures need not lie on the curve.
+One rule for ties: a token is masked if `p_safe < threshold`, as in `mask`. An unknown
+`p_safe` (NaN) is masked at every threshold. A token of the text is PHI if a gold span
+touches it. `mask` also applies rules and document passes, so its figures need not be on
+the curve.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ import numpy.typing as npt
 
 from inverse_deid.core.errors import ConfigurationError, StageError
 from inverse_deid.core.values import BoolArray
+from inverse_deid.evaluation.counts import Int64Array
 from inverse_deid.evaluation.figures import Share
-from inverse_deid.evaluation.gold_tokens import Int64Array
 from inverse_deid.evaluation.uncertainty import CONFIDENCE, Float64Array, Interval, clopper_pearson
 
 N_BINS = 10
 _STRAIGHT = 1e-12
-"""A point that is nearer to the line between its neighbours is no corner."""
+"""A point closer to the line between its neighbours is not a corner."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,10 +30,10 @@ class Curve:
     """Recall and precision at rising thresholds. All arrays are float64 (n_points,).
 
     Args:
-        thresholds: What `p_safe` is held against; the last one is infinite and masks all.
-        recall: Of the PHI tokens, those that are masked; never falls.
-        precision: Of the masked tokens, those that are PHI.
-        safe_kept: Of the safe tokens, those that are kept; never rises.
+        thresholds: Of `p_safe`. The last one is infinite and masks everything.
+        recall: Share of the PHI tokens that is masked. It never falls.
+        precision: Share of the masked tokens that is PHI.
+        safe_kept: Share of the safe tokens that is kept. It never rises.
         average_precision: Precision at each threshold, weighted by what it adds to recall.
     """
 
@@ -48,24 +48,24 @@ class Curve:
 
 
 def recall_precision_curve(is_phi: BoolArray, p_safe: npt.ArrayLike) -> Curve | None:
-    """The curve at every threshold that makes a difference and masks something.
+    """Return the curve at every threshold that makes a difference and masks something.
 
     Args:
         is_phi: bool (n_tokens,), gold truth.
         p_safe: (n_tokens,), probability of *safe* in [0, 1], NaN = unknown.
 
     Returns:
-        One point for each distinct value; None if there is no PHI or no safe token.
+        One point per distinct value, or None if there is no PHI or no safe token.
 
     Raises:
-        StageError: Unequal lengths, or a value that is no probability.
+        StageError: The lengths differ, or a value is not a probability.
 
     Example:
         >>> curve = recall_precision_curve(np.array([True, False, True]), [0.1, 0.9, 0.9])
         >>> curve.thresholds.tolist(), curve.recall.tolist(), curve.safe_kept.tolist()
         ([0.9, inf], [0.5, 1.0], [1.0, 0.0])
     """
-    scores = _checked(is_phi, p_safe)
+    scores = _check_scores(is_phi, p_safe)
     values, group = np.unique(np.where(np.isnan(scores), -np.inf, scores), return_inverse=True)
     masked = np.cumsum(np.bincount(group, minlength=len(values)))
     hits = np.cumsum(np.bincount(group[is_phi], minlength=len(values)))
@@ -83,27 +83,27 @@ def recall_precision_curve(is_phi: BoolArray, p_safe: npt.ArrayLike) -> Curve | 
     )
 
 
-def _checked(is_phi: BoolArray, p_safe: npt.ArrayLike) -> Float64Array:
+def _check_scores(is_phi: BoolArray, p_safe: npt.ArrayLike) -> Float64Array:
     scores = np.asarray(p_safe, np.float64)
     if scores.shape != is_phi.shape or scores.ndim != 1:
-        raise StageError(f"p_safe of shape {scores.shape} for {is_phi.shape} tokens; give one a token")
+        raise StageError(f"p_safe of shape {scores.shape} for {is_phi.shape} tokens. Give one per token.")
     if ((scores < 0) | (scores > 1)).any():
-        raise StageError("p_safe outside of [0, 1]; give probabilities, NaN where there is none")
+        raise StageError("p_safe is outside [0, 1]. Give probabilities, and NaN where p_safe is unknown.")
     return scores
 
 
-def corners(points: Float64Array, n_points: int) -> Int64Array:
-    """Which points of a line are needed to draw it.
+def choose_corners(points: Float64Array, n_points: int) -> Int64Array:
+    """Choose the points that are needed to draw a line.
 
-    Begins with both ends and takes the point that lies farthest from the lines drawn so
-    far, until all lie on them or there are `n_points`.
+    Start with both ends and add the point farthest from the lines drawn so far, until all
+    points are on them or `n_points` are chosen.
 
     Args:
         points: float64 (n, n_dimensions), in the order of the line.
-        n_points: How many may be chosen, at least 2.
+        n_points: The most points to choose, at least 2.
 
     Returns:
-        Their numbers, rising.
+        int64, their numbers in rising order.
 
     Raises:
         ConfigurationError: Fewer than 2 points are asked for.
@@ -111,11 +111,11 @@ def corners(points: Float64Array, n_points: int) -> Int64Array:
     Source: Douglas and Peucker 1973, with the worst line first.
     """
     if n_points < 2:
-        raise ConfigurationError(f"a line of {n_points} points; ask for at least 2")
+        raise ConfigurationError(f"a line of {n_points} points. Ask for at least 2.")
     if len(points) <= n_points:
         return np.arange(len(points))
     kept = [0, len(points) - 1]
-    lines = [_farthest(points, *kept)]
+    lines = [_find_farthest(points, *kept)]
     while len(kept) < n_points and lines:
         distance, first, middle, last = heapq.heappop(lines)
         if -distance <= _STRAIGHT:
@@ -123,12 +123,12 @@ def corners(points: Float64Array, n_points: int) -> Int64Array:
         kept.append(middle)
         for start, end in ((first, middle), (middle, last)):
             if end - start > 1:
-                heapq.heappush(lines, _farthest(points, start, end))
+                heapq.heappush(lines, _find_farthest(points, start, end))
     return np.sort(kept)
 
 
-def _farthest(points: Float64Array, first: int, last: int) -> tuple[float, int, int, int]:
-    """Distance (negative), first, number and last of the point that the line leaves out most."""
+def _find_farthest(points: Float64Array, first: int, last: int) -> tuple[float, int, int, int]:
+    """Return negative distance, first, number and last of the point farthest from the line."""
     line = points[last] - points[first]
     offsets = points[first + 1 : last] - points[first]
     length = float(line @ line)
@@ -140,15 +140,15 @@ def _farthest(points: Float64Array, first: int, last: int) -> tuple[float, int, 
 
 @dataclass(frozen=True, slots=True)
 class ReliabilityBin:
-    """Tokens of similar `p_safe`: from `low` up to, but not including, `high` (1 is in the last bin).
+    """Tokens with `p_safe` in [low, high). The last bin includes 1.
 
     Args:
         low: Smallest `p_safe`.
-        high: Where the next bin begins.
-        mean_p_safe: Of the tokens; None if there are none.
+        high: Start of the next bin.
+        mean_p_safe: Of the tokens, None without tokens.
         safe: How many of them are really safe.
-        interval: Clopper-Pearson, as if tokens were independent (they are not: it is too
-            narrow); None if there are no tokens.
+        interval: Clopper-Pearson, None without tokens. It treats tokens as independent and is
+            therefore too narrow.
     """
 
     low: float
@@ -160,13 +160,13 @@ class ReliabilityBin:
 
 @dataclass(frozen=True, slots=True)
 class Reliability:
-    """Whether of the tokens with a `p_safe` of 90 % some 90 % are safe.
+    """Whether about 90 % of the tokens with a `p_safe` of 90 % are safe.
 
     Args:
         bins: By rising `p_safe`, of equal width.
-        expected_calibration_error: Mean distance of `p_safe` from the share really safe,
-            over bins, weighted by tokens; None if there are no tokens.
-        n_unknown: Tokens without `p_safe`, which are in no bin.
+        expected_calibration_error: Mean distance between `p_safe` and the share that is really
+            safe, over bins, weighted by tokens. None without tokens.
+        n_unknown: Tokens without `p_safe`. They are not in any bin.
     """
 
     bins: tuple[ReliabilityBin, ...]
@@ -174,10 +174,10 @@ class Reliability:
     n_unknown: int
 
 
-def reliability(
+def measure_reliability(
     is_phi: BoolArray, p_safe: npt.ArrayLike, n_bins: int = N_BINS, confidence: float = CONFIDENCE
 ) -> Reliability:
-    """Hold `p_safe` against what is really safe.
+    """Compare `p_safe` with the share of tokens that is really safe.
 
     Args:
         is_phi: bool (n_tokens,), gold truth.
@@ -187,19 +187,20 @@ def reliability(
 
     Raises:
         ConfigurationError: An argument is out of range.
-        StageError: Unequal lengths, or a value that is no probability.
+        StageError: The lengths differ, or a value is not a probability.
 
     Source: Guo et al. 2017, "On calibration of modern neural networks" (expected
         calibration error).
 
     Example:
-        >>> found = reliability(np.array([False, False, True, True]), [0.9, 0.7, 0.8, np.nan], n_bins=2)
+        >>> is_phi = np.array([False, False, True, True])
+        >>> found = measure_reliability(is_phi, [0.9, 0.7, 0.8, np.nan], n_bins=2)
         >>> [bin.safe for bin in found.bins], round(found.expected_calibration_error, 4), found.n_unknown
         ([Share(part=0, whole=0), Share(part=2, whole=3)], 0.1333, 1)
     """
     if n_bins < 1:
-        raise ConfigurationError(f"{n_bins} bins; ask for at least one")
-    scores = _checked(is_phi, p_safe)
+        raise ConfigurationError(f"{n_bins} bins. Ask for at least one.")
+    scores = _check_scores(is_phi, p_safe)
     is_known = ~np.isnan(scores)
     known, is_safe = scores[is_known], ~is_phi[is_known]
     edges = np.arange(n_bins + 1) / n_bins
@@ -230,14 +231,14 @@ def reliability(
 
 @dataclass(frozen=True, slots=True)
 class ScoreFigures:
-    """What a report says of `p_safe`; `curve` is None if there is no PHI or no safe token."""
+    """What a report says of `p_safe`. `curve` is None if there is no PHI or no safe token."""
 
     curve: Curve | None
     reliability: Reliability
 
 
-def score_figures(is_phi: BoolArray, p_safe: npt.ArrayLike, confidence: float = CONFIDENCE) -> ScoreFigures:
-    """Curve and reliability of the same tokens; arguments and errors as theirs."""
+def measure_scores(is_phi: BoolArray, p_safe: npt.ArrayLike, confidence: float = CONFIDENCE) -> ScoreFigures:
+    """Return curve and reliability of the same tokens. Arguments and errors as theirs."""
     return ScoreFigures(
-        recall_precision_curve(is_phi, p_safe), reliability(is_phi, p_safe, confidence=confidence)
+        recall_precision_curve(is_phi, p_safe), measure_reliability(is_phi, p_safe, confidence=confidence)
     )

@@ -1,4 +1,4 @@
-"""From gold documents and masks to an evaluation and its intervals."""
+"""Gold documents and masks become an evaluation and its intervals."""
 
 from __future__ import annotations
 
@@ -13,31 +13,32 @@ from typing import Literal
 
 import numpy as np
 
-from inverse_deid.core.errors import AnnotationError, FormatError, InputError
+from inverse_deid.core.errors import AnnotationError, FormatError
 from inverse_deid.core.values import Document
 from inverse_deid.evaluation.counts import Counts, Range, WordTest, count_document
 from inverse_deid.evaluation.figures import FIGURES, GroupFigures, Share, group_figures
 from inverse_deid.evaluation.groups import GROUPS, GroupKind, group_number
 from inverse_deid.evaluation.harmless import HarmlessTokens, read_harmless
+from inverse_deid.evaluation.provenance import name_files
 from inverse_deid.evaluation.resampling import N_RESAMPLES, SEED, bootstrap_all
 from inverse_deid.evaluation.uncertainty import CONFIDENCE, Interval, clopper_pearson
 from inverse_deid.formats.registry import input_errors, open_input
 
 _MAX_IDS_SHOWN = 10
 _OF_DOCUMENTS = "documents_"
-"""How the names of those figures begin that count documents, not tokens."""
+"""Start of the names of figures that count documents instead of tokens."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Evaluation:
-    """What a masking did to some documents.
+    """The effect of masks on documents.
 
     Args:
         ids: The documents, in the order of the gold.
-        counts: One row a document, in this order.
-        missing: Documents without masks that were counted as unmasked.
-        harmless: The list behind the corrected recall.
-        has_clinical: Whether clinical words were told apart.
+        counts: One row per document, in this order.
+        missing: Documents without masks, counted as unmasked.
+        harmless: The list for the corrected recall.
+        has_clinical: Whether clinical words were counted apart.
     """
 
     ids: tuple[str, ...]
@@ -47,15 +48,15 @@ class Evaluation:
     has_clinical: bool = False
 
     def figure(self, name: str) -> Share:
-        """One of `FIGURES`, exact."""
+        """Return one of `FIGURES`, exact."""
         return FIGURES[name](self.counts)
 
     def value(self, name: str) -> float | None:
-        """One of `FIGURES` as a number in [0, 1]; None if it is undefined."""
+        """Return one of `FIGURES` as a number in [0, 1], or None if it is undefined."""
         return self.figure(name).value
 
     def group(self, kind: GroupKind, name: str | None = None) -> GroupFigures:
-        """The figures of one group, as `group(GroupKind.HYPER, "NAME")`."""
+        """Return the figures of a group, for example `group(GroupKind.HYPER, "NAME")`."""
         return group_figures(self.counts, group_number(kind, name))
 
 
@@ -67,18 +68,18 @@ def evaluate_masks(
     clinical: WordTest | None = None,
     allow_missing: bool = False,
 ) -> Evaluation:
-    """Hold masks against gold documents.
+    """Compare masks with gold documents.
 
     Args:
         gold: Annotated documents with distinct ids.
         masks: For each id half-open ranges of the original text, in any order.
-        harmless: Which missed tokens the corrected recall forgives; None: the packaged list.
-        clinical: Tells clinical words apart among those masked too much; None: nothing does.
+        harmless: Missed tokens that the corrected recall forgives. None is the packaged list.
+        clinical: Recognises clinical words among safe words. None counts them as other words.
         allow_missing: Count documents without masks as unmasked instead of refusing.
 
     Raises:
-        AnnotationError: An id is there twice, without masks or without gold, or a mask
-            is empty, reversed or leaves the text.
+        AnnotationError: An id is repeated, without masks or without gold, or a mask
+            is empty, reversed or outside the text.
 
     Example:
         >>> from inverse_deid.core.phi import PhiType
@@ -99,15 +100,15 @@ class Intervals:
     """The intervals of an evaluation. None where a figure is undefined.
 
     Args:
-        figures: By name, as `FIGURES`.
-        groups: By column (see `group_number`) and name, as the fields of `GroupFigures`;
-            groups without PHI are left out.
-        unit: What was taken as independent.
-        n_units: How many there are.
-        n_units_with_phi: Of these the ones with PHI.
-        n_units_of_group: Of these the ones with PHI of a group, by column as `groups`.
+        figures: By the names of `FIGURES`.
+        groups: By column (see `group_number`) and field of `GroupFigures`, without groups
+            that have no PHI.
+        unit: The independent units.
+        n_units: Number of units.
+        n_units_with_phi: Number of units with PHI.
+        n_units_of_group: Number of units with PHI of a group, by column.
         confidence: In (0, 1).
-        n_resamples: Draws behind the intervals of tokens.
+        n_resamples: Number of draws.
         seed: Of the draws.
     """
 
@@ -122,7 +123,7 @@ class Intervals:
     seed: int
 
     def group(self, number: int, name: str) -> Interval | None:
-        """The interval of one figure of one group; None if it is undefined."""
+        """Return the interval of a figure of a group, or None if it is undefined."""
         return self.groups.get(number, {}).get(name)
 
 
@@ -134,22 +135,22 @@ def intervals_of(
     confidence: float = CONFIDENCE,
     seed: int = SEED,
 ) -> Intervals:
-    """How far each figure may lie from the truth.
+    """Return an interval for each figure.
 
     Figures of tokens and identifiers are resampled by documents, or by patients. Shares
-    of documents have Clopper and Pearson's interval, unless patients are given: then
-    documents are not independent either and are resampled too.
+    of documents have Clopper and Pearson's interval. With patients they are resampled as
+    well, because documents are then not independent either.
 
     Args:
         evaluation: Of any number of documents.
         patients: The patient of each document.
-        n_resamples: Draws.
+        n_resamples: Number of draws.
         confidence: In (0, 1).
         seed: Of the draws.
 
     Raises:
         ConfigurationError: `n_resamples` or `confidence` is out of range.
-        StageError: Patients of another number of documents.
+        StageError: The patients are of another number of documents.
 
     Example:
         >>> intervals_of(evaluate_masks([], {})).figures["recall_all"] is None
@@ -196,7 +197,7 @@ def intervals_of(
 
 
 def _shares(counts: Counts, columns: Sequence[int]) -> dict[tuple[int | None, str], Share]:
-    """All figures by column of the group, None for the overall ones, and name."""
+    """Return all figures by column of the group (None for the overall figures) and name."""
     found: dict[tuple[int | None, str], Share] = {(None, name): f(counts) for name, f in FIGURES.items()}
     for column in columns:
         figures = group_figures(counts, column)
@@ -205,42 +206,40 @@ def _shares(counts: Counts, columns: Sequence[int]) -> dict[tuple[int | None, st
 
 
 def read_patients(path: Path, ids: Sequence[str]) -> list[str]:
-    """Read which document is of which patient, for intervals by patients.
+    """Read the patient of each document, for intervals by patients.
 
     Args:
-        path: CSV with the columns `id` and `patient`; other columns and documents that
-            are not asked for are passed over.
+        path: CSV with the columns `id` and `patient`. Other columns and documents are ignored.
         ids: The documents.
 
     Returns:
         The patient of each, in the order of `ids`.
 
     Raises:
-        InputError: It cannot be read, has no such columns, a row lacks one of both, or
-            a document is in it twice or not at all.
+        InputError: The file cannot be read, a column or cell is missing, or a document is
+            repeated or missing.
     """
-    try:
-        with input_errors(), open_input(path) as stream:
-            rows = _csv_rows(stream.read())
-    except InputError as error:
-        raise type(error)(f"{path}: {error}") from error
+    with name_files(path), input_errors(), open_input(path) as stream:
+        rows = _read_rows(stream.read())
     if rows is None:
         raise FormatError(
-            f"{path}: is not CSV with the columns id and patient, separated by commas, in UTF-8"
+            f"{path}: not a CSV file with the columns id and patient. Separate them by commas, save as UTF-8."
         )
     for number, row in enumerate(rows, start=2):
         if not (row["id"] and row["patient"]):
-            raise FormatError(f"{path}: row {number} lacks its id or its patient; fill both in")
-    if twice := repeated(row["id"] for row in rows):
-        raise FormatError(f"{path}: there more than once: {named(twice)}; give every document one patient")
+            raise FormatError(f"{path}: row {number} lacks its id or its patient. Fill in both.")
+    if twice := find_repeated(row["id"] for row in rows):
+        raise FormatError(f"{path}: repeated: {name_documents(twice)}. Give every document one patient.")
     patients = {row["id"]: row["patient"] for row in rows}
     if absent := [doc_id for doc_id in ids if doc_id not in patients]:
-        raise AnnotationError(f"{path}: without a patient: {named(absent)}; give every document one patient")
+        raise AnnotationError(
+            f"{path}: without a patient: {name_documents(absent)}. Give every document one patient."
+        )
     return [patients[doc_id] for doc_id in ids]
 
 
-def _csv_rows(data: bytes) -> list[dict[str, str]] | None:
-    """The rows behind the header; None if it is no CSV with the columns that are needed."""
+def _read_rows(data: bytes) -> list[dict[str, str]] | None:
+    """Return the rows after the header, or None if it is not CSV with the two columns."""
     with suppress(UnicodeError, csv.Error):
         table = csv.DictReader(io.StringIO(data.decode("utf-8-sig"), newline=""), strict=True)
         rows = list(table)
@@ -250,32 +249,35 @@ def _csv_rows(data: bytes) -> list[dict[str, str]] | None:
 
 
 def _check_ids(ids: Sequence[str], masks: Mapping[str, object], *, allow_missing: bool) -> tuple[str, ...]:
-    """The ids without masks, if they are allowed."""
-    if twice := repeated(ids):
-        raise AnnotationError(f"more than once in the gold: {named(twice)}; give every document its own id")
+    """Return the ids without masks, if they are allowed."""
+    if twice := find_repeated(ids):
+        raise AnnotationError(
+            f"repeated in the gold: {name_documents(twice)}. Give every document its own id."
+        )
     if surplus := sorted(set(masks) - set(ids)):
         raise AnnotationError(
-            f"masked but not in the gold: {named(surplus)}; give the gold of all, or the masks of these alone"
+            f"masked but not in the gold: {name_documents(surplus)}. Add them to the gold, or leave out "
+            "their masks."
         )
     missing = tuple(doc_id for doc_id in ids if doc_id not in masks)
     if missing and not allow_missing:
         raise AnnotationError(
-            f"in the gold but not masked: {named(missing)}; mask them too, or count them as unmasked "
-            "with --allow-missing"
+            f"in the gold but not masked: {name_documents(missing)}. Mask them, or count them as unmasked "
+            "with --allow-missing."
         )
     return missing
 
 
-def repeated(ids: Iterable[str]) -> list[str]:
-    """The ids that stand there more than once, sorted."""
+def find_repeated(ids: Iterable[str]) -> list[str]:
+    """Return the ids that occur more than once, sorted."""
     return sorted(doc_id for doc_id, n in Counter(ids).items() if n > 1)
 
 
-def named(ids: Sequence[str]) -> str:
-    r"""Ids for a message: printable, and only the first of many.
+def name_documents(ids: Sequence[str]) -> str:
+    r"""Name documents in a message: printable, and only the first 10.
 
     Example:
-        >>> named(["a", "b\n"]), named([str(i) for i in range(12)])
+        >>> name_documents(["a", "b\n"]), name_documents([str(i) for i in range(12)])
         ('documents a, b?', 'documents 0, 1, 2, 3, 4, 5, 6, 7, 8, 9 and 2 more')
     """
     first = ", ".join(

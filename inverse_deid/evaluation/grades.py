@@ -1,25 +1,33 @@
-"""What reviewers say of the leaks: direct, indirect or no identifier, and how far they agree."""
+"""The grades that reviewers give leaks (direct, indirect, none), and their agreement."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from pathlib import Path
 from types import MappingProxyType
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from inverse_deid.core.errors import AnnotationError
 from inverse_deid.core.phi import PhiType
-from inverse_deid.evaluation.agreement import NOT_JUDGED, Agreement, agreement
-from inverse_deid.evaluation.gold_tokens import Int64Array
-from inverse_deid.evaluation.leaks import ListedLeak, named_rows, read_leak_list
+from inverse_deid.evaluation.agreement import NOT_JUDGED, Agreement, measure_agreement
+from inverse_deid.evaluation.counts import Int64Array
+from inverse_deid.evaluation.figures import ReportPart
+from inverse_deid.evaluation.leaks import ListedLeak, name_rows, read_leak_list
+from inverse_deid.evaluation.plain_text import align, format_share
+from inverse_deid.evaluation.provenance import Provenance
+from inverse_deid.evaluation.resampling import N_RESAMPLES
+from inverse_deid.evaluation.uncertainty import CONFIDENCE
+
+FORMAT_NAME = "inverse-deid leak grades"
 
 
 class Grade(IntEnum):
-    """What a leak gives away; the order is that of severity and of the tables."""
+    """The identifiers that a leak reveals, in the order of severity and of the tables."""
 
     DIRECT = 0
     INDIRECT = 1
@@ -37,7 +45,7 @@ _WRITTEN: Mapping[str, int] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GradedList:
-    """A list of leaks as one reviewer graded it.
+    """A list of leaks with the grades of one reviewer.
 
     Args:
         leaks: In the order of the list.
@@ -55,7 +63,7 @@ class GroupGrades:
     Args:
         name: The type, or `ALL`.
         n_leaks: Graded or not.
-        n_documents: That hold such a leak.
+        n_documents: Documents with such a leak.
         by_grade: For each reviewer the leaks of each `Grade`.
         ungraded: For each reviewer the leaks without a grade.
         direct_to_any: Leaks that at least one reviewer calls direct.
@@ -74,7 +82,7 @@ class GroupGrades:
 
 
 def read_grades(path: Path, *, allow_ungraded: bool = False) -> GradedList:
-    """Read the list that a reviewer graded: direct, indirect, none, or their first letters, in any case.
+    """Read a graded list. Grades are direct, indirect, none, or their first letters, in any case.
 
     Raises:
         InputError: See `read_leak_list`.
@@ -84,45 +92,45 @@ def read_grades(path: Path, *, allow_ungraded: bool = False) -> GradedList:
     written = {leak.row: leak.cells["grade"].strip().lower() for leak in leaks}
     if unknown := sorted(row for row, grade in written.items() if grade not in _WRITTEN):
         raise AnnotationError(
-            f"{path}: {named_rows(unknown)}: an unknown grade; give direct, indirect or none (or d, i, n)"
+            f"{path}: {name_rows(unknown)}: unknown grade. Give direct, indirect or none (or d, i, n)."
         )
     if not allow_ungraded and (empty := sorted(row for row, grade in written.items() if not grade)):
         raise AnnotationError(
-            f"{path}: {named_rows(empty)}: not graded; grade them, or leave them out with --allow-ungraded"
+            f"{path}: {name_rows(empty)}: not graded. Grade them, or leave them out with --allow-ungraded."
         )
     return GradedList(leaks, np.array([_WRITTEN[written[leak.row]] for leak in leaks], np.int64))
 
 
 def check_same_list(first: GradedList, second: GradedList) -> None:
-    """Refuse two lists that are not copies of one.
+    """Refuse two lists that are not copies of one list.
 
     Raises:
-        AnnotationError: Names the rows of the second that are not those of the first.
+        AnnotationError: They differ. Names the rows of the second list.
     """
     if len(first.leaks) != len(second.leaks):
         raise AnnotationError(
-            f"the second list has {len(second.leaks):,} leaks, the first {len(first.leaks):,}; "
-            "give copies of one list"
+            f"the second list has {len(second.leaks):,} leaks, the first {len(first.leaks):,}. "
+            "Give copies of one list."
         )
     pairs = zip(first.leaks, second.leaks, strict=True)
     if foreign := sorted(b.row for a, b in pairs if (a.id, a.type) != (b.id, b.type)):
         raise AnnotationError(
-            f"second list, {named_rows(foreign)}: other leaks than in the first; give copies of one list"
+            f"second list, {name_rows(foreign)}: other leaks than in the first. Give copies of one list."
         )
 
 
-def graded_groups(
+def group_grades(
     first: GradedList, second: GradedList | None = None, *, seed: int
 ) -> tuple[GroupGrades, ...]:
-    """The grades of all leaks and, after them, of every PHI type that leaked.
+    """Return the grades of all leaks and, after them, of every PHI type that leaked.
 
     Args:
-        first: Of one reviewer.
-        second: Of another, a copy of the same list; None: there is one reviewer.
+        first: The list of one reviewer.
+        second: A copy of the same list, graded by another reviewer.
         seed: Of the resampling of documents.
 
     Raises:
-        AnnotationError: The lists are not copies of one.
+        AnnotationError: The lists are not copies of one list.
     """
     if second is not None:
         check_same_list(first, second)
@@ -131,11 +139,11 @@ def graded_groups(
     types = np.array([leak.type.value for leak in first.leaks], np.str_)
     of_type = {fine.value: types == fine.value for fine in PhiType}
     wanted = {"ALL": np.ones(len(types), np.bool_), **{t: rows for t, rows in of_type.items() if rows.any()}}
-    return tuple(_group(name, grades[:, rows], documents[rows], seed) for name, rows in wanted.items())
+    return tuple(_count_group(name, grades[:, rows], documents[rows], seed) for name, rows in wanted.items())
 
 
-def _group(name: str, grades: Int64Array, documents: npt.NDArray[np.str_], seed: int) -> GroupGrades:
-    """Grades are int64 (n_reviewers, n_leaks), documents (n_leaks,)."""
+def _count_group(name: str, grades: Int64Array, documents: npt.NDArray[np.str_], seed: int) -> GroupGrades:
+    """Count grades, int64 (n_reviewers, n_leaks), of leaks in documents (n_leaks,)."""
     is_direct = grades == Grade.DIRECT
     _, numbers = np.unique(documents, return_inverse=True)
     return GroupGrades(
@@ -146,5 +154,122 @@ def _group(name: str, grades: Int64Array, documents: npt.NDArray[np.str_], seed:
         tuple(int((row == NOT_JUDGED).sum()) for row in grades),
         int(is_direct.any(0).sum()),
         int(is_direct.all(0).sum()),
-        agreement(grades, numbers, n_steps=len(Grade), seed=seed) if len(grades) == 2 else None,
+        measure_agreement(grades, numbers, n_steps=len(Grade), seed=seed) if len(grades) == 2 else None,
     )
+
+
+class ReviewerRecord(ReportPart, frozen=True):
+    """The leaks of each grade of one reviewer."""
+
+    direct: int
+    indirect: int
+    none: int
+    ungraded: int
+
+
+class GroupGradesRecord(ReportPart, frozen=True):
+    """A `GroupGrades`."""
+
+    leaks: int
+    documents: int
+    by_reviewer: list[ReviewerRecord]
+    direct_to_any: int
+    direct_to_all: int
+    agreement: Agreement | None
+
+
+class GradeReport(ReportPart, frozen=True, kw_only=True, tag_field="format", tag=FORMAT_NAME):
+    """The grades as JSON. Nothing is rounded, and undefined is None. Contains no text of a leak."""
+
+    version: Literal[1] = 1
+    reviewers: int
+    grades: list[str]
+    confidence: float
+    resamples: int
+    seed: int
+    groups: dict[str, GroupGradesRecord]
+    provenance: Provenance
+
+
+def report_grades(groups: Sequence[GroupGrades], *, seed: int, provenance: Provenance) -> GradeReport:
+    """Return the report of graded groups. Arguments as for `group_grades`."""
+    return GradeReport(
+        reviewers=len(groups[0].by_grade),
+        grades=[grade.name.lower() for grade in Grade],
+        confidence=CONFIDENCE,
+        resamples=N_RESAMPLES,
+        seed=seed,
+        groups={group.name: _record_group(group) for group in groups},
+        provenance=provenance,
+    )
+
+
+def _record_group(group: GroupGrades) -> GroupGradesRecord:
+    return GroupGradesRecord(
+        leaks=group.n_leaks,
+        documents=group.n_documents,
+        by_reviewer=[
+            ReviewerRecord(
+                direct=row[Grade.DIRECT], indirect=row[Grade.INDIRECT], none=row[Grade.NONE], ungraded=n
+            )
+            for row, n in zip(group.by_grade, group.ungraded, strict=True)
+        ],
+        direct_to_any=group.direct_to_any,
+        direct_to_all=group.direct_to_all,
+        agreement=group.agreement,
+    )
+
+
+def grade_lines(groups: Sequence[GroupGrades]) -> Iterator[str]:
+    """Yield the grades as aligned plain text. The reviewers are A and B."""
+    everything = groups[0]
+    yield f"leaks: {everything.n_leaks:,}, documents with a leak: {everything.n_documents:,}"
+    yield ""
+    yield from align(list(_count_rows(groups)))
+    if everything.agreement is None:
+        return
+    yield ""
+    yield from align(list(_agreement_rows(groups)))
+    yield ""
+    yield "Grades of A and B side by side (d direct, i indirect, n none):"
+    yield from align(list(_table_rows(groups)))
+    yield ""
+    yield f"Intervals: {100 * CONFIDENCE:g} %, from {N_RESAMPLES:,} resamples of whole documents. With only a"
+    yield "few documents they are not reliable. - means undefined. Weighted: direct against none counts"
+    yield "twice."
+
+
+def _count_rows(groups: Sequence[GroupGrades]) -> Iterator[tuple[str, ...]]:
+    reviewers = "AB"[: len(groups[0].by_grade)]
+    of_reviewer = [f"{who} {what}" for who in reviewers for what in ("direct", "indirect", "none", "open")]
+    is_pair = len(reviewers) == 2
+    yield "type", "leaks", *of_reviewer, *(("direct to A or B", "to both") if is_pair else ())
+    for group in groups:
+        counts = [n for i, row in enumerate(group.by_grade) for n in (*row, group.ungraded[i])]
+        pair = (group.direct_to_any, group.direct_to_all) if is_pair else ()
+        yield group.name, *(f"{n:,}" for n in (group.n_leaks, *counts, *pair))
+
+
+def _agreement_rows(groups: Sequence[GroupGrades]) -> Iterator[tuple[str, ...]]:
+    yield "type", "both graded", "agree", "kappa", "interval", "weighted", "interval"
+    for group in groups:
+        if group.agreement is not None:
+            kappas = (group.agreement.kappa, group.agreement.linear_kappa)
+            cells = []
+            for kappa in kappas:
+                low, high = _format_kappa(kappa.low), _format_kappa(kappa.high)
+                cells += [_format_kappa(kappa.value), "-" if kappa.low is None else f"{low} to {high}"]
+            observed = group.agreement.observed
+            yield group.name, f"{observed.whole:,}", format_share(observed), *cells
+
+
+def _table_rows(groups: Sequence[GroupGrades]) -> Iterator[tuple[str, ...]]:
+    letters = [grade.name[0].lower() for grade in Grade]
+    yield "type", *(f"{a}-{b}" for a in letters for b in letters)
+    for group in groups:
+        if group.agreement is not None:
+            yield group.name, *(f"{n:,}" for row in group.agreement.table for n in row)
+
+
+def _format_kappa(value: float | None) -> str:
+    return "-" if value is None else f"{value:.2f}"

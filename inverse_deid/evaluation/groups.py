@@ -1,4 +1,4 @@
-"""The groups of PHI that figures are given for: all, HIPAA, short names, hyper-classes, fine types."""
+"""The groups of PHI that have figures: all, HIPAA, short names, hyper-classes, fine types."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SHORT_NAME_TYPES = frozenset({PhiType.PATIENT, PhiType.RELATIVE, PhiType.DOCTOR}
 
 
 class GroupKind(StrEnum):
-    """What holds a group together."""
+    """What the types of a group share."""
 
     ALL = "all"
     HIPAA = "hipaa"
@@ -28,14 +28,14 @@ class GroupKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Some PHI types; of short names only the tokens of at most `SHORT_NAME_CHARS` characters."""
+    """PHI types. The short names are only tokens of at most `SHORT_NAME_CHARS` characters."""
 
     kind: GroupKind
     name: str
     types: frozenset[PhiType]
 
 
-def _groups() -> Iterator[Group]:
+def _make_groups() -> Iterator[Group]:
     yield Group(GroupKind.ALL, "ALL", frozenset(PhiType))
     yield Group(GroupKind.HIPAA, "HIPAA", HIPAA_TYPES)
     yield Group(GroupKind.SHORT_NAMES, "SHORT_NAMES", SHORT_NAME_TYPES)
@@ -47,7 +47,7 @@ def _groups() -> Iterator[Group]:
         yield Group(GroupKind.FINE, fine, frozenset({fine}))
 
 
-GROUPS: tuple[Group, ...] = tuple(_groups())
+GROUPS: tuple[Group, ...] = tuple(_make_groups())
 """All groups, in the order of the columns of `Counts`."""
 
 TYPE_NUMBER = {fine: number for number, fine in enumerate(PhiType)}
@@ -57,11 +57,11 @@ MEMBERS = np.array([[fine in group.types for group in GROUPS] for fine in PhiTyp
 """bool (n_types, n_groups): whether a type belongs to a group."""
 
 IS_SHORT = np.array([group.kind is GroupKind.SHORT_NAMES for group in GROUPS], np.bool_)
-"""bool (n_groups,): whether only short tokens belong to the group."""
+"""bool (n_groups,): whether the group has only short tokens."""
 
 
 def group_number(kind: GroupKind, name: str | None = None) -> int:
-    """The column of a group; the name is needed where a kind has several.
+    """Return the column of a group. The name is needed where a kind has several groups.
 
     Raises:
         ValueError: There is no such group.

@@ -1,16 +1,15 @@
-"""Which threshold can be guaranteed, from the losses of a calibration set: pure statistics.
+"""The threshold that a calibration set can guarantee: pure statistics of its losses.
 
-Thresholds come as a sequence that was fixed beforehand, the safest first. Each document
+Thresholds are a sequence that was fixed beforehand, the safest first. Each document
 (or patient) with PHI has a loss in [0, 1] at each of them: 1 if it leaks, or the share of
-its PHI tokens that is kept. Documents are taken as drawn independently from one population;
-tokens are not, which is why no test here counts tokens.
+its PHI tokens that is kept. Documents are assumed to be drawn independently from one
+population. Tokens are not, so no test here counts tokens.
 
-*Exact*: each threshold of the sequence, one after the other, is tested for "the mean loss of
-the population is above the target", until one test does not reject. The last rejected one is
-chosen. The probability of choosing one whose mean loss is above the target is at most 1 - C,
-without any correction for the number of tests: for an error, the first threshold of the
-sequence whose mean loss is above the target would have to pass its test. *Conformal risk
-control*: bounds the mean loss on average over calibration sets; there is no confidence.
+*Exact*: each threshold in turn is tested for "the mean loss of the population is above the
+target", until one test does not reject. The last rejected one is chosen. A threshold with a
+mean loss above the target is chosen with probability at most 1 - C. The number of tests needs
+no correction: for an error, the first such threshold of the sequence would have to pass. *Conformal risk
+control*: bounds the mean loss on average over calibration sets, without a confidence.
 
 Source: Angelopoulos et al. 2021, Learn then Test, arXiv:2110.01052 (fixed sequence testing,
 Hoeffding-Bentkus p-values); Clopper and Pearson 1934; Bates et al. 2021, Distribution-free,
@@ -36,18 +35,18 @@ from inverse_deid.core.values import BoolArray
 from inverse_deid.evaluation.uncertainty import Float64Array
 
 _ROUNDING = 1 + 1e-12
-"""Where both sides are equal on paper, as for 2 documents at 50 % and 75 %, rounding must not decide."""
+"""Rounding must not decide where both sides are equal, as for 2 documents at 50 % and 75 %."""
 
 
 class Unit(StrEnum):
-    """What the loss of a document (or patient) is."""
+    """The unit of the loss of a document (or patient)."""
 
     DOCUMENT = "document"
     TOKEN = "token"  # noqa: S105 - a word, no secret
 
 
-class Method(StrEnum):
-    """How the threshold is chosen."""
+class GuaranteeMethod(StrEnum):
+    """The way a threshold is chosen."""
 
     EXACT = "exact"
     CRC = "crc"
@@ -55,14 +54,14 @@ class Method(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Aim:
-    """What is to be guaranteed.
+    """The guarantee to be proven.
 
     Args:
-        target: The mean loss that is allowed, in (0, 1).
-        confidence: With which confidence, in (0, 1); None for conformal risk control.
-        unit: `DOCUMENT`: 1 if any PHI token is kept; `TOKEN`: the share that is kept.
+        target: Allowed mean loss, in (0, 1).
+        confidence: In (0, 1). None for conformal risk control.
+        unit: `DOCUMENT`: 1 if any PHI token is kept. `TOKEN`: the share that is kept.
         method: How the threshold is chosen.
-        counted: Whose losses they are.
+        counted: The losses are of these.
 
     Raises:
         ConfigurationError: Out of range, or method and confidence do not go together.
@@ -71,28 +70,28 @@ class Aim:
     target: float
     confidence: float | None
     unit: Unit = Unit.DOCUMENT
-    method: Method = Method.EXACT
+    method: GuaranteeMethod = GuaranteeMethod.EXACT
     counted: Literal["documents", "patients"] = "documents"
 
     def __post_init__(self) -> None:
         if not 0 < self.target < 1:
-            raise ConfigurationError("the target leak rate is above 0 and below 1, as 0.01")
-        if self.method is Method.CRC and self.confidence is not None:
+            raise ConfigurationError("the target leak rate must be above 0 and below 1, such as 0.01")
+        if self.method is GuaranteeMethod.CRC and self.confidence is not None:
             raise ConfigurationError(
-                "conformal risk control has no confidence; leave it out, or choose the method exact"
+                "conformal risk control has no confidence. Leave it out, or choose the method exact."
             )
-        if self.method is Method.EXACT and self.confidence is None:
-            raise ConfigurationError("the method exact needs a confidence, as 0.95")
+        if self.method is GuaranteeMethod.EXACT and self.confidence is None:
+            raise ConfigurationError("the method exact needs a confidence, such as 0.95")
         if self.confidence is not None and not 0 < self.confidence < 1:
-            raise ConfigurationError("the confidence is above 0 and below 1, as 0.95")
+            raise ConfigurationError("the confidence must be above 0 and below 1, such as 0.95")
 
 
-def n_needed(target: float, confidence: float | None) -> int:
-    """How many documents with PHI can prove a target if none of them leaks.
+def count_needed(target: float, confidence: float | None) -> int:
+    """Return how many documents with PHI can prove a target if no document leaks.
 
     Args:
         target: Leak rate, in (0, 1).
-        confidence: In (0, 1); None for conformal risk control.
+        confidence: In (0, 1). None for conformal risk control.
 
     Returns:
         The smallest n with (1 - target)^n <= 1 - confidence, or with 1 / (n + 1) <= target.
@@ -100,7 +99,7 @@ def n_needed(target: float, confidence: float | None) -> int:
     Source: Hanley and Lippman-Hand 1983, If nothing goes wrong, is everything all right?
 
     Example:
-        >>> n_needed(0.01, 0.95), n_needed(0.01, None)
+        >>> count_needed(0.01, 0.95), count_needed(0.01, None)
         (299, 99)
     """
     if confidence is None:
@@ -110,9 +109,10 @@ def n_needed(target: float, confidence: float | None) -> int:
 
 
 def binomial_p_values(n_leaking: npt.ArrayLike, n: int, target: float) -> Float64Array:
-    """Exact p-values of "more than `target` of all documents leak".
+    """Return exact p-values of "more than `target` of all documents leak".
 
-    At most 1 - C just where the one-sided Clopper-Pearson bound of confidence C is at most `target`.
+    They are at most 1 - C exactly where the one-sided Clopper-Pearson bound of confidence C is at
+    most `target`.
 
     Args:
         n_leaking: Any shape, of n documents.
@@ -130,7 +130,7 @@ def binomial_p_values(n_leaking: npt.ArrayLike, n: int, target: float) -> Float6
 
 
 def hoeffding_bentkus_p_values(total_losses: npt.ArrayLike, n: int, target: float) -> Float64Array:
-    """Valid p-values of "the mean loss is above `target`" for any losses in [0, 1].
+    """Return valid p-values of "the mean loss is above `target`" for any losses in [0, 1].
 
     Args:
         total_losses: Any shape, sums of n independent losses.
@@ -151,12 +151,12 @@ def hoeffding_bentkus_p_values(total_losses: npt.ArrayLike, n: int, target: floa
 
 
 def are_proven(total_losses: Float64Array, n: int, aim: Aim) -> BoolArray:
-    """Whether each threshold for itself shows what is aimed at: bool (n_thresholds,).
+    """Return bool (n_thresholds,): whether each threshold alone proves the aim.
 
     Args:
         total_losses: float64 (n_thresholds,), sums over n documents.
         n: Documents (or patients) with PHI.
-        aim: Target, unit and method.
+        aim: Its target, unit and method are used.
     """
     if aim.confidence is None:
         return np.asarray((total_losses + 1) / (n + 1) <= aim.target * _ROUNDING)
@@ -165,55 +165,55 @@ def are_proven(total_losses: Float64Array, n: int, aim: Aim) -> BoolArray:
 
 
 def refuse_too_few(n: int, aim: Aim) -> None:
-    """Refuse a calibration set that could prove nothing even if nothing leaked.
+    """Refuse a calibration set that could not prove the aim even without a leak.
 
     Raises:
-        ConfigurationError: Says how many there are and how many are needed.
+        ConfigurationError: There are too few documents. Says how many are needed.
     """
-    needed = n_needed(aim.target, aim.confidence)
+    needed = count_needed(aim.target, aim.confidence)
     if n < needed:
         raise ConfigurationError(
-            f"{n:,} {aim.counted} with PHI cannot show {_aim_text(aim)}, even if none leaks; "
-            f"{needed:,} are needed: give more, or a higher target"
+            f"{n:,} {aim.counted} with PHI cannot show {_describe_aim(aim)}, even if none leaks. "
+            f"{needed:,} are needed. Give more, or a higher target."
         )
 
 
-def chosen_step(total_losses: Float64Array, n: int, aim: Aim) -> int:
-    """The lowest threshold that is guaranteed.
+def choose_step(total_losses: Float64Array, n: int, aim: Aim) -> int:
+    """Choose the lowest threshold that is guaranteed.
 
     Args:
         total_losses: float64 (n_thresholds,), the summed losses at each threshold of a
             sequence that was fixed before any was seen, the safest first.
         n: Documents (or patients) with PHI.
-        aim: What is to be guaranteed.
+        aim: The guarantee to be proven.
 
     Returns:
         Index of the last threshold before the first that is not proven.
 
     Raises:
-        ConfigurationError: Too few documents, or not even the safest threshold is proven;
-            says what can be done.
+        ConfigurationError: There are too few documents, or not even the safest threshold is
+            proven. Says what can be done.
 
     Example:
         >>> aim = Aim(target=0.01, confidence=0.95)
-        >>> chosen_step(np.array([0.0, 0.0, 1.0, 0.0]), 299, aim)
+        >>> choose_step(np.array([0.0, 0.0, 1.0, 0.0]), 299, aim)
         1
     """
     refuse_too_few(n, aim)
     proven = are_proven(total_losses, n, aim)
     n_proven = len(proven) if proven.all() else int(np.argmin(proven))
     if not n_proven:
-        raise ConfigurationError(_not_even_the_safest(float(total_losses[0]), n, aim))
+        raise ConfigurationError(_describe_failure(float(total_losses[0]), n, aim))
     return n_proven - 1
 
 
 def provable_target(total_loss: float, n: int, aim: Aim) -> float:
-    """The smallest target that these losses at one threshold show, in (0, 1]; 1 = none.
+    """Return the smallest target that these losses at one threshold prove, in (0, 1]. 1 means none.
 
     Args:
-        total_loss: Summed loss of n documents; a whole number for documents.
+        total_loss: Summed loss of n documents, a whole number for the unit `DOCUMENT`.
         n: Documents (or patients) with PHI.
-        aim: Confidence, unit and method; its target does not matter.
+        aim: Its confidence, unit and method are used.
 
     Example:
         >>> round(provable_target(0, 299, Aim(target=0.5, confidence=0.95)), 4)
@@ -231,30 +231,30 @@ def provable_target(total_loss: float, n: int, aim: Aim) -> float:
     return float(brentq(excess, lowest, 1 - 1e-12))
 
 
-def _not_even_the_safest(total_loss: float, n: int, aim: Aim) -> str:
+def _describe_failure(total_loss: float, n: int, aim: Aim) -> str:
     found = (
         f"{total_loss:,.0f} of {n:,} {aim.counted} with PHI leak"
         if aim.unit is Unit.DOCUMENT
-        else f"{_percent_up(total_loss / n)} of the PHI tokens are kept on average over {n:,} {aim.counted}"
+        else f"{_round_up(total_loss / n)} of the PHI tokens are kept on average over {n:,} {aim.counted}"
     )
     provable = provable_target(total_loss, n, aim)
     with_confidence = "" if aim.confidence is None else f" with {percent(aim.confidence)} confidence"
     remedy = (
-        f"{_percent_up(provable)} could be guaranteed{with_confidence}; take a better model, or a target "
-        "that you fix before you calibrate on other documents"
+        f"{_round_up(provable)} could be guaranteed{with_confidence}. Use a better model, or a target "
+        "that you fix before you calibrate on other documents."
         if provable < 1
-        else "no target can be guaranteed; take a better model"
+        else "No target can be guaranteed. Use a better model."
     )
-    return f"no threshold shows {_aim_text(aim)}: even at the safest {found}; {remedy}"
+    return f"no threshold shows {_describe_aim(aim)}: even at the safest {found}. {remedy}"
 
 
-def _aim_text(aim: Aim) -> str:
+def _describe_aim(aim: Aim) -> str:
     with_confidence = "" if aim.confidence is None else f" with {percent(aim.confidence)} confidence"
     return f"a leak rate of at most {percent(aim.target)}{with_confidence}"
 
 
 def percent(share: float) -> str:
-    """A share that somebody chose, as they would write it.
+    """Return a chosen share as people write it.
 
     Example:
         >>> percent(0.01), percent(0.995), percent(0.0005)
@@ -263,13 +263,13 @@ def percent(share: float) -> str:
     return f"{100 * share:.10g} %"
 
 
-def _percent_up(share: float) -> str:
-    """Rounded up, so that what is shown can be guaranteed."""
+def _round_up(share: float) -> str:
+    """Return a share in percent, rounded up so that it can be guaranteed."""
     return f"{math.ceil(10_000 * share) / 100:.2f} %"
 
 
-def guarantee(aim: Aim) -> str:
-    """What is guaranteed at the chosen threshold, in a sentence for people who know no statistics."""
+def describe_guarantee(aim: Aim) -> str:
+    """Return the guarantee in sentences for people who do not know statistics."""
     promise = {
         (Unit.DOCUMENT, "documents"): "of the documents that hold identifiers, at most {} leave masking with "
         "any word or number of an identifier unmasked",
@@ -288,8 +288,8 @@ def guarantee(aim: Aim) -> str:
     )
 
 
-def conditions(aim: Aim) -> tuple[str, ...]:
-    """What must hold for the guarantee, one sentence each."""
+def list_conditions(aim: Aim) -> tuple[str, ...]:
+    """Return the conditions of the guarantee, a sentence each."""
     return (
         f"The {aim.counted} to be masked and those of the calibration set are of the same kind, as if "
         "drawn at random from one pile, each independent of the others (exchangeable).",

@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
-import importlib.resources
-import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
-from inverse_deid.core.errors import ConfigurationError, UnreadableInputError
+import msgspec
+
+from inverse_deid.core.errors import ConfigurationError
+from inverse_deid.core.packaged import packaged_path
 from inverse_deid.core.phi import HYPER_CLASS_OF, PhiType
+from inverse_deid.core.settings import read_settings
 from inverse_deid.text.folding import folded
 from inverse_deid.text.tokenizer import tokenize
 
-_TABLE = "harmless"
 _ALL = "ALL"
 
 
 @dataclass(frozen=True, slots=True)
 class HarmlessTokens:
-    """Which tokens are harmless inside an identifier of which type.
+    """The harmless tokens inside identifiers of each type.
 
     Args:
-        words: Folded words of each type; a type that is absent has none.
+        words: Folded words by type. A type without words is absent.
 
     Example:
         >>> HarmlessTokens({PhiType.AGE: frozenset({"years"})}).holds(PhiType.AGE, "Years")
@@ -33,63 +34,40 @@ class HarmlessTokens:
     words: Mapping[PhiType, frozenset[str]]
 
     def holds(self, phi_type: PhiType, word: str) -> bool:
-        """Whether a missed token of this type gives nothing away; case and accents do not matter."""
+        """Return whether a missed token of this type reveals nothing. Case and accents do not matter."""
         return folded(word) in self.words.get(phi_type, ())
+
+
+class _HarmlessFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A list as TOML: tokens by PHI type, group or ALL."""
+
+    harmless: dict[str, list[str]]
 
 
 def read_harmless(path: Path | None = None) -> HarmlessTokens:
     """Read a list, by default the packaged one.
 
     Raises:
-        UnreadableInputError: The file cannot be read.
-        ConfigurationError: It is not TOML, names an unknown category, or an entry is
-            not one token.
+        ConfigurationError: The file cannot be read, names an unknown category, or has an entry
+            that is not one token.
 
     Example:
         >>> read_harmless().holds(PhiType.PATIENT, "s")
         False
     """
-    name = "the packaged list" if path is None else str(path)
-    source = importlib.resources.files("inverse_deid") / "data" / "harmless.toml" if path is None else path
-    values: Mapping[str, object] | None = None
-    reason = ""
-    try:
-        values = tomllib.loads(source.read_bytes().decode("utf-8"))
-    except OSError as error:
-        reason = error.strerror or type(error).__name__
-    except ValueError:
-        pass
-    if reason:
-        raise UnreadableInputError(f"{name}: cannot be read ({reason}); check the spelling")
-    table = None if values is None else values.get(_TABLE)
-    if not isinstance(table, dict) or set(values or ()) != {_TABLE}:
-        raise ConfigurationError(f'{name}: is not TOML with one table [{_TABLE}] of lines TYPE = ["token"]')
-    return HarmlessTokens(_by_type(table, name))
-
-
-def _by_type(table: Mapping[str, object], name: str) -> Mapping[PhiType, frozenset[str]]:
-    """The folded words of each type, from lists for types, hyper-classes and all."""
+    path = packaged_path("harmless.toml") if path is None else path
     words: dict[PhiType, frozenset[str]] = {}
-    for category, listed in table.items():
-        types = _types_of(category)
+    for category, entries in read_settings(path, _HarmlessFile).harmless.items():
+        types = [fine for fine in PhiType if category in (_ALL, fine.value, HYPER_CLASS_OF[fine].value)]
         if not types:
             raise ConfigurationError(
-                f"{name}: unknown category {category!r}; give a PHI type (CITY), a group (NAME) or {_ALL}"
+                f"{path}: unknown category {category!r}. Give a PHI type (CITY), a group (NAME) or {_ALL}."
             )
-        entries = frozenset(_entries(listed, f"{name}: {category}"))
+        for position, entry in enumerate(entries, start=1):
+            if tokenize(entry).words != [entry]:
+                raise ConfigurationError(
+                    f"{path}: {category}, entry {position}: not a token. Give one run of letters and digits."
+                )
         for fine in types:
-            words[fine] = words.get(fine, frozenset()) | entries
-    return MappingProxyType(words)
-
-
-def _entries(listed: object, where: str) -> Iterator[str]:
-    """The folded tokens of one list."""
-    for position, entry in enumerate(listed if isinstance(listed, list) else [None], start=1):
-        if not isinstance(entry, str) or tokenize(entry).words != [entry]:
-            raise ConfigurationError(f"{where}, entry {position}: is not one token of letters and digits")
-        yield folded(entry)
-
-
-def _types_of(category: str) -> list[PhiType]:
-    """The types that a key stands for, none if it is unknown."""
-    return [fine for fine in PhiType if category in (_ALL, fine.value, HYPER_CLASS_OF[fine].value)]
+            words[fine] = words.get(fine, frozenset()) | frozenset(map(folded, entries))
+    return HarmlessTokens(MappingProxyType(words))

@@ -1,10 +1,9 @@
 """The list of leaks: every missed gold token in its context, for people to grade.
 
-The list is the only output of the evaluation that holds text of the narratives.
-It shows what the masked output shows and no more: what was masked is hidden in
-the list too. A spreadsheet program may reorder its rows, drop its columns of
-text, write semicolons instead of commas or spoil what looks like a number or a
-date; reading relies on `number`, `leak`, `type` and `grade` alone.
+The list is the only output of the evaluation with text of the narratives. It shows no more than
+the masked output: masked text is hidden. A spreadsheet program may reorder its rows, drop columns
+of text, replace commas by semicolons, or reformat numbers and dates. Reading relies only on
+`number`, `leak`, `type` and `grade`.
 """
 
 from __future__ import annotations
@@ -20,34 +19,41 @@ from pathlib import Path
 
 import numpy as np
 
-from inverse_deid.core.errors import FormatError, InputError
+from inverse_deid.core.errors import FormatError
 from inverse_deid.core.phi import PhiType
 from inverse_deid.core.values import BoolArray, Document
-from inverse_deid.evaluation.counts import Range, check_masks, masked_before
-from inverse_deid.evaluation.gold_tokens import GoldTokens, Int64Array, gold_tokens
-from inverse_deid.formats.csv_table import neutralised, restored
+from inverse_deid.evaluation.counts import (
+    GoldTokens,
+    Int64Array,
+    Range,
+    check_masks,
+    count_masked_before,
+    find_gold_tokens,
+)
+from inverse_deid.evaluation.provenance import name_files
+from inverse_deid.formats.csv_table import neutralise, restore
 from inverse_deid.formats.records import MAX_RECORD_BYTES
 from inverse_deid.formats.registry import input_errors, open_input
 from inverse_deid.text.tokenizer import tokenize
 
 CONTEXT_TOKENS = 6
-"""How many tokens are shown on each side of a leak."""
+"""Tokens on each side of a leak."""
 
 HIDDEN = "[...]"
-"""What stands in the list for anything that was masked."""
+"""Replaces masked text in the list."""
 
 COLUMNS = (
     *("number", "leak", "document", "start", "end", "type"),
     *("token", "left", "right"),
     *("grade", "note"),
 )
-"""Which leak; its text; what a reviewer fills in."""
+"""The leak, its text, and the cells that a reviewer fills in."""
 
 _NEEDED = frozenset({"number", "leak", "type", "grade"})
 _NUMBER = re.compile(r"([0-9]{1,9}) of ([0-9]{1,9})")
 _LEAK_ID = re.compile(r"(L[0-9a-f]{12})-[0-9a-f]{8}")
 _MAX_ROWS_SHOWN = 10
-_SAVE = "save the graded list as CSV (UTF-8)"
+_SAVE = "Save the graded list as CSV (UTF-8)."
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +63,11 @@ class Leak:
     Args:
         document: Id of the document.
         start: Offset of its first character, in code points of the original text.
-        end: Offset behind its last character.
-        type: Of the identifier that it belongs to.
-        token: What is left of it in the output.
-        left: What the output shows before it, in one line.
-        right: What the output shows behind it, in one line.
+        end: Offset after its last character.
+        type: Of its identifier.
+        token: Its visible part in the output.
+        left: The output before it, in one line.
+        right: The output after it, in one line.
     """
 
     document: str
@@ -74,7 +80,7 @@ class Leak:
 
     @property
     def id(self) -> str:
-        """A hash of document id and offsets; what stands before its dash is that of the document.
+        """A hash of document id and offsets. The part before the dash identifies the document.
 
         Example:
             >>> Leak("case-1", 3, 8, PhiType.PATIENT, "Ann").id
@@ -89,15 +95,15 @@ def _digest(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ListedLeak:
-    """A row of a list as it came back.
+    """A row of a list that was read.
 
     Args:
-        row: As a spreadsheet counts it; the header is row 1.
-        number: Its place in the list as it was written, from 1.
+        row: As a spreadsheet counts it, with the header as row 1.
+        number: Its place in the list as written, from 1.
         n_leaks: The length of that list.
         id: See `Leak.id`.
         type: Of the identifier.
-        cells: All its cells by column, as a person may have changed them.
+        cells: All cells by column. A person may have changed them.
     """
 
     row: int
@@ -109,65 +115,43 @@ class ListedLeak:
 
     @property
     def document(self) -> str:
-        """Tells documents apart; a spreadsheet cannot spoil it as it may their ids."""
+        """A name of the document that, unlike its id, a spreadsheet cannot reformat."""
         return self.id.partition("-")[0]
 
 
-def missed_tokens(doc: Document, masks: Sequence[Range]) -> GoldTokens:
-    """The gold tokens of which any character is not masked: those that `counts` does not recall.
-
-    Args:
-        doc: With its gold spans.
-        masks: Half-open ranges of the original text, in any order; they may overlap.
-
-    Raises:
-        AnnotationError: A mask is empty, reversed or leaves the text.
-    """
-    return _missed(doc, _masked_before(doc, masks))[0]
-
-
-def _masked_before(doc: Document, masks: Sequence[Range]) -> Int64Array:
-    """How many characters before each offset are masked: int64 (n_characters + 1,)."""
-    check_masks(doc, masks)
-    return masked_before(len(doc.text), masks)
-
-
-def _missed(doc: Document, before: Int64Array) -> tuple[GoldTokens, list[Range]]:
-    """The missed gold tokens, and where the tokens of the text stand."""
+def _find_missed(doc: Document, before: Int64Array) -> tuple[GoldTokens, list[Range]]:
+    """Return the missed gold tokens, and the ranges of the tokens of the text."""
     tokens = tokenize(doc.text)
-    gold = gold_tokens(doc, tokens)
+    gold = find_gold_tokens(doc, tokens)
     missed = before[gold.ends] - before[gold.starts] < gold.ends - gold.starts
-    found = GoldTokens(
-        gold.starts[missed],
-        gold.ends[missed],
-        gold.types[missed],
-        gold.spans[missed],
-        gold.tokens[missed],
-        gold.n_tokens,
+    starts, ends, types, spans, numbers = (
+        array[missed] for array in (gold.starts, gold.ends, gold.types, gold.spans, gold.tokens)
     )
+    found = GoldTokens(starts, ends, types, spans, numbers, gold.n_tokens)
     return found, list(zip(tokens.starts.tolist(), tokens.ends.tolist(), strict=True))
 
 
-def leaks_of(doc: Document, masks: Sequence[Range], n_context: int = CONTEXT_TOKENS) -> Iterator[Leak]:
-    """The leaks of a document in text order.
+def find_leaks(doc: Document, masks: Sequence[Range], n_context: int = CONTEXT_TOKENS) -> Iterator[Leak]:
+    """Yield the leaks of a document in text order.
 
     Args:
         doc: With its gold spans.
-        masks: Half-open ranges of the original text, in any order; they may overlap.
-        n_context: How many tokens of the original are shown, or hidden, on each side.
+        masks: Half-open ranges of the original text, in any order. They may overlap.
+        n_context: Tokens of the original on each side, shown or hidden.
 
     Raises:
-        AnnotationError: A mask is empty, reversed or leaves the text.
+        AnnotationError: A mask is empty, reversed or outside the text.
 
     Example:
         >>> from inverse_deid.core.values import PhiSpan
         >>> doc = Document("a", "Mr Ann Li-Wu left", (PhiSpan(3, 12, PhiType.PATIENT),))
-        >>> leak = next(leaks_of(doc, [(3, 9)]))
+        >>> leak = next(find_leaks(doc, [(3, 9)]))
         >>> leak.left, leak.token, leak.right
         ('Mr [...]-', 'Wu', 'left')
     """
-    before = _masked_before(doc, masks)
-    missed, places = _missed(doc, before)
+    check_masks(doc, masks)
+    before = count_masked_before(len(doc.text), masks)
+    missed, places = _find_missed(doc, before)
     hidden = np.diff(before) > 0
     for i, token in enumerate(missed.tokens.tolist()):
         start, end = int(missed.starts[i]), int(missed.ends[i])
@@ -178,20 +162,23 @@ def leaks_of(doc: Document, masks: Sequence[Range], n_context: int = CONTEXT_TOK
             start,
             end,
             doc.spans[int(missed.spans[i])].type,
-            *(_shown(doc.text, hidden, *place) for place in ((start, end), (first, start), (end, last))),
+            *(
+                _hide_masked(doc.text, hidden, *place)
+                for place in ((start, end), (first, start), (end, last))
+            ),
         )
 
 
-def _shown(text: str, hidden: BoolArray, start: int, end: int) -> str:
-    """A piece of the text as the output shows it, in one line."""
+def _hide_masked(text: str, hidden: BoolArray, start: int, end: int) -> str:
+    """Return a piece of the text as the output shows it, in one line."""
     runs = groupby(range(start, end), key=lambda i: bool(hidden[i]))
     piece = "".join(HIDDEN if is_hidden else "".join(text[i] for i in run) for is_hidden, run in runs)
     return " ".join(piece.split())
 
 
-def leak_list(leaks: Sequence[Leak]) -> Iterator[bytes]:
-    """The list as CSV with a header, in UTF-8 with a mark so that spreadsheet programs know it."""
-    yield _csv_row(COLUMNS).encode("utf-8-sig")
+def write_leak_list(leaks: Sequence[Leak]) -> Iterator[bytes]:
+    """Yield the list as CSV with a header, in UTF-8 with a byte-order mark for spreadsheet programs."""
+    yield _write_row(COLUMNS).encode("utf-8-sig")
     for number, leak in enumerate(leaks, start=1):
         cells = (
             f"{number} of {len(leaks)}",
@@ -206,49 +193,47 @@ def leak_list(leaks: Sequence[Leak]) -> Iterator[bytes]:
             "",
             "",
         )
-        yield _csv_row(cells).encode("utf-8", "replace")
+        yield _write_row(cells).encode("utf-8", "replace")
 
 
-def _csv_row(cells: Iterable[str]) -> str:
+def _write_row(cells: Iterable[str]) -> str:
     line = io.StringIO()
-    csv.writer(line).writerow([neutralised(cell) for cell in cells])
+    csv.writer(line).writerow([neutralise(cell) for cell in cells])
     return line.getvalue()
 
 
 def read_leak_list(path: Path) -> list[ListedLeak]:
-    """Read a list back, whole, in the order in which it was written.
+    """Read a whole list, in the order in which it was written.
 
     Raises:
-        InputError: The file cannot be read, is no list of leaks, or rows are missing,
-            there twice or of another list; names rows and shows nothing of their text.
+        InputError: The file cannot be read, is not a list of leaks, or rows are missing,
+            repeated or of another list. Names rows, never their text.
     """
-    try:
+    with name_files(path):
         with input_errors(), open_input(path) as stream:
             text = stream.read().decode("utf-8-sig", "replace")
-        return _whole([_listed(*numbered) for numbered in _rows(text)])
-    except InputError as error:
-        raise type(error)(f"{path}: {error}") from error
+        return _check_whole([_parse_row(*numbered) for numbered in _read_rows(text)])
 
 
-def _rows(text: str) -> Iterator[tuple[int, dict[str, str]]]:
-    """The number of each row and its cells by column; empty rows are passed over."""
-    header, rows = _opened(text)
+def _read_rows(text: str) -> Iterator[tuple[int, dict[str, str]]]:
+    """Yield the number of each row that is not empty, and its cells by column."""
+    header, rows = _open_table(text)
     for number in count(2):
         try:
             row = next(rows, None)
         except csv.Error:
-            raise FormatError(f"row {number} is no row of a table; {_SAVE}") from None
+            raise FormatError(f"row {number} is not a row of a table. {_SAVE}") from None
         if row is None:
             return
         if len(row) > len(header) and any(row[len(header) :]):
-            raise FormatError(f"row {number} has more cells than the header; {_SAVE}")
+            raise FormatError(f"row {number} has more cells than the header. {_SAVE}")
         if any(row):
-            cells = [restored(cell) for cell in row] + [""] * (len(header) - len(row))
+            cells = [restore(cell) for cell in row] + [""] * (len(header) - len(row))
             yield number, dict(zip(header, cells, strict=False))
 
 
-def _opened(text: str) -> tuple[list[str], Iterator[list[str]]]:
-    """The header and the rows behind it; the delimiter is the one with which the header makes sense."""
+def _open_table(text: str) -> tuple[list[str], Iterator[list[str]]]:
+    """Return the header and the rows after it, with the delimiter that gives a known header."""
     csv.field_size_limit(MAX_RECORD_BYTES)
     for delimiter in (",", ";", "\t"):
         rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
@@ -260,44 +245,44 @@ def _opened(text: str) -> tuple[list[str], Iterator[list[str]]]:
         if header is not None and set(header) >= _NEEDED:
             return header, rows
     raise FormatError(
-        f"is no list of leaks: its first row does not name {', '.join(sorted(_NEEDED))}; "
-        f"give what `inverse-deid leaks list` wrote; {_SAVE}"
+        f"not a list of leaks. Its first row does not name {', '.join(sorted(_NEEDED))}. "
+        f"Give the output of `inverse-deid leaks list`. {_SAVE}"
     )
 
 
-def _listed(row: int, cells: Mapping[str, str]) -> ListedLeak:
+def _parse_row(row: int, cells: Mapping[str, str]) -> ListedLeak:
     number, leak = _NUMBER.fullmatch(cells["number"].strip()), _LEAK_ID.fullmatch(cells["leak"].strip())
     types = [fine for fine in PhiType if fine.value == cells["type"].strip()]
     if not (number and leak and types):
         raise FormatError(
-            f"row {row} has no number, leak or type as the list was written; leave these columns as they are"
+            f"row {row}: the number, leak or type was changed. Leave these columns as they are."
         )
     return ListedLeak(row, int(number[1]), int(number[2]), leak[0], types[0], cells)
 
 
-def _whole(rows: Sequence[ListedLeak]) -> list[ListedLeak]:
-    """The leaks sorted by number, if they are all of one list and all are there."""
+def _check_whole(rows: Sequence[ListedLeak]) -> list[ListedLeak]:
+    """Return the leaks sorted by number. Refuse an incomplete list, or rows of several lists."""
     n_leaks = rows[0].n_leaks if rows else 0
     foreign = [leak.row for leak in rows if leak.n_leaks != n_leaks or not 1 <= leak.number <= n_leaks]
     if foreign:
-        raise FormatError(f"{named_rows(foreign)}: of another list; give the rows of one list")
+        raise FormatError(f"{name_rows(foreign)}: of another list. Give the rows of one list.")
     last_row = {leak.number: leak.row for leak in rows}
     if twice := [leak.row for leak in rows if leak.row != last_row[leak.number]]:
-        raise FormatError(f"{named_rows(twice)}: there more than once; give every leak once")
+        raise FormatError(f"{name_rows(twice)}: repeated. Give every leak once.")
     if len(rows) < n_leaks:
         missing = next(number for number in range(1, n_leaks + 1) if number not in last_row)
         raise FormatError(
-            f"{n_leaks - len(rows):,} of {n_leaks:,} leaks are missing, the first is number {missing}; "
-            "give the whole list"
+            f"{n_leaks - len(rows):,} of {n_leaks:,} leaks are missing. The first is number {missing}. "
+            "Give the whole list."
         )
     return sorted(rows, key=lambda leak: leak.number)
 
 
-def named_rows(rows: Sequence[int]) -> str:
-    """Rows for a message, only the first of many.
+def name_rows(rows: Sequence[int]) -> str:
+    """Name rows in a message, only the first 10.
 
     Example:
-        >>> named_rows([2, 5]), named_rows(range(1, 13))
+        >>> name_rows([2, 5]), name_rows(range(1, 13))
         ('rows 2, 5', 'rows 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and 2 more')
     """
     more = f" and {len(rows) - _MAX_ROWS_SHOWN:,} more" if len(rows) > _MAX_ROWS_SHOWN else ""

@@ -1,34 +1,48 @@
-"""Reading what `mask --offsets` or `--annotations` wrote: JSON Lines, XML, or a folder of these."""
+"""The files that `mask --offsets`, `--annotations` and `--explain --with-text` wrote.
+
+Explanations give `p_safe` with seven decimals, as many as single precision distinguishes near 1.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from inverse_deid.core.errors import AnnotationError, FormatError, InputError
-from inverse_deid.core.values import Document
-from inverse_deid.evaluation.counts import Range, check_masks
-from inverse_deid.evaluation.evaluation import named, repeated
+import msgspec
+import numpy as np
+
+from inverse_deid.core.errors import AnnotationError, FormatError
+from inverse_deid.core.values import BoolArray, Document, Reason
+from inverse_deid.evaluation.counts import Int64Array, Range, check_masks, find_gold_tokens
+from inverse_deid.evaluation.evaluation import find_repeated, name_documents
+from inverse_deid.evaluation.figures import Proportion
+from inverse_deid.evaluation.provenance import name_files
+from inverse_deid.evaluation.uncertainty import Float64Array
 from inverse_deid.formats.i2b2_xml import read_gold_i2b2_xml
-from inverse_deid.formats.json_lines import numbered_lines
+from inverse_deid.formats.json_lines import number_lines
 from inverse_deid.formats.records import Format
 from inverse_deid.formats.registry import format_of, input_errors, open_input
 from inverse_deid.formats.strict_json import parse_json
+from inverse_deid.text.tokenizer import tokenize
 
 _EXPLANATION_SUFFIX = ".explain.jsonl"
+_KEYS_WITHOUT_TEXT = frozenset({"id", "failed", "words"})
+_EXPLAIN_AGAIN = "Give the output of `inverse-deid mask --explain --with-text`."
+_REASONS = frozenset(reason.name for reason in Reason)
 
 
 @dataclass(frozen=True, slots=True)
 class MaskedOutput:
-    """What was masked in one document.
+    """The masks of one document.
 
     Args:
         id: Of the document.
-        masks: Half-open ranges of the original text, not yet held against it.
-        text: The masked text, or the original; None: the file does not tell.
+        masks: Half-open ranges of the original text, not yet compared with it.
+        text: The masked text, or the original. None: the file does not contain it.
     """
 
     id: str
@@ -37,99 +51,99 @@ class MaskedOutput:
 
 
 def read_masked(path: Path) -> list[MaskedOutput]:
-    """Read the masks of a file or folder; hidden files and explanations in a folder are passed over.
+    """Read the masks of a file or folder. In a folder, hidden files and explanations are ignored.
 
     Args:
-        path: JSON Lines of `{"id", "masks"}` and, to check them, `"text"`; XML as
-            `inverse-deid mask --annotations` writes it, whose id is the file name; a
-            folder of such files. Both also gzipped.
+        path: JSON Lines of `{"id", "masks"}` and, to check them, `"text"`. XML as
+            `inverse-deid mask --annotations` writes it, where the file name is the id. A
+            folder of such files. All may be gzipped.
 
     Raises:
         InputError: Names the file, the line and the remedy.
     """
-    files = _files_below(path) if path.is_dir() else [path]
-    outputs = [output for file in files for output in _read_file(file)]
+    files = [path]
+    if path.is_dir():
+        files = [
+            file
+            for file in _list_visible(path)
+            if not file.name.endswith(_EXPLANATION_SUFFIX)
+            and (kind := _find_format(file)) is not None
+            and (kind.has_offsets or kind.has_annotations)
+        ]
+    outputs = [output for file in files for output in _read_masked_file(file)]
     if not outputs:
         raise FormatError(
-            f"{path}: holds no masks; give the JSON Lines that `inverse-deid mask --offsets` wrote, or for "
-            "i2b2 XML the folder of --annotations"
+            f"{path}: no masks found. Give the JSON Lines of `inverse-deid mask --offsets`, or for i2b2 XML "
+            "the folder of --annotations."
         )
     return outputs
 
 
-def _files_below(folder: Path) -> list[Path]:
+def _list_visible(folder: Path) -> list[Path]:
+    """List the files of a folder at any depth, without hidden ones."""
     return [
         file
         for file in sorted(folder.rglob("*"))
-        if file.is_file()
-        and not any(part.startswith(".") for part in file.relative_to(folder).parts)
-        and not file.name.endswith(_EXPLANATION_SUFFIX)
-        and (kind := _format(file)) is not None
-        and (kind.has_offsets or kind.has_annotations)
+        if file.is_file() and not any(part.startswith(".") for part in file.relative_to(folder).parts)
     ]
 
 
-def _format(path: Path) -> Format | None:
+def _find_format(path: Path) -> Format | None:
     try:
         return format_of(path)
     except FormatError:
         return None
 
 
-def _read_file(path: Path) -> list[MaskedOutput]:
-    """The masks of one file; an error names it."""
-    try:
-        with input_errors(), open_input(path) as stream:
-            kind = _format(path)
-            if kind is not None and kind.has_annotations:
-                doc = read_gold_i2b2_xml(stream, path.name.removesuffix(".gz"))
-                return [MaskedOutput(doc.id, tuple((s.start, s.end) for s in doc.spans), doc.text)]
-            return [_output(number, line) for number, line in numbered_lines(stream)]
-    except InputError as error:
-        raise type(error)(f"{path}: {error}") from error
+def _read_masked_file(path: Path) -> list[MaskedOutput]:
+    with name_files(path), input_errors(), open_input(path) as stream:
+        kind = _find_format(path)
+        if kind is not None and kind.has_annotations:
+            doc = read_gold_i2b2_xml(stream, path.name.removesuffix(".gz"))
+            return [MaskedOutput(doc.id, tuple((s.start, s.end) for s in doc.spans), doc.text)]
+        return [_parse_masks(number, line) for number, line in number_lines(stream)]
 
 
-def _output(number: int, line: bytes) -> MaskedOutput:
-    """The masks of one line; a line without an id is known by its number."""
+class _MaskedLine(msgspec.Struct, frozen=True):
+    """A line with masks. A line without an id is known by its number."""
+
+    masks: list[tuple[int, int]]
+    id: str | int | None = None
+    text: str | None = None
+
+
+def _parse_masks(number: int, line: bytes) -> MaskedOutput:
+    parsed = _parse_object(line)
+    if parsed is None:
+        raise FormatError(f"line {number} is not a JSON object. Give JSON Lines with masks.")
+    if "masks" not in parsed:
+        raise FormatError(f'line {number} has no "masks". Mask again with --offsets.')
+    found: _MaskedLine | None = None
+    with suppress(msgspec.ValidationError):
+        found = msgspec.convert({"id": number} | parsed, _MaskedLine)
+    if found is None or found.id is None:
+        raise FormatError(
+            f'line {number} is not {{"id", "masks": [[start, end], ...], "text"}} with whole numbers. '
+            "Give the output of `inverse-deid mask --offsets`."
+        )
+    return MaskedOutput(str(found.id), tuple(found.masks), found.text)
+
+
+def _parse_object(line: bytes) -> dict[str, Any] | None:
     parsed: object = None
     with suppress(ValueError, RecursionError):
         parsed = parse_json(line)
-    if not isinstance(parsed, dict):
-        raise FormatError(f"line {number} is not a JSON object; give JSON Lines with masks")
-    doc_id, text, masks = parsed.get("id", number), parsed.get("text"), _ranges(parsed)
-    if isinstance(doc_id, bool) or not isinstance(doc_id, str | int):
-        raise FormatError(f"line {number} has an id that is neither text nor a whole number")
-    if not isinstance(text, str | None):
-        raise FormatError(f"line {number} has a text that is no text; leave it out or mend it")
-    if "masks" not in parsed:
-        raise FormatError(f'line {number} has no "masks"; mask again with --offsets')
-    if masks is None:
-        raise FormatError(
-            f'line {number} has no "masks" of whole numbers [[start, end], ...]; '
-            "give what `inverse-deid mask --offsets` wrote"
-        )
-    return MaskedOutput(str(doc_id), masks, text)
-
-
-def _ranges(parsed: Mapping[str, Any]) -> tuple[Range, ...] | None:
-    """The masks, None if they are not a list of pairs of whole numbers."""
-    listed = parsed.get("masks")
-    if not isinstance(listed, list):
-        return None
-    pairs = [mask for mask in listed if isinstance(mask, list) and len(mask) == 2]
-    if len(pairs) < len(listed) or any(type(offset) is not int for pair in pairs for offset in pair):
-        return None
-    return tuple((start, end) for start, end in pairs)
+    return parsed if isinstance(parsed, dict) else None
 
 
 def masks_by_id(gold: Sequence[Document], outputs: Sequence[MaskedOutput]) -> dict[str, tuple[Range, ...]]:
-    """The masks of each document, held against the gold text where the masked side tells its text.
+    """Return the masks of each document. Where an output has its text, compare it with the gold text.
 
     Raises:
         AnnotationError: An id is masked twice, or masks or text do not fit the gold.
     """
-    if twice := repeated(output.id for output in outputs):
-        raise AnnotationError(f"masked more than once: {named(twice)}; give every document once")
+    if twice := find_repeated(output.id for output in outputs):
+        raise AnnotationError(f"masked more than once: {name_documents(twice)}. Give every document once.")
     docs = {doc.id: doc for doc in gold}
     strange: list[str] = []
     for output in outputs:
@@ -141,19 +155,19 @@ def masks_by_id(gold: Sequence[Document], outputs: Sequence[MaskedOutput]) -> di
             strange.append(output.id)
     if strange:
         raise AnnotationError(
-            f"the masked text does not fit gold text and masks: {named(strange)}; mask the gold documents "
-            "again (for i2b2 XML give the folder of --annotations, not of --out)"
+            f"the masked text does not fit gold text and masks: {name_documents(strange)}. Mask the gold "
+            "documents again. For i2b2 XML give the folder of --annotations, not of --out."
         )
     return {output.id: output.masks for output in outputs}
 
 
 def is_masked_form(masked: str, original: str, masks: Sequence[Range]) -> bool:
-    """Whether a text is the original, or can come of it by replacing just the masks.
+    """Whether a text is the original, or can result from replacing only the masks.
 
     Args:
         masked: The text to check.
         original: The gold text.
-        masks: Ranges inside of it, in any order; they may overlap.
+        masks: Ranges of it, in any order. They may overlap.
 
     Example:
         >>> [is_masked_form(text, "Mr Li left", [(3, 5)]) for text in ("Mr PHI left", "Mr PHI ran")]
@@ -161,7 +175,7 @@ def is_masked_form(masked: str, original: str, masks: Sequence[Range]) -> bool:
     """
     if masked == original:
         return True
-    first, *middle = _kept_pieces(original, masks)
+    first, *middle = _split_kept(original, masks)
     if not middle:
         return False
     *middle, last = middle
@@ -176,11 +190,172 @@ def is_masked_form(masked: str, original: str, masks: Sequence[Range]) -> bool:
     return True
 
 
-def _kept_pieces(original: str, masks: Sequence[Range]) -> Iterator[str]:
-    """What stands before, between and behind the masks."""
+def _split_kept(original: str, masks: Sequence[Range]) -> Iterator[str]:
+    """Yield the text before, between and after the masks."""
     position = 0
     for start, end in sorted(masks):
         if start > position or position == 0:
             yield original[position:start]
         position = max(position, end)
     yield original[position:]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ExplainedDocument:
+    """The tokens of one document with their `p_safe`, as arrays (n_tokens,) in text order.
+
+    Args:
+        id: Of the document.
+        file: The file that contains it.
+        starts: int64, offset of the first character.
+        ends: int64, offset after the last character.
+        p_safe: float64, probability of *safe* in [0, 1], NaN = unknown.
+        words: The tokens, if the file contains them (`--with-text`).
+    """
+
+    id: str
+    file: Path
+    starts: Int64Array = field(repr=False)
+    ends: Int64Array = field(repr=False)
+    p_safe: Float64Array = field(repr=False)
+    words: tuple[str, ...] | None = field(default=None, repr=False)
+
+
+def read_explained(path: Path) -> dict[str, ExplainedDocument] | None:
+    """Read explanations by document id.
+
+    Args:
+        path: A file NAME.explain.jsonl (also gzipped), or a folder with such files at any depth.
+
+    Returns:
+        None if they were written without text, and therefore without `p_safe`.
+
+    Raises:
+        InputError: A file is missing or unreadable, a line or token does not have the form that
+            `--explain` writes, or an id is repeated. Names file, line and remedy.
+    """
+    files = [path]
+    if path.is_dir():
+        files = [file for file in sorted(path.rglob(f"*{_EXPLANATION_SUFFIX}")) if file.is_file()]
+        files = [file for file in files if not file.name.startswith(".")]
+    read: list[ExplainedDocument | None] = []
+    for file in files:
+        with name_files(file), input_errors(), open_input(file) as stream:
+            read += [_parse_explanation(file, number, line) for number, line in number_lines(stream)]
+    found = [explained for explained in read if explained is not None]
+    if not read:
+        raise FormatError(f"{path}: no explanation found. {_EXPLAIN_AGAIN}")
+    if len(found) < len(read):
+        return None
+    if twice := find_repeated(explained.id for explained in found):
+        raise AnnotationError(
+            f"{path}: explained more than once: {name_documents(twice)}. Give every document once."
+        )
+    return {explained.id: explained for explained in found}
+
+
+class _ExplainedToken(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A token as `mask --explain` writes it."""
+
+    start: Annotated[int, msgspec.Meta(ge=0)]
+    end: int
+    decision: Literal["keep", "mask"]
+    reason: str
+    p_safe: Proportion | None
+    threshold: Proportion | None
+    text: str | msgspec.UnsetType = msgspec.UNSET
+
+
+class _ExplainedLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A line as `mask --explain --with-text` writes it."""
+
+    id: str | int
+    tokens: list[_ExplainedToken]
+
+
+def _parse_explanation(file: Path, number: int, line: bytes) -> ExplainedDocument | None:
+    parsed = _parse_object(line)
+    if parsed is not None and set(parsed) - {"column"} == _KEYS_WITHOUT_TEXT:
+        return None
+    found: _ExplainedLine | None = None
+    with suppress(msgspec.ValidationError):
+        found = msgspec.convert(parsed, _ExplainedLine)
+    if found is None:
+        raise FormatError(f"line {number} does not have the form that --explain writes. {_EXPLAIN_AGAIN}")
+    end = 0
+    for i, token in enumerate(found.tokens, start=1):
+        if token.reason not in _REASONS or not end <= token.start < token.end:
+            raise FormatError(f"line {number}, token {i}: wrong reason, start or end. {_EXPLAIN_AGAIN}")
+        end = token.end
+    words = tuple(token.text for token in found.tokens if not isinstance(token.text, msgspec.UnsetType))
+    if words and len(words) != len(found.tokens):
+        raise FormatError(f"line {number} has the text of only some tokens. {_EXPLAIN_AGAIN}")
+    p_safe = [math.nan if token.p_safe is None else token.p_safe for token in found.tokens]
+    return ExplainedDocument(
+        str(found.id),
+        file,
+        np.array([token.start for token in found.tokens], np.int64),
+        np.array([token.end for token in found.tokens], np.int64),
+        np.array(p_safe, np.float64),
+        words or None,
+    )
+
+
+def score_tokens(
+    gold: Sequence[Document], explained: Mapping[str, ExplainedDocument], missing: Collection[str] = ()
+) -> tuple[BoolArray, Float64Array]:
+    """Return the truth and the `p_safe` of all tokens, document by document.
+
+    Args:
+        gold: Annotated documents with distinct ids.
+        explained: Their explanations by id.
+        missing: Documents that need no explanation.
+
+    Returns:
+        bool (n_tokens,), whether a gold span touches the token, and float64 (n_tokens,),
+        its `p_safe`, NaN = unknown.
+
+    Raises:
+        AnnotationError: A document has no explanation, no gold or another text. Names the
+            documents and the file.
+    """
+    _check_explained_ids(gold, explained, missing)
+    parts = list(_score_documents(gold, explained))
+    is_phi = np.concatenate([np.zeros(0, np.bool_), *(truth for truth, _ in parts)])
+    return is_phi, np.concatenate([np.zeros(0), *(p_safe for _, p_safe in parts)])
+
+
+def _check_explained_ids(
+    gold: Sequence[Document], explained: Mapping[str, ExplainedDocument], missing: Collection[str]
+) -> None:
+    ids = [doc.id for doc in gold]
+    if surplus := sorted(set(explained) - set(ids)):
+        file = explained[surplus[0]].file
+        raise AnnotationError(
+            f"{file}: explained but not in the gold: {name_documents(surplus)}. Give only those of the gold."
+        )
+    if absent := [doc_id for doc_id in ids if doc_id not in explained and doc_id not in missing]:
+        raise AnnotationError(
+            f"in the gold but not explained: {name_documents(absent)}. Mask them with --explain --with-text."
+        )
+
+
+def _score_documents(
+    gold: Sequence[Document], explained: Mapping[str, ExplainedDocument]
+) -> Iterator[tuple[BoolArray, Float64Array]]:
+    for doc in gold:
+        found = explained.get(doc.id)
+        if found is None:
+            continue
+        tokens = tokenize(doc.text)
+        fits = (
+            np.array_equal(tokens.starts, found.starts)
+            and np.array_equal(tokens.ends, found.ends)
+            and (found.words is None or list(found.words) == tokens.words)
+        )
+        if not fits:
+            raise AnnotationError(
+                f"{found.file}: {name_documents([doc.id])}: explains tokens of another text than the gold. "
+                "Mask the gold documents again with --explain --with-text."
+            )
+        yield find_gold_tokens(doc, tokens).mark(slice(None)), found.p_safe

@@ -1,34 +1,39 @@
-"""Shares, intervals and tables as plain text."""
+"""Shares, intervals and tables as plain text and as Markdown."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from inverse_deid.evaluation.figures import Share
 from inverse_deid.evaluation.uncertainty import Interval, Method
 
 
-def percent(share: Share) -> str:
-    """A share in percent; 100 and 0 only if they are exact, - if it is undefined.
+def format_share(share: Share) -> str:
+    """Format a share in percent. Only exact shares become 100 and 0, and - means undefined.
 
     Example:
-        >>> percent(Share(1, 3)), percent(Share(99_999, 100_000)), percent(Share(0, 0))
+        >>> format_share(Share(1, 3)), format_share(Share(99_999, 100_000)), format_share(Share(0, 0))
         ('33.33 %', '99.99 %', '-')
     """
     if share.value is None:
         return "-"
-    shown = round(100 * share.value, 2)
+    rounded = round(100 * share.value, 2)
     if 0 < share.part < share.whole:
-        shown = min(max(shown, 0.01), 99.99)
-    return f"{shown:.2f} %"
+        rounded = min(max(rounded, 0.01), 99.99)
+    return f"{rounded:.2f} %"
 
 
-def interval_text(interval: Interval | None) -> str:
-    """An interval in percent, rounded outwards; * marks `Method.ALIKE`.
+def share_cells(share: Share) -> tuple[str, str, str]:
+    """Return the cells of a share: percent, part, whole."""
+    return format_share(share), f"{share.part:,}", f"{share.whole:,}"
+
+
+def format_interval(interval: Interval | None) -> str:
+    """Format an interval in percent, rounded outwards. * marks `Method.ALIKE`.
 
     Example:
-        >>> interval_text(Interval(0.98777, 1.0, 0.95, Method.ALIKE)), interval_text(None)
+        >>> format_interval(Interval(0.98777, 1.0, 0.95, Method.ALIKE)), format_interval(None)
         ('* 98.77 to 100.00', '-')
     """
     if interval is None:
@@ -38,14 +43,40 @@ def interval_text(interval: Interval | None) -> str:
     return "* " * (interval.method is Method.ALIKE) + f"{low:.2f} to {high:.2f}"
 
 
-def aligned(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
-    """Lines of text: the first column to the left, the others to the right.
+def align(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
+    """Yield a line per row, with the first column flush left and the others flush right.
 
     Example:
-        >>> list(aligned([("type", "leaks"), ("DATE", "7")]))
+        >>> list(align([("type", "leaks"), ("DATE", "7")]))
         ['type  leaks', 'DATE      7']
     """
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         cells = [row[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(row[1:], widths[1:], strict=True))]
         yield "  ".join(cells).rstrip()
+
+
+def markdown_table(
+    title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], notes: Iterable[str] = ()
+) -> str:
+    r"""Render a Markdown table below its title as a heading. All columns but the first are flush right.
+
+    Args:
+        title: One line.
+        columns: Their titles.
+        rows: A cell per column.
+        notes: A paragraph each, below the table.
+
+    Example:
+        >>> print(markdown_table("Recall", ("run", "recall"), [("a|b", "0.985")]))
+        ### Recall
+        <BLANKLINE>
+        | run | recall |
+        |---|---:|
+        | a\|b | 0.985 |
+        <BLANKLINE>
+    """
+    lines = ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in (columns, *rows)]
+    lines.insert(1, "|---|" + "---:|" * (len(columns) - 1))
+    paragraphs = [line for note in notes for line in (note, "")]
+    return "\n".join([f"### {title}", "", *lines, "", *paragraphs])

@@ -1,15 +1,29 @@
-"""An evaluation as a table for people: numbers, no narrative text."""
+"""The report of an evaluation: one typed value, written as JSON, and a table for the terminal."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
+from dataclasses import fields
+from typing import Literal
+
+import msgspec
+from msgspec import UNSET
 
 from inverse_deid.evaluation.counts import SafeKind
-from inverse_deid.evaluation.curves import ReliabilityBin, ScoreFigures
+from inverse_deid.evaluation.curves import Curve, Reliability, ReliabilityBin, ScoreFigures
 from inverse_deid.evaluation.evaluation import Evaluation, Intervals, intervals_of
-from inverse_deid.evaluation.figures import GroupFigures, Share, group_figures, over_masking
+from inverse_deid.evaluation.figures import (
+    FIGURES,
+    GroupFigures,
+    ReportPart,
+    Share,
+    group_figures,
+    measure_over_masking,
+)
 from inverse_deid.evaluation.groups import GROUPS, GroupKind, group_number
-from inverse_deid.evaluation.plain_text import aligned, interval_text, percent
+from inverse_deid.evaluation.plain_text import align, format_interval, format_share, share_cells
+from inverse_deid.evaluation.provenance import Provenance
 from inverse_deid.evaluation.uncertainty import FEW_UNITS, Interval, Method
 
 _TITLES = {
@@ -33,25 +47,240 @@ _KIND_TITLES = {
 }
 
 
-def table_lines(
-    evaluation: Evaluation, intervals: Intervals | None = None, scores: ScoreFigures | None = None
-) -> Iterator[str]:
-    """The evaluation as plain, aligned text.
+FORMAT_NAME = "inverse-deid evaluation"
+
+
+class GroupRecord(ReportPart, frozen=True):
+    """The `GroupFigures` of a group of PHI types, and their intervals by name."""
+
+    recall: Share
+    corrected_recall: Share
+    documents_without_leak: Share
+    entities_masked: Share
+    intervals: dict[str, Interval | None]
+
+
+class CategoryRecords(ReportPart, frozen=True):
+    """The groups by name: hyper-classes, and fine types."""
+
+    hyper: dict[str, GroupRecord]
+    fine: dict[str, GroupRecord]
+
+
+class CurvePoints(ReportPart, frozen=True):
+    """The columns of a curve. A threshold of None masks everything."""
+
+    threshold: list[float | None]
+    recall: list[float]
+    precision: list[float]
+    safe_kept: list[float]
+
+
+class CurveRecord(ReportPart, frozen=True):
+    """A `Curve`, with all of its points."""
+
+    average_precision: float
+    thresholds: int
+    points: CurvePoints
+
+
+class BinRecord(ReportPart, frozen=True):
+    """A `ReliabilityBin`."""
+
+    low: float
+    high: float
+    tokens: int
+    mean_p_safe: float | None
+    safe: Share
+    interval: Interval | None
+
+
+class ReliabilityRecord(ReportPart, frozen=True):
+    """A `Reliability`. `unknown` counts the tokens without `p_safe`."""
+
+    expected_calibration_error: float | None
+    unknown: int
+    bins: list[BinRecord]
+
+
+class DocumentRecord(ReportPart, frozen=True):
+    """The counts of one document: what a paired comparison or a resampling needs."""
+
+    id: str
+    tokens: int
+    masked: int
+    inexact_masks: int
+    safe: int
+    false_masks: int
+    phi: int
+    recalled: int
+    phi_hipaa: int
+    recalled_hipaa: int
+
+
+class EvaluationReport(ReportPart, frozen=True, kw_only=True, tag_field="format", tag=FORMAT_NAME):
+    """An evaluation as its JSON file and its page show it: numbers and ids, no narrative text.
+
+    Nothing is rounded, and an undefined value is None. `curve` and `reliability` are unset
+    where the probabilities are not known.
+    """
+
+    version: Literal[2] = 2
+    provenance: Provenance
+    notes: list[str]
+    documents: int
+    missing: list[str]
+    tokens: int
+    masked_tokens: int
+    inexact_masks: int
+    harmless: dict[str, list[str]]
+    figures: dict[str, Share]
+    intervals: dict[str, Interval | None]
+    over_masking: dict[str, Share]
+    categories: CategoryRecords
+    curve: CurveRecord | msgspec.UnsetType | None = UNSET
+    reliability: ReliabilityRecord | msgspec.UnsetType = UNSET
+    by_document: list[DocumentRecord]
+
+
+def build_report(
+    evaluation: Evaluation,
+    intervals: Intervals | None = None,
+    *,
+    provenance: Provenance | None = None,
+    scores: ScoreFigures | None = None,
+) -> EvaluationReport:
+    """Build the report of an evaluation.
 
     Args:
         evaluation: What was counted.
-        intervals: Of this evaluation; None: by documents, with the settings that are usual.
-        scores: What `p_safe` alone is worth, if it is known.
+        intervals: Of this evaluation. None draws documents with the default settings.
+        provenance: What the figures were made of.
+        scores: What `p_safe` alone is worth. Sets `curve` and `reliability`.
+
+    Example:
+        >>> from inverse_deid.evaluation.evaluation import evaluate_masks
+        >>> report = build_report(evaluate_masks([], {}))
+        >>> report.figures["recall_all"], report.intervals["recall_all"]
+        (Share(part=0, whole=0), None)
     """
+    intervals = intervals_of(evaluation) if intervals is None else intervals
+    counts = evaluation.counts
+    return EvaluationReport(
+        provenance={
+            **(provenance or {}),
+            "intervals_by": intervals.unit,
+            "units": intervals.n_units,
+            "units_with_phi": intervals.n_units_with_phi,
+            "confidence": intervals.confidence,
+            "resamples": intervals.n_resamples,
+            "seed": intervals.seed,
+        },
+        notes=list(note_lines(intervals, scores)),
+        documents=len(counts),
+        missing=list(evaluation.missing),
+        tokens=int(counts.tokens.sum()),
+        masked_tokens=int(counts.masked.sum()),
+        inexact_masks=int(counts.inexact_masks.sum()),
+        harmless={fine.value: sorted(words) for fine, words in evaluation.harmless.words.items()},
+        figures={name: evaluation.figure(name) for name in FIGURES},
+        intervals={name: intervals.figures[name] for name in FIGURES},
+        over_masking={
+            kind.name.lower(): share
+            for kind, share in measure_over_masking(counts).items()
+            if kind is not SafeKind.CLINICAL or evaluation.has_clinical
+        },
+        categories=CategoryRecords(
+            hyper=_record_groups(evaluation, intervals, GroupKind.HYPER),
+            fine=_record_groups(evaluation, intervals, GroupKind.FINE),
+        ),
+        curve=UNSET if scores is None else _record_curve(scores.curve),
+        reliability=UNSET if scores is None else _record_reliability(scores.reliability),
+        by_document=_record_documents(evaluation),
+    )
+
+
+def _record_groups(evaluation: Evaluation, intervals: Intervals, kind: GroupKind) -> dict[str, GroupRecord]:
+    found = {}
+    for group in GROUPS:
+        if group.kind is kind:
+            figures = evaluation.group(kind, group.name)
+            shares = {entry.name: getattr(figures, entry.name) for entry in fields(figures)}
+            number = group_number(kind, group.name)
+            found[group.name] = GroupRecord(
+                **shares,
+                intervals={name: intervals.group(number, name) for name in shares},
+            )
+    return found
+
+
+def _record_curve(curve: Curve | None) -> CurveRecord | None:
+    if curve is None:
+        return None
+    points = CurvePoints(
+        threshold=[value if math.isfinite(value) else None for value in curve.thresholds.tolist()],
+        recall=curve.recall.tolist(),
+        precision=curve.precision.tolist(),
+        safe_kept=curve.safe_kept.tolist(),
+    )
+    return CurveRecord(average_precision=curve.average_precision, thresholds=len(curve), points=points)
+
+
+def _record_reliability(found: Reliability) -> ReliabilityRecord:
+    return ReliabilityRecord(
+        expected_calibration_error=found.expected_calibration_error,
+        unknown=found.n_unknown,
+        bins=[
+            BinRecord(
+                low=row.low,
+                high=row.high,
+                tokens=row.safe.whole,
+                mean_p_safe=row.mean_p_safe,
+                safe=row.safe,
+                interval=row.interval,
+            )
+            for row in found.bins
+        ],
+    )
+
+
+def _record_documents(evaluation: Evaluation) -> list[DocumentRecord]:
+    counts = evaluation.counts
+    in_all, hipaa = group_number(GroupKind.ALL), group_number(GroupKind.HIPAA)
+    columns = {
+        "tokens": counts.tokens,
+        "masked": counts.masked,
+        "inexact_masks": counts.inexact_masks,
+        "safe": counts.safe.sum(1),
+        "false_masks": counts.false_masks.sum(1),
+        "phi": counts.phi[:, in_all],
+        "recalled": counts.recalled[:, in_all],
+        "phi_hipaa": counts.phi[:, hipaa],
+        "recalled_hipaa": counts.recalled[:, hipaa],
+    }
+    rows = zip(*(column.tolist() for column in columns.values()), strict=True)
+    return [
+        DocumentRecord(id=doc_id, **dict(zip(columns, row, strict=True)))
+        for doc_id, row in zip(evaluation.ids, rows, strict=True)
+    ]
+
+
+def table_lines(
+    evaluation: Evaluation, intervals: Intervals | None = None, scores: ScoreFigures | None = None
+) -> Iterator[str]:
+    """Yield the lines of an evaluation as aligned plain text. Arguments as `build_report`."""
     intervals = intervals_of(evaluation) if intervals is None else intervals
     yield from _head_lines(evaluation)
     yield ""
-    head = ("", "share", _interval_head(intervals), "part", "of")
-    yield from aligned([head, *_figure_rows(evaluation, intervals)])
+    rows = [("", "share", _interval_head(intervals), "part", "of")]
+    for name, title in _TITLES.items():
+        share, part, whole = share_cells(evaluation.figure(name))
+        rows.append((title, share, format_interval(intervals.figures[name]), part, whole))
+    yield from align(rows)
     yield ""
-    yield from aligned(list(_category_rows(evaluation, intervals)))
+    yield from align(list(_category_rows(evaluation, intervals)))
     yield ""
-    yield from aligned(list(_over_masking_rows(evaluation)))
+    yield from align(list(_over_masking_rows(evaluation)))
     if scores is not None:
         yield ""
         yield from _score_lines(scores, _interval_head(intervals))
@@ -60,44 +289,45 @@ def table_lines(
 
 
 def note_lines(intervals: Intervals, scores: ScoreFigures | None = None) -> Iterator[str]:
-    """What a reader must know of the figures, a sentence a line."""
-    yield "Figures count tokens: runs of letters and digits, of PHI only what lies inside the marks."
+    """Yield what a reader must know of the figures, a note per line."""
+    yield "Figures count tokens (runs of letters and digits). Of PHI, only the part inside the marks counts."
     drawn = f"drawn {intervals.n_resamples:,} times (seed {intervals.seed})"
     if intervals.unit == "document":
         yield (
-            f"Tokens of one document are not independent: intervals are by documents, {drawn}; for shares of "
+            f"Tokens of one document are not independent. Intervals are by documents, {drawn}. For shares of "
             f"documents they are {Method.CLOPPER_PEARSON}'s."
         )
     else:
         yield (
-            "Tokens of one document, and documents of one patient, are not independent: intervals are by "
+            "Tokens of one document, and documents of one patient, are not independent. Intervals are by "
             f"patients, {drawn}."
         )
     every = [*intervals.figures.values(), *(i for named in intervals.groups.values() for i in named.values())]
     if any(interval is not None and interval.method is Method.ALIKE for interval in every):
         yield (
-            f"* Draws were alike: {Method.CLOPPER_PEARSON}'s interval, with each {intervals.unit} that has "
-            "something to count as one trial."
+            f"* All draws were equal. This is {Method.CLOPPER_PEARSON}'s interval: each {intervals.unit} "
+            "with something to count is one trial."
         )
     if intervals.n_units_with_phi < FEW_UNITS:
+        contain = " contains" if intervals.n_units_with_phi == 1 else "s contain"
         yield (
-            f"{intervals.unit.capitalize()}s with PHI: only {intervals.n_units_with_phi}. Intervals by "
-            f"drawing fewer than {FEW_UNITS} are too narrow."
+            f"Only {intervals.n_units_with_phi} {intervals.unit}{contain} PHI. Intervals drawn from fewer "
+            f"than {FEW_UNITS} are too narrow."
         )
-    elif few := _few(intervals):
+    elif few := _name_rare_categories(intervals):
         yield (
-            f"Fewer than {FEW_UNITS} {intervals.unit}s hold {', '.join(few)}: intervals by drawing so few "
+            f"Fewer than {FEW_UNITS} {intervals.unit}s contain {', '.join(few)}. Intervals drawn from so few "
             "are too narrow."
         )
     if scores is not None:
         yield (
-            "p_safe alone: held against one threshold, without the rules. Its intervals take tokens as "
+            "p_safe alone is compared with one threshold, without the rules. Its intervals treat tokens as "
             "independent and are too narrow."
         )
 
 
-def _few(intervals: Intervals) -> list[str]:
-    """Names of the categories with an interval that was drawn from too few units."""
+def _name_rare_categories(intervals: Intervals) -> list[str]:
+    """Name the categories with an interval that was drawn from too few units."""
     drawn = {
         number
         for number, named in intervals.groups.items()
@@ -109,12 +339,6 @@ def _few(intervals: Intervals) -> list[str]:
 
 def _interval_head(intervals: Intervals) -> str:
     return f"{100 * intervals.confidence:g} % interval"
-
-
-def _figure_rows(evaluation: Evaluation, intervals: Intervals) -> Iterator[tuple[str, ...]]:
-    for name, title in _TITLES.items():
-        named, shown, part, whole = _share_row(title, evaluation.figure(name))
-        yield named, shown, interval_text(intervals.figures[name]), part, whole
 
 
 def _head_lines(evaluation: Evaluation) -> Iterator[str]:
@@ -129,17 +353,13 @@ def _head_lines(evaluation: Evaluation) -> Iterator[str]:
     ]
     if evaluation.missing:
         rows.insert(1, ("  missing", f"{len(evaluation.missing):,}"))
-    yield from aligned(rows)
+    yield from align(rows)
     if evaluation.missing:
         yield "Missing documents are counted as unmasked."
 
 
-def _share_row(title: str, share: Share) -> tuple[str, ...]:
-    return title, percent(share), f"{share.part:,}", f"{share.whole:,}"
-
-
 def _category_rows(evaluation: Evaluation, intervals: Intervals) -> Iterator[tuple[str, ...]]:
-    """A hyper-class and, under it, its fine types; those without PHI are left out."""
+    """Yield each hyper-class with PHI and, below it, its fine types with PHI."""
     head = _interval_head(intervals)
     yield (
         "category",
@@ -170,34 +390,34 @@ def _category_row(
     recall, documents = figures.recall, figures.documents_without_leak
     return (
         title,
-        percent(recall),
-        interval_text(intervals.get("recall")),
-        percent(figures.corrected_recall),
+        format_share(recall),
+        format_interval(intervals.get("recall")),
+        format_share(figures.corrected_recall),
         f"{recall.whole:,}",
         f"{recall.whole - recall.part:,}",
         f"{documents.whole:,}",
-        percent(documents),
-        interval_text(intervals.get("documents_without_leak")),
-        percent(figures.entities_masked),
+        format_share(documents),
+        format_interval(intervals.get("documents_without_leak")),
+        format_share(figures.entities_masked),
     )
 
 
 def _over_masking_rows(evaluation: Evaluation) -> Iterator[tuple[str, ...]]:
     yield "masked though safe", "share", "part", "of"
-    shares = over_masking(evaluation.counts)
+    shares = measure_over_masking(evaluation.counts)
     for kind, share in shares.items():
         if kind is not SafeKind.CLINICAL or evaluation.has_clinical:
-            yield _share_row(_KIND_TITLES[kind], share)
+            yield _KIND_TITLES[kind], *share_cells(share)
     parts = [share.part for share in shares.values()]
-    yield _share_row("all", Share(sum(parts), sum(share.whole for share in shares.values())))
+    yield "all", *share_cells(Share(sum(parts), sum(share.whole for share in shares.values())))
 
 
 def _score_lines(scores: ScoreFigures, interval_head: str) -> Iterator[str]:
-    """Average precision and reliability of `p_safe`, without the bins that are empty."""
+    """Yield average precision and reliability of `p_safe`, without the empty bins."""
     found = scores.reliability
     precision = "-" if scores.curve is None else f"{scores.curve.average_precision:.4f}"
     error = found.expected_calibration_error
-    yield from aligned(
+    yield from align(
         [
             ("p_safe alone: average precision", precision),
             ("  expected calibration error", "-" if error is None else f"{error:.4f}"),
@@ -205,7 +425,7 @@ def _score_lines(scores: ScoreFigures, interval_head: str) -> Iterator[str]:
         ]
     )
     yield ""
-    yield from aligned(
+    yield from align(
         [
             ("p_safe", "mean", "really safe", interval_head, "part", "of"),
             *(_bin_row(row) for row in found.bins if row.safe.whole),
@@ -214,5 +434,6 @@ def _score_lines(scores: ScoreFigures, interval_head: str) -> Iterator[str]:
 
 
 def _bin_row(row: ReliabilityBin) -> tuple[str, ...]:
-    title, shown, part, whole = _share_row(f"{row.low:.2f} to {row.high:.2f}", row.safe)
-    return title, f"{row.mean_p_safe:.4f}", shown, interval_text(row.interval), part, whole
+    share, part, whole = share_cells(row.safe)
+    mean, interval = f"{row.mean_p_safe:.4f}", format_interval(row.interval)
+    return f"{row.low:.2f} to {row.high:.2f}", mean, share, interval, part, whole

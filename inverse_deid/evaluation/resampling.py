@@ -1,7 +1,8 @@
-"""Intervals from drawing whole clusters again: documents, or those of one patient.
+"""Intervals from resampled clusters.
 
-Results do not depend on the order of the documents or on how clusters are numbered, only
-on the seed.
+A cluster is drawn (or swapped) as one: a document, or a group of documents such as those of one
+patient. Every figure is a ratio of sums over documents. Results depend on the seed, but not on
+the order of the documents or on how clusters are numbered.
 
 Source: Efron and Tibshirani 1993, chapter 13 (percentile interval); Field and Welsh 2007
 (drawing whole clusters).
@@ -9,24 +10,16 @@ Source: Efron and Tibshirani 1993, chapter 13 (percentile interval); Field and W
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from dataclasses import fields
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from inverse_deid.core.errors import ConfigurationError
-from inverse_deid.evaluation.cluster_sums import (
-    Figure,
-    Key,
-    chunks,
-    flat_counts,
-    ratio_weights,
-    row_order,
-    summed,
-)
-from inverse_deid.evaluation.counts import Counts
+from inverse_deid.core.errors import ConfigurationError, StageError
+from inverse_deid.evaluation.counts import Counts, Int64Array
 from inverse_deid.evaluation.figures import Share
-from inverse_deid.evaluation.gold_tokens import Int64Array
 from inverse_deid.evaluation.uncertainty import (
     CONFIDENCE,
     Float64Array,
@@ -39,6 +32,12 @@ from inverse_deid.evaluation.uncertainty import (
 N_RESAMPLES = 2_000
 SEED = 1
 
+Figure = Callable[[Counts], Share]
+Key = TypeVar("Key", bound=Hashable)
+
+_MAX_CELLS = 1 << 21
+"""Of the weights that are in memory at a time."""
+
 
 def bootstrap(
     counts: Counts,
@@ -48,20 +47,19 @@ def bootstrap(
     confidence: float = CONFIDENCE,
     seed: int = SEED,
 ) -> Interval | None:
-    """The percentile interval of a figure over resampled clusters.
+    """Return the percentile interval of a figure over resampled clusters.
 
-    As many clusters as there are get drawn with replacement, again and again; draws
-    without anything to measure are left out. If both percentiles are one value (nothing
-    was missed, or there is one cluster alone), they would claim certainty. Then the
-    interval is that of Clopper and Pearson with each cluster that has something to
-    measure as one trial, and `method` says so. Percentiles of fewer than some 20 clusters
-    are too near to each other.
+    Each resample draws as many clusters as there are, with replacement. Draws with nothing to
+    measure are left out. If both percentiles are one value (nothing was missed, or there is
+    only one cluster), they would claim certainty. The interval is then that of Clopper and
+    Pearson with each cluster that has something to measure as one trial, and `method` says so.
+    Percentiles of fewer than about 20 clusters are too close to each other.
 
     Args:
-        counts: One row a document.
+        counts: One row per document.
         figure: One of `FIGURES`, or any other ratio of sums of counts.
         clusters: (n_documents,), equal numbers or names for documents that are drawn
-            together; None: each document by itself.
+            together. None draws each document by itself.
         n_resamples: Draws.
         confidence: In (0, 1).
         seed: Of the draws.
@@ -71,7 +69,7 @@ def bootstrap(
 
     Raises:
         ConfigurationError: `n_resamples` or `confidence` is out of range.
-        StageError: Clusters of another length, or the figure is no ratio of sums.
+        StageError: The clusters have another length, or the figure is not a ratio of sums.
 
     Example:
         >>> from inverse_deid.evaluation.figures import FIGURES
@@ -97,63 +95,46 @@ def bootstrap_all(
     confidence: float = CONFIDENCE,
     seed: int = SEED,
 ) -> dict[Key, Interval | None]:
-    """As `bootstrap`, for many figures on the same draws.
+    """Return the intervals of many figures on the same draws, with arguments and errors as `bootstrap`.
 
-    Args:
-        counts: One row a document.
-        figures: Gives all figures of some documents, always under the same keys.
-        clusters: As in `bootstrap`.
-        n_resamples: Draws.
-        confidence: In (0, 1).
-        seed: Of the draws.
-
-    Raises:
-        ConfigurationError: As `bootstrap`.
-        StageError: As `bootstrap`.
+    `figures` returns all figures of some documents, always under the same keys.
     """
     check_confidence(confidence)
     if n_resamples < 1:
-        raise ConfigurationError(f"{n_resamples} resamples; draw at least one")
-    rows = summed(flat_counts(counts), clusters)
-    sums = rows[row_order(rows)] @ ratio_weights(counts, figures)
-    drawn = _drawn_sums(sums, n_resamples, seed)
+        raise ConfigurationError(f"{n_resamples} resamples. Draw at least one.")
+    rows = sum_clusters(flatten_counts(counts), clusters)
+    sums = rows[order_rows(rows)] @ weigh_counts(counts, figures)
+    drawn = _draw_sums(sums, n_resamples, seed)
     return {
         key: _interval(sums[:, 2 * i : 2 * i + 2], drawn[:, 2 * i : 2 * i + 2], confidence)
         for i, key in enumerate(figures(counts.total()))
     }
 
 
-def share_interval(
+def bootstrap_share(
     parts: npt.ArrayLike,
     wholes: npt.ArrayLike,
     n_resamples: int = N_RESAMPLES,
     confidence: float = CONFIDENCE,
     seed: int = SEED,
 ) -> Interval | None:
-    """As `bootstrap`, for one share that is counted by cluster.
+    """Return the interval of one share that is counted by cluster, with arguments as `bootstrap`.
 
-    Args:
-        parts: (n_clusters,), what has it.
-        wholes: (n_clusters,), of how many.
-        n_resamples: Draws.
-        confidence: In (0, 1).
-        seed: Of the draws.
-
-    Returns:
-        None if there is nothing to measure.
+    `parts` and `wholes`, both (n_clusters,), are the counts of each cluster. Returns None if there
+    is nothing to measure.
 
     Example:
-        >>> found = share_interval([1, 3, 2], [4, 4, 4])
+        >>> found = bootstrap_share([1, 3, 2], [4, 4, 4])
         >>> found.low < 0.5 < found.high
         True
     """
     check_confidence(confidence)
     sums = np.stack([np.asarray(parts, np.float64), np.asarray(wholes, np.float64)], axis=1)
-    return _interval(sums, _drawn_sums(sums[row_order(sums)], n_resamples, seed), confidence)
+    return _interval(sums, _draw_sums(sums[order_rows(sums)], n_resamples, seed), confidence)
 
 
 def _interval(sums: Float64Array, drawn: Float64Array, confidence: float) -> Interval | None:
-    """From (n_clusters, 2) and (n_resamples, 2) of parts and wholes."""
+    """Return the interval of (n_clusters, 2) and (n_resamples, 2) parts and wholes."""
     part, whole = sums.sum(0).tolist()
     if not whole:
         return None
@@ -167,8 +148,8 @@ def _interval(sums: Float64Array, drawn: Float64Array, confidence: float) -> Int
     return Interval(*beta_bounds(part / whole * n_trials, n_trials, confidence), confidence, Method.ALIKE)
 
 
-def _drawn_sums(sums: Float64Array, n_resamples: int, seed: int) -> Float64Array:
-    """float64 (n_resamples, n_columns): the sums over as many clusters, drawn with replacement."""
+def _draw_sums(sums: Float64Array, n_resamples: int, seed: int) -> Float64Array:
+    """Return float64 (n_resamples, n_columns): sums over as many clusters, drawn with replacement."""
     rng = np.random.default_rng(seed)
     n_clusters = len(sums)
 
@@ -178,4 +159,82 @@ def _drawn_sums(sums: Float64Array, n_resamples: int, seed: int) -> Float64Array
 
     if not n_clusters:
         return np.zeros((n_resamples, sums.shape[1]))
-    return np.concatenate([weights(n_rows) @ sums for n_rows in chunks(n_resamples, n_clusters)])
+    return np.concatenate([weights(n_rows) @ sums for n_rows in split_rows(n_resamples, n_clusters)])
+
+
+def split_rows(n_rows: int, n_columns: int) -> Iterator[int]:
+    """Yield numbers of rows that add up to `n_rows`, each small enough for the memory."""
+    most = max(1, _MAX_CELLS // max(1, n_columns))
+    for first in range(0, n_rows, most):
+        yield min(most, n_rows - first)
+
+
+def order_rows(rows: Float64Array) -> Int64Array:
+    """Return the order of sorted rows, int64 (n_rows,), so that the order of documents changes no draw."""
+    return np.lexsort(rows.T[::-1]) if rows.size else np.arange(len(rows))
+
+
+def flatten_counts(counts: Counts) -> Float64Array:
+    """Return float64 (n_documents, n_columns): all counts of a document in a row."""
+    columns = [getattr(counts, entry.name) for entry in fields(counts)]
+    return (
+        np.hstack([column.reshape(len(counts), int(np.prod(column.shape[1:]))) for column in columns]) * 1.0
+    )
+
+
+def sum_clusters(rows: Float64Array, clusters: npt.ArrayLike | None) -> Float64Array:
+    """Return the sum of the rows of each cluster: float64 (n_clusters, n_columns).
+
+    Args:
+        rows: float64 (n_documents, n_columns).
+        clusters: (n_documents,), equal numbers or names for documents of one cluster. None
+            makes each document a cluster.
+
+    Raises:
+        StageError: The clusters have another length.
+    """
+    if clusters is None:
+        return rows
+    names = np.asarray(clusters)
+    if names.shape != (len(rows),):
+        raise StageError(
+            f"clusters of shape {names.shape} for {len(rows):,} documents. Give one per document."
+        )
+    found, numbers = np.unique(names, return_inverse=True)
+    sums = np.zeros((len(found), rows.shape[1]))
+    np.add.at(sums, numbers, rows)
+    return sums
+
+
+def weigh_counts(counts: Counts, figures: Callable[[Counts], Mapping[Key, Share]]) -> Float64Array:
+    """Return float64 (n_columns, 2 * n_figures): what each count adds to part and whole of each figure.
+
+    A ratio of sums weighs a count equally in all documents, so the weights are the figures
+    of a single count of one. Counts that are 0 everywhere weigh nothing.
+    """
+    totals = flatten_counts(counts.total())
+    used = np.flatnonzero(totals)
+    units = _unflatten(np.eye(totals.size, dtype=np.int64)[used], counts)
+    expected = _list_parts(figures(counts))
+    weights = np.zeros((totals.size, len(expected)))
+    for i, column in enumerate(used):
+        weights[column] = _list_parts(figures(units.take([i])))
+    if not np.array_equal((totals @ weights)[0], expected):
+        raise StageError("a figure must be a ratio of sums of counts to be resampled")
+    return weights
+
+
+def _list_parts(shares: Mapping[Key, Share]) -> list[int]:
+    return [number for share in shares.values() for number in (share.part, share.whole)]
+
+
+def _unflatten(flat: Int64Array, like: Counts) -> Counts:
+    """Return the counts that `flatten_counts` turned into these rows."""
+    columns: dict[str, Int64Array] = {}
+    position = 0
+    for entry in fields(like):
+        shape = getattr(like, entry.name).shape[1:]
+        n_columns = int(np.prod(shape))
+        columns[entry.name] = flat[:, position : position + n_columns].reshape(len(flat), *shape)
+        position += n_columns
+    return Counts(**columns)

@@ -1,58 +1,143 @@
-"""From leaks to the risk that a document is re-identified: an estimate under assumptions, no proof.
+"""The risk that a document is re-identified by what leaked: an estimate under assumptions, not a proof.
 
-A document is re-identified if somebody attacks, takes what leaked for real, and is led
-by it to the patient: by one direct identifier, or by several quasi-identifiers
-together. What leaked is counted by document, so nothing has to be assumed of how
-leaks go together; to compare, it is also modelled from the leak rate of every type
-as if identifiers leaked independently of each other.
+A document is re-identified if somebody attacks, takes the leaks for real, and is led to the
+patient by one direct identifier, or by several quasi-identifiers together. Leaks are counted by
+document, so nothing is assumed about how they occur together. For comparison, they are also
+modelled from the leak rate of every type, as if identifiers leaked independently.
 
-The upper bound takes the upper ends of the exact intervals of both shares of documents
-(so both hold together with the confidence asked for), adds them, and lets everything leak
-that the fullest document holds.
+The upper bound takes the upper ends of the exact intervals of both shares of documents (both
+hold together with the requested confidence) and adds them. In it, everything leaks that the
+fullest document contains.
 
-Source: the form is that of Scaiano et al. 2016 (J Biomed Inform 63:174-183);
-`docs/leaks-and-risk.md` says what is theirs and what is ours.
+Source: the form is that of Scaiano et al. 2016 (J Biomed Inform 63:174-183).
+`docs/leaks-and-risk.md` says which parts are theirs and which are ours.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from importlib.resources import files
+from pathlib import Path
+from typing import Annotated, Literal
 
+import msgspec
 import numpy as np
 from scipy.stats import binom
 
+from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.phi import PhiType
+from inverse_deid.core.settings import make_settings, read_toml
 from inverse_deid.core.values import BoolArray
-from inverse_deid.evaluation.counts import Counts
+from inverse_deid.evaluation.counts import Counts, Int64Array
 from inverse_deid.evaluation.evaluation import Evaluation
-from inverse_deid.evaluation.figures import Share
-from inverse_deid.evaluation.gold_tokens import Int64Array
+from inverse_deid.evaluation.figures import ReportPart, Share
 from inverse_deid.evaluation.groups import GroupKind, group_number
-from inverse_deid.evaluation.risk_assumptions import TYPE_LISTS, Assumptions
+from inverse_deid.evaluation.provenance import Provenance
 from inverse_deid.evaluation.uncertainty import Float64Array, clopper_pearson
 
 FORMAT_NAME = "inverse-deid risk"
-FORMAT_VERSION = 1
 
 NO_PROOF = (
-    "This is an estimate under the assumptions given and no proof that the documents are anonymous:",
-    "it knows only marked identifiers, and a rare disease or course of events can point to a person too.",
+    "This is an estimate under the assumptions given, not a proof that the documents are anonymous.",
+    "It covers only marked identifiers. A rare disease or course of events can also point to a person.",
 )
 
 _COLUMN = {fine: group_number(GroupKind.FINE, fine) for fine in PhiType}
+_Probability = Annotated[int, msgspec.Meta(ge=0, le=1)] | Annotated[float, msgspec.Meta(ge=0, le=1)]
+
+
+class Assumptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The assumptions of an estimate. `risk.toml` gives the reasons. Probabilities are in [0, 1].
+
+    Args:
+        direct: Types of which one leaked identifier is enough.
+        quasi: Types of which several are needed.
+        neither: Types that do not count.
+        quasi_needed: Number of leaked quasi-identifiers that put a document at risk, 1 to 100.
+        caught: Probability that a leaked identifier is taken for real.
+        direct_identifies: Probability that a caught direct identifier leads to the patient.
+        persons_alike: Persons who share the leaked quasi-identifiers, at least 1.
+        deliberate: Probability of an attack on purpose.
+        breach: Probability that the documents are lost to an attacker.
+        acquaintances: Number of people that a reader knows.
+        prevalence: Share of people with such a case.
+        threshold: Accepted risk.
+        confidence: Of the upper bound, in (0, 1).
+
+    Raises:
+        ConfigurationError: A type is not in exactly one list, or a value is out of range.
+    """
+
+    direct: tuple[PhiType, ...]
+    quasi: tuple[PhiType, ...]
+    neither: tuple[PhiType, ...]
+    quasi_needed: Annotated[int, msgspec.Meta(ge=1, le=100)]
+    caught: _Probability
+    direct_identifies: _Probability
+    persons_alike: Annotated[int, msgspec.Meta(ge=1)] | Annotated[float, msgspec.Meta(ge=1)]
+    deliberate: _Probability
+    breach: _Probability
+    acquaintances: Annotated[int, msgspec.Meta(ge=0)]
+    prevalence: _Probability
+    threshold: _Probability
+    confidence: Annotated[float, msgspec.Meta(gt=0, lt=1)]
+
+    def __post_init__(self) -> None:
+        listed = (*self.direct, *self.quasi, *self.neither)
+        if wrong := [fine.value for fine in PhiType if listed.count(fine) != 1]:
+            raise ConfigurationError(
+                f"{', '.join(wrong)}: in none or several of the lists direct, quasi, neither. "
+                "Give every PHI type in exactly one."
+            )
+        if not math.isfinite(self.persons_alike):
+            raise ConfigurationError("persons_alike is not finite. Give a number of at least 1.")
+
+    @property
+    def quasi_identifies(self) -> float:
+        """The probability that enough caught quasi-identifiers lead to the patient."""
+        return 1 / self.persons_alike
+
+    @property
+    def inadvertent(self) -> float:
+        """The probability that a reader knows someone with such a case."""
+        return float(1 - (1 - self.prevalence) ** self.acquaintances)
+
+    @property
+    def attack(self) -> float:
+        """The probability of the most probable kind of attack."""
+        return max(self.deliberate, self.breach, self.inadvertent)
+
+
+def read_assumptions(path: Path | None = None) -> Assumptions:
+    """Read the packaged assumptions, with the changes of a file.
+
+    Raises:
+        ConfigurationError: The file cannot be read, or a setting is unknown, of another type or
+            out of range. Names file, setting and remedy.
+
+    Example:
+        >>> read_assumptions().quasi_identifies
+        0.2
+    """
+    values = read_toml(Path(str(files("inverse_deid.evaluation") / "risk.toml")))
+    changes = {} if path is None else read_toml(path)
+    try:
+        return make_settings(values | changes, Assumptions)
+    except ConfigurationError as error:
+        raise error if path is None else ConfigurationError(f"{path}: {error}") from error
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
-    """A risk, in [0, 1]; None if there is no document.
+class RiskEstimate:
+    """A risk in [0, 1], or None without documents.
 
     Args:
-        documents: Of all documents, those where enough leaks for it.
-        point: As counted.
-        upper: Upper bound.
+        documents: Documents where enough leaks, of all documents.
+        point: The estimate.
+        upper: Its upper bound.
     """
 
     documents: Share
@@ -61,7 +146,7 @@ class Estimate:
 
 
 class Verdict(StrEnum):
-    """How a risk stands to the threshold."""
+    """A risk compared with the threshold."""
 
     BELOW = "below"
     UNDECIDED = "undecided"
@@ -71,14 +156,14 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TypeLeaks:
-    """How often identifiers of a type leak.
+    """The leaks of identifiers of a type.
 
     Args:
         type: The type.
         is_direct: Whether one is enough.
-        documents: Of the documents with such an identifier, those where one leaks.
+        documents: Documents where one leaks, of those with such an identifier.
         upper: Upper end of the exact interval of that share.
-        identifiers: Of the distinct identifiers, those that leak.
+        identifiers: Distinct identifiers that leak, of all of them.
     """
 
     type: PhiType
@@ -93,26 +178,26 @@ class Risk:
     """The risk that a document is re-identified, on average over the documents.
 
     Args:
-        assumptions: What it holds under.
+        assumptions: The estimate is valid under these.
         direct: By direct identifiers.
         quasi: By quasi-identifiers.
         overall: By either.
         independent: By either, if identifiers leaked independently of each other.
         by_document: float64 (n_documents,), the risk of each.
-        types: Of every type that counts and is there.
+        types: Of every type that counts and occurs.
     """
 
     assumptions: Assumptions
-    direct: Estimate
-    quasi: Estimate
-    overall: Estimate
+    direct: RiskEstimate
+    quasi: RiskEstimate
+    overall: RiskEstimate
     independent: float | None
     by_document: Float64Array
     types: tuple[TypeLeaks, ...]
 
     @property
     def verdict(self) -> Verdict:
-        """Below only if the upper bound is; undecided if just the estimate is."""
+        """Below only if the upper bound is. Undecided if only the estimate is below."""
         point, upper, threshold = self.overall.point, self.overall.upper, self.assumptions.threshold
         if point is None or upper is None:
             return Verdict.UNDEFINED
@@ -121,23 +206,22 @@ class Risk:
         return Verdict.UNDECIDED if point < threshold else Verdict.ABOVE
 
 
-def reidentification_risk(counts: Counts, assumptions: Assumptions) -> Risk:
-    """The risk that a document is re-identified.
+def estimate_risk(counts: Counts, assumptions: Assumptions) -> Risk:
+    """Estimate the risk that a document is re-identified.
 
     Args:
-        counts: One row a document.
-        assumptions: What is assumed of identifiers, readers and attacks.
+        counts: One row per document.
+        assumptions: About identifiers, readers and attacks.
 
     Example:
-        >>> from inverse_deid.evaluation.risk_assumptions import read_assumptions
-        >>> reidentification_risk(Counts.stack([]), read_assumptions()).verdict
+        >>> estimate_risk(Counts.stack([]), read_assumptions()).verdict
         <Verdict.UNDEFINED: 'undefined'>
     """
-    direct, quasi = (_way(counts, assumptions, is_direct=is_direct) for is_direct in (True, False))
+    direct, quasi = (_assess_way(counts, assumptions, is_direct=is_direct) for is_direct in (True, False))
     either = _Way(
         direct.at_risk | quasi.at_risk,
-        _either(direct.counted, quasi.counted),
-        _either(direct.independent, quasi.independent),
+        _combine(direct.counted, quasi.counted),
+        _combine(direct.independent, quasi.independent),
         min(1.0, direct.upper + quasi.upper),
     )
     attack = assumptions.attack
@@ -148,18 +232,18 @@ def reidentification_risk(counts: Counts, assumptions: Assumptions) -> Risk:
         overall=_estimate(either, attack),
         independent=attack * float(either.independent.mean()) if len(counts) else None,
         by_document=attack * either.counted,
-        types=tuple(_type_leaks(counts, assumptions)),
+        types=tuple(_count_type_leaks(counts, assumptions)),
     )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Way:
-    """How probably a document is re-identified in one way, if there is an attack.
+    """The probability that a document is re-identified in one way, if there is an attack.
 
     Args:
         at_risk: bool (n_documents,), whether enough leaked.
-        counted: float64 (n_documents,), by what leaked.
-        independent: float64 (n_documents,), by what it holds and the leak rate of each type.
+        counted: float64 (n_documents,), from the leaks.
+        independent: float64 (n_documents,), from the identifiers and the leak rate of each type.
         upper: Upper bound of the mean of `counted` over documents like these.
     """
 
@@ -169,7 +253,7 @@ class _Way:
     upper: float
 
 
-def _way(counts: Counts, assumptions: Assumptions, *, is_direct: bool) -> _Way:
+def _assess_way(counts: Counts, assumptions: Assumptions, *, is_direct: bool) -> _Way:
     types, needed, identifies = (
         (assumptions.direct, 1, assumptions.direct_identifies)
         if is_direct
@@ -184,37 +268,37 @@ def _way(counts: Counts, assumptions: Assumptions, *, is_direct: bool) -> _Way:
     fullest = max(int(there.sum(1).max(initial=0)), needed)
     return _Way(
         at_risk,
-        identifies * _enough_caught(needed, leaked.sum(1), assumptions.caught),
-        identifies * _enough_leaked(needed, there, assumptions.caught * rates),
+        identifies * _catch_enough(needed, leaked.sum(1), assumptions.caught),
+        identifies * _leak_enough(needed, there, assumptions.caught * rates),
         identifies
         * (1.0 if bound is None else bound.high)
-        * float(_enough_caught(needed, np.array([fullest]), assumptions.caught)[0]),
+        * float(_catch_enough(needed, np.array([fullest]), assumptions.caught)[0]),
     )
 
 
-def _estimate(way: _Way, attack: float) -> Estimate:
+def _estimate(way: _Way, attack: float) -> RiskEstimate:
     documents = Share(int(way.at_risk.sum()), len(way.at_risk))
     if not documents.whole:
-        return Estimate(documents, None, None)
-    return Estimate(documents, attack * float(way.counted.mean()), attack * way.upper)
+        return RiskEstimate(documents, None, None)
+    return RiskEstimate(documents, attack * float(way.counted.mean()), attack * way.upper)
 
 
-def _either(first: Float64Array, second: Float64Array) -> Float64Array:
+def _combine(first: Float64Array, second: Float64Array) -> Float64Array:
     return 1 - (1 - first) * (1 - second)
 
 
-def _enough_caught(needed: int, n_leaked: Int64Array, caught: float) -> Float64Array:
-    """Probability that so many of the leaked identifiers of each document are taken for real."""
+def _catch_enough(needed: int, n_leaked: Int64Array, caught: float) -> Float64Array:
+    """Return the probability that `needed` leaked identifiers of each document are taken for real."""
     return np.asarray(binom.sf(needed - 1, n_leaked, caught), np.float64)
 
 
-def _enough_leaked(needed: int, there: Int64Array, rates: Float64Array) -> Float64Array:
-    """Probability that so many identifiers leak and are caught, if each does so by itself.
+def _leak_enough(needed: int, there: Int64Array, rates: Float64Array) -> Float64Array:
+    """Return the probability that `needed` identifiers leak and are caught, independently.
 
     Args:
         needed: At least 1.
         there: (n_documents, n_types), identifiers.
-        rates: (n_types,), probability of each to leak and be caught.
+        rates: (n_types,), probability that an identifier leaks and is caught.
     """
     fewer = np.zeros((len(there), needed))
     fewer[:, 0] = 1
@@ -224,7 +308,7 @@ def _enough_leaked(needed: int, there: Int64Array, rates: Float64Array) -> Float
     return np.asarray(np.clip(1 - fewer.sum(1), 0, 1), np.float64)
 
 
-def _type_leaks(counts: Counts, assumptions: Assumptions) -> Iterator[TypeLeaks]:
+def _count_type_leaks(counts: Counts, assumptions: Assumptions) -> Iterator[TypeLeaks]:
     total = counts.total()
     for fine, column in _COLUMN.items():
         documents = Share(int(total.leaking[0, column]), int(total.documents[0, column]))
@@ -235,44 +319,67 @@ def _type_leaks(counts: Counts, assumptions: Assumptions) -> Iterator[TypeLeaks]
             yield TypeLeaks(fine, is_direct, documents, bound.high, Share(there - masked, there))
 
 
-def json_risk(evaluation: Evaluation, risk: Risk) -> dict[str, Any]:
-    """The estimate with nothing rounded; numbers and ids, no text.
+class AssumptionRecord(ReportPart, frozen=True):
+    """The `Assumptions`, and the probabilities that derive from them."""
+
+    direct: list[PhiType]
+    quasi: list[PhiType]
+    neither: list[PhiType]
+    quasi_needed: int
+    caught: int | float
+    direct_identifies: int | float
+    persons_alike: int | float
+    deliberate: int | float
+    breach: int | float
+    acquaintances: int
+    prevalence: int | float
+    threshold: int | float
+    confidence: float
+    quasi_identifies: float
+    inadvertent: float
+    attack: int | float
+
+
+class RiskReport(ReportPart, frozen=True, kw_only=True, tag_field="format", tag=FORMAT_NAME):
+    """A risk as JSON: numbers and ids, no narrative text. Nothing is rounded."""
+
+    version: Literal[1] = 1
+    note: str
+    documents: int
+    missing: list[str]
+    verdict: Verdict
+    direct: RiskEstimate
+    quasi: RiskEstimate
+    overall: RiskEstimate
+    independent: float | None
+    types: dict[PhiType, TypeLeaks]
+    assumptions: AssumptionRecord
+    by_document: dict[str, int | float]
+    provenance: Provenance
+
+
+def report_risk(evaluation: Evaluation, risk: Risk, provenance: Provenance) -> RiskReport:
+    """Return the report of a risk.
 
     Args:
         evaluation: Names the documents.
         risk: Of its counts.
+        provenance: The files that were read.
     """
-    return {
-        "format": FORMAT_NAME,
-        "version": FORMAT_VERSION,
-        "note": " ".join(NO_PROOF),
-        "documents": len(evaluation.ids),
-        "missing": list(evaluation.missing),
-        "verdict": risk.verdict.value,
-        "direct": _json_estimate(risk.direct),
-        "quasi": _json_estimate(risk.quasi),
-        "overall": _json_estimate(risk.overall),
-        "independent": risk.independent,
-        "types": {leaks.type.value: _json_type(leaks) for leaks in risk.types},
-        "assumptions": _json_assumptions(risk.assumptions),
-        "by_document": dict(zip(evaluation.ids, risk.by_document.tolist(), strict=True)),
-    }
-
-
-def _json_share(share: Share) -> dict[str, float | int | None]:
-    return {"share": share.value, "part": share.part, "whole": share.whole}
-
-
-def _json_estimate(estimate: Estimate) -> dict[str, Any]:
-    return {**asdict(estimate), "documents": _json_share(estimate.documents)}
-
-
-def _json_type(leaks: TypeLeaks) -> dict[str, Any]:
-    documents, identifiers = _json_share(leaks.documents), _json_share(leaks.identifiers)
-    return {**asdict(leaks), "type": leaks.type.value, "documents": documents, "identifiers": identifiers}
-
-
-def _json_assumptions(assumed: Assumptions) -> dict[str, Any]:
-    lists = {name: sorted(getattr(assumed, name)) for name in TYPE_LISTS}
-    derived = ("quasi_identifies", "inadvertent", "attack")
-    return {**asdict(assumed), **lists, **{name: getattr(assumed, name) for name in derived}}
+    assumed = risk.assumptions
+    values = {name: getattr(assumed, name) for name in AssumptionRecord.__struct_fields__}
+    lists = {name: sorted(values[name]) for name in ("direct", "quasi", "neither")}
+    return RiskReport(
+        note=" ".join(NO_PROOF),
+        documents=len(evaluation.ids),
+        missing=list(evaluation.missing),
+        verdict=risk.verdict,
+        direct=risk.direct,
+        quasi=risk.quasi,
+        overall=risk.overall,
+        independent=risk.independent,
+        types={leaks.type: leaks for leaks in risk.types},
+        assumptions=AssumptionRecord(**(values | lists)),
+        by_document=dict(zip(evaluation.ids, risk.by_document.tolist(), strict=True)),
+        provenance=provenance,
+    )

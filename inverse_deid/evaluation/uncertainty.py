@@ -1,8 +1,8 @@
-"""How far a figure may lie from the truth: intervals of a share.
+"""Confidence intervals of shares.
 
-Tokens of one document are not independent: who is named once is named again, and a
-form is filled in the same way on every page. So no token is ever a trial by itself, but
-a document or another independent unit; `resampling` draws whole units again.
+Tokens of one document are not independent: a name that occurs once often occurs again, and a
+form is filled in the same way on every page. So a trial is never a token, but a document or
+another independent unit. `resampling` draws whole units.
 
 Source: Clopper and Pearson 1934 (exact binomial interval); Korn and Graubard 1998 (the
 same with a number of independent units instead of trials).
@@ -23,11 +23,11 @@ Float64Array = npt.NDArray[np.float64]
 
 CONFIDENCE = 0.95
 FEW_UNITS = 20
-"""Percentiles of fewer resampled units are too near to each other."""
+"""Percentiles of fewer resampled units are too close to each other."""
 
 
 class Method(StrEnum):
-    """Where an interval comes from."""
+    """How an interval was found."""
 
     CLOPPER_PEARSON = "Clopper-Pearson"
     BOOTSTRAP = "cluster bootstrap, percentiles"
@@ -41,8 +41,8 @@ class Interval:
     Args:
         low: Lower bound.
         high: Upper bound.
-        confidence: In (0, 1); both tails outside are equally probable.
-        method: Where it comes from.
+        confidence: In (0, 1). Both tails outside are equally probable.
+        method: How it was found.
 
     Raises:
         StageError: The bounds are out of order or out of range.
@@ -55,15 +55,15 @@ class Interval:
 
     def __post_init__(self) -> None:
         if not 0 <= self.low <= self.high <= 1:
-            raise StageError(f"an interval from {self.low} to {self.high}; bounds of a share lie in [0, 1]")
+            raise StageError(f"an interval from {self.low} to {self.high}. Give ordered bounds in [0, 1].")
 
 
 def clopper_pearson(part: int, whole: int, confidence: float = CONFIDENCE) -> Interval | None:
-    """The exact interval of a share of independent units, such as documents; None of nothing.
+    """Return the exact interval of a share of independent units such as documents, None for no units.
 
     Args:
-        part: Units that have it, in [0, whole].
-        whole: Units.
+        part: Units with the property, in [0, whole].
+        whole: All units.
         confidence: In (0, 1).
 
     Raises:
@@ -76,14 +76,14 @@ def clopper_pearson(part: int, whole: int, confidence: float = CONFIDENCE) -> In
     """
     check_confidence(confidence)
     if not 0 <= part <= whole:
-        raise ConfigurationError(f"{part} of {whole} is no share; give a part between 0 and the whole")
+        raise ConfigurationError(f"{part} of {whole} is not a share. Give a part between 0 and the whole.")
     return (
         Interval(*beta_bounds(part, whole, confidence), confidence, Method.CLOPPER_PEARSON) if whole else None
     )
 
 
 def beta_bounds(part: float, whole: int, confidence: float) -> tuple[float, float]:
-    """Clopper and Pearson's bounds; after Korn and Graubard the part need not be whole."""
+    """Return Clopper and Pearson's bounds. After Korn and Graubard, the part may be fractional."""
     tail = (1 - confidence) / 2
     low = float(betaincinv(part, whole - part + 1, tail)) if part > 0 else 0.0
     high = float(betaincinv(part + 1, whole - part, 1 - tail)) if part < whole else 1.0
@@ -91,10 +91,10 @@ def beta_bounds(part: float, whole: int, confidence: float) -> tuple[float, floa
 
 
 def check_confidence(confidence: float) -> None:
-    """Refuse what is no confidence.
+    """Refuse a confidence outside (0, 1).
 
     Raises:
-        ConfigurationError: It is not in (0, 1).
+        ConfigurationError: It is outside.
     """
     if not 0 < confidence < 1:
-        raise ConfigurationError(f"a confidence of {confidence}; give one between 0 and 1, such as 0.95")
+        raise ConfigurationError(f"a confidence of {confidence}. Give one between 0 and 1, such as 0.95.")

@@ -20,7 +20,7 @@ from sqlalchemy import Connection, insert, select, update
 
 from inverse_deid.core.errors import NotAllowedError, ReviewError
 from inverse_deid.core.values import BoolArray
-from inverse_deid.evaluation.agreement import Agreement, agreement
+from inverse_deid.evaluation.agreement import Agreement, measure_agreement
 from inverse_deid.evaluation.guarantees import Aim, provable_target
 from inverse_deid.evaluation.uncertainty import check_confidence
 from inverse_deid.review.approval import list_approvers, reopen
@@ -73,7 +73,7 @@ def summarise_reviewers(store: ReviewStore, *, seed: int = 1) -> ReviewSummary:
     if pairs:
         judgements = np.concatenate([np.stack(pair) for pair in pairs], axis=1).astype(np.int64)
         documents = np.repeat(np.arange(len(pairs)), [len(first) for first, _ in pairs])
-        tokens = agreement(judgements, documents, n_steps=2, seed=seed)
+        tokens = measure_agreement(judgements, documents, n_steps=2, seed=seed)
     return ReviewSummary(len(pairs), tokens, compare_masks(pairs), times)
 
 

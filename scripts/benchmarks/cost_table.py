@@ -6,7 +6,7 @@ from benchmarks.cost import Prices, core_hours
 from benchmarks.parts import PARTS, PEERS
 from benchmarks.results import Results, medians
 from benchmarks.speed_tables import number
-from inverse_deid.evaluation.markdown import markdown_table
+from inverse_deid.evaluation.plain_text import markdown_table
 
 
 def cost_lines(results: Results, prices: Prices) -> list[str]:

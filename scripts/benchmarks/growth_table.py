@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from benchmarks.growth import Growth, fitted_exponent, growth_with_length, growth_with_number
 from benchmarks.results import Results, medians
 from benchmarks.speed_tables import number
-from inverse_deid.evaluation.markdown import markdown_table
+from inverse_deid.evaluation.plain_text import markdown_table
 
 FIGURE = "growth.svg"
 _COLUMNS = (

@@ -8,7 +8,7 @@ from typing import Any
 from benchmarks.conditions import BUSY_CORES
 from benchmarks.parts import PARTS
 from benchmarks.results import Results, all_runs
-from inverse_deid.evaluation.markdown import markdown_table
+from inverse_deid.evaluation.plain_text import markdown_table
 
 
 def warning_lines(results: Results) -> list[str]:

@@ -9,7 +9,7 @@ from benchmarks.growth_table import growth_lines
 from benchmarks.provenance import provenance_lines, warning_lines
 from benchmarks.results import Results
 from benchmarks.speed_tables import command_lines, service_lines, warm_lines
-from inverse_deid.evaluation.markdown import markdown_table
+from inverse_deid.evaluation.plain_text import markdown_table
 
 
 def report(results: Results, prices: Prices) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 from benchmarks.aims import ratio
 from benchmarks.parts import PARTS, PEERS
 from benchmarks.results import Results, medians
-from inverse_deid.evaluation.markdown import markdown_table
+from inverse_deid.evaluation.plain_text import markdown_table
 
 Cells = list[str]
 Row = tuple[str, str | int, str]

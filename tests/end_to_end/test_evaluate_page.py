@@ -64,10 +64,10 @@ def test_only_an_earlier_page_is_overwritten_and_only_when_asked(gold, masked, t
     ("content", "complaint"),
     [
         (None, "one.json"),
-        ("{", "no report that can be added"),
-        ("[1]", "no report that can be added"),
-        ('{"format": "inverse-deid evaluation"}', "no report that can be added"),
-        ('{"format": ["inverse-deid risk"]}', "no report that can be added"),
+        ("{", "not a report that can be added"),
+        ("[1]", "not a report that can be added"),
+        ('{"format": "inverse-deid evaluation"}', "not a report that can be added"),
+        ('{"format": ["inverse-deid risk"]}', "not a report that can be added"),
     ],
 )
 def test_what_is_no_report_is_not_added(gold, masked, tmp_path, content, complaint):
@@ -81,10 +81,10 @@ def test_what_is_no_report_is_not_added(gold, masked, tmp_path, content, complai
 
 def test_two_reports_of_a_kind_and_a_report_without_a_page_are_refused(gold, masked, tmp_path):
     one = tmp_path / "one.json"
-    one.write_text('{"format": "inverse-deid risk"}')
+    assert run("risk", gold, masked, "--json", one).exit_code == 0
     twice = run("evaluate", gold, masked, "--html", tmp_path / "p.html", "--add", one, "--add", one)
-    assert "second report of risk" in twice.stderr
-    assert "nothing to go into" in run("evaluate", gold, masked, "--add", one).stderr
+    assert "the second report of risk" in twice.stderr
+    assert "--add needs a report to add to" in run("evaluate", gold, masked, "--add", one).stderr
     assert not (tmp_path / "p.html").exists()
 
 
@@ -123,11 +123,11 @@ def test_risk_and_grades_of_other_masks_or_documents_are_refused(gold, masked, t
     for name, path in reports.items():
         result = run("evaluate", gold, masked, "--html", page, "--add", path)
         assert result.exit_code == 2
-        assert f"the {name} is that of other documents or other masks" in result.stderr
+        assert f"the {name} report is of other documents or other masks" in result.stderr
     masked.write_text(json.dumps({"id": "b", "masks": []}) + "\n")
     gold.write_text(gold.read_text().replace('"id": "a"', '"id": "b"'))
     result = run("evaluate", gold, masked, "--html", page, "--add", reports["risk"])
-    assert (result.exit_code, "the risk is that of other documents" in result.stderr) == (2, True)
+    assert (result.exit_code, "the risk report is of other documents" in result.stderr) == (2, True)
     assert not page.exists()
 
 
@@ -140,5 +140,5 @@ def test_a_report_that_is_not_whole_is_not_added(gold, masked, tmp_path, content
     one.write_text(json.dumps({**json.loads(content), "format": f"inverse-deid {name}"}))
     result = run("evaluate", gold, masked, "--html", tmp_path / "p.html", "--add", one)
     assert result.exit_code == 2
-    assert "other documents or other masks" in result.stderr
+    assert "not a report that can be added" in result.stderr
     assert not (tmp_path / "p.html").exists()

@@ -78,8 +78,8 @@ def test_the_list_holds_every_missed_token_and_the_command_none(command, gold, m
     assert (found[0]["left"], found[0]["right"]) == ("Mrs", "of [...] had a rash on")
     assert (found[1]["left"], found[1]["right"]) == ("of [...] had a rash on", "May [...] and left")
     assert {(row["document"], row["grade"], row["note"]) for row in found} == {("a", "", "")}
-    assert result.stdout.splitlines()[0] == "3 of 5 PHI tokens missed; documents with a leak: 1"
-    assert f"{path} HOLDS IDENTIFIERS" in result.stdout
+    assert result.stdout.splitlines()[0] == "3 of 5 PHI tokens missed, documents with a leak: 1"
+    assert f"{path} CONTAINS IDENTIFIERS" in result.stdout
     assert "Delete it" in result.stdout
     assert CANARY not in result.stdout
 
@@ -117,7 +117,7 @@ def test_a_run_that_fails_leaves_nothing(command, gold, masked, tmp_path, monkey
         yield CANARY.encode()
         raise ValueError(CANARY)
 
-    monkeypatch.setattr(leaks_cli, "leak_list", broken)
+    monkeypatch.setattr(leaks_cli, "write_leak_list", broken)
     out = tmp_path / "out"
     result = command("leaks", "list", gold, masked, "--out", out / "leaks.csv")
     assert result.status == 2
@@ -145,11 +145,11 @@ def test_leaks_never_lie_among_the_masked_files(command, gold, masked, tmp_path)
     masked.rename(folder / "masks.jsonl")
     result = command("leaks", "list", gold, folder, "--out", folder / "deep" / "leaks.csv")
     assert result.status == 2
-    assert "outside of the folder of masked files" in result.stderr
+    assert "outside the folder of masked files" in result.stderr
     assert not (folder / "deep").exists()
     result = command("leaks", "list", gold, folder / "masks.jsonl", "--out", folder / "leaks.csv")
     assert result.status == 2
-    assert "outside of the folder of masked files" in result.stderr
+    assert "outside the folder of masked files" in result.stderr
     assert [path.name for path in folder.iterdir()] == ["masks.jsonl"]
     apart = folder / "private" / "leaks.csv"
     assert command("leaks", "list", gold, folder / "masks.jsonl", "--out", apart).status == 0
@@ -167,7 +167,7 @@ def test_what_evaluate_refuses_is_refused_and_nothing_is_written(command, gold, 
     masked.write_text('{"id": "b", "masks": []}')
     result = command("leaks", "list", gold, masked, "--out", path)
     assert result.status == 2
-    assert "not masked: document a;" in result.stderr
+    assert "not masked: document a." in result.stderr
     assert not path.exists()
     assert command("leaks", "list", gold, masked, "--out", path, "--allow-missing").status == 0
     assert len(rows(path)) == 5
@@ -177,7 +177,7 @@ def test_two_reviewers_are_compared(command, listed, tmp_path):
     a, b = copy_of(listed, "a.csv", ["direct", "I", "none"]), copy_of(listed, "b.csv", ["D", "n", "n"])
     result = command("leaks", "grade", a, b, "--json", tmp_path / "grades.json", "--seed", "3")
     assert (result.status, result.stderr) == (0, "")
-    assert result.stdout.splitlines()[:3] == [f"A: {a}", f"B: {b}", "leaks: 3; documents with a leak: 1"]
+    assert result.stdout.splitlines()[:3] == [f"A: {a}", f"B: {b}", "leaks: 3, documents with a leak: 1"]
     report = json.loads((tmp_path / "grades.json").read_text())
     assert report["seed"] == 3
     agreement = report["groups"]["ALL"]["agreement"]
@@ -210,7 +210,7 @@ def test_grades_that_cannot_be_used_are_refused_by_row(command, gold, masked, li
     good, bad = copy_of(listed, "a.csv", "din"), copy_of(listed, "b.csv", ["d", CANARY, "n"])
     result = command("leaks", "grade", good, bad, "--json", tmp_path / "grades.json")
     assert (result.status, result.stdout) == (2, "")
-    assert f"{bad}: row 3: an unknown grade;" in result.stderr
+    assert f"{bad}: row 3: unknown grade." in result.stderr
     assert CANARY not in result.stderr
     assert not (tmp_path / "grades.json").exists()
     assert "given twice" in command("leaks", "grade", good, good).stderr

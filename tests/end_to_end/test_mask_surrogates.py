@@ -22,7 +22,7 @@ from inverse_deid.core.extras import missing_extra
 from inverse_deid.core.files import PartialFile, output_errors
 from inverse_deid.formats.icsr.cases import Case
 from inverse_deid.formats.icsr.messages import BrokenCase
-from inverse_deid.replacement import reversal_map, surrogate_names
+from inverse_deid.replacement import faker_names, reversal
 
 SPANS = spans_by(
     NAME=r"\b(Zebulonova|Amara Zebulonova|Ramipril|O\u2019Kelp)",
@@ -304,12 +304,12 @@ def test_a_sidecar_reserves_its_values(command, given, out, key, tmp_path):
         ),
         (["--map", "maps"], "--map needs a key: give --key FILE or set INVERSE_DEID_KEY"),
         (["--replace", "surrogate", "--key", "SHORT"], "the key has 9 bytes and needs at least 16"),
-        (["--map", "OUT", "--key", "KEY"], "--map holds the original texts; give a folder outside of --out"),
+        (["--map", "OUT", "--key", "KEY"], "--map has the original texts. Give a folder outside of --out"),
         (
             ["--map", "OUT/below", "--key", "KEY"],
-            "--map holds the original texts; give a folder outside of --out",
+            "--map has the original texts. Give a folder outside of --out",
         ),
-        (["--map", "KEY", "--key", "KEY"], "is a file; give a folder to write into"),
+        (["--map", "KEY", "--key", "KEY"], "is a file. Give a folder to write into"),
     ],
 )
 def test_options_that_lack_something_are_refused(command, given, out, key, options, said):
@@ -330,7 +330,7 @@ def test_options_that_lack_something_are_refused(command, given, out, key, optio
 
 def test_a_map_cannot_come_from_standard_input(command, key, maps):
     result = command("mask", "-", "--map", maps, "--key", key)
-    assert (result.status, "leave them out with -" in result.stderr) == (2, True)
+    assert (result.status, "Leave them out with -" in result.stderr) == (2, True)
 
 
 def test_missing_packages_are_said_before_anything_is_read(command, given, out, key, maps, monkeypatch):
@@ -340,11 +340,11 @@ def test_missing_packages_are_said_before_anything_is_read(command, given, out, 
         raise missing_extra("surrogates", "Faker", "surrogates")
 
     with monkeypatch.context() as patch:
-        patch.setattr(surrogate_names, "load_surrogate_names", missing)
+        patch.setattr(faker_names, "load_surrogate_names", missing)
         result = command("mask", given / "nowhere", "--out", out, "--replace", "surrogate", "--key", key)
         assert (result.status, "the package Faker" in result.stderr) == (2, True)
         assert command("mask", given, "--out", out, "--force").status == 0
-    monkeypatch.setattr(reversal_map, "find_spec", lambda name: None)
+    monkeypatch.setattr(reversal, "find_spec", lambda name: None)
     result = command("mask", given / "nowhere", "--out", out, "--map", maps, "--key", key)
     assert (result.status, "the package cryptography" in result.stderr) == (2, True)
     assert result.stderr.count("\n") == 1
@@ -427,7 +427,7 @@ def test_a_document_without_an_id_is_named_as_the_reason(command, given, out, ke
     (given / "a.csv").write_text(f'id,text\n,"{TEXT}"\n')
     result = command("mask", given, "--out", out, "--replace", "surrogate", "--key", key)
     assert result.status == 2
-    assert "a.csv: a case without an id gets no surrogates" in result.stderr
+    assert "a.csv: a case without an id cannot have surrogates" in result.stderr
     assert not any(secret in result.stderr for secret in SECRETS)
 
 

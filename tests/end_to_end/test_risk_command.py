@@ -49,8 +49,8 @@ def test_a_leaked_name_is_told_in_words_and_as_json(command, given, tmp_path):
     assert "by quasi-identifiers 0.00 % 6.17 %" in said
     assert "by either 10.00 % 50.68 %" in said
     assert "The estimate is not below the threshold of 0.09." in said
-    assert "1 of 10 documents reach it by themselves" in said
-    assert "an estimate under the assumptions given and no proof" in said
+    assert "1 of 10 documents alone reach the threshold" in said
+    assert "an estimate under the assumptions given, not a proof" in said
     assert "persons_alike = 5" in said
     report = json.loads((tmp_path / "risk.json").read_text())
     assert report["overall"]["point"] == pytest.approx(0.1)
@@ -84,7 +84,7 @@ def test_assumptions_of_ones_own_are_used_and_printed(command, given, tmp_path):
     mine.write_text("deliberate = 2")
     refused = command("risk", gold, masked, "--assumptions", mine)
     assert (refused.status, refused.stdout) == (2, "")
-    assert f"{mine}: deliberate: give a probability" in refused.stderr
+    assert f"{mine}: deliberate: expected" in refused.stderr
 
 
 def test_what_evaluate_refuses_is_refused_and_nothing_is_written(command, given, tmp_path):
@@ -92,11 +92,11 @@ def test_what_evaluate_refuses_is_refused_and_nothing_is_written(command, given,
     lines(masked, [{"id": f"d{i}", "masks": []} for i in range(9)])
     result = command("risk", gold, masked, "--json", tmp_path / "risk.json")
     assert result.status == 2
-    assert "not masked: document d9;" in result.stderr
+    assert "not masked: document d9." in result.stderr
     assert not (tmp_path / "risk.json").exists()
     result = command("risk", gold, masked, "--allow-missing")
     assert result.status == 0
-    assert result.stdout.startswith("Missing documents, taken as unmasked: 1.")
+    assert result.stdout.startswith("Missing documents, counted as unmasked: 1.")
     assert "by direct identifiers 100.00 %" in words(result)
 
 

@@ -12,7 +12,7 @@ from inverse_deid.core.phi import PhiType
 from inverse_deid.core.values import Document, PhiSpan
 from inverse_deid.evaluation.counts import Counts
 from inverse_deid.evaluation.evaluation import evaluate_masks, intervals_of
-from inverse_deid.evaluation.figures import FIGURES, Share, group_figures, over_masking
+from inverse_deid.evaluation.figures import FIGURES, Share, group_figures, measure_over_masking
 from inverse_deid.evaluation.groups import GROUPS
 
 N_RESAMPLES = 200
@@ -22,7 +22,7 @@ NEVER_FALL = ("recall", "corrected_recall", "documents", "entities")
 def every(counts: Counts) -> dict[str, Share]:
     """All figures that a report has, also those of groups."""
     found = {name: figure(counts) for name, figure in FIGURES.items()}
-    found |= {f"over_masking {kind.name}": share for kind, share in over_masking(counts).items()}
+    found |= {f"over_masking {kind.name}": share for kind, share in measure_over_masking(counts).items()}
     for number, group in enumerate(GROUPS):
         figures = group_figures(counts, number)
         for entry in dataclasses.fields(figures):

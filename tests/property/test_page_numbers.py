@@ -1,6 +1,7 @@
 """The page shows the numbers of its report, whatever was evaluated."""
 
 import dataclasses
+import json
 import re
 
 from annotated_documents import masked_corpora
@@ -8,43 +9,33 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lxml import etree
 
+from inverse_deid.core.errors import FormatError
+from inverse_deid.evaluation.added_reports import read_added
 from inverse_deid.evaluation.evaluation import evaluate_masks, intervals_of
-from inverse_deid.evaluation.json_report import json_report
-from inverse_deid.evaluation.page.charts import leak_columns
-from inverse_deid.evaluation.page.curves import CurvePoint, recall_curve
+from inverse_deid.evaluation.figures import encode_record
+from inverse_deid.evaluation.page.charts import CurvePoint, count_leak_columns, draw_curve
 from inverse_deid.evaluation.page.measures import Measure, percent_number, percent_range
-from inverse_deid.evaluation.page.page import html_report
+from inverse_deid.evaluation.page.page import render_page
 from inverse_deid.evaluation.page.svg import nice_ticks
+from inverse_deid.evaluation.report import build_report
+from inverse_deid.evaluation.risk import estimate_risk, read_assumptions, report_risk
 
 FEW = settings(max_examples=40, deadline=None)
 SHARES = st.floats(0, 1)
 MARK = "\N{SECTION SIGN}"
-NAMES = [
-    "share",
-    "value",
-    "part",
-    "whole",
-    "low",
-    "high",
-    "points",
-    "bins",
-    "tokens",
-    "safe",
-    "recall",
-    "precision",
-    "threshold",
-]
-KEYS = st.text("abc_", min_size=1, max_size=4) | st.sampled_from(NAMES)
 LEAVES = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5).map(lambda t: MARK + t)
 ANYTHING = st.recursive(
     LEAVES,
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=4),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.text("abc_", min_size=1, max_size=4), inner, max_size=4)
+    ),
 )
 
 
 def report_of(corpus):
     evaluation = evaluate_masks(*corpus)
-    return json_report(evaluation, intervals_of(evaluation, n_resamples=20))
+    return build_report(evaluation, intervals_of(evaluation, n_resamples=20))
 
 
 def parsed(page):
@@ -64,21 +55,19 @@ def rows_of(root, caption):
 @given(masked_corpora())
 def test_every_overall_figure_is_shown_with_its_exact_counts(corpus):
     report = report_of(corpus)
-    rows = rows_of(parsed(html_report(report)), "Overall, with exact counts")
+    rows = rows_of(parsed(render_page(report)), "Overall, with exact counts")
     counts = sorted((row[3], row[4], row[1] == "–") for row in rows)
-    assert counts == sorted(
-        (f"{f['part']:,}", f"{f['whole']:,}", f["share"] is None) for f in report["figures"].values()
-    )
+    assert counts == sorted((f"{f.part:,}", f"{f.whole:,}", f.value is None) for f in report.figures.values())
 
 
 @FEW
 @given(masked_corpora())
 def test_the_kinds_add_up_to_all_identifying_words(corpus):
     report = report_of(corpus)
-    recall = report["figures"]["recall_all"]
-    rows = rows_of(parsed(html_report(report)), "Missed words, by group")
-    assert sum(int(row[3]) for row in rows) == recall["whole"] - recall["part"]
-    assert sum(int(row[4]) for row in rows) == recall["whole"]
+    recall = report.figures["recall_all"]
+    rows = rows_of(parsed(render_page(report)), "Missed words, by group")
+    assert sum(int(row[3]) for row in rows) == recall.whole - recall.part
+    assert sum(int(row[4]) for row in rows) == recall.whole
     assert [int(row[3]) for row in rows] == sorted((int(row[3]) for row in rows), reverse=True)
 
 
@@ -86,13 +75,11 @@ def test_the_kinds_add_up_to_all_identifying_words(corpus):
 @given(masked_corpora())
 def test_the_histogram_counts_every_document_with_identifying_words_once(corpus):
     report = report_of(corpus)
-    root = parsed(html_report(report))
-    with_words = [row for row in report["by_document"] if row["phi"]]
-    counts = rows_of(root, "Missed words a document")
+    root = parsed(render_page(report))
+    with_words = [row for row in report.by_document if row.phi]
+    counts = rows_of(root, "Missed words per document")
     assert sum(int(n) for _, n in counts) == len(with_words)
-    leaking = [
-        [row["id"], str(row["phi"] - row["recalled"])] for row in with_words if row["phi"] > row["recalled"]
-    ]
+    leaking = [[row.id, str(row.phi - row.recalled)] for row in with_words if row.phi > row.recalled]
     assert sorted(row[:2] for row in rows_of(root, "Documents with leaks, most first")) == sorted(leaking)
 
 
@@ -101,7 +88,7 @@ def test_the_histogram_counts_every_document_with_identifying_words_once(corpus)
 def test_no_text_of_a_document_is_shown(corpus):
     docs, masks = corpus
     marked = [dataclasses.replace(doc, text=doc.text.replace("a", "é")) for doc in docs]
-    page = html_report(report_of((marked, masks)))
+    page = render_page(report_of((marked, masks)))
     assert "é" not in page
     assert "李" not in page
 
@@ -124,7 +111,7 @@ def inside(root):
 @FEW
 @given(masked_corpora())
 def test_nothing_is_drawn_outside(corpus):
-    page = html_report(report_of(corpus))
+    page = render_page(report_of(corpus))
     assert not re.search(r"\b(nan|inf|None)\b", page)
     assert inside(parsed(page))
 
@@ -132,26 +119,47 @@ def test_nothing_is_drawn_outside(corpus):
 @FEW
 @given(masked_corpora())
 def test_the_same_report_gives_the_same_page(corpus):
-    assert html_report(report_of(corpus)) == html_report(report_of(corpus))
+    assert render_page(report_of(corpus)) == render_page(report_of(corpus))
 
 
-POINTS = st.lists(st.tuples(SHARES, st.none() | SHARES, st.none() | SHARES), min_size=1, max_size=8)
+POINTS = st.lists(st.tuples(SHARES, SHARES, SHARES), min_size=1, max_size=8)
 
 
 @given(POINTS, st.none() | SHARES, st.none() | SHARES)
 def test_any_curve_stays_on_its_drawing(points, recall, precision):
     curve = [CurvePoint(0.5, found, p, kept) for found, p, kept in points]
-    drawn = etree.fromstring(str(recall_curve("k", "t", curve, recall, precision)))
+    drawn = etree.fromstring(str(draw_curve("k", "t", curve, recall, precision)))
     for path in drawn.iter("path"):
         numbers = [float(n) for n in re.findall(r"-?[\d.]+", path.get("d"))]
         assert all(0 <= x <= 720 for x in numbers[::2])
         assert all(0 <= y <= 348 for y in numbers[1::2])
 
 
+@st.composite
+def spoilt_risks(draw):
+    """The report of a risk in which one value, at any depth, is another one."""
+    evaluation = evaluate_masks(*draw(masked_corpora()))
+    risk = encode_record(report_risk(evaluation, estimate_risk(evaluation.counts, read_assumptions()), {}))
+    place = risk
+    while True:
+        key = draw(st.sampled_from(sorted(place)))
+        if not isinstance(place[key], dict) or not place[key] or draw(st.booleans()):
+            place[key] = draw(ANYTHING)
+            return json.dumps(risk).encode()
+        place = place[key]
+
+
 @FEW
-@given(st.fixed_dictionaries(dict.fromkeys(("utility", "risk", "grades", "curve", "reliability"), ANYTHING)))
-def test_whatever_other_sections_hold_the_page_is_made_and_shows_no_text(sections):
-    page = html_report({**report_of(([], {})), **sections})
+@given(spoilt_risks())
+def test_an_added_report_is_refused_or_shown_without_its_text(tmp_path_factory, data):
+    path = tmp_path_factory.mktemp("added") / "risk.json"
+    path.write_bytes(data)
+    try:
+        added = read_added([path])
+    except FormatError as error:
+        assert MARK not in str(error)
+        return
+    page = render_page(report_of(([], {})), added)
     assert MARK not in page
     assert not re.search(r"\b(nan|inf)\b", page)
     parsed(page)
@@ -176,7 +184,7 @@ def test_a_shown_interval_holds_the_interval(one, other):
 
 @given(st.lists(st.integers(0, 200), min_size=1))
 def test_ranges_of_leaks_hold_every_document_once(leaks):
-    columns = leak_columns(leaks)
+    columns = count_leak_columns(leaks)
     assert sum(n for _, n in columns) == len(leaks)
     assert columns[0] == ("0", leaks.count(0))
 

@@ -1,5 +1,6 @@
-"""An evaluation as one HTML page that needs nothing but a browser or a printer.
+"""An evaluation as one HTML page that needs only a browser or a printer.
 
-`measures` reads and words the numbers, `sections` puts them in order, `svg`, `charts`
-and `curves` draw them, `page` fills the template. Numbers and ids only, no narrative text.
+`page` fills the template with sections. `sections` shows the evaluation itself, `added` the reports
+of other measurements. `blocks` are tables and charts, `charts` and `svg` draw, `measures` writes
+numbers and names. The page contains numbers and ids, no narrative text.
 """

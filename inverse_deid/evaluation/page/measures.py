@@ -1,33 +1,35 @@
-"""One number of a report with its interval, and how numbers are shown."""
+"""The numbers of the page with their intervals, and how numbers and names are written."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from numbers import Integral, Real
+from types import MappingProxyType
 
-from inverse_deid.evaluation.uncertainty import Method
+from inverse_deid.evaluation.figures import Share
+from inverse_deid.evaluation.uncertainty import Interval, Method
 
 DASH = "\N{EN DASH}"
-"""Stands for what is undefined."""
+"""Means undefined."""
 
 SPACE = "\N{NO-BREAK SPACE}"
 """Between a number and its unit."""
 
 _MAX_DIGITS = 2
+_MAX_CHARS = 80
 
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A share, or a number of its own, as a report tells it.
+    """A share, or another number, with its interval.
 
     Args:
-        value: The number; a share lies in [0, 1]. None: undefined.
-        part: What was counted; None where the number is no share of counted things.
-        whole: Of how many.
+        value: The number. A share is in [0, 1]. None means undefined.
+        part: Counted part, or None if the number is not a share of counted things.
+        whole: Counted whole.
         low: Lower end of the interval, in the unit of the value.
-        high: Its upper end.
+        high: Upper end of the interval.
         confidence: Of the interval, in (0, 1).
         method: How the interval was found.
     """
@@ -38,10 +40,23 @@ class Measure:
     low: float | None = None
     high: float | None = None
     confidence: float | None = None
-    method: str | None = None
+    method: Method | None = None
+
+    @classmethod
+    def of(cls, share: Share, interval: Interval | None = None) -> Measure:
+        """Return a share with its interval.
+
+        Example:
+            >>> Measure.of(Share(1, 2)).whole
+            2
+        """
+        if interval is None:
+            return cls(share.value, share.part, share.whole)
+        bounds = (interval.low, interval.high, interval.confidence, interval.method)
+        return cls(share.value, share.part, share.whole, *bounds)
 
     def complement(self) -> Measure:
-        """The share of the others, with the interval turned round.
+        """Return the share of the others, with the interval reversed.
 
         Example:
             >>> kept = Measure(0.75, 3, 4, low=0.5, high=1.0).complement()
@@ -49,9 +64,9 @@ class Measure:
             (0.25, 1, 0.0, 0.5)
         """
         n_others = None if self.part is None or self.whole is None else self.whole - self.part
-        value = n_others / self.whole if n_others is not None and self.whole else _rest(self.value)
+        value = n_others / self.whole if n_others is not None and self.whole else _invert(self.value)
         return Measure(
-            value, n_others, self.whole, _rest(self.high), _rest(self.low), self.confidence, self.method
+            value, n_others, self.whole, _invert(self.high), _invert(self.low), self.confidence, self.method
         )
 
     @property
@@ -61,72 +76,20 @@ class Measure:
 
     @property
     def is_alike(self) -> bool:
-        """Whether the interval stands in for one of resamples that were all alike."""
-        return self.method == Method.ALIKE.value
+        """Whether all resamples were equal, so that the interval is another one."""
+        return self.method is Method.ALIKE
 
 
-def _rest(share: float | None) -> float | None:
+def _invert(share: float | None) -> float | None:
     return None if share is None else 1 - share
 
 
-def finite(value: object) -> float | None:
-    """A number as float; None for anything else, also for what is not finite."""
-    if isinstance(value, bool) or not isinstance(value, Real):
-        return None
-    number = float(value)
-    return number if math.isfinite(number) else None
-
-
-def proportion(value: object) -> float | None:
-    """A number in [0, 1] as float; None for anything else."""
-    number = finite(value)
-    return number if number is not None and 0 <= number <= 1 else None
-
-
-def whole_number(value: object) -> int | None:
-    """A whole number as int; None for anything else."""
-    if isinstance(value, bool):
-        return None
-    return int(value) if isinstance(value, Integral) else None
-
-
-def read_measure(found: object, interval: object = None) -> Measure:
-    """Read `{"share" or "value", "part", "whole", "low", "high", ...}`; what is absent is undefined.
-
-    Args:
-        found: A share, in [0, 1], or a value that can be any number.
-        interval: `{"low", "high", "confidence", "method"}`; None: they stand in the share, or nowhere.
-
-    Example:
-        >>> read_measure({"share": 0.5, "part": 1, "whole": 2}, {"low": 0.1, "high": 0.9}).high
-        0.9
-    """
-    share = mapping(found)
-    bounds = mapping(interval) or share
-    method = bounds.get("method")
-    read = finite if "value" in share and "share" not in share else proportion
-    return Measure(
-        read(share.get("share", share.get("value"))),
-        whole_number(share.get("part")),
-        whole_number(share.get("whole")),
-        read(bounds.get("low")),
-        read(bounds.get("high")),
-        finite(bounds.get("confidence")),
-        method if isinstance(method, str) else None,
-    )
-
-
-def mapping(found: object) -> Mapping[str, object]:
-    """What was found if it is a mapping, otherwise an empty one."""
-    return found if isinstance(found, Mapping) else {}
-
-
 def percent_number(share: float | None, digits: int = _MAX_DIGITS) -> str:
-    """A share in percent, without the sign; 100 and 0 only if they are exact.
+    """Return a share in percent without the sign. Only exact shares become 100 and 0.
 
     Args:
-        share: In [0, 1]; None: undefined.
-        digits: Behind the point. There are two where fewer would show 100 or 0.
+        share: In [0, 1]. None means undefined.
+        digits: After the point. Two are used where fewer would show 100 or 0.
 
     Example:
         >>> percent_number(1 / 3, 1), percent_number(0.9997, 1), percent_number(0.99999), percent_number(1.0)
@@ -143,12 +106,12 @@ def percent_number(share: float | None, digits: int = _MAX_DIGITS) -> str:
 
 
 def percent(share: float | None, digits: int = _MAX_DIGITS) -> str:
-    """`percent_number` with its sign; a dash if it is undefined."""
+    """Return `percent_number` with its sign, or a dash if it is undefined."""
     return DASH if share is None else f"{percent_number(share, digits)}{SPACE}%"
 
 
 def percent_range(measure: Measure, digits: int = _MAX_DIGITS) -> str:
-    r"""The interval of a share, rounded outwards; a dash if there is none, an asterisk as in `is_alike`.
+    r"""Return the interval of a share, rounded outwards, or a dash. An asterisk marks `is_alike`.
 
     Example:
         >>> percent_range(Measure(0.99, low=0.98109, high=0.99601))
@@ -163,12 +126,12 @@ def percent_range(measure: Measure, digits: int = _MAX_DIGITS) -> str:
 
 
 def number_range(measure: Measure) -> str:
-    """The interval of a number that is no share; a dash if there is none."""
+    """Return the interval of a number that is not a share, or a dash."""
     return f"{number(measure.low)} to {number(measure.high)}" if measure.has_interval else DASH
 
 
-def number(value: object) -> str:
-    """A number for a table cell: whole numbers in full, others with four digits.
+def number(value: float | bool | None) -> str:
+    """Return a number for a cell: whole numbers in full, others with four digits. None is a dash.
 
     Example:
         >>> number(12_345), number(0.123456), number(None), number(True)
@@ -176,32 +139,118 @@ def number(value: object) -> str:
     """
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if (exact := whole_number(value)) is not None:
-        return _signed(f"{exact:,}")
-    if (real := finite(value)) is None:
+    if value is None or not math.isfinite(value):
         return DASH
-    return _signed(f"{real:,.0f}" if abs(real) >= 10_000 else f"{real:.4g}")
-
-
-def _signed(digits: str) -> str:
+    if isinstance(value, int):
+        digits = f"{value:,}"
+    else:
+        digits = f"{value:,.0f}" if abs(value) >= 10_000 else f"{value:.4g}"
     return digits.replace("-", "\N{MINUS SIGN}")
 
 
-def counted(n: int, singular: str) -> str:
-    r"""A count and what was counted.
+def count_nouns(n: int, singular: str) -> str:
+    r"""Return a count and its noun.
 
     Example:
-        >>> counted(1, "word"), counted(1_200, "word")
+        >>> count_nouns(1, "word"), count_nouns(1_200, "word")
         ('1\xa0word', '1,200\xa0words')
     """
     return f"{n:,}{SPACE}{singular}{'' if n == 1 else 's'}"
 
 
 def interval_name(confidence: float | None) -> str:
-    r"""What an interval is called.
+    r"""Return the name of an interval.
 
     Example:
         >>> interval_name(0.95), interval_name(None)
         ('95\xa0% interval', 'interval')
     """
     return "interval" if confidence is None else f"{100 * confidence:.4g}{SPACE}% interval"
+
+
+FIGURE_LABELS: Mapping[str, str] = MappingProxyType(
+    {
+        "recall_all": "Identifying words masked (recall)",
+        "recall_all_corrected": "harmless words counted as masked",
+        "recall_hipaa": "Identifying words masked, HIPAA categories",
+        "recall_hipaa_corrected": "harmless words counted as masked",
+        "recall_short_names": "Words of names masked, at most 3 characters",
+        "precision": "Masked words that identify (precision)",
+        "precision_overlap": "longer words right and wrong once each",
+        "safe_kept": "Safe words kept",
+        "documents_without_leak": "Documents without a leak",
+        "documents_without_hipaa_leak": "of the HIPAA categories",
+        "entities_masked": "Identifiers with all mentions masked",
+    }
+)
+"""Labels of the figures in the order of the page. A label in lower case belongs to the one before."""
+
+CATEGORY_LABELS: Mapping[str, str] = MappingProxyType(
+    {
+        "NAME": "Names",
+        "PLACE": "Places, organisations",
+        "CONTACT": "Contacts",
+        "ID": "Numbers and codes",
+        "PATIENT": "Patients",
+        "RELATIVE": "Relatives",
+        "DOCTOR": "Health staff",
+        "USERNAME": "User names",
+        "PROFESSION": "Professions",
+        "HOSPITAL": "Hospitals",
+        "ORGANIZATION": "Organisations",
+        "STREET": "Streets",
+        "CITY": "Cities",
+        "STATE": "States",
+        "COUNTRY": "Countries",
+        "ZIP": "Postal codes",
+        "LOCATION-OTHER": "Other places",
+        "AGE": "Ages",
+        "DATE": "Dates",
+        "PHONE": "Phone numbers",
+        "FAX": "Fax numbers",
+        "EMAIL": "E-mail addresses",
+        "URL": "Web addresses",
+        "IPADDR": "IP addresses",
+        "SSN": "Social security numbers",
+        "MEDICALRECORD": "Medical record numbers",
+        "HEALTHPLAN": "Health plan numbers",
+        "ACCOUNT": "Account numbers",
+        "LICENSE": "Licence numbers",
+        "VEHICLE": "Vehicle numbers",
+        "DEVICE": "Device numbers",
+        "BIOID": "Biometric identifiers",
+        "IDNUM": "Other numbers",
+    }
+)
+"""Labels of hyper-classes and fine types."""
+
+KIND_LABELS: Mapping[str, str] = MappingProxyType(
+    {
+        "word": "Other words",
+        "clinical": "Clinical words",
+        "number": "Numbers",
+        "mixed": "Letters and digits",
+    }
+)
+"""Labels of the kinds of safe words."""
+
+SETTING_LABELS: Mapping[str, str] = MappingProxyType(
+    {
+        "units": "Independent units",
+        "units_with_phi": "Independent units with identifiers",
+        "resamples": "Resamples for the intervals",
+        "seed": "Seed of the resamples",
+    }
+)
+"""Labels of settings with names that say too little."""
+
+
+def plain_label(key: str) -> str:
+    """Return a key of a report as words.
+
+    Example:
+        >>> plain_label("safe_kept"), plain_label("DRUG")
+        ('Safe kept', 'DRUG')
+    """
+    words = " ".join(key.replace("_", " ").split())[:_MAX_CHARS]
+    return words[:1].upper() + words[1:]

@@ -1,98 +1,128 @@
-"""The sections of the page that every report has, from what leaked to how it was measured."""
+"""The sections of the page that show the evaluation itself, from the leaks to the methods."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+from msgspec import UnsetType
+
 from inverse_deid.core.phi import HYPER_CLASS_OF
-from inverse_deid.evaluation.page.blocks import Chart, Headline, Row, Section, Table, without_empty_columns
-from inverse_deid.evaluation.page.charts import Bar, histogram, interval_bars, leak_columns
-from inverse_deid.evaluation.page.labels import CATEGORY_LABELS, FIGURE_LABELS, KIND_LABELS, plain_label
+from inverse_deid.evaluation.curves import choose_corners
+from inverse_deid.evaluation.page.blocks import (
+    Chart,
+    Headline,
+    NumberTable,
+    Section,
+    TableRow,
+    drop_empty_columns,
+    interval_head,
+    share_cells,
+    tabulate_bars,
+)
+from inverse_deid.evaluation.page.charts import (
+    Bar,
+    CurvePoint,
+    count_leak_columns,
+    draw_bars,
+    draw_curve,
+    draw_histogram,
+    draw_reliability,
+)
 from inverse_deid.evaluation.page.measures import (
+    CATEGORY_LABELS,
     DASH,
+    FIGURE_LABELS,
+    KIND_LABELS,
     SPACE,
     Measure,
-    counted,
+    count_nouns,
     interval_name,
-    mapping,
     number,
     percent,
     percent_range,
-    read_measure,
-    whole_number,
+    plain_label,
+)
+from inverse_deid.evaluation.report import (
+    BinRecord,
+    CurveRecord,
+    DocumentRecord,
+    EvaluationReport,
+    GroupRecord,
+    ReliabilityRecord,
 )
 from inverse_deid.evaluation.uncertainty import FEW_UNITS, Method
 
 MAX_IDS = 50
-"""Of documents with leaks, at most so many are listed."""
+"""The most documents with leaks that are listed."""
 
-Report = Mapping[str, object]
-
-
-def figure(report: Report, name: str) -> Measure:
-    """One of the overall figures with its interval; undefined if the report does not hold it."""
-    intervals = mapping(report.get("intervals"))
-    return read_measure(mapping(report.get("figures")).get(name), intervals.get(name))
+_MAX_DRAWN = 500
+"""The most points of a curve that are drawn. The table uses all of them."""
+_TARGETS = (0.5, 0.75, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999, 1.0)
 
 
-def headlines(report: Report) -> tuple[Headline, ...]:
-    """The four numbers of the top of the page."""
-    recall, documents = figure(report, "recall_all"), figure(report, "documents_without_leak")
-    precision, kept = figure(report, "precision"), figure(report, "safe_kept")
-    return (
-        _headline(recall, _recall_words(recall)),
-        _headline(documents, _document_words(documents)),
-        _headline(precision, _precision_words(precision)),
-        _headline(kept, _kept_words(kept)),
-    )
+def measure_figure(report: EvaluationReport, name: str) -> Measure:
+    """Return one of the overall figures with its interval."""
+    return Measure.of(report.figures[name], report.intervals.get(name))
 
 
-def _headline(share: Measure, sentence: str) -> Headline:
-    shown = f"{interval_name(share.confidence)} {percent_range(share, 1)}" if share.has_interval else ""
-    return Headline(percent(share.value, 1), sentence, shown)
+def choose_headlines(report: EvaluationReport) -> tuple[Headline, ...]:
+    """Return the four numbers at the top of the page."""
+    sentences = {
+        "recall_all": _describe_recall,
+        "documents_without_leak": _describe_documents,
+        "precision": _describe_precision,
+        "safe_kept": _describe_kept,
+    }
+    found = []
+    for name, describe in sentences.items():
+        share = measure_figure(report, name)
+        interval = ""
+        if share.has_interval:
+            interval = f"{interval_name(share.confidence)} {percent_range(share, 1)}"
+        found.append(Headline(percent(share.value, 1), describe(share.part or 0, share.whole or 0), interval))
+    return tuple(found)
 
 
-def _recall_words(recall: Measure) -> str:
-    if not recall.whole or recall.part is None:
-        return "No word of these documents is marked as identifying."
-    n_missed = recall.whole - recall.part
-    masked = "is masked" if recall.part == 1 else "are masked"
+def _describe_recall(part: int, whole: int) -> str:
+    if not whole:
+        return "These documents contain no identifying words."
+    n_missed = whole - part
+    masked = "is masked" if part == 1 else "are masked"
     missed = f"{n_missed:,} were missed" if n_missed > 1 else f"{'one' if n_missed else 'none'} was missed"
-    return f"Of {counted(recall.whole, 'identifying word')}, {recall.part:,} {masked}; {missed}."
+    return f"Of {count_nouns(whole, 'identifying word')}, {part:,} {masked} and {missed}."
 
 
-def _document_words(documents: Measure) -> str:
-    if not documents.whole or documents.part is None:
-        return "No document holds identifiers."
-    return f"In {documents.part:,} of {counted(documents.whole, 'document')} with identifiers nothing leaked."
+def _describe_documents(part: int, whole: int) -> str:
+    if not whole:
+        return "These documents contain no identifiers."
+    return f"Nothing leaked in {part:,} of {count_nouns(whole, 'document')} with identifiers."
 
 
-def _precision_words(precision: Measure) -> str:
-    if not precision.whole or precision.part is None:
+def _describe_precision(part: int, whole: int) -> str:
+    if not whole:
         return "No word is masked."
-    words = counted(precision.whole, "masked word")
-    return f"of what is masked identified someone: {precision.part:,} of {words}."
+    return f"of the masked words were identifying: {part:,} of {whole:,}."
 
 
-def _kept_words(kept: Measure) -> str:
-    if not kept.whole or kept.part is None:
-        return "No word of these documents is safe."
-    return f"of safe words kept: {kept.part:,} of {kept.whole:,} are still there to read."
+def _describe_kept(part: int, whole: int) -> str:
+    if not whole:
+        return "These documents contain no safe words."
+    return f"of the safe words can still be read: {part:,} of {whole:,}."
 
 
 @dataclass(frozen=True, slots=True)
 class Category:
-    """A hyper-class (depth 0) or a fine type in it (depth 1)."""
+    """A hyper-class (depth 0) or one of its fine types (depth 1)."""
 
     name: str
     depth: int
-    figures: Mapping[str, object]
+    record: GroupRecord
 
     def measure(self, name: str) -> Measure:
-        """One of its figures with its interval."""
-        intervals = mapping(self.figures.get("intervals"))
-        return read_measure(self.figures.get(name), intervals.get(name))
+        """Return one of its figures with its interval."""
+        return Measure.of(getattr(self.record, name), self.record.intervals.get(name))
 
     @property
     def missed(self) -> Measure:
@@ -104,236 +134,247 @@ class Category:
         """Its name in plain words."""
         return CATEGORY_LABELS.get(self.name, plain_label(self.name))
 
+    @property
+    def is_drawn_from_few(self) -> bool:
+        """Whether its interval is drawn from too few documents."""
+        is_drawn = self.measure("recall").method is Method.BOOTSTRAP
+        return is_drawn and self.record.documents_without_leak.whole < FEW_UNITS
 
-def categories(report: Report) -> list[Category]:
-    """Hyper-classes with PHI, each followed by its fine types with PHI if it has several."""
-    found = mapping(report.get("categories"))
-    hyper, fine = mapping(found.get("hyper")), mapping(found.get("fine"))
+
+def list_categories(report: EvaluationReport) -> list[Category]:
+    """Return hyper-classes with PHI, each followed by its fine types with PHI if it has several types."""
+    fine = report.categories.fine
     listed = []
-    for name, figures in hyper.items():
+    for name, record in report.categories.hyper.items():
         members = [t.value for t, group in HYPER_CLASS_OF.items() if group.value == name and t.value in fine]
-        listed.append(Category(name, 0, mapping(figures)))
+        listed.append(Category(name, 0, record))
         if len(members) > 1:
-            listed += [Category(member, 1, mapping(fine[member])) for member in members]
-    return [category for category in listed if _has_phi(category)]
+            listed += [Category(member, 1, fine[member]) for member in members]
+    return [row for row in listed if row.record.documents_without_leak.whole or row.record.recall.whole]
 
 
-def _has_phi(category: Category) -> bool:
-    return any(category.measure(name).whole for name in ("documents_without_leak", "recall"))
-
-
-def leaks_section(report: Report) -> Section:
-    """What was missed, by kind of identifier."""
-    title = "What was missed, by kind of identifier"
-    listed = categories(report)
+def show_kinds(report: EvaluationReport) -> Section:
+    """Show the leaks by kind of identifier."""
+    title = "Missed words, by kind of identifier"
+    listed = list_categories(report)
     if not listed:
-        return Section("kinds", title, ("No document holds identifiers.",))
-    blocks: list[Chart | Table] = []
-    groups, kinds = (_by_misses([row for row in listed if row.depth == depth]) for depth in (0, 1))
+        return Section("kinds", title, ("These documents contain no identifiers.",))
+    blocks: list[Chart | NumberTable] = []
+    groups, kinds = (_sort_by_misses(row for row in listed if row.depth == depth) for depth in (0, 1))
     leaking = [kind for kind in kinds if kind.missed.part]
     n_others = len(kinds) - len(leaking)
-    others = f"{counted(n_others, 'kind')} without a missed word: see the table." if n_others else ""
+    others = f" See the table for {count_nouns(n_others, 'kind')} without a missed word." if n_others else ""
     if groups:
-        blocks.append(_missed_chart("groups", "By group", groups))
+        blocks.append(_chart_misses("groups", "By group", groups))
     if leaking:
-        blocks.append(_missed_chart("fine", "Within the groups", leaking, others))
-    blocks.append(_category_table(listed))
-    sentences = ["Bars show the share of identifying words that was missed: shorter is better."]
-    if any(map(_is_drawn_from_few, listed)):
+        blocks.append(_chart_misses("fine", "Within the groups", leaking, others))
+    blocks.append(_tabulate_categories(listed))
+    sentences = ["Bars show the share of identifying words that was missed. Shorter is better."]
+    if any(row.is_drawn_from_few for row in listed):
         sentences.append(
-            f"Intervals of kinds that fewer than {FEW_UNITS} documents hold (see the table) are too narrow."
+            f"Intervals are too narrow for kinds found in fewer than {FEW_UNITS} documents (see the table)."
         )
     return Section("kinds", title, tuple(sentences), tuple(blocks))
 
 
-def _is_drawn_from_few(category: Category) -> bool:
-    """Whether its interval comes from drawing fewer documents than an interval needs."""
-    n_documents = category.measure("documents_without_leak").whole
-    is_drawn = category.measure("recall").method == Method.BOOTSTRAP
-    return is_drawn and n_documents is not None and n_documents < FEW_UNITS
+def _sort_by_misses(listed: Iterable[Category]) -> list[Category]:
+    """Sort by missed words, most first, then by label. Leave out categories without words."""
+    with_words = [row for row in listed if row.record.recall.whole]
+    return sorted(with_words, key=lambda row: (-(row.missed.part or 0), row.label))
 
 
-def _by_misses(listed: Sequence[Category]) -> list[Category]:
-    """Those with most missed words first, then by label; categories without words are left out."""
-    counted_ones = [category for category in listed if category.measure("recall").whole]
-    return sorted(counted_ones, key=lambda category: (-(category.missed.part or 0), category.label))
-
-
-def _missed_chart(key: str, title: str, ranked: Sequence[Category], others: str = "") -> Chart:
+def _chart_misses(key: str, title: str, ranked: Sequence[Category], others: str = "") -> Chart:
     bars = [Bar(category.label, category.missed) for category in ranked]
     name = f"Missed words, {title.lower()}"
-    drawing = interval_bars(key, name, bars, counted="missed of all", kind="bar-missed")
-    sentence = f"Most missed words first. {others}"
+    drawing = draw_bars(key, name, bars, counted="missed of all", kind="bar-missed")
+    sentence = "Kinds with most missed words come first."
     if any(bar.share.has_interval for bar in bars):
-        sentence = f"Most missed words first; the line across a bar's end is its interval. {others}"
-    return Chart(
-        title, sentence.strip(), drawing, share_table(name, "Kind", bars, "Missed"), is_labelled=True
-    )
+        sentence += " The line across the end of a bar is its interval."
+    numbers = tabulate_bars(name, "Kind", bars, "Missed")
+    return Chart(title, sentence + others, drawing, numbers, is_labelled=True)
 
 
-def share_table(caption: str, first: str, bars: Sequence[Bar], part: str) -> Table:
-    """The numbers of a chart of bars."""
-    rows = tuple(Row((bar.label, *share_cells(bar.share))) for bar in bars)
-    return Table(caption, (first, "Share", interval_head([bar.share for bar in bars]), part, "Of"), rows)
-
-
-def interval_head(shares: Iterable[Measure]) -> str:
-    """The head of a column of intervals, with their confidence if it is the same for all."""
-    confidences = {share.confidence for share in shares if share.has_interval}
-    name = interval_name(confidences.pop() if len(confidences) == 1 else None)
-    return name[:1].upper() + name[1:]
-
-
-def share_cells(share: Measure) -> tuple[str, str, str, str]:
-    """A share as four cells: percent, interval, part, whole."""
-    return percent(share.value), percent_range(share), number(share.part), number(share.whole)
-
-
-def _category_table(listed: Sequence[Category]) -> Table:
+def _tabulate_categories(listed: Sequence[Category]) -> NumberTable:
     interval = interval_head(category.measure("recall") for category in listed)
     recall = ("Masked", interval, "Corrected", "Words", "Missed")
     head = ("Kind", "Type", *recall, "Documents", "Without leak", "Identifiers")
-    return Table("Every kind of identifier", head, tuple(map(_category_row, listed)), frozenset({1}))
+    rows = []
+    for category in listed:
+        share, documents = category.measure("recall"), category.measure("documents_without_leak")
+        cells = (
+            category.label,
+            category.name,
+            percent(share.value),
+            percent_range(share),
+            percent(category.measure("corrected_recall").value),
+            number(share.whole),
+            number(category.missed.part),
+            number(documents.whole),
+            percent(documents.value),
+            percent(category.measure("entities_masked").value),
+        )
+        rows.append(TableRow(cells, category.depth))
+    return NumberTable("Every kind of identifier", head, tuple(rows), frozenset({1}))
 
 
-def _category_row(category: Category) -> Row:
-    recall, documents = category.measure("recall"), category.measure("documents_without_leak")
-    cells = (
-        category.label,
-        category.name,
-        percent(recall.value),
-        percent_range(recall),
-        percent(category.measure("corrected_recall").value),
-        number(recall.whole),
-        number(category.missed.part),
-        number(documents.whole),
-        percent(documents.value),
-        percent(category.measure("entities_masked").value),
-    )
-    return Row(cells, category.depth)
-
-
-@dataclass(frozen=True, slots=True)
-class Leaks:
-    """How many words a document with identifying words leaked."""
-
-    doc_id: str
-    n_words: int
-    n_missed: int
-
-
-def leaks_by_document(report: Report) -> list[Leaks]:
-    """Of the documents with identifying words, in the order of the report."""
-    listed = report.get("by_document")
-    rows = [mapping(row) for row in listed] if isinstance(listed, Sequence) else []
-    found = []
-    for row in rows:
-        n_words, n_recalled = whole_number(row.get("phi")), whole_number(row.get("recalled"))
-        if n_words and n_recalled is not None:
-            found.append(Leaks(str(row.get("id", DASH)), n_words, n_words - n_recalled))
-    return found
-
-
-def documents_section(report: Report) -> Section:
-    """How the leaks spread over documents, and which documents leaked."""
-    found = leaks_by_document(report)
+def show_documents(report: EvaluationReport) -> Section:
+    """Show the number of leaks per document, and the documents with leaks."""
+    found = [doc for doc in report.by_document if doc.phi]
     if not found:
-        return Section("documents", "Leaks by document", ("No document holds identifying words.",))
-    columns = leak_columns([doc.n_missed for doc in found])
-    title = "Missed words a document"
+        sentence = "These documents contain no identifying words."
+        return Section("documents", "Leaks by document", (sentence,))
+    columns = count_leak_columns([doc.phi - doc.recalled for doc in found])
+    title = "Missed words per document"
+    rows = tuple(TableRow((name, number(n))) for name, n in columns)
     chart = Chart(
         title,
-        f"{counted(len(found), 'document')} with identifying words.",
-        histogram("histogram", title, columns, axis="missed words in a document", tail="bar-missed"),
-        Table(title, ("Missed words", "Documents"), tuple(Row((name, number(n))) for name, n in columns)),
+        f"{count_nouns(len(found), 'document')} with identifying words.",
+        draw_histogram("histogram", title, columns, axis="missed words in a document", tail="bar-missed"),
+        NumberTable(title, ("Missed words", "Documents"), rows),
         is_labelled=True,
     )
-    leaking = sorted((doc for doc in found if doc.n_missed), key=lambda doc: (-doc.n_missed, doc.doc_id))
-    return Section(
-        "documents",
-        "Leaks by document",
-        ("One leaked word is enough to expose a document.",),
-        (chart, *_leaking_table(leaking)),
-    )
+    sentence = "One leaked word can be enough to identify a person."
+    return Section("documents", "Leaks by document", (sentence,), (chart, *_tabulate_leaking(found)))
 
 
-def _leaking_table(leaking: Sequence[Leaks]) -> Iterator[Table]:
+def _tabulate_leaking(found: Sequence[DocumentRecord]) -> Iterator[NumberTable]:
+    leaks = {doc.id: doc.phi - doc.recalled for doc in found}
+    leaking = sorted((doc for doc in found if leaks[doc.id]), key=lambda doc: (-leaks[doc.id], doc.id))
     if not leaking:
         return
-    shown = leaking[:MAX_IDS]
-    n_more = len(leaking) - len(shown)
     caption = "Documents with leaks, most first"
-    if n_more:
-        caption += f"; {n_more:,} more are in the JSON report"
-    rows = tuple(Row((doc.doc_id, number(doc.n_missed), number(doc.n_words))) for doc in shown)
-    yield Table(caption, ("Document", "Missed", "Identifying words"), rows)
+    if len(leaking) > MAX_IDS:
+        caption += f" ({len(leaking) - MAX_IDS:,} more are in the JSON report)"
+    rows = tuple(TableRow((doc.id, number(leaks[doc.id]), number(doc.phi))) for doc in leaking[:MAX_IDS])
+    yield NumberTable(caption, ("Document", "Missed", "Identifying words"), rows)
 
 
-def over_masking_section(report: Report) -> Section:
-    """The safe words that were masked, by kind."""
-    shares = {name: read_measure(share) for name, share in mapping(report.get("over_masking")).items()}
-    found = {name: share for name, share in shares.items() if share.whole}
+def show_over_masking(report: EvaluationReport) -> Section:
+    """Show the safe words that were masked, by kind."""
+    found = {name: Measure.of(share) for name, share in report.over_masking.items() if share.whole}
     bars = [Bar(KIND_LABELS.get(name, plain_label(name)), share) for name, share in found.items()]
     bars.sort(key=lambda bar: (-(bar.share.part or 0), bar.label))
     title = "Safe words that were masked"
     blocks: tuple[Chart, ...] = ()
     if bars:
-        drawing = interval_bars("overmasking", title, bars, counted="masked of all", kind="bar-quiet")
-        numbers = without_empty_columns(share_table(title, "Kind of word", bars, "Masked"))
-        blocks = (Chart("By kind of word", "Most masked words first.", drawing, numbers, True),)
-    sentence = "What is masked without need is lost to the reader, but exposes nobody."
-    return Section("overmasking", "What was masked without need", (sentence,), blocks)
+        drawing = draw_bars("overmasking", title, bars, counted="masked of all", kind="bar-quiet")
+        numbers = drop_empty_columns(tabulate_bars(title, "Kind of word", bars, "Masked"))
+        sentence = "Kinds with most masked words come first."
+        blocks = (Chart("By kind of word", sentence, drawing, numbers, is_labelled=True),)
+    sentence = "Safe words that are masked are lost to the reader, but identify nobody."
+    return Section("overmasking", "Words masked without need", (sentence,), blocks)
 
 
-def figures_section(report: Report) -> Section:
-    """All overall figures."""
-    found = mapping(report.get("figures"))
-    names = [
-        *(name for name in FIGURE_LABELS if name in found),
-        *(n for n in found if n not in FIGURE_LABELS),
+def show_thresholds(report: EvaluationReport) -> Iterator[Section]:
+    """Show the curve over all thresholds and the reliability of the probabilities, where known."""
+    blocks = []
+    if isinstance(report.curve, CurveRecord):
+        blocks.append(_chart_curve(report, report.curve))
+    if not isinstance(report.reliability, UnsetType) and report.reliability.bins:
+        blocks.append(_chart_reliability(report.reliability))
+    if blocks:
+        sentence = (
+            "The program estimates for every word how likely it is to be safe. "
+            "A threshold decides which words are masked."
+        )
+        yield Section("thresholds", "Thresholds and probabilities", (sentence,), tuple(blocks))
+
+
+def _chart_curve(report: EvaluationReport, curve: CurveRecord) -> Chart:
+    columns = curve.points
+    points = [
+        CurvePoint(*row)
+        for row in zip(columns.threshold, columns.recall, columns.precision, columns.safe_kept, strict=True)
     ]
-    labels = [FIGURE_LABELS.get(name, plain_label(name)) for name in names]
-    shares = [figure(report, name) for name in names]
-    rows = [
-        Row((label, *share_cells(share)), int(label[:1].islower()))
-        for label, share in zip(labels, shares, strict=True)
-    ]
-    head = ("Figure", "Share", interval_head(shares), "Part", "Of")
-    table = Table("Overall, with exact counts", head, tuple(rows))
-    sentences = (
-        "A word is a run of letters and digits; of an identifier, what lies inside its marks.",
-        "Corrected figures count a missed word as masked if it stands on the list of harmless words.",
-        f"{DASH} stands for what is undefined.",
+    title = "Recall against precision"
+    sentence = (
+        "If more identifying words are masked, more safe words are masked with them. The lines compare only "
+        "the probability with a threshold. Masking also follows rules, so the ring may be off the lines. "
+        f"Average precision: {number(curve.average_precision)}."
     )
-    return Section("figures", "All figures", sentences, (table, *_method_table(report)))
+    caption = f"The least loss for each recall (of {count_nouns(len(points), 'threshold')})"
+    head = ("Recall of at least", "Recall", "Precision", "Safe words kept", "Threshold")
+    numbers = NumberTable(caption, head, tuple(_choose_target(points, target) for target in _TARGETS))
+    recall, precision = (measure_figure(report, name).value for name in ("recall_all", "precision"))
+    drawing = draw_curve("curve", title, thin_points(points), recall, precision)
+    return Chart(title, sentence, drawing, numbers, is_labelled=False)
 
 
-def _method_table(report: Report) -> Iterator[Table]:
-    """Which intervals were found in which way."""
+def thin_points(points: Sequence[CurvePoint]) -> list[CurvePoint]:
+    """Return the points of a long curve that are needed to draw it."""
+    columns = [(point.recall, point.precision, point.safe_kept) for point in points]
+    return [points[i] for i in choose_corners(np.array(columns, np.float64).reshape(-1, 3), _MAX_DRAWN)]
+
+
+def _choose_target(points: Sequence[CurvePoint], target: float) -> TableRow:
+    enough = [point for point in points if point.recall >= target]
+    name = f"{100 * target:.4g}{SPACE}%"
+    if not enough:
+        return TableRow((name, *[DASH] * 4))
+    best = max(enough, key=lambda point: (point.safe_kept, point.precision, -point.recall))
+    shares = (percent(best.recall), percent(best.precision), percent(best.safe_kept))
+    return TableRow((name, *shares, "masks all" if best.threshold is None else number(best.threshold)))
+
+
+def _chart_reliability(found: ReliabilityRecord) -> Chart:
+    title = "Reliability of the probabilities"
+    sentence = f"On the diagonal, 80 of 100 words with a probability of 80{SPACE}% are safe."
+    if any(row.interval is not None for row in found.bins):
+        sentence += " Intervals treat words as independent and are too narrow."
+    if found.unknown:
+        sentence += f" Left out: {count_nouns(found.unknown, 'word')} without a probability."
+    if found.expected_calibration_error is not None:
+        sentence += f" Expected calibration error: {number(found.expected_calibration_error)}."
+    interval = interval_head(Measure.of(row.safe, row.interval) for row in found.bins)
+    head = ("Probability", "Words", "Mean probability", "Safe", interval)
+    numbers = NumberTable(title, head, tuple(map(_tabulate_bin, found.bins)))
+    drawing = draw_reliability("reliability", title, found.bins)
+    return Chart(title, sentence, drawing, numbers, is_labelled=False)
+
+
+def _tabulate_bin(row: BinRecord) -> TableRow:
+    safe = Measure.of(row.safe, row.interval)
+    ends = f"{number(row.low)} to {number(row.high)}"
+    cells = (number(row.tokens), percent(row.mean_p_safe), percent(safe.value), percent_range(safe))
+    return TableRow((ends, *cells))
+
+
+def show_figures(report: EvaluationReport) -> Section:
+    """Show all overall figures, and how their intervals were found."""
+    shares = {name: measure_figure(report, name) for name in FIGURE_LABELS}
+    rows = []
     methods: dict[tuple[str, str], list[str]] = {}
-    for name in mapping(report.get("intervals")):
-        share = figure(report, name)
-        if share.has_interval:
-            confidence = DASH if share.confidence is None else f"{100 * share.confidence:.4g}{SPACE}%"
-            methods.setdefault((share.method or DASH, confidence), []).append(name)
-    rows = tuple(Row((*way, ", ".join(names))) for way, names in methods.items())
-    if rows:
-        head = ("Method", "Confidence", "Figures, as the JSON report names them")
-        yield Table("Methods of the intervals", head, rows, frozenset({1, 2}))
+    for name, share in shares.items():
+        label = FIGURE_LABELS[name]
+        rows.append(TableRow((label, *share_cells(share)), int(label[:1].islower())))
+    for name in report.intervals:
+        share = shares[name]
+        if share.method is not None and share.confidence is not None:
+            confidence = f"{100 * share.confidence:.4g}{SPACE}%"
+            methods.setdefault((share.method.value, confidence), []).append(name)
+    head = ("Figure", "Share", interval_head(shares.values()), "Part", "Of")
+    tables = [NumberTable("Overall, with exact counts", head, tuple(rows))]
+    if methods:
+        listed = tuple(TableRow((*way, ", ".join(names))) for way, names in methods.items())
+        titles = ("Method", "Confidence", "Figures, by their names in the JSON report")
+        tables.append(NumberTable("Methods of the intervals", titles, listed, frozenset({1, 2})))
+    sentences = (
+        "A word is a run of letters and digits. Of an identifier, only the part inside its marks counts.",
+        "Corrected figures count a missed word as masked if it is on the list of harmless words.",
+        f"{DASH} means undefined.",
+    )
+    return Section("figures", "All figures", sentences, tuple(tables))
 
 
-def harmless_section(report: Report) -> Section:
-    """The list behind the corrected figures."""
-    found = mapping(report.get("harmless"))
+def show_harmless(report: EvaluationReport) -> Section:
+    """Show the list for the corrected figures."""
     rows = tuple(
-        Row((CATEGORY_LABELS.get(name, plain_label(name)), ", ".join(map(str, words))))
-        for name, words in sorted(found.items())
-        if isinstance(words, Sequence) and not isinstance(words, str)
+        TableRow((CATEGORY_LABELS.get(name, plain_label(name)), ", ".join(words)))
+        for name, words in sorted(report.harmless.items())
     )
     if not rows:
-        return Section(
-            "harmless", "Harmless words", ("The list is empty, corrected figures correct nothing.",)
-        )
-    sentence = "Missed alone, these words of an identifier point to nobody; corrected figures forgive them."
-    table = Table("The list", ("In identifiers of the kind", "Words"), rows, frozenset({1}))
+        sentence = "The list is empty, so corrected figures correct nothing."
+        return Section("harmless", "Harmless words", (sentence,))
+    sentence = "On their own, these words of an identifier point to nobody. Corrected figures forgive them."
+    table = NumberTable("The list", ("In identifiers of the kind", "Words"), rows, frozenset({1}))
     return Section("harmless", "Harmless words", (sentence,), (table,))

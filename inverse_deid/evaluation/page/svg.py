@@ -1,4 +1,4 @@
-"""Elements, scales and axes of hand-made SVG drawings; everything that is text is escaped."""
+"""Elements, scales and axes of SVG drawings. All text is escaped."""
 
 from __future__ import annotations
 
@@ -9,33 +9,31 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 WIDTH = 720
-"""Of every drawing, in user units; about a pixel on a wide screen."""
+"""Of every drawing, in user units. A unit is about a pixel on a wide screen."""
 
 _NICE = (1, 2, 2.5, 5, 10)
 
 
 def element(tag: str, *children: str, **attributes: object) -> Markup:
-    """An element; `class_` stands for class, `_` within a name for `-`.
+    """Return an element. `class_` becomes class, and `_` within a name becomes `-`.
 
     Example:
         >>> element("text", "a < b", x=1.25, text_anchor="end")
         Markup('<text x="1.2" text-anchor="end">a &lt; b</text>')
     """
-    shown = Markup("").join(
-        Markup(' {}="{}"').format(name.rstrip("_").replace("_", "-"), _shown(value))
+    pairs = Markup("").join(
+        Markup(' {}="{}"').format(
+            name.rstrip("_").replace("_", "-"), coordinate(value) if isinstance(value, float) else value
+        )
         for name, value in attributes.items()
     )
     if not children:
-        return Markup("<{}{}/>").format(tag, shown)
-    return Markup("<{0}{1}>{2}</{0}>").format(tag, shown, Markup("").join(children))
-
-
-def _shown(value: object) -> str:
-    return coordinate(value) if isinstance(value, float) else str(value)
+        return Markup("<{}{}/>").format(tag, pairs)
+    return Markup("<{0}{1}>{2}</{0}>").format(tag, pairs, Markup("").join(children))
 
 
 def coordinate(value: float) -> str:
-    """A position with a tenth of a unit.
+    """Return a position, rounded to a tenth of a unit.
 
     Example:
         >>> coordinate(3.0), coordinate(0.26), coordinate(-0.01)
@@ -45,14 +43,14 @@ def coordinate(value: float) -> str:
 
 
 def drawing(key: str, title: str, description: str, height: float, marks: Iterable[Markup]) -> Markup:
-    """A whole drawing that a screen reader can name.
+    """Return a whole drawing with a name for screen readers.
 
     Args:
-        key: Starts the ids of title and description; once on a page.
+        key: Start of the ids of title and description, unique on a page.
         title: In a few words.
-        description: What a reader who does not see it has to know.
+        description: For readers who cannot see the drawing.
         height: In user units.
-        marks: What is drawn.
+        marks: The elements of the drawing.
     """
     return element(
         "svg",
@@ -68,11 +66,11 @@ def drawing(key: str, title: str, description: str, height: float, marks: Iterab
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """Turns values into positions, linearly.
+    """A linear scale from values to positions.
 
     Args:
         low: Value at the start.
-        high: Value at the end, not that at the start.
+        high: Value at the end, different from `low`.
         start: Position of `low`.
         end: Position of `high`.
 
@@ -87,13 +85,13 @@ class Scale:
     end: float
 
     def at(self, value: float) -> float:
-        """The position of a value; values outside of the scale lie on its ends."""
+        """Return the position of a value. Values outside the scale move to its ends."""
         inside = min(max(value, self.low), self.high)
         return self.start + (inside - self.low) / (self.high - self.low) * (self.end - self.start)
 
 
 def nice_ticks(top: float, n_steps: int = 5) -> list[float]:
-    """Round numbers from 0 to at least `top`, in at most `n_steps` steps.
+    """Return round numbers from 0 to at least `top`, in at most `n_steps` steps.
 
     Args:
         top: Above 0.
@@ -110,24 +108,24 @@ def nice_ticks(top: float, n_steps: int = 5) -> list[float]:
 
 
 def text(shown: str, x: float, y: float, kind: str = "", *, anchor: str = "start") -> Markup:
-    """A line of text with its baseline at `y`."""
+    """Return a line of text with its baseline at `y`."""
     return element("text", shown, x=float(x), y=float(y), class_=f"t {kind}".strip(), text_anchor=anchor)
 
 
 def line(x1: float, y1: float, x2: float, y2: float, kind: str) -> Markup:
-    """A straight line."""
+    """Return a straight line."""
     return element("line", x1=float(x1), y1=float(y1), x2=float(x2), y2=float(y2), class_=kind)
 
 
 def rectangle(x: float, y: float, width: float, height: float, kind: str) -> Markup:
-    """A filled rectangle."""
+    """Return a filled rectangle."""
     return element(
         "rect", x=float(x), y=float(y), width=float(width), height=float(height), rx="1.5", class_=kind
     )
 
 
 def x_axis(scale: Scale, ticks: Sequence[tuple[float, str]], top: float, bottom: float) -> list[Markup]:
-    """Vertical grid lines from `top` to `bottom` with labels under them."""
+    """Return vertical grid lines from `top` to `bottom` with labels under them."""
     marks = []
     for value, label in ticks:
         x = scale.at(value)
@@ -136,7 +134,7 @@ def x_axis(scale: Scale, ticks: Sequence[tuple[float, str]], top: float, bottom:
 
 
 def y_axis(scale: Scale, ticks: Sequence[tuple[float, str]], left: float, right: float) -> list[Markup]:
-    """Horizontal grid lines from `left` to `right` with labels before them."""
+    """Return horizontal grid lines from `left` to `right` with labels before them."""
     marks = []
     for value, label in ticks:
         y = scale.at(value)

@@ -13,24 +13,25 @@ import click
 from msgspec import Struct
 
 from inverse_deid import __version__
-from inverse_deid.cli.provenance import naming, provenance
 from inverse_deid.cli.report_files import check_target, refuse_read, write_json
-from inverse_deid.cli.training_extra import need_training, progress
 from inverse_deid.core.errors import ConfigurationError, FormatError, OutputExistsError
 from inverse_deid.core.files import sha256_of, write_folder, write_whole
 from inverse_deid.core.settings import as_plain_values, change_settings, read_settings
 from inverse_deid.core.values import Document
+from inverse_deid.evaluation.added_reports import CONCEPT_FORMAT_NAME, ConceptReport
+from inverse_deid.evaluation.figures import encode_record
 from inverse_deid.evaluation.masked_files import masks_by_id, read_masked
+from inverse_deid.evaluation.provenance import name_files, trace_sources
 from inverse_deid.formats.brat import annotation_lines, brat_text
 from inverse_deid.formats.records import ReadOptions
 from inverse_deid.formats.registry import format_of, input_errors, open_input, open_source
 from inverse_deid.network.folder import refuse_other_folder
 from inverse_deid.research.commands.experiment import study_command
+from inverse_deid.research.commands.training_extra import need_training, progress
 from inverse_deid.research.extraction.concepts import CONCEPTS, PHI, list_types
 from inverse_deid.research.extraction.config import KINDS, ExtractorConfig, ExtractorTraining
 from inverse_deid.research.extraction.readers import (
     ConceptLayout,
-    naming_path,
     read_concepts,
     render_json_line,
 )
@@ -47,7 +48,6 @@ if TYPE_CHECKING:
     from inverse_deid.research.extraction.tagger import Tagger
     from inverse_deid.research.studies.study import StudyOptions
 
-COST_FORMAT = "inverse-deid concept utility"
 _READABLE = ("text", "jsonl")
 _DOCUMENTS = 64
 """Documents that the extractor reads at a time."""
@@ -58,7 +58,7 @@ _FOLDER = click.Path(file_okay=False, path_type=Path)
 _LAYOUT = click.option(
     "--layout",
     type=click.Choice([layout.value for layout in ConceptLayout]),
-    help="Layout of the concepts.  [default: by suffix; .jsonl is this project's form]",
+    help="Layout of the concepts.  [default: by suffix, where .jsonl is this project's form]",
 )
 _TYPES = click.option(
     "--types",
@@ -293,7 +293,7 @@ def _is_readable(name: Path) -> bool:
 
 
 def _read_file(path: Path, name: str) -> Iterator[Document]:
-    with naming_path(path), input_errors(), open_input(path) as stream:
+    with name_files(path), input_errors(), open_input(path) as stream:
         kind = format_of(path)
         if kind.name not in _READABLE:
             raise FormatError("neither text nor JSON Lines. Give the output of `inverse-deid mask`")
@@ -337,15 +337,15 @@ def cost(gold: Path, masked: Path, model: Path, json_path: Path | None, force: b
     GOLD is JSON Lines with concepts. MASKED is as for `inverse-deid evaluate`.
     """
     if json_path is not None:
-        check_target(json_path, COST_FORMAT, force=force)
+        check_target(json_path, CONCEPT_FORMAT_NAME, force=force)
     docs = read_concepts(gold)
-    with naming(masked):
+    with name_files(masked):
         masks = masks_by_id([doc.doc for doc in docs], read_masked(masked))
-    with naming(gold):
+    with name_files(gold):
         found = measure_utility(docs, masks, load_extractor(model))
     if json_path is not None:
-        made_from = provenance(gold=gold, masked=masked, model=model)
-        write_json(json_path, {"format": COST_FORMAT, "provenance": made_from, "types": found.rows()})
+        made_from = trace_sources(gold=gold, masked=masked, model=model)
+        write_json(json_path, encode_record(ConceptReport(provenance=made_from, types=found.records())))
     for line in found.plain_lines():
         click.echo(line)
 

@@ -15,9 +15,9 @@ from inverse_deid.evaluation.evaluation import (
     Evaluation,
     Intervals,
     evaluate_masks,
+    find_repeated,
     intervals_of,
-    named,
-    repeated,
+    name_documents,
 )
 from inverse_deid.evaluation.masked_files import masks_by_id, read_masked
 from inverse_deid.masking.assemble import packaged_model
@@ -215,9 +215,9 @@ def _choose_reference(settings: ComparisonSettings, names: Sequence[str]) -> str
 def _check_test(
     settings: ComparisonSettings, names: Sequence[str], test: Sequence[Document], sha256: str
 ) -> None:
-    if twice := repeated(doc.id for doc in test):
+    if twice := find_repeated(doc.id for doc in test):
         raise ConfigurationError(
-            f"{settings.test}: duplicate ids: {named(twice)}. Give every document a unique id"
+            f"{settings.test}: duplicate ids: {name_documents(twice)}. Give every document a unique id"
         )
     if not _OF_THE_MODEL.isdisjoint(names):
         provenance = read_manifest(packaged_model())["provenance"]
@@ -250,7 +250,8 @@ def _read_masks(path: Path, test: Sequence[Document]) -> dict[str, tuple[Range, 
     if missing or surplus:
         where = "without masks" if missing else "masked but not in the test file"
         raise ConfigurationError(
-            f"{path}: {where}: {named(missing or surplus)}. Give the masks of exactly the test documents"
+            f"{path}: {where}: {name_documents(missing or surplus)}. "
+            "Give the masks of exactly the test documents"
         )
     return masks
 

@@ -18,7 +18,8 @@ from inverse_deid import __version__
 from inverse_deid.core.errors import OutputExistsError
 from inverse_deid.core.files import output_errors, printable, write_folder
 from inverse_deid.core.revision import revision
-from inverse_deid.evaluation.json_report import json_report
+from inverse_deid.evaluation.figures import encode_record
+from inverse_deid.evaluation.report import build_report
 from inverse_deid.lexicon import load_lexicon
 from inverse_deid.masking.assemble import packaged_model
 from inverse_deid.network.folder import model_fingerprint
@@ -139,7 +140,7 @@ def as_json(comparison: Comparison, provenance: dict[str, Any]) -> dict[str, Any
     """
     systems = []
     for result in comparison.results:
-        report = json_report(result.evaluation, result.intervals)
+        report = encode_record(build_report(result.evaluation, result.intervals))
         systems.append(
             {
                 **{name: getattr(result, name) for name in ("name", "title", "source", "learned_from")},

@@ -9,7 +9,7 @@ import numpy as np
 from inverse_deid.core.errors import StageError
 from inverse_deid.core.values import Document, Tokens
 from inverse_deid.evaluation.counts import Range
-from inverse_deid.evaluation.evaluation import named
+from inverse_deid.evaluation.evaluation import name_documents
 from inverse_deid.lexicon import load_lexicon
 from inverse_deid.masking.assemble import MaskingSettings, build_deidentifier, packaged_model
 from inverse_deid.masking.scorers import feature_columns
@@ -83,7 +83,7 @@ class Packaged(System):
         masked = self._deidentifier.mask_many(docs)
         if failed := [one.id for one in masked if one.failed]:
             raise StageError(
-                f"{self.name}: a stage failed on {named(failed)}. "
+                f"{self.name}: a stage failed on {name_documents(failed)}. "
                 "Mask them with `inverse-deid mask` to see the cause"
             )
         return [list(one.masks) for one in masked]

@@ -6,14 +6,18 @@ from typing import Annotated, Literal, get_args
 
 from msgspec import Meta, Struct
 
-from inverse_deid.network.config import NetworkConfig
+from inverse_deid.network.config import (
+    Count,
+    NetworkConfig,
+    Positive,
+    Seed,
+    ShareBelowOne,
+    Size,
+    Weight,
+)
 
 Kind = Literal["tagger", "multitask", "stacked"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
-
-Size = Annotated[int, Meta(ge=1)]
-Positive = Annotated[float, Meta(gt=0, le=1e9)]
-ShareBelowOne = Annotated[float, Meta(ge=0, lt=1)]
 
 
 class ExtractorConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -84,8 +88,8 @@ class ExtractorTraining(Struct, frozen=True, kw_only=True, forbid_unknown_fields
     extraction_rate: Positive = 0.2
     halve_after: Size = 3
     patience: Size = 10
-    pretraining: Annotated[int, Meta(ge=0)] = 3
+    pretraining: Count = 3
     clip_norm: Positive = 5.0
     word_dropout: ShareBelowOne = 0.05
-    averaging: Annotated[float, Meta(ge=0, le=1e9)] = 2.0
-    seed: Annotated[int, Meta(ge=0, lt=2**32)] = 1
+    averaging: Weight = 2.0
+    seed: Seed = 1

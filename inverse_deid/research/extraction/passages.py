@@ -13,8 +13,8 @@ from typing import Protocol
 import numpy as np
 
 from inverse_deid.core.values import FloatArray, IntArray, Tokens
-from inverse_deid.network.batches import Example, padded
-from inverse_deid.network.encoding import WordVectors, gap_codes, quantised, word_numbers
+from inverse_deid.network.batches import Example, pad_examples
+from inverse_deid.network.encoding import WordVectors, gap_codes, quantise, word_numbers
 from inverse_deid.network.sentences import sentence_bounds
 from inverse_deid.research.extraction.concepts import (
     ConceptDocument,
@@ -132,7 +132,7 @@ class PassageMaker:
 
 def pad_passages(passages: Sequence[Passage], max_characters: int) -> dict[str, np.ndarray]:
     """Return padded inputs of the network, by name; no passage may be empty."""
-    return padded([passage.example for passage in passages], max_characters).inputs
+    return pad_examples([passage.example for passage in passages], max_characters).inputs
 
 
 def pad_labels(passages: Sequence[Passage]) -> dict[str, IntArray]:
@@ -151,4 +151,4 @@ def make_vectors(docs: Iterable[ConceptDocument], dim: int, seed: int) -> WordVe
     counts = Counter(word for doc in docs for word in {word.lower() for word in tokenize(doc.doc.text).words})
     words = sorted(word for word, count in counts.items() if count >= 2)
     rng = np.random.default_rng(seed)
-    return quantised(words, rng.uniform(-0.25, 0.25, (len(words), dim)).astype(np.float32))
+    return quantise(words, rng.uniform(-0.25, 0.25, (len(words), dim)).astype(np.float32))

@@ -19,17 +19,17 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from enum import StrEnum
 from itertools import accumulate
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from inverse_deid.core.errors import AnnotationError, FormatError, InputError
+from inverse_deid.core.errors import AnnotationError, FormatError
 from inverse_deid.core.values import Document
+from inverse_deid.evaluation.provenance import name_files
 from inverse_deid.formats.brat import read_text_bound
-from inverse_deid.formats.gold_writers import gold_json_line
-from inverse_deid.formats.json_lines import numbered_lines, read_gold_json_line
+from inverse_deid.formats.json_lines import gold_json_line, number_lines, read_gold_json_line
 from inverse_deid.formats.registry import input_errors, open_input
 from inverse_deid.formats.strict_json import parse_json
 from inverse_deid.research.extraction.concepts import ConceptDocument, ConceptSpan, find_entities
@@ -66,20 +66,11 @@ def read_concepts(path: Path, layout: ConceptLayout | None = None) -> list[Conce
     Raises:
         InputError: Names the file, the line or document and the remedy.
     """
-    with naming_path(path), input_errors():
+    with name_files(path), input_errors():
         docs = list(_read(path, layout or guess_layout(path)))
         if not docs:
             raise FormatError("contains no documents. Give documents with concepts")
     return docs
-
-
-@contextmanager
-def naming_path(path: Path) -> Iterator[None]:
-    """Put the path before the message of an `InputError` that does not name it."""
-    try:
-        yield
-    except InputError as error:
-        raise error if str(path) in str(error) else type(error)(f"{path}: {error}") from error
 
 
 def guess_layout(path: Path) -> ConceptLayout:
@@ -113,13 +104,13 @@ def _read(path: Path, layout: ConceptLayout) -> Iterator[ConceptDocument]:
         case ConceptLayout.BIO:
             inside = sorted(file for file in path.rglob("*") if file.suffix in _BIO_SUFFIXES)
             for file in inside if path.is_dir() else [path]:
-                with naming_path(file), open_input(file) as stream:
+                with name_files(file), open_input(file) as stream:
                     yield from _read_bio(_decode(stream.read()), file.stem)
         case ConceptLayout.BRAT | ConceptLayout.I2B2_2010:
             read = _read_brat if layout is ConceptLayout.BRAT else _read_i2b2
             texts = {file.stem: file for file in sorted(path.rglob("*.txt"))}
             for file in sorted(path.rglob(f"*{_PAIRED[layout]}")):
-                with naming_path(file):
+                with name_files(file):
                     if file.stem not in texts:
                         raise FormatError(f"has no text. Put {file.stem}.txt into the folder")
                     yield read(texts[file.stem].read_bytes(), file.read_bytes(), file.stem)
@@ -132,7 +123,7 @@ def _decode(data: bytes) -> str:
 
 
 def _read_json_lines(stream: BinaryIO) -> Iterator[ConceptDocument]:
-    for number, line in numbered_lines(stream):
+    for number, line in number_lines(stream):
         doc = read_gold_json_line(number, line)
         listed = json.loads(line).get("concepts")
         if listed is None:
@@ -144,7 +135,7 @@ def _read_json_lines(stream: BinaryIO) -> Iterator[ConceptDocument]:
 
 
 def _read_phee(stream: BinaryIO) -> Iterator[ConceptDocument]:
-    for number, line in numbered_lines(stream):
+    for number, line in number_lines(stream):
         parsed: Any = None
         with suppress(ValueError, RecursionError):
             parsed = parse_json(line)

@@ -20,9 +20,10 @@ import numpy as np
 import numpy.typing as npt
 
 from inverse_deid.core.errors import AnnotationError
+from inverse_deid.evaluation.added_reports import ConceptRecord
 from inverse_deid.evaluation.counts import Range
 from inverse_deid.evaluation.paired_test import PairedTest, paired_ratio_test
-from inverse_deid.evaluation.plain_text import aligned
+from inverse_deid.evaluation.plain_text import align
 from inverse_deid.research.extraction.concepts import CONCEPTS, ConceptDocument, ConceptSpan, select_gold
 from inverse_deid.research.extraction.views import rewrite
 
@@ -141,42 +142,42 @@ class ConceptUtility:
     touched: Mapping[str, int] = field(repr=False)
     tests: Mapping[str, PairedTest | None] = field(repr=False)
 
-    def rows(self) -> dict[str, dict[str, float | int | None]]:
+    def records(self) -> dict[str, ConceptRecord]:
         """Return the figures of `ALL` and of each type, unrounded; an undefined one is None."""
-        rows: dict[str, dict[str, float | int | None]] = {}
+        records = {}
         for kind, test in self.tests.items():
             column = None if kind == ALL else kind
             original, masked = self.original.score(column), self.masked.score(column)
-            rows[kind] = {
-                "gold": original.n_gold,
-                "touched": self.touched[kind],
-                "f1_original": original.f1,
-                "f1_masked": masked.f1,
-                "recall_original": original.recall,
-                "recall_masked": masked.recall,
-                "precision_original": original.precision,
-                "precision_masked": masked.precision,
-                "difference": None if test is None else test.difference,
-                "p_value": None if test is None else test.p_value,
-            }
-        return rows
+            records[kind] = ConceptRecord(
+                gold=original.n_gold,
+                touched=self.touched[kind],
+                f1_original=original.f1,
+                f1_masked=masked.f1,
+                recall_original=original.recall,
+                recall_masked=masked.recall,
+                precision_original=original.precision,
+                precision_masked=masked.precision,
+                difference=None if test is None else test.difference,
+                p_value=None if test is None else test.p_value,
+            )
+        return records
 
     def plain_lines(self) -> Iterator[str]:
         """Yield the figures as aligned text."""
-        columns = {
-            "F1 original": ("f1_original", ".4f"),
-            "F1 masked": ("f1_masked", ".4f"),
-            "difference": ("difference", "+.4f"),
-            "p": ("p_value", ".4f"),
-            "concepts": ("gold", ","),
-            "masked in part": ("touched", ","),
-        }
+        columns = ("F1 original", "F1 masked", "difference", "p", "concepts", "masked in part")
         rows = [("extraction, exact match", *columns)]
-        for kind, row in self.rows().items():
-            values = [(row[name], form) for name, form in columns.values()]
-            cells = ("-" if value is None else format(value, form) for value, form in values)
+        for kind, row in self.records().items():
+            figures = (
+                (row.f1_original, ".4f"),
+                (row.f1_masked, ".4f"),
+                (row.difference, "+.4f"),
+                (row.p_value, ".4f"),
+                (row.gold, ","),
+                (row.touched, ","),
+            )
+            cells = ("-" if value is None else format(value, form) for value, form in figures)
             rows.append(("all concepts" if kind == ALL else f"  {kind}", *cells))
-        yield from aligned(rows)
+        yield from align(rows)
 
 
 def measure_utility(

@@ -22,8 +22,8 @@ from inverse_deid.core.values import Document
 from inverse_deid.engine.masker import Masker
 from inverse_deid.evaluation.counts import Range
 from inverse_deid.masking.assemble import MaskingSettings, build_deidentifier
-from inverse_deid.masking.cases.masker import CaseMasker
-from inverse_deid.masking.cases.settings import CaseSettings, DateMode
+from inverse_deid.masking.case_masker import CaseMasker
+from inverse_deid.replacement.settings import CaseSettings, DateMode
 from inverse_deid.research.extraction.concepts import ConceptDocument, ConceptSpan, drop_overlaps
 from inverse_deid.training.corpora.inject import inject_around
 from inverse_deid.training.corpora.surrogates import SurrogateMaker

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from inverse_deid.evaluation.page.panels import Curve, Panel, panels
 from inverse_deid.evaluation.page.svg import nice_ticks
+from inverse_deid.research.studies.panels import Band, Panel, panels
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -27,13 +27,13 @@ class LineChart:
 
     title: str
     x_title: str
-    curves: Sequence[Curve]
+    curves: Sequence[Band]
     lowest: float
     guide: tuple[float, str] | None = None
     is_logarithmic: bool = False
 
 
-def curve_of(name: str, colour: str, frame: pd.DataFrame, columns: tuple[str, str, str, str]) -> Curve:
+def curve_of(name: str, colour: str, frame: pd.DataFrame, columns: tuple[str, str, str, str]) -> Band:
     """Return a curve; rows with an absent cell are left out.
 
     Args:
@@ -43,7 +43,7 @@ def curve_of(name: str, colour: str, frame: pd.DataFrame, columns: tuple[str, st
         columns: Those of the horizontal place, of the line, and of the lower and upper edge of its area.
     """
     points = frame[list(columns)].dropna()
-    return Curve(name, colour, *(points[column].tolist() for column in columns))
+    return Band(name, colour, *(points[column].tolist() for column in columns))
 
 
 def draw_charts(title: str, charts: Sequence[LineChart]) -> str:
@@ -66,7 +66,7 @@ def _panel(chart: LineChart) -> Panel:
         ends = math.log10(places[0]), math.log10(places[-1])
         ticks = [(math.log10(x), f"{x:g}") for x in places]
         curves = [
-            Curve(one.name, one.colour, [math.log10(x) for x in one.x], one.middle, one.low, one.high)
+            Band(one.name, one.colour, [math.log10(x) for x in one.x], one.middle, one.low, one.high)
             for one in chart.curves
         ]
     else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from inverse_deid.evaluation.page.panels import Curve, Panel, panels
+from inverse_deid.research.studies.panels import Band, Panel, panels
 from inverse_deid.research.studies.tables import Cell, Table
 
 ACCURACY_AIM = 0.55
@@ -83,6 +83,6 @@ def _panel(
     )
 
 
-def _curve(name: str, colour: str, points: Points) -> Curve:
+def _curve(name: str, colour: str, points: Points) -> Band:
     across, middle, low, high = zip(*points, strict=True) if points else ((),) * 4
-    return Curve(name, colour, [math.log10(n) for n in across], middle, low, high)
+    return Band(name, colour, [math.log10(n) for n in across], middle, low, high)

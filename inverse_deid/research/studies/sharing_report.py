@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from inverse_deid.evaluation.resampling import share_interval
+from inverse_deid.evaluation.resampling import bootstrap_share
 from inverse_deid.research.representations.attacks.distinguishing import DISTINGUISHING
 from inverse_deid.research.representations.procedures import PRE_TRAINING_ADVERSARY
 from inverse_deid.research.representations.representer import NOISE_IN, NOISE_OUT
@@ -314,7 +314,7 @@ def _attacks(config: StudyConfig, records: Records) -> Table:
         if run.neighbours != n or "attacks" not in record:
             continue
         for name, found in record["attacks"].items():
-            interval = share_interval(found["hits"], found["trials"])
+            interval = bootstrap_share(found["hits"], found["trials"])
             bounds = (None, None) if interval is None else (interval.low, interval.high)
             n_trials = int(np.sum(found["trials"]))
             label = f"{run.corpus.name}, {run.kind}, seed {run.seed}"

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 
 import pandas as pd
 
-from inverse_deid.evaluation.markdown import markdown_table
-from inverse_deid.evaluation.plain_text import aligned
+from inverse_deid.evaluation.plain_text import align, markdown_table
 
 Cell = str | int | float | None
 """A share is a float in [0, 1]; None is undefined or absent."""
@@ -79,14 +78,14 @@ class Table:
         return markdown_table(self.title, columns, rows, self.notes)
 
     def plain_lines(self) -> Iterator[str]:
-        """Yield the table for a terminal: its title, then aligned columns.
+        """Yield the table for a terminal: its title, then align columns.
 
         Example:
             >>> print(*Table("t", "Recall", frame_of(("run", "p"), [("a", 0.5)])).plain_lines(), sep="|")
             Recall|run      p|a    0.500
         """
         yield self.title
-        yield from aligned(self._render_rows())
+        yield from align(self._render_rows())
 
     def csv(self) -> str:
         r"""Return the table as CSV; nothing is rounded, an absent cell is empty.

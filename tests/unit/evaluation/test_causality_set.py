@@ -7,9 +7,8 @@ from itertools import pairwise
 import pytest
 
 from inverse_deid.core.phi import PhiType
-from inverse_deid.evaluation.causality_set import Kind, Part, Role, read_causality_set
-from inverse_deid.evaluation.onset import days_between
-from inverse_deid.evaluation.utility import ALL, COLUMNS, best_case
+from inverse_deid.evaluation.causality_set import DrugRole, ItemKind, OnsetPart, read_causality_set
+from inverse_deid.evaluation.utility import ALL, COLUMNS, count_best_case, count_days
 
 DOCS = read_causality_set()
 STYLES = {"company": 11, "letter": 10, "consumer": 10, "telegraphic": 9, "vaccine": 10, "hospital": 10}
@@ -51,19 +50,21 @@ def test_narratives_have_60_to_220_words():
     assert not {doc_id: n for doc_id, n in lengths.items() if not 60 <= n <= 220}
 
 
-@pytest.mark.parametrize("kind", [Kind.DRUG, Kind.DOSE, Kind.REACTION, Kind.ONSET, Kind.LAB, Kind.OUTCOME])
+@pytest.mark.parametrize(
+    "kind", [ItemKind.DRUG, ItemKind.DOSE, ItemKind.REACTION, ItemKind.ONSET, ItemKind.LAB, ItemKind.OUTCOME]
+)
 def test_every_narrative_has_what_no_assessment_can_do_without(kind):
     assert not [doc.doc.id for doc in DOCS if not any(item.kind is kind for item in doc.items)]
 
 
 def test_every_narrative_has_a_suspect_and_identifiers():
-    assert all(any(item.role is Role.SUSPECT for item in doc.items) for doc in DOCS)
+    assert all(any(item.role is DrugRole.SUSPECT for item in doc.items) for doc in DOCS)
     assert all(doc.doc.spans for doc in DOCS)
 
 
 def test_every_kind_is_there_often_enough_to_be_measured():
     assert min(Counter(item.kind for doc in DOCS for item in doc.items).values()) >= 50
-    assert set(Kind) == {item.kind for doc in DOCS for item in doc.items}
+    assert set(ItemKind) == {item.kind for doc in DOCS for item in doc.items}
     assert len({phi.type for doc in DOCS for phi in doc.doc.spans}) >= 15
 
 
@@ -88,7 +89,7 @@ def test_marks_do_not_cut_words_and_have_no_blank_edges():
 def test_only_the_dates_of_onset_are_identifiers_too():
     for doc, item, span in everywhere():
         found = overlaps(doc, span)
-        if span.part in (Part.START, Part.REACTION):
+        if span.part in (OnsetPart.START, OnsetPart.REACTION):
             assert [(p.start, p.end, p.type) for p in found] == [(span.start, span.end, PhiType.DATE)], doc.id
         else:
             assert not found, (doc.id, item.kind, span.start)
@@ -96,7 +97,7 @@ def test_only_the_dates_of_onset_are_identifiers_too():
 
 def test_spans_of_one_kind_do_not_overlap():
     for doc in DOCS:
-        for kind in Kind:
+        for kind in ItemKind:
             spans = sorted((s.start, s.end) for item in doc.items if item.kind is kind for s in item.spans)
             gaps = [after[0] - before[1] for before, after in pairwise(spans)]
             assert all(gap >= 0 for gap in gaps), (doc.doc.id, kind)
@@ -108,7 +109,7 @@ def test_days_agree_with_the_dates():
         for item in doc.items:
             if item.days is not None:
                 dates = {span.part: doc.doc.text[span.start : span.end] for span in item.spans}
-                found = days_between(dates[Part.START], dates[Part.REACTION])
+                found = count_days(dates[OnsetPart.START], dates[OnsetPart.REACTION])
                 assert not found or item.days in found, doc.doc.id
                 unread |= set() if found else {doc.doc.id}
     assert unread == HOLIDAYS_WEEKDAYS_AND_OTHER_MONTHS
@@ -119,10 +120,14 @@ def test_time_to_onset_is_told_in_every_way():
         frozenset(span.part for span in item.spans)
         for doc in DOCS
         for item in doc.items
-        if item.kind is Kind.ONSET
+        if item.kind is ItemKind.ONSET
     )
-    dates = {Part.START, Part.REACTION}
-    assert set(parts) == {frozenset({Part.DURATION}), frozenset(dates), frozenset({Part.DURATION, *dates})}
+    dates = {OnsetPart.START, OnsetPart.REACTION}
+    assert set(parts) == {
+        frozenset({OnsetPart.DURATION}),
+        frozenset(dates),
+        frozenset({OnsetPart.DURATION, *dates}),
+    }
     assert min(parts.values()) >= 8
 
 
@@ -155,12 +160,12 @@ def test_addresses_are_reserved_ones():
 
 
 def test_masking_just_the_identifiers_loses_nothing_but_times_to_onset():
-    best = best_case(DOCS)
+    best = count_best_case(DOCS)
     figures = {column: best.figures(column) for column in COLUMNS}
     lost = {column: f.items.whole - f.items.part for column, f in figures.items()}
     assert {column for column, n in lost.items() if n} == {ALL, "ONSET"}
     assert lost["ONSET"] == sum(
-        item.kind is Kind.ONSET and all(span.part is not Part.DURATION for span in item.spans)
+        item.kind is ItemKind.ONSET and all(span.part is not OnsetPart.DURATION for span in item.spans)
         for doc in DOCS
         for item in doc.items
     )

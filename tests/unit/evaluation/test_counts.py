@@ -10,10 +10,9 @@ import pytest
 from inverse_deid.core.errors import AnnotationError, StageError
 from inverse_deid.core.phi import PhiType
 from inverse_deid.core.values import Document, PhiSpan
-from inverse_deid.evaluation.counts import Counts, SafeKind, count_document
+from inverse_deid.evaluation.counts import Counts, SafeKind, count_document, find_gold_tokens
 from inverse_deid.evaluation.evaluation import evaluate_masks
-from inverse_deid.evaluation.figures import FIGURES, Share, over_masking
-from inverse_deid.evaluation.gold_tokens import gold_tokens
+from inverse_deid.evaluation.figures import FIGURES, Share, measure_over_masking
 from inverse_deid.evaluation.groups import GROUPS, GroupKind, group_number
 from inverse_deid.evaluation.harmless import HarmlessTokens, read_harmless
 from inverse_deid.formats.i2b2_xml import read_gold_i2b2_xml
@@ -78,7 +77,7 @@ def test_safe_tokens_are_counted_by_kind(evaluation):
     kinds = [SafeKind.WORD, SafeKind.CLINICAL, SafeKind.NUMBER, SafeKind.MIXED]
     assert evaluation.counts.safe[:, kinds].tolist() == [[6, 1, 0, 1], [5, 0, 0, 0], [1, 0, 0, 0]]
     assert evaluation.counts.false_masks[:, kinds].tolist() == [[0, 0, 0, 1], [2, 0, 0, 0], [0, 0, 0, 0]]
-    assert over_masking(evaluation.counts)[SafeKind.WORD] == Share(2, 12)
+    assert measure_over_masking(evaluation.counts)[SafeKind.WORD] == Share(2, 12)
 
 
 @pytest.mark.parametrize(
@@ -218,7 +217,7 @@ def note():
 
 def test_an_i2b2_record_has_the_tokens_of_the_scorer_of_the_task(note):
     expected = i2b2_scorer_tokens(note_xml())
-    gold = gold_tokens(note, tokenize(note.text))
+    gold = find_gold_tokens(note, tokenize(note.text))
     found = zip(
         [note.spans[i].type.value for i in gold.spans], gold.starts.tolist(), gold.ends.tolist(), strict=True
     )
@@ -327,7 +326,7 @@ def test_no_repr_shows_a_text():
     [
         (["a", "b", "c"], ["b"], "in the gold but not masked: documents a, c"),
         (["a"], ["a", "z", "y"], "masked but not in the gold: documents y, z"),
-        (["a", "b", "a"], ["a", "b"], "more than once in the gold: document a;"),
+        (["a", "b", "a"], ["a", "b"], "repeated in the gold: document a."),
     ],
 )
 def test_ids_that_do_not_match_are_named(ids, masked, message):

@@ -6,10 +6,10 @@ from sklearn.metrics import average_precision_score, precision_recall_curve
 
 from inverse_deid.core.errors import ConfigurationError, StageError
 from inverse_deid.evaluation.curves import (
-    corners,
+    choose_corners,
+    measure_reliability,
+    measure_scores,
     recall_precision_curve,
-    reliability,
-    score_figures,
 )
 from inverse_deid.evaluation.figures import Share
 from inverse_deid.evaluation.uncertainty import clopper_pearson
@@ -79,7 +79,7 @@ def test_what_are_no_probabilities_is_refused(p_safe):
     with pytest.raises(StageError):
         recall_precision_curve(truth(1, 0), p_safe)
     with pytest.raises(StageError):
-        reliability(truth(1, 0), p_safe)
+        measure_reliability(truth(1, 0), p_safe)
 
 
 def drawn(recall, precision):
@@ -92,7 +92,7 @@ def test_thinning_leaves_no_corner_out():
         [np.linspace(a, b, 1_000, endpoint=False) for a, b in itertools.pairwise(bends)]
         + [np.array(bends[-1:])]
     )
-    found = corners(line, 20)
+    found = choose_corners(line, 20)
     np.testing.assert_allclose(line[found], bends, atol=1e-9)
     assert found.tolist() == sorted(found)
 
@@ -101,7 +101,7 @@ def test_thinning_keeps_at_most_so_many_points_near_to_all_others():
     rng = np.random.default_rng(1)
     recall = np.sort(rng.random(5_000))
     precision = np.clip(1 - recall**3 + rng.normal(0, 0.002, 5_000), 0, 1)
-    found = corners(drawn(recall, precision), 100)
+    found = choose_corners(drawn(recall, precision), 100)
     assert len(set(found)) == 100
     assert (found[0], found[-1]) == (0, 4_999)
     assert np.abs(np.interp(recall, recall[found], precision[found]) - precision).max() < 0.02
@@ -109,23 +109,23 @@ def test_thinning_keeps_at_most_so_many_points_near_to_all_others():
 
 def test_a_short_curve_stays_and_a_line_has_two_points():
     curve = drawn(np.array([0.0, 0.5, 1.0]), np.array([1.0, 0.2, 0.1]))
-    assert corners(curve, 3).tolist() == [0, 1, 2]
-    assert corners(curve, 2).tolist() == [0, 2]
-    assert corners(curve[:0], 2).tolist() == []
+    assert choose_corners(curve, 3).tolist() == [0, 1, 2]
+    assert choose_corners(curve, 2).tolist() == [0, 2]
+    assert choose_corners(curve[:0], 2).tolist() == []
     with pytest.raises(ConfigurationError):
-        corners(curve, 1)
+        choose_corners(curve, 1)
 
 
 @pytest.mark.parametrize("last", [0.5, 0.4])
 def test_a_curve_that_goes_back_over_itself_keeps_its_peak(last):
     curve = drawn(np.zeros(9), np.array([0.5, 0.5, 0.5, 0.9, 0.5, 0.5, 0.5, 0.5, last]))
-    assert 3 in corners(curve, 3)
+    assert 3 in choose_corners(curve, 3)
 
 
 def test_reliability_by_hand():
     # 0.3 begins its bin and 1 belongs to the last one.
     p_safe = [0.25, 0.3, 0.35, 0.95, 1.0, np.nan]
-    found = reliability(truth(1, 1, 0, 0, 0, 1), p_safe)
+    found = measure_reliability(truth(1, 1, 0, 0, 0, 1), p_safe)
     assert [row.safe for row in found.bins] == [
         Share(0, 0),
         Share(0, 0),
@@ -146,7 +146,7 @@ def test_reliability_by_hand():
 
 def test_bins_hold_all_tokens_and_every_edge_begins_its_bin():
     edges = np.arange(100) / 100
-    found = reliability(np.zeros(100, np.bool_), edges, n_bins=100)
+    found = measure_reliability(np.zeros(100, np.bool_), edges, n_bins=100)
     assert [row.safe.whole for row in found.bins] == [1] * 100
 
 
@@ -154,16 +154,16 @@ def test_probabilities_that_hold_have_little_error_and_others_much():
     rng = np.random.default_rng(2)
     p_safe = rng.random(20_000)
     is_phi = rng.random(20_000) > p_safe
-    good = reliability(is_phi, p_safe)
+    good = measure_reliability(is_phi, p_safe)
     assert good.expected_calibration_error < 0.02
     assert sum(row.interval.low <= row.mean_p_safe <= row.interval.high for row in good.bins) >= 8
-    assert reliability(is_phi, np.clip(p_safe + 0.2, 0, 1)).expected_calibration_error > 0.1
+    assert measure_reliability(is_phi, np.clip(p_safe + 0.2, 0, 1)).expected_calibration_error > 0.1
 
 
 def test_without_tokens_there_is_no_error():
-    found = score_figures(truth(), [])
+    found = measure_scores(truth(), [])
     assert found.curve is None
     assert found.reliability.expected_calibration_error is None
     assert len(found.reliability.bins) == 10
     with pytest.raises(ConfigurationError):
-        reliability(truth(), [], n_bins=0)
+        measure_reliability(truth(), [], n_bins=0)

@@ -7,13 +7,12 @@ from fake_maskers import CANARY
 
 from inverse_deid.core.phi import PhiType
 from inverse_deid.core.values import Document, PhiSpan
-from inverse_deid.evaluation.curves import score_figures
+from inverse_deid.evaluation.curves import measure_scores
 from inverse_deid.evaluation.evaluation import evaluate_masks, intervals_of
-from inverse_deid.evaluation.figures import FIGURES, Share
+from inverse_deid.evaluation.figures import FIGURES, Share, encode_record
 from inverse_deid.evaluation.groups import GroupKind, group_number
-from inverse_deid.evaluation.json_report import json_report
-from inverse_deid.evaluation.plain_text import interval_text, percent
-from inverse_deid.evaluation.report import note_lines, table_lines
+from inverse_deid.evaluation.plain_text import format_interval, format_share
+from inverse_deid.evaluation.report import build_report, note_lines, table_lines
 from inverse_deid.evaluation.uncertainty import Interval, Method
 
 TEXT = f"{CANARY} left on 3 May"
@@ -21,6 +20,10 @@ DOC = Document(
     "a", TEXT, (PhiSpan(0, len(CANARY), PhiType.PATIENT), PhiSpan(len(TEXT) - 5, len(TEXT), PhiType.DATE))
 )
 MASKS = [(0, len(CANARY) + 5)]
+
+
+def plain_report(*evaluation, **options):
+    return encode_record(build_report(*evaluation, **options))
 
 
 @pytest.mark.parametrize(
@@ -35,7 +38,7 @@ MASKS = [(0, len(CANARY) + 5)]
     ],
 )
 def test_100_and_0_percent_are_exact(part, whole, shown):
-    assert percent(Share(part, whole)) == shown
+    assert format_share(Share(part, whole)) == shown
 
 
 def test_the_table_is_aligned_and_leaves_out_categories_without_phi():
@@ -60,7 +63,7 @@ def test_the_table_is_aligned_and_leaves_out_categories_without_phi():
     ],
 )
 def test_intervals_are_rounded_outwards(interval, shown):
-    assert interval_text(interval) == shown
+    assert format_interval(interval) == shown
 
 
 def test_figures_and_groups_have_their_intervals():
@@ -70,7 +73,7 @@ def test_figures_and_groups_have_their_intervals():
     lines = list(table_lines(evaluation, intervals))
     assert next(line for line in lines if "share" in line).split("  ")[-3].strip() == "90 % interval"
     row = next(line for line in lines if line.startswith("PHI masked, all"))
-    shown = interval_text(intervals.figures["recall_all"])
+    shown = format_interval(intervals.figures["recall_all"])
     assert row.split() == [
         "PHI",
         "masked,",
@@ -85,11 +88,11 @@ def test_figures_and_groups_have_their_intervals():
     ]
     name = intervals.groups[group_number(GroupKind.HYPER, "NAME")]
     row = next(line for line in lines if line.startswith("NAME"))
-    assert interval_text(name["recall"]) in row
-    assert interval_text(name["documents_without_leak"]) in row
+    assert format_interval(name["recall"]) in row
+    assert format_interval(name["documents_without_leak"]) in row
     row = next(line for line in lines if line.startswith("DATE"))
     assert "* 0.00 to" in row
-    report = json_report(evaluation, intervals)
+    report = plain_report(evaluation, intervals)
     assert report["intervals"]["recall_all"] == {
         "low": intervals.figures["recall_all"].low,
         "high": intervals.figures["recall_all"].high,
@@ -106,12 +109,12 @@ def test_notes_say_what_is_independent_and_what_is_not():
     evaluation = evaluate_masks([DOC], {"a": MASKS})
     documents, patients = (list(note_lines(intervals_of(evaluation, p))) for p in (None, ["p"]))
     assert documents[1] == (
-        "Tokens of one document are not independent: intervals are by documents, drawn 2,000 times (seed 1); "
-        "for shares of documents they are Clopper-Pearson's."
+        "Tokens of one document are not independent. Intervals are by documents, drawn 2,000 times (seed 1). "
+        "For shares of documents they are Clopper-Pearson's."
     )
-    assert "documents of one patient, are not independent: intervals are by patients" in patients[1]
-    assert documents[2].startswith("* Draws were alike")
-    assert documents[3].startswith("Documents with PHI: only 1.")
+    assert "documents of one patient, are not independent. Intervals are by patients" in patients[1]
+    assert documents[2].startswith("* All draws were equal")
+    assert documents[3].startswith("Only 1 document contains PHI.")
     assert len(documents) == 4
 
 
@@ -120,7 +123,7 @@ def test_categories_that_few_documents_hold_are_named():
     one = Document("", "Li is here", (PhiSpan(0, 2, PhiType.PATIENT),))
     docs = [dataclasses.replace(two if i < 19 else one, id=f"d{i}") for i in range(40)]
     masks = {doc.id: [] if i % 3 else [(0, len(doc.text))] for i, doc in enumerate(docs)}
-    few = "Fewer than 20 documents hold PLACE, CITY: intervals by drawing so few are too narrow."
+    few = "Fewer than 20 documents contain PLACE, CITY. Intervals drawn from so few are too narrow."
     assert few in list(note_lines(intervals_of(evaluate_masks(docs, masks))))
     enough = [*docs, dataclasses.replace(two, id="more")]
     notes = list(note_lines(intervals_of(evaluate_masks(enough, {**masks, "more": []}))))
@@ -128,7 +131,7 @@ def test_categories_that_few_documents_hold_are_named():
 
 
 def test_provenance_holds_what_was_given_and_how_intervals_are_made():
-    report = json_report(evaluate_masks([DOC], {"a": MASKS}), provenance={"version": "7"})
+    report = plain_report(evaluate_masks([DOC], {"a": MASKS}), provenance={"version": "7"})
     assert report["provenance"] == {
         "version": "7",
         "intervals_by": "document",
@@ -143,9 +146,9 @@ def test_provenance_holds_what_was_given_and_how_intervals_are_made():
 def test_scores_add_the_whole_curve_and_bins():
     rng = np.random.default_rng(1)
     p_safe = rng.random(3_000)
-    scores = score_figures(rng.random(3_000) > p_safe, p_safe)
+    scores = measure_scores(rng.random(3_000) > p_safe, p_safe)
     evaluation = evaluate_masks([DOC], {"a": MASKS})
-    report = json.loads(json.dumps(json_report(evaluation, scores=scores), allow_nan=False))
+    report = json.loads(json.dumps(plain_report(evaluation, scores=scores), allow_nan=False))
     assert report["curve"]["thresholds"] == 3_000
     assert {len(column) for column in report["curve"]["points"].values()} == {3_000}
     assert report["curve"]["points"]["recall"] == scores.curve.recall.tolist()
@@ -157,14 +160,14 @@ def test_scores_add_the_whole_curve_and_bins():
         line for line in lines if "average precision" in line
     )
     assert sum(line[:8].endswith("to ") for line in lines) == 10
-    assert any("take tokens as independent" in line for line in lines)
-    assert "curve" not in json_report(evaluation)
+    assert any("treat tokens as independent" in line for line in lines)
+    assert "curve" not in plain_report(evaluation)
 
 
 def test_scores_of_nothing_are_undefined():
-    scores = score_figures(np.zeros(0, np.bool_), np.zeros(0))
+    scores = measure_scores(np.zeros(0, np.bool_), np.zeros(0))
     evaluation = evaluate_masks([], {})
-    report = json_report(evaluation, scores=scores)
+    report = plain_report(evaluation, scores=scores)
     assert report["curve"] is None
     assert report["reliability"]["expected_calibration_error"] is None
     assert "p_safe alone: average precision  -" in list(table_lines(evaluation, scores=scores))
@@ -180,7 +183,7 @@ def test_the_table_of_nothing_shows_nothing_defined():
 
 
 def test_json_is_exact_and_tells_every_document():
-    report = json.loads(json.dumps(json_report(evaluate_masks([DOC], {"a": MASKS}))))
+    report = json.loads(json.dumps(plain_report(evaluate_masks([DOC], {"a": MASKS}))))
     assert list(report["figures"]) == list(FIGURES)
     assert report["figures"]["recall_all"] == {"share": 1 / 3, "part": 1, "whole": 3}
     assert report["categories"]["fine"]["PHONE"]["recall"]["share"] is None

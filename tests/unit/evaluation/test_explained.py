@@ -9,7 +9,7 @@ from fake_maskers import CANARY, mask_capitals
 from inverse_deid.core.errors import AnnotationError, InputError
 from inverse_deid.core.phi import PhiType
 from inverse_deid.core.values import Document, PhiSpan
-from inverse_deid.evaluation.explained import read_explained, scored_tokens
+from inverse_deid.evaluation.masked_files import read_explained, score_tokens
 from inverse_deid.formats.explanation import ExplanationSink
 from inverse_deid.formats.records import Record
 
@@ -110,14 +110,14 @@ def test_a_missing_file_and_an_id_that_repeats_are_refused(path):
     with pytest.raises(InputError, match="does not exist"):
         read_explained(path)
     path.write_bytes(explanation() * 2)
-    with pytest.raises(AnnotationError, match="more than once: document a;"):
+    with pytest.raises(AnnotationError, match=r"more than once: document a\."):
         read_explained(path)
 
 
 def test_tokens_are_phi_if_a_gold_span_touches_them(path):
     glued = Document("b", "on 3May2019x", (PhiSpan(3, 11, PhiType.DATE),))
     path.write_bytes(explanation() + explanation(glued))
-    is_phi, p_safe = scored_tokens([DOC, glued], read_explained(path))
+    is_phi, p_safe = score_tokens([DOC, glued], read_explained(path))
     assert is_phi.tolist() == [False, True, False, False, False, True]
     assert np.isnan(p_safe).tolist() == [False, True, False, False, False, True]
 
@@ -126,7 +126,7 @@ def test_tokens_are_phi_if_a_gold_span_touches_them(path):
 def test_another_text_is_refused_by_name(path, text):
     path.write_bytes(explanation(Document("a", text)))
     with pytest.raises(AnnotationError, match="document a: explains tokens of another text") as caught:
-        scored_tokens([DOC], read_explained(path))
+        score_tokens([DOC], read_explained(path))
     assert str(path) in str(caught.value)
     assert CANARY not in str(caught.value)
 
@@ -135,16 +135,16 @@ def test_other_words_at_the_same_places_are_refused_where_the_file_holds_words(p
     other = Document("a", TEXT.replace("well", "dead"))
     path.write_bytes(explanation(other, with_text=True))
     with pytest.raises(AnnotationError, match="another text"):
-        scored_tokens([DOC], read_explained(path))
+        score_tokens([DOC], read_explained(path))
 
 
 def test_ids_that_do_not_match_are_named(path):
     path.write_bytes(explanation())
     found = read_explained(path)
-    with pytest.raises(AnnotationError, match="not in the gold: document a;"):
-        scored_tokens([], found)
+    with pytest.raises(AnnotationError, match=r"not in the gold: document a\."):
+        score_tokens([], found)
     absent = Document("b", "well")
-    with pytest.raises(AnnotationError, match="not explained: document b;"):
-        scored_tokens([DOC, absent], found)
-    is_phi, _ = scored_tokens([DOC, absent], found, missing=["b"])
+    with pytest.raises(AnnotationError, match=r"not explained: document b\."):
+        score_tokens([DOC, absent], found)
+    is_phi, _ = score_tokens([DOC, absent], found, missing=["b"])
     assert len(is_phi) == 4

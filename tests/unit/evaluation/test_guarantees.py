@@ -11,15 +11,15 @@ from scipy.stats import binomtest
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.evaluation.guarantees import (
     Aim,
-    Method,
+    GuaranteeMethod,
     Unit,
     are_proven,
     binomial_p_values,
-    chosen_step,
-    conditions,
-    guarantee,
+    choose_step,
+    count_needed,
+    describe_guarantee,
     hoeffding_bentkus_p_values,
-    n_needed,
+    list_conditions,
     percent,
     provable_target,
 )
@@ -33,7 +33,7 @@ def aim(target=0.1, confidence=0.9, **more):
 
 
 def crc(target, **more):
-    return Aim(target=target, confidence=None, method=Method.CRC, **more)
+    return Aim(target=target, confidence=None, method=GuaranteeMethod.CRC, **more)
 
 
 @pytest.mark.parametrize(
@@ -51,12 +51,12 @@ def crc(target, **more):
     ],
 )
 def test_how_many_documents_are_needed(target, confidence, needed):
-    assert n_needed(target, confidence) == needed
+    assert count_needed(target, confidence) == needed
 
 
 @given(SHARES, st.floats(0.5, 0.999))
 def test_one_document_less_than_needed_proves_nothing(target, confidence):
-    n = n_needed(target, confidence)
+    n = count_needed(target, confidence)
     assert (1 - target) ** n <= (1 - confidence) * (1 + 1e-9)
     assert n == 1 or (1 - target) ** (n - 1) > (1 - confidence) * (1 - 1e-9)
 
@@ -66,19 +66,19 @@ def test_298_documents_without_a_leak_are_refused_and_299_accepted(unit):
     one_percent = aim(0.01, 0.95, unit=unit)
     none = np.zeros(201)
     with pytest.raises(ConfigurationError) as refused:
-        chosen_step(none, 298, one_percent)
+        choose_step(none, 298, one_percent)
     assert str(refused.value).startswith(
         "298 documents with PHI cannot show a leak rate of at most 1 % with 95 % confidence, even if none "
-        "leaks; 299 are needed"
+        "leaks. 299 are needed"
     )
-    assert chosen_step(none, 299, one_percent) == 200
-    assert chosen_step(np.append(none, 1), 299, one_percent) == 200
+    assert choose_step(none, 299, one_percent) == 200
+    assert choose_step(np.append(none, 1), 299, one_percent) == 200
 
 
 def test_conformal_risk_control_needs_99():
     with pytest.raises(ConfigurationError, match=r"^98 patients .* at most 1 %, even .* 99 are needed"):
-        chosen_step(np.zeros(3), 98, crc(0.01, counted="patients"))
-    assert chosen_step(np.zeros(3), 99, crc(0.01)) == 2
+        choose_step(np.zeros(3), 98, crc(0.01, counted="patients"))
+    assert choose_step(np.zeros(3), 99, crc(0.01)) == 2
 
 
 def test_binomial_by_hand():
@@ -115,34 +115,34 @@ def test_the_general_test_is_never_bolder_than_the_exact_one(n, target, data):
 def test_the_sequence_stops_at_the_first_threshold_that_is_not_proven():
     # 2 of 50 at 10 %: P(at most 2) = 0.112 > 0.1; 1 of 50: 0.034.
     totals = np.array([0.0, 1, 1, 2, 0, 0])
-    assert chosen_step(totals, 50, aim()) == 2
+    assert choose_step(totals, 50, aim()) == 2
 
 
 def test_conformal_risk_control_by_hand():
     # (total + 1) / 20 is at most 10 % up to a total of 1.
     totals = np.array([0.0, 0.5, 1.0, 1.001, 5.0])
-    assert chosen_step(totals, 19, crc(0.1, unit=Unit.TOKEN)) == 2
+    assert choose_step(totals, 19, crc(0.1, unit=Unit.TOKEN)) == 2
 
 
 def test_leaks_at_the_safest_threshold_are_refused_with_what_could_be_guaranteed():
     with pytest.raises(ConfigurationError) as refused:
-        chosen_step(np.array([3.0, 5.0]), 400, ONE_PERCENT)
+        choose_step(np.array([3.0, 5.0]), 400, ONE_PERCENT)
     # Clopper-Pearson: 3 of 400 are at most 1.9270 %, shown rounded up.
     assert "even at the safest 3 of 400 documents with PHI leak" in str(refused.value)
     assert "1.93 % could be guaranteed with 95 % confidence" in str(refused.value)
     with pytest.raises(ConfigurationError, match=r"1\.00 % of the PHI tokens are kept on average over 400"):
-        chosen_step(np.array([4.0, 5.0]), 400, aim(0.01, 0.95, unit=Unit.TOKEN))
-    with pytest.raises(ConfigurationError, match=r"safest 4 of 400 .* 1\.25 % could be guaranteed;"):
-        chosen_step(np.array([4.0, 5.0]), 400, crc(0.01))
-    with pytest.raises(ConfigurationError, match="no target can be guaranteed"):
-        chosen_step(np.array([400.0]), 400, ONE_PERCENT)
+        choose_step(np.array([4.0, 5.0]), 400, aim(0.01, 0.95, unit=Unit.TOKEN))
+    with pytest.raises(ConfigurationError, match=r"safest 4 of 400 .* 1\.25 % could be guaranteed\."):
+        choose_step(np.array([4.0, 5.0]), 400, crc(0.01))
+    with pytest.raises(ConfigurationError, match="No target can be guaranteed"):
+        choose_step(np.array([400.0]), 400, ONE_PERCENT)
 
 
 @pytest.mark.parametrize("unit", Unit)
 @pytest.mark.parametrize("confidence", [0.9, 0.95, None])
 @pytest.mark.parametrize(("total", "n"), [(0, 299), (3, 400), (17, 60), (59, 60), (1, 1)])
 def test_the_provable_target_is_the_smallest_that_is_proven(unit, confidence, total, n):
-    method = Method.CRC if confidence is None else Method.EXACT
+    method = GuaranteeMethod.CRC if confidence is None else GuaranteeMethod.EXACT
     found = provable_target(total, n, Aim(target=0.5, confidence=confidence, unit=unit, method=method))
     for factor, expected in ((1 + 1e-6, True), (1 - 1e-6, False)):
         target = found * factor
@@ -160,7 +160,7 @@ def test_the_provable_target_is_the_smallest_that_is_proven(unit, confidence, to
         ({"confidence": 1.0}, "above 0 and below 1"),
         ({"confidence": 0.0}, "above 0 and below 1"),
         ({"confidence": None}, "needs a confidence"),
-        ({"method": Method.CRC}, "has no confidence"),
+        ({"method": GuaranteeMethod.CRC}, "has no confidence"),
     ],
 )
 def test_an_aim_that_says_nothing_is_refused(given, complaint):
@@ -171,15 +171,15 @@ def test_an_aim_that_says_nothing_is_refused(given, complaint):
 @pytest.mark.parametrize("unit", Unit)
 @pytest.mark.parametrize("counted", ["documents", "patients"])
 def test_the_sentence_says_what_is_guaranteed_and_how_surely(unit, counted):
-    said = guarantee(aim(0.015, 0.995, unit=unit, counted=counted))
+    said = describe_guarantee(aim(0.015, 0.995, unit=unit, counted=counted))
     assert said.startswith("With 99.5 % confidence: ")
     assert "at most 1.5 %" in said
     assert counted in said
-    said = guarantee(crc(0.015, unit=unit, counted=counted))
+    said = describe_guarantee(crc(0.015, unit=unit, counted=counted))
     assert "no confidence" in said
     assert "average" in said
-    assert len(conditions(aim(counted=counted))) == 4
-    assert counted in conditions(aim(counted=counted))[0]
+    assert len(list_conditions(aim(counted=counted))) == 4
+    assert counted in list_conditions(aim(counted=counted))[0]
 
 
 def test_percent_of_a_chosen_share():
@@ -221,7 +221,7 @@ def resampled_totals(unit, n):
 def true_risk(totals, n, aimed):
     """The population's loss at what is chosen; 0 where it is refused, since nothing leaves."""
     try:
-        return RISKS[aimed.unit][chosen_step(totals, n, aimed)]
+        return RISKS[aimed.unit][choose_step(totals, n, aimed)]
     except ConfigurationError:
         return 0.0
 

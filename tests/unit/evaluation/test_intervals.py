@@ -86,8 +86,8 @@ def test_patients_are_read_in_the_order_of_the_documents(tmp_path):
         (f'id,patient\na,"{CANARY}', "the columns id and patient"),
         (f"id,patient\na,{CANARY}\nb\n", "row 3 lacks"),
         (f"id,patient\na,{CANARY}\n,2\n", "row 3 lacks"),
-        (f"id,patient\na,{CANARY}\na,{CANARY}\n", "more than once: document a;"),
-        (f"id,patient\na,{CANARY}\n", "without a patient: document b;"),
+        (f"id,patient\na,{CANARY}\na,{CANARY}\n", "repeated: document a."),
+        (f"id,patient\na,{CANARY}\n", "without a patient: document b."),
     ],
 )
 def test_a_list_of_patients_that_is_not_whole_is_refused_by_name(tmp_path, text, message):

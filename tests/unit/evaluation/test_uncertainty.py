@@ -7,7 +7,7 @@ from scipy.stats import binomtest
 
 from inverse_deid.core.errors import ConfigurationError, StageError
 from inverse_deid.core.values import Document
-from inverse_deid.evaluation import cluster_sums, paired_test
+from inverse_deid.evaluation import paired_test, resampling
 from inverse_deid.evaluation.counts import Counts
 from inverse_deid.evaluation.evaluation import evaluate_masks
 from inverse_deid.evaluation.figures import FIGURES, Share
@@ -133,7 +133,7 @@ def test_draws_depend_on_the_seed_alone(monkeypatch):
     counts = counts_of(*[(i % 5, 7) for i in range(50)])
     found = bootstrap(counts, RECALL)
     assert bootstrap(counts, RECALL, seed=2) != found
-    monkeypatch.setattr(cluster_sums, "_MAX_CELLS", 333)
+    monkeypatch.setattr(resampling, "_MAX_CELLS", 333)
     assert bootstrap(counts, RECALL) == found
 
 
@@ -156,7 +156,7 @@ def test_what_cannot_be_resampled_is_refused():
     def largest(rows: Counts) -> Share:
         return Share(int(rows.masked.max()), int(rows.masked.sum()))
 
-    with pytest.raises(StageError, match="no ratio of sums"):
+    with pytest.raises(StageError, match="must be a ratio of sums"):
         bootstrap(counts, largest)
     with pytest.raises(StageError, match="for 2 documents"):
         bootstrap(counts, RECALL, clusters=[1, 2, 3])

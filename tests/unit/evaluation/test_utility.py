@@ -13,17 +13,16 @@ from inverse_deid.core.phi import PhiType
 from inverse_deid.core.values import Document, PhiSpan
 from inverse_deid.evaluation.causality_set import (
     CausalityDocument,
+    DrugRole,
     Item,
-    Kind,
-    Part,
-    Role,
+    ItemKind,
+    OnsetPart,
     UtilitySpan,
     read_causality_set,
 )
 from inverse_deid.evaluation.figures import Share
 from inverse_deid.evaluation.masked_files import MaskedOutput
-from inverse_deid.evaluation.onset import days_between
-from inverse_deid.evaluation.utility import COLUMNS, best_case, utility
+from inverse_deid.evaluation.utility import COLUMNS, count_best_case, count_days, count_kept
 
 TEXT = (
     "Aspirin 100 mg, begun 3 May 2020; also iron. On 8 May 2020, five days later, rash. Stopped. It cleared."
@@ -41,18 +40,20 @@ def item(kind, *pieces, role=None, text=TEXT):
 
 
 def onset(*, start=None, reaction=None, duration=(), days=None, text=TEXT):
-    parts = [(Part.DURATION, piece) for piece in duration]
-    parts += [(Part.START, start), (Part.REACTION, reaction)] if start else []
-    return Item(Kind.ONSET, tuple(UtilitySpan(*at(piece, text), part) for part, piece in parts), days=days)
+    parts = [(OnsetPart.DURATION, piece) for piece in duration]
+    parts += [(OnsetPart.START, start), (OnsetPart.REACTION, reaction)] if start else []
+    return Item(
+        ItemKind.ONSET, tuple(UtilitySpan(*at(piece, text), part) for part, piece in parts), days=days
+    )
 
 
 ITEMS = (
-    item(Kind.DRUG, "Aspirin", role=Role.SUSPECT),
-    item(Kind.DOSE, "100 mg"),
-    item(Kind.DRUG, "iron", role=Role.CONCOMITANT),
+    item(ItemKind.DRUG, "Aspirin", role=DrugRole.SUSPECT),
+    item(ItemKind.DOSE, "100 mg"),
+    item(ItemKind.DRUG, "iron", role=DrugRole.CONCOMITANT),
     onset(start="3 May 2020", reaction="8 May 2020", duration=["five days later"], days=5),
-    item(Kind.REACTION, "rash"),
-    item(Kind.DECHALLENGE, "Stopped", "It cleared"),
+    item(ItemKind.REACTION, "rash"),
+    item(ItemKind.DECHALLENGE, "Stopped", "It cleared"),
 )
 DATES = tuple(PhiSpan(*at(piece), PhiType.DATE) for piece in ("3 May 2020", "8 May 2020"))
 DOC = CausalityDocument(Document("a", TEXT, DATES), ITEMS)
@@ -80,16 +81,16 @@ def test_two_documents_counted_by_hand():
     second = CausalityDocument(
         Document("b", other),
         (
-            item(Kind.DRUG, "Iron", role=Role.SUSPECT, text=other),
-            item(Kind.DOSE, "5 ml", text=other),
-            item(Kind.REACTION, "Rash", text=other),
+            item(ItemKind.DRUG, "Iron", role=DrugRole.SUSPECT, text=other),
+            item(ItemKind.DOSE, "5 ml", text=other),
+            item(ItemKind.REACTION, "Rash", text=other),
         ),
     )
     outputs = [
         MaskedOutput("a", masks("100", "3 May 2020", "8 May 2020", "cleared")),
         MaskedOutput("b", masks("Iron", text=other)),
     ]
-    result = utility([DOC, second], outputs)
+    result = count_kept([DOC, second], outputs)
     # a loses the dose (1 of 2 tokens) and the dechallenge (1 of 3); onset lives by its duration (3 of 9);
     # b loses the drug.
     assert counts(result, "ALL") == [
@@ -111,15 +112,15 @@ def test_two_documents_counted_by_hand():
 
 
 def test_of_no_document_everything_is_undefined():
-    result = utility([], [])
+    result = count_kept([], [])
     assert [result.figures(column).items for column in COLUMNS] == [Share(0, 0)] * len(COLUMNS)
     assert result.figures().narratives.value is None
 
 
 def test_at_best_only_the_dates_are_gone():
     alone = CausalityDocument(DOC.doc, (onset(start="3 May 2020", reaction="8 May 2020", days=5),))
-    assert counts(best_case([alone]), "ONSET") == [(0, 1), (0, 6), (0, 1)]
-    assert counts(best_case([DOC]), "ALL") == [(6, 6), (11, 17), (1, 1)]
+    assert counts(count_best_case([alone]), "ONSET") == [(0, 1), (0, 6), (0, 1)]
+    assert counts(count_best_case([DOC]), "ALL") == [(6, 6), (11, 17), (1, 1)]
 
 
 BOTH = {"3 May 2020": "PHI", "8 May 2020": "PHI", "five days later": "PHI"}
@@ -153,7 +154,7 @@ BOTH = {"3 May 2020": "PHI", "8 May 2020": "PHI", "five days later": "PHI"}
     ],
 )
 def test_time_to_onset_counts_as_long_as_it_can_be_computed(output, is_kept):
-    assert utility([DOC], [output]).figures("ONSET").items == Share(int(is_kept), 1)
+    assert count_kept([DOC], [output]).figures("ONSET").items == Share(int(is_kept), 1)
 
 
 @pytest.mark.parametrize(
@@ -162,14 +163,14 @@ def test_time_to_onset_counts_as_long_as_it_can_be_computed(output, is_kept):
 def test_dates_of_which_a_part_is_masked_are_lost(text):
     years = [(TEXT.index("2020;"), TEXT.index(";")), (TEXT.index("2020,"), TEXT.index(", five"))]
     output = MaskedOutput("a", (*years, *masks("five")), text)
-    assert utility([DOC], [output]).figures("ONSET").items == Share(0, 1)
+    assert count_kept([DOC], [output]).figures("ONSET").items == Share(0, 1)
 
 
 def test_a_clock_time_of_two_words_needs_both():
     text = "Given at 10:05, wheeze at 10:20."
     doc = CausalityDocument(Document("a", text), (onset(duration=["10:05", "10:20"], text=text),))
     kept = [
-        utility([doc], [MaskedOutput("a", found)]).figures("ONSET").items.part
+        count_kept([doc], [MaskedOutput("a", found)]).figures("ONSET").items.part
         for found in ((), masks("10:05", text=text), masks(":20", text=text))
     ]
     assert kept == [1, 0, 0]
@@ -188,11 +189,12 @@ def test_a_clock_time_of_two_words_needs_both():
 )
 def test_stand_ins_are_found_between_short_kept_pieces(text, found, written, is_kept):
     dates = [
-        UtilitySpan(*at(p, text), part) for p, part in zip(["3 May", "8 May"], list(Part)[1:], strict=True)
+        UtilitySpan(*at(p, text), part)
+        for p, part in zip(["3 May", "8 May"], list(OnsetPart)[1:], strict=True)
     ]
-    doc = CausalityDocument(Document("a", text), (Item(Kind.ONSET, tuple(dates), days=5),))
+    doc = CausalityDocument(Document("a", text), (Item(ItemKind.ONSET, tuple(dates), days=5),))
     output = MaskedOutput("a", masks(*found, text=text), written)
-    assert utility([doc], [output]).figures("ONSET").items.part == int(is_kept)
+    assert count_kept([doc], [output]).figures("ONSET").items.part == int(is_kept)
 
 
 @pytest.mark.parametrize(
@@ -220,7 +222,7 @@ def test_stand_ins_are_found_between_short_kept_pieces(text, found, written, is_
     ],
 )
 def test_days_between_dates_as_they_are_written(start, reaction, days):
-    assert days_between(start, reaction) == days
+    assert count_days(start, reaction) == days
 
 
 @pytest.mark.parametrize(
@@ -240,27 +242,27 @@ def test_days_between_dates_as_they_are_written(start, reaction, days):
     ],
 )
 def test_what_is_no_whole_date_tells_no_days(text):
-    assert days_between(text, "12 May 2020") == frozenset()
-    assert days_between("Day 3", text) == frozenset()
+    assert count_days(text, "12 May 2020") == frozenset()
+    assert count_days("Day 3", text) == frozenset()
 
 
 def test_a_span_that_cuts_a_word_asks_for_its_own_part_alone():
     text = "took 40mg"
-    doc = CausalityDocument(Document("a", text), (item(Kind.DOSE, "40", text=text),))
+    doc = CausalityDocument(Document("a", text), (item(ItemKind.DOSE, "40", text=text),))
     for mask, kept in (((7, 9), 1), ((5, 6), 0)):
-        assert utility([doc], [MaskedOutput("a", (mask,))]).figures("DOSE").items.part == kept
+        assert count_kept([doc], [MaskedOutput("a", (mask,))]).figures("DOSE").items.part == kept
 
 
 def test_characters_between_words_may_be_masked():
     output = MaskedOutput("a", ((TEXT.index("; also"), TEXT.index("; also") + 1),))
-    assert utility([DOC], [output]).figures().items == Share(6, 6)
+    assert count_kept([DOC], [output]).figures().items == Share(6, 6)
 
 
 @pytest.mark.parametrize(
     ("outputs", "message"),
     [
-        ([], "only in the gold or only in the masks: document a;"),
-        ([MaskedOutput("a", ()), MaskedOutput("c", ())], "document c;"),
+        ([], "only in the gold or only in the masks: document a."),
+        ([MaskedOutput("a", ()), MaskedOutput("c", ())], "document c."),
         ([MaskedOutput("a", ()), MaskedOutput("a", ())], "masked more than once: document a"),
         ([MaskedOutput("a", ((0, 999),))], "mask 0-999"),
         ([MaskedOutput("a", masks("iron"), "Something else")], "does not fit"),
@@ -268,25 +270,29 @@ def test_characters_between_words_may_be_masked():
 )
 def test_masks_that_do_not_belong_to_the_gold_are_refused(outputs, message):
     with pytest.raises(AnnotationError, match=message) as caught:
-        utility([DOC], outputs)
+        count_kept([DOC], outputs)
     assert "Aspirin" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
     ("kind", "spans", "options"),
     [
-        (Kind.DRUG, [(0, 1)], {}),
-        (Kind.DOSE, [(0, 1)], {"role": Role.SUSPECT}),
-        (Kind.DOSE, [], {}),
-        (Kind.DOSE, [(0, 1, Part.DURATION)], {}),
-        (Kind.DOSE, [(0, 1)], {"days": 3}),
-        (Kind.ONSET, [(0, 1)], {}),
-        (Kind.ONSET, [], {}),
-        (Kind.ONSET, [(0, 1, Part.START)], {"days": 3}),
-        (Kind.ONSET, [(0, 1, Part.START), (2, 3, Part.REACTION)], {}),
-        (Kind.ONSET, [(0, 1, Part.START), (2, 3, Part.REACTION)], {"days": True}),
-        (Kind.ONSET, [(0, 1, Part.START), (2, 3, Part.REACTION), (4, 5, Part.START)], {"days": 3}),
-        (Kind.ONSET, [(0, 1, Part.DURATION)], {"days": 3}),
+        (ItemKind.DRUG, [(0, 1)], {}),
+        (ItemKind.DOSE, [(0, 1)], {"role": DrugRole.SUSPECT}),
+        (ItemKind.DOSE, [], {}),
+        (ItemKind.DOSE, [(0, 1, OnsetPart.DURATION)], {}),
+        (ItemKind.DOSE, [(0, 1)], {"days": 3}),
+        (ItemKind.ONSET, [(0, 1)], {}),
+        (ItemKind.ONSET, [], {}),
+        (ItemKind.ONSET, [(0, 1, OnsetPart.START)], {"days": 3}),
+        (ItemKind.ONSET, [(0, 1, OnsetPart.START), (2, 3, OnsetPart.REACTION)], {}),
+        (ItemKind.ONSET, [(0, 1, OnsetPart.START), (2, 3, OnsetPart.REACTION)], {"days": True}),
+        (
+            ItemKind.ONSET,
+            [(0, 1, OnsetPart.START), (2, 3, OnsetPart.REACTION), (4, 5, OnsetPart.START)],
+            {"days": 3},
+        ),
+        (ItemKind.ONSET, [(0, 1, OnsetPart.DURATION)], {"days": 3}),
     ],
 )
 def test_an_item_whose_marks_do_not_go_together_is_refused(kind, spans, options):
@@ -297,7 +303,7 @@ def test_an_item_whose_marks_do_not_go_together_is_refused(kind, spans, options)
 @pytest.mark.parametrize("span", [(-1, 3), (3, 3), (100, 999), (14, 16)])
 def test_a_span_outside_of_the_text_or_without_a_word_is_refused(span):
     with pytest.raises(AnnotationError, match="document a: span"):
-        CausalityDocument(Document("a", TEXT), (Item(Kind.DOSE, (UtilitySpan(*span),)),))
+        CausalityDocument(Document("a", TEXT), (Item(ItemKind.DOSE, (UtilitySpan(*span),)),))
 
 
 LINE = {
@@ -319,7 +325,7 @@ def test_marks_of_both_kinds_are_read_plain_and_gzipped(tmp_path):
     packed.write_bytes(gzip.compress(path.read_bytes()))
     for file in (path, packed):
         (read,) = read_causality_set(file)
-        assert read.items == (Item(Kind.REACTION, (UtilitySpan(11, 18),)),)
+        assert read.items == (Item(ItemKind.REACTION, (UtilitySpan(11, 18),)),)
         assert read.doc.spans == (PhiSpan(0, len(CANARY), PhiType.PATIENT),)
         assert CANARY not in repr(read)
 
@@ -347,7 +353,7 @@ def test_marks_of_both_kinds_are_read_plain_and_gzipped(tmp_path):
 )
 def test_bad_utility_marks_are_named_and_not_shown(tmp_path, rows):
     path = write(tmp_path / "a.jsonl", LINE | {"utility": rows})
-    with pytest.raises(AnnotationError, match=r"a\.jsonl: (document a|holds no utility marks)") as caught:
+    with pytest.raises(AnnotationError, match=r"a\.jsonl: (document a|no utility marks found)") as caught:
         read_causality_set(path)
     assert CANARY not in str(caught.value)
 
@@ -364,8 +370,8 @@ def test_other_bad_files_are_named_and_not_shown(tmp_path):
 @given(st.lists(st.tuples(st.integers(0, len(TEXT) - 1), st.integers(1, 12)), max_size=6), st.randoms())
 def test_more_masks_never_keep_more(starts, rng: random.Random):
     found = [(start, min(start + length, len(TEXT))) for start, length in starts]
-    few = utility([DOC], [MaskedOutput("a", tuple(rng.sample(found, len(found) // 2)))])
-    many = utility([DOC], [MaskedOutput("a", tuple(found))])
+    few = count_kept([DOC], [MaskedOutput("a", tuple(rng.sample(found, len(found) // 2)))])
+    many = count_kept([DOC], [MaskedOutput("a", tuple(found))])
     assert (many.items_kept <= few.items_kept).all()
     assert (many.tokens_kept <= few.tokens_kept).all()
     assert np.array_equal(many.items, few.items)
@@ -375,6 +381,6 @@ def test_more_masks_never_keep_more(starts, rng: random.Random):
 def test_the_order_of_documents_and_masks_changes_nothing(order):
     docs = [CausalityDocument(Document(f"d{i}", TEXT, DATES), ITEMS[: i + 1]) for i in range(4)]
     outputs = [MaskedOutput(f"d{i}", masks(*["iron", "five", "100 mg"][:i])) for i in range(4)]
-    expected = utility(docs, outputs)
-    shuffled = utility([docs[i] for i in order], [outputs[i] for i in reversed(order)])
+    expected = count_kept(docs, outputs)
+    shuffled = count_kept([docs[i] for i in order], [outputs[i] for i in reversed(order)])
     assert [expected.figures(c) for c in COLUMNS] == [shuffled.figures(c) for c in COLUMNS]

@@ -29,19 +29,19 @@ def document(name):
 
 def test_a_mask_before_the_concepts_costs_nothing():
     found = measure_utility([document("a")], {"a": [at("Ann")]}, FakeExtractor())
-    for row in found.rows().values():
-        assert (row["f1_original"], row["f1_masked"], row["touched"]) == (1.0, 1.0, 0)
-        assert (row["difference"], row["p_value"]) == (0.0, 1.0)
+    for row in found.records().values():
+        assert (row.f1_original, row.f1_masked, row.touched) == (1.0, 1.0, 0)
+        assert (row.difference, row.p_value) == (0.0, 1.0)
 
 
 def test_a_masked_drug_is_lost_for_its_type_alone():
     found = measure_utility([document("a"), document("b")], {"a": [at("Velmo")]}, FakeExtractor())
-    rows = found.rows()
-    assert (rows["Drug"]["gold"], rows["Drug"]["touched"], rows["Drug"]["recall_masked"]) == (2, 1, 0.5)
-    assert rows["Effect"]["difference"] == 0.0
-    assert rows[ALL]["f1_masked"] == pytest.approx(10 / 11)
-    assert rows["Drug"]["difference"] == pytest.approx(2 / 3 - 1)
-    assert rows["Drug"]["p_value"] == 1.0
+    rows = found.records()
+    assert (rows["Drug"].gold, rows["Drug"].touched, rows["Drug"].recall_masked) == (2, 1, 0.5)
+    assert rows["Effect"].difference == 0.0
+    assert rows[ALL].f1_masked == pytest.approx(10 / 11)
+    assert rows["Drug"].difference == pytest.approx(2 / 3 - 1)
+    assert rows["Drug"].p_value == 1.0
 
 
 def test_a_marker_that_is_called_a_concept_is_its_whole_mask():

@@ -1,0 +1,103 @@
+"""What the user chooses for the dates, ages and ids of cases."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from dataclasses import dataclass, field
+from datetime import date
+from enum import StrEnum
+
+from inverse_deid.core.errors import ConfigurationError
+from inverse_deid.replacement.ages import BAND_SCHEMES, AgePolicy, AgesUnder90, BandedAges, MaskedAges
+from inverse_deid.replacement.case_dates import DEFAULT_SPAN_YEARS
+from inverse_deid.replacement.keys import check_key
+
+_MAX_SPAN_YEARS = 17
+_FINGERPRINT_OF_KEY = b"inverse-deid fingerprint of a key 1"
+
+
+class DateMode(StrEnum):
+    """How dates are replaced."""
+
+    MASK = "mask"
+    YEAR = "year"
+    RELATIVE_DAY = "relative-day"
+    SHIFT = "shift"
+
+
+class AgeMode(StrEnum):
+    """How ages are replaced."""
+
+    MASK = "mask"
+    BAND = "band"
+    KEEP_UNDER_90 = "keep-under-90"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaseSettings:
+    """How the dates, ages and ids of cases are replaced.
+
+    Args:
+        today: The last day that a date of a case can be, if the case does not say it.
+        dates: How dates are replaced.
+        ages: How ages are replaced.
+        age_bands: The scheme of `AgeMode.BAND`, one for a whole run.
+        day_first: The order of numeric dates; None = as the case shows it.
+        key: At least 16 secret bytes, for shifts and pseudonyms.
+        date_span_years: Relative days and shifts mask dates further than this from the other dates of
+            a case: 1 to 17, so that no birth of an adult is shown.
+
+    Raises:
+        ConfigurationError: A shift without a key, a short key, an unknown scheme, bands without a
+            scheme or a scheme without bands, or a span out of range.
+    """
+
+    today: date
+    dates: DateMode = DateMode.MASK
+    ages: AgeMode = AgeMode.MASK
+    age_bands: str | None = None
+    day_first: bool | None = None
+    key: bytes | None = field(default=None, repr=False)
+    date_span_years: int = DEFAULT_SPAN_YEARS
+
+    def __post_init__(self) -> None:
+        schemes = ", ".join(BAND_SCHEMES)
+        if self.dates is DateMode.SHIFT and self.key is None:
+            raise ConfigurationError("--dates shift needs a key: give --key FILE or set INVERSE_DEID_KEY")
+        if self.key is not None:
+            check_key(self.key)
+        if (self.ages is AgeMode.BAND) != (self.age_bands is not None):
+            raise ConfigurationError(f"--ages band needs --age-bands: give both, with one of {schemes}")
+        if self.age_bands is not None and self.age_bands not in BAND_SCHEMES:
+            raise ConfigurationError(f"--age-bands {self.age_bands!r} is unknown: give one of {schemes}")
+        if not 1 <= self.date_span_years <= _MAX_SPAN_YEARS:
+            raise ConfigurationError(
+                f"--date-span-years is {self.date_span_years} and must be 1 to {_MAX_SPAN_YEARS}: "
+                "a longer span would show dates of birth of adults"
+            )
+
+    @property
+    def age_policy(self) -> AgePolicy:
+        """The age policy of the whole run."""
+        match self.ages:
+            case AgeMode.MASK:
+                return MaskedAges()
+            case AgeMode.KEEP_UNDER_90:
+                return AgesUnder90()
+            case AgeMode.BAND:
+                return BandedAges(BAND_SCHEMES[self.age_bands or ""])
+
+    @property
+    def replaces(self) -> bool:
+        """Whether dates or ages are replaced by anything but a marker."""
+        return self.dates is not DateMode.MASK or self.ages is not AgeMode.MASK
+
+    @property
+    def fingerprint(self) -> str:
+        """Changes with everything that shapes the output; does not reveal the key."""
+        key = b"" if self.key is None else hmac.digest(self.key, _FINGERPRINT_OF_KEY, "sha256")
+        today = None if self.dates is DateMode.MASK else self.today.isoformat()
+        spans = () if today is None else (self.date_span_years,)
+        choices = (str(self.dates), str(self.ages), self.age_bands, self.day_first, today, key.hex(), *spans)
+        return hashlib.sha256(repr(choices).encode()).hexdigest()
