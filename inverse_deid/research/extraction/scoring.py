@@ -165,7 +165,7 @@ class ConceptUtility:
     def plain_lines(self) -> Iterator[str]:
         """Yield the figures as aligned text."""
         columns = ("F1 original", "F1 masked", "difference", "p", "concepts", "masked in part")
-        rows = [("extraction, exact match", *columns)]
+        rows: list[tuple[str, ...]] = [("extraction, exact match", *columns)]
         for kind, row in self.records().items():
             figures = (
                 (row.f1_original, ".4f"),

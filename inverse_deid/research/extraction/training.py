@@ -26,7 +26,7 @@ from inverse_deid.research.extraction.concepts import (
 from inverse_deid.research.extraction.config import ExtractorConfig, ExtractorTraining
 from inverse_deid.research.extraction.network import TaggerNetwork
 from inverse_deid.research.extraction.passages import Embedder, Passage, pad_labels, pad_passages
-from inverse_deid.research.extraction.scoring import ConceptCounts, count_concepts
+from inverse_deid.research.extraction.scoring import count_concepts
 from inverse_deid.research.extraction.tagger import Tagger, new_tagger
 from inverse_deid.text.tokenizer import tokenize
 
@@ -129,13 +129,6 @@ def refuse_overlap(train: Sequence[ConceptDocument], dev: Sequence[ConceptDocume
         raise ConfigurationError(
             f"{len(both)} texts are in both parts. Give other documents to stop by than to train on"
         )
-
-
-def measure(tagger: Tagger, docs: Sequence[ConceptDocument]) -> ConceptCounts:
-    """Compare the concepts that an extractor finds with the gold."""
-    kinds = tagger.types[CONCEPTS]
-    found = [found[CONCEPTS] for found in tagger.find([doc.doc.text for doc in docs])]
-    return count_concepts(select_gold(docs, CONCEPTS, kinds), found, kinds)
 
 
 def fit_tagger(
