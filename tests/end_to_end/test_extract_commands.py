@@ -258,4 +258,4 @@ def test_an_extractor_is_trained_from_the_command_line(command, tmp_path, view):
     same = command(
         "research", "extraction", "train", "--train", given[1], "--dev", given[1], "-o", tmp_path / "m2", "-q"
     )
-    assert (same.status, "texts are in both parts" in same.stderr) == (2, True)
+    assert (same.status, "texts are in train and in dev" in same.stderr) == (2, True)

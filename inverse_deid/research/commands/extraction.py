@@ -28,7 +28,7 @@ from inverse_deid.formats.registry import format_of, input_errors, open_input, o
 from inverse_deid.network.folder import refuse_other_folder
 from inverse_deid.research.commands.experiment import study_command
 from inverse_deid.research.commands.training_extra import need_training, progress
-from inverse_deid.research.extraction.concepts import CONCEPTS, PHI, list_types
+from inverse_deid.research.extraction.concepts import CONCEPTS, PHI, list_types, refuse_overlap
 from inverse_deid.research.extraction.config import KINDS, ExtractorConfig, ExtractorTraining
 from inverse_deid.research.extraction.readers import (
     ConceptLayout,
@@ -150,11 +150,11 @@ def train(**given: Any) -> None:  # noqa: ANN401 - the options are listed above
     from inverse_deid.network.folder import read_model
     from inverse_deid.research.extraction.passages import make_vectors
     from inverse_deid.research.extraction.tagger import write_tagger
-    from inverse_deid.research.extraction.training import refuse_overlap, train_tagger
+    from inverse_deid.research.extraction.training import train_tagger
 
     layout = ConceptLayout(given["layout"]) if given["layout"] else None
     train_docs, dev_docs = (read_concepts(given[name], layout) for name in ("train_path", "dev_path"))
-    refuse_overlap(train_docs, dev_docs)
+    refuse_overlap({"train": train_docs, "dev": dev_docs})
     today = date.today()  # noqa: DTZ011, RUF100 - a person's day
     maskers = build_maskers([view], today=today)
     train_docs, dev_docs = (rewrite_documents(docs, view, maskers) for docs in (train_docs, dev_docs))

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
 
-from inverse_deid.core.errors import AnnotationError
+from inverse_deid.core.errors import AnnotationError, ConfigurationError
 from inverse_deid.core.phi import PhiType
 from inverse_deid.core.values import Document, PhiSpan, Tokens
 from inverse_deid.text.tokenizer import tokenize
@@ -103,6 +104,18 @@ def drop_overlaps(concepts: Sequence[ConceptSpan], types: Collection[str]) -> tu
         if all(span.end <= other.start or other.end <= span.start for other in kept):
             kept.append(span)
     return tuple(sorted(kept))
+
+
+def refuse_overlap(parts: Mapping[str, Sequence[ConceptDocument]]) -> None:
+    """Refuse a text that is in two parts. Ask before masking, which may make different texts alike.
+
+    Raises:
+        ConfigurationError: There is one.
+    """
+    texts = {part: {doc.doc.text for doc in docs} for part, docs in parts.items()}
+    for one, other in combinations(texts, 2):
+        if shared := len(texts[one] & texts[other]):
+            raise ConfigurationError(f"{shared} texts are in {one} and in {other}. Remove them from one")
 
 
 def list_labels(types: Collection[str]) -> tuple[str, ...]:

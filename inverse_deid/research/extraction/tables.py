@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from inverse_deid.research.extraction.concepts import CONCEPTS, PHI
-from inverse_deid.research.extraction.scoring import N_PERMUTATIONS, compare_f1
+from inverse_deid.research.extraction.scoring import compare_f1
 from inverse_deid.research.extraction.views import View
 from inverse_deid.research.studies.report import read_published
 from inverse_deid.research.studies.tables import Cell, Table, frame_of, mean
@@ -61,7 +61,7 @@ class _Outcome:
         if first is None or second is None or first is second:
             return None
         a, b = (np.array(one["parts"], np.float64) for one in (first, second))
-        test = compare_f1(a, b, N_PERMUTATIONS)
+        test = compare_f1(a, b)
         return None if test is None else test.p_value
 
     def minus(self, other: _Outcome) -> float | None:

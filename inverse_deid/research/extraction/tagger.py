@@ -117,7 +117,7 @@ class Tagger:
             return [best_path(row[:n], transitions) for row, n in zip(scores, valid.sum(axis=1), strict=True)]
         return list(marginals(scores, valid, transitions).argmax(axis=2).astype(np.int32))
 
-    def stored_weights(self) -> list[Any]:
+    def list_stored_weights(self) -> list[Any]:
         """Return the variables that are stored as weights: all except fixed word vectors."""
         return [
             variable
@@ -167,7 +167,7 @@ def write_tagger(tagger: Tagger, folder: Path, provenance: Mapping[str, Any]) ->
             "types": {task: list(kinds) for task, kinds in tagger.types.items()},
             "embedders": [embedder.name for embedder in tagger.embedders],
         }
-        vectors, weights = tagger.vectors, tagger.stored_weights()
+        vectors, weights = tagger.vectors, tagger.list_stored_weights()
         (staging / "config.json").write_text(json.dumps(config, indent=1) + "\n", encoding="utf-8")
         (staging / "words.txt").write_text("".join(f"{word}\n" for word in vectors.words), encoding="utf-8")
         np.savez_compressed(staging / "word_vectors.npz", codes=vectors.codes, scale=vectors.scale)
@@ -200,7 +200,7 @@ def read_tagger(folder: Path, embedders: Sequence[Embedder] = ()) -> Tagger:
         types = {str(task): tuple(kinds) for task, kinds in config["types"].items()}
         tagger = new_tagger(make_settings(config["extractor"], ExtractorConfig), types, vectors, embedders)
         with np.load(folder / "weights.npz", allow_pickle=False) as arrays:
-            for i, variable in enumerate(tagger.stored_weights()):
+            for i, variable in enumerate(tagger.list_stored_weights()):
                 variable.assign(arrays[str(i)])
     except (KeyError, ValueError, OSError, ConfigurationError) as error:
         raise ModelError(f"{folder}: damaged ({type(error).__name__}). Train it again") from error

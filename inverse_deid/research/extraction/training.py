@@ -118,19 +118,6 @@ def train_tagger(  # noqa: PLR0913 - what a training is made of
     return tagger
 
 
-def refuse_overlap(train: Sequence[ConceptDocument], dev: Sequence[ConceptDocument]) -> None:
-    """Refuse a text that is in both parts. Ask before masking, which may make different texts alike.
-
-    Raises:
-        ConfigurationError: There is one.
-    """
-    both = {doc.doc.text for doc in train} & {doc.doc.text for doc in dev}
-    if both:
-        raise ConfigurationError(
-            f"{len(both)} texts are in both parts. Give other documents to stop by than to train on"
-        )
-
-
 def fit_tagger(
     network: TaggerNetwork,
     passages: Sequence[Passage],
@@ -280,7 +267,7 @@ def _compile_step(
     @tf.function(input_signature=signature)  # type: ignore[untyped-decorator]
     def step(inputs: dict[str, tf.Tensor], labels: dict[str, tf.Tensor]) -> tf.Tensor:
         with tf.GradientTape() as tape:
-            loss = joint_loss(network, inputs, {task: labels[task] for task in tasks})
+            loss = compute_joint_loss(network, inputs, {task: labels[task] for task in tasks})
         gradients = tape.gradient(loss, variables)
         pairs = list(zip(gradients, variables, strict=True))
         optimizers[0].apply_gradients(pairs[: len(others)])
@@ -292,7 +279,7 @@ def _compile_step(
     return compiled
 
 
-def joint_loss(network: TaggerNetwork, inputs: dict[str, Any], labels: dict[str, Any]) -> Any:  # noqa: ANN401
+def compute_joint_loss(network: TaggerNetwork, inputs: dict[str, Any], labels: dict[str, Any]) -> Any:  # noqa: ANN401
     """Return the mean over passages of the negative log likelihood of all tasks that have labels."""
     scores = network.scorer(inputs, training=True)
     loss = tf.constant(0.0)

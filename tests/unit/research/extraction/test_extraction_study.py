@@ -201,9 +201,10 @@ def test_a_joint_kind_has_rates_of_its_own(tmp_path):
         DATA + "[training]\nepochs = 7\nlearning_rate = 0.4\n[multitask]\nlearning_rate = 0.2\n"
     )
     study = read_extraction_study(tmp_path / "s.toml")
-    rates = {kind: study.training_of(kind).learning_rate for kind in ("tagger", "multitask", "stacked")}
+    kinds = ("tagger", "multitask", "stacked")
+    rates = {kind: study.joint.get(kind, study.training).learning_rate for kind in kinds}
     assert rates == {"tagger": 0.4, "multitask": 0.2, "stacked": 0.4}
-    assert study.training_of("multitask").epochs == 7
+    assert study.multitask.epochs == 7
 
 
 def test_the_shipped_configuration_is_read():

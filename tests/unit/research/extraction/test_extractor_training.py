@@ -10,7 +10,7 @@ from tiny_extractors import BOTH, config, document, documents, training, vectors
 from inverse_deid.core.errors import ConfigurationError, ModelError
 from inverse_deid.core.settings import make_settings
 from inverse_deid.network.chain import best_path
-from inverse_deid.research.extraction.concepts import CONCEPTS, PHI, select_gold
+from inverse_deid.research.extraction.concepts import CONCEPTS, PHI, refuse_overlap, select_gold
 from inverse_deid.research.extraction.config import ExtractorConfig, ExtractorTraining
 from inverse_deid.research.extraction.passages import PassageMaker, make_vectors
 from inverse_deid.research.extraction.scoring import count_concepts
@@ -18,7 +18,6 @@ from inverse_deid.research.extraction.tagger import new_tagger, read_tagger, wri
 from inverse_deid.research.extraction.training import (
     draw_batches,
     fit_tagger,
-    refuse_overlap,
     train_tagger,
 )
 from inverse_deid.text.tokenizer import tokenize
@@ -167,8 +166,8 @@ def test_embedders_from_outside(tmp_path):
 
 
 def test_a_document_in_both_parts_is_refused():
-    with pytest.raises(ConfigurationError, match="1 texts are in both parts"):
-        refuse_overlap(documents(0, 3), documents(2, 5))
+    with pytest.raises(ConfigurationError, match="1 texts are in train and in dev"):
+        refuse_overlap({"train": documents(0, 3), "dev": documents(2, 5)})
 
 
 def test_types_that_no_document_holds_are_refused():
