@@ -22,6 +22,8 @@ from inverse_deid.research.extraction.training import (
 )
 from inverse_deid.text.tokenizer import tokenize
 
+pytestmark = pytest.mark.slow
+
 ONE = {CONCEPTS: BOTH[CONCEPTS]}
 
 

@@ -17,6 +17,8 @@ from inverse_deid.research.extraction.passages import pad_labels, pad_passages
 from inverse_deid.research.extraction.tagger import new_tagger
 from inverse_deid.research.extraction.training import compute_joint_loss
 
+pytestmark = pytest.mark.slow
+
 N_LABELS = 5
 
 
