@@ -51,8 +51,8 @@ class PlannedModel:
         name: Of its records, and in `--only`.
         kind: Its architecture.
         tasks: The tasks that it learns.
-        view: It is trained on this view,
-        read: and measured on these.
+        view: The text that it is trained on.
+        read: The texts that it is measured on.
         is_spanish: On the other corpus.
     """
 
