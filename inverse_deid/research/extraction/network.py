@@ -6,7 +6,6 @@ Poole 2017; Maddison, Mnih and Teh 2017.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,8 +16,7 @@ from keras import layers
 
 from inverse_deid.core.values import FloatArray
 from inverse_deid.network.crf import Crf
-from inverse_deid.network.encoding import N_GAP_CHARACTERS
-from inverse_deid.network.network import character_encoder, gap_embedding, word_embedding
+from inverse_deid.network.network import character_encoder, gap_embedding, make_inputs, word_embedding
 from inverse_deid.research.extraction.concepts import CONCEPTS, PHI, Types, list_labels
 from inverse_deid.research.extraction.config import ExtractorConfig
 
@@ -150,47 +148,33 @@ def build_tagger_network(
         Models of the inputs `characters`, `distinct`, `words`, `gaps`, `valid` and, with
         further numbers, `features`, as in `network.network.build_network`.
     """
-    inputs = _make_inputs(config, n_further)
-    vectors = _join_vectors(config, inputs, word_matrix)
-    names = {task: list_labels(kinds) for task, kinds in types.items()}
-    crfs = {task: Crf(name=f"{task}_crf") for task in names}
-    if config.kind == "stacked":
-        scores = _add_stacked(config, names, vectors, inputs["valid"], crfs[PHI], seed)
-    else:
-        hidden = _add_bilstm(config, vectors, inputs["valid"], "token")
-        scores = {task: _add_scores(config, task, len(labels), hidden) for task, labels in names.items()}
-    probabilities = {task: crfs[task](found, inputs["valid"]) for task, found in scores.items()}
-    return TaggerNetwork(
-        keras.Model(inputs, probabilities, name="extractor"), keras.Model(inputs, scores, name="scorer")
-    )
-
-
-def _make_inputs(config: ExtractorConfig, n_further: int) -> dict[str, keras.KerasTensor]:
-    inputs = {
-        "characters": layers.Input((config.max_characters,), dtype="int32", name="characters"),
-        "distinct": layers.Input((None,), dtype="int32", name="distinct"),
-        "words": layers.Input((None,), dtype="int32", name="words"),
-        "gaps": layers.Input((None, N_GAP_CHARACTERS), dtype="int32", name="gaps"),
-        "valid": layers.Input((None,), dtype="bool", name="valid"),
-    }
-    if n_further:
-        inputs["features"] = layers.Input((None, n_further), dtype="float32", name="features")
-    return inputs
-
-
-def _join_vectors(
-    config: ExtractorConfig, inputs: Mapping[str, keras.KerasTensor], word_matrix: FloatArray
-) -> keras.KerasTensor:
+    inputs = make_inputs(config.characters, n_further)
     of_characters = character_encoder(config.characters)(inputs["characters"])
     parts = [
         keras.ops.take(of_characters, inputs["distinct"], axis=0),
         word_embedding(inputs["words"], word_matrix, learned=config.learn_words),
         gap_embedding(inputs["gaps"], config.gap_dim),
+        *([inputs["features"]] if n_further else []),
     ]
-    if "features" in inputs:
-        parts.append(inputs["features"])
-    joined = layers.Concatenate(name="token_vector")(parts)
-    return layers.Dropout(config.dropout, name="token_dropout")(joined)
+    vectors = layers.Concatenate(name="token_vector")(parts)
+    vectors = layers.Dropout(config.dropout, name="token_dropout")(vectors)
+    n_labels = {task: len(list_labels(kinds)) for task, kinds in types.items()}
+    crfs = {task: Crf(name=f"{task}_crf") for task in types}
+    if config.kind == "stacked":
+        below = _add_bilstm(config, vectors, inputs["valid"], "phi_token")
+        phi_scores = _add_scores(config, PHI, n_labels[PHI], below)
+        choice = GumbelChoice(config.temperature, seed, name=CHOICE)(crfs[PHI](phi_scores, inputs["valid"]))
+        # labels are B and I of each class in turn
+        seen = MaskedEmbedding(tuple(i // 2 for i in range(n_labels[PHI] - 1)), name=MASKED)(vectors, choice)
+        above = _add_bilstm(config, seen, inputs["valid"], f"{CONCEPTS}_token")
+        scores = {PHI: phi_scores, CONCEPTS: _add_scores(config, CONCEPTS, n_labels[CONCEPTS], above)}
+    else:
+        hidden = _add_bilstm(config, vectors, inputs["valid"], "token")
+        scores = {task: _add_scores(config, task, n, hidden) for task, n in n_labels.items()}
+    probabilities = {task: crfs[task](found, inputs["valid"]) for task, found in scores.items()}
+    return TaggerNetwork(
+        keras.Model(inputs, probabilities, name="extractor"), keras.Model(inputs, scores, name="scorer")
+    )
 
 
 def _add_bilstm(
@@ -207,21 +191,3 @@ def _add_scores(
     if config.kind == "multitask":
         hidden = layers.Dense(config.hidden_units, activation="relu", name=f"{task}_hidden")(hidden)
     return layers.Dense(n_labels, name=f"{task}_scores")(hidden)
-
-
-def _add_stacked(
-    config: ExtractorConfig,
-    names: Mapping[str, tuple[str, ...]],
-    vectors: keras.KerasTensor,
-    valid: keras.KerasTensor,
-    crf: Crf,
-    seed: int,
-) -> dict[str, keras.KerasTensor]:
-    """Return the scores of the de-identifier, and of the extractor above it."""
-    phi_scores = _add_scores(config, PHI, len(names[PHI]), _add_bilstm(config, vectors, valid, "phi_token"))
-    choice = GumbelChoice(config.temperature, seed, name=CHOICE)(crf(phi_scores, valid))
-    # labels are B and I of each class in turn
-    classes = tuple(i // 2 for i in range(len(names[PHI]) - 1))
-    seen = MaskedEmbedding(classes, name=MASKED)(vectors, choice)
-    hidden = _add_bilstm(config, seen, valid, f"{CONCEPTS}_token")
-    return {PHI: phi_scores, CONCEPTS: _add_scores(config, CONCEPTS, len(names[CONCEPTS]), hidden)}
