@@ -23,12 +23,7 @@ WINDOW = 4
 
 
 def learned_vectors(docs: Sequence[Document], dim: int, seed: int) -> WordVectors:
-    """Learn vectors from running text; annotations are not read.
-
-    Args:
-        docs: Training documents.
-        dim: Length of a vector.
-        seed: Of the decomposition.
+    """Learn vectors from running text; annotations are not read. The seed is of the decomposition.
 
     Raises:
         ConfigurationError: Fewer words occur twice than a vector is long.
