@@ -108,7 +108,7 @@ def compare(test: Path, out: Path, **given: Any) -> None:  # noqa: ANN401 - clic
     """
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     from inverse_deid.research.comparison.comparison import compare as run
-    from inverse_deid.research.comparison.folder import check_folder, write_comparison
+    from inverse_deid.research.comparison.report import check_folder, write_comparison
 
     start = time.perf_counter()
     settings = _settings(test, given)
