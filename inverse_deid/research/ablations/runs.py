@@ -42,14 +42,7 @@ from inverse_deid.research.studies.training import (
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class AblationRun:
-    """A variant with a seed.
-
-    Args:
-        variant: What to train.
-        seed: Of network and batches.
-        teachers: Names of the runs whose networks teach this one.
-        teacher_network: Their shape.
-    """
+    """A variant with a seed, and the runs whose networks, of one shape, teach it."""
 
     variant: Variant
     seed: int
@@ -83,10 +76,7 @@ def weights_name(run: str) -> str:
 class VariantTrainer:
     """Trains the runs of an ablation, perhaps in several processes.
 
-    Args:
-        folder: Of the study; contains `epochs` and `runs`.
-        vectors: The vocabulary.
-        corpora: What is scored.
+    The folder is that of the study and contains `epochs` and `runs`. The corpora are scored.
     """
 
     folder: Path

@@ -81,9 +81,8 @@ def _corpus_table(corpus: str, number: int, titles: dict[str, str], mine: pd.Dat
 class Difference:
     """How far a variant is from the base.
 
-    Args:
-        value: Mean over the variant's runs minus mean over the base's; None = undefined.
-        spread: Largest minus smallest over the runs of one of them, the wider one's; None = unknown.
+    `value` is the mean over the variant's runs minus that over the base's; None = undefined. `spread` is
+    largest minus smallest over the runs of one of them, the wider one's; None = unknown.
     """
 
     value: float | None
@@ -102,13 +101,7 @@ class Difference:
 
 
 def compare_with_base(name: str, measure: str, outcomes: pd.DataFrame) -> Difference:
-    """Compare a variant with the base; each run counts with its mean over the corpora.
-
-    Args:
-        name: The variant.
-        measure: One of `MEASURES`.
-        outcomes: On the corpora that count.
-    """
+    """Compare a variant with the base; each run counts with its mean over the corpora of the outcomes."""
     mine, base = (
         [mean(run[measure]) for _, run in outcomes[outcomes["variant"] == one].groupby("seeds", sort=False)]
         for one in (name, BASE)
