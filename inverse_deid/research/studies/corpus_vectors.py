@@ -36,7 +36,7 @@ def learned_vectors(docs: Sequence[Document], dim: int, seed: int) -> WordVector
     vocabulary = sorted(word for word, count in counts.items() if count >= MIN_COUNT)
     if len(vocabulary) <= dim:
         raise ConfigurationError(
-            f"{len(vocabulary)} words occur {MIN_COUNT} times; vectors of length {dim} need more text"
+            f"{len(vocabulary)} words occur {MIN_COUNT} times. Vectors of length {dim} need more text"
         )
     number = {word: i for i, word in enumerate(vocabulary)}
     together: Counter[tuple[int, int]] = Counter()
