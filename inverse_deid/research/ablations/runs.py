@@ -24,11 +24,7 @@ from inverse_deid.network.encoding import WordVectors
 from inverse_deid.research.ablations.epochs import read_epoch
 from inverse_deid.research.ablations.variants import Variant
 from inverse_deid.research.studies.records import Record, read_arrays, write_arrays
-from inverse_deid.research.studies.scoring import (
-    AnalysedCorpus,
-    score_corpus,
-    write_scores,
-)
+from inverse_deid.research.studies.scoring import AnalysedCorpus, score_corpus, write_scores
 from inverse_deid.research.studies.study import Say
 from inverse_deid.research.studies.training import (
     Epochs,

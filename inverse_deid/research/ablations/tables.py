@@ -37,6 +37,8 @@ def ablation_tables(
     measured = set(outcomes["variant"])
     titles = {name: title for name, title in titles.items() if name in measured}
     corpora = outcomes["corpus"].unique()
+    speeds = cost.set_axis(["variant", "seconds a run", "tokens a second"], axis=1)
+    runs = outcomes[["variant", "seeds", "corpus", *MEASURES]]
     return {
         "What helped and what did not": [
             _verdicts_table(titles, counted, where)
@@ -50,22 +52,8 @@ def ablation_tables(
             _corpus_table(corpus, number, titles, outcomes[outcomes["corpus"] == corpus])
             for number, corpus in enumerate(corpora, start=1)
         ],
-        "Cost": [
-            Table(
-                "cost",
-                "Mean over seeds",
-                cost.set_axis(["variant", "seconds a run", "tokens a second"], axis=1),
-                digits=0,
-            )
-        ],
-        "All runs": [
-            Table(
-                "runs",
-                "Every run on every corpus",
-                outcomes[["variant", "seeds", "corpus", *MEASURES]],
-                digits=4,
-            )
-        ],
+        "Cost": [Table("cost", "Mean over seeds", speeds, digits=0)],
+        "All runs": [Table("runs", "Every run on every corpus", runs, digits=4)],
     }
 
 

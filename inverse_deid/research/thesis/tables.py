@@ -319,16 +319,9 @@ def _curve_table(runs: Sequence[TrainedRun], validation: JudgedCorpus, test: Jud
         for run in runs
         for epoch, scores in enumerate(run.epochs, start=1)
     ]
-    columns = (
-        "run",
-        "epoch",
-        "validation chose",
-        "loss",
-        "validation accuracy",
-        "validation HIPAA recall",
-        "validation precision",
-        "test HIPAA recall",
-        "test precision",
-    )
+    shares = [
+        f"{part} {figure}" for part in ("validation", "test") for figure in ("HIPAA recall", "precision")
+    ]
+    columns = ("run", "epoch", "validation chose", "loss", "validation accuracy", *shares)
     title = f"After each epoch, adaptive threshold {_TITLES['high']}"
     return Table("epochs", title, frame_of(columns, rows), digits=4)
