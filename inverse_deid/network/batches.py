@@ -75,7 +75,7 @@ class Batch:
 
 
 def windows(examples: Sequence[Example], size: int, rng: np.random.Generator | None) -> list[Example]:
-    """Cut long examples into windows. The end of the first one is drawn anew each time.
+    """Cut long examples into windows. The end of the first one is drawn again each time.
 
     Args:
         examples: Whole documents.
