@@ -65,15 +65,9 @@ class VariantsFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Variant:
-    """One way to train.
+    """One way to train; the seed of the training is replaced by that of each run.
 
-    Args:
-        name: Names its files and rows.
-        title: A few words on it.
-        network: The network.
-        training: The training; its seed is replaced by that of each run.
-        leave_out: Kinds of documents that it is not trained on.
-        is_student: It learns from the base networks along with the labels.
+    A student learns from the base networks along with the labels.
     """
 
     name: str

@@ -48,18 +48,11 @@ VALIDATION_SHARE = 0.1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThesisSettings:
-    """The options of this study.
+    """The options of this study: four different annotated files or folders, and the trainings.
 
-    Args:
-        first: Annotated; networks are trained on it.
-        first_test: Annotated; they are judged on it.
-        second: Annotated; the best one is fine-tuned on it.
-        second_test: Annotated; the fine-tuned one is judged on it.
-        mapping: TOML file that maps the types of the second corpus to ours.
-        config_folder: Contains `thesis-a.toml` to `thesis-d.toml`.
-        n_epochs: Of each training.
-        n_fine_tuning_epochs: Of the fine-tuning.
-        policy: How the rules judge ambiguous words; *literal* is the thesis's.
+    Networks are trained on `first`, the best one is fine-tuned on `second`, and both are judged on the test
+    documents of each. `mapping` maps the types of the second corpus to ours. `config_folder` contains
+    `thesis-a.toml` to `thesis-d.toml`. The policy *literal* is the thesis's.
     """
 
     first: Path
@@ -91,9 +84,7 @@ class _ThesisData:
 def run_thesis(settings: ThesisSettings, options: StudyOptions) -> None:
     """Train, choose, fine-tune, and write the report.
 
-    Args:
-        settings: Corpora and trainings.
-        options: The seeds count up from that of the first run of each variant.
+    The seeds count up from that of the first run of each variant.
 
     Raises:
         InputError: A corpus or a stored file cannot be read.
