@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from inverse_deid.core.values import Tokens
-from inverse_deid.network.sentences import sentence_bounds
+from inverse_deid.research.sentences import sentence_bounds
 
 SHORTEST = 16
 """Tokens of a passage that takes no further sentence. "Seen by:" says what the next line is."""

@@ -8,7 +8,7 @@ import pytest
 from tiny_extractors import BOTH, config, document, documents, training, vectors
 
 from inverse_deid.core.errors import ConfigurationError, ModelError
-from inverse_deid.network.chain import best_path
+from inverse_deid.research.best_path import best_path
 from inverse_deid.research.extraction.config import tagger_config, tagger_training
 from inverse_deid.research.extraction.fitting import fit_tagger, shuffled_batches
 from inverse_deid.research.extraction.folder import read_tagger, write_tagger
