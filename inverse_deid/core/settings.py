@@ -19,7 +19,6 @@ Example:
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -98,9 +97,9 @@ def change_settings(settings: Settings, **changes: object) -> Settings:
     return make_settings(as_plain_values(values | changes), type(settings))
 
 
-def as_plain_values(settings: object) -> Mapping[str, Any]:
+def as_plain_values(settings: object) -> dict[str, Any]:
     """Return settings as a mapping of strings, numbers, lists and mappings; paths become strings."""
-    plain: Mapping[str, Any] = msgspec.to_builtins(settings, enc_hook=str)
+    plain: dict[str, Any] = msgspec.to_builtins(settings, enc_hook=str)
     return plain
 
 
