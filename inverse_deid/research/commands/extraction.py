@@ -14,7 +14,7 @@ from inverse_deid.cli.report_files import refuse_read
 from inverse_deid.core.errors import ConfigurationError, OutputExistsError
 from inverse_deid.core.files import sha256_of, write_whole
 from inverse_deid.core.phi import PhiType
-from inverse_deid.network.config import read_config
+from inverse_deid.core.settings import read_toml
 from inverse_deid.network.folder import refuse_other_folder
 from inverse_deid.research.commands.concept_cost import cost
 from inverse_deid.research.commands.experiment import extraction_study
@@ -153,7 +153,7 @@ def train(**given: Any) -> None:  # noqa: ANN401 - the options are listed above
 
 
 def _settings(given: dict[str, Any]) -> tuple[TaggerConfig, TaggerTraining]:
-    table = read_config(given["config_path"]) if given["config_path"] else {}
+    table = read_toml(given["config_path"]) if given["config_path"] else {}
     unknown = sorted(set(table) - {"extractor", "training"})
     if unknown:
         raise ConfigurationError(

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from inverse_deid.core.errors import ConfigurationError
-from inverse_deid.network.config import NetworkConfig, checked_settings
+from inverse_deid.network.config import NetworkConfig
+from inverse_deid.research.setting_tables import check_table
 
 Kind = Literal["tagger", "multitask", "stacked"]
 KINDS: tuple[Kind, ...] = ("tagger", "multitask", "stacked")
@@ -123,9 +124,9 @@ class TaggerTraining:
 
 def tagger_config(values: Mapping[str, Any]) -> TaggerConfig:
     """Make a `TaggerConfig` of a table, refusing unknown names."""
-    return TaggerConfig(**checked_settings(values, "extractor", TaggerConfig))
+    return TaggerConfig(**check_table(values, "extractor", TaggerConfig))
 
 
 def tagger_training(values: Mapping[str, Any]) -> TaggerTraining:
     """Make a `TaggerTraining` of a table, refusing unknown names."""
-    return TaggerTraining(**checked_settings(values, "training", TaggerTraining))
+    return TaggerTraining(**check_table(values, "training", TaggerTraining))

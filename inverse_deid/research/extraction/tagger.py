@@ -9,8 +9,8 @@ import numpy as np
 
 from inverse_deid.core.values import FloatArray, IntArray, Tokens
 from inverse_deid.network.chain import marginals
-from inverse_deid.research.best_path import best_path
 from inverse_deid.network.encoding import WordVectors
+from inverse_deid.research.best_path import best_path
 from inverse_deid.research.extraction.bio import label_names, spans_of
 from inverse_deid.research.extraction.concepts import ConceptSpan
 from inverse_deid.research.extraction.config import TaggerConfig

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from inverse_deid.core.errors import ConfigurationError
-from inverse_deid.network.config import checked_settings, read_config
+from inverse_deid.core.settings import read_toml
 from inverse_deid.research.extraction.config import (
     Kind,
     TaggerConfig,
@@ -15,6 +15,7 @@ from inverse_deid.research.extraction.config import (
     tagger_config,
     tagger_training,
 )
+from inverse_deid.research.setting_tables import check_table
 
 _PARTS = ("train", "dev", "test")
 _JOINT: tuple[Kind, ...] = ("multitask", "stacked")
@@ -57,7 +58,7 @@ def read_study(path: Path) -> ExtractionStudy:
     Raises:
         ConfigurationError: Missing, not TOML, a table or setting unknown or out of range.
     """
-    table = read_config(path)
+    table = read_toml(path)
     if unknown := sorted(set(table) - set(_TABLES)):
         raise ConfigurationError(f"{path}: unknown table {unknown[0]}; known: {', '.join(_TABLES)}")
     data, spanish = dict(table.get("english", {})), dict(table.get("spanish", {}))
@@ -73,7 +74,7 @@ def read_study(path: Path) -> ExtractionStudy:
         extractor=tagger_config(table.get("extractor", {})),
         training=training,
         of_joint={
-            kind: replace(training, **checked_settings(table[kind], kind, TaggerTraining))
+            kind: replace(training, **check_table(table[kind], kind, TaggerTraining))
             for kind in _JOINT
             if kind in table
         },
