@@ -242,14 +242,8 @@ def same_kind(char: str, rng: random.Random) -> str:
 
 
 def _shake(text: str, rng: random.Random) -> str:
-    """Replace all letters and digits by small letters and digits."""
-
-    def draw(char: str) -> str:
-        if char.isdecimal():
-            return rng.choice(string.digits)
-        return rng.choice(string.ascii_lowercase) if char.isalpha() else char
-
-    return "".join(map(draw, text))
+    """Replace all letters and digits of an ASCII text by small letters and digits."""
+    return "".join(same_kind(char, rng) for char in text.lower())
 
 
 def fictional_patterns(number: str) -> list[str]:

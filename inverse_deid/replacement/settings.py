@@ -80,13 +80,9 @@ class CaseSettings:
     @property
     def age_policy(self) -> AgePolicy:
         """The age policy of the whole run."""
-        match self.ages:
-            case AgeMode.MASK:
-                return MaskedAges()
-            case AgeMode.KEEP_UNDER_90:
-                return AgesUnder90()
-            case AgeMode.BAND:
-                return BandedAges(BAND_SCHEMES[self.age_bands or ""])
+        if self.age_bands is not None:
+            return BandedAges(BAND_SCHEMES[self.age_bands])
+        return MaskedAges() if self.ages is AgeMode.MASK else AgesUnder90()
 
     @property
     def replaces(self) -> bool:

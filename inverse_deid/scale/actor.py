@@ -15,6 +15,8 @@ from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import Any, BinaryIO, Protocol, cast
 
+import msgspec
+
 from inverse_deid import __version__
 from inverse_deid.core.errors import ConfigurationError, InputError, InverseDeidError, UnreadableInputError
 from inverse_deid.core.files import WrittenState
@@ -203,14 +205,12 @@ class Outcome:
 
     def as_json(self) -> str:
         """Return a text that `from_json` reads."""
-        receipt = None if self.receipt is None else self.receipt.as_json()
-        return json.dumps([self.target, receipt, self.problem, self.is_fatal])
+        return msgspec.json.encode(self).decode()
 
     @classmethod
     def from_json(cls, stored: str) -> Outcome:
         """Read the outcome that `as_json` wrote."""
-        target, receipt, problem, is_fatal = json.loads(stored)
-        return cls(target, None if receipt is None else Receipt.from_json(receipt), problem, is_fatal)
+        return msgspec.json.decode(stored, type=cls)
 
 
 class PartitionActor:

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
+import msgspec
+
 from inverse_deid.core.files import WrittenState
 from inverse_deid.engine.tally import Tally
 from inverse_deid.formats.records import Format
@@ -103,27 +105,13 @@ class Receipt:
     tally: Tally
 
     def as_json(self) -> dict[str, Any]:
-        """Return a dictionary that `from_json` reads."""
-        written = None if self.written is None else [self.written.n_bytes, self.written.sha256]
-        return {
-            "target": self.target,
-            "fingerprint": self.fingerprint,
-            "settings": self.settings,
-            "written": written,
-            "tally": self.tally.as_json(),
-        }
-
-    @classmethod
-    def from_json(cls, stored: dict[str, Any]) -> Receipt:
-        """Read the receipt that `as_json` wrote."""
-        written = None if stored["written"] is None else WrittenState(*stored["written"])
-        tally = Tally.from_json(stored["tally"])
-        return cls(stored["target"], stored["fingerprint"], stored["settings"], written, tally)
+        """Return a dictionary that msgspec reads."""
+        return {**msgspec.to_builtins(self), "tally": self.tally.as_json()}
 
     def is_of(self, partition: Partition, settings: str) -> bool:
         """Tell whether it is for this partition, its file as it is now, and these settings."""
-        own = (self.target, self.fingerprint, self.settings)
-        return own == (partition.target, partition.fingerprint, settings)
+        wanted = (partition.target, partition.fingerprint, settings)
+        return wanted == (self.target, self.fingerprint, self.settings)
 
 
 def receipt_name(target: str) -> str:

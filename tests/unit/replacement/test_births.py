@@ -11,7 +11,7 @@ from case_maskers import masker_of, spans_by
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.values import Document
 from inverse_deid.masking.case_masker import CaseMasker
-from inverse_deid.replacement.births import born_on
+from inverse_deid.replacement.dates import born_on
 from inverse_deid.replacement.case_dates import case_dates
 from inverse_deid.replacement.case_texts import CaseTexts
 from inverse_deid.replacement.date_parts import PartialDate
