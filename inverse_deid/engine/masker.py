@@ -100,13 +100,9 @@ def mask_with_fields(
     Returns:
         Each record, with its `fields` if it is a report, and its masked texts.
     """
-    pairs = zip(records, mask_cases(masker, records), strict=True)
-    return [
-        (record, ())
-        if case is None
-        else (
-            record if record.report is None else replace(record, fields=replacements_of(case, key, marker)),
-            case.docs,
-        )
-        for record, case in pairs
-    ]
+    found: list[tuple[Record, tuple[MaskedDocument, ...]]] = []
+    for record, case in zip(records, mask_cases(masker, records), strict=True):
+        if record.report is not None and case is not None:
+            record = replace(record, fields=replacements_of(case, key, marker))  # noqa: PLW2901
+        found.append((record, () if case is None else case.docs))
+    return found

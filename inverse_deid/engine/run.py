@@ -39,12 +39,7 @@ class _DocumentGroup:
     """Files of one document each that are masked together.
 
     The whole group is read and masked, so that the batch is the same after an interruption and so
-    are all results.
-
-    Args:
-        group: All files of the group.
-        todo: Those that are written.
-        run: How.
+    are all results. Only those to be done are written.
     """
 
     def __init__(self, group: Sequence[Job], todo: Sequence[Job], run: RunSettings) -> None:
@@ -153,12 +148,7 @@ def run_jobs(jobs: Sequence[Job], journal: Journal, masker: JobMasker, run: RunS
 class _Step:
     """One group of files: planned and opened in turn, worked on beside other groups, finished in turn.
 
-    Args:
-        group: The files; several only if each is one document.
-        journal: Of the output folder.
-        masker: Masks them.
-        run: How.
-        inputs: All inputs of the run, which no output may overwrite.
+    A group has several files only if each is one document. No output may overwrite one of `inputs`.
     """
 
     def __init__(

@@ -143,15 +143,8 @@ def pad_examples(examples: Sequence[Example], max_characters: int) -> Batch:
         "valid": np.arange(longest) < lengths[:, None],
     }
     labels = stack([e.labels for e in examples], (), np.int32)
-    opinions = [_opinion(e) for e in examples]
-    n_classes = max(o.shape[1] for o in opinions)
-    opinion = stack(
-        [o if o.shape[1] else np.zeros((len(o), n_classes), np.float16) for o in opinions],
-        (n_classes,),
-        np.float16,
-    )
+    n_classes = max(0 if e.opinion is None else e.opinion.shape[1] for e in examples)
+    none = np.zeros((0, n_classes), np.float16)
+    opinions = [none if e.opinion is None else e.opinion for e in examples]
+    opinion = stack(opinions, (n_classes,), np.float16)
     return Batch(inputs, labels, stack([e.weights for e in examples], (), np.float32), opinion)
-
-
-def _opinion(example: Example) -> npt.NDArray[np.float16]:
-    return np.zeros((len(example), 0), np.float16) if example.opinion is None else example.opinion

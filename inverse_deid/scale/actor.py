@@ -46,10 +46,6 @@ OUTCOME = "outcome"
 def open_partition(partition: Partition, options: ReadOptions) -> Iterator[Source]:
     """Open a partition; its records have their numbers of the whole file.
 
-    Args:
-        partition: What is read.
-        options: How the file is read.
-
     Raises:
         InputError: The file has changed, or cannot be used.
     """
@@ -214,11 +210,7 @@ class Outcome:
 
 
 class PartitionActor:
-    """Masks partitions, one after another.
-
-    Args:
-        job: Its orders. Errors here are reported with the first partition.
-    """
+    """Masks partitions, one after another. Errors of loading are reported with the first partition."""
 
     def __init__(self, job: ActorJob) -> None:
         self._work = job.work
@@ -232,14 +224,7 @@ class PartitionActor:
             self._problem = f"{describe_error(error)} while the model was loaded"
 
     def __call__(self, batch: Mapping[str, Sequence[Any]]) -> dict[str, list[str]]:
-        """Mask the partitions of a batch.
-
-        Args:
-            batch: Under `PARTITION`, partitions as JSON.
-
-        Returns:
-            Under `OUTCOME`, one outcome per partition as JSON.
-        """
+        """Mask a batch: under `PARTITION` it has partitions as JSON, the result under `OUTCOME` outcomes."""
         partitions = [Partition.from_json(str(stored)) for stored in batch[PARTITION]]
         return {OUTCOME: [self._make_outcome(partition).as_json() for partition in partitions]}
 

@@ -67,15 +67,12 @@ class RunPlan:
 
 
 def begin(plan: RunPlan, *, resume: bool, force: bool) -> dict[str, Receipt]:
-    """Prepare the output folder, and return what is done there.
+    """Prepare the output folder, and return the receipts of what is done there, by target.
 
     Args:
         plan: The plan of the run.
         resume: Continue a run of the same settings and inputs.
         force: Remove what an earlier run of these inputs left, and start again.
-
-    Returns:
-        Receipts of partitions that need not be done again, by target.
 
     Raises:
         OutputExistsError: Outputs exist.
