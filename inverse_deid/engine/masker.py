@@ -24,15 +24,6 @@ class Masker(Protocol):
         ...
 
 
-class FingerprintedMasker(Masker, Protocol):
-    """A masker that says what it was made of; a `Deidentifier` does."""
-
-    @property
-    def fingerprint(self) -> str:
-        """Changes with anything that can change the output."""
-        ...
-
-
 @runtime_checkable
 class MasksCases(Protocol):
     """Masks the texts of cases."""

@@ -75,12 +75,9 @@ class Batch:
 
 
 def windows(examples: Sequence[Example], size: int, rng: np.random.Generator | None) -> list[Example]:
-    """Cut long examples into windows. The end of the first one is drawn anew each time.
+    """Cut long examples into windows of at most `size` tokens.
 
-    Args:
-        examples: Whole documents.
-        size: The longest window in tokens.
-        rng: Draws the phase of the cuts; without one they start at 0.
+    `rng` draws the end of the first one anew each time; without it the cuts start at 0.
     """
     cut: list[Example] = []
     for example in examples:
@@ -103,7 +100,7 @@ def batches(
         examples: Windows.
         batch_tokens: Most padded tokens per batch, unless one example is longer.
         max_characters: Most characters to read of a word.
-        rng: Breaks ties of length and shuffles the batches; without one the order is by length.
+        rng: None = the order is by length.
     """
     jitter = rng.uniform(0, 8, len(examples)) if rng is not None else np.zeros(len(examples))
     order = np.argsort([len(e) for e in examples] + jitter, kind="stable")

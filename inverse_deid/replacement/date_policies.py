@@ -33,7 +33,7 @@ class DatePolicy(Protocol):
         """Return the words that replace one date, None = mask it."""
         ...
 
-    def structured(self, value: str) -> str | None:
+    def replace_field(self, value: str) -> str | None:
         """Return the value that replaces one of a date field, None = mask it."""
         ...
 
@@ -46,7 +46,7 @@ class MaskedDates:
         """Return None."""
         return None
 
-    def structured(self, value: str) -> str | None:
+    def replace_field(self, value: str) -> str | None:
         """Return None."""
         return None
 
@@ -71,7 +71,7 @@ class YearDates:
         years = dict.fromkeys(when.earliest.year for when in _ends(reading))
         return f" {reading.joined_by} ".join(f"{year:04}" for year in years)
 
-    def structured(self, value: str) -> str | None:
+    def replace_field(self, value: str) -> str | None:
         """Return the first four digits of a date field."""
         when = _field_of_case(value, self.case)
         return f"{when[0].earliest.year:04}" if when else None
@@ -105,7 +105,7 @@ class RelativeDays:
         counted = f" {reading.joined_by} ".join(_relative(end, self.anchor) for end in _ends(reading))
         return f"{counted} {reading.time}" if reading.time else counted
 
-    def structured(self, value: str) -> str | None:
+    def replace_field(self, value: str) -> str | None:
         """Return None: a date field cannot contain a day count."""
         return None
 
@@ -188,7 +188,7 @@ class ShiftedDates:
         last = reading.last and self._move(reading.last)
         return written if again is not None and (again.first, again.last) == (first, last) else None
 
-    def structured(self, value: str) -> str | None:
+    def replace_field(self, value: str) -> str | None:
         """Return the shifted value of a date field; its time of day stays."""
         found = _field_of_case(value, self.case)
         if found is None or self.case.is_far(found[0], self.center or self.case.latest):

@@ -21,11 +21,12 @@ from inverse_deid import __version__
 from inverse_deid.core.errors import ConfigurationError, InputError, InverseDeidError, UnreadableInputError
 from inverse_deid.core.files import WrittenState
 from inverse_deid.core.unforeseen import describe_error
-from inverse_deid.engine.masker import FingerprintedMasker, Masker, mask_records
+from inverse_deid.engine.masker import Masker, mask_records
 from inverse_deid.engine.serial import BatchLimits, batches, guard_records, write_batch
 from inverse_deid.engine.tally import Tally
 from inverse_deid.formats.records import ReadOptions, Record, Source
 from inverse_deid.formats.registry import input_errors, open_source
+from inverse_deid.masking.case_masker import DocumentMasker
 from inverse_deid.network.scorer import Device
 from inverse_deid.scale.partitions import Partition, Receipt, receipt_name
 from inverse_deid.scale.storage import (
@@ -157,7 +158,7 @@ def _read(source: Source, partition: Partition) -> Iterator[Record]:
 class MaskerMaker(Protocol):
     """Makes the masker inside a worker; it is pickled, so it has paths and options, no secret."""
 
-    def __call__(self, *, n_threads: int, device: Device) -> FingerprintedMasker:
+    def __call__(self, *, n_threads: int, device: Device) -> DocumentMasker:
         """Load lexicon and model from this machine's disk."""
         ...
 
