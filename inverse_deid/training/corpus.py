@@ -113,7 +113,7 @@ def official_split(folder: Path) -> OfficialSplit | None:
 
 
 def _outermost(folder: Path, name: str) -> tuple[Path, ...]:
-    """Return the folders at any depth whose names begin so, but none that lies in another."""
+    """Return the folders at any depth whose names begin so, without those within another."""
     found = [
         path for path in sorted(folder.rglob("*")) if path.is_dir() and path.name.lower().startswith(name)
     ]

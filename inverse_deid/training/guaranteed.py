@@ -98,7 +98,7 @@ def calibration_set(gold: Sequence[Document], patients: Sequence[str] | None = N
 
 
 def _with_company(keys: Sequence[str], ids: Sequence[str]) -> list[str]:
-    """Return the ids of entries whose key stands there more than once, in order."""
+    """Return the ids of entries whose key occurs more than once, in order."""
     members: dict[str, list[str]] = defaultdict(list)
     for key, doc_id in zip(keys, ids, strict=True):
         members[key].append(doc_id)
