@@ -170,10 +170,9 @@ def reveal_message(
 
 
 def _next(cases: Iterator[HiddenCase]) -> HiddenCase:
-    case = next(cases, None)
-    if case is None:
-        raise InputError(_TOO_FEW)
-    return case
+    for case in cases:
+        return case
+    raise InputError(_TOO_FEW)
 
 
 def _check_end(cases: Iterator[HiddenCase]) -> None:

@@ -77,7 +77,7 @@ class Batch:
 def windows(examples: Sequence[Example], size: int, rng: np.random.Generator | None) -> list[Example]:
     """Cut long examples into windows of at most `size` tokens.
 
-    `rng` draws the end of the first one anew each time; without it the cuts start at 0.
+    `rng` draws the end of the first one each time; without it the cuts start at 0.
     """
     cut: list[Example] = []
     for example in examples:
