@@ -14,15 +14,14 @@ import stat
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from io import BufferedRandom, BufferedWriter
 from pathlib import Path
+from typing import NamedTuple
 
 from inverse_deid.core.errors import InputError, OutputError
 
 
-@dataclass(frozen=True, slots=True)
-class WrittenState:
+class WrittenState(NamedTuple):
     """How much of a file is safely on the disk, and its SHA-256."""
 
     n_bytes: int

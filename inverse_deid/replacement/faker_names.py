@@ -20,16 +20,11 @@ from inverse_deid.core.extras import missing_extra
 from inverse_deid.text.folding import folded
 
 _DRAWN = re.compile("[A-Z][a-z]{2,10}")
+_OF_SEXES = ("last_names_male", "last_names_female")
 _FEMALE = ("first_names_female",)
 _MALE = ("first_names_male",)
 _GIVEN = ("first_names", "first_romanized_names", *_FEMALE, *_MALE)
-_SURNAMES = (
-    "last_names",
-    "last_romanized_names",
-    "unisex_last_names",
-    "last_names_male",
-    "last_names_female",
-)
+_SURNAMES = ("last_names", "last_romanized_names", "unisex_last_names", *_OF_SEXES)
 _NOT_DRAWN = frozenset(
     (
         *("april", "august", "augustus", "june", "july", "may", "march", "january", "december", "monday"),

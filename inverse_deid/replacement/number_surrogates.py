@@ -242,21 +242,12 @@ def same_kind(char: str, rng: random.Random) -> str:
 
 
 def _shake(text: str, rng: random.Random) -> str:
-    """Replace all letters and digits by small letters and digits."""
-
-    def draw(char: str) -> str:
-        if char.isdecimal():
-            return rng.choice(string.digits)
-        return rng.choice(string.ascii_lowercase) if char.isalpha() else char
-
-    return "".join(map(draw, text))
+    """Replace all letters and digits of an ASCII text by small letters and digits."""
+    return "".join(same_kind(char, rng) for char in text.lower())
 
 
 def fictional_patterns(number: str) -> list[str]:
-    """Return patterns of numbers for fiction of the same length, none if the country is not known.
-
-    Args:
-        number: A telephone number in ASCII, as it is written.
+    """Return patterns for fiction of the length of a telephone number, none if the country is not known.
 
     Example:
         >>> fictional_patterns("+44 7911 123456"), fictional_patterns("(617) 555-1234")
@@ -309,9 +300,6 @@ def fill(number: str, pattern: str, rng: random.Random) -> str:
 
 def is_valid_somewhere(text: str) -> bool:
     """Tell whether the letters and digits of a text are a number with a correct check digit.
-
-    Args:
-        text: A number as written; separators do not matter.
 
     Example:
         >>> is_valid_somewhere("4111 1111 1111 1111"), is_valid_somewhere("4111 1111 1111 1112")

@@ -46,14 +46,7 @@ _LONGEST_INITIALS = 3
 
 @dataclass(frozen=True, slots=True)
 class _NameWord:
-    """A word of a text that may be a name.
-
-    Args:
-        text: As written, without a possessive.
-        end: The possessive, or nothing.
-        before: The characters before it.
-        key: Without case, accents and apostrophes.
-    """
+    """A word that may be a name: text, possessive `end`, characters before it, folded `key`."""
 
     text: str = field(repr=False)
     end: str
@@ -64,10 +57,8 @@ class _NameWord:
 class PersonSurrogates:
     """Makes the surrogates of the names of one case.
 
-    Args:
-        pools: The names to draw from.
-        real_values: All masked texts of the case and its structured values; they tell given names
-            from surnames, and initials from short names.
+    Its real values (masked texts and structured values) tell given names from surnames, and
+    initials from short names.
     """
 
     def __init__(
@@ -198,11 +189,7 @@ class PersonSurrogates:
         used = sorted((letter for letter in letters if firsts[letter]), key=lambda c: (-firsts[c], c))
         order = used + [letter for letter in letters if letter not in used]
         neutral, surnames = self._pools.given[Sex.NEUTRAL], self._pools.surnames
-        rich = [
-            letter
-            for letter in letters
-            if len(neutral[letter]) >= _RICH_NEUTRAL and len(surnames[letter]) >= _RICH_SURNAMES
-        ]
+        rich = [c for c in letters if len(neutral[c]) >= _RICH_NEUTRAL and len(surnames[c]) >= _RICH_SURNAMES]
         poor = [letter for letter in letters if letter not in rich]
         rng = self._draws.rng("letters")
         short = {joined(value) for value in real_values}

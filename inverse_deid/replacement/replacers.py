@@ -67,7 +67,7 @@ def replace_case(
         case: The case.
         docs: Its masked texts, with markers.
         settings: Of the run.
-        surrogates_for: Gives the surrogates of a case; None = markers.
+        surrogates_for: None = the other words keep their markers.
 
     Raises:
         ConfigurationError: The settings cannot be applied to this case.
@@ -82,15 +82,11 @@ def replace_case(
 
 
 def replace_masks(text: MaskedWords, replacers: Sequence[Replacer]) -> MaskedDocument:
-    """Put proposed words in the place of masked ones.
+    """Put proposed words in the place of masked ones; the first replacer to propose for a token wins.
 
     Everything masked stays masked: a proposal replaces the masks that it covers (and the little
     between them), the rest of a longer mask keeps its marker. A proposal with a character that is
     always masked is not used.
-
-    Args:
-        text: The masked text.
-        replacers: The first that proposes words for a token wins.
     """
     masked = text.masked
     chosen: list[Proposal] = []

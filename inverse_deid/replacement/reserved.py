@@ -36,12 +36,7 @@ def words_of(text: str) -> list[str]:
 
 
 def joined(text: str) -> str:
-    """Return the letters and digits of a text, without case and accents.
-
-    Example:
-        >>> joined("O'Brien, José") == joined("OBRIEN jose")
-        True
-    """
+    """Return the letters and digits of a text, without case and accents: `obrienjose`."""
     return "".join(words_of(text))
 
 
@@ -67,8 +62,12 @@ class Reserved:
 
     def is_real(self, surrogate: str) -> bool:
         """Tell whether a surrogate is a real value of the case, or has a word or a long number of one."""
+        words = self._real.intersection(words_of(surrogate))
         return joined(surrogate) in self._whole or any(
-            word in self._real and _is_telling(word) for word in words_of(surrogate)
+            len(word) >= _MIN_DIGITS
+            if word.isdecimal()
+            else len(word) >= MIN_SHARED_LETTERS and word not in GENERIC_WORDS
+            for word in words
         )
 
     def is_real_whole(self, surrogate: str) -> bool:
@@ -127,12 +126,6 @@ def _possible_names(value: str) -> Iterator[str]:
     words = _RUN.findall(value)
     if not any(map(str.isdigit, value)):
         yield from (folded(w) for w in words if w[0].isupper() and (len(words) > 1 or not w.isupper()))
-
-
-def _is_telling(word: str) -> bool:
-    if word.isdecimal():
-        return len(word) >= _MIN_DIGITS
-    return len(word) >= MIN_SHARED_LETTERS and word not in GENERIC_WORDS
 
 
 def in_case_of(text: str, original: str) -> str:

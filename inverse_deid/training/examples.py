@@ -69,10 +69,10 @@ def check_teachers(models: Sequence[ModelParts], config: NetworkConfig) -> None:
 
 
 class Teachers:
-    """Asks several models and takes the mean.
+    """Asks several models, or none, and takes the mean.
 
     Args:
-        models: The models; none is allowed.
+        models: The models.
         config: The network that learns.
         interned: Numbers the words; shared with the rules.
 

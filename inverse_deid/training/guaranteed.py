@@ -112,11 +112,9 @@ def _name_documents(ids: Sequence[str]) -> str:
 
 
 def refuse_training_documents(gold: Path, provenance: Mapping[str, object]) -> None:
-    """Refuse a calibration file that the model was trained on, as far as its manifest tells.
+    """Refuse a calibration file or folder that the model was trained on, as far as its manifest tells.
 
-    Args:
-        gold: File or folder.
-        provenance: Of the model; knows the SHA-256 of whole corpora, not of documents.
+    The provenance of a model has the SHA-256 of whole corpora, not of documents.
 
     Raises:
         ModelError: It was; parts of it in another file are the user's to rule out.

@@ -15,7 +15,6 @@ import numpy as np
 from inverse_deid.core.values import FloatArray, IntArray, Tokens
 from inverse_deid.network.batches import Example, pad_examples
 from inverse_deid.network.encoding import WordVectors, gap_codes, quantise, word_numbers
-from inverse_deid.network.sentences import sentence_bounds
 from inverse_deid.research.extraction.concepts import (
     ConceptDocument,
     Types,
@@ -23,6 +22,7 @@ from inverse_deid.research.extraction.concepts import (
     list_labels,
     select_spans,
 )
+from inverse_deid.research.sentences import sentence_bounds
 from inverse_deid.text.tokenizer import tokenize
 
 SHORTEST = 16

@@ -9,7 +9,7 @@ from tiny_extractors import BOTH, config, document, documents, training, vectors
 
 from inverse_deid.core.errors import ConfigurationError, ModelError
 from inverse_deid.core.settings import make_settings
-from inverse_deid.network.chain import best_path
+from inverse_deid.research.best_path import best_path
 from inverse_deid.research.extraction.concepts import CONCEPTS, PHI, refuse_overlap, select_gold
 from inverse_deid.research.extraction.config import ExtractorConfig, ExtractorTraining
 from inverse_deid.research.extraction.passages import PassageMaker, make_vectors
