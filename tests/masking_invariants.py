@@ -29,14 +29,14 @@ from inverse_deid.core.values import (
 )
 from inverse_deid.lexicon import load_lexicon
 from inverse_deid.masking.assemble import MaskingSettings, assemble
-from inverse_deid.masking.cases.masker import CaseMasker
-from inverse_deid.masking.cases.settings import AgeMode, CaseSettings, DateMode
-from inverse_deid.masking.cases.surrogates import KeyedSurrogates
+from inverse_deid.masking.case_masker import CaseMasker
 from inverse_deid.masking.document_passes import PhraseList
 from inverse_deid.masking.pipeline import Deidentifier, Scores, Stages, mask_everything
-from inverse_deid.replacement.date_words import ORDINALS, month_words
+from inverse_deid.replacement.date_parts import ORDINALS, month_words
 from inverse_deid.replacement.markers import category_marker
-from inverse_deid.replacement.surrogate_draws import GENERIC_WORDS
+from inverse_deid.replacement.reserved import GENERIC_WORDS
+from inverse_deid.replacement.settings import AgeMode, CaseSettings, DateMode
+from inverse_deid.replacement.surrogates import KeyedSurrogates
 from inverse_deid.rules.medical_words import MedicalWords
 from inverse_deid.text.folding import folded
 from inverse_deid.text.gaps import ALLOWED_GAP_CHARACTERS, forbidden_gaps

@@ -11,7 +11,7 @@ from fake_maskers import FakeMasker, mask_capitals
 from sqlalchemy import insert, select
 
 from inverse_deid.core.thresholds import Thresholds
-from inverse_deid.masking.cases.settings import CaseSettings
+from inverse_deid.replacement.settings import CaseSettings
 from inverse_deid.review.approval import approve
 from inverse_deid.review.editing import act
 from inverse_deid.review.loading import LoadSettings, create_store, plan_cases

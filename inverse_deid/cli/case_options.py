@@ -16,8 +16,8 @@ from inverse_deid.formats.registry import input_errors
 
 if TYPE_CHECKING:
     from inverse_deid.formats.icsr.profiles import Profile
-    from inverse_deid.masking.cases.masker import SurrogatesFor
-    from inverse_deid.masking.cases.settings import CaseSettings
+    from inverse_deid.replacement.settings import CaseSettings
+    from inverse_deid.replacement.surrogates import SurrogatesFor
 
 KEY_VARIABLE = "INVERSE_DEID_KEY"
 _MAX_KEY_BYTES = 4096
@@ -130,8 +130,8 @@ class CaseOptions:
         Raises:
             ConfigurationError: It does.
         """
-        from inverse_deid.replacement.reversal_map import check_cryptography
-        from inverse_deid.replacement.surrogate_names import load_surrogate_names
+        from inverse_deid.replacement.faker_names import load_surrogate_names
+        from inverse_deid.replacement.reversal import check_cryptography
 
         has_key = self.key is not None or KEY_VARIABLE in os.environ
         for option, is_given in (
@@ -172,8 +172,8 @@ class CaseOptions:
         Raises:
             ConfigurationError: Options that contradict each other.
         """
-        from inverse_deid.masking.cases.settings import AgeMode, CaseSettings, DateMode
         from inverse_deid.replacement.case_dates import DEFAULT_SPAN_YEARS
+        from inverse_deid.replacement.settings import AgeMode, CaseSettings, DateMode
 
         return CaseSettings(
             today=date.today() if self.today is None else self.today.date(),  # noqa: DTZ011, RUF100 - a person's day
@@ -198,7 +198,7 @@ class CaseOptions:
         if not self.makes_surrogates:
             return None
         from inverse_deid.lexicon import load_lexicon
-        from inverse_deid.masking.cases.surrogates import KeyedSurrogates
+        from inverse_deid.replacement.surrogates import KeyedSurrogates
         from inverse_deid.rules.medical_words import MedicalWords
 
         return KeyedSurrogates(secret or b"", MedicalWords(load_lexicon(lexicon)).among)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from inverse_deid.engine.tally import Tally
     from inverse_deid.formats.icsr.profiles import Profile
     from inverse_deid.formats.known_values import KnownOfDocuments
-    from inverse_deid.masking.cases.masker import CaseMasker
+    from inverse_deid.masking.case_masker import CaseMasker
 
 INTERRUPTED = 130
 MAX_WORKERS = 256

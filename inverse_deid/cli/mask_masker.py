@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from inverse_deid.formats.icsr.profiles import Profile
     from inverse_deid.formats.known_values import KnownOfDocuments
     from inverse_deid.masking.assemble import MaskingSettings
-    from inverse_deid.masking.cases.masker import CaseMasker
+    from inverse_deid.masking.case_masker import CaseMasker
     from inverse_deid.masking.pipeline import Deidentifier
 
 
@@ -24,7 +24,7 @@ def case_masker(options: MaskOptions, known: KnownOfDocuments | None = None) -> 
 
     With several workers, they end when the context does.
     """
-    from inverse_deid.masking.cases.masker import CaseMasker
+    from inverse_deid.masking.case_masker import CaseMasker
 
     settings = options.cases.settings(options.cases.secret())
     masking = masking_settings(options)

@@ -27,7 +27,7 @@ from inverse_deid.formats.registry import (
     open_source,
     sniff_format,
 )
-from inverse_deid.replacement.reversal_map import MapReader
+from inverse_deid.replacement.reversal import MapReader
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 

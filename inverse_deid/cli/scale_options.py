@@ -16,7 +16,7 @@ from inverse_deid.core.extras import missing_extra
 if TYPE_CHECKING:
     from inverse_deid.engine.serial import OnProgress
     from inverse_deid.engine.tally import Tally
-    from inverse_deid.masking.cases.masker import CaseMasker
+    from inverse_deid.masking.case_masker import CaseMasker
     from inverse_deid.network.scorer import Device
 
 MIB = 1024 * 1024
@@ -106,7 +106,7 @@ class CaseMaskerMaker:
         """Load lexicon and model."""
         from inverse_deid.cli.mask_masker import masking_settings
         from inverse_deid.masking.assemble import build_deidentifier
-        from inverse_deid.masking.cases.masker import CaseMasker
+        from inverse_deid.masking.case_masker import CaseMasker
 
         cases = self.options.cases
         masking = replace(masking_settings(self.options), n_threads=n_threads, device=device)

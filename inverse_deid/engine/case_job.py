@@ -20,8 +20,9 @@ from inverse_deid.formats.icsr.messages import BrokenCase
 from inverse_deid.formats.icsr.report import CaseProblem
 from inverse_deid.formats.records import Record
 from inverse_deid.formats.registry import input_errors, open_input
-from inverse_deid.masking.cases.reports import batch_number, replacements_of, texts_of
-from inverse_deid.masking.cases.texts import CaseTexts, MaskedCase
+from inverse_deid.masking.case_reports import batch_number, replacements_of, texts_of
+from inverse_deid.replacement.case_texts import CaseTexts
+from inverse_deid.replacement.replacers import MaskedCase
 
 
 def write_case_job(job: Job, masker: MasksCases, run: RunSettings) -> Written:

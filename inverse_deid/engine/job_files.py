@@ -14,7 +14,7 @@ from inverse_deid.engine.tally import Tally
 from inverse_deid.formats.explanation import ExplanationSink
 from inverse_deid.formats.i2b2_xml import AnnotationXmlSink
 from inverse_deid.formats.records import Sink, Source
-from inverse_deid.replacement.reversal_map import MapWriter
+from inverse_deid.replacement.reversal import MapWriter
 
 
 class JobFiles:

@@ -9,7 +9,8 @@ from typing import Protocol, runtime_checkable
 from inverse_deid.core.errors import StageError
 from inverse_deid.core.values import Document, MaskedDocument
 from inverse_deid.formats.records import Record
-from inverse_deid.masking.cases.texts import CaseTexts, MaskedCase
+from inverse_deid.replacement.case_texts import CaseTexts
+from inverse_deid.replacement.replacers import MaskedCase
 
 
 class Masker(Protocol):

@@ -16,8 +16,7 @@ from inverse_deid.formats.icsr.rewriting import Rewritten
 from inverse_deid.formats.icsr.survey import TAIL, TEXT, Sort, bare_path
 from inverse_deid.formats.icsr.writing import MessageWriter
 from inverse_deid.formats.records import Record, Source, Writable
-from inverse_deid.replacement.reversal import HiddenCase, HiddenText, digest, reveal
-from inverse_deid.replacement.reversal_map import MapReader
+from inverse_deid.replacement.reversal import HiddenCase, HiddenText, MapReader, digest, reveal
 from inverse_deid.text.tokenizer import tokenize
 
 _TOO_FEW = "holds more documents than the map; give the file and the map of one run"

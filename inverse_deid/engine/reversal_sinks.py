@@ -9,8 +9,7 @@ from inverse_deid.core.values import MaskedDocument
 from inverse_deid.formats.icsr.cases import Case
 from inverse_deid.formats.icsr.rewriting import fitted
 from inverse_deid.formats.records import Record
-from inverse_deid.replacement.reversal import HiddenCase, hide
-from inverse_deid.replacement.reversal_map import MapWriter
+from inverse_deid.replacement.reversal import HiddenCase, MapWriter, hide
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ Members, all listed with their SHA-256 in `manifest.json`:
 - `word_logprob.npy`: uint8 (n_words,), frequency bucket 1..255; 0 = unknown.
 - `surname_log.npy`, `first_name_log.npy`: uint8 (n_words,), log10 of the count; 0 = none.
 - `memberships.npy`: uint16 (n_words,), index into `membership_sets.npy`.
-- `membership_sets.npy`: uint64 (n_sets,), bit i = the word stands in list i of the manifest.
+- `membership_sets.npy`: uint64 (n_sets,), bit i = the word is in list i of the manifest.
 - `phrases.marisa`, `phrase_kinds.npy`: trie of phrases (keys joined by one space) and
   uint8 (n_phrases,) of `PhraseKind`.
 
@@ -55,7 +55,7 @@ class Artefact:
         membership_sets: uint64 (n_sets,), bit i = list i of `sources`.
         phrases: Trie of the phrases, keys joined by one space.
         phrase_kinds: uint8 (n_phrases,), values of `PhraseKind`.
-        sources: What each list is: name, version, licence, count, flag and so on.
+        sources: Of each list: name, version, licence, count, flag and so on.
         version: Version of the content.
         sha256: SHA-256 of the manifest, hence of everything.
     """
@@ -91,7 +91,7 @@ def dump_artefact(artefact: Artefact) -> bytes:
 
 
 def parse_artefact(data: bytes) -> Artefact:
-    """Return the lexicon held by the bytes of a file.
+    """Return the lexicon in the bytes of a file.
 
     Raises:
         LexiconError: Not a lexicon, another format version, or damaged.
@@ -104,8 +104,8 @@ def parse_artefact(data: bytes) -> Artefact:
         EOFError, RuntimeError, NotImplementedError, AttributeError,
     ) as error:  # fmt: skip
         raise LexiconError(
-            f"the lexicon is damaged ({type(error).__name__}); install the package again "
-            "or build the file anew"
+            f"the lexicon is damaged ({type(error).__name__}): install the package again "
+            "or build the file again"
         ) from error
 
 
@@ -124,7 +124,7 @@ def _parse_archive(archive: zipfile.ZipFile) -> Artefact:
     if manifest["format_version"] != FORMAT_VERSION:
         raise LexiconError(
             f"the lexicon has format {manifest['format_version']!r}, this program reads "
-            f"{FORMAT_VERSION}; build the file anew"
+            f"{FORMAT_VERSION}: build the file again"
         )
     members = {
         name: _checked(name, archive.read(name), digest) for name, digest in manifest["members"].items()

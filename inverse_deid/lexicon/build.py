@@ -31,7 +31,7 @@ _KIND_ORDER: Final = (
     PhraseKind.STATE,
     PhraseKind.CITY,
 )
-"""Where a phrase is several things the last one counts: eponyms alone are safe."""
+"""If a phrase has several kinds, the last one counts: only eponyms are safe."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Why a word counts as safe or not: its lists, their licences, its usual case."""
+"""Explains why a word counts as safe or not: its lists, their licences, its usual case."""
 
 import math
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ Standing = Literal["safe", "unsafe", "ambiguous", "neither"]
 
 @dataclass(frozen=True, slots=True)
 class ListEntry:
-    """One list that holds the word, and where the list is from."""
+    """One list that has the word, and the origin of the list."""
 
     name: str
     flag: str
@@ -24,13 +24,13 @@ class ListEntry:
 
 @dataclass(frozen=True, slots=True)
 class WordExplanation:
-    """What the lexicon knows of one word.
+    """The entry of one word in the lexicon.
 
     Args:
         key: The word as it is looked up.
-        standing: What its lists make of it.
+        standing: The verdict of its lists.
         reason: Why, in one sentence.
-        lists: The lists that hold it.
+        lists: The lists that have it.
         lower_ratio: p(lower) / (p(lower) + p(Title)); None = unknown.
         frequency: Scaled log frequency in [0, 1]; None = unknown.
     """

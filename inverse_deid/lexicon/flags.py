@@ -1,4 +1,4 @@
-"""The closed sets of the lexicon: what a word, or a phrase, is known to be."""
+"""The closed sets of the lexicon: the kinds of words and phrases."""
 
 import enum
 from typing import Final
@@ -59,8 +59,8 @@ UNSAFE_FLAGS: Final = (
     | WordFlag.TOP_LEVEL_DOMAIN
     | WordFlag.NUMBER_WORD
 )
-"""Flags of words that may identify. The flags that stand in neither set say nothing about safety:
-`CLINICAL_NAME` (a name that clinical texts use alone: `Doppler`) and `EPONYM_HEAD` (what follows an
+"""Flags of words that may identify. Flags in neither set say nothing about safety:
+`CLINICAL_NAME` (a name that clinical texts use alone: `Doppler`) and `EPONYM_HEAD` (the noun after an
 eponym: `retractor`) only leave the decision on a name to the network."""
 
 

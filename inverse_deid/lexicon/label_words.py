@@ -1,4 +1,4 @@
-"""Which words of a terminology's labels are words, and which are names."""
+"""Tells words from names in the labels of a terminology."""
 
 import re
 from collections import Counter
@@ -24,9 +24,9 @@ _LINKS: Final = frozenset(["s", "de", "la", "von", "van", "der", "and", "of", "d
 
 
 def label_word_counts(labels: Iterable[str]) -> tuple[Counter[str], Counter[str]]:
-    """Count how often each alphabetic word stands in lower case and capitalised.
+    """Count how often each alphabetic word is in lower case and capitalised.
 
-    The first word of a label says nothing when it is capitalised and is left out.
+    A capitalised first word of a label says nothing and is not counted.
 
     Returns:
         Two counters by word key: in lower case, and with a capital (not first).
@@ -51,8 +51,8 @@ def label_word_counts(labels: Iterable[str]) -> tuple[Counter[str], Counter[str]
 def medical_words(labels: Iterable[str], is_name: Callable[[str], bool], *, min_chars: int = 3) -> set[str]:
     """Return the words of `labels` that are not names.
 
-    A word which is also a name must stand in lower case in some label, and more often
-    so than with a capital; any other alphabetic word is taken as it is.
+    A word that is also a name must be in lower case in some label, and more often than with a
+    capital; any other alphabetic word counts.
 
     Args:
         labels: Terms, in sentence case or lower case.

@@ -26,14 +26,14 @@ _RATIO_OF_LEVEL: Final = np.append(np.arange(255) / 254, np.nan).astype(np.float
 
 @dataclass(frozen=True, slots=True)
 class WordTable:
-    """What the lexicon knows of n words, one row a word.
+    """What the lexicon knows of n words, one row per word.
 
     Args:
         flags: uint32 (n,), `WordFlag` bits; 0 = in no list.
         lower_ratio: float32 (n,), p(lower) / (p(lower) + p(Title)) in [0, 1]; NaN = unknown.
         word_logprob: float32 (n,), scaled log frequency in [0, 1]; 0 = unknown.
-        surname_log: float32 (n,), log10(count) / 7 in [0, 1]; 0 = no surname.
-        first_name_log: float32 (n,), log10(count) / 7 in [0, 1]; 0 = no first name.
+        surname_log: float32 (n,), log10(count) / 7 in [0, 1]; 0 = not a surname.
+        first_name_log: float32 (n,), log10(count) / 7 in [0, 1]; 0 = not a first name.
     """
 
     flags: npt.NDArray[np.uint32]
@@ -88,7 +88,7 @@ class Lexicon:
 
     @property
     def sources(self) -> tuple[Any, ...]:
-        """What each list is: name, version, licence, count, flag and so on."""
+        """Of each list: name, version, licence, count, flag and so on."""
         return self._artefact.sources
 
     @property
@@ -129,7 +129,7 @@ class Lexicon:
         return None if index < 0 else PhraseKind(int(self._artefact.phrase_kinds[index]))
 
     def _may_begin_phrase(self, first: str, second: str) -> bool:
-        """Whether a known phrase begins with two words, in any case; the latest answers are kept."""
+        """Tell whether a known phrase begins with two words, in any case; recent answers are kept."""
         begin = f"{first.casefold()} {second.casefold()}"
         return next(self._artefact.phrases.iterkeys(begin), None) is not None
 

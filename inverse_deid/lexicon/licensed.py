@@ -1,9 +1,9 @@
 """The user's own MedDRA and WHODrug words, added to a copy of the lexicon.
 
 MedDRA comes as ASCII tables, `$` between and after the fields (MedDRA Distribution File
-Format Document): `llt.asc` and `pt.asc` hold 11 fields a line, code first, name second.
+Format Document): `llt.asc` and `pt.asc` have 11 fields per line, code first, name second.
 
-WHODrug comes as tables of drug names (WHODrug Global technical description). Read are:
+WHODrug comes as tables of drug names (WHODrug Global technical description). This module reads:
 
 - `DD.txt`, B format: fixed width, the six-digit drug record number first, sequence
   numbers and administrative fields, the drug name from column 31 on;
@@ -64,15 +64,15 @@ def licensed_lists(meddra: Path | None, whodrug: Path | None, lexicon: Lexicon) 
 
 
 def merge_lists(lexicon: Lexicon, lists: Sequence[WordList]) -> Artefact:
-    """Return a copy of the lexicon with `lists`, under a version that says so.
+    """Return a copy of the lexicon with `lists`, under a version that names them.
 
     Raises:
-        FormatError: The lexicon holds licensed lists already.
+        FormatError: The lexicon already has licensed lists.
     """
     known = {source["name"] for source in lexicon.sources}
     twice = sorted(known & {word_list.name for word_list in lists})
     if twice:
-        raise FormatError(f"the lexicon holds {', '.join(twice)} already; begin with the packaged one")
+        raise FormatError(f"the lexicon already has {', '.join(twice)}: start with the packaged one")
     suffix = "+" + ".".join(word_list.name for word_list in lists)
     return extend_lexicon(lexicon.artefact, lists, version=lexicon.version + suffix)
 
@@ -90,7 +90,7 @@ def read_meddra(folder: Path) -> list[str]:
             if line.strip():
                 terms[_meddra_term(line, name, number)] = None
     if not terms:
-        raise FormatError("llt.asc and pt.asc hold no term")
+        raise FormatError("llt.asc and pt.asc have no terms: export them again")
     return list(terms)
 
 
@@ -99,7 +99,7 @@ def read_whodrug(path: Path) -> list[str]:
 
     Raises:
         UnreadableInputError: The file is missing or cannot be decoded.
-        FormatError: The layout is none of those that are read.
+        FormatError: The layout is unknown.
     """
     lines = [line for line in _read_text(path).splitlines() if line.strip()]
     if not lines:
@@ -142,7 +142,7 @@ def _delimited_names(lines: Sequence[str], name: str) -> list[str]:
     if not columns:
         raise FormatError(
             f"{name}: neither the fixed-width DD table nor a table with a column of drug "
-            "names; add a header line with a column 'drug_name'"
+            "names: add a header line with a column 'drug_name'"
         )
     for number, row in enumerate(rows, start=1):
         if len(row) != len(rows[0]):
@@ -154,7 +154,7 @@ def _rows(lines: Sequence[str], delimiter: str, name: str) -> list[list[str]]:
     try:
         return list(csv.reader(io.StringIO("\n".join(lines)), delimiter=delimiter))
     except csv.Error as error:
-        raise FormatError(f"{name}: a quote is not closed or a cell is too long; export it again") from error
+        raise FormatError(f"{name}: a quote is not closed or a cell is too long: export it again") from error
 
 
 def _header_key(cell: str) -> str:
@@ -187,7 +187,7 @@ def _meddra_eponyms(terms: Sequence[str], lexicon: Lexicon) -> WordList:
 
 
 def _whodrug_words(names: Iterable[str], lexicon: Lexicon) -> WordList:
-    """One-word names only: the words of longer names are often those of makers."""
+    """Return one-word names only: longer names often contain the name of a maker."""
     words = {
         word_key(name)
         for name in names

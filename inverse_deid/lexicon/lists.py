@@ -1,6 +1,6 @@
-"""Word lists: one folder a list, with its origin in `SOURCE.toml`.
+"""Word lists: one folder per list, with its origin in `SOURCE.toml`.
 
-A list is `words.txt` or `words.txt.xz`: UTF-8, one entry a line, sorted, optionally
+A list is `words.txt` or `words.txt.xz`: UTF-8, one entry per line, sorted, optionally
 followed by a tab and a whole number (how often the name was counted).
 """
 
@@ -22,13 +22,13 @@ _INFO_KEYS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class WordList:
-    """One list and what it says of its entries.
+    """One list and the meaning of its entries.
 
     Args:
         name: Name of the folder.
         entries: Entry to count; 0 = not counted. Entries may have several tokens.
-        flag: What a one-token entry is; None = nothing.
-        phrase_kind: What an entry of several tokens is; None = such entries are left out.
+        flag: Of one-token entries; None = no flag.
+        phrase_kind: Of entries of several tokens; None = they are skipped.
         info: Origin, version, licence and so on, as in `SOURCE.toml`.
     """
 
@@ -44,7 +44,7 @@ class WordList:
         return bool(self.info.get("add_unaccented", True))
 
     def describe(self) -> dict[str, Any]:
-        """Return what the manifest says of this list."""
+        """Return the entry of this list in the manifest."""
         return {
             "name": self.name,
             "flag": self.flag.name if self.flag else None,
@@ -58,7 +58,7 @@ def read_source(folder: Path) -> dict[str, Any]:
     """Return the content of `SOURCE.toml` in `folder`.
 
     Raises:
-        LexiconError: Missing, no TOML, or without a required key.
+        LexiconError: Missing, not TOML, or without a required key.
     """
     try:
         info = tomllib.loads((folder / "SOURCE.toml").read_text("utf-8"))
@@ -105,7 +105,7 @@ def read_list(folder: Path) -> WordList:
 
 
 def list_folders(root: Path) -> list[Path]:
-    """Return the folders of `root` that hold a list, sorted by name.
+    """Return the folders of `root` that have a list, sorted by name.
 
     Raises:
         LexiconError: There is none.

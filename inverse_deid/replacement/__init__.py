@@ -1,1 +1,1 @@
-"""What stands in the place of masked text."""
+"""Replaces masked words: markers, categories, surrogates, dates and ages, and their reversal."""

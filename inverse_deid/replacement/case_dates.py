@@ -1,4 +1,4 @@
-"""What the dates of one case say about each other."""
+"""The dates of one case, which tell how to read each other."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 
-from inverse_deid.replacement.date_layouts import Candidate, candidates
-from inverse_deid.replacement.date_text import DateReading, orders_in, read_candidates, read_date
-from inverse_deid.replacement.date_words import MonthStyle
-from inverse_deid.replacement.partial_dates import PartialDate, Precision
+from inverse_deid.replacement.date_layouts import DateReading, find_readings
+from inverse_deid.replacement.date_parts import MonthStyle, PartialDate, Precision, partial
+from inverse_deid.replacement.date_text import choose_reading, orders_in, read_date
 
 DEFAULT_SPAN_YEARS = 10
-"""So far from the other dates of a case a date is not shown: a course of treatment, and no life."""
+"""Dates further than this from the others of a case are masked: it covers a treatment, not a life."""
 
 _DAYS_A_YEAR = 365.2425
 _CENTURY = 100
@@ -25,18 +24,18 @@ _STRUCTURED = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class CaseDates:
+class KnownDates:
     """The dates of one case; build it with `case_dates`.
 
     Args:
-        today: The day of the case's last information; no date lies after it.
-        day_first: The order of dates in numbers, None if it is not known.
-        month_style: Full if all months with a full name have it, else short.
+        today: The day of the case's last information; no date is later.
+        day_first: The order of numeric dates, None = not known.
+        month_style: Full if all names of months that show a form are full, else short.
         written: The full dates with a year, of text and fields, sorted: missing years come from them.
         in_text: The full dates of the texts, sorted, filled years included.
         partial: The months and years of text and fields.
         births: Dates of birth; one without a year is that day of every year.
-        span_years: Dates that lie further than this from the others are not shown.
+        span_years: Dates further than this from the others are masked.
     """
 
     today: date = field(repr=False)
@@ -55,33 +54,35 @@ class CaseDates:
             return self._known[text]
         return read_date(text, reference=self.today, day_first=self.day_first, dates=self.written)
 
-    def shown(self, hidden: Collection[str]) -> Iterator[DateReading]:
-        """The readings of the dates in the texts, without those of hidden words."""
+    def readings(self, hidden: Collection[str]) -> Iterator[DateReading]:
+        """Yield the readings of the dates in the texts, except those of hidden words."""
         known = self._known.items()
         return (reading for text, reading in known if reading is not None and text not in hidden)
 
     def is_birth(self, when: PartialDate) -> bool:
-        """Whether a date is, or can be, a date of birth of the case: in any precision of either."""
+        """Tell whether a date can be a date of birth of the case, in any precision of either."""
         return any(birth.overlaps(when) for birth in self.births)
 
     def is_far(self, when: PartialDate, center: date) -> bool:
-        """Whether a date lies further than the span from another, so that an age could be between them."""
+        """Tell whether a date is further than the span from another: an age could be between them."""
         span = timedelta(days=round(self.span_years * _DAYS_A_YEAR))
         return abs(when.earliest - center) > span
 
     @property
     def latest(self) -> date:
-        """The latest date of texts and fields that is no birth; today if there is none."""
-        days = {PartialDate(d.year, d.month, d.day) for d in {*self.written, *self.in_text}}
-        known = (when.earliest for when in (*days, *self.partial) if not self.is_birth(when))
+        """The latest date of texts and fields that is not a birth, or else today."""
+        known = (when.earliest for when in (*self._days, *self.partial) if not self.is_birth(when))
         return max(known, default=self.today)
 
     def finer_than(self, when: PartialDate) -> tuple[PartialDate, ...]:
-        """Every date of the case that is known better than this one."""
-        days = tuple(PartialDate(d.year, d.month, d.day) for d in {*self.written, *self.in_text})
+        """Return every date of the case that is more precise than this one."""
         if when.precision is Precision.YEAR:
-            return (*days, *(month for month in self.partial if month.precision is Precision.MONTH))
-        return days if when.precision is Precision.MONTH else ()
+            return (*self._days, *(month for month in self.partial if month.precision is Precision.MONTH))
+        return self._days if when.precision is Precision.MONTH else ()
+
+    @property
+    def _days(self) -> tuple[PartialDate, ...]:
+        return tuple(map(partial, {*self.written, *self.in_text}))
 
 
 def case_dates(
@@ -92,41 +93,41 @@ def case_dates(
     structured: Sequence[str] = (),
     births: Sequence[str | PartialDate] = (),
     span_years: int = DEFAULT_SPAN_YEARS,
-) -> CaseDates:
-    """Gather what the dates of a case tell about reading any of them.
+) -> KnownDates:
+    """Gather everything that the dates of a case tell about reading any of them.
 
     Args:
         texts: The words of every date in every text of the case.
         today: The day of the case's last information (C.1.5), or the latest date it was received.
-        day_first: The stated order of dates in numbers; if dates of the case contradict it, the
-            ambiguous ones stay unread.
+        day_first: The stated order of numeric dates; if dates of the case contradict it, ambiguous
+            ones are not read.
         structured: The values of its date fields, `CCYYMMDDhhmmss+ZZzz` or shorter.
-        births: Dates of birth: the words in a text, or what a field says.
-        span_years: See `CaseDates`.
+        births: Dates of birth: the words in a text, or the date of a field.
+        span_years: See `KnownDates`.
 
     Example:
         >>> case = case_dates(["25/12/2019", "10/12/2019"], today=date(2020, 2, 1))
         >>> case.read("10/12/2019").first.as_date
         datetime.date(2019, 12, 10)
     """
-    possible = {text: candidates(text, today) for text in texts}
+    possible = {text: find_readings(text, today) for text in texts}
     orders = orders_in(possible.values()) | ({day_first} - {None})
     order = next(iter(orders)) if len(orders) == 1 else None
     found = [read[0] for read in map(read_structured, structured) if read is not None]
     fields = [when for when in found if when.earliest <= today]
-    plain = _readings(possible, today, order, ())
+    plain = _read_all(possible, today, order, ())
     written = tuple(sorted(_days(plain.values()) | {day for when in fields if (day := when.as_date)}))
-    known = _readings(possible, today, order, written)
+    known = _read_all(possible, today, order, written)
     readings = [reading for reading in known.values() if reading is not None]
     styles = {reading.month_style for reading in readings} - {None}
-    partial = (*(reading.first for reading in readings), *fields)
-    return CaseDates(
+    starts = (*(reading.first for reading in readings), *fields)
+    return KnownDates(
         today=today,
         day_first=order,
         month_style=MonthStyle.FULL if styles == {MonthStyle.FULL} else MonthStyle.SHORT,
         written=written,
         in_text=tuple(sorted(_days(readings))),
-        partial=tuple(dict.fromkeys(when for when in partial if when.as_date is None)),
+        partial=tuple(dict.fromkeys(when for when in starts if when.as_date is None)),
         births=tuple(dict.fromkeys(_births(births, today))),
         span_years=span_years,
         _known=known,
@@ -134,13 +135,13 @@ def case_dates(
 
 
 def read_structured(value: str) -> tuple[PartialDate, str] | None:
-    """A date field of an E2B message and the time behind its date.
+    """Read a date field of an E2B message: its date, and the time after it.
 
     Args:
         value: `CCYY`, `CCYYMM`, `CCYYMMDD` or `CCYYMMDDhh[mm[ss[.UUUU]]][+|-ZZzz]`.
 
     Returns:
-        None if it is no such date.
+        None if it is not such a date.
 
     Source:
         ICH E2B(R3) implementation guide, appendix II, and the date formats 102, 203, 204, 602
@@ -160,28 +161,29 @@ def read_structured(value: str) -> tuple[PartialDate, str] | None:
         return None
 
 
-def _births(told: Iterable[str | PartialDate], today: date) -> Iterator[PartialDate]:
-    """What dates of birth can mean; of two digits of a year the reader may take the next century's."""
-    for birth in told:
-        for when in [birth] if isinstance(birth, PartialDate) else _meant(birth, today):
+def _births(births: Iterable[str | PartialDate], today: date) -> Iterator[PartialDate]:
+    """Yield all readings of dates of birth; a two-digit year may be read as the next century's."""
+    for birth in births:
+        for when in [birth] if isinstance(birth, PartialDate) else _meanings(birth, today):
             if when.year is not None:
                 yield when
-                yield from _in_next_century(when, when.year + _CENTURY)
+                with suppress(ValueError):
+                    yield when.in_year(when.year + _CENTURY)
             elif when.precision is Precision.DAY:
                 yield when
 
 
-def _meant(text: str, today: date) -> Iterator[PartialDate]:
-    """Every day that the words of a date can mean; of a long range its months or years."""
-    for candidate in candidates(text, today):
-        yield candidate.first
-        if candidate.last is not None:
-            yield candidate.last
-            yield from _within(candidate.first, candidate.last)
+def _meanings(text: str, today: date) -> Iterator[PartialDate]:
+    """Yield every day that the words of a date can mean; of a long range its months or years."""
+    for reading in find_readings(text, today):
+        yield reading.first
+        if reading.last is not None:
+            yield reading.last
+            yield from _parts_between(reading.first, reading.last)
 
 
-def _within(first: PartialDate, last: PartialDate) -> Iterator[PartialDate]:
-    """The days of a range within a month; else its months, or its years if no more is known."""
+def _parts_between(first: PartialDate, last: PartialDate) -> Iterator[PartialDate]:
+    """Yield the days of a range within a month; else its months, or its years if no more is known."""
     if first.year is None or last.year is None:
         return
     if first.month is None or last.month is None:
@@ -194,16 +196,11 @@ def _within(first: PartialDate, last: PartialDate) -> Iterator[PartialDate]:
         yield from (PartialDate(first.year, first.month, day) for day in days)
 
 
-def _in_next_century(when: PartialDate, year: int) -> Iterator[PartialDate]:
-    with suppress(ValueError):
-        yield when.in_year(year)
-
-
-def _readings(
-    possible: Mapping[str, Sequence[Candidate]], today: date, order: bool | None, dates: Sequence[date]
+def _read_all(
+    possible: Mapping[str, Sequence[DateReading]], today: date, order: bool | None, dates: Sequence[date]
 ) -> dict[str, DateReading | None]:
     return {
-        text: read_candidates(found, reference=today, day_first=order, dates=dates)
+        text: choose_reading(found, reference=today, day_first=order, dates=dates)
         for text, found in possible.items()
     }
 

@@ -1,9 +1,9 @@
 """Every way in which the words of one date can be understood.
 
-A template is a regular expression whose named groups are the fields of a date; what stands
-between them is copied when another date is written in the same layout. A text that several
-templates fit has several readings, and whoever asks must not choose by taste: `10/12/19` is two
-days, `OCT 12` a day or a month of 2012, `2009-10` a month or two years.
+A template is a regular expression whose named groups are the fields of a date; the text between
+them is copied when another date is written in the same layout. A text that fits several templates
+has several readings, and callers must not guess: `10/12/19` is two days, `OCT 12` a day or a month
+of 2012, `2009-10` a month or two years.
 """
 
 from __future__ import annotations
@@ -14,8 +14,16 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import cache
 
-from inverse_deid.replacement.date_words import ORDINALS, ROMAN, month_words, read_day, weekday_words
-from inverse_deid.replacement.partial_dates import PartialDate, Precision
+from inverse_deid.replacement.date_parts import (
+    ORDINALS,
+    ROMAN,
+    MonthStyle,
+    PartialDate,
+    Precision,
+    month_words,
+    read_day,
+    weekday_words,
+)
 
 _MAX_CHARS = 60
 _PIVOT_YEARS = 10
@@ -24,11 +32,11 @@ _LONGEST_LEANING_RANGE_DAYS = 183
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A field of a date, or what stands between two.
+    """A field of a date, or the text between two.
 
     Args:
         kind: `day`, `month`, `name`, `roman`, `year`, `weekday`; empty for the text between.
-        text: As it was written.
+        text: As written.
         of_last: Belongs to the last day of a range.
     """
 
@@ -41,23 +49,25 @@ Layout = tuple[Piece, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Candidate:
-    """One way to understand a text.
+class DateReading:
+    """A date, or a range of days, and how it was written.
 
     Args:
-        first: The date; its year is None if none was written.
-        last: The end of a range.
+        first: The date, or the first day of a range; its year is None if it is not known.
+        last: The last day of a range, None = not a range.
         layout: The pieces of the text.
-        single: For a range: the layout of one whole date, for when its ends share no month or year.
-        joined_by: *and* for two days with nothing said of those between, else *to*.
+        single: The layout of one whole date of a range, used if its ends share no month or year.
+        joined_by: *to* between the ends of a range, *and* between two separate days.
         shared: What a range writes once for both ends: `month`, `year`.
-        day_first: The order of a date in numbers; None where the order is plain.
+        day_first: The order of a numeric date; None where the order is clear.
         is_pair: Two numbers, which can also be a month and a year.
-        writable: Another date can be written in this layout.
-        is_certain: False for one that only casts doubt on others.
+        writable: Another date can be written in this layout; seasons, holidays, quarters and the
+            like cannot be moved.
+        is_certain: False for a reading that only casts doubt on others.
         weekday: The weekday that is written, 0 = Monday.
-        last_weekday: That of the end of a range.
-        time: A time of day that follows.
+        last_weekday: The weekday of the end of a range.
+        time: The time of day as written.
+        inferred_year: The year was not written but filled from the case.
     """
 
     first: PartialDate
@@ -73,6 +83,21 @@ class Candidate:
     weekday: int | None = field(default=None, repr=False)
     last_weekday: int | None = field(default=None, repr=False)
     time: str = field(default="", repr=False)
+    inferred_year: bool = False
+
+    @property
+    def month_style(self) -> MonthStyle | None:
+        """The form of the names of months, None = no name, or a name that shows no form."""
+        names = (month_words()[piece.text.lower()] for piece in self.layout if piece.kind == "name")
+        return next((name.style for name in names if name.style), None)
+
+    @property
+    def weekdays_agree(self) -> bool:
+        """Whether written weekdays are those of the dates, whose years are known."""
+        pairs = ((self.first, self.weekday), (self.last, self.last_weekday))
+        return all(
+            weekday is None or day is None or day.earliest.weekday() == weekday for day, weekday in pairs
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,23 +187,23 @@ _TIME = re.compile(
 _TRAILING = re.compile(r"[\s,;]*$")
 
 
-def candidates(text: str, reference: date) -> list[Candidate]:
-    """All readings of a text, none if it is no date; possible ones, not certain ones.
+def find_readings(text: str, reference: date) -> list[DateReading]:
+    """Return all possible readings of a text, none if it is not a date.
 
     Args:
         text: The words of one date.
-        reference: Two-digit years lie up to ten years after it, else in the century before.
+        reference: Two-digit years are at most ten years after it, else in the century before.
 
     Example:
-        >>> sorted(c.first.month for c in candidates("10/12/19", date(2022, 1, 1)))
+        >>> sorted(c.first.month for c in find_readings("10/12/19", date(2022, 1, 1)))
         [10, 12]
     """
     if len(text) > _MAX_CHARS or not text.strip():
         return []
-    return [*_singles(text, reference), *_split_ranges(text, reference)]
+    return [*_read_singles(text, reference), *_read_ranges(text, reference)]
 
 
-def _singles(text: str, reference: date) -> list[Candidate]:
+def _read_singles(text: str, reference: date) -> list[DateReading]:
     end = len(text) - len(_TRAILING.search(text)[0])  # type: ignore[index]
     start = len(text) - len(text.lstrip())
     time = _TIME.search(text, start, end)
@@ -186,33 +211,33 @@ def _singles(text: str, reference: date) -> list[Candidate]:
     core = (weekday.end() if weekday else start, time.start() if time else end)
     found = []
     has_letters = any(map(str.isalpha, text[slice(*core)]))
-    for template, regex, needs_letters in _compiled():
+    for template, regex, needs_letters in _compile_templates():
         if needs_letters and not has_letters:
             continue
         match = regex.fullmatch(text, *core)
-        candidate = _candidate(template, match, weekday, reference) if match else None
-        if candidate and (candidate.first.day or not (weekday or time)):
-            found.append(replace(candidate, time=time["time"] if time else ""))
+        reading = _make_reading(template, match, weekday, reference) if match else None
+        if reading and (reading.first.day or not (weekday or time)):
+            found.append(replace(reading, time=time["time"] if time else ""))
     return found
 
 
-def _candidate(
+def _make_reading(
     template: _Template, match: re.Match[str], weekday: re.Match[str] | None, reference: date
-) -> Candidate | None:
+) -> DateReading | None:
     groups = {name: value for name, value in match.groupdict().items() if value is not None}
     try:
-        first, last = _dates(groups, reference)
+        first, last = _read_dates(groups, reference)
     except ValueError:
         return None
     if template.is_range and weekday is not None:
         return None
-    layout = _layout(match, weekday)
-    return Candidate(
+    layout = _make_layout(match, weekday)
+    return DateReading(
         first=first,
         last=last,
         layout=layout,
-        single=_without_first_day(layout) if template.is_range else (),
-        joined_by=_joined_by(groups.get("r", "-")),
+        single=_drop_first_day(layout) if template.is_range else (),
+        joined_by=_choose_joiner(groups.get("r", "-")),
         shared=frozenset(("month", "year")) if template.is_range else frozenset(),
         day_first=template.day_first,
         is_pair=template.is_pair,
@@ -222,30 +247,30 @@ def _candidate(
     )
 
 
-def _dates(groups: dict[str, str], reference: date) -> tuple[PartialDate, PartialDate | None]:
-    """The dates that the fields of a template give.
+def _read_dates(groups: dict[str, str], reference: date) -> tuple[PartialDate, PartialDate | None]:
+    """Return the date, or the first and the last of a range, that the fields of a template give.
 
     Raises:
-        ValueError: There is no such date, or a range does not rise.
+        ValueError: No such date exists, or a range does not rise.
     """
-    year = _year(groups["year"], reference) if "year" in groups else None
-    month = _month(groups)
+    year = _read_year(groups["year"], reference) if "year" in groups else None
+    month = _read_month(groups)
     first = PartialDate(year, month, read_day(groups["day"]) if "day" in groups else None)
     if "next_year" in groups and year is not None:
         following = int(groups["next_year"])
-        return first, PartialDate(_rising(year % 100, following) - year % 100 + year)
+        return first, PartialDate(_check_rising(year % 100, following) - year % 100 + year)
     if "end" not in groups:
         return first, None
-    return first, PartialDate(year, month, _rising(first.day or 0, read_day(groups["end"])))
+    return first, PartialDate(year, month, _check_rising(first.day or 0, read_day(groups["end"])))
 
 
-def _rising(first: int, last: int) -> int:
+def _check_rising(first: int, last: int) -> int:
     if last <= first:
         raise ValueError("a range must rise")
     return last
 
 
-def _month(groups: dict[str, str]) -> int | None:
+def _read_month(groups: dict[str, str]) -> int | None:
     if "month" in groups:
         return int(groups["month"])
     if "name" in groups or "foreign" in groups:
@@ -256,14 +281,14 @@ def _month(groups: dict[str, str]) -> int | None:
     return ROMAN.index(groups["roman"].lower()) + 1 if "roman" in groups else None
 
 
-def _year(text: str, reference: date) -> int:
+def _read_year(text: str, reference: date) -> int:
     if len(text) == 4:
         return int(text)
     latest = reference.year + _PIVOT_YEARS
     return latest - (latest - int(text)) % 100
 
 
-def _layout(match: re.Match[str], weekday: re.Match[str] | None) -> Layout:
+def _make_layout(match: re.Match[str], weekday: re.Match[str] | None) -> Layout:
     text = match.string
     spans = [
         (*match.span(name), name)
@@ -281,28 +306,28 @@ def _layout(match: re.Match[str], weekday: re.Match[str] | None) -> Layout:
     return (*pieces, Piece("", text[position:])) if position < len(text) else tuple(pieces)
 
 
-def _without_first_day(layout: Layout) -> Layout:
+def _drop_first_day(layout: Layout) -> Layout:
     kinds = [(piece.kind, piece.of_last) for piece in layout]
     first, last = kinds.index(("day", False)), kinds.index(("day", True))
     return tuple(replace(piece, of_last=False) for piece in layout[:first] + layout[last:])
 
 
-def _split_ranges(text: str, reference: date) -> Iterator[Candidate]:
-    """Ranges of two whole days, where one may lean on the year of the other."""
+def _read_ranges(text: str, reference: date) -> Iterator[DateReading]:
+    """Yield ranges of two whole days, where one may take its year from the other."""
     for match in _SPLIT.finditer(text):
         sides = text[: match.start()], text[match.end() :]
         if not all(_FIELDS_OF_A_DAY.search(side) for side in sides):
             continue
-        lefts = _singles(sides[0], reference)
-        rights = _singles(sides[1], reference) if lefts else []
+        lefts = _read_singles(sides[0], reference)
+        rights = _read_singles(sides[1], reference) if lefts else []
         for left in lefts:
             for right in rights:
-                joined = _joined(left, match[0], right)
+                joined = _join(left, match[0], right)
                 if joined is not None:
                     yield joined
 
 
-def _joined(left: Candidate, between: str, right: Candidate) -> Candidate | None:
+def _join(left: DateReading, between: str, right: DateReading) -> DateReading | None:
     days = Precision.DAY
     if left.first.precision is not days or right.first.precision is not days:
         return None
@@ -311,24 +336,21 @@ def _joined(left: Candidate, between: str, right: Candidate) -> Candidate | None
     first, last = left.first, right.first
     try:
         if first.year is None and last.year is not None:
-            first = _beside(first, last, -1)
+            first = _in_year_of(first, last, -1)
         elif first.year is not None and last.year is None:
-            last = _beside(last, first, 1)
+            last = _in_year_of(last, first, 1)
     except ValueError:
         return None
-    if (last.year or 0, last.month or 0, last.day or 0) <= (
-        first.year or 0,
-        first.month or 0,
-        first.day or 0,
-    ):
+    parts = [(when.year or 0, when.month or 0, when.day or 0) for when in (first, last)]
+    if parts[1] <= parts[0]:
         return None
     leans = (left.first.year is None) != (right.first.year is None)
-    return Candidate(
+    return DateReading(
         first=first,
         last=last,
         layout=(*left.layout, Piece("", between), *(replace(p, of_last=True) for p in right.layout)),
         single=(left if right.first.year is None else right).layout,
-        joined_by=_joined_by(between) if "/" not in between else "to",
+        joined_by=_choose_joiner(between) if "/" not in between else "to",
         shared=frozenset(("year",)) if leans else frozenset(),
         day_first=left.day_first,
         writable=left.writable and right.writable,
@@ -337,15 +359,15 @@ def _joined(left: Candidate, between: str, right: Candidate) -> Candidate | None
     )
 
 
-def _joined_by(between: str) -> str:
+def _choose_joiner(between: str) -> str:
     return "and" if between.strip().lower() in ("and", "&", "/") else "to"
 
 
-def _beside(day: PartialDate, other: PartialDate, years: int) -> PartialDate:
-    """The day in the year of another, or so many years beside it, whichever keeps their order.
+def _in_year_of(day: PartialDate, other: PartialDate, years: int) -> PartialDate:
+    """Return the day in the year of another, or `years` later, whichever keeps their order.
 
     Raises:
-        ValueError: It is the same day, or lies more than half a year away.
+        ValueError: It is the same day, or more than half a year away.
     """
     year = other.year or 0
     for candidate in (year, year + years):
@@ -357,13 +379,13 @@ def _beside(day: PartialDate, other: PartialDate, years: int) -> PartialDate:
 
 
 @cache
-def _compiled() -> tuple[tuple[_Template, re.Pattern[str], bool], ...]:
-    """Templates, their expressions, and whether a text without letters cannot fit."""
+def _compile_templates() -> tuple[tuple[_Template, re.Pattern[str], bool], ...]:
+    """Return templates, their expressions, and whether a text without letters cannot fit."""
     lettered = re.compile("<(?:name|NAME|foreign|roman)>|spring|Christmas|Q")
     return tuple(
         (
             template,
-            re.compile(_expanded(template.pattern), re.IGNORECASE),
+            re.compile(_expand(template.pattern), re.IGNORECASE),
             bool(lettered.search(template.pattern)),
         )
         for template in _TEMPLATES
@@ -375,7 +397,7 @@ def _weekday_pattern() -> re.Pattern[str]:
     return re.compile(rf"(?P<weekday>{'|'.join(weekday_words())})(?:[.,]+|,?\s+the)?\s+", re.IGNORECASE)
 
 
-def _expanded(pattern: str) -> str:
+def _expand(pattern: str) -> str:
     number = "0?[1-9]|[12][0-9]|3[01]"
     words = "|".join(sorted((word.replace("-", r"[-\s]") for word in ORDINALS), key=len, reverse=True))
     day = rf"(?:{number})(?:\s?(?:st|nd|rd|th))?|{words}"

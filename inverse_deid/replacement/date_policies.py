@@ -1,9 +1,9 @@
-"""What stands in the place of the dates of one case: nothing, the year, a day count, another date.
+"""The policies for the dates of one case: mask, year, relative day, secret shift.
 
-A policy belongs to one case. What it cannot replace for certain it does not replace: None means
-*mask*. No policy shows a date of birth, or a date of 90 or more years before the case's today, for it
-tells an age that 45 CFR 164.514(b)(2)(i)(C) does not allow. Where intervals stay, dates far from the
-others are masked, too: one of them may be a birth that no word tells.
+A policy returns None, which means *mask*, for every date that it cannot replace for certain. No
+policy shows a date of birth, or a date of 90 or more years before the case's today: it tells an age
+that 45 CFR 164.514(b)(2)(i)(C) does not allow. Policies that keep intervals also mask dates far from
+the others, since one of them may be a birth that no word reveals.
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ from dataclasses import dataclass, field
 from datetime import date, timedelta
 from typing import Protocol
 
-from inverse_deid.replacement.case_dates import CaseDates, read_structured
-from inverse_deid.replacement.date_shift import secret_shift_days
-from inverse_deid.replacement.date_text import DateReading, read_date, write_date
-from inverse_deid.replacement.partial_dates import PartialDate, Precision, partial
+from inverse_deid.replacement.case_dates import KnownDates, read_structured
+from inverse_deid.replacement.date_layouts import DateReading
+from inverse_deid.replacement.date_parts import PartialDate, Precision, partial
+from inverse_deid.replacement.date_text import read_date, write_date
+from inverse_deid.replacement.keys import secret_shift_days
 
 _OLDEST_YEARS = 90
 _DAYS_A_MONTH = 30.436875
@@ -26,36 +27,33 @@ _MAX_DAYS_WITHIN_MONTH = 10
 
 
 class DatePolicy(Protocol):
-    """What becomes of the dates of one case."""
+    """Replaces the dates of one case."""
 
     def replacement(self, text: str) -> str | None:
-        """What stands for the words of one date, None = mask them."""
+        """Return the words that replace one date, None = mask it."""
         ...
 
     def structured(self, value: str) -> str | None:
-        """What stands for the value of a date field, None = mask it."""
+        """Return the value that replaces one of a date field, None = mask it."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class MaskedDates:
-    """Every date is masked."""
+    """Masks every date."""
 
     def replacement(self, text: str) -> str | None:
-        """None."""
+        """Return None."""
         return None
 
     def structured(self, value: str) -> str | None:
-        """None."""
+        """Return None."""
         return None
 
 
 @dataclass(frozen=True, slots=True)
 class YearDates:
-    """The year alone, if it is written.
-
-    Args:
-        case: The dates of the case.
+    """Shows the year alone, if it is written.
 
     Example:
         >>> from inverse_deid.replacement.case_dates import case_dates
@@ -63,10 +61,10 @@ class YearDates:
         '2019'
     """
 
-    case: CaseDates = field(repr=False)
+    case: KnownDates = field(repr=False)
 
     def replacement(self, text: str) -> str | None:
-        """The year or years of a date, None if none is written."""
+        """Return the year or years of a date, None if no year is written."""
         reading = self.case.read(text)
         if reading is None or reading.inferred_year or _tells_age(reading, self.case):
             return None
@@ -74,32 +72,31 @@ class YearDates:
         return f" {reading.joined_by} ".join(f"{year:04}" for year in years)
 
     def structured(self, value: str) -> str | None:
-        """The first four digits of a date field."""
+        """Return the first four digits of a date field."""
         when = _field_of_case(value, self.case)
         return f"{when[0].earliest.year:04}" if when else None
 
 
 @dataclass(frozen=True, slots=True)
 class RelativeDays:
-    """`Day +7`: days from an anchor; build it with `relative_days`.
+    """Counts the days from an anchor: `Day +7`; build it with `relative_days`.
 
     Months and years become `about Month -2` and `about Year -4`: the difference of the calendar
-    months or years, from which no day can be counted.
+    months or years, which does not reveal a day.
 
     Args:
-        case: The dates of the case.
         anchor: Day 0; None masks every date.
-        statement: What Day 0 is, to be said once a case; no date, no text of the case.
+        statement: What Day 0 is, for the first date of the case; has no date and no text of the case.
         center: Dates far from it are masked; None = the anchor.
     """
 
-    case: CaseDates = field(repr=False)
+    case: KnownDates = field(repr=False)
     anchor: date | None = field(repr=False)
     statement: str
     center: date | None = field(default=None, repr=False)
 
     def replacement(self, text: str) -> str | None:
-        """The day, the first and the last day of a range, or about when."""
+        """Return the day, the first and last day of a range, or the approximate month or year."""
         reading = self.case.read(text)
         if self.anchor is None or reading is None or _tells_age(reading, self.case):
             return None
@@ -109,12 +106,12 @@ class RelativeDays:
         return f"{counted} {reading.time}" if reading.time else counted
 
     def structured(self, value: str) -> str | None:
-        """None: a date field cannot hold a day count."""
+        """Return None: a date field cannot contain a day count."""
         return None
 
 
 def relative_days(
-    case: CaseDates,
+    case: KnownDates,
     anchor: date | None = None,
     anchor_name: str = "first dose",
     *,
@@ -122,14 +119,14 @@ def relative_days(
 ) -> RelativeDays:
     """Count from a given day, or else from the earliest full date that the case's texts show.
 
-    A date of birth is no anchor, and neither is a date of the texts that is masked, such as one that lies
-    far before their latest one.
+    A date of birth cannot be the anchor, nor can a masked date of the texts, such as one far before
+    the latest.
 
     Args:
-        case: The dates of the case.
+        case: Its dates.
         anchor: First dose or onset, from the structured fields.
-        anchor_name: What the anchor is.
-        hidden: Words of dates that are masked whatever the policy says.
+        anchor_name: Of the anchor, such as *first dose*.
+        hidden: Words of dates that every policy masks.
 
     Example:
         >>> from inverse_deid.replacement.case_dates import case_dates
@@ -141,7 +138,7 @@ def relative_days(
         return RelativeDays(case, anchor, f"Day 0 = {anchor_name}")
     shown = (
         reading
-        for reading in case.shown(hidden)
+        for reading in case.readings(hidden)
         if not (_tells_age(reading, case) or _is_far(reading, case.latest, case))
     )
     days = (day for reading in shown for end in _ends(reading) if (day := end.as_date))
@@ -152,72 +149,75 @@ def relative_days(
 
 @dataclass(frozen=True, slots=True)
 class ShiftedDates:
-    """Every date lies the same secret number of days earlier; build it with `shifted_dates`.
+    """Moves every date the same secret number of days back; build it with `shift_dates`.
 
-    Days move by exactly that number, so that intervals between days stay what they are. A month
-    moves by the nearest number of whole months, a year by the nearest number of whole years; it is
-    masked if it then lies less than two months (years) from a shifted, better known date of the case
-    or from the shifted today. So it never changes sides; and since the rule looks at the result alone,
-    what it masks does not tell the shift. All dates are written in one style a case. What would not
-    be read again as the shifted date is masked, and so is a long range within one month.
+    Days move by exactly that number, so that the intervals between them stay. A month moves by the
+    nearest number of whole months, a year by the nearest number of whole years. It is masked if it
+    is then less than two months (years) from a shifted, more precise date of the case or from the
+    shifted today, so that it never changes sides. Since the rule looks only at the result, the masks
+    do not tell the shift. All dates of a case are written in one style. A date that would not be read
+    again as the shifted date is masked, and so is a long range within one month.
 
     Args:
-        case: The dates of the case.
         shift_days: 30 to 395; secret.
         center: Dates far from it are masked; None = the latest date of the case.
     """
 
-    case: CaseDates = field(repr=False)
+    case: KnownDates = field(repr=False)
     shift_days: int = field(repr=False)
     center: date | None = field(default=None, repr=False)
 
     def replacement(self, text: str) -> str | None:
-        """The shifted date in the manner of the original."""
+        """Return the shifted date in the manner of the original."""
         reading = self.case.read(text)
         if reading is None or not reading.writable or _tells_age(reading, self.case):
             return None
         if _is_far(reading, self.center or self.case.latest, self.case):
             return None
-        if reading.day_first not in (None, self.case.day_first) or _tells_days_of_month(reading):
+        if reading.day_first not in (None, self.case.day_first):
             return None
-        first = self._moved(reading.first)
+        # The longer a range within one month, the better it tells the days of the month.
+        n_days = (reading.last.earliest - reading.first.earliest).days if reading.last else 0
+        if "month" in reading.shared and n_days > _MAX_DAYS_WITHIN_MONTH:
+            return None
+        first = self._move(reading.first)
         if first is None:
             return None
         written = write_date(first, reading, month_style=self.case.month_style)
         again = self._read_shifted(written)
-        last = reading.last and self._moved(reading.last)
+        last = reading.last and self._move(reading.last)
         return written if again is not None and (again.first, again.last) == (first, last) else None
 
     def structured(self, value: str) -> str | None:
-        """The shifted value of a date field, its time of day as it was."""
+        """Return the shifted value of a date field; its time of day stays."""
         found = _field_of_case(value, self.case)
         if found is None or self.case.is_far(found[0], self.center or self.case.latest):
             return None
-        moved = self._moved(found[0])
+        moved = self._move(found[0])
         if moved is None:
             return None
         digits = f"{moved.earliest:%Y%m%d}"
         length = {Precision.YEAR: 4, Precision.MONTH: 6, Precision.DAY: 8}[moved.precision]
         return digits[:length] + found[1]
 
-    def _moved(self, when: PartialDate) -> PartialDate | None:
+    def _move(self, when: PartialDate) -> PartialDate | None:
         day = when.as_date
         if day is not None:
             return partial(day - timedelta(days=self.shift_days))
         if when.precision is Precision.YEAR:
             moved = PartialDate(when.earliest.year - round(self.shift_days / _DAYS_A_YEAR))
         else:
-            moved = self._month_back(when)
+            moved = self._move_month(when)
         today = self.case.today - timedelta(days=self.shift_days)
-        others = (*map(self._beside, self.case.finer_than(when)), partial(today))
+        # More precise dates of the case count whether they are masked or not.
+        others = (*map(self._move_precise, self.case.finer_than(when)), partial(today))
         return None if any(abs(_steps(moved, other)) < _SAFE_DISTANCE for other in others) else moved
 
-    def _beside(self, other: PartialDate) -> PartialDate:
-        """A better known date of the case, shifted whether it is masked or not."""
+    def _move_precise(self, other: PartialDate) -> PartialDate:
         day = other.as_date
-        return self._month_back(other) if day is None else partial(day - timedelta(days=self.shift_days))
+        return self._move_month(other) if day is None else partial(day - timedelta(days=self.shift_days))
 
-    def _month_back(self, when: PartialDate) -> PartialDate:
+    def _move_month(self, when: PartialDate) -> PartialDate:
         month = _month_number(when) - round(self.shift_days / _DAYS_A_MONTH)
         return PartialDate(month // 12, month % 12 + 1)
 
@@ -231,21 +231,21 @@ class ShiftedDates:
         )
 
 
-def shifted_dates(case: CaseDates, key: bytes, case_id: str, center: date | None = None) -> ShiftedDates:
-    """Shift the dates of a case by the days that key and id give.
+def shift_dates(case: KnownDates, key: bytes, case_id: str, center: date | None = None) -> ShiftedDates:
+    """Shift the dates of a case by the days that its key and id give.
 
     Args:
-        case: The dates of the case.
+        case: Its dates.
         key: At least 16 secret bytes.
         case_id: The same for all versions of a case.
-        center: First dose or onset, if it is known; dates far from it are masked.
+        center: First dose or onset; dates far from it are masked. None = not known.
 
     Raises:
         ConfigurationError: The key is too short or the id is empty.
 
     Example:
         >>> from inverse_deid.replacement.case_dates import case_dates
-        >>> policy = shifted_dates(case_dates([], today=date(2020, 2, 1)), b"an example, no secret", "case-1")
+        >>> policy = shift_dates(case_dates([], today=date(2020, 2, 1)), b"an example, no secret", "case-1")
         >>> policy.replacement("12-OCT-2019") in (None, "12-OCT-2019")
         False
     """
@@ -258,27 +258,20 @@ def _ends(reading: DateReading) -> tuple[PartialDate, ...]:
     return (reading.first,) if reading.last is None else (reading.first, reading.last)
 
 
-def _tells_age(reading: DateReading, case: CaseDates) -> bool:
-    """Whether a date or an end of a range is a birth, or tells an age over 89."""
+def _tells_age(reading: DateReading, case: KnownDates) -> bool:
+    """Tell whether a date or an end of a range is a birth, or reveals an age over 89."""
     return _tells_high_age(reading.first, case) or any(map(case.is_birth, _ends(reading)))
 
 
-def _tells_high_age(when: PartialDate, case: CaseDates) -> bool:
+def _tells_high_age(when: PartialDate, case: KnownDates) -> bool:
     return case.today.year - when.earliest.year >= _OLDEST_YEARS
 
 
-def _is_far(reading: DateReading, center: date, case: CaseDates) -> bool:
+def _is_far(reading: DateReading, center: date, case: KnownDates) -> bool:
     return any(case.is_far(when, center) for when in _ends(reading))
 
 
-def _tells_days_of_month(reading: DateReading) -> bool:
-    """A range within one month tells the better where in the month it lies, the longer it is."""
-    if reading.last is None or not reading.shares_month:
-        return False
-    return (reading.last.earliest - reading.first.earliest).days > _MAX_DAYS_WITHIN_MONTH
-
-
-def _field_of_case(value: str, case: CaseDates) -> tuple[PartialDate, str] | None:
+def _field_of_case(value: str, case: KnownDates) -> tuple[PartialDate, str] | None:
     found = read_structured(value)
     if found is None or found[0].earliest > case.today or _tells_high_age(found[0], case):
         return None
@@ -296,7 +289,7 @@ def _relative(when: PartialDate, anchor: date) -> str:
 
 
 def _steps(when: PartialDate, other: PartialDate) -> int:
-    """How many calendar years or months, by its own precision, a date lies after another."""
+    """Return how many calendar years or months, by its own precision, a date is after another."""
     if when.precision is Precision.YEAR:
         return when.earliest.year - other.earliest.year
     return _month_number(when) - _month_number(other)

@@ -1,70 +1,36 @@
 """Dates in free text: read when certain, and written again in the same manner.
 
-Certain means that one reading remains. The order of a date in numbers comes, in this order, from
+A reading is certain if no other remains. The order of a numeric date comes, in this order, from
 the numbers themselves (25/10 has no month 25), from a weekday that is written with it, and from the
-order that is stated or that the case's other dates show; if it stays open, nothing is read. A
-two-digit year is the latest that does not lie in the future, and nothing where that might be one of
-the next ten. A missing year is filled from the case's full dates if one year fits far better than
-any other.
+order that is stated or that the case's other dates show; otherwise nothing is read. A two-digit
+year is the latest that is not in the future; it is not read if it may be one of the next ten. A
+missing year is filled from the case's full dates if one year fits far better than any other.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import date, timedelta
 
-from inverse_deid.replacement.date_layouts import Candidate, Layout, candidates
-from inverse_deid.replacement.date_words import (
+from inverse_deid.replacement.date_layouts import DateReading, Layout, find_readings
+from inverse_deid.replacement.date_parts import (
     ROMAN,
     MonthStyle,
-    month_words,
+    PartialDate,
+    Precision,
+    partial,
     write_day,
     write_month,
     write_weekday,
 )
-from inverse_deid.replacement.partial_dates import PartialDate, Precision, partial
 
 _SAME_ERA = timedelta(days=5 * 365)
 _MAX_DISTANCE_DAYS = 150
 _MIN_MARGIN_DAYS = 60
 _PAIR_IS_NEAR_DAYS = 31
 _OTHER_READING_IS_FAR_DAYS = 730
-_DOT_BEHIND_NAME = (". ", ".,")
-
-
-@dataclass(frozen=True, slots=True)
-class DateReading:
-    """A date, or a range of days, and how it was written.
-
-    Args:
-        first: The date, or the first day of a range; its year is known.
-        last: The last day of a range, None if it is none.
-        inferred_year: The year was not written but filled from the case.
-        day_first: The order of a date in numbers; None where the order is plain.
-        time: A time of day that was written with it, as it was written.
-        joined_by: *to* between the ends of a range, *and* between two days.
-        writable: `write_date` can write another date in this manner; seasons, holidays, quarters
-            and the like cannot be moved.
-        month_style: How months are named, None if they are not or the word shows no style.
-    """
-
-    first: PartialDate
-    last: PartialDate | None
-    inferred_year: bool
-    day_first: bool | None
-    time: str = field(repr=False)
-    joined_by: str
-    writable: bool
-    month_style: MonthStyle | None
-    _layout: Layout = field(repr=False)
-    _single: Layout = field(repr=False)
-    _shared: frozenset[str]
-
-    @property
-    def shares_month(self) -> bool:
-        """A range that writes one month for both ends: `12-15 Oct`."""
-        return "month" in self._shared
+_DOT_AFTER_NAME = (". ", ".,")
 
 
 def read_date(
@@ -73,13 +39,13 @@ def read_date(
     """Read the words of one date, or of a range of days.
 
     Args:
-        text: The words, all of them: half a date reads as another date.
-        reference: The case's *today*: no reading lies after it.
-        day_first: True if 3/4 means 3 April in this case, False if 4 March, None if that is not known.
+        text: All of its words: half a date reads as another date.
+        reference: The case's *today*: no reading is later.
+        day_first: True if 3/4 means 3 April in this case, False if 4 March, None = not known.
         dates: The full dates of the case, from which missing years are filled.
 
     Returns:
-        None if there is no reading, or more than one.
+        None if no reading remains, or more than one.
 
     Example:
         >>> reading = read_date("12-OCT-19", reference=date(2022, 1, 31))
@@ -88,21 +54,23 @@ def read_date(
         >>> read_date("10/12/19", reference=date(2022, 1, 31)) is None
         True
     """
-    return read_candidates(candidates(text, reference), reference=reference, day_first=day_first, dates=dates)
+    return choose_reading(
+        find_readings(text, reference), reference=reference, day_first=day_first, dates=dates
+    )
 
 
-def read_candidates(
-    found: Sequence[Candidate], *, reference: date, day_first: bool | None, dates: Sequence[date]
+def choose_reading(
+    found: Sequence[DateReading], *, reference: date, day_first: bool | None, dates: Sequence[date]
 ) -> DateReading | None:
-    """Like `read_date`, for a text whose possible readings are known."""
+    """Read a date whose possible readings are known, as `read_date` does."""
     known = [day for day in dates if day <= reference]
-    filled = [(candidate, _with_year(candidate, known)) for candidate in found]
-    possible = [(c, whole or c) for c, whole in filled if whole is None or _weekdays_agree(whole)]
-    certain = _settled([whole for _, whole in possible], day_first, known, reference)
+    filled = [(reading, _fill_year(reading, known)) for reading in found]
+    possible = [(c, whole or c) for c, whole in filled if whole is None or whole.weekdays_agree]
+    certain = _choose_certain([whole for _, whole in possible], day_first, known, reference)
     if certain is None or certain.first.year is None or (certain.last or certain.first).earliest > reference:
         return None
     inferred = all(original.first.year is None for original, whole in possible if whole == certain)
-    return _reading(certain, inferred_year=inferred)
+    return replace(certain, inferred_year=inferred)
 
 
 def write_date(when: date | PartialDate, like: DateReading, *, month_style: MonthStyle | None = None) -> str:
@@ -115,9 +83,8 @@ def write_date(when: date | PartialDate, like: DateReading, *, month_style: Mont
     Args:
         when: A day, or a month or year if the reading is one.
         like: A writable reading.
-        month_style: None writes as close to the original as can be. A style writes all dates of
-            a case alike, so that neither a zero before a number nor a dot behind a short month nor
-            the length of its name tells what the original was.
+        month_style: None writes as in the original. A style writes all dates of a case alike, so
+            that no leading zero, dot after a short month or length of a name tells the original.
 
     Raises:
         ValueError: The reading cannot be moved, or has another precision.
@@ -129,16 +96,16 @@ def write_date(when: date | PartialDate, like: DateReading, *, month_style: Mont
     """
     first = when if isinstance(when, PartialDate) else partial(when)
     if not like.writable or first.precision is not like.first.precision:
-        raise ValueError("this reading cannot be written with that date: mask it")
-    last = _moved_end(first, like)
-    if last is None or all(getattr(first, part) == getattr(last, part) for part in like._shared):
-        return _written(like._layout, first, last or first, month_style)
-    ends = (_written(like._single, end, end, month_style) for end in (first, last))
+        raise ValueError("this reading cannot be written with another date: mask it")
+    last = like.last and partial(first.earliest + (like.last.earliest - like.first.earliest))
+    if last is None or all(getattr(first, part) == getattr(last, part) for part in like.shared):
+        return _write_layout(like.layout, first, last or first, month_style)
+    ends = (_write_layout(like.single, end, end, month_style) for end in (first, last))
     return f" {like.joined_by} ".join(ends)
 
 
-def orders_in(dates: Iterable[Sequence[Candidate]]) -> frozenset[bool]:
-    """The orders that the dates of one case show: those that can be read in one order only.
+def orders_in(dates: Iterable[Sequence[DateReading]]) -> frozenset[bool]:
+    """Return the orders of the dates of one case that can be read in one order only.
 
     Args:
         dates: The possible readings of each.
@@ -148,43 +115,25 @@ def orders_in(dates: Iterable[Sequence[Candidate]]) -> frozenset[bool]:
 
     Example:
         >>> texts = ["10/12/2019", "25/12/2019"]
-        >>> orders_in(candidates(text, date(2022, 1, 31)) for text in texts)
+        >>> orders_in(find_readings(text, date(2022, 1, 31)) for text in texts)
         frozenset({True})
     """
     shown: set[bool] = set()
     for found in dates:
-        orders = {candidate.day_first for candidate in found}
+        orders = {reading.day_first for reading in found}
         if len(orders) == 1:
             shown |= {order for order in orders if order is not None}
     return frozenset(shown)
 
 
-def _reading(found: Candidate, *, inferred_year: bool) -> DateReading:
-    words = (month_words()[piece.text.lower()] for piece in found.layout if piece.kind == "name")
-    styles = [word.style for word in words]
-    return DateReading(
-        first=found.first,
-        last=found.last,
-        inferred_year=inferred_year,
-        day_first=found.day_first,
-        time=found.time,
-        joined_by=found.joined_by,
-        writable=found.writable,
-        month_style=next((style for style in styles if style), None),
-        _layout=found.layout,
-        _single=found.single,
-        _shared=found.shared,
-    )
-
-
-def _settled(
-    found: list[Candidate], day_first: bool | None, known: Sequence[date], reference: date
-) -> Candidate | None:
-    """The one reading that remains."""
+def _choose_certain(
+    found: list[DateReading], day_first: bool | None, known: Sequence[date], reference: date
+) -> DateReading | None:
+    """Return the only reading that remains."""
     if len({(c.first, c.last) for c in found}) > 1 and day_first is not None:
         found = [c for c in found if c.day_first in (None, day_first)]
     if len({(c.first, c.last) for c in found}) > 1:
-        found = _days_rather_than_months(found, known, reference)
+        found = _prefer_days(found, known, reference)
     if len({(c.first, c.last) for c in found}) != 1 or not found[0].is_certain:
         return None
     if found[0].is_pair and not _is_near(found[0], known):
@@ -192,10 +141,8 @@ def _settled(
     return next((c for c in found if c.day_first == day_first), found[0])
 
 
-def _days_rather_than_months(
-    found: list[Candidate], known: Sequence[date], reference: date
-) -> list[Candidate]:
-    """Of *OCT 12* or 10/12: the day, if it lies near the case's dates and the month far from all."""
+def _prefer_days(found: list[DateReading], known: Sequence[date], reference: date) -> list[DateReading]:
+    """Choose the day of *OCT 12* or 10/12 if it is near the case's dates and the month far from all."""
     days = [c for c in found if c.first.precision is Precision.DAY]
     months = [c for c in found if c.first.precision is Precision.MONTH and c.last is None]
     if len(days) + len(months) < len(found) or not all(_is_near(c, known) for c in days):
@@ -204,16 +151,16 @@ def _days_rather_than_months(
     return days if min(distances, default=0) >= _OTHER_READING_IS_FAR_DAYS else found
 
 
-def _is_near(found: Candidate, known: Sequence[date]) -> bool:
+def _is_near(found: DateReading, known: Sequence[date]) -> bool:
     day = found.first.as_date
     return day is not None and any(abs((day - other).days) <= _PAIR_IS_NEAR_DAYS for other in known)
 
 
-def _with_year(found: Candidate, known: Sequence[date]) -> Candidate | None:
-    """The same with its year, None if no year is certain."""
+def _fill_year(found: DateReading, known: Sequence[date]) -> DateReading | None:
+    """Return the reading with its year, None if no year is certain."""
     if found.first.year is not None:
         return found
-    first = _nearest(found.first, known)
+    first = _find_nearest(found.first, known)
     if first is None:
         return None
     if found.last is None:
@@ -229,8 +176,8 @@ def _with_year(found: Candidate, known: Sequence[date]) -> Candidate | None:
     return None
 
 
-def _nearest(day: PartialDate, known: Sequence[date]) -> PartialDate | None:
-    """The day in the year that brings it nearest to the case's dates, if no other year is nearly as good."""
+def _find_nearest(day: PartialDate, known: Sequence[date]) -> PartialDate | None:
+    """Return the day in the year nearest to the case's dates, if no other is nearly as good."""
     if not known:
         return None
     era = [other for other in known if other >= max(known) - _SAME_ERA]
@@ -247,30 +194,19 @@ def _nearest(day: PartialDate, known: Sequence[date]) -> PartialDate | None:
     return best[1] if best[0] <= _MAX_DISTANCE_DAYS and margin >= _MIN_MARGIN_DAYS else None
 
 
-def _weekdays_agree(found: Candidate) -> bool:
-    pairs = ((found.first, found.weekday), (found.last, found.last_weekday))
-    return all(weekday is None or day is None or day.earliest.weekday() == weekday for day, weekday in pairs)
-
-
-def _moved_end(first: PartialDate, like: DateReading) -> PartialDate | None:
-    if like.last is None:
-        return None
-    return partial(first.earliest + (like.last.earliest - like.first.earliest))
-
-
-def _written(layout: Layout, first: PartialDate, last: PartialDate, style: MonthStyle | None) -> str:
+def _write_layout(layout: Layout, first: PartialDate, last: PartialDate, style: MonthStyle | None) -> str:
     padded = _is_padded(layout, as_written=style is None)
     written: list[str] = []
     for i, piece in enumerate(layout):
-        text = _field(piece.kind, piece.text, last if piece.of_last else first, padded, style)
+        text = _write_field(piece.kind, piece.text, last if piece.of_last else first, padded, style)
         after_name = i > 0 and layout[i - 1].kind == "name"
-        if style and after_name and (i == len(layout) - 1 or text[:2] in _DOT_BEHIND_NAME):
+        if style and after_name and (i == len(layout) - 1 or text[:2] in _DOT_AFTER_NAME):
             text = text.removeprefix(".")
         written.append(text)
     return "".join(written)
 
 
-def _field(kind: str, text: str, when: PartialDate, padded: bool, style: MonthStyle | None) -> str:
+def _write_field(kind: str, text: str, when: PartialDate, padded: bool, style: MonthStyle | None) -> str:
     year, month, day = when.year or 0, when.month or 0, when.day or 0
     if kind == "day":
         return write_day(day, text, padded=padded)
@@ -287,7 +223,7 @@ def _field(kind: str, text: str, when: PartialDate, padded: bool, style: MonthSt
 
 
 def _is_padded(layout: Layout, *, as_written: bool) -> bool:
-    """Whether a 5 is written 05: as the numbers show it, else by what stands around them."""
+    """Tell whether a 5 is written 05: as the numbers show, else by the text around them."""
     numbers = [piece.text for piece in layout if piece.kind in ("day", "month") and piece.text.isdigit()]
     if as_written and any(len(number) == 1 for number in numbers):
         return False

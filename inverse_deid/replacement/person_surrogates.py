@@ -1,7 +1,7 @@
 """Surrogates of names of persons, word by word, so that all forms of one name agree.
 
 Each word of a name has one surrogate in a case. Its first letter comes from a secret exchange of
-the letters, one for the whole case: so initials agree with names, also with those never written out.
+letters, one per case, so that initials agree with names, even with names that are never written out.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from inverse_deid.replacement.surrogate_draws import Draws, Reserved, in_case_of, joined
-from inverse_deid.replacement.surrogate_names import Sex, SurrogateNames
+from inverse_deid.replacement.faker_names import Sex, SurrogateNames
+from inverse_deid.replacement.keys import Draws
+from inverse_deid.replacement.reserved import Reserved, in_case_of, joined
 from inverse_deid.text.folding import folded
 
 MAX_NAME_WORDS = 6
@@ -44,12 +45,12 @@ _LONGEST_INITIALS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class _Word:
+class _NameWord:
     """A word of a text that may be a name.
 
     Args:
-        text: As it stands, without a possessive.
-        end: What follows it: `'s` or nothing.
+        text: As written, without a possessive.
+        end: The possessive, or nothing.
         before: The characters before it.
         key: Without case, accents and apostrophes.
     """
@@ -61,12 +62,10 @@ class _Word:
 
 
 class PersonSurrogates:
-    """The surrogates of the names of one case.
+    """Makes the surrogates of the names of one case.
 
     Args:
-        draws: The case's chance.
-        reserved: What they must not be.
-        pools: Where they come from.
+        pools: The names to draw from.
         real_values: All masked texts of the case and its structured values; they tell given names
             from surnames, and initials from short names.
     """
@@ -83,18 +82,18 @@ class PersonSurrogates:
         self._sex: dict[str, Sex] = {}
         for value in real_values:
             self._learn(list(_words(value)))
-        self._letters = self._exchange(real_values)
+        self._letters = self._exchange_letters(real_values)
 
     def knows(self, text: str) -> bool:
-        """Whether all words of a text were replaced as names before."""
+        """Tell whether all words of a text were replaced as names before."""
         words = list(_words(text))
         return bool(words) and all(word.key in self._of_word for word in words)
 
     def replacement(self, text: str) -> str | None:
-        """The name of the other person, None = the text is not understood as a name.
+        """Return the name of the made-up person, None = the text is not understood as a name.
 
         Example:
-            >>> from inverse_deid.replacement.surrogate_names import load_surrogate_names
+            >>> from inverse_deid.replacement.faker_names import load_surrogate_names
             >>> draws, reserved = Draws(bytes(16), "1"), Reserved(["Ann Li"], [])
             >>> people = PersonSurrogates(draws, reserved, load_surrogate_names(), ["Ann Li"])
             >>> people.replacement("Ann Li").split()[1] == people.replacement("LI").title()
@@ -106,7 +105,7 @@ class PersonSurrogates:
             return None
         pieces: list[str] = []
         for number, word in enumerate(words):
-            replaced = self._word(word, is_last=number == len(words) - 1)
+            replaced = self._replace_word(word, is_last=number == len(words) - 1)
             if replaced is None:
                 return None
             pieces += (word.before, replaced, word.end)
@@ -114,45 +113,40 @@ class PersonSurrogates:
         surrogate = "".join((*pieces, tail))
         return None if self._reserved.is_real_whole(surrogate) else surrogate
 
-    def _is_name(self, text: str, words: Sequence[_Word]) -> bool:
-        """Whether every character is accounted for and something is left to replace."""
+    def _is_name(self, text: str, words: Sequence[_NameWord]) -> bool:
+        """Tell whether every character is accounted for and something is left to replace."""
         n_covered = sum(len(word.before) + len(word.text) + len(word.end) for word in words)
+        names = [word for word in words if word.key not in _TITLES]
         return (
             all(_BETWEEN.fullmatch(word.before) for word in words)
             and _BETWEEN.fullmatch(text[n_covered:]) is not None
-            and any(word.key not in _TITLES and not self._is_particle(word, number, words)
-                    for number, word in enumerate(words))
-        )  # fmt: skip
+            and any(word.key not in _PARTICLES or word is words[-1] for word in names)
+        )
 
-    def _is_particle(self, word: _Word, number: int, words: Sequence[_Word]) -> bool:
-        return word.key in _PARTICLES and number < len(words) - 1
-
-    def _word(self, word: _Word, *, is_last: bool) -> str | None:
+    def _replace_word(self, word: _NameWord, *, is_last: bool) -> str | None:
         if word.key in _TITLES:
             return word.text
         if not word.key.isascii() or not word.key.isalpha() or _GLUED.fullmatch(word.text):
             return None
         if word.key in _PARTICLES and not is_last:
-            return self._drawn(word, [_PARTICLES], lower=word.text[0].islower())
+            return self._draw(word, [_PARTICLES], lower=word.text[0].islower())
         if len(word.key) == 1 or self._is_initials(word):
-            return self._initials(word.text)
+            other = (self._letters[folded(char)[0]] if char.isalpha() else char for char in word.text)
+            pairs = zip(other, word.text, strict=True)
+            return "".join(new.upper() if old.isupper() else new for new, old in pairs)
         if word.text.islower() and not (self._pools.knows(word.key) or word.key in self._cased):
             return None
-        return self._drawn(word, list(self._pools_for(word.key)))
+        return self._draw(word, list(self._pools_for(word.key)))
 
-    def _is_initials(self, word: _Word) -> bool:
-        """Two or three capitals, unless they are a short name."""
+    def _is_initials(self, word: _NameWord) -> bool:
+        """Tell whether a word is two or three capitals and not a short name."""
         n = len(word.key)
         if not word.text.isupper() or n > _LONGEST_INITIALS or word.key in self._cased:
             return False
         return n < _LONGEST_INITIALS or not self._pools.knows(word.key)
 
-    def _initials(self, text: str) -> str:
-        other = (self._letters[folded(char)[0]] if char.isalpha() else char for char in text)
-        return "".join(new.upper() if old.isupper() else new for new, old in zip(other, text, strict=True))
-
-    def _drawn(self, word: _Word, pools: Iterable[Sequence[str]], *, lower: bool = False) -> str | None:
-        """The surrogate of a word; the same for all its spellings."""
+    def _draw(self, word: _NameWord, pools: Iterable[Sequence[str]], *, lower: bool = False) -> str | None:
+        """Return the surrogate of a word; the same for all its spellings."""
         name = self._of_word.get(word.key) or self._fresh(word.key, pools)
         if name is None:
             return None
@@ -168,22 +162,18 @@ class PersonSurrogates:
         return None
 
     def _pools_for(self, key: str) -> Iterator[Sequence[str]]:
-        """Where the surrogate of a word may come from, the best first."""
+        """Yield the lists that the surrogate of a word may come from, the best first."""
         letter = self._letters.get(key[0], "")
         if not letter:
             return
         surnames = self._pools.surnames[letter]
-        if self._is_given(key):
+        is_known = key in self._pools.sexes and key not in self._pools.known_surnames
+        if self._given[key] > 0 or (self._given[key] == 0 and is_known):
             yield self._pools.given[self._sex.get(key, self._pools.sex_of(key))][letter]
         yield surnames
 
-    def _is_given(self, key: str) -> bool:
-        if self._given[key]:
-            return self._given[key] > 0
-        return key in self._pools.sexes and key not in self._pools.known_surnames
-
-    def _learn(self, words: Sequence[_Word]) -> None:
-        """Note which words of a value are given names, and of which sex a title makes them."""
+    def _learn(self, words: Sequence[_NameWord]) -> None:
+        """Note which words of a value are given names, and which sex a title gives them."""
         cased = (w for w in words if w.text[0].isupper() and not w.text.isupper())
         self._cased.update(word.key for word in cased)
         titles = {word.key for word in words if word.key in _TITLES}
@@ -196,8 +186,8 @@ class PersonSurrogates:
             if word is not surname and titles & (_FEMALE_TITLES | _MALE_TITLES):
                 self._sex[word.key] = Sex.FEMALE if titles & _FEMALE_TITLES else Sex.MALE
 
-    def _exchange(self, real_values: Sequence[str]) -> dict[str, str]:
-        """Which first letter stands for which: none for itself, and those with many names first."""
+    def _exchange_letters(self, real_values: Sequence[str]) -> dict[str, str]:
+        """Exchange the first letters, none for itself; those in use get letters with many names."""
         letters = string.ascii_lowercase
         firsts = Counter(
             word.key[0]
@@ -207,7 +197,12 @@ class PersonSurrogates:
         )
         used = sorted((letter for letter in letters if firsts[letter]), key=lambda c: (-firsts[c], c))
         order = used + [letter for letter in letters if letter not in used]
-        rich = [letter for letter in letters if self._is_rich(letter)]
+        neutral, surnames = self._pools.given[Sex.NEUTRAL], self._pools.surnames
+        rich = [
+            letter
+            for letter in letters
+            if len(neutral[letter]) >= _RICH_NEUTRAL and len(surnames[letter]) >= _RICH_SURNAMES
+        ]
         poor = [letter for letter in letters if letter not in rich]
         rng = self._draws.rng("letters")
         short = {joined(value) for value in real_values}
@@ -222,16 +217,12 @@ class PersonSurrogates:
                 break
         return best
 
-    def _is_rich(self, letter: str) -> bool:
-        n_neutral = len(self._pools.given[Sex.NEUTRAL][letter])
-        return n_neutral >= _RICH_NEUTRAL and len(self._pools.surnames[letter]) >= _RICH_SURNAMES
 
-
-def _words(text: str) -> Iterator[_Word]:
+def _words(text: str) -> Iterator[_NameWord]:
     position = 0
     for match in _WORD.finditer(text):
         whole = match.group()
         end = _POSSESSIVE.search(whole)
         word = whole if end is None else whole[: end.start()]
-        yield _Word(word, whole[len(word) :], text[position : match.start()], joined(word))
+        yield _NameWord(word, whole[len(word) :], text[position : match.start()], joined(word))
         position = match.end()

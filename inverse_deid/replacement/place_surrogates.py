@@ -7,16 +7,16 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import TypeVar
 
-from inverse_deid.replacement.faker_lists import faker_words
+from inverse_deid.replacement.faker_names import SurrogateNames, faker_words
+from inverse_deid.replacement.keys import Draws
 from inverse_deid.replacement.number_surrogates import NumberSurrogates, same_kind
-from inverse_deid.replacement.surrogate_draws import GENERIC_WORDS, Draws, Reserved, in_case_of, joined
-from inverse_deid.replacement.surrogate_names import SurrogateNames
+from inverse_deid.replacement.reserved import GENERIC_WORDS, Reserved, in_case_of, joined
 
 _TRIES = 200
 _MAX_WORDS = 8
 _MAX_CITY_WORDS = 4
 _MIN_STEM = 3
-_T = TypeVar("_T")
+_Choice = TypeVar("_Choice")
 _WORDS = re.compile(r"[^\W\d_]+(?:['\u2019][^\W\d_]+)*")
 _PLAIN = re.compile(r"[^\W\d_][^\W\d_\s.,&'\u2019()-]*(?:[\s.,&'\u2019()-]+[^\W\d_]+)*[.)]?")
 _SMALL = frozenset(
@@ -75,13 +75,10 @@ _CITY_AND_CODES = re.compile(
 
 
 class PlaceSurrogates:
-    """The surrogates of the places of one case.
+    """Makes the surrogates of the places of one case.
 
     Args:
-        draws: The case's chance.
-        reserved: What they must not be.
-        pools: Surnames, which made-up places are named after.
-        numbers: The surrogates of house numbers and post codes.
+        pools: Made-up places are named after its surnames.
     """
 
     def __init__(
@@ -96,20 +93,20 @@ class PlaceSurrogates:
         self._of_number: dict[str, str] = {}
 
     def replacement(self, text: str) -> str | None:
-        """Another place of the same sort, None = the text is not understood."""
+        """Return another place of the same sort, None = the text is not understood."""
         lead = _LEAD.match(text)
         if lead is not None:
             rest = self.replacement(text[lead.end() :])
             return None if rest is None else lead.group() + rest
         parts = [part.strip() for part in text.split(",")]
         if len(parts) > 1 and not _STREET.fullmatch(text) and not _LEADING_STREET.fullmatch(text):
-            return self._parts(text)
+            return self._replace_parts(text)
         if _POST_CODE.fullmatch(text):
             return self._numbers.identifier(text)
-        return self._place(text)
+        return self._replace_place(text)
 
-    def _parts(self, text: str) -> str | None:
-        """All parts between commas, or nothing."""
+    def _replace_parts(self, text: str) -> str | None:
+        """Replace all parts between commas, or none."""
         pieces: list[str] = []
         for piece in re.split(r"(\s*,\s*)", text):
             is_gap = not piece.strip(" ,\t\n")
@@ -119,44 +116,49 @@ class PlaceSurrogates:
             pieces.append(replaced)
         return "".join(pieces)
 
-    def _place(self, text: str) -> str | None:
+    def _replace_place(self, text: str) -> str | None:
         known = self._of_place.get(joined(text))
         if known is not None:
             return in_case_of(known, text)
-        made = self._street(text) or self._named(text) or self._with_codes(text)
+        made = self._replace_street(text) or self._replace_name(text) or self._replace_codes(text)
         if made is not None:
             self._of_place[joined(text)] = made
             return in_case_of(made, text)
         return None
 
-    def _street(self, text: str) -> str | None:
+    def _replace_street(self, text: str) -> str | None:
         if not _is_capital(text):
             return None
         if match := _STREET.fullmatch(text):
             is_short = match["type"].capitalize() in _SHORT_TYPES
-            lead = text[: match.start("name")].replace(match["number"] or "-", self._number(match["number"]))
+            lead = text[: match.start("name")].replace(
+                match["number"] or "-", self._replace_number(match["number"])
+            )
             types = [pair for pair in _STREET_TYPES if not any(map(self._reserved.is_real, pair))]
-            kinds = [pair[is_short] for pair in self._shuffled("street", match["name"], types)]
+            kinds = [pair[is_short] for pair in self._shuffle("street", match["name"], types)]
             tail = match["dot"] + match["house"]
-            return self._made(text, match["name"], (f"{lead}{{}} {kind}{tail}" for kind in kinds))
+            return self._make(text, match["name"], (f"{lead}{{}} {kind}{tail}" for kind in kinds))
         if (match := _FOREIGN_STREET.fullmatch(text)) and len(match["name"]) >= _MIN_STEM:
-            tail = match["type"] + self._number(match["number"])
-            return self._made(text, match["name"].strip(), [f"{{}}{match['gap']}{tail}"])
+            tail = match["type"] + self._replace_number(match["number"])
+            return self._make(text, match["name"].strip(), [f"{{}}{match['gap']}{tail}"])
         if match := _LEADING_STREET.fullmatch(text):
-            begin, tail = self._number(match["number"]) + match["type"], self._number(match["house"])
-            return self._made(text, match["name"], [f"{begin} {{}}{tail}"])
+            begin, tail = (
+                self._replace_number(match["number"]) + match["type"],
+                self._replace_number(match["house"]),
+            )
+            return self._make(text, match["name"], [f"{begin} {{}}{tail}"])
         return None
 
-    def _number(self, number: str | None) -> str:
-        """The same for a house number wherever it stands."""
+    def _replace_number(self, number: str | None) -> str:
+        """Return the number that replaces a house number throughout the case."""
         if not number:
             return ""
         if number not in self._of_number:
-            self._of_number[number] = self._fresh_number(number)
+            self._of_number[number] = self._draw_number(number)
         return self._of_number[number]
 
-    def _fresh_number(self, number: str) -> str:
-        """Another that stands nowhere in the case, of as many digits if one is left, else of more."""
+    def _draw_number(self, number: str) -> str:
+        """Draw one that does not occur in the case, of as many digits if one is left, else of more."""
         rng, taken = self._draws.rng("house", number), {*self._of_number.values(), number}
         fresh, n_drawn = number, 0
         while fresh in taken or self._reserved.is_real_word(fresh):
@@ -165,12 +167,12 @@ class PlaceSurrogates:
             fresh, n_drawn = longer + "".join(drawn), n_drawn + 1
         return fresh
 
-    def _named(self, text: str) -> str | None:
-        """Countries, states, hospitals, firms, cities."""
+    def _replace_name(self, text: str) -> str | None:
+        """Replace a country, state, hospital, firm or city."""
         key = joined(text)
-        for names in (_countries(), _states(), _state_codes()):
-            if key in names and (names is not _state_codes() or text.isupper()):
-                return self._first(text, self._shuffled("listed", text, tuple(names.values())))
+        for names in _listed_names():
+            if key in names and (names[key] != names[key].upper() or text.isupper()):
+                return self._take_first(text, self._shuffle("listed", text, tuple(names.values())))
         words = _WORDS.findall(text)
         if not _PLAIN.fullmatch(text) or len(words) > _MAX_WORDS or not _is_capital(text):
             return None
@@ -179,17 +181,17 @@ class PlaceSurrogates:
         for signs, kinds in _KINDS:
             if signs & set(plain):
                 free = [kind for kind in kinds if not self._reserved.is_real(kind)]
-                shapes = (f"{{}} {kind}" for kind in self._shuffled("kind", text, free))
-                return self._made(text, " ".join(own), shapes)
+                shapes = (f"{{}} {kind}" for kind in self._shuffle("kind", text, free))
+                return self._make(text, " ".join(own), shapes)
         if set(plain) <= GENERIC_WORDS or (len(words) == 1 and _ADJECTIVE.fullmatch(text)):
             return None
         if len(words) > _MAX_CITY_WORDS or (text.isupper() and len(key) <= _MIN_STEM) or len(key) < _MIN_STEM:
             return None
         endings = faker_words("address", ["en_US"], ["city_suffixes"])
-        return self._made(text, " ".join(own), ("{}" + e for e in self._shuffled("city", text, endings)))
+        return self._make(text, " ".join(own), ("{}" + e for e in self._shuffle("city", text, endings)))
 
-    def _with_codes(self, text: str) -> str | None:
-        """`Boston MA 02139`, `Boston MA`."""
+    def _replace_codes(self, text: str) -> str | None:
+        """Replace `Boston MA 02139` or `Boston MA`."""
         match = _CITY_AND_CODES.fullmatch(text)
         if match is None:
             return None
@@ -198,16 +200,16 @@ class PlaceSurrogates:
         whole = [piece for piece in replaced if piece is not None]
         return " ".join(whole) if len(whole) == len(replaced) else None
 
-    def _shuffled(self, purpose: str, original: str, choices: Sequence[_T]) -> list[_T]:
+    def _shuffle(self, purpose: str, original: str, choices: Sequence[_Choice]) -> list[_Choice]:
         return self._draws.rng(purpose, joined(original)).sample(choices, len(choices))
 
-    def _made(self, text: str, name: str, shapes: Iterable[str]) -> str | None:
-        """A place in one of the shapes, named by the surrogate of its name."""
-        stem = self._stem(joined(name)) if name else None
-        return None if stem is None else self._first(text, [shape.format(stem) for shape in shapes])
+    def _make(self, text: str, name: str, shapes: Iterable[str]) -> str | None:
+        """Return a place in one of the shapes, named by the surrogate of its name."""
+        stem = self._draw_stem(joined(name)) if name else None
+        return None if stem is None else self._take_first(text, [shape.format(stem) for shape in shapes])
 
-    def _stem(self, key: str) -> str | None:
-        """A made-up name; the same for all that is named after one name."""
+    def _draw_stem(self, key: str) -> str | None:
+        """Draw a made-up name; the same for everything that has one name."""
         if key not in self._of_name:
             rng = self._draws.rng("place", key)
             for _ in range(_TRIES):
@@ -217,28 +219,22 @@ class PlaceSurrogates:
                     break
         return self._of_name.get(key)
 
-    def _first(self, text: str, found: Iterable[str]) -> str | None:
-        """The first that is not real and that no other place has."""
+    def _take_first(self, text: str, found: Iterable[str]) -> str | None:
+        """Take the first that is not real and that no other place has."""
         free = (one for one in found if not self._reserved.is_real(one))
         return next((one for one in free if self._reserved.take(one, text)), None)
 
 
 def _is_capital(text: str) -> bool:
-    """Whether all of its words but the small ones begin with a capital."""
+    """Tell whether all words except small ones begin with a capital."""
     return all(word[0].isupper() or joined(word) in _SMALL for word in _WORDS.findall(text))
 
 
 @cache
-def _countries() -> dict[str, str]:
-    names = faker_words("address", ["en"], ["countries"])
-    return {joined(name): name for name in names if re.fullmatch("[A-Z][a-z]+(?: [A-Z][a-z]+)?", name)}
-
-
-@cache
-def _states() -> dict[str, str]:
-    return {joined(name): name for name in faker_words("address", ["en_US"], ["states"])}
-
-
-@cache
-def _state_codes() -> dict[str, str]:
-    return {joined(name): name for name in faker_words("address", ["en_US"], ["states_abbr"])}
+def _listed_names() -> tuple[dict[str, str], ...]:
+    """Return countries, states and codes of states (in capitals), by their letters."""
+    countries = faker_words("address", ["en"], ["countries"])
+    plain = [name for name in countries if re.fullmatch("[A-Z][a-z]+(?: [A-Z][a-z]+)?", name)]
+    states = faker_words("address", ["en_US"], ["states"])
+    codes = faker_words("address", ["en_US"], ["states_abbr"])
+    return tuple({joined(name): name for name in names} for names in (plain, states, codes))

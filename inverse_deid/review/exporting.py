@@ -23,12 +23,12 @@ from inverse_deid.formats.icsr.masking import TreatedCase, mask_message
 from inverse_deid.formats.icsr.profiles import Profile
 from inverse_deid.formats.records import ReadOptions
 from inverse_deid.formats.registry import FORMATS, open_source
-from inverse_deid.masking.cases.masker import CaseMasker
-from inverse_deid.masking.cases.reports import batch_number, replacements_of, texts_of
-from inverse_deid.masking.cases.settings import CaseSettings
-from inverse_deid.masking.cases.texts import CaseTexts
+from inverse_deid.masking.case_masker import CaseMasker
+from inverse_deid.masking.case_reports import batch_number, replacements_of, texts_of
 from inverse_deid.masking.pipeline import mask_everything
+from inverse_deid.replacement.case_texts import CaseTexts
 from inverse_deid.replacement.markers import fixed_marker
+from inverse_deid.replacement.settings import CaseSettings
 from inverse_deid.review.contents import read_content
 from inverse_deid.review.layers import read_final, render_part
 from inverse_deid.review.store import ReviewStore

@@ -31,8 +31,8 @@ from inverse_deid.formats.icsr.profiles import Profile, builtin_profile
 from inverse_deid.formats.known_values import KnownOfDocuments
 from inverse_deid.formats.records import Format, ReadOptions
 from inverse_deid.formats.registry import input_errors, open_input, open_source
-from inverse_deid.masking.cases.reports import batch_number, texts_of
-from inverse_deid.masking.cases.settings import CaseSettings
+from inverse_deid.masking.case_reports import batch_number, texts_of
+from inverse_deid.replacement.settings import CaseSettings
 from inverse_deid.review.contents import join_texts, rank_case, seal_content
 from inverse_deid.review.exporting import OutputSettings
 from inverse_deid.review.store import (

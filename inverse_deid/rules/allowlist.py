@@ -1,13 +1,13 @@
 """The rule-based allowlister: a safe flag for every token, by one of two policies.
 
-`literal` is the method as published: in a safe dictionary and in no unsafe one.
+`literal` is the published method: in a safe dictionary and not in an unsafe one.
 `case-aware` knows that most words are also somebody's name: an ambiguous word in
 lower case counts as safe, with a capital in mid-sentence as unsafe, and where
 the case says nothing (sentence beginning, text in capitals) by how often the
 word is written in lower case in general English. Words named after people are
 safe inside a medical phrase only. A capitalised word that is in lists of names
-and in no safe list is never kept, unless clinical texts use that name. Nor is a
-name that owns something as people do.
+and in no safe list is never kept, unless clinical texts use that name. A name
+that owns something as people do is never kept.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Policy = Literal["literal", "case-aware"]
 POLICIES: tuple[Policy, ...] = ("literal", "case-aware")
 
 MIN_LOWER_RATIO = 0.7
-"""Share of lower-case use from which a word counts as a word where its case says nothing."""
+"""From this share of lower-case use, a word is not a name where its case says nothing."""
 
 _MAX_SHORTHAND = 4
 """Characters of a word in capitals that reads as shorthand where the text around it is not in capitals."""
@@ -36,11 +36,11 @@ _NEVER_FLAGS = WordFlag.WEEKDAY | WordFlag.MONTH | WordFlag.STREET | WordFlag.HO
 
 
 def judge(ids: IntArray, rows: WordRows, context: Context, policy: Policy) -> RuleVerdicts:
-    """Give every token of a document its verdict.
+    """Return the verdict on every token of a document.
 
     Args:
         ids: int32 (n_tokens,), row of each token in `rows`.
-        rows: What is known of each distinct word.
+        rows: Features of each distinct word.
         context: The document's context features.
         policy: How ambiguous words are judged.
     """
@@ -55,7 +55,7 @@ def judge(ids: IntArray, rows: WordRows, context: Context, policy: Policy) -> Ru
         ambiguous = in_safe & in_unsafe & ~context.domain & ~context.holiday & ~context.place
         safe |= ambiguous & _reads_as_a_word(ids, rows, context)
         safe |= context.eponym
-    # A capital letter alone is an initial as often as anything else; "A" and "I" begin sentences.
+    # A single capital letter is often an initial; "A" and "I" begin sentences.
     initial = rows.has("is-single-letter", ids) & rows.has("has-capital-beginning", ids)
     safe &= ~has_digit & ~rows.foreign[ids] & ~(initial & ~context.sentence_start)
     never = ((flags & np.uint32(_NEVER_FLAGS)) != 0) & ~safe
@@ -79,9 +79,9 @@ def judge(ids: IntArray, rows: WordRows, context: Context, policy: Policy) -> Ru
 
 
 def _reads_as_a_word(ids: IntArray, rows: WordRows, context: Context) -> BoolArray:
-    """Whether the case of an ambiguous word, or its usual case, speaks for a word."""
+    """Tell whether the case of an ambiguous word, or its usual case, shows that it is not a name."""
     lower = rows.has("all-lower-case", ids)
-    # "Will: nausea" in a list of who said what is a name as often as "Plan:" is a word.
+    # "Will: nausea" in a list of speakers is as often a name as "Plan:" is a word.
     mute = (context.sentence_start & ~context.label) | context.mostly_upper
     with np.errstate(invalid="ignore"):
         usually_lower = rows.lower_ratio[ids] >= MIN_LOWER_RATIO
@@ -89,9 +89,9 @@ def _reads_as_a_word(ids: IntArray, rows: WordRows, context: Context) -> BoolArr
 
 
 def _may_be_name(ids: IntArray, rows: WordRows, context: Context) -> BoolArray:
-    """Capitalised words; not clinical terms, not what medicine calls after a person, not shorthand."""
+    """Tell which words are capitalised and not clinical terms, eponyms or shorthand."""
     flags = rows.flags[ids]
-    # The lists of medical terms know plants and anatomy, hence many surnames: Rose, Head.
+    # The lists of medical terms have plants and anatomy, and so many surnames: Rose, Head.
     only_medical = ((flags & np.uint32(WordFlag.MEDICAL)) != 0) & ((flags & np.uint32(_NAME_FLAGS)) == 0)
     clinical = only_medical | ((flags & np.uint32(_CLINICAL_FLAGS)) != 0)
     in_capitals = rows.has("all-upper-case", ids)
@@ -101,13 +101,13 @@ def _may_be_name(ids: IntArray, rows: WordRows, context: Context) -> BoolArray:
 
 
 def _is_word(ids: IntArray, rows: WordRows) -> BoolArray:
-    """What may be a name in full: no letter alone, no pair of capitals."""
+    """Tell which words may be whole names: not single letters or pairs of capitals."""
     n_chars = rows.n_chars[ids]
     return np.asarray((n_chars > 2) | ((n_chars == 2) & ~rows.has("all-upper-case", ids)))
 
 
 def _is_abbreviation(ids: IntArray, rows: WordRows, in_safe: BoolArray) -> BoolArray:
-    """Street words in capitals that are also medical: a CT is a scan more often than a court."""
+    """Tell which street words in capitals are also medical: CT is more often a scan than a court."""
     only_street = (rows.flags[ids] & np.uint32(_NEVER_FLAGS)) == np.uint32(WordFlag.STREET)
     in_capitals = rows.has("is-two-letters", ids) & rows.has("all-upper-case", ids)
     return np.asarray(only_street & in_safe & in_capitals)

@@ -23,7 +23,7 @@ class RuleAnalyser:
 
     Args:
         lexicon: The dictionaries.
-        interned: Numbers the words; share it with the scorer.
+        interned: Numbers the words; shared with the scorer.
         policy: How ambiguous words are judged.
 
     Raises:
@@ -43,7 +43,7 @@ class RuleAnalyser:
         return self.analyse_many([tokens])[0]
 
     def analyse_many(self, tokens: Sequence[Tokens]) -> list[RuleAnalysis]:
-        """Analyse documents; the distinct words of all of them are looked up together."""
+        """Analyse documents, looking up the distinct words of all of them together."""
         joined = join(tokens)
         ids = self._interned.ids(joined.words)
         rows = self._knowledge.rows()

@@ -1,10 +1,10 @@
-"""Where a pattern can stand at all, told from single words and the signs beside them.
+"""Finds the few places where a pattern can match, by single words and the signs next to them.
 
-To run some thirty regular expressions over every character of every text is what costs most. Nearly
-all of them need one telling word: digits, a month, a label. Whether a word can be that one is found
-once a distinct word; what is left for a text is to look at the few places where such a word stands
-beside the right sign. Every anchor is *necessary* for its pattern and says nothing more: the pattern
-itself is what is matched there, so that its hits are those of `patterns.pattern_hits`.
+Running some thirty regular expressions over every character of every text is expensive. Nearly all
+of them need one telling word: digits, a month, a label. Each distinct word is checked once for the
+patterns that it can belong to; a text is then searched only where such a word is next to the right
+sign. An anchor is *necessary* for its pattern and nothing more: the pattern itself is matched there,
+so that its hits are those of `patterns.pattern_hits`.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ Places = npt.NDArray[np.intp]
 
 @dataclass(frozen=True, slots=True)
 class Anchor:
-    """A word without which a pattern stands nowhere.
+    """A word without which a pattern cannot match.
 
     Args:
-        word: What the word begins with; in any case unless `cased`.
-        before: One of these signs stands right before it; "" = anything may.
-        behind: One of these signs stands right behind it; "" = anything may.
-        begins: The pattern begins with this word; else it stands somewhere in the pattern.
+        word: The beginning of the word, in any case unless `cased`.
+        before: One of these signs is directly before it; "" = any.
+        behind: One of these signs is directly after it; "" = any.
+        begins: The pattern begins with this word; otherwise the word is anywhere in the pattern.
         cased: Upper and lower case differ.
     """
 
@@ -139,7 +139,7 @@ ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
 """The anchors of every pattern of the rules: each of its matches has one of them, or its sign."""
 
 SIGNS: Mapping[str, str] = MappingProxyType({"email": "@", "handle": "@", "identifying-key": "="})
-"""A sign that every match of a pattern holds, or one of the anchors."""
+"""A sign that every match of a pattern contains, or one of the anchors."""
 
 _PATTERNS = {**VETO_PATTERNS, **SILENT_VETO_PATTERNS, **CONTEXT_PATTERNS}
 _FLAT = [(name, anchor) for name, anchors in ANCHORS.items() for anchor in anchors]
@@ -149,7 +149,7 @@ _TABLE_SIZE = 0x2100
 
 
 def anchor_bits(words: Sequence[str]) -> BitArray:
-    """Which anchors each word can be: uint64 (n_words,), one bit an anchor."""
+    """Tell which anchors each word can be: uint64 (n_words,), one bit per anchor."""
     return np.fromiter(map(_bits_of, words), np.uint64, len(words))
 
 
@@ -160,7 +160,7 @@ def _bits_of(word: str) -> int:
 
 
 def _bits_of_signs(side: str) -> BitArray:
-    """uint64 (_TABLE_SIZE,): the anchors that a sign on this side allows; the last entry is for the rest."""
+    """Return the anchors that each sign on one side allows: uint64 (_TABLE_SIZE,), last the rest."""
     table = np.zeros(_TABLE_SIZE, np.uint64)
     for bit, (_, anchor) in enumerate(_FLAT):
         signs: str = getattr(anchor, side)
@@ -179,7 +179,7 @@ _BITS = {name: _bits_of_pattern(name) for name in ANCHORS}
 
 
 def anchored_hits(tokens: JoinedTokens, bits: BitArray) -> dict[str, BoolArray]:
-    """Which tokens each pattern of the rules touches: bool (n_tokens,) by the name of the pattern.
+    """Tell which tokens each pattern of the rules touches: bool (n_tokens,) by the name of the pattern.
 
     Args:
         tokens: Of several documents.
@@ -193,7 +193,7 @@ def anchored_hits(tokens: JoinedTokens, bits: BitArray) -> dict[str, BoolArray]:
 
 
 def _hits(name: str, tokens: JoinedTokens, places: Places) -> BoolArray:
-    """Which tokens a pattern touches, given where its anchors stand."""
+    """Tell which tokens a pattern touches, given the places of its anchors."""
     if all(anchor.begins for anchor in ANCHORS[name]) and ANCHORS[name]:
         ranges = list(_beginning_at(_PATTERNS[name], tokens, places))
     else:
@@ -203,7 +203,7 @@ def _hits(name: str, tokens: JoinedTokens, places: Places) -> BoolArray:
 
 
 def _documents_with(sign: str | None, tokens: JoinedTokens) -> list[int]:
-    """The documents that hold a sign."""
+    """Return the documents that contain a sign."""
     if sign is None:
         return []
     places = np.flatnonzero(tokens.codes == ord(sign))
@@ -214,7 +214,7 @@ def _documents_with(sign: str | None, tokens: JoinedTokens) -> list[int]:
 def _beginning_at(
     pattern: re.Pattern[str], tokens: JoinedTokens, places: Places
 ) -> Iterator[tuple[int, int]]:
-    """Where a pattern stands that begins at one of these tokens; matches do not overlap."""
+    """Return the matches of a pattern that begin at one of these tokens; they do not overlap."""
     docs, offsets = tokens.doc[places], tokens.offsets[tokens.doc[places]]
     behind = 0
     for start, doc, offset in zip(
@@ -229,14 +229,14 @@ def _beginning_at(
 def _in_documents(
     pattern: re.Pattern[str], tokens: JoinedTokens, docs: Sequence[int]
 ) -> Iterator[tuple[int, int]]:
-    """Where a pattern stands in some documents."""
+    """Return the matches of a pattern in some documents."""
     for doc in docs:
         for match in pattern.finditer(tokens.docs[doc].text):
             yield from _shifted(match, int(tokens.offsets[doc]))
 
 
 def _shifted(match: re.Match[str], offset: int) -> Iterator[tuple[int, int]]:
-    """What counts of a match, if anything does, behind so many characters."""
+    """Return the range of a match that counts, if any, moved by a number of characters."""
     start, end = counted_span(match)
     if start >= 0:
         yield start + offset, end + offset

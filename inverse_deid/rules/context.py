@@ -1,4 +1,4 @@
-"""What the neighbourhood says of a token: features that need the whole document."""
+"""Features of a token that need its neighbourhood or the whole document."""
 
 from __future__ import annotations
 
@@ -55,9 +55,9 @@ class Context:
         eponym: bool (n_tokens,), part of a medical phrase named after a person.
         place: bool (n_tokens,), part of a city, state or country of several words.
         holiday: bool (n_tokens,), part of a holiday of several words.
-        titled: bool (n_tokens,), a word with a capital right after a title.
-        label: bool (n_tokens,), begins a line and a colon follows: `Plan:`, and who speaks.
-        domain: bool (n_tokens,), a top-level domain right after a dot.
+        titled: bool (n_tokens,), a capitalised word directly after a title.
+        label: bool (n_tokens,), begins a line and a colon follows: `Plan:`, or a speaker.
+        domain: bool (n_tokens,), a top-level domain directly after a dot.
         before_head: bool (n_tokens,), the noun of an eponym follows: `Kocher's clamp`,
             `Jansen Middleton punch`.
         veto: bool (n_tokens,), inside a pattern that may only mask.
@@ -82,10 +82,10 @@ def describe_context(tokens: JoinedTokens, ids: IntArray, rows: WordRows, lexico
     """Compute the features of every token that depend on its neighbours.
 
     Args:
-        tokens: The tokens of some documents; none knows of another document.
+        tokens: The tokens of some documents, each independent of the others.
         ids: int32 (n_tokens,), row of each token in `rows`.
-        rows: What is known of each distinct word.
-        lexicon: Knows the phrases.
+        rows: Features of each distinct word.
+        lexicon: Has the phrases.
     """
     flags = rows.flags[ids]
     layout = _layout(tokens)
@@ -96,7 +96,7 @@ def describe_context(tokens: JoinedTokens, ids: IntArray, rows: WordRows, lexico
     phrases = _phrases(tokens, flags, lexicon, layout)
     hits = anchored_hits(tokens, rows.anchors[ids])
     veto = np.logical_or.reduce([hits[name] for name in VETO_PATTERNS])
-    # The network is not told of these, so that it reads ordinary text as it was trained.
+    # The network does not see these, so that it reads ordinary text as it was trained.
     hits["account"] &= (flags & np.uint32(SAFE_FLAGS)) == 0  # `login: failed` names nobody
     silent = np.logical_or.reduce([hits[name] for name in SILENT_VETO_PATTERNS])
     disguised = disguised_tokens(tokens, flags, lexicon) | rows.disguised[ids]
@@ -146,13 +146,13 @@ def _as_columns(columns: Sequence[np.ndarray]) -> FloatArray:
 
 
 def _after(values: BoolArray) -> BoolArray:
-    """What holds of the token before, False for the first: bool (n_tokens,)."""
+    """Return the values of the token before, False for the first: bool (n_tokens,)."""
     return np.concatenate([[False], values])[:-1]
 
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
-    """Where tokens stand among sentences and lines; all arrays are (n_tokens,)."""
+    """The place of tokens in sentences and lines; all arrays are (n_tokens,)."""
 
     sentence_start: BoolArray
     line_start: BoolArray
@@ -192,13 +192,13 @@ def _layout(tokens: JoinedTokens) -> _Layout:
 
 
 def _after_salutation(tokens: JoinedTokens, flags: np.ndarray, layout: _Layout) -> BoolArray:
-    """Right after a title on the same line, at most a dot and a space between."""
+    """Tell which tokens follow a title on the same line, with at most a dot and a space between."""
     is_title = (flags & np.uint32(WordFlag.SALUTATION)) != 0
     return _after(is_title) & ~layout.line_start & layout.follows_closely
 
 
 def _before_head(flags: np.ndarray, may_stand_between: BoolArray, layout: _Layout) -> BoolArray:
-    """Whether the noun of an eponym follows, at most one name or the s of a genitive between."""
+    """Tell whether the noun of an eponym follows, at most one name or the s of a genitive between."""
     head = (flags & np.uint32(WordFlag.EPONYM_HEAD)) != 0
     follows = np.append(layout.follows_closely[1:], False)
     directly = np.append(head[1:], False) & follows
@@ -208,7 +208,7 @@ def _before_head(flags: np.ndarray, may_stand_between: BoolArray, layout: _Layou
 def _upper_shares(
     upper: BoolArray, lower: BoolArray, where: tuple[IntArray, IntArray]
 ) -> tuple[FloatArray, FloatArray]:
-    """Share of capitals among the all-upper and all-lower words of document and line."""
+    """Return the share of capitals among the all-upper and all-lower words of document and line."""
     doc, line = where
     n_upper, n_both = _counts(upper, doc), _counts(upper | lower, doc)
     of_document = n_upper / np.maximum(n_both, 1)
@@ -218,7 +218,7 @@ def _upper_shares(
 
 
 def _counts(chosen: BoolArray, group: IntArray) -> npt.NDArray[np.float64]:
-    """How many tokens of each group are chosen: float64 (n_groups,)."""
+    """Return how many tokens of each group are chosen: float64 (n_groups,)."""
     return np.bincount(group, chosen).astype(np.float64)
 
 
@@ -230,7 +230,7 @@ class _Mentions:
     n_tokens: npt.NDArray[np.intp]
 
     def any_of(self, chosen: BoolArray) -> BoolArray:
-        """Whether any mention of the same word is chosen: bool (n_tokens,)."""
+        """Tell whether any mention of the same word is chosen: bool (n_tokens,)."""
         found = np.zeros(len(self.n_tokens), np.bool_)
         found[self.group[chosen]] = True
         return found[self.group]
@@ -245,7 +245,7 @@ def _mentions(tokens: JoinedTokens, keys: IntArray) -> _Mentions:
 def _elsewhere(
     mentions: _Mentions, cased: dict[str, BoolArray], sentence_start: BoolArray, titled: BoolArray
 ) -> list[np.ndarray]:
-    """How the same word, whatever its case, stands elsewhere in the document."""
+    """Return how the same word, in any case, is written elsewhere in the document."""
     inside = cased["has-capital-beginning"] & ~cased["all-upper-case"] & ~sentence_start
     count = mentions.n_tokens.astype(np.float32)
     return [
@@ -257,7 +257,7 @@ def _elsewhere(
 
 
 def _line_length(line: IntArray) -> FloatArray:
-    """Tokens of the line over 20, at most 1: float32 (n_tokens,)."""
+    """Return the number of tokens of the line over 20, at most 1: float32 (n_tokens,)."""
     if not len(line):
         return np.zeros(0, np.float32)
     return np.minimum(np.bincount(line)[line] / 20, 1).astype(np.float32)
@@ -266,7 +266,7 @@ def _line_length(line: IntArray) -> FloatArray:
 def _phrases(
     tokens: JoinedTokens, flags: np.ndarray, lexicon: Lexicon, layout: _Layout
 ) -> dict[PhraseKind, BoolArray]:
-    """Which tokens belong to a dictionary phrase of each kind; the longest phrase at a place wins."""
+    """Tell which tokens belong to a dictionary phrase of each kind; the longest phrase at a place wins."""
     member = {kind: np.zeros(len(tokens), np.bool_) for kind in PhraseKind}
     may_begin = (flags & np.uint32(WordFlag.PHRASE_START)) != 0
     may_begin[:-1] &= layout.follows_closely[1:] | layout.after_ampersand[1:]

@@ -1,4 +1,4 @@
-"""Words that hide a name in one piece: glued to another word, written with digits, or in base64.
+"""Words that hide a whole name: glued to another word, written with digits, or in base64.
 
 `KnownWords` also serves the rules that look for names in several pieces.
 """
@@ -19,37 +19,37 @@ from inverse_deid.rules.shapes import is_glued_quantity
 NAME_FLAGS = WordFlag.SURNAME | WordFlag.FIRST_NAME
 _CLINICAL = WordFlag.SHORTHAND | WordFlag.MEDICAL | WordFlag.DRUG | WordFlag.STOP_WORD | WordFlag.UNIT
 MIN_NAME = 4
-"""Letters from which a word that no list holds may be a name."""
+"""A word of at least this many letters that is in no list may be a name."""
 LEET = str.maketrans("01345789@$!", "oieastbgasi")
 LEET_L = str.maketrans("1!", "ll")
-"""What digits and signs in the place of letters stand for; `1` and `!` stand for either letter."""
+"""The letters that digits and signs replace; `1` and `!` replace either letter."""
 
 
 class KnownWords:
-    """Asks the dictionaries about words that stand nowhere as one token."""
+    """Asks the dictionaries about words that are not single tokens."""
 
     def __init__(self, lexicon: Lexicon) -> None:
         self._lexicon = lexicon
 
     def are_safe(self, pieces: Sequence[str]) -> bool:
-        """Whether every piece is a word of three letters or more that may be let back."""
+        """Tell whether every piece is a word of three letters or more that may be let back."""
         return all(len(p) >= 3 and bool(self._lexicon.flags(p) & SAFE_FLAGS) for p in pieces)
 
     def is_name(self, word: str) -> bool:
-        """Whether a word is a first name or a surname."""
+        """Tell whether a word is a first name or a surname."""
         return len(word) >= 3 and bool(self._lexicon.flags(word) & NAME_FLAGS)
 
     def is_only_name(self, word: str) -> bool:
-        """Whether it is a name and no word that may be let back."""
+        """Tell whether it is a name and not a word that may be let back."""
         found = self._lexicon.flags(word)
         return len(word) >= 3 and bool(found & NAME_FLAGS) and not found & SAFE_FLAGS
 
     def is_known(self, word: str) -> bool:
-        """Whether a list of safe words holds it."""
+        """Tell whether a list of safe words has it."""
         return bool(self._lexicon.flags(word) & SAFE_FLAGS)
 
     def is_clinical(self, word: str) -> bool:
-        """Whether it is a word of medicine or grammar, shorthand included."""
+        """Tell whether it is a word of medicine or grammar, shorthand included."""
         return bool(self._lexicon.flags(word) & _CLINICAL)
 
 
@@ -81,7 +81,7 @@ _HEX_PAIRS = re.compile(r"(?:[0-9a-fA-F]{2}){4,}")
 
 
 def disguised_words(words: Sequence[str], lexicon: Lexicon) -> BoolArray:
-    """Which words hold a name that is glued to another word or written with digits: bool (n_words,).
+    """Tell which words contain a name that is glued to another word or written with digits: bool (n_words,).
 
     Example:
         >>> from inverse_deid.lexicon import load_lexicon
@@ -104,7 +104,7 @@ def _is_disguised(word: str, words: KnownWords) -> bool:
 
 
 def _is_glued(word: str, words: KnownWords) -> bool:
-    """`reporterPetrovic`, `hadPetrovic`, `drOkonkwo`, `SmithMD`, `JohnSmith`."""
+    """Recognise `reporterPetrovic`, `hadPetrovic`, `drOkonkwo`, `SmithMD`, `JohnSmith`."""
     glued = _GLUED_FUNCTION.fullmatch(word)
     if glued is not None and not words.is_known(word) and words.is_only_name(glued.group(1)):
         return True
@@ -118,13 +118,13 @@ def _is_glued(word: str, words: KnownWords) -> bool:
 
 
 def _is_glued_small(word: str, words: KnownWords) -> bool:
-    """`drokonkwo`, `patientpetrovic`."""
+    """Recognise `drokonkwo`, `patientpetrovic`."""
     glued = _GLUED_SMALL.fullmatch(word)
     return glued is not None and not words.is_known(word) and words.is_only_name(glued.group(1))
 
 
 def _is_leet(word: str, words: KnownWords) -> bool:
-    """Digits in the place of letters; `2pills`, `q4hours`, `T4N1M0`, `at7pm` and `50mg` are none."""
+    """Tell whether digits replace letters: not in `2pills`, `q4hours`, `T4N1M0`, `at7pm`, `50mg`."""
     read = word.translate(LEET)
     if not read.isalpha() or is_glued_quantity(word) or _MEASURES.fullmatch(word):
         return False
@@ -143,7 +143,7 @@ def _is_leet(word: str, words: KnownWords) -> bool:
 
 
 def _is_leet_name(word: str, readings: Sequence[str], words: KnownWords) -> bool:
-    """`Gr4c3`, `Sm1th`, `K1ng`: names that may be words; `Day5`, `Her4th` and `G1p0` are none."""
+    """Recognise names that may be words: `Gr4c3`, `Sm1th`, `K1ng`, not `Day5`, `Her4th`, `G1p0`."""
     if not word[0].isupper() or not word[1:].islower() or _STAGE.fullmatch(word):
         return False
     first = _LEADING_LETTERS.match(word)
@@ -157,7 +157,7 @@ def _is_leet_name(word: str, readings: Sequence[str], words: KnownWords) -> bool
 
 
 def _is_text_in_code(word: str) -> bool:
-    """Whether base64 or hexadecimal digits stand for letters."""
+    """Tell whether base64 or hexadecimal digits encode letters."""
     try:
         if _HEX_PAIRS.fullmatch(word):
             return _HIDDEN_TEXT.fullmatch(bytes.fromhex(word).decode()) is not None

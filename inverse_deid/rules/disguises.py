@@ -1,8 +1,8 @@
-"""Identifiers in disguise: what a dictionary and a network cannot read.
+"""Identifiers in disguise, which dictionaries and the network cannot read.
 
-Each of these rules may only mask. None is a feature of the network, so that a trained network reads
-ordinary text as it was trained. A word is masked if a character that may not leave touches it, if
-encoded letters or a tag stand inside it, if its letters are parted, or if it owns something as people do.
+These rules may only mask. They are not features of the network, so that a trained network reads
+ordinary text as it was trained. A word is masked if a character that must not leave touches it, if it
+contains encoded letters or a tag, if its letters are separated, or if it owns something as people do.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _TABLE_SIZE = 0x3000
 
 
 def _table(characters: Iterable[str]) -> BoolArray:
-    """Which characters are among these: bool (_TABLE_SIZE,); the last entry stands for all above."""
+    """Tell which characters are among these: bool (_TABLE_SIZE,); the last entry is for all above."""
     table = np.zeros(_TABLE_SIZE, np.bool_)
     table[[ord(character) for character in characters]] = True
     return table
@@ -39,12 +39,12 @@ _ALLOWED = _table(ALLOWED_GAP_CHARACTERS)
 
 
 def disguised_tokens(tokens: JoinedTokens, flags: Flags, lexicon: Lexicon) -> BoolArray:
-    """Which tokens a disguise makes unreadable: bool (n_tokens,); owners are `owners`' part.
+    """Tell which tokens a disguise makes unreadable: bool (n_tokens,); see `owners` for owners.
 
     Args:
-        tokens: Of several documents; none knows of another.
-        flags: uint32 (n_tokens,), what the dictionaries say of each.
-        lexicon: Knows the words that the pieces make.
+        tokens: Of several documents, each independent of the others.
+        flags: uint32 (n_tokens,), the `WordFlag`s of each.
+        lexicon: Has the words that the pieces make.
 
     Example:
         >>> from inverse_deid.lexicon import load_lexicon
@@ -76,7 +76,7 @@ _LIST_SIGNS = frozenset([",", ", ", "/", " / ", " & ", "&", "+", " + ", ";", "; 
 
 
 def _spelled_ranges(tokens: JoinedTokens, words: KnownWords) -> Iterator[tuple[int, int]]:
-    """Where a word is written letter by letter, whatever parts the letters."""
+    """Return where a word is written letter by letter, with any separators."""
     single = tokens.ends - tokens.starts == 1
     gaps = tokens.starts[1:] - tokens.ends[:-1]
     pair = single[1:] & single[:-1] & (gaps <= _MAX_GAP) & (tokens.doc[1:] == tokens.doc[:-1])
@@ -95,19 +95,19 @@ def _spelled_ranges(tokens: JoinedTokens, words: KnownWords) -> Iterator[tuple[i
 
 
 def _raw_gap(tokens: JoinedTokens, left: int) -> str:
-    """What parts a token from the next."""
+    """Return the text between a token and the next."""
     doc = int(tokens.doc[left])
     offset = int(tokens.offsets[doc])
     return tokens.docs[doc].text[int(tokens.ends[left]) - offset : int(tokens.starts[left + 1]) - offset]
 
 
 def _gap(tokens: JoinedTokens, left: int) -> str:
-    """What parts a token from the next, any white space as one space."""
+    """Return the text between a token and the next, any white space as one space."""
     return _WHITE_SPACE.sub(" ", _raw_gap(tokens, left))
 
 
 def _spelled_in(tokens: JoinedTokens, first: int, last: int, words: KnownWords) -> Iterator[tuple[int, int]]:
-    """The words spelled by a row of single letters, tokens first to last, wherever one sign parts them."""
+    """Return the words that single letters, tokens first to last, spell with one separator."""
     signs = [_gap(tokens, i) for i in range(first, last)]
     if len(set(signs)) > 1:
         yield from _spelled_by_changing_signs(tokens, first, last, words)
@@ -127,7 +127,7 @@ def _spelled_in(tokens: JoinedTokens, first: int, last: int, words: KnownWords) 
 def _spelled_by_changing_signs(
     tokens: JoinedTokens, first: int, last: int, words: KnownWords
 ) -> Iterator[tuple[int, int]]:
-    """`O.k-o n/k.w-o`: names, each from a capital letter to the next, a letter more at the end or not."""
+    """Return names such as `O.k-o n/k.w-o`, each from a capital to the next, or one letter longer."""
     letters = tokens.words[first : last + 1]
     capitals = [i for i, letter in enumerate(letters) if letter.isupper()]
     begins = capitals if 0 < len(capitals) < len(letters) else [0]
@@ -140,7 +140,7 @@ def _spelled_by_changing_signs(
 
 
 def _is_spelled_name(word: str, abbreviated: bool, words: KnownWords) -> bool:
-    """Whether letters that several signs part are a name; `p.o. t.i.d.` is none."""
+    """Tell whether letters with several separators are a name; `p.o. t.i.d.` is not."""
     if not MIN_NAME <= len(word) <= _MAX_LETTERS or words.is_clinical(word):
         return False
     if word[0].isupper() and word[1:].islower():
@@ -149,7 +149,7 @@ def _is_spelled_name(word: str, abbreviated: bool, words: KnownWords) -> bool:
 
 
 def _without_halves(tokens: JoinedTokens, start: int, stop: int) -> tuple[int, int]:
-    """Without the `s` of `it's a` and the `C` of `a C/S`."""
+    """Drop the `s` of `it's a` and the `C` of `a C/S`."""
     if chr(int(tokens.codes[tokens.starts[start] - 1])) in _QUOTES:
         start += 1
     if (
@@ -161,7 +161,7 @@ def _without_halves(tokens: JoinedTokens, start: int, stop: int) -> tuple[int, i
 
 
 def _with_rest(tokens: JoinedTokens, stop: int, sign: str) -> int:
-    """The last token of a word of which the rest is not parted, as in `S/m/i/th`."""
+    """Return the last token of a word whose rest is not separated, as in `S/m/i/th`."""
     behind = stop + 1
     joined = behind < len(tokens) and tokens.doc[behind] == tokens.doc[stop] and sign != " "
     if joined and tokens.starts[behind] - tokens.ends[stop] == len(sign) and _gap(tokens, stop) == sign:
@@ -170,7 +170,7 @@ def _with_rest(tokens: JoinedTokens, stop: int, sign: str) -> int:
 
 
 def _spells(letters: Sequence[str], sign: str, words: KnownWords) -> bool:
-    """Whether single letters are a word in disguise: no list of options, no abbreviation."""
+    """Tell whether single letters are a word in disguise, not a list of options or an abbreviation."""
     word = "".join(letters)
     if len(word) < 3 or not word.isalpha() or _is_list_of_letters(word, sign):
         return False
@@ -191,7 +191,7 @@ def _in_order(word: str) -> bool:
 
 
 def _is_list_of_letters(word: str, sign: str) -> bool:
-    """Options, types and vitamins: `A.B.C.D.`, `A, B, E`; a name such as `A.m.y` is none."""
+    """Recognise options, types and vitamins: `A.B.C.D.`, `A, B, E`, not a name such as `A.m.y`."""
     folded = word.casefold()
     if word.isupper() and sign in _LIST_SIGNS and _in_order(word) and folded[-1] <= _LAST_OPTION:
         return True
@@ -209,7 +209,7 @@ _LEET_RUN = re.compile(r"(?<![^\W_])(?:[^\W_]{1,40}|(?=\$))(?:[@$!]{1,3}[^\W_]{1
 
 
 def _interrupted_ranges(tokens: JoinedTokens, flags: Flags, words: KnownWords) -> Iterator[tuple[int, int]]:
-    """Where one sign parts the pieces of a name: `Okon/kwo`, `Smi_th`, `P@tel`."""
+    """Return where one sign separates the pieces of a name: `Okon/kwo`, `Smi_th`, `P@tel`."""
     signs = tokens.codes[tokens.ends[:-1]]
     next_to = (tokens.starts[1:] - tokens.ends[:-1] == 1) & _PARTING[np.minimum(signs, 0x7F)]
     safe = (flags & np.uint32(SAFE_FLAGS)) != 0
@@ -229,7 +229,7 @@ def _interrupted_ranges(tokens: JoinedTokens, flags: Flags, words: KnownWords) -
 
 
 def _parted_ranges(tokens: JoinedTokens, flags: Flags, words: KnownWords) -> Iterator[tuple[int, int]]:
-    """Where any one to three signs part what is a name and nothing else: `Pet°rovic`, `Pet**rovic`."""
+    """Return where one to three signs separate pieces that are only a name: `Pet°rovic`, `Pet**rovic`."""
     gaps = tokens.starts[1:] - tokens.ends[:-1]
     safe = (flags & np.uint32(SAFE_FLAGS)) != 0
     near = (gaps >= 1) & (gaps <= 3) & (tokens.doc[1:] == tokens.doc[:-1]) & _begins_lower(tokens)[1:]
@@ -257,7 +257,7 @@ def _is_parted_name(tokens: JoinedTokens, first: int, last: int, words: KnownWor
 
 
 def _leet_ranges(tokens: JoinedTokens, words: KnownWords) -> Iterator[tuple[int, int]]:
-    """Where `@`, `$` or `!` stand for letters of a name: `P@tel`, `$mith`."""
+    """Return where `@`, `$` or `!` replace letters of a name: `P@tel`, `$mith`."""
     before = np.minimum(tokens.codes[tokens.starts - 1], 0x7F)
     for doc in np.unique(tokens.doc[_IS_LEET_SIGN[before]]).tolist():
         offset = int(tokens.offsets[doc])
@@ -267,7 +267,7 @@ def _leet_ranges(tokens: JoinedTokens, words: KnownWords) -> Iterator[tuple[int,
 
 
 def _reads_as_a_name(run: str, words: KnownWords) -> bool:
-    """Whether letters, digits and signs read as a name; `pt@home` and `rash!Then` do not."""
+    """Tell whether letters, digits and signs read as a name; `pt@home` and `rash!Then` do not."""
     read = run.translate(LEET)
     if not read.isalpha() or not any(map(str.isalpha, run)):
         return False
@@ -287,7 +287,7 @@ def _begins_lower(tokens: JoinedTokens) -> BoolArray:
 
 
 def _are_pieces(pieces: Sequence[str], sign: str, words: KnownWords) -> bool:
-    """Whether pieces make a name, or a strange sign parts what is no word either."""
+    """Tell whether pieces make a name, or a strange sign separates pieces that are not a word."""
     word = "".join(pieces).translate(LEET)
     if not word.isalpha() or _is_quantity(pieces) or len(word) <= MIN_NAME:
         return False
@@ -298,7 +298,7 @@ def _are_pieces(pieces: Sequence[str], sign: str, words: KnownWords) -> bool:
 
 
 def _is_quantity(pieces: Sequence[str]) -> bool:
-    """Whether they are a dose or begin with one: `400|mg`, `50mg|oral`."""
+    """Tell whether pieces are a dose or begin with one: `400|mg`, `50mg|oral`."""
     quantities = ("".join(pieces), pieces[0], "".join(pieces[:2]))
     return any(map(is_glued_quantity, quantities))
 
@@ -321,7 +321,7 @@ _NO_OWNER_BEFORE = word_set(
     exercises index formula colitis ileitis vasculitis toe layer layers hypothyroid hypothyroidism
     colostomy aphasia testing groove pupil ophthalmopathy orbitopathy dermopathy hyperthyroidism"""
 )
-"""Behind these a name is the name of a finding or an instrument."""
+"""After these a name is the name of a finding or an instrument."""
 _NO_NAMES = word_set(
     """sender doctor md child children surgeon nurse mother father parent parents baby sister brother son
     daughter wife husband uncle aunt man men woman women lady king god pope lord judge officer
@@ -333,15 +333,15 @@ _MANUFACTURERS = word_set(
     biogen amgen gilead teva mylan genentech genzyme baxter novavax sinovac aventis connaught squibb
     roussel schering boehringer astra"""
 )
-"""Companies that bear the name of a person; behind a title they are a person."""
+"""Companies with the name of a person; after a title they are a person."""
 
 
 def owners(tokens: JoinedTokens, flags: Flags) -> BoolArray:
-    """Names with a capital that own something: `Will's rash`, not `Bell's palsy` or `Parkinson's and`.
+    """Return capitalised names that own something: `Will's rash`, not `Bell's palsy` or `Parkinson's and`.
 
     Args:
-        tokens: Of several documents; none knows of another.
-        flags: uint32 (n_tokens,), what the dictionaries say of each.
+        tokens: Of several documents, each independent of the others.
+        flags: uint32 (n_tokens,), the `WordFlag`s of each.
 
     Returns:
         bool (n_tokens,).
@@ -352,7 +352,7 @@ def owners(tokens: JoinedTokens, flags: Flags) -> BoolArray:
 
 
 def _may_own(tokens: JoinedTokens, flags: Flags, i: int) -> bool:
-    """Whether the word of a name is written as a person's, not as a relation or a company."""
+    """Tell whether a name is written as a person's, not as a relation or a company."""
     owner = tokens.words[i]
     folded = owner.casefold()
     if not owner[0].isupper() or (owner.isupper() and len(owner) < MIN_NAME) or folded in _NO_NAMES:
@@ -362,7 +362,7 @@ def _may_own(tokens: JoinedTokens, flags: Flags, i: int) -> bool:
 
 
 def _plural_owners(tokens: JoinedTokens, flags: Flags) -> BoolArray:
-    """`Marks' arm`, `Jones' rash`; no quotation that ends."""
+    """Recognise `Marks' arm`, `Jones' rash`, not the end of a quotation."""
     is_name = (flags & np.uint32(NAME_FLAGS)) != 0
     ends = tokens.ends[:-1]
     found = np.zeros(len(tokens), np.bool_)

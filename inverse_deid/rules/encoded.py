@@ -1,7 +1,7 @@
 """Encoded letters and tags inside words: HTML, percent and quoted-printable encoding, escapes, MIME words.
 
-A run of words and marks that nothing else parts is masked whole where a reader of the decoded text would
-see a word that the rules and the network do not.
+A run of words and marks without anything else between them is masked whole if a reader of the decoded
+text would see a word that the rules and the network do not.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ _TAG_NAME = re.compile(r"(?:<|&lt;)/?([A-Za-z][A-Za-z0-9]*)")
 _BLOCK_TAG = re.compile(r"p|br|div|li|ul|ol|tr|td|th|table|hr|h[1-6]|section|article")
 _APOSTROPHES = "'\u2018\u2019`\u00b4"
 _SEEN = 40
-"""Characters beside a mark that are looked at."""
+"""Number of characters next to a mark that are read."""
 _ENDINGS = frozenset(["s", "t", "d", "m", "re", "ve", "ll", "S", "T", "D", "M", "RE", "VE", "LL"])
-"""What follows the apostrophe of `patient's` and `don't`."""
+"""The letters after the apostrophe of `patient's` and `don't`."""
 
 
 class _Mark(NamedTuple):
-    """An encoding or a tag: where it stands, how it is written and what it means."""
+    """An encoding or a tag: its place, its writing and its meaning."""
 
     start: int
     end: int
@@ -64,7 +64,7 @@ class _Mark(NamedTuple):
 
 
 class _Run(NamedTuple):
-    """Words and marks that nothing else parts; there is one more word than marks, and words may be empty."""
+    """Words and marks with nothing else between; one more word than marks, and words may be empty."""
 
     words: list[str]
     marks: list[_Mark]
@@ -78,7 +78,7 @@ class _Run(NamedTuple):
         return self.marks[-1].end + len(self.words[-1])
 
     def seen(self) -> Iterator[tuple[int, str, str]]:
-        """Each mark's number, and what a reader sees before and behind it (`_SEEN` characters)."""
+        """Each mark's number, and the text that a reader sees before and after it (`_SEEN` characters)."""
         text = "".join(w + m.decoded for w, m in zip(self.words, self.marks, strict=False)) + self.words[-1]
         begin = 0
         for number, mark in enumerate(self.marks):
@@ -89,7 +89,7 @@ class _Run(NamedTuple):
 
 
 def encoded_ranges(tokens: JoinedTokens, words: KnownWords) -> Iterator[tuple[int, int]]:
-    """Where encoded letters or tags stand inside words."""
+    """Return where words contain encoded letters or tags."""
     low = np.minimum(tokens.codes, 0x7F)
     places = np.flatnonzero(_IS_BEGINNER[low])
     places = places[_BEGINS_MARK[low[places], low[np.minimum(places + 1, len(low) - 1)]]]
@@ -107,7 +107,7 @@ def encoded_ranges(tokens: JoinedTokens, words: KnownWords) -> Iterator[tuple[in
 
 
 def _runs(text: str, places: Sequence[int]) -> Iterator[_Run]:
-    """The runs of words and marks of a text, given where marks may begin."""
+    """Return the runs of words and marks of a text, given where marks may begin."""
     run: _Run | None = None
     end = 0
     for place in places:
@@ -142,7 +142,7 @@ def _mark_at(text: str, place: int) -> _Mark | None:
 
 
 def _decode(kind: str, source: str) -> str | None:
-    """What an encoding stands for; None = it is no encoding."""
+    """Return the characters that an encoding means, None = not an encoding."""
     if kind == "entity":
         return _decode_entity(source.rstrip(";").rpartition("&")[2].rpartition("amp;")[2] or "amp")
     if kind in ("tag", "mime") or source[1:].isspace():
@@ -162,7 +162,7 @@ def _character(code: int) -> str:
 
 
 def _hides(run: _Run, words: KnownWords) -> bool:
-    """Whether a reader would see a word that the rules and the network do not."""
+    """Tell whether a reader would see a word that the rules and the network do not."""
     return any(_mark_hides(run, number, sides, words) for number, *sides in run.seen())
 
 
@@ -183,7 +183,7 @@ def _mark_hides(run: _Run, number: int, sides: Sequence[str], words: KnownWords)
 
 
 def _letter_hides(mark: _Mark, before: str, behind: str) -> bool:
-    """An encoded letter beside others; `IFN&gamma;` and `5 &micro;g` are as good as plain."""
+    """Tell whether an encoded letter is next to others; `IFN&gamma;` and `5 &micro;g` are harmless."""
     if not any(c.isalnum() for c in before + behind):
         return False
     is_greek = all("\u0370" <= c <= "\u03ff" for c in mark.decoded)
@@ -191,7 +191,7 @@ def _letter_hides(mark: _Mark, before: str, behind: str) -> bool:
 
 
 def _joins_unsafe(mark: _Mark, before: str, behind: str, words: KnownWords) -> bool:
-    """An encoded sign or space between words of which one is not safe, as in `O&#39;Brien`."""
+    """Tell whether an encoded sign joins words of which one is not safe, as in `O&#39;Brien`."""
     if not (before[-1:].isalpha() and behind[:1].isalpha()):
         return False
     if mark.decoded in _APOSTROPHES and behind in _ENDINGS:
@@ -211,7 +211,7 @@ def _last_word(text: str) -> str:
 
 
 def _tag_hides(mark: _Mark, before: str, behind: str, words: KnownWords) -> bool:
-    """A tag inside a word; `H<sub>2</sub>O` and `rash<br>fever` are none."""
+    """Tell whether a tag is inside a word, unlike in `H<sub>2</sub>O` and `rash<br>fever`."""
     if not (before[-1:].isalpha() and behind[:1].isalpha()):
         return False
     match = _TAG_NAME.match(mark.source)
@@ -223,7 +223,7 @@ def _tag_hides(mark: _Mark, before: str, behind: str, words: KnownWords) -> bool
 
 
 def _quoted_hides(run: _Run, number: int, read: str, words: KnownWords) -> bool:
-    """Quoted-printable: `Jos=C3=A9`, `Ok=6Fnkwo`, a word broken by `=` at the end of a line.
+    """Recognise quoted-printable: `Jos=C3=A9`, `Ok=6Fnkwo`, a word broken by `=` at the end of a line.
 
     `HR=80`, `dose=50mg` and `stage=2B` are values, not letters.
     """

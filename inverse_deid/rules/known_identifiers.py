@@ -1,10 +1,10 @@
-"""Finds known identifiers of a case in its texts, in other spellings, too.
+"""Finds known identifiers of a case in its texts, also in other spellings.
 
-Looked for are, without regard to case and accents: the value itself, whatever separates its words
-(hyphen, space, nothing, a line end); the parts of a name and names inside other words; first name and
-surname in any order, with initials, run together; initials; names with a slip of the pen; numbers with
-other separators; the last digits of phones; days in other formats. Common words are spared where
-only a part of a value or a likeness speaks against them, unless they have a capital letter.
+The search ignores case and accents. It finds the value itself with any separators (hyphen, space,
+nothing, a line end); the parts of a name and names inside other words; first name and surname in any
+order, with initials, run together; initials; names with a typo; numbers with other separators; the
+last digits of phones; days in other formats. A common word in lower case is not masked if it is only
+part of a value or similar to one.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ _INITIAL_GAPS = frozenset((".", ". ", " ", "-", ".-"))
 
 
 class KnownIdentifiers:
-    """The known identifiers of one case, ready to be looked for in any number of texts.
+    """The known identifiers of one case, for a search in any number of texts.
 
     Args:
         known: The values.
-        is_common_word: Whether a word, in any case, is a common one.
+        is_common_word: Tells common words, in any case.
 
     Raises:
         FormatError: More or longer values than `core.values` allows.
@@ -88,7 +88,7 @@ class KnownIdentifiers:
         return f"KnownIdentifiers(n_spellings={len(self._always)})"
 
     def among(self, tokens: Tokens) -> BoolArray:
-        """Which tokens belong to a known identifier: bool (n_tokens,)."""
+        """Tell which tokens belong to a known identifier: bool (n_tokens,)."""
         chosen = np.zeros(len(tokens), np.bool_)
         if self._is_empty or not len(tokens):
             return chosen
@@ -107,12 +107,12 @@ class KnownIdentifiers:
         return chosen
 
     def _is_prefix(self, word: str) -> bool:
-        """Whether a longer known word begins with a word."""
+        """Tell whether a longer known word begins with a word."""
         place = bisect_right(self._sorted_runs, word)
         return place < len(self._sorted_runs) and self._sorted_runs[place].startswith(word)
 
     def _single(self, distinct: set[str]) -> tuple[set[str], set[str]]:
-        """The words that are masked by themselves, always or if they have a capital."""
+        """Return the words that are masked alone, always or if they have a capital."""
         always: set[str] = set()
         with_capital = distinct & (self._capitalised | self._parts)
         others: set[str] = set()
@@ -128,7 +128,7 @@ class KnownIdentifiers:
         return always, with_capital
 
     def _longer(self, text: _Text, i: int, word: str) -> Iterator[int]:
-        """Behind which tokens those identifiers end that begin with a token."""
+        """Return the tokens after which the identifiers end that begin with a token."""
         if word[0] in self._letters:
             yield from self._in_initials(text, i, word)
         if word in self._dates.words:
@@ -137,7 +137,7 @@ class KnownIdentifiers:
             yield from self._as_phone(text, i)
 
     def _run_together(self, text: _Text, i: int) -> Iterator[int]:
-        """Tokens with little between them that make one known word."""
+        """Return tokens with little between them that make one known word."""
         whole = text.words[i]
         for j in range(i + 1, min(i + _MAX_GLUED, len(text.words))):
             if len(text.gap(j)) > _MAX_GAP or not self._is_prefix(whole):
@@ -147,7 +147,7 @@ class KnownIdentifiers:
                 yield j + 1
 
     def _in_initials(self, text: _Text, i: int, word: str) -> Iterator[int]:
-        """`JD`, `J.D.`, `J D`."""
+        """Recognise `JD`, `J.D.`, `J D`."""
         letters, j = word, i + 1
         if len(word) == 1:
             last = min(len(text.words), i + MAX_INITIALS)
@@ -168,7 +168,7 @@ class KnownIdentifiers:
         return not self._is_common(letters) or not _BEFORE_INITIALS.isdisjoint(text.words[max(i - 2, 0) : i])
 
     def _as_phone(self, text: _Text, i: int) -> Iterator[int]:
-        """A whole run of digits that holds the last digits of a phone."""
+        """Return a whole run of digits that contains the last digits of a phone."""
         j = i + 1
         while j < len(text.words) and text.goes_on(j):
             j += 1
@@ -177,7 +177,7 @@ class KnownIdentifiers:
 
 
 class _Text:
-    """A text and what stands between its tokens."""
+    """A text and the gaps between its tokens."""
 
     def __init__(self, tokens: Tokens, words: list[str]) -> None:
         self.tokens = tokens
@@ -186,11 +186,11 @@ class _Text:
         self._ends = tokens.ends.tolist()
 
     def gap(self, i: int) -> str:
-        """What stands before a token."""
+        """Return the text between a token and the one before it."""
         return self.tokens.text[self._ends[i - 1] : self._starts[i]]
 
     def goes_on(self, i: int) -> bool:
-        """Whether a token continues a run of digits, as those of a phone are parted."""
+        """Tell whether a token continues a run of digits, with the separators of a phone."""
         if i == 0 or not (self.words[i - 1].isdigit() and self.words[i].isdigit()):
             return False
         gap = self.gap(i)
@@ -198,10 +198,10 @@ class _Text:
 
 
 class _Days:
-    """Known days, looked up by what their parts can be called; each part goes by one of its names.
+    """Known days, found by the names of their parts.
 
     Args:
-        days: What each can be called.
+        days: The names of the parts of each.
     """
 
     def __init__(self, days: Iterable[DateWords]) -> None:
@@ -225,7 +225,7 @@ class _Days:
         return bool(self.words)
 
     def is_day(self, text: _Text, places: Sequence[int]) -> bool:
-        """Whether three tokens are a known day; numbers alone need the signs of a date between them."""
+        """Tell whether three tokens are a known day; numbers alone need the signs of a date between them."""
         a, b, c = (text.words[place] for place in places)
         written = [month for d, month, y in ((a, b, c), (b, a, c), (c, b, a)) if self._is_whole(d, month, y)]
         if any(month in self._names for month in written):
@@ -237,14 +237,14 @@ class _Days:
         return any((key, one, year) in self._whole for one in self._months_of.get(month, ()))
 
     def is_named_day(self, day: str, month: str) -> bool:
-        """Whether two words are the day and, by its name, the month of a known day."""
+        """Tell whether two words are the day and, by its name, the month of a known day."""
         if month not in self._names:
             return False
         return any((self._day_of.get(day), one) in self._without_year for one in self._months_of[month])
 
 
 def _as_date(text: _Text, i: int, days: _Days) -> Iterator[int]:
-    """Behind which tokens a known day ends, if it begins here."""
+    """Return the tokens after which a known day ends, if it begins here."""
     places = [i]
     for j in range(i + 1, min(i + 5, len(text.words))):
         if len(text.gap(j)) > _MAX_DATE_GAP or len(places) == 3:

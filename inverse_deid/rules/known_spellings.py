@@ -1,4 +1,4 @@
-"""Ways in which a known identifier can be written: names and their initials, numbers, phones, dates."""
+"""The spellings of a known identifier: names and their initials, numbers, phones, dates."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from functools import lru_cache
 from itertools import product
 
 from inverse_deid.core.values import KnownIdentifier, KnownSort
-from inverse_deid.replacement.date_words import MONTHS, ORDINALS
+from inverse_deid.replacement.date_parts import MONTHS, ORDINALS
 from inverse_deid.text.folding import folded
 from inverse_deid.text.tokenizer import tokenize
 
 MIN_SIGNS = 4
-"""Letters and digits from which a value is masked wherever it stands, in capitals or not."""
+"""A value of at least this many letters and digits is masked everywhere, in capitals or not."""
 
 MAX_INITIALS = 5
-"""Letters that initials have at most."""
+"""Most letters of initials."""
 
 MIN_FUZZY_LETTERS = 5
 _MIN_PART = 3
@@ -41,7 +41,7 @@ _PHONE = re.compile(r"[+\d][\d\s()./-]{6,}", re.ASCII)
 
 @lru_cache(maxsize=1 << 16)
 def plain(word: str) -> str:
-    """A word without case and accents; letters that no accent makes (ø, ł) become the plain ones, too.
+    """Return a word without case and accents, with plain letters also for ø, ł and the like.
 
     Example:
         >>> plain("Søren") == plain("SOREN")
@@ -52,7 +52,7 @@ def plain(word: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class DateWords:
-    """A day: what each part of it can be called, without case and accents."""
+    """The names of each part of a day, without case and accents."""
 
     days: frozenset[str] = field(repr=False)
     months: frozenset[str] = field(repr=False)
@@ -62,15 +62,15 @@ class DateWords:
 
 @dataclass(slots=True)
 class Spellings:
-    """All ways to write some values, without case and accents.
+    """All spellings of some values, without case and accents.
 
     Args:
-        sequences: Words that are masked where they stand in this order, whatever is between them.
-        glued: Masked as one word, or as several with little between that make it.
+        sequences: Words that are masked in this order, whatever is between them.
+        glued: Masked as one word, or as several with little between them.
         parts: Words of names: masked unless they are common words in lower case.
-        capitalised: Words that are masked where they begin with a capital letter.
-        inside: Masked where a longer word that is no common one holds them.
-        fuzzy: Names in which slips of the pen are looked for.
+        capitalised: Words that are masked if they begin with a capital letter.
+        inside: Masked inside a longer word that is not common.
+        fuzzy: Names that are also found with typos.
         initials: Stated initials.
         derived_initials: Initials of known names.
         phones: Last digits of phone numbers.
@@ -90,7 +90,7 @@ class Spellings:
 
 
 def spellings(known: Iterable[str | KnownIdentifier]) -> Spellings:
-    """The ways to write some values; a plain string is taken for what it looks like."""
+    """Return the spellings of some values; the sort of a plain string follows from its looks."""
     found = Spellings()
     for value in known:
         identifier = KnownIdentifier(value) if isinstance(value, str) else value
@@ -100,7 +100,7 @@ def spellings(known: Iterable[str | KnownIdentifier]) -> Spellings:
 
 
 def day_of(value: str) -> date | None:
-    """The day that `CCYYMMDD` or `CCYY-MM-DD` says, None = it says none."""
+    """Return the day of `CCYYMMDD` or `CCYY-MM-DD`, None = not such a day."""
     match = _ISO_DATE.fullmatch(value.strip())
     try:
         return date(*map(int, match.groups())) if match else None
@@ -154,7 +154,7 @@ def _add_place(found: Spellings, words: tuple[str, ...]) -> None:
 
 
 def _add_email(found: Spellings, words: tuple[str, ...]) -> None:
-    """The part before the domain, run together from its words."""
+    """Add the part before the domain, run together from its words."""
     for n_words in range(1, len(words)):
         local = "".join(words[:n_words])
         if len(local) > MIN_SIGNS and n_words < len(words) - 1:
@@ -177,7 +177,7 @@ def _add_name(found: Spellings, value: str, words: tuple[str, ...]) -> None:
 
 
 def _given_and_family(words: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Either end of a name of several words can be the surname; particles go with it."""
+    """Return given and family names: either end of a name can be the surname, with its particles."""
     names = [i for i, word in enumerate(words) if word not in _PARTICLES and word.isalpha()]
     if len(names) < 2:
         return
@@ -257,7 +257,7 @@ _ADDERS: dict[KnownSort, Callable[[Spellings, tuple[str, ...]], None]] = {
 
 @lru_cache(maxsize=1)
 def month_names() -> tuple[frozenset[str], ...]:
-    """What each month is called, January first, in the languages that are read."""
+    """Return the names of each month, January first, in the languages that are read."""
     columns: list[set[str]] = [set() for _ in range(12)]
     for names in MONTHS.values():
         for style in names:

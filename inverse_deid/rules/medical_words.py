@@ -1,28 +1,25 @@
-"""Which masked words are drugs or medical terms: no made-up name may stand for them."""
+"""Tells which masked words are drugs or medical terms: they get no made-up name."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from inverse_deid.core.phi import HyperClass
 from inverse_deid.lexicon import WordFlag, WordTable
-from inverse_deid.replacement.surrogate_draws import GENERIC_WORDS
+from inverse_deid.replacement.reserved import GENERIC_WORDS
 from inverse_deid.rules.allowlist import MIN_LOWER_RATIO
-
-HoldsMedicalWord = Callable[[Sequence[str], HyperClass], bool]
-"""Of the words of a mask and what they are taken for, whether one is a drug or a medical term."""
 
 _NAMES = WordFlag.SURNAME | WordFlag.FIRST_NAME | WordFlag.CITY | WordFlag.COUNTRY | WordFlag.STATE
 _ADDRESSES = WordFlag.STREET | WordFlag.HOSPITAL
 
 
 class LooksUpWords(Protocol):
-    """Knows words; a `Lexicon` does."""
+    """Looks words up; a `Lexicon` does."""
 
     def lookup(self, words: Sequence[str]) -> WordTable:
-        """What is known of each word, in order."""
+        """Return what is known of each word, in order."""
         ...
 
 
@@ -30,10 +27,10 @@ class LooksUpWords(Protocol):
 class MedicalWords:
     """Tells drugs and medical terms among the words of a mask.
 
-    Drugs always count. Other medical terms do not where they are labels (`study`, `room`), in an address
-    or the name of a hospital (`Mill Lane`), more often names than words (`Charles`), or words of an
-    occupation. Shorthand counts in what is taken for a number (`ALT 4512`), and in capitals and alone
-    (`ASA`): that may be initials, but it may be a drug or a finding, too.
+    Drugs always count. Other medical terms do not count if they are labels (`study`, `room`), in an
+    address or the name of a hospital (`Mill Lane`), more often names than words (`Charles`), or words
+    of an occupation. Shorthand counts in a number (`ALT 4512`), and alone in capitals (`ASA`): it may
+    be initials, but also a drug or a finding.
 
     Args:
         lexicon: The dictionaries.
@@ -48,7 +45,7 @@ class MedicalWords:
     lexicon: LooksUpWords = field(repr=False)
 
     def among(self, words: Sequence[str], category: HyperClass) -> bool:
-        """Whether one of the words is a drug or a medical term.
+        """Tell whether one of the words is a drug or a medical term.
 
         Args:
             words: Of one mask.
@@ -69,6 +66,6 @@ class MedicalWords:
 
 
 def _is_term(flags: WordFlag, lower_ratio: float) -> bool:
-    """Whether it is a medical term, and no name unless it is more often a word."""
+    """Tell whether it is a medical term, and not a name that is rarely a word."""
     is_name = bool(flags & _NAMES) and not lower_ratio >= MIN_LOWER_RATIO
     return bool(flags & WordFlag.MEDICAL) and not is_name

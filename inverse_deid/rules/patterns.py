@@ -1,7 +1,7 @@
-"""Patterns over characters: what a run of tokens looks like.
+"""Patterns over characters: the looks of a run of tokens.
 
-`VETO_PATTERNS` and `SILENT_VETO_PATTERNS` may only mask; the network knows the former. `CONTEXT_PATTERNS` decide nothing: they become
-features of the network. Where a pattern has a group 1, only that group counts.
+`VETO_PATTERNS` and `SILENT_VETO_PATTERNS` may only mask; the network sees the former. `CONTEXT_PATTERNS`
+decide nothing: they are features of the network. If a pattern has a group 1, only that group counts.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ ID_LABEL = (
 _AT = r"(?:@|\(at\)|\[at\])"
 _DOT = r"(?:\.|\(dot\)|\[dot\])"
 _SPACED_DOMAIN = r"(?:com|org|net|edu|gov|info|example|uk)"
-"""What ends an e-mail address that is written with spaces; "99 % @ RA. Lungs clear" is none."""
+"""The end of an e-mail address with spaces, which "99 % @ RA. Lungs clear" is not."""
 
 
 def _compiled(patterns: dict[str, str], flags: re.RegexFlag = re.IGNORECASE) -> dict[str, re.Pattern[str]]:
@@ -69,7 +69,7 @@ VETO_PATTERNS = _compiled(
 
 _WORDS_OF_TWO_LETTERS = "IT AN BE GO HE ME MY OX SO US WE HI HA AH OH PA MA"
 _PREPOSITIONS = "TO AM AS AT BY IF IN OF ON OR UP"
-"""In capitals they stress a sentence as often as they are initials: `Patient ON oxygen`."""
+"""Capitals often stress these words, as in `Patient ON oxygen`; they need not be initials."""
 _WORD_INITIALS = re.sub(r"(\w)(\w) ?", r"\1(?:\2|\\.\\s?\2\\.)|", _WORDS_OF_TWO_LETTERS)
 _WORD_INITIALS += re.sub(r"(\w)(\w) ?", r"\1\\.\\s?\2\\.|", _PREPOSITIONS).rstrip("|")
 _DID = (
@@ -113,7 +113,7 @@ SILENT_VETO_PATTERNS = _compiled(
         r"(?:[\s:=.,(|>\"'\u2019-]|\b(?:is|was|in|as|19|about|approx)\b){0,8}(\d{4}|\d{2})(?!\d)",
     }
 )
-"""As `VETO_PATTERNS`, but no feature: the packaged network was trained without them."""
+"""Like `VETO_PATTERNS`, but not features: the packaged network was trained without them."""
 
 _CASED_CONTEXT = {
     "day-month-glued": rf"\b\d{{1,2}}{MONTH.upper()}\d{{0,4}}\b",
@@ -150,7 +150,7 @@ CONTEXT_PATTERNS = {**_compiled(_CASED_CONTEXT, re.NOFLAG), **_compiled(_ANY_CAS
 
 
 def counted_span(match: re.Match[str]) -> tuple[int, int]:
-    """What counts of a match: its own group if the pattern has one, or all of it; (-1, -1) = nothing."""
+    """Return the range of a match that counts: its group, or all of it; (-1, -1) = nothing."""
     return match.span(1 if match.re.groups == 1 else 0)
 
 
@@ -160,10 +160,10 @@ def _ranges(pattern: re.Pattern[str], text: str) -> list[tuple[int, int]]:
 
 
 def pattern_hits(tokens: Tokens, patterns: Iterable[re.Pattern[str]]) -> list[BoolArray]:
-    """Which tokens each pattern touches.
+    """Tell which tokens each pattern touches.
 
     Returns:
-        One bool (n_tokens,) a pattern.
+        One bool (n_tokens,) per pattern.
 
     Example:
         >>> from inverse_deid.text.tokenizer import tokenize

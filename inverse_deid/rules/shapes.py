@@ -1,4 +1,4 @@
-"""The shape of a word: casing, length, kind of number, glued forms. One row a distinct word."""
+"""The shape of a word: casing, length, kind of number, glued forms. One row per distinct word."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def shape_matrix(words: Sequence[str]) -> BoolArray:
 
 
 def is_glued_quantity(word: str) -> bool:
-    """Whether a word is a number glued to a unit, an age, a date, a time or an ordinal.
+    """Tell whether a word is a number glued to a unit, an age, a date, a time or an ordinal.
 
     Example:
         >>> is_glued_quantity("50mg"), is_glued_quantity("5m1th")
@@ -94,10 +94,10 @@ _ROUND = re.compile(r"[1-9]\d{0,3}0{3,6}")
 
 
 def holds_long_number(word: str) -> bool:
-    """Whether a word has seven digits or more: a record, a phone, an account, hardly a result or a dose.
+    """Tell whether a word has seven digits or more: a record, a phone, an account, rarely a result.
 
-    Such words are always masked; among results the network may take one for a result. A round number
-    is a count or a dose (2500000 copies, 2400000 units), which the network may judge.
+    Such words are always masked, since the network may take one among results for a result. A round
+    number is a count or a dose (2500000 copies, 2400000 units), which the network may judge.
 
     Example:
         >>> holds_long_number("8149354"), holds_long_number("RN4481207"), holds_long_number("250000")
@@ -121,10 +121,10 @@ def _script(character: str) -> str:
 
 
 def in_foreign_script(word: str) -> bool:
-    """Whether a word mixes scripts or has letters outside Latin and Greek.
+    """Tell whether a word mixes scripts or has letters outside Latin and Greek.
 
-    Look-alike letters of other scripts are how a name slips past dictionaries
-    and a network alike; such words are always masked.
+    A name with look-alike letters of other scripts passes dictionaries and networks; such words
+    are always masked.
 
     Example:
         >>> in_foreign_script("Smіth"), in_foreign_script("β"), in_foreign_script("Øst")

@@ -1,6 +1,6 @@
-"""Small classes of words that tell what stands beside them: relations, labels, credentials, units of time.
+"""Small classes of words that explain their neighbours: relations, labels, credentials, units of time.
 
-The network reads one flag a class; what a label means for its neighbours it learns.
+The network reads one flag per class, and learns what a label means for its neighbours.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from inverse_deid.core.values import BoolArray
 
 
 def word_set(words: str) -> frozenset[str]:
-    """The words of a text, parted by white space."""
+    """Return the words of a text, separated by white space."""
     return frozenset(words.split())
 
 
@@ -79,7 +79,7 @@ WORD_CLASSES: dict[str, frozenset[str]] = {name: word_set(words) for name, words
 
 
 def class_matrix(words: Sequence[str]) -> BoolArray:
-    """Which classes each word belongs to: bool (n_words, len(WORD_CLASSES))."""
+    """Tell which classes each word belongs to: bool (n_words, len(WORD_CLASSES))."""
     folded = [word.casefold() for word in words]
     rows = [[word in members for members in WORD_CLASSES.values()] for word in folded]
     return np.array(rows, np.bool_).reshape(len(words), len(WORD_CLASSES))

@@ -1,6 +1,6 @@
-"""What the dictionaries and the shape say of a word, whatever its neighbours.
+"""Features of a word from dictionaries and shape, whatever its neighbours.
 
-One row a distinct word, kept in step with the numbers of `InternedWords`.
+One row per distinct word, kept in step with the numbers of `InternedWords`.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _DERIVED_FEATURES = (
 )
 
 DICTIONARY_FEATURE_NAMES = frozenset((*_DICTIONARY_FEATURES, *_DERIVED_FEATURES))
-"""Features that come from the lexicon; training hides them now and then."""
+"""Features that come from the lexicon; training hides them at random."""
 
 WORD_FEATURE_NAMES: tuple[str, ...] = (
     *_DICTIONARY_FEATURES,
@@ -69,7 +69,7 @@ _COLUMN = {name: i for i, name in enumerate(WORD_FEATURE_NAMES)}
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WordRows:
-    """What is known of each distinct word; the row is its number in `InternedWords`.
+    """Features of each distinct word; the row is its number in `InternedWords`.
 
     Args:
         flags: uint32 (n_words,), the `WordFlag`s of the lexicon.
@@ -80,7 +80,7 @@ class WordRows:
             base64 or hexadecimal.
         long_number: bool (n_words,), has seven digits or more.
         anchors: uint64 (n_words,), see `anchor_bits`.
-        keys: int32 (n_words,), the same number for words that differ in case alone.
+        keys: int32 (n_words,), the same number for words that differ only in case.
         n_chars: int32 (n_words,), length of the word.
     """
 
@@ -95,7 +95,7 @@ class WordRows:
     n_chars: IntArray = field(repr=False)
 
     def has(self, name: str, ids: IntArray) -> BoolArray:
-        """Whether the words of these numbers have a feature: bool (n_tokens,)."""
+        """Tell whether the words of these numbers have a feature: bool (n_tokens,)."""
         return np.asarray(self.features[ids, _COLUMN[name]] > 0)
 
 
@@ -116,7 +116,7 @@ class WordKnowledge:
         self._columns = {one.name: GrowingArray(getattr(empty, one.name)) for one in fields(WordRows)}
 
     def _forget(self) -> None:
-        """Forget the words that are not numbered any more."""
+        """Forget the words that no longer have a number."""
         kept = self._interned.survivors(self._generation, len(self._columns["flags"]))
         for column in self._columns.values():
             column.keep(kept)
@@ -129,7 +129,7 @@ class WordKnowledge:
         return self._keys.ids(list(map(str.casefold, words)))
 
     def rows(self) -> WordRows:
-        """The rows of all words that are numbered so far."""
+        """Return the rows of all words that have a number."""
         if self._generation != self._interned.generation:
             self._forget()
         n_known = len(self._columns["flags"])

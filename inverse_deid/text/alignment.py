@@ -12,7 +12,7 @@ from inverse_deid.core.values import BoolArray, IntArray, PhiSpan, Tokens
 
 
 class Placed(Protocol):
-    """Tokens of one text, or of several that stand one behind the other."""
+    """The tokens of one text, or of several, one after the other."""
 
     @property
     def starts(self) -> IntArray:
@@ -21,21 +21,21 @@ class Placed(Protocol):
 
     @property
     def ends(self) -> IntArray:
-        """int32 (n_tokens,), offset behind the last character."""
+        """int32 (n_tokens,), offset after the last character."""
         ...
 
     def __len__(self) -> int: ...
 
 
 def span_of_token(tokens: Tokens, spans: Sequence[PhiSpan]) -> npt.NDArray[np.int32]:
-    """Which span touches each token.
+    """Return the span that touches each token.
 
     Args:
         tokens: The tokens of the text that the spans belong to.
         spans: Sorted and disjoint. Of two spans that touch one token the later one wins.
 
     Returns:
-        int32 (n_tokens,): index into `spans`, -1 = no PHI.
+        int32 (n_tokens,): index into `spans`, -1 = no span.
 
     Example:
         >>> from inverse_deid.core.phi import PhiType
@@ -54,7 +54,7 @@ def span_of_token(tokens: Tokens, spans: Sequence[PhiSpan]) -> npt.NDArray[np.in
 
 
 def tokens_touched(tokens: Placed, ranges: Sequence[tuple[int, int]]) -> BoolArray:
-    """Which tokens share at least one character with any of the ranges.
+    """Tell which tokens share at least one character with any of the ranges.
 
     Args:
         tokens: The tokens of the text.

@@ -1,4 +1,4 @@
-"""Words compared whatever their case and accents."""
+"""Words without case and accents, for comparison."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import unicodedata
 
 
 def folded(word: str) -> str:
-    """The word without case, accents and compatibility forms.
+    """Return a word without case, accents and compatibility forms.
 
     Example:
         >>> folded("JOSÉ") == folded("Jose") == folded("ＪＯＳＥ")

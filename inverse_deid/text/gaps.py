@@ -1,4 +1,4 @@
-"""What may pass between tokens: an allowlist of characters that carry no letters.
+"""The characters that may stay between tokens: an allowlist without letters.
 
 Everything else between tokens is masked: look-alikes of letters (circled and
 squared letters), soft hyphens, zero-width and bidirectional controls,
@@ -16,14 +16,14 @@ _PUNCTUATION = "‘’‚“”„‹›«»–—‐‑‒―…·•¿¡§¶�
 _SIGNS = "°%±×÷≤≥≈≠<>=¬√∞→←↑↓↔€£¥¢©®™¨´`~^"  # noqa: RUF001
 
 ALLOWED_GAP_CHARACTERS = frozenset(_ASCII_PUNCTUATION + _WHITE_SPACE + _PUNCTUATION + _SIGNS)
-"""The characters that may stand between kept tokens in the output."""
+"""The characters that may stay between kept tokens."""
 
 FORBIDDEN_GAP_PATTERN = re.compile(rf"[^\w{re.escape(''.join(sorted(ALLOWED_GAP_CHARACTERS)))}]+")
 """A run of characters that are neither part of a token nor allowed between tokens."""
 
 
 def forbidden_gaps(text: str) -> list[tuple[int, int]]:
-    """Ranges of characters that may never leave, in text order.
+    """Return the ranges of characters that must never leave, in text order.
 
     Example:
         >>> forbidden_gaps("a b\u200bc")

@@ -1,4 +1,4 @@
-"""An array that grows at its end, for what is kept of each distinct word."""
+"""An array that grows at its end, for values that are kept per distinct word."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _LEAST_ROWS = 1024
 
 
 class GrowingArray:
-    """Rows that are added, never changed, perhaps forgotten; adding costs as much as the new rows alone.
+    """Rows that can be added and forgotten but not changed; adding costs only as much as the new rows.
 
     Args:
-        first: The first rows, (n_rows, ...); they may be none.
+        first: The first rows, (n_rows, ...); may be empty.
 
     Example:
         >>> array = GrowingArray(np.array([3, 1]))
@@ -35,11 +35,11 @@ class GrowingArray:
 
     @property
     def rows(self) -> npt.NDArray[Any]:
-        """All rows; stays what it is when others are added."""
+        """All rows; does not change when others are added."""
         return self._room[: self._n_rows]
 
     def append(self, more: npt.NDArray[Any]) -> None:
-        """Add rows behind the others."""
+        """Add rows after the others."""
         stop = self._n_rows + len(more)
         if stop > len(self._room):
             room = np.empty((max(2 * stop, _LEAST_ROWS), *self._room.shape[1:]), self._room.dtype)
@@ -49,6 +49,6 @@ class GrowingArray:
         self._n_rows = stop
 
     def keep(self, rows: IntArray) -> None:
-        """Forget all but these rows, which are numbered anew in this order."""
+        """Forget all rows except these, which get new numbers in this order."""
         self._room = self.rows[rows]
         self._n_rows = len(rows)

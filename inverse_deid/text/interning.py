@@ -1,8 +1,8 @@
-"""Distinct words numbered once, so that work per distinct word is done once.
+"""Numbers for distinct words, so that work per distinct word is done once.
 
-Narratives repeat themselves: a million tokens hold some forty thousand
-distinct words. Shape, dictionary flags and character vectors depend on the
-word alone; the stages keep them in arrays whose row is the number given here.
+Narratives repeat themselves: a million tokens have about forty thousand distinct words. Shape,
+dictionary flags and character vectors depend only on the word; the stages keep them in arrays whose
+row is the number given here.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from inverse_deid.core.values import IntArray
 
 _KEPT_SHARE = 2 / 3
-"""Of the words, when the rarer ones are forgotten."""
+"""Of the words, when rarer ones are forgotten."""
 
 
 class _NumberedWords(dict[str, int]):
@@ -29,8 +29,8 @@ class InternedWords:
     """Numbers distinct words in the order of their first appearance, within a bound.
 
     Args:
-        capacity: Words held before `trim` forgets the rarer ones; bounds the memory of all that
-            is kept of each word.
+        capacity: Number of words above which `trim` forgets the rarer ones; bounds the memory of
+            everything that is kept per word.
 
     Example:
         >>> words = InternedWords()
@@ -44,7 +44,7 @@ class InternedWords:
         self._counts = np.zeros(capacity, np.int64)
         self._kept = np.zeros(0, np.int32)
         self.generation = 0
-        """Rises whenever the numbers are given anew; see `survivors`."""
+        """Rises whenever words get new numbers; see `survivors`."""
 
     def __len__(self) -> int:
         return len(self._numbers)
@@ -61,13 +61,13 @@ class InternedWords:
         return found
 
     def words_from(self, first: int) -> list[str]:
-        """The words numbered `first` and above, in the order of their numbers."""
+        """Return the words numbered `first` and above, in the order of their numbers."""
         n_new = len(self._numbers) - first
         newest = [word for word, _ in zip(reversed(self._numbers), range(n_new), strict=False)]
         return newest[::-1]
 
     def trim(self) -> None:
-        """Forget the rarer words if the capacity is exceeded; call it between batches only."""
+        """Forget the rarer words if the capacity is exceeded; call it only between batches."""
         n_words = len(self._numbers)
         if n_words <= self._capacity:
             return
@@ -75,17 +75,17 @@ class InternedWords:
         kept = np.sort(np.argsort(-self._counts[:n_words], kind="stable")[:n_kept])
         words = list(self._numbers)
         self._numbers = _NumberedWords((words[old], new) for new, old in enumerate(kept.tolist()))
-        counts = self._counts[kept] // 2  # what was frequent long ago makes way in the end
+        counts = self._counts[kept] // 2  # words that were frequent long ago are forgotten at last
         self._counts = np.concatenate([counts, np.zeros(max(0, self._capacity - len(counts)), np.int64)])
         self._kept = kept.astype(np.int32)
         self.generation += 1
 
     def survivors(self, generation: int, n_rows: int) -> IntArray:
-        """Which rows a cache of the numbers of a generation keeps, in the order of the numbers now.
+        """Return the rows that a cache of a generation keeps, in the order of the present numbers.
 
         Args:
-            generation: When the cache was last in step.
-            n_rows: Its rows then.
+            generation: Of the cache.
+            n_rows: Its rows.
         """
         if generation == self.generation:
             return np.arange(n_rows, dtype=np.int32)

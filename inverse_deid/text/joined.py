@@ -12,29 +12,29 @@ import numpy.typing as npt
 from inverse_deid.core.values import IntArray, Tokens
 
 BORDER = "\n\n\n"
-"""Stands behind every text: longer than any gap within a phrase, and no part of a token."""
+"""Follows every text: longer than any gap within a phrase, and not part of a token."""
 
 CodePoints = npt.NDArray[np.uint32]
 
 
 def code_points(text: str) -> CodePoints:
-    """The code point of every character: uint32 (n_characters,)."""
+    """Return the code point of every character: uint32 (n_characters,)."""
     return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JoinedTokens:
-    """The tokens of documents that stand one behind the other.
+    """The tokens of several documents, one after the other.
 
     Args:
         docs: The tokens of each document.
-        words: Those of all documents.
+        words: Of all documents.
         starts: int32 (n_tokens,), offset of the first character in `codes`.
-        ends: int32 (n_tokens,), offset behind the last character.
-        codes: uint32 (n_characters,), all texts, each with a `BORDER` behind it.
+        ends: int32 (n_tokens,), offset after the last character.
+        codes: uint32 (n_characters,), all texts, each followed by a `BORDER`.
         offsets: int32 (n_docs,), where each text begins in `codes`.
         bounds: int32 (n_docs + 1,), the first token of each document, and the number of tokens.
-        doc: int32 (n_tokens,), which document a token belongs to.
+        doc: int32 (n_tokens,), the document of each token.
     """
 
     docs: Sequence[Tokens] = field(repr=False)
@@ -50,26 +50,26 @@ class JoinedTokens:
         return len(self.words)
 
     def first_of_document(self) -> npt.NDArray[np.bool_]:
-        """Whether a token is the first of its document: bool (n_tokens,)."""
+        """Tell which tokens are the first of their document: bool (n_tokens,)."""
         first = np.zeros(len(self) + 1, np.bool_)
         first[self.bounds] = True
         return first[:-1]
 
     def previous_ends(self) -> IntArray:
-        """Where the token before each ends, where its text begins for the first one: int32 (n_tokens,)."""
+        """Return where the token before each ends, or where its text begins: int32 (n_tokens,)."""
         previous = np.concatenate([self.offsets[:1], self.ends[:-1]])[: len(self)]
         first = self.first_of_document()
         previous[first] = self.offsets[self.doc[first]]
         return previous
 
     def text_ends(self) -> IntArray:
-        """Where each text ends in `codes`: int32 (n_docs,)."""
+        """Return where each text ends in `codes`: int32 (n_docs,)."""
         return np.append(self.offsets[1:], np.int32(len(self.codes)))[: len(self.docs)] - np.int32(
             len(BORDER)
         )
 
     def slices(self) -> Iterator[slice]:
-        """The tokens of each document."""
+        """Yield the tokens of each document."""
         return (slice(first, last) for first, last in pairwise(self.bounds.tolist()))
 
 

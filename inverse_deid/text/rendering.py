@@ -11,12 +11,14 @@ from inverse_deid.core.values import BoolArray, Tokens
 from inverse_deid.text.gaps import forbidden_gaps
 
 GAP_MARK = "□"
-"""Stands for characters between kept tokens that are not allowed to leave."""
+"""Replaces characters between kept tokens that must not leave."""
 
 JOINING_GAPS = frozenset(["", " ", *"-/.:'’@_+&"])  # noqa: RUF001
 """Masked tokens that only these separate become one mask: a date, a full name, an e-mail."""
 
 Range = tuple[int, int]
+Piece = tuple[int, int, str]
+"""A half-open range of the original, and the text that replaces it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +28,7 @@ class Rendering:
     Args:
         text: The masked text.
         masks: Half-open ranges of the original, sorted and disjoint.
-        replaced: For each mask the range of `text` that stands for it.
+        replaced: For each mask the range of `text` that replaces it.
     """
 
     text: str = field(repr=False)
@@ -50,8 +52,7 @@ def render(tokens: Tokens, keep: BoolArray, marker: Callable[[int, int], str]) -
     Args:
         tokens: The tokens of the original text.
         keep: bool (n_tokens,).
-        marker: Given the first token of a mask and the one behind its last, the
-            string that stands for them.
+        marker: Returns the marker of a mask, given its first token and the one after its last.
 
     Raises:
         ValueError: `keep` has another length than `tokens`.
@@ -66,11 +67,15 @@ def render(tokens: Tokens, keep: BoolArray, marker: Callable[[int, int], str]) -
     if len(keep) != len(tokens):
         raise ValueError(f"{len(keep)} decisions for {len(tokens)} tokens")
     masks = _merge(tokens, _token_masks(tokens, keep), forbidden_gaps(tokens.text))
-    return _replace(tokens.text, masks, marker)
+    pieces = [
+        (m.start, m.end, GAP_MARK if m.first_token < 0 else marker(m.first_token, m.last_token + 1))
+        for m in masks
+    ]
+    return substitute(tokens.text, pieces)
 
 
 def _token_masks(tokens: Tokens, keep: BoolArray) -> list[_Mask]:
-    """One mask a run of masked tokens that only joining gaps separate."""
+    """Return one mask per run of masked tokens that only joining gaps separate."""
     runs: list[_Mask] = []
     masked = np.flatnonzero(~keep).tolist()
     starts, ends = tokens.starts, tokens.ends
@@ -84,7 +89,7 @@ def _token_masks(tokens: Tokens, keep: BoolArray) -> list[_Mask]:
 
 
 def _merge(tokens: Tokens, masks: list[_Mask], gaps: Sequence[Range]) -> list[_Mask]:
-    """Add the forbidden gap runs; what touches becomes one mask."""
+    """Add the forbidden gaps; ranges that touch become one mask."""
     if not gaps:
         return masks
     pieces = masks + [_Mask(start, end, -1, -1) for start, end in gaps]
@@ -92,30 +97,40 @@ def _merge(tokens: Tokens, masks: list[_Mask], gaps: Sequence[Range]) -> list[_M
     merged: list[_Mask] = []
     for piece in pieces:
         if merged and merged[-1].end == piece.start:
-            merged[-1] = _joined(merged[-1], piece)
+            left = merged[-1]
+            first = left.first_token if left.first_token >= 0 else piece.first_token
+            last = piece.last_token if piece.last_token >= 0 else left.last_token
+            merged[-1] = _Mask(left.start, piece.end, first, last)
         else:
             merged.append(piece)
     return merged
 
 
-def _joined(left: _Mask, right: _Mask) -> _Mask:
-    first = left.first_token if left.first_token >= 0 else right.first_token
-    last = right.last_token if right.last_token >= 0 else left.last_token
-    return _Mask(left.start, right.end, first, last)
+def substitute(text: str, pieces: Sequence[Piece]) -> Rendering:
+    """Replace ranges of a text; one left-to-right pass yields text and offsets together.
 
+    Args:
+        text: The original.
+        pieces: In text order, not overlapping.
 
-def _replace(text: str, masks: Sequence[_Mask], marker: Callable[[int, int], str]) -> Rendering:
-    """One left-to-right pass yields text and offsets together."""
-    pieces: list[str] = []
+    Raises:
+        ValueError: They overlap, or are not in order.
+
+    Example:
+        >>> substitute("seen by Ann", [(8, 11, "PHI")]).text
+        'seen by PHI'
+    """
+    shown: list[str] = []
     replaced: list[Range] = []
     position = length = 0
-    for mask in masks:
-        kept = text[position : mask.start]
-        stand_in = marker(mask.first_token, mask.last_token + 1) if mask.first_token >= 0 else GAP_MARK
+    for start, end, words in pieces:
+        if not position <= start <= end <= len(text):
+            raise ValueError("the ranges to replace overlap or are not in order")
+        kept = text[position:start]
         length += len(kept)
-        replaced.append((length, length + len(stand_in)))
-        length += len(stand_in)
-        pieces += (kept, stand_in)
-        position = mask.end
-    pieces.append(text[position:])
-    return Rendering("".join(pieces), tuple((m.start, m.end) for m in masks), tuple(replaced))
+        replaced.append((length, length + len(words)))
+        length += len(words)
+        shown += (kept, words)
+        position = end
+    shown.append(text[position:])
+    return Rendering("".join(shown), tuple((start, end) for start, end, _ in pieces), tuple(replaced))

@@ -1,4 +1,4 @@
-"""Finds many sequences at once, in time linear in the text whatever the sequences share."""
+"""Finds many sequences at once, in time linear in the text, whatever the sequences share."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ class Sequences:
     """Finds sequences of words in a list of words, or of letters in a word.
 
     Args:
-        sequences: Those to find; empty ones are left out.
+        sequences: Empty ones are skipped.
 
     Source:
-        Aho and Corasick 1975, with the longest ending of each state in place of all.
+        Aho and Corasick 1975, with only the longest ending of each state.
 
     Example:
         >>> list(Sequences(["he", "she", "hers"]).endings("ushers"))
@@ -53,7 +53,7 @@ class Sequences:
             self._longest[node] = len(sequence)
 
     def _step(self, node: int, symbol: str) -> int:
-        """The state behind a symbol."""
+        """Return the state after a symbol."""
         child = self._next.get((node, symbol))
         while child is None and node:
             node = self._fail[node]
@@ -61,7 +61,7 @@ class Sequences:
         return child or 0
 
     def endings(self, symbols: Iterable[str]) -> Iterator[tuple[int, int]]:
-        """Behind which symbols a sequence ends, and the length of the longest that ends there."""
+        """Yield the positions after which a sequence ends, and the length of the longest."""
         node = 0
         for stop, symbol in enumerate(symbols, start=1):
             node = self._step(node, symbol)
@@ -69,7 +69,7 @@ class Sequences:
                 yield stop, self._longest[node]
 
     def among(self, symbols: Sequence[str]) -> npt.NDArray[np.bool_]:
-        """Which symbols belong to a sequence: bool (n_symbols,)."""
+        """Tell which symbols belong to a sequence: bool (n_symbols,)."""
         edges = np.zeros(len(symbols) + 1, np.int64)
         for stop, length in self.endings(symbols) if self._next else ():
             edges[stop - length] += 1

@@ -37,7 +37,7 @@ def tokenize(text: str) -> Tokens:
 
 
 def tokenize_many(texts: Sequence[str]) -> list[Tokens]:
-    """Split texts as `tokenize` does each, all at once.
+    """Split several texts at once, as `tokenize` does each.
 
     Example:
         >>> [tokens.words for tokens in tokenize_many(["Pt. took", "40mg"])]
@@ -62,7 +62,7 @@ def tokenize_many(texts: Sequence[str]) -> list[Tokens]:
 
 
 def _in_token(codes: CodePoints) -> BoolArray:
-    """Whether each character is a letter or digit: bool (n_characters,)."""
+    """Tell which characters are letters or digits: bool (n_characters,)."""
     inside = _IN_TOKEN[np.minimum(codes, _TABLE_SIZE - 1)]
     rare = np.flatnonzero(codes >= _TABLE_SIZE)
     if len(rare):

@@ -22,7 +22,7 @@ from inverse_deid.core.extras import missing_extra
 from inverse_deid.core.files import PartialFile, output_errors
 from inverse_deid.formats.icsr.cases import Case
 from inverse_deid.formats.icsr.messages import BrokenCase
-from inverse_deid.replacement import reversal_map, surrogate_names
+from inverse_deid.replacement import faker_names, reversal
 
 SPANS = spans_by(
     NAME=r"\b(Zebulonova|Amara Zebulonova|Ramipril|O\u2019Kelp)",
@@ -340,11 +340,11 @@ def test_missing_packages_are_said_before_anything_is_read(command, given, out, 
         raise missing_extra("surrogates", "Faker", "surrogates")
 
     with monkeypatch.context() as patch:
-        patch.setattr(surrogate_names, "load_surrogate_names", missing)
+        patch.setattr(faker_names, "load_surrogate_names", missing)
         result = command("mask", given / "nowhere", "--out", out, "--replace", "surrogate", "--key", key)
         assert (result.status, "the package Faker" in result.stderr) == (2, True)
         assert command("mask", given, "--out", out, "--force").status == 0
-    monkeypatch.setattr(reversal_map, "find_spec", lambda name: None)
+    monkeypatch.setattr(reversal, "find_spec", lambda name: None)
     result = command("mask", given / "nowhere", "--out", out, "--map", maps, "--key", key)
     assert (result.status, "the package cryptography" in result.stderr) == (2, True)
     assert result.stderr.count("\n") == 1
@@ -427,7 +427,7 @@ def test_a_document_without_an_id_is_named_as_the_reason(command, given, out, ke
     (given / "a.csv").write_text(f'id,text\n,"{TEXT}"\n')
     result = command("mask", given, "--out", out, "--replace", "surrogate", "--key", key)
     assert result.status == 2
-    assert "a.csv: a case without an id gets no surrogates" in result.stderr
+    assert "a.csv: a case without an id cannot have surrogates" in result.stderr
     assert not any(secret in result.stderr for secret in SECRETS)
 
 

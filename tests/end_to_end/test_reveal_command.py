@@ -19,7 +19,7 @@ from inverse_deid.formats.icsr.survey import Sort
 from inverse_deid.formats.icsr.writing import MessageWriter
 from inverse_deid.formats.records import ReadOptions
 from inverse_deid.formats.registry import FORMATS, open_source
-from inverse_deid.replacement.reversal_map import MapWriter
+from inverse_deid.replacement.reversal import MapWriter
 
 KEY = b"an invented key of 27 bytes"
 MASKER = FakeMasker(str.islower)

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inverse_deid.replacement.age_text import DAYS_OF, read_age
-from inverse_deid.replacement.ages import BAND_SCHEMES, AgesUnder90, BandedAges
+from inverse_deid.replacement.ages import BAND_SCHEMES, DAYS_OF, AgesUnder90, BandedAges, read_age
 from inverse_deid.training.corpora.ages import AGE_FORMS, age_in_words, draw_age_as
 
 seeds = st.integers(0, 2**32)

@@ -11,10 +11,10 @@ from case_maskers import masker_of, spans_by
 from date_patterns import FULL_BUT_NOT_READ, full_patterns, order_of
 
 from inverse_deid.core.values import Document
-from inverse_deid.masking.cases.masker import CaseMasker
-from inverse_deid.masking.cases.settings import CaseSettings, DateMode
-from inverse_deid.masking.cases.texts import CaseTexts
-from inverse_deid.replacement.partial_dates import PartialDate
+from inverse_deid.masking.case_masker import CaseMasker
+from inverse_deid.replacement.case_texts import CaseTexts
+from inverse_deid.replacement.date_parts import PartialDate
+from inverse_deid.replacement.settings import CaseSettings, DateMode
 from inverse_deid.training.corpora.dates import render_date
 
 KEY = b"an example key, not a secret"

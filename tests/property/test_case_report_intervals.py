@@ -14,10 +14,10 @@ from icsr_trees import cases_of
 
 from inverse_deid.formats.icsr.masking import TreatedCase, mask_message
 from inverse_deid.formats.icsr.profiles import builtin_profile
-from inverse_deid.masking.cases.masker import CaseMasker
-from inverse_deid.masking.cases.reports import replacements_of, texts_of
-from inverse_deid.masking.cases.settings import CaseSettings, DateMode
+from inverse_deid.masking.case_masker import CaseMasker
+from inverse_deid.masking.case_reports import replacements_of, texts_of
 from inverse_deid.replacement.date_text import read_date
+from inverse_deid.replacement.settings import CaseSettings, DateMode
 from inverse_deid.training.corpora.dates import render_date
 
 N_CASES = 1000

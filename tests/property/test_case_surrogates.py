@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inverse_deid.core.phi import HyperClass
-from inverse_deid.replacement.surrogate_draws import GENERIC_WORDS, joined, words_of
+from inverse_deid.replacement.reserved import GENERIC_WORDS, joined, words_of
 from inverse_deid.replacement.surrogates import CaseSurrogates
 
 KEY = b"an invented key of 27 bytes"

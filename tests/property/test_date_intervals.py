@@ -8,8 +8,8 @@ from datetime import date, timedelta
 
 from date_patterns import FULL_BUT_NOT_READ, full_patterns, order_of, patterns
 
-from inverse_deid.replacement.case_dates import CaseDates, case_dates
-from inverse_deid.replacement.date_policies import ShiftedDates, relative_days, shifted_dates
+from inverse_deid.replacement.case_dates import KnownDates, case_dates
+from inverse_deid.replacement.date_policies import ShiftedDates, relative_days, shift_dates
 from inverse_deid.replacement.date_text import read_date
 from inverse_deid.training.corpora.dates import render_date
 
@@ -50,7 +50,7 @@ class Case:
         self.dose = dose
         self.id = f"case-{seed}"
 
-    def dates(self) -> CaseDates:
+    def dates(self) -> KnownDates:
         return case_dates(
             self.texts, today=self.today, day_first=self.day_first, structured=[f"{self.dose:%Y%m%d}"]
         )
@@ -82,7 +82,7 @@ def test_shifted_dates_keep_every_interval() -> None:
     read = total = 0
     offsets = set()
     for case in CASES:
-        policy = shifted_dates(case.dates(), KEY, case.id)
+        policy = shift_dates(case.dates(), KEY, case.id)
         written = [policy.replacement(text) for text in case.texts]
         dose = policy.structured(f"{case.dose:%Y%m%d}")
         today = policy.structured(f"{case.today:%Y%m%d}")

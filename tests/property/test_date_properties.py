@@ -11,10 +11,11 @@ from dateutil import parser
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inverse_deid.replacement.case_dates import CaseDates, case_dates, read_structured
+from inverse_deid.replacement.case_dates import KnownDates, case_dates, read_structured
+from inverse_deid.replacement.date_layouts import DateReading
+from inverse_deid.replacement.date_parts import PartialDate, partial
 from inverse_deid.replacement.date_policies import ShiftedDates, YearDates, relative_days
-from inverse_deid.replacement.date_text import DateReading, read_date, write_date
-from inverse_deid.replacement.partial_dates import PartialDate, partial
+from inverse_deid.replacement.date_text import read_date, write_date
 from inverse_deid.training.corpora.dates import render_date
 
 TODAY = date(2026, 1, 31)
@@ -163,7 +164,7 @@ def test_nothing_moves_after_today_or_forward(seed: int, days: int) -> None:
     today = recent_day(rng)
     day = day_between(rng, today - timedelta(days=60), today + timedelta(days=30))
     text = render_date(rng.choice(full_patterns()), day, rng)
-    case = CaseDates(today=today, day_first=rng.choice((True, False)))
+    case = KnownDates(today=today, day_first=rng.choice((True, False)))
     shifted = ShiftedDates(case, days).replacement(text)
     again = read_date(shifted, reference=today, day_first=case.day_first) if shifted else None
     assert shifted is None or (again is not None and again.first.earliest <= today - timedelta(days=days))

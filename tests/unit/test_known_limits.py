@@ -12,7 +12,7 @@ from inverse_deid.core.errors import FormatError
 from inverse_deid.core.values import Document, KnownIdentifier, KnownSort, known_problem
 from inverse_deid.formats.icsr.messages import Message
 from inverse_deid.formats.known_values import read_known_values
-from inverse_deid.masking.cases.reports import texts_of
+from inverse_deid.masking.case_reports import texts_of
 from inverse_deid.rules.known_identifiers import KnownIdentifiers
 from inverse_deid.service.documents import read_request
 from inverse_deid.text.tokenizer import tokenize

@@ -6,8 +6,8 @@ from collections.abc import Collection
 from datetime import date
 
 from inverse_deid.masking.assemble import MaskingSettings, build_deidentifier
-from inverse_deid.masking.cases.masker import CaseMasker
-from inverse_deid.masking.cases.settings import CaseSettings, DateMode
+from inverse_deid.masking.case_masker import CaseMasker
+from inverse_deid.replacement.settings import CaseSettings, DateMode
 from inverse_deid.research.extraction.views import BY_MASKER, Masker, View
 
 

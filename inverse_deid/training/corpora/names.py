@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from inverse_deid.replacement.faker_lists import faker_words
+from inverse_deid.replacement.faker_names import faker_words
 from inverse_deid.training.corpora.wordlists import load_lists, words
 
 _LATIN = re.compile("[A-Za-z\u00c0-\u024f\u1e00-\u1eff][A-Za-z\u00c0-\u024f\u1e00-\u1eff'\u2019 -]*")

@@ -1,18 +1,18 @@
 from __future__ import annotations
 
-from datetime import date
-
 import pytest
 
 from inverse_deid.core.errors import ConfigurationError
-from inverse_deid.replacement.age_text import DAYS_A_MONTH, DAYS_A_YEAR, AgeReading, AgeUnit, read_age
 from inverse_deid.replacement.ages import (
     BAND_SCHEMES,
+    DAYS_A_YEAR,
+    AgeReading,
     AgesUnder90,
+    AgeUnit,
     BandedAges,
     BandScheme,
     MaskedAges,
-    age_on,
+    read_age,
 )
 
 YEARS, MONTHS, WEEKS, DAYS = AgeUnit.YEARS, AgeUnit.MONTHS, AgeUnit.WEEKS, AgeUnit.DAYS
@@ -237,27 +237,3 @@ def test_a_scheme_knows_its_name() -> None:
 def test_bands_leave_no_gap(edges: tuple[float, ...], names: tuple[str, ...]) -> None:
     with pytest.raises(ConfigurationError, match="must rise"):
         BandScheme("own", edges, names)
-
-
-@pytest.mark.parametrize(
-    ("birth", "on", "years"),
-    [
-        (date(1980, 10, 12), date(2019, 10, 12), 39),
-        (date(1980, 10, 13), date(2019, 10, 12), 38),
-        (date(2019, 10, 12), date(2019, 10, 12), 0),
-        (date(2000, 2, 29), date(2019, 2, 28), 18),
-        (date(2000, 2, 29), date(2019, 3, 1), 19),
-    ],
-)
-def test_age_on_a_day(birth: date, on: date, years: int) -> None:
-    assert age_on(birth, on) == years
-
-
-def test_nobody_has_an_age_before_birth() -> None:
-    with pytest.raises(ValueError, match="wrong order"):
-        age_on(date(2019, 10, 13), date(2019, 10, 12))
-
-
-def test_a_reading_shows_no_age() -> None:
-    shown = repr(read_age("62M"))
-    assert not any(part in shown for part in ("62", "M'", str(62 * DAYS_A_YEAR), str(62 * DAYS_A_MONTH)))

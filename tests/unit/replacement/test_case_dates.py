@@ -5,8 +5,7 @@ from datetime import date
 import pytest
 
 from inverse_deid.replacement.case_dates import case_dates, read_structured
-from inverse_deid.replacement.date_words import MonthStyle
-from inverse_deid.replacement.partial_dates import PartialDate
+from inverse_deid.replacement.date_parts import MonthStyle, PartialDate
 
 TODAY = date(2020, 2, 1)
 

@@ -4,24 +4,24 @@ from datetime import date, timedelta
 
 import pytest
 
-from inverse_deid.replacement.case_dates import CaseDates, case_dates
+from inverse_deid.replacement.case_dates import KnownDates, case_dates
+from inverse_deid.replacement.date_parts import PartialDate
 from inverse_deid.replacement.date_policies import (
     MaskedDates,
     RelativeDays,
     ShiftedDates,
     YearDates,
     relative_days,
-    shifted_dates,
+    shift_dates,
 )
-from inverse_deid.replacement.date_shift import MAX_SHIFT_DAYS, MIN_SHIFT_DAYS
-from inverse_deid.replacement.partial_dates import PartialDate
+from inverse_deid.replacement.keys import MAX_SHIFT_DAYS, MIN_SHIFT_DAYS
 
 TODAY = date(2020, 2, 1)
 KEY = b"an example key, not a secret"
 UNREADABLE = ["", "12", "Tuesday", "10/12/2019", "Christmas", "the 12th", "30 Feb 2019", "13-OCT-2020"]
 
 
-def case(*texts: str, day_first: bool | None = None, structured: tuple[str, ...] = ()) -> CaseDates:
+def case(*texts: str, day_first: bool | None = None, structured: tuple[str, ...] = ()) -> KnownDates:
     return case_dates(texts, today=TODAY, day_first=day_first, structured=structured)
 
 
@@ -181,7 +181,7 @@ def test_a_partial_date_never_changes_sides() -> None:
         for i in range(0, 1461, 29):
             full = date(2014, 1, 1) + timedelta(days=i)
             moved = full - timedelta(days=days)
-            policy = ShiftedDates(CaseDates(today=TODAY, written=(full,)), days)
+            policy = ShiftedDates(KnownDates(today=TODAY, written=(full,)), days)
             months = 12 * full.year + full.month - 1
             for steps in (-3, -2, -1, 0, 1, 2, 3):
                 month = policy.structured(f"{(months + steps) // 12}{(months + steps) % 12 + 1:02}")
@@ -204,7 +204,7 @@ def test_what_is_masked_beside_a_day_does_not_tell_the_shift() -> None:
             for days in range(MIN_SHIFT_DAYS, MAX_SHIFT_DAYS + 1):
                 origin = number + round(days / 30.436875)
                 month = f"{origin // 12}{origin % 12 + 1:02}"
-                dates = CaseDates(today=TODAY, written=(moved + timedelta(days=days),))
+                dates = KnownDates(today=TODAY, written=(moved + timedelta(days=days),))
                 results.add(ShiftedDates(dates, days).structured(month))
             shown = f"{number // 12}{number % 12 + 1:02}" if abs(steps) >= 2 else None
             assert results == {shown}
@@ -255,10 +255,10 @@ def test_dates_further_than_the_span_are_masked_where_intervals_stay() -> None:
 
 def test_key_and_id_decide_the_shift() -> None:
     dates = case("12-OCT-2019")
-    ours = [shifted_dates(dates, KEY, f"case-{i}").replacement("12-OCT-2019") for i in range(20)]
-    again = [shifted_dates(dates, KEY, f"case-{i}").replacement("12-OCT-2019") for i in range(20)]
+    ours = [shift_dates(dates, KEY, f"case-{i}").replacement("12-OCT-2019") for i in range(20)]
+    again = [shift_dates(dates, KEY, f"case-{i}").replacement("12-OCT-2019") for i in range(20)]
     theirs = [
-        shifted_dates(dates, b"another key of no secret", f"case-{i}").replacement("12-OCT-2019")
+        shift_dates(dates, b"another key of no secret", f"case-{i}").replacement("12-OCT-2019")
         for i in range(20)
     ]
     assert ours == again

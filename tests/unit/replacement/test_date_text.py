@@ -4,10 +4,9 @@ from datetime import date
 
 import pytest
 
-from inverse_deid.replacement.date_layouts import candidates
-from inverse_deid.replacement.date_text import DateReading, orders_in, read_date, write_date
-from inverse_deid.replacement.date_words import MonthStyle
-from inverse_deid.replacement.partial_dates import PartialDate
+from inverse_deid.replacement.date_layouts import DateReading, find_readings
+from inverse_deid.replacement.date_parts import MonthStyle, PartialDate
+from inverse_deid.replacement.date_text import orders_in, read_date, write_date
 
 TODAY = date(2022, 1, 31)
 OCTOBER_12 = PartialDate(2019, 10, 12)
@@ -331,7 +330,7 @@ def test_a_style_for_all_dates_of_a_case(text: str, style: MonthStyle, expected:
     ],
 )
 def test_dates_show_the_order_of_a_case(texts: list[str], orders: set[bool]) -> None:
-    assert orders_in(candidates(text, TODAY) for text in texts) == orders
+    assert orders_in(find_readings(text, TODAY) for text in texts) == orders
 
 
 def test_two_days_are_no_range() -> None:

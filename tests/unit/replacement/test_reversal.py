@@ -7,8 +7,7 @@ from fake_maskers import FakeMasker
 
 from inverse_deid.core.errors import ConfigurationError, InputError
 from inverse_deid.core.values import Document
-from inverse_deid.replacement.reversal import HiddenCase, HiddenText, hide, reveal
-from inverse_deid.replacement.reversal_map import MapReader, MapWriter
+from inverse_deid.replacement.reversal import HiddenCase, HiddenText, MapReader, MapWriter, hide, reveal
 
 KEY = b"an invented key of 27 bytes"
 CASES = [HiddenCase(str(n), (HiddenText("", "0" * 64, ((0, 3, f"Ann {n}"),)),)) for n in range(3)]

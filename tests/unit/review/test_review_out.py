@@ -31,7 +31,7 @@ from inverse_deid.core.phi import PhiType
 from inverse_deid.core.values import Document, PhiSpan
 from inverse_deid.formats.brat import brat_annotations, brat_text, read_gold_brat
 from inverse_deid.formats.records import ReadOptions
-from inverse_deid.masking.cases.settings import CaseSettings
+from inverse_deid.replacement.settings import CaseSettings
 from inverse_deid.review.accounts import (
     add_user,
     find_session,

@@ -1,4 +1,4 @@
-"""What a user chooses for the dates, ages and ids of cases."""
+"""What the user chooses for the dates, ages and ids of cases."""
 
 from __future__ import annotations
 
@@ -9,22 +9,16 @@ from datetime import date
 from enum import StrEnum
 
 from inverse_deid.core.errors import ConfigurationError
-from inverse_deid.replacement.ages import (
-    BAND_SCHEMES,
-    AgePolicy,
-    AgesUnder90,
-    BandedAges,
-    MaskedAges,
-)
+from inverse_deid.replacement.ages import BAND_SCHEMES, AgePolicy, AgesUnder90, BandedAges, MaskedAges
 from inverse_deid.replacement.case_dates import DEFAULT_SPAN_YEARS
-from inverse_deid.replacement.date_shift import MIN_KEY_BYTES
+from inverse_deid.replacement.keys import check_key
 
 _MAX_SPAN_YEARS = 17
 _FINGERPRINT_OF_KEY = b"inverse-deid fingerprint of a key 1"
 
 
 class DateMode(StrEnum):
-    """What becomes of dates."""
+    """How dates are replaced."""
 
     MASK = "mask"
     YEAR = "year"
@@ -33,7 +27,7 @@ class DateMode(StrEnum):
 
 
 class AgeMode(StrEnum):
-    """What becomes of ages."""
+    """How ages are replaced."""
 
     MASK = "mask"
     BAND = "band"
@@ -42,21 +36,21 @@ class AgeMode(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaseSettings:
-    """What stands in the place of the dates, ages and ids of cases.
+    """How the dates, ages and ids of cases are replaced.
 
     Args:
-        today: The day after which no date of a case can lie, if the case does not say it.
-        dates: What becomes of dates.
-        ages: What becomes of ages.
+        today: The last day that a date of a case can be, if the case does not say it.
+        dates: How dates are replaced.
+        ages: How ages are replaced.
         age_bands: The scheme of `AgeMode.BAND`, one for a whole run.
-        day_first: The order of dates in numbers, None = as the case shows it.
+        day_first: The order of numeric dates; None = as the case shows it.
         key: At least 16 secret bytes, for shifts and pseudonyms.
-        date_span_years: With relative days and shifts, how far from the other dates of a case a date may
-            lie and be shown: 1 to 17, so that the birth of no adult is.
+        date_span_years: Relative days and shifts mask dates further than this from the other dates of
+            a case: 1 to 17, so that no birth of an adult is shown.
 
     Raises:
-        ConfigurationError: A shift without a key, a short key, an unknown scheme, one without bands, or
-            a span out of range.
+        ConfigurationError: A shift without a key, a short key, an unknown scheme, bands without a
+            scheme or a scheme without bands, or a span out of range.
     """
 
     today: date
@@ -68,20 +62,15 @@ class CaseSettings:
     date_span_years: int = DEFAULT_SPAN_YEARS
 
     def __post_init__(self) -> None:
+        schemes = ", ".join(BAND_SCHEMES)
         if self.dates is DateMode.SHIFT and self.key is None:
             raise ConfigurationError("--dates shift needs a key: give --key FILE or set INVERSE_DEID_KEY")
-        if self.key is not None and len(self.key) < MIN_KEY_BYTES:
-            raise ConfigurationError(
-                f"the key has {len(self.key)} bytes and needs at least {MIN_KEY_BYTES}; "
-                "make one with: openssl rand -hex 32"
-            )
+        if self.key is not None:
+            check_key(self.key)
         if (self.ages is AgeMode.BAND) != (self.age_bands is not None):
-            known = ", ".join(BAND_SCHEMES)
-            raise ConfigurationError(f"--ages band goes with --age-bands and one of {known}; give both")
+            raise ConfigurationError(f"--ages band needs --age-bands: give both, with one of {schemes}")
         if self.age_bands is not None and self.age_bands not in BAND_SCHEMES:
-            known = ", ".join(BAND_SCHEMES)
-            raise ConfigurationError(f"there are no age bands {self.age_bands!r}; known are {known}")
-
+            raise ConfigurationError(f"--age-bands {self.age_bands!r} is unknown: give one of {schemes}")
         if not 1 <= self.date_span_years <= _MAX_SPAN_YEARS:
             raise ConfigurationError(
                 f"--date-span-years is {self.date_span_years} and must be 1 to {_MAX_SPAN_YEARS}: "
@@ -90,7 +79,7 @@ class CaseSettings:
 
     @property
     def age_policy(self) -> AgePolicy:
-        """What becomes of ages, for the whole run."""
+        """The age policy of the whole run."""
         match self.ages:
             case AgeMode.MASK:
                 return MaskedAges()
@@ -101,12 +90,12 @@ class CaseSettings:
 
     @property
     def replaces(self) -> bool:
-        """Whether anything but a marker stands for a date or an age."""
+        """Whether dates or ages are replaced by anything but a marker."""
         return self.dates is not DateMode.MASK or self.ages is not AgeMode.MASK
 
     @property
     def fingerprint(self) -> str:
-        """Changes with everything that shapes the output; tells no key."""
+        """Changes with everything that shapes the output; does not reveal the key."""
         key = b"" if self.key is None else hmac.digest(self.key, _FINGERPRINT_OF_KEY, "sha256")
         today = None if self.dates is DateMode.MASK else self.today.isoformat()
         spans = () if today is None else (self.date_span_years,)

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from inverse_deid.core.errors import ConfigurationError
-from inverse_deid.replacement.date_shift import (
+from inverse_deid.replacement.keys import (
     MAX_SHIFT_DAYS,
     MIN_SHIFT_DAYS,
     secret_shift_days,
@@ -59,5 +59,5 @@ def test_a_short_key_is_refused(key: bytes) -> None:
 
 
 def test_a_case_needs_an_id() -> None:
-    with pytest.raises(ConfigurationError, match="own id"):
+    with pytest.raises(ConfigurationError, match="give every case an id"):
         secret_shift_days(KEY, "")

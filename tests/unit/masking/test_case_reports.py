@@ -1,4 +1,4 @@
-"""The dates of birth of a case report, of the patient and of a parent, under every profile and policy."""
+"""Births and ages of a case report under every profile and policy: none leaves that must not."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from datetime import date
 import pytest
 from case_maskers import masker_of, spans_by
 
+from inverse_deid.formats.icsr.ages import AgeElement, is_age, years_of
 from inverse_deid.formats.icsr.masking import TreatedCase, mask_message
 from inverse_deid.formats.icsr.profiles import builtin_profile
-from inverse_deid.masking.cases.masker import CaseMasker
-from inverse_deid.masking.cases.reports import replacements_of, texts_of
-from inverse_deid.masking.cases.settings import CaseSettings, DateMode
-from inverse_deid.replacement.partial_dates import PartialDate
+from inverse_deid.masking.case_masker import CaseMasker
+from inverse_deid.masking.case_reports import age_field, replacements_of, texts_of
+from inverse_deid.replacement.ages import BAND_SCHEMES, AgesUnder90, BandedAges, MaskedAges
+from inverse_deid.replacement.date_parts import PartialDate
+from inverse_deid.replacement.settings import CaseSettings, DateMode
 
 KEY = b"an example key, not a secret"
 PROFILES = ("eudravigilance", "fda", "third-party", "public")
@@ -85,3 +87,63 @@ def test_a_dose_on_the_day_of_birth_is_no_anchor() -> None:
 def test_births_keep_their_precision() -> None:
     assert PartialDate(2015, 5).overlaps(PartialDate(2015, 5, 12))
     assert not PartialDate(2015, 5).overlaps(PartialDate(2015, 6, 12))
+
+
+TENS, FIVES, GROUPS = (BandedAges(BAND_SCHEMES[name]) for name in ("10-years", "5-years", "e2b"))
+
+
+@pytest.mark.parametrize(
+    ("number", "unit", "kept", "decade"),
+    [
+        ("48", "a", "48", "4"),
+        ("89", "a", "89", "8"),
+        ("89.9", "a", "89.9", "8"),
+        ("90", "a", None, None),
+        ("104", "a", None, None),
+        ("8", "10.a", "8", "8"),
+        ("9", "10.a", None, None),
+        ("1079", "mo", "1079", "8"),
+        ("1080", "mo", None, None),
+        ("18", "mo", "18", "0"),
+        ("32871", "d", "32871", "8"),
+        ("32873", "d", None, None),
+        ("788940", "h", None, None),
+        ("48", "", None, None),
+        ("48", "furlong", None, None),
+    ],
+)
+def test_ages_in_fields(number, unit, kept, decade):
+    for element in ("D.2.2a", "D.10.2.2a"):
+        field = AgeElement(element, number, unit)
+        shown = age_field(field, AgesUnder90())
+        assert (shown and shown.number) == kept
+        for policy in (TENS, FIVES):
+            band = age_field(field, policy)
+            assert (band and (band.number, band.unit)) == (decade and (decade, "10.a"))
+        assert age_field(field, GROUPS) is None
+        assert age_field(field, MaskedAges()) is None
+
+
+@pytest.mark.parametrize("element", ["D.2.2.1a", "G.k.6a"])
+def test_a_gestation_period_has_no_band(element):
+    for number, unit in (("10", "wk"), ("2", "{trimester}")):
+        field = AgeElement(element, number, unit)
+        assert age_field(field, AgesUnder90()) == field
+        assert {age_field(field, policy) for policy in (TENS, FIVES, GROUPS, MaskedAges())} == {None}
+
+
+def test_the_group_of_ages_stays_unless_ages_are_masked():
+    field = AgeElement("D.2.3", "6", "")
+    assert all(age_field(field, policy) == field for policy in (AgesUnder90(), TENS, FIVES, GROUPS))
+    assert age_field(field, MaskedAges()) is None
+
+
+def test_what_is_no_number_is_no_age():
+    assert [is_age(text) for text in ("48", " 48 ", "48,5", "-1", "about 48", "48 Okonkwo", "", "1e9")] == [
+        *(True, True, True, False, False, False, False, False)
+    ]
+    assert years_of("Okonkwo", "a") is None
+
+
+def test_an_age_element_never_shows_its_number():
+    assert "94" not in repr(AgeElement("D.2.2a", "94", "a"))

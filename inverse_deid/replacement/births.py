@@ -1,7 +1,7 @@
-"""Which dates of a text are dates of birth: the words right before or behind them say so.
+"""Finds the dates of birth of a text by the words directly before or after a date.
 
-The words are those of the languages whose months are read. A cue speaks of the date that follows it in
-the same sentence, or of the one right before it.
+The words are those of the languages whose months are read. A cue refers to the date that follows it
+in the same sentence, or to the one directly before it.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _TIGHT = re.compile(
 )
 _LOOSE = re.compile(r"\w{0,20}+\.?+[\s:=.>,\"'|()\[\]*_-]{0,12}+(?:(?!\.\s+[^\W\d_a-z])[^;!?\n]){0,60}")
 _LISTED = re.compile(r"[^,|>]*")
-_BEHIND = re.compile(
+_AFTER_DATE = re.compile(
     r"[\s(\[,=:<>|\"'-]{0,4}(?:(?:is|was|are|were|being)\s)?(?:(?:\w{2,12}\s){0,2}as\s)?"
     r"(?:(?:the|his|her|their|(?:patient|child|baby|mother)['\u2019]?s?)\s)?(?:(?:date|day|year)s?\s+of\s+)?",
     re.IGNORECASE,
@@ -56,7 +56,7 @@ _BEHIND = re.compile(
 _SAYS_SO = re.compile(r"[\s|\"']{0,2}(?:[(\[=]|(?:is|was|are|were)\b)", re.IGNORECASE)
 _APART = re.compile(r"\s*[,;|(\[\n\t]")
 _STOP = re.compile(r"(?<![\s.]\w)(?<!approx)(?<!circa)(?<!\best)(?<!\b\w\w)[.!?]\s+(?![a-z])")
-_MAX_BEFORE, _MAX_BEHIND = 60, 120
+_MAX_BEFORE, _MAX_AFTER = 60, 120
 _AND = re.compile(
     r"\s*(?:[,/;&+]|(?:,\s*)?\b(?:and|or|to|y|et|und|oder|ou|o|e)\b)\s*"
     r"(?:(?:and|the|her|his|their|my)\s+){0,2}"
@@ -73,13 +73,13 @@ Dates = Sequence[tuple[int, int]]
 
 
 def born_on(text: str, dates: Dates) -> set[int]:
-    """Which dates of a text are dates of birth.
+    """Return which dates of a text are dates of birth.
 
-    Where a cue between two dates can speak of either, both are.
+    If a cue between two dates can refer to either, both are.
 
     Args:
         text: The text.
-        dates: Where its dates stand, in order: half-open code-point offsets.
+        dates: The ranges of its dates, in order: half-open code-point offsets.
 
     Returns:
         Positions in `dates`.
@@ -95,53 +95,51 @@ def born_on(text: str, dates: Dates) -> set[int]:
     for cue in _CUE.finditer(text):
         if _DELIVERY.match(cue[0]) and not _OF_A_BABY.search(text, *_sentence_around(text, cue.start())):
             continue
-        behind = bisect_right(ends, cue.start())
-        found.update(_spoken_of(text, dates, cue, behind))
-    found.update(_under_headings(text, dates))
-    return _with_joined(text, dates, found)
+        after = bisect_right(ends, cue.start())
+        found.update(_dates_of_cue(text, dates, cue, after))
+    found.update(_dates_under_headings(text, dates))
+    return _add_joined(text, dates, found)
 
 
-def _spoken_of(text: str, dates: Dates, cue: re.Match[str], behind: int) -> Iterator[int]:
-    """The dates before and behind a cue that it speaks of, or may speak of."""
-    start = dates[behind][0] if behind < len(dates) else -1
-    start = start if start - cue.end() <= _MAX_BEHIND else -1
+def _dates_of_cue(text: str, dates: Dates, cue: re.Match[str], after: int) -> Iterator[int]:
+    """Yield the dates before and after a cue that it may refer to."""
+    start = dates[after][0] if after < len(dates) else -1
+    start = start if start - cue.end() <= _MAX_AFTER else -1
     is_tight = start >= cue.end() and _TIGHT.fullmatch(text, cue.end(), start) is not None
     is_loose = start >= cue.end() and _LOOSE.fullmatch(text, cue.end(), start) is not None
     if _ONLY_BESIDE.match(cue[0]):
-        yield from [behind] if is_tight and not _STOP.search(text, cue.end(), start) else []
+        yield from [after] if is_tight and not _STOP.search(text, cue.end(), start) else []
         return
-    end = dates[behind - 1][1] if behind else -1
-    is_behind = behind > 0 and _BEHIND.fullmatch(text, end, cue.start()) is not None
-    is_apart = is_behind and _APART.match(text, end) is not None
+    end = dates[after - 1][1] if after else -1
+    is_after_date = after > 0 and _AFTER_DATE.fullmatch(text, end, cue.start()) is not None
+    is_apart = is_after_date and _APART.match(text, end) is not None
     is_sure = is_tight and _LISTED.fullmatch(text, cue.end(), start) is not None
     is_beyond = start >= cue.end() and _STOP.search(text, cue.end(), start) is not None
-    if is_sure and not is_beyond and (is_apart or not is_behind):
-        yield behind
+    if is_sure and not is_beyond and (is_apart or not is_after_date):
+        yield after
         return
-    says_so = is_behind and _SAYS_SO.match(text, end) is not None
-    is_before = is_behind and (says_so or not (is_tight and is_apart and not is_beyond))
-    if behind > 0 and not is_behind and _VERB.match(cue[0]):
-        is_before = cue.start() - end <= _MAX_BEFORE and not _ends_sentence(text, end, cue.start())
+    says_so = is_after_date and _SAYS_SO.match(text, end) is not None
+    is_before = is_after_date and (says_so or not (is_tight and is_apart and not is_beyond))
+    if after > 0 and not is_after_date and _VERB.match(cue[0]):
+        is_apart_by_sign = any(sign in text[end : cue.start()] for sign in ";\n")
+        ends_sentence = is_apart_by_sign or _STOP.search(text, end, cue.start()) is not None
+        is_before = cue.start() - end <= _MAX_BEFORE and not ends_sentence
     if is_before:
-        yield behind - 1
+        yield after - 1
     if (is_tight or is_loose) and not (says_so and not is_tight) and not (is_beyond and is_before):
-        yield behind
-
-
-def _ends_sentence(text: str, start: int, end: int) -> bool:
-    return _STOP.search(text, start, end) is not None or any(sign in text[start:end] for sign in ";\n")
+        yield after
 
 
 def _sentence_around(text: str, place: int) -> tuple[int, int]:
-    """Where the sentence of a place begins and ends; a line at most."""
+    """Return where the sentence of a place begins and ends; never more than a line."""
     begin = max((stop.end() for stop in _STOP.finditer(text, max(0, place - 300), place)), default=0)
     begin = max(begin, text.rfind("\n", 0, place) + 1, place - 300)
     stop = _STOP.search(text, place, place + 300)
     return begin, min(stop.start() if stop else place + 300, len(text))
 
 
-def _under_headings(text: str, dates: Dates) -> Iterator[int]:
-    """The dates of the lines below each line of headings of which one is a cue."""
+def _dates_under_headings(text: str, dates: Dates) -> Iterator[int]:
+    """Yield the dates of the lines below each line of headings of which one is a cue."""
     starts = [start for start, _ in dates]
     seen = -1
     for cue in _CUE.finditer(text):
@@ -152,11 +150,11 @@ def _under_headings(text: str, dates: Dates) -> Iterator[int]:
             return
         seen = end
         if not text[begin:end].rstrip().endswith(":"):
-            yield from _in_rows_below(text, starts, begin, end)
+            yield from _dates_in_rows_below(text, starts, begin, end)
 
 
-def _in_rows_below(text: str, starts: Sequence[int], begin: int, end: int) -> Iterator[int]:
-    """The dates of the lines below one that have a sign between columns as it has."""
+def _dates_in_rows_below(text: str, starts: Sequence[int], begin: int, end: int) -> Iterator[int]:
+    """Yield the dates of the lines below one that share a column separator with it."""
     if bisect_left(starts, begin) < bisect_left(starts, end):
         return
     columns = _columns(text, begin, end)
@@ -174,12 +172,12 @@ def _in_rows_below(text: str, starts: Sequence[int], begin: int, end: int) -> It
 
 
 def _columns(text: str, begin: int, end: int) -> set[str]:
-    """The signs between columns that a line has, a space for two or more."""
+    """Return the column separators of a line; a space means two or more."""
     return {sign[0] for sign in _COLUMNS.findall(text, begin, end)}
 
 
-def _with_joined(text: str, dates: Dates, found: set[int]) -> set[int]:
-    """Dates of birth and those that *and*, *or* or a sign of a list joins to one."""
+def _add_joined(text: str, dates: Dates, found: set[int]) -> set[int]:
+    """Add the dates that *and*, *or* or a sign of a list joins to a date of birth."""
     for i in range(len(dates) - 1):
         if i in found and _AND.fullmatch(text, dates[i][1], dates[i + 1][0]):
             found.add(i + 1)

@@ -1,14 +1,104 @@
-"""Names of months and weekdays, ordinals and Roman numbers: read, and written in the same manner."""
+"""The parts of a date: a day, month or year that may be missing, and the words for them in text."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import date
 from enum import StrEnum
 from functools import cache
 
 
+class Precision(StrEnum):
+    """The finest part of a date that is known."""
+
+    YEAR = "year"
+    MONTH = "month"
+    DAY = "day"
+
+
+@dataclass(frozen=True, slots=True)
+class PartialDate:
+    """A year, a month or a day; the year may be missing until the case fills it.
+
+    Args:
+        year: 1 to 9999, None = not written.
+        month: 1 to 12, None = not known.
+        day: 1 to 31, None = not known; needs a month.
+
+    Raises:
+        ValueError: No such date exists.
+
+    Example:
+        >>> PartialDate(2019, 10).precision
+        <Precision.MONTH: 'month'>
+    """
+
+    year: int | None = field(repr=False)
+    month: int | None = field(default=None, repr=False)
+    day: int | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        leap_year = 2000
+        in_range = self.month is None or 1 <= self.month <= 12
+        if not in_range or (self.month is None and (self.day is not None or self.year is None)):
+            raise ValueError("no such date: a day needs a month from 1 to 12, a year must be 1 to 9999")
+        date(
+            leap_year if self.year is None else self.year,
+            self.month or 1,
+            1 if self.day is None else self.day,
+        )
+
+    @property
+    def precision(self) -> Precision:
+        """The finest part that is known."""
+        if self.month is None:
+            return Precision.YEAR
+        return Precision.MONTH if self.day is None else Precision.DAY
+
+    @property
+    def as_date(self) -> date | None:
+        """The day, None if year, month or day is not known."""
+        if self.year is None or self.month is None or self.day is None:
+            return None
+        return date(self.year, self.month, self.day)
+
+    @property
+    def earliest(self) -> date:
+        """The first day that this can be.
+
+        Raises:
+            ValueError: The year is not known.
+        """
+        if self.year is None:
+            raise ValueError("a date without a year has no earliest day: fill the year first")
+        return date(self.year, self.month or 1, self.day or 1)
+
+    def overlaps(self, other: PartialDate) -> bool:
+        """Tell whether the two can be one day: no part that both have differs.
+
+        Example:
+            >>> PartialDate(1962, 5, 12).overlaps(PartialDate(1962))
+            True
+        """
+        parts = ((self.year, other.year), (self.month, other.month), (self.day, other.day))
+        return all(mine is None or theirs is None or mine == theirs for mine, theirs in parts)
+
+    def in_year(self, year: int) -> PartialDate:
+        """Return the same month and day in another year.
+
+        Raises:
+            ValueError: 29 February of a common year.
+        """
+        return PartialDate(year, self.month, self.day)
+
+
+def partial(day: date) -> PartialDate:
+    """Return a day whose parts are all known."""
+    return PartialDate(day.year, day.month, day.day)
+
+
 class MonthStyle(StrEnum):
-    """How a month is named."""
+    """The form of the name of a month."""
 
     FULL = "full"
     SHORT = "short"
@@ -16,7 +106,7 @@ class MonthStyle(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class MonthWord:
-    """What a word says.
+    """A name of a month.
 
     Args:
         number: 1 to 12.
@@ -67,7 +157,7 @@ MONTHS: dict[str, tuple[str, str]] = {
         "sty lut mar kwi maj cze lip sie wrz paź lis gru",
     ),
 }
-"""Full and short names, January to December, by language; a word shared by two is the first one's."""
+"""Full and short names, January to December, by language; a shared word belongs to the first."""
 
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 ROMAN = ("i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x", "xi", "xii")
@@ -83,7 +173,7 @@ ORDINALS = tuple(_ORDINAL_WORDS.split())
 
 @cache
 def month_words() -> dict[str, MonthWord]:
-    """Every known name in lower case, longest first."""
+    """Return every known name of a month in lower case, longest first."""
     found: dict[str, MonthWord] = {}
     for language, (full, short) in MONTHS.items():
         for number, (name, brief) in enumerate(zip(full.split(), short.split(), strict=True), 1):
@@ -95,12 +185,12 @@ def month_words() -> dict[str, MonthWord]:
 
 
 def write_month(number: int, like: str, style: MonthStyle | None = None) -> str:
-    """The name of a month in the language and case of another month's name.
+    """Return the name of a month in the language and case of another month's name.
 
     Args:
         number: 1 to 12.
         like: A name from `month_words`, in any case.
-        style: Full or short; None takes that of `like`, short if it shows none.
+        style: None takes that of `like`, short if `like` shows no form.
 
     Example:
         >>> write_month(3, "SEPT"), write_month(3, "October"), write_month(3, "octobre")
@@ -114,14 +204,16 @@ def write_month(number: int, like: str, style: MonthStyle | None = None) -> str:
 
 @cache
 def weekday_words() -> dict[str, int]:
-    """Full and short names in lower case, longest first; 0 is Monday."""
+    """Return full and short names of weekdays in lower case, longest first; 0 is Monday."""
     found = {name.lower(): i for i, name in enumerate(WEEKDAYS)}
     found |= {name[:3].lower(): i for i, name in enumerate(WEEKDAYS)} | _OTHER_WEEKDAYS
     return dict(sorted(found.items(), key=lambda item: -len(item[0])))
 
 
 def write_weekday(number: int, like: str) -> str:
-    """The name of a weekday: full, or three letters for any short name, so that none tells the old day.
+    """Return the name of a weekday: full, or three letters for every short name.
+
+    The length of a short name would tell the original day.
 
     Example:
         >>> write_weekday(4, "TUES"), write_weekday(4, "Monday")
@@ -132,7 +224,7 @@ def write_weekday(number: int, like: str) -> str:
 
 
 def ordinal_suffix(number: int) -> str:
-    """The letters after a number.
+    """Return the letters after an ordinal number.
 
     Example:
         >>> ordinal_suffix(1), ordinal_suffix(12), ordinal_suffix(22)
@@ -142,11 +234,11 @@ def ordinal_suffix(number: int) -> str:
 
 
 def write_day(number: int, like: str, *, padded: bool) -> str:
-    """The day of the month: `5`, `05`, `5th` or `fifth`.
+    """Return the day of the month: `5`, `05`, `5th` or `fifth`.
 
     Args:
         number: 1 to 31.
-        like: The day as it was written.
+        like: A day as written.
         padded: Two digits for a plain number.
 
     Example:
@@ -163,7 +255,7 @@ def write_day(number: int, like: str, *, padded: bool) -> str:
 
 
 def read_day(text: str) -> int:
-    """The number of a day as `write_day` writes it."""
+    """Return the number of a day as `write_day` writes it."""
     if text[0].isdigit():
         return int(text.rstrip("stndrhSTNDRH"))
     return ORDINALS.index("-".join(text.lower().replace("-", " ").split())) + 1

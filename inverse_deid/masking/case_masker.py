@@ -1,0 +1,95 @@
+"""Masks the texts of cases and replaces their masked words as the settings say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import islice
+from typing import Protocol
+
+from inverse_deid.core.errors import ConfigurationError
+from inverse_deid.core.values import Document, KnownIdentifier, MaskedDocument
+from inverse_deid.replacement.case_texts import CaseTexts
+from inverse_deid.replacement.date_policies import MaskedDates
+from inverse_deid.replacement.replacers import MaskedCase, replace_case
+from inverse_deid.replacement.settings import CaseSettings
+from inverse_deid.replacement.surrogates import SurrogatesFor
+
+
+class DocumentMasker(Protocol):
+    """Masks documents; a `Deidentifier` does."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Changes with anything that can change a decision."""
+        ...
+
+    def mask_many(self, docs: Sequence[Document]) -> list[MaskedDocument]:
+        """Mask one batch in order."""
+        ...
+
+
+class CaseMasker:
+    """Masks cases, many in one batch.
+
+    Args:
+        masker: Decides what is masked.
+        settings: How dates and ages are replaced.
+        surrogates_for: Gives the surrogates of a case; None = markers.
+        known: Identifiers that documents must not show, by the id of the document.
+    """
+
+    def __init__(
+        self,
+        masker: DocumentMasker,
+        settings: CaseSettings,
+        surrogates_for: SurrogatesFor | None = None,
+        *,
+        known: Mapping[str, tuple[KnownIdentifier, ...]] | None = None,
+    ) -> None:
+        self._known = known or {}
+        self._masker = masker
+        self.settings = settings
+        self._surrogates_for = surrogates_for
+
+    @property
+    def fingerprint(self) -> str:
+        """Changes with anything that can change the output."""
+        surrogates = "" if self._surrogates_for is None else f" {self._surrogates_for.fingerprint}"
+        return f"{self._masker.fingerprint} {self.settings.fingerprint}{surrogates}"
+
+    @property
+    def made_of(self) -> dict[str, object]:
+        """The hashes and thresholds of the masker, for reports."""
+        return dict(getattr(self._masker, "made_of", {}))
+
+    def mask_many(self, docs: Sequence[Document]) -> list[MaskedDocument]:
+        """Mask documents, each as a case of one text."""
+        cases = [CaseTexts(id=doc.id, docs=(doc,)) for doc in docs]
+        return [masked.docs[0] for masked in self.mask_cases(cases)]
+
+    def mask_cases(self, cases: Sequence[CaseTexts]) -> list[MaskedCase]:
+        """Mask the texts of cases, all in one batch."""
+        if self._known:
+            cases = [replace(case, docs=tuple(map(self._add_known, case.docs))) for case in cases]
+        masked = iter(self._masker.mask_many([doc for case in cases for doc in case.docs]))
+        return [self._replace_words(case, tuple(islice(masked, len(case.docs)))) for case in cases]
+
+    def _add_known(self, doc: Document) -> Document:
+        return replace(doc, known=(*doc.known, *self._known.get(doc.id, ())))
+
+    def _replace_words(self, case: CaseTexts, docs: tuple[MaskedDocument, ...]) -> MaskedCase:
+        """Replace markers by words; after any error the case keeps its markers.
+
+        Raises:
+            ConfigurationError: The settings cannot be applied to this case.
+        """
+        if not self.settings.replaces and self._surrogates_for is None:
+            return MaskedCase(docs, MaskedDates())
+        try:
+            return replace_case(case, docs, self.settings, self._surrogates_for)
+        except ConfigurationError:
+            raise
+        except Exception:  # noqa: BLE001 - fail closed, whatever went wrong
+            plain = tuple(replace(doc, is_plain=True) for doc in docs)
+            return MaskedCase(plain, MaskedDates(), is_plain=True)

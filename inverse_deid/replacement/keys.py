@@ -1,0 +1,136 @@
+"""The secret key of a run, which decides shifts of dates, pseudonyms of ids and draws of surrogates.
+
+With the key everything can be repeated, without it nothing can be guessed.
+
+Source: HMAC: RFC 2104.
+"""
+
+from __future__ import annotations
+
+import base64
+import hmac
+import random
+from collections.abc import Iterable, Iterator
+
+from inverse_deid.core.errors import ConfigurationError
+
+MIN_KEY_BYTES = 16
+MIN_SHIFT_DAYS = 30
+MAX_SHIFT_DAYS = 395
+_SHIFT = b"inverse-deid date shift 1\0"
+_PSEUDONYM = b"inverse-deid pseudonym 1\0"
+_SURROGATES = b"inverse-deid surrogates 1\0"
+_WORD_BYTES = 8
+_PSEUDONYM_CHARS = 20
+
+
+def check_key(key: bytes) -> None:
+    """Check that a key is long enough.
+
+    Raises:
+        ConfigurationError: It has fewer than `MIN_KEY_BYTES` bytes.
+    """
+    if len(key) < MIN_KEY_BYTES:
+        raise ConfigurationError(
+            f"the key has {len(key)} bytes and needs at least {MIN_KEY_BYTES}. "
+            "Make one with: openssl rand -hex 32"
+        )
+
+
+def secret_shift_days(key: bytes, case_id: str) -> int:
+    """Return the number of days by which all dates of a case move into the past.
+
+    Every number is equally likely, multiples of seven included.
+
+    Args:
+        key: At least 16 secret bytes.
+        case_id: The same for all versions of a case.
+
+    Returns:
+        30 to 395.
+
+    Raises:
+        ConfigurationError: The key is too short or the id is empty.
+
+    Source:
+        Surplus words: the simple discard method, NIST SP 800-90A, appendix A.5.
+
+    Example:
+        >>> 30 <= secret_shift_days(b"sixteen bytes or more", "case-1") <= 395
+        True
+    """
+    check_key(key)
+    if not case_id:
+        raise ConfigurationError("dates of a case without an id cannot be shifted: give every case an id")
+    return MIN_SHIFT_DAYS + uniform_below(MAX_SHIFT_DAYS - MIN_SHIFT_DAYS + 1, _words(key, case_id))
+
+
+def _words(key: bytes, case_id: str) -> Iterator[int]:
+    counter = 0
+    while True:
+        message = _SHIFT + counter.to_bytes(4, "big") + case_id.encode("utf-8", "surrogatepass")
+        yield int.from_bytes(hmac.digest(key, message, "sha256")[:_WORD_BYTES], "big")
+        counter += 1
+
+
+def uniform_below(limit: int, words: Iterable[int]) -> int:
+    """Return a number from 0 to `limit` - 1, each equally likely.
+
+    Args:
+        limit: 1 to 2**64.
+        words: Random numbers of 64 bits; those that would favour small results are skipped.
+
+    Raises:
+        ValueError: All words were skipped.
+
+    Example:
+        >>> uniform_below(10, [2**64 - 1, 23])
+        3
+    """
+    span = 2 ** (8 * _WORD_BYTES)
+    unbiased = span - span % limit
+    for word in words:
+        if word < unbiased:
+            return word % limit
+    raise ValueError("no random number within the unbiased range")
+
+
+def pseudonym(key: bytes, value: str) -> str:
+    """Return 20 capitals and digits (100 bits) for an id.
+
+    White space around the id, and its case, do not matter.
+
+    Raises:
+        ConfigurationError: The key is too short.
+
+    Example:
+        >>> key = b"an example, no secret"
+        >>> pseudonym(key, "SE-ACME-1") == pseudonym(key, " se-acme-1 "), len(pseudonym(key, "SE-ACME-1"))
+        (True, 20)
+    """
+    check_key(key)
+    message = _PSEUDONYM + value.strip().casefold().encode("utf-8", "surrogatepass")
+    return base64.b32encode(hmac.digest(key, message, "sha256")).decode("ascii")[:_PSEUDONYM_CHARS]
+
+
+class Draws:
+    """The random numbers of one case: the same for the same key, id and original.
+
+    Args:
+        key: At least 16 secret bytes.
+        case_id: Not empty.
+
+    Raises:
+        ConfigurationError: The key is too short or the id is empty.
+    """
+
+    def __init__(self, key: bytes, case_id: str) -> None:
+        check_key(key)
+        if not case_id:
+            raise ConfigurationError("a case without an id cannot have surrogates: give every case an id")
+        self._secret = hmac.digest(key, _SURROGATES + case_id.encode("utf-8", "surrogatepass"), "sha256")
+
+    def rng(self, purpose: str, original: str = "") -> random.Random:
+        """Return the generator for one original; it reveals nothing about any other."""
+        message = f"{purpose}\0{original}".encode("utf-8", "surrogatepass")
+        return random.Random(hmac.digest(self._secret, message, "sha256"))
