@@ -21,11 +21,14 @@
     ├── UpdateError           what a site sent cannot be used; the others go on without it
     └── StageError            a stage of the pipeline broke its contract
 
-A message says what was given, what was expected and how to mend it. It never
-holds narrative text: ids, offsets, categories, counts and file names only.
+A message says what was given, what was expected and how to mend it. It never contains
+narrative text: ids, offsets, categories, counts and file names only.
 """
 
 from __future__ import annotations
+
+import traceback
+from pathlib import Path
 
 
 class InverseDeidError(Exception):
@@ -98,3 +101,17 @@ class StaleRevisionError(ReviewError):
 
 class LogInError(ReviewError):
     """Wrong name or password, too many tries, or no session."""
+
+
+def describe_error(error: BaseException) -> str:
+    """Return the kind of an unforeseen error and its place in the code, without its message.
+
+    The message may quote a narrative, so it is never shown.
+
+    Example:
+        >>> describe_error(KeyError("Okonkwo"))
+        'an unforeseen error (KeyError)'
+    """
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
+    return f"an unforeseen error ({type(error).__name__}{place})"

@@ -1,10 +1,11 @@
-"""The dictionaries at run time: look words and phrases up, nothing else."""
+"""The dictionaries at run time: look words and phrases up, and explain an entry."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -12,11 +13,14 @@ import numpy.typing as npt
 from inverse_deid.core.errors import LexiconError
 from inverse_deid.core.packaged import LEXICON_SHA256, packaged_path
 from inverse_deid.lexicon.artefact import Artefact, parse_artefact
-from inverse_deid.lexicon.flags import PhraseKind, WordFlag
-from inverse_deid.lexicon.keys import word_key
-
-MAX_PHRASE_TOKENS: Final = 5
-"""Longer phrases are not stored."""
+from inverse_deid.lexicon.entries import (
+    MAX_PHRASE_TOKENS,
+    SAFE_FLAGS,
+    UNSAFE_FLAGS,
+    PhraseKind,
+    WordFlag,
+    word_key,
+)
 
 _MAX_PAIRS: Final = 1 << 16
 _UNKNOWN_RATIO: Final = 255
@@ -26,21 +30,13 @@ _RATIO_OF_LEVEL: Final = np.append(np.arange(255) / 254, np.nan).astype(np.float
 
 @dataclass(frozen=True, slots=True)
 class WordTable:
-    """What the lexicon knows of n words, one row per word.
+    """What the lexicon knows of n words; all arrays are (n,), one row per word."""
 
-    Args:
-        flags: uint32 (n,), `WordFlag` bits; 0 = in no list.
-        lower_ratio: float32 (n,), p(lower) / (p(lower) + p(Title)) in [0, 1]; NaN = unknown.
-        word_logprob: float32 (n,), scaled log frequency in [0, 1]; 0 = unknown.
-        surname_log: float32 (n,), log10(count) / 7 in [0, 1]; 0 = not a surname.
-        first_name_log: float32 (n,), log10(count) / 7 in [0, 1]; 0 = not a first name.
-    """
-
-    flags: npt.NDArray[np.uint32]
-    lower_ratio: npt.NDArray[np.float32]
-    word_logprob: npt.NDArray[np.float32]
-    surname_log: npt.NDArray[np.float32]
-    first_name_log: npt.NDArray[np.float32]
+    flags: npt.NDArray[np.uint32]  # `WordFlag` bits; 0 = in no list
+    lower_ratio: npt.NDArray[np.float32]  # p(lower) / (p(lower) + p(Title)) in [0, 1]; NaN = unknown
+    word_logprob: npt.NDArray[np.float32]  # scaled log frequency in [0, 1]; 0 = unknown
+    surname_log: npt.NDArray[np.float32]  # log10(count) / 7 in [0, 1]; 0 = not a surname
+    first_name_log: npt.NDArray[np.float32]  # log10(count) / 7 in [0, 1]; 0 = not a first name
 
     def __len__(self) -> int:
         return int(self.flags.shape[0])
@@ -73,7 +69,7 @@ class Lexicon:
 
     @property
     def artefact(self) -> Artefact:
-        """The parts, for `explain` and for building a richer copy."""
+        """The parts, for building a richer copy."""
         return self._artefact
 
     @property
@@ -182,3 +178,91 @@ def load_lexicon(path: Path | None = None) -> Lexicon:
             "again. If you rebuilt the lexicon, run `python scripts/pin_packaged_data.py`"
         )
     return Lexicon(artefact)
+
+
+Standing = Literal["safe", "unsafe", "ambiguous", "neither"]
+
+
+@dataclass(frozen=True, slots=True)
+class ListEntry:
+    """One list that has the word, and the origin of the list."""
+
+    name: str
+    flag: str
+    title: str
+    origin: str
+    licence: str
+
+
+@dataclass(frozen=True, slots=True)
+class WordExplanation:
+    """The entry of one word in the lexicon."""
+
+    key: str  # the word as it is looked up
+    standing: Standing  # the verdict of its lists
+    reason: str  # why, in one sentence
+    lists: tuple[ListEntry, ...]
+    lower_ratio: float | None  # p(lower) / (p(lower) + p(Title)); None = unknown
+    frequency: float | None  # scaled log frequency in [0, 1]; None = unknown
+
+
+def explain_word(lexicon: Lexicon, word: str) -> WordExplanation:
+    """Return what `lexicon` knows of `word`.
+
+    >>> from inverse_deid.lexicon import load_lexicon
+    >>> explain_word(load_lexicon(), "amoxicillin").standing
+    'safe'
+    """
+    table = lexicon.lookup([word])
+    flags = WordFlag(int(table.flags[0]))
+    ratio, frequency = float(table.lower_ratio[0]), float(table.word_logprob[0])
+    standing = standing_of(flags)
+    held = lexicon.memberships(word)
+    sources = [source for source in lexicon.sources if source["name"] in held]
+    keys = ("name", "flag", "title", "origin", "licence")
+    return WordExplanation(
+        key=word_key(word),
+        standing=standing,
+        reason=_reason(standing, flags),
+        lists=tuple(ListEntry(**{key: str(s.get(key, "")) for key in keys}) for s in sources),
+        lower_ratio=None if math.isnan(ratio) else ratio,
+        frequency=frequency or None,
+    )
+
+
+def standing_of(flags: WordFlag) -> Standing:
+    """Return what the flags make of a word, whatever its context."""
+    safe, unsafe = bool(flags & SAFE_FLAGS), bool(flags & UNSAFE_FLAGS)
+    if safe and unsafe:
+        return "ambiguous"
+    if safe or unsafe:
+        return "safe" if safe else "unsafe"
+    return "neither"
+
+
+def format_explanation(explanation: WordExplanation) -> str:
+    """Return the explanation as lines of text."""
+    lines = [f"{explanation.key}: {explanation.standing} ({explanation.reason})"]
+    lines += [
+        f"  {entry.flag:<16} {entry.name}: {entry.title} [{entry.origin}; {entry.licence}]"
+        for entry in explanation.lists
+    ]
+    ratio, frequency = explanation.lower_ratio, explanation.frequency
+    lines.append(f"  written in lower case: {'unknown' if ratio is None else f'{100 * ratio:.0f} %'}")
+    lines.append(f"  frequency (0 to 1):    {'unknown' if frequency is None else f'{frequency:.2f}'}")
+    return "\n".join(lines)
+
+
+def _reason(standing: Standing, flags: WordFlag) -> str:
+    safe, unsafe = _names(flags & SAFE_FLAGS), _names(flags & UNSAFE_FLAGS)
+    if standing == "safe":
+        return f"in safe lists only: {safe}"
+    if standing == "unsafe":
+        return f"in unsafe lists only: {unsafe}"
+    if standing == "ambiguous":
+        return f"safe as {safe}, unsafe as {unsafe}: its case and its context decide"
+    return "in no list that counts; it is masked unless the rest of the rules knows better"
+
+
+def _names(flags: WordFlag) -> str:
+    return ", ".join(flag.name.lower() for flag in flags if flag.name)

@@ -9,7 +9,7 @@ from typing import Protocol
 from inverse_deid.core.phi import HyperClass
 from inverse_deid.lexicon import WordFlag, WordTable
 from inverse_deid.replacement.reserved import GENERIC_WORDS
-from inverse_deid.rules.allowlist import MIN_LOWER_RATIO
+from inverse_deid.rules.analysis import MIN_LOWER_RATIO
 
 _NAMES = WordFlag.SURNAME | WordFlag.FIRST_NAME | WordFlag.CITY | WordFlag.COUNTRY | WordFlag.STATE
 _ADDRESSES = WordFlag.STREET | WordFlag.HOSPITAL
