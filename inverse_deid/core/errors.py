@@ -14,11 +14,11 @@
     ├── LexiconError          the lexicon is missing, damaged or of another version
     ├── ModelError            the model folder is missing, damaged or of another version
     ├── ReviewError           a step of the review cannot be done as it was asked for
-    │   ├── NotAllowedError        the user's role, or that he reviewed the case, forbids it
+    │   ├── NotAllowedError        the user's role forbids it, or they reviewed the case
     │   ├── CaseLockedError        another user works on the case
     │   ├── StaleRevisionError     the layer changed since the user saw it
     │   └── LogInError             wrong name or password, too many tries, no session
-    ├── UpdateError           what a site sent cannot be used; the others go on without it
+    ├── UpdateError           what a site sent cannot be used; the others continue without it
     └── StageError            a stage of the pipeline broke its contract
 
 A message says what was given, what was expected and how to mend it. It never contains
@@ -52,7 +52,7 @@ class AnnotationError(InputError):
 
 
 class OutputExistsError(InputError):
-    """The output is there already and `--force` was not given."""
+    """The output exists and `--force` was not given."""
 
 
 class OutputError(InverseDeidError):
@@ -76,7 +76,7 @@ class ModelError(InverseDeidError):
 
 
 class UpdateError(InverseDeidError):
-    """What a site of a collaborative training sent cannot be used."""
+    """The message of a site of a collaborative training cannot be used."""
 
 
 class StageError(InverseDeidError):
@@ -88,7 +88,7 @@ class ReviewError(InverseDeidError):
 
 
 class NotAllowedError(ReviewError):
-    """The user's role, or that he reviewed the case himself, forbids it."""
+    """The user's role forbids it, or they reviewed the case themselves."""
 
 
 class CaseLockedError(ReviewError):

@@ -2,7 +2,6 @@
 
 import enum
 import lzma
-import re
 import tomllib
 import unicodedata
 from collections.abc import Mapping
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from inverse_deid.core.errors import LexiconError
+from inverse_deid.text.tokenizer import TOKEN_PATTERN
 
 
 class WordFlag(enum.IntFlag):
@@ -45,29 +45,16 @@ class WordFlag(enum.IntFlag):
 
 
 SAFE_FLAGS: Final = (
-    WordFlag.STOP_WORD
-    | WordFlag.COMMON_ENGLISH
-    | WordFlag.DRUG
-    | WordFlag.MEDICAL
-    | WordFlag.SHORTHAND
-    | WordFlag.UNIT
-)
+    WordFlag.STOP_WORD | WordFlag.COMMON_ENGLISH | WordFlag.DRUG
+    | WordFlag.MEDICAL | WordFlag.SHORTHAND | WordFlag.UNIT
+)  # fmt: skip
 """Flags of words that may be let back."""
 
 UNSAFE_FLAGS: Final = (
-    WordFlag.CITY
-    | WordFlag.COUNTRY
-    | WordFlag.STATE
-    | WordFlag.SURNAME
-    | WordFlag.FIRST_NAME
-    | WordFlag.HOSPITAL
-    | WordFlag.WEEKDAY
-    | WordFlag.MONTH
-    | WordFlag.HOLIDAY
-    | WordFlag.STREET
-    | WordFlag.TOP_LEVEL_DOMAIN
-    | WordFlag.NUMBER_WORD
-)
+    WordFlag.CITY | WordFlag.COUNTRY | WordFlag.STATE | WordFlag.SURNAME | WordFlag.FIRST_NAME
+    | WordFlag.HOSPITAL | WordFlag.WEEKDAY | WordFlag.MONTH | WordFlag.HOLIDAY | WordFlag.STREET
+    | WordFlag.TOP_LEVEL_DOMAIN | WordFlag.NUMBER_WORD
+)  # fmt: skip
 """Flags of words that may identify. Flags in neither set say nothing about safety:
 `CLINICAL_NAME` (a name that clinical texts use alone: `Doppler`) and `EPONYM_HEAD` (the noun after an
 eponym: `retractor`) only leave the decision on a name to the network."""
@@ -85,8 +72,6 @@ class PhraseKind(enum.IntEnum):
 
 MAX_PHRASE_TOKENS: Final = 5
 """Longer phrases are not stored."""
-
-_TOKEN: Final = re.compile(r"[^\W_]+")
 
 
 def word_key(word: str) -> str:
@@ -129,7 +114,7 @@ def entry_tokens(entry: str) -> tuple[str, ...]:
     >>> entry_tokens("Crohn's disease")
     ('crohn', 's', 'disease')
     """
-    return tuple(_TOKEN.findall(word_key(entry)))
+    return tuple(TOKEN_PATTERN.findall(word_key(entry)))
 
 
 def spellings(entry: str) -> tuple[tuple[str, ...], ...]:
@@ -165,7 +150,7 @@ class WordList:
 
     @property
     def add_unaccented(self) -> bool:
-        """Whether the entries count without their accents too (the default)."""
+        """Whether the entries also count without their accents (the default)."""
         return bool(self.info.get("add_unaccented", True))
 
     def describe(self) -> dict[str, Any]:
@@ -183,7 +168,7 @@ def read_source(folder: Path) -> dict[str, Any]:
     """Return the content of `SOURCE.toml` in `folder`.
 
     Raises:
-        LexiconError: Missing, not TOML, or without a required key.
+        LexiconError: The file is missing, is not TOML, or lacks a required key.
     """
     try:
         info = tomllib.loads((folder / "SOURCE.toml").read_text("utf-8"))
@@ -199,7 +184,7 @@ def read_entries(folder: Path) -> dict[str, int]:
     """Return entry to count of the list in `folder`.
 
     Raises:
-        LexiconError: There is no list, or it cannot be read.
+        LexiconError: The list is missing or cannot be read.
     """
     plain, packed = folder / "words.txt", folder / "words.txt.xz"
     try:
@@ -234,7 +219,7 @@ def list_folders(root: Path) -> list[Path]:
     """Return the folders of `root` that have a list, sorted by name.
 
     Raises:
-        LexiconError: There is none.
+        LexiconError: No folder has a list.
     """
     folders = sorted(path.parent for path in root.glob("*/SOURCE.toml"))
     if not folders:

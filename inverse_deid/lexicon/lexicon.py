@@ -43,17 +43,17 @@ class WordTable:
 
 
 class Lexicon:
-    """An immutable set of word lists behind one lookup.
+    """An immutable set of word lists with one lookup.
 
     >>> lexicon = load_lexicon()
     >>> WordFlag.MONTH in lexicon.flags("March")
     True
     """
 
-    __slots__ = ("_artefact", "_rows", "may_begin_phrase")
+    __slots__ = ("_rows", "artefact", "may_begin_phrase")
 
     def __init__(self, artefact: Artefact) -> None:
-        self._artefact = artefact
+        self.artefact = artefact
         self.may_begin_phrase = lru_cache(_MAX_PAIRS)(self._may_begin_phrase)
         # One row past the end answers for unknown words (id -1).
         self._rows = {
@@ -65,32 +65,22 @@ class Lexicon:
         return f"Lexicon(version={self.version!r}, n_words={len(self)})"
 
     def __len__(self) -> int:
-        return len(self._artefact.words)
-
-    @property
-    def artefact(self) -> Artefact:
-        """The parts, for building a richer copy."""
-        return self._artefact
+        return len(self.artefact.words)
 
     @property
     def version(self) -> str:
         """Version of the content."""
-        return self._artefact.version
+        return self.artefact.version
 
     @property
     def sha256(self) -> str:
-        """SHA-256 of the manifest, which lists the hash of every member."""
-        return self._artefact.sha256
+        """SHA-256 of the manifest, which lists the SHA-256 of every member."""
+        return self.artefact.sha256
 
     @property
     def sources(self) -> tuple[Any, ...]:
         """Of each list: name, version, licence, count, flag and so on."""
-        return self._artefact.sources
-
-    @property
-    def max_phrase_tokens(self) -> int:
-        """The most tokens `phrase_kind` can match."""
-        return MAX_PHRASE_TOKENS
+        return self.artefact.sources
 
     def lookup(self, words: Sequence[str]) -> WordTable:
         """Return what is known of each word, in order.
@@ -98,7 +88,7 @@ class Lexicon:
         >>> load_lexicon().lookup(["the", "zzzzzz"]).flags.shape
         (2,)
         """
-        get = self._artefact.words.get
+        get = self.artefact.words.get
         ids = np.fromiter((get(word_key(w), -1) for w in words), np.int64, len(words))
         rows = self._rows
         return WordTable(
@@ -111,23 +101,12 @@ class Lexicon:
 
     def flags(self, word: str) -> WordFlag:
         """Return the flags of one word, in any case; no flag for an unknown word."""
-        return WordFlag(int(self._rows["flags"][self._artefact.words.get(word_key(word), -1)]))
-
-    def phrase_kind(self, tokens: Sequence[str]) -> PhraseKind | None:
-        """Return what the case-folded `tokens` are together, if they are a known phrase.
-
-        >>> load_lexicon().phrase_kind(["new", "york"])
-        <PhraseKind.CITY: 1>
-        """
-        if not 2 <= len(tokens) <= MAX_PHRASE_TOKENS:
-            return None
-        index = self._artefact.phrases.get(" ".join(tokens), -1)
-        return None if index < 0 else PhraseKind(int(self._artefact.phrase_kinds[index]))
+        return WordFlag(int(self._rows["flags"][self.artefact.words.get(word_key(word), -1)]))
 
     def _may_begin_phrase(self, first: str, second: str) -> bool:
         """Tell whether a known phrase begins with two words, in any case; recent answers are kept."""
         begin = f"{first.casefold()} {second.casefold()}"
-        return next(self._artefact.phrases.iterkeys(begin), None) is not None
+        return next(self.artefact.phrases.iterkeys(begin), None) is not None
 
     def longest_phrase(self, tokens: Sequence[str]) -> tuple[PhraseKind, int] | None:
         """Return the longest known phrase that the case-folded `tokens` begin with, and its length.
@@ -137,25 +116,25 @@ class Lexicon:
         """
         text = " ".join(tokens[:MAX_PHRASE_TOKENS])
         longest = None
-        for phrase, index in self._artefact.phrases.iter_prefixes_with_ids(text):
+        for phrase, index in self.artefact.phrases.iter_prefixes_with_ids(text):
             n_tokens = phrase.count(" ") + 1
             if n_tokens > 1 and text[len(phrase) :][:1] in ("", " "):
-                longest = PhraseKind(int(self._artefact.phrase_kinds[index])), n_tokens
+                longest = PhraseKind(int(self.artefact.phrase_kinds[index])), n_tokens
         return longest
 
     def words_with(self, flag: WordFlag) -> list[str]:
         """Return the keys of all words that carry any bit of `flag`, sorted."""
-        ids = np.flatnonzero(self._artefact.arrays["flags"] & np.uint32(flag))
-        restore = self._artefact.words.restore_key
+        ids = np.flatnonzero(self.artefact.arrays["flags"] & np.uint32(flag))
+        restore = self.artefact.words.restore_key
         return sorted(restore(int(index)) for index in ids)
 
     def memberships(self, word: str) -> tuple[str, ...]:
-        """Return the names of the lists that hold `word`."""
-        index = self._artefact.words.get(word_key(word), -1)
+        """Return the names of the lists that contain `word`."""
+        index = self.artefact.words.get(word_key(word), -1)
         if index < 0:
             return ()
-        sets = self._artefact.membership_sets
-        bits = int(sets[self._artefact.arrays["memberships"][index]])
+        sets = self.artefact.membership_sets
+        bits = int(sets[self.artefact.arrays["memberships"][index]])
         return tuple(s["name"] for i, s in enumerate(self.sources) if bits >> i & 1)
 
 

@@ -24,6 +24,7 @@ from inverse_deid.core.errors import FormatError, UnreadableInputError
 from inverse_deid.lexicon.artefact import Artefact, extend_lexicon
 from inverse_deid.lexicon.entries import PhraseKind, WordFlag, WordList, word_key
 from inverse_deid.lexicon.lexicon import Lexicon
+from inverse_deid.text.tokenizer import TOKEN_PATTERN
 
 MEDDRA_FIELDS: Final = 11
 NAME_COLUMN: Final = 30
@@ -186,7 +187,6 @@ def _word_list(
     return WordList(name, dict.fromkeys(sorted(entries), 0), flag, kind, info)
 
 
-_TOKEN: Final = re.compile(r"[^\W_]+")
 _EPONYM_HEADS_TEXT: Final = """
     disease diseases syndrome syndromes disorder anomaly anomalies sign signs test tests
     lymphoma sarcoma tumor tumour carcinoma nevus palsy paralysis ataxia dystrophy contracture
@@ -214,7 +214,7 @@ def count_label_words(labels: Iterable[str]) -> tuple[Counter[str], Counter[str]
     lower: Counter[str] = Counter()
     title: Counter[str] = Counter()
     for label in labels:
-        for position, word in enumerate(_TOKEN.findall(label)):
+        for position, word in enumerate(TOKEN_PATTERN.findall(label)):
             if not word.isalpha():
                 continue
             if word.islower():
@@ -231,7 +231,7 @@ def medical_words(labels: Iterable[str], is_name: Callable[[str], bool], *, min_
     """
     labels = list(labels)
     lower, title = count_label_words(labels)
-    keys = {word_key(w) for label in labels for w in _TOKEN.findall(label) if w.isalpha()}
+    keys = {word_key(w) for label in labels for w in TOKEN_PATTERN.findall(label) if w.isalpha()}
     return {key for key in keys if len(key) >= min_chars and (not is_name(key) or lower[key] > title[key])}
 
 
@@ -243,7 +243,7 @@ def eponym_phrases(labels: Iterable[str], is_name: Callable[[str], bool]) -> set
     """
     phrases: set[str] = set()
     for label in labels:
-        words = _TOKEN.findall(label)
+        words = TOKEN_PATTERN.findall(label)
         start = 0
         while start < len(words):
             end = _eponym_end(words, start, is_name)

@@ -9,6 +9,7 @@ import numpy as np
 
 from inverse_deid.core.values import BoolArray, FloatArray, IntArray
 from inverse_deid.lexicon import SAFE_FLAGS, Lexicon, PhraseKind, WordFlag
+from inverse_deid.lexicon.entries import MAX_PHRASE_TOKENS
 from inverse_deid.rules.disguised_words import MIN_NAME, NAME_FLAGS
 from inverse_deid.rules.disguises import CharacterSet, Flags, find_disguises
 from inverse_deid.rules.patterns import CONTEXT_PATTERNS, SILENT_VETO_PATTERNS, VETO_PATTERNS, find_patterns
@@ -225,7 +226,7 @@ def _phrases(
         if not lexicon.may_begin_phrase(tokens.words[i], tokens.words[i + 1]):
             continue
         stop = i + 2
-        while stop < len(closely) and closely[stop] and stop - i < lexicon.max_phrase_tokens:
+        while stop < len(closely) and closely[stop] and stop - i < MAX_PHRASE_TOKENS:
             stop += 1
         words = [word.casefold() for word in tokens.words[i:stop]]
         found = lexicon.longest_phrase(words)

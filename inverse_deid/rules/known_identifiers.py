@@ -23,6 +23,7 @@ import numpy as np
 from inverse_deid.core.errors import FormatError
 from inverse_deid.core.values import BoolArray, KnownIdentifier, KnownSort, Tokens, find_known_problem
 from inverse_deid.replacement.date_parts import MONTHS, ORDINALS
+from inverse_deid.rules.shapes import word_set
 from inverse_deid.text.matching import NearNames, Sequences, fold
 from inverse_deid.text.tokenizer import tokenize
 
@@ -37,11 +38,10 @@ _MIN_PART = 3
 _MIN_GLUED_NAME = 5
 _MIN_DIGITS_ALONE = 5
 _PHONE_DIGITS = 7
-_PARTICLE_WORDS = (
-    "al af av bin d da das de del den der des di do dos du el la las le los mac mc ibn o of och ten ter "
-    "und van von vom y zu zur"
+_PARTICLES = word_set(
+    """al af av bin d da das de del den der des di do dos du el la las le los mac mc ibn o of och ten ter
+    und van von vom y zu zur"""
 )
-_PARTICLES = frozenset(_PARTICLE_WORDS.split())
 _UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "å": "aa", "ø": "oe"})
 _LETTERS = str.maketrans(
     {"ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "æ": "ae", "œ": "oe", "\u0131": "i", "ħ": "h"}
@@ -242,18 +242,12 @@ _DATE_FILLERS = frozenset(("of", "the", "de", "del", "di", "den"))
 _MAX_DATE_GAP = 4
 _NUMBER_GAPS = frozenset(" /-.")
 _PHONE_GAPS = frozenset(" -./()+\u00a0\u2011\u2013")
-_BEFORE_INITIALS = frozenset(
-    ["initials", "initial", "patient", "pt", "dr", "mr", "mrs", "ms", "prof", "signed"]
-)
+_BEFORE_INITIALS = word_set("initials initial patient pt dr mr mrs ms prof signed")
 _INITIAL_GAPS = frozenset((".", ". ", " ", "-", ".-"))
 
 
 class KnownIdentifiers:
     """The known identifiers of one case, for a search in any number of texts.
-
-    Args:
-        known: The values.
-        is_common_word: Tells common words, in any case.
 
     Raises:
         FormatError: More or longer values than `core.values` allows.

@@ -84,17 +84,15 @@ _LONG_NUMBER_DIGITS = 7
 _ROUND = re.compile(r"[1-9]\d{0,3}0{3,6}")
 
 
-def holds_long_number(word: str) -> bool:
+def has_long_number(word: str) -> bool:
     """Tell whether a word has seven digits or more: a record, a phone, an account, rarely a result.
 
     Such words are always masked, since the network may take one among results for a result. A round
     number is a count or a dose (2500000 copies, 2400000 units), which the network may judge.
 
     Example:
-        >>> holds_long_number("8149354"), holds_long_number("RN4481207"), holds_long_number("250000")
-        (True, True, False)
-        >>> holds_long_number("2400000")
-        False
+        >>> [has_long_number(word) for word in ("8149354", "RN4481207", "250000", "2400000")]
+        [True, True, False, False]
     """
     if len(word) < _LONG_NUMBER_DIGITS or _ROUND.fullmatch(word):
         return False

@@ -18,7 +18,7 @@ from inverse_deid.rules.shapes import (
     SHAPES,
     WORD_CLASSES,
     class_matrix,
-    holds_long_number,
+    has_long_number,
     in_foreign_script,
     shape_matrix,
 )
@@ -129,7 +129,7 @@ class WordKnowledge:
             lower_ratio=table.lower_ratio,
             foreign=np.fromiter(map(in_foreign_script, words), np.bool_, len(words)),
             disguised=find_disguised_words(words, self._lexicon),
-            long_number=np.fromiter(map(holds_long_number, words), np.bool_, len(words)),
+            long_number=np.fromiter(map(has_long_number, words), np.bool_, len(words)),
             anchors=anchor_bits(words),
             keys=self._keys_of(words),
             n_chars=np.fromiter(map(len, words), np.int32, len(words)),
