@@ -196,7 +196,7 @@ def _within(word: str, before: str = "", behind: str = "") -> Anchor:
 
 
 _SHORT_NUMBER = Anchor(r"\d{1,3}(?!\d)")
-_DOT = _within(r"dot\Z", before="([{ ", behind=")]} ")
+_DOT_WORD = _within(r"dot\Z", before="([{ ", behind=")]} ")
 ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
     {
         "email": [_within(r"at\Z", before="([", behind=")]")],
@@ -237,8 +237,8 @@ ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
         "age-in-roman": [Anchor(r"(?:XC[IVX]*|CI{0,3}|CIV)\Z", cased=True)],
         "account": [Anchor(rf"(?:{SERVICE_WORD})\Z")],
         "account-with-sign": [Anchor(rf"(?:{SERVICE_WORD})\Z")],
-        "fenced-address": [_DOT, _within(rf"{TOP_LEVEL_DOMAIN}\Z", before="])}.")],
-        "fenced-number": [_DOT, _within(r"\d{1,3}\Z", behind="[({")],
+        "fenced-address": [_DOT_WORD, _within(rf"{TOP_LEVEL_DOMAIN}\Z", before="])}.")],
+        "fenced-number": [_DOT_WORD, _within(r"\d{1,3}\Z", behind="[({")],
         "code-points": [_within(r"[^\W_]*U\Z", behind="+")],
         "year-of-birth": [Anchor(r"(?:birth|born|year|yr|yo?b?)")],
         "disabled-url": [Anchor(r"hxxps?\Z")],
