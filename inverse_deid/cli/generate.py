@@ -21,8 +21,7 @@ from inverse_deid.core.files import partial_path, printable, replace_folder
 from inverse_deid.core.phi import PhiType
 from inverse_deid.core.values import Document
 from inverse_deid.formats.gold_writers import gold_i2b2_xml, gold_json_line
-from inverse_deid.text.alignment import span_of_token
-from inverse_deid.text.tokenizer import tokenize
+from inverse_deid.text.tokenizer import span_of_token, tokenize
 from inverse_deid.training.corpora.generation import generated_documents
 
 _ANY = click.Path(path_type=Path)

@@ -13,8 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from inverse_deid.core.errors import InverseDeidError, StageError
-from inverse_deid.core.unforeseen import describe_error
+from inverse_deid.core.errors import InverseDeidError, StageError, describe_error
 from inverse_deid.core.values import Document, MaskedDocument
 from inverse_deid.engine.masker import Masker
 

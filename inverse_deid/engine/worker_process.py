@@ -10,8 +10,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from threading import Event, Lock
 
-from inverse_deid.core.errors import ConfigurationError, InverseDeidError, StageError
-from inverse_deid.core.unforeseen import describe_error
+from inverse_deid.core.errors import ConfigurationError, InverseDeidError, StageError, describe_error
 from inverse_deid.core.values import Document, MaskedDocument
 from inverse_deid.engine import worker
 from inverse_deid.engine.worker import Load, Loaded

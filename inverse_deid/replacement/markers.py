@@ -49,4 +49,4 @@ def category_marker(fallback: str) -> MarkerFor:
     Args:
         fallback: Used where no category is known (rules only, failed documents).
     """
-    return lambda decisions: lambda first, stop: f"[{decisions.suspected(first, stop) or fallback}]"
+    return lambda decisions: lambda first, stop: f"[{decisions.suspect(first, stop) or fallback}]"

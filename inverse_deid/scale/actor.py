@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from inverse_deid import __version__
-from inverse_deid.core.errors import ConfigurationError, InverseDeidError
-from inverse_deid.core.unforeseen import describe_error
+from inverse_deid.core.errors import ConfigurationError, InverseDeidError, describe_error
 from inverse_deid.engine.masker import Masker
 from inverse_deid.network.scorer import Device
 from inverse_deid.scale.masking import Work, mask_partition

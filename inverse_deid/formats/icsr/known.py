@@ -10,8 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from inverse_deid.formats.icsr.dates import parse_stamp
-from inverse_deid.text.folding import folded
-from inverse_deid.text.sequences import Sequences
+from inverse_deid.text.matching import Sequences, fold
 
 MIN_FINDABLE = 4
 """Letters and digits that a value must have to be looked for: shorter ones stand in every text."""
@@ -92,12 +91,12 @@ class KnownValueFinder:
     """
 
     def __init__(self, values: Iterable[KnownValue]) -> None:
-        runs = {tuple(_RUN.findall(folded(value.value))) for value in values}
+        runs = {tuple(_RUN.findall(fold(value.value))) for value in values}
         self._findable = Sequences(words for words in runs if sum(map(len, words)) >= MIN_FINDABLE)
 
     def finds(self, text: str) -> bool:
         """Whether one of the values stands in the text."""
         if not self._findable:
             return False
-        plain = text.casefold() if text.isascii() else folded(text)
+        plain = text.casefold() if text.isascii() else fold(text)
         return any(self._findable.endings(_RUN.findall(plain)))

@@ -23,8 +23,7 @@ from inverse_deid.core.values import Document, PhiSpan, Tokens
 from inverse_deid.evaluation.counts import Range
 from inverse_deid.lexicon import Lexicon, WordFlag, load_lexicon
 from inverse_deid.research.comparison.systems import not_fitted, ranges_of
-from inverse_deid.text.alignment import span_of_token
-from inverse_deid.text.tokenizer import tokenize
+from inverse_deid.text.tokenizer import span_of_token, tokenize
 
 WINDOW = 2
 """How many neighbours on either side are read."""

@@ -9,8 +9,7 @@ from __future__ import annotations
 from flwr.app import Context, Message, RecordDict
 from flwr.clientapp import ClientApp
 
-from inverse_deid.core.errors import InverseDeidError
-from inverse_deid.core.unforeseen import describe_error
+from inverse_deid.core.errors import InverseDeidError, describe_error
 from inverse_deid.research.federated.flower.epoch_messages import (
     Answer,
     Question,
