@@ -73,23 +73,22 @@ def describe_context(tokens: JoinedTokens, ids: IntArray, rows: WordRows, lexico
         lexicon: Contains the phrases.
     """
     flags = rows.flags[ids]
-    layout = _layout(tokens)
+    layout = _read_layout(tokens)
     cased = {name: rows.has(name, ids) for name in _LETTERS}
-    is_title = (flags & np.uint32(WordFlag.SALUTATION)) != 0
-    after_title = _after(is_title) & ~layout.line_start & layout.follows_closely
-    titled = after_title & cased["has-capital-beginning"]
+    after_title = _after((flags & np.uint32(WordFlag.SALUTATION)) != 0)
+    after_title &= ~layout.line_start & layout.follows_closely
+    titled = after_title & (capital := cased["has-capital-beginning"])
     domain = layout.after_dot & ((flags & np.uint32(WordFlag.TOP_LEVEL_DOMAIN)) != 0)
-    phrases = _phrases(tokens, flags, lexicon, layout)
+    phrases = _find_phrases(tokens, flags, lexicon, layout)
     hits = find_patterns(tokens, rows.anchors[ids])
     veto = np.logical_or.reduce([hits[name] for name in VETO_PATTERNS])
-    # The network does not see these, so that it reads ordinary text as it was trained.
     hits["account"] &= (flags & np.uint32(SAFE_FLAGS)) == 0  # `login: failed` names nobody
-    may_stand_between = cased["has-capital-beginning"] | rows.has("is-single-letter", ids)
+    # The network does not see these, so that it reads ordinary text as it was trained.
     silent = np.logical_or.reduce([hits[name] for name in SILENT_VETO_PATTERNS])
     disguised = find_disguises(tokens, flags, lexicon) | rows.disguised[ids]
     of_document = _upper_share(cased, tokens.doc, min_words=0)
     of_line = _upper_share(cased, layout.line, min_words=3)
-    inside = cased["has-capital-beginning"] & ~cased["all-upper-case"] & ~layout.sentence_start
+    inside = capital & ~cased["all-upper-case"] & ~layout.sentence_start
     columns = [
         layout.sentence_start,
         layout.line_start,
@@ -110,7 +109,7 @@ def describe_context(tokens: JoinedTokens, ids: IntArray, rows: WordRows, lexico
         *(hits[name] for name in CONTEXT_PATTERNS),
     ]
     return Context(
-        features=_as_columns(columns),
+        features=_stack(columns),
         sentence_start=layout.sentence_start,
         mostly_upper=(of_document > 0.7) | (of_line > 0.8),
         eponym=phrases[PhraseKind.EPONYM],
@@ -119,14 +118,14 @@ def describe_context(tokens: JoinedTokens, ids: IntArray, rows: WordRows, lexico
         titled=titled,
         label=layout.line_start & layout.before_colon,
         domain=domain,
-        before_head=_before_head(flags, may_stand_between, layout),
+        before_head=_before_head(flags, capital | rows.has("is-single-letter", ids), layout),
         veto=veto | silent | disguised,
         owner=find_owners(tokens, flags),
     )
 
 
-def _as_columns(columns: Sequence[np.ndarray]) -> FloatArray:
-    """Return columns as one matrix: float32 (n_tokens, n_columns)."""
+def _stack(columns: Sequence[np.ndarray]) -> FloatArray:
+    """Return columns of any type as float32 (n_tokens, n_columns)."""
     matrix = np.empty((len(columns[0]), len(columns)), np.float32)
     for i, column in enumerate(columns):
         matrix[:, i] = column
@@ -154,7 +153,7 @@ class _Layout:
     after_ampersand: BoolArray
 
 
-def _layout(tokens: JoinedTokens) -> _Layout:
+def _read_layout(tokens: JoinedTokens) -> _Layout:
     codes, starts = tokens.codes, tokens.starts
     new_line = (codes == ord("\n")) | (codes == ord("\r"))
     lines_before = np.concatenate([[0], np.cumsum(new_line)])
@@ -213,7 +212,7 @@ def _elsewhere(tokens: JoinedTokens, keys: IntArray, *chosen: BoolArray) -> list
     return [*columns, np.minimum(np.log2(n_mentions.astype(np.float32) + 1) / 6, 1)[group]]
 
 
-def _phrases(
+def _find_phrases(
     tokens: JoinedTokens, flags: np.ndarray, lexicon: Lexicon, layout: _Layout
 ) -> dict[PhraseKind, BoolArray]:
     """Tell which tokens belong to a dictionary phrase of each kind; the longest phrase at a place wins."""

@@ -263,25 +263,20 @@ class KnownIdentifiers:
         self, known: Iterable[str | KnownIdentifier], is_common_word: IsCommonWord = lambda word: False
     ) -> None:
         known = list(known)
-        problem = find_known_problem(known)
-        if problem:
+        if problem := find_known_problem(known):
             raise FormatError(f"a document {problem}")
-        found = spellings(known)
+        self._found = found = spellings(known)
         self._is_common = is_common_word
         self._always = found.glued | {words[0] for words in found.sequences if len(words) == 1}
-        self._parts = found.parts
-        self._capitalised = found.capitalised
         self._inside = Sequences(found.inside)
         self._near = NearNames(found.fuzzy)
-        self._initials = found.initials
-        self._derived = found.derived_initials
         self._phones = Sequences(found.phones)
         self._sequences = Sequences(words for words in found.sequences if len(words) > 1)
         self._runs = self._always | {part for part in found.parts if len(part) >= MIN_FUZZY_LETTERS}
         self._sorted_runs = sorted(self._runs)
         self._letters = {letters[0] for letters in found.initials | found.derived_initials}
         self._dates = _Days(found.dates)
-        self._is_empty = not (self._always or self._capitalised or self._initials or self._dates)
+        self._is_empty = not (self._always or found.capitalised or found.initials or self._dates)
 
     def __bool__(self) -> bool:
         return not self._is_empty
@@ -316,16 +311,14 @@ class KnownIdentifiers:
     def _choose_alone(self, distinct: set[str]) -> tuple[set[str], set[str]]:
         """Return the words that are masked alone, always or if they have a capital."""
         always: set[str] = set()
-        with_capital = distinct & (self._capitalised | self._parts)
-        others: set[str] = set()
+        with_capital = distinct & (self._found.capitalised | self._found.parts)
         for word in distinct:
-            stem = word[:-1] if word.endswith("s") else word
+            stem = word.removesuffix("s")
             if word in self._always or (len(stem) > _MAX_GAP and stem in self._always):
                 always.add(word)
-            else:
-                others.add(word)
+        others = distinct - always
         holding = {word for word in others if any(self._inside.endings(word))} if self._inside else set()
-        for word in (others & self._parts) | holding | self._near.among(others):
+        for word in (others & self._found.parts) | holding | self._near.among(others):
             (with_capital if self._is_common(word) else always).add(word)
         return always, with_capital
 
@@ -363,9 +356,9 @@ class KnownIdentifiers:
 
     def _are_initials(self, text: _Text, i: int, stop: int, letters: str) -> bool:
         written = "".join(text.tokens.words[i:stop])
-        if letters in self._initials:
+        if letters in self._found.initials:
             return written.isupper() or not self._is_common(letters)
-        if letters not in self._derived or not written.isupper():
+        if letters not in self._found.derived_initials or not written.isupper():
             return False
         return not self._is_common(letters) or not _BEFORE_INITIALS.isdisjoint(text.words[max(i - 2, 0) : i])
 
@@ -425,12 +418,13 @@ class _Days:
     def is_day(self, text: _Text, places: Sequence[int]) -> bool:
         """Tell whether three tokens are a known day; numbers alone need the signs of a date between them."""
         a, b, c = (text.words[place] for place in places)
-        written = [month for d, month, y in ((a, b, c), (b, a, c), (c, b, a)) if self._is_whole(d, month, y)]
+        orders = ((a, b, c), (b, a, c), (c, b, a))
+        written = [month for day, month, year in orders if self._is_known(day, month, year)]
         if any(month in self._names for month in written):
             return True
         return bool(written) and all(text.gap(place) in _NUMBER_GAPS for place in places[1:])
 
-    def _is_whole(self, day: str, month: str, year: str) -> bool:
+    def _is_known(self, day: str, month: str, year: str) -> bool:
         key = self._day_of.get(day, "")
         return any((key, one, year) in self._whole for one in self._months_of.get(month, ()))
 
