@@ -4,7 +4,7 @@
     python scripts/build_lexicon.py --packages FOLDER
 
 Without `--packages` the derived lists are taken as they are in `dictionaries/`. The same
-lists always make the same artefact. What replaces the packaged one is pinned in the code.
+lists always make the same artefact. The hash of a new packaged lexicon is written into the code.
 """
 
 import hashlib

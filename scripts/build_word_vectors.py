@@ -22,7 +22,7 @@ from pathlib import Path
 
 import numpy as np
 
-from inverse_deid.network.encoding import quantised
+from inverse_deid.network.encoding import quantise
 from inverse_deid.text.tokenizer import tokenize
 
 N_WORDS = 50_000
@@ -60,7 +60,7 @@ def main(package: str, out: str, *narratives: str) -> None:
     vectors = read_vectors(Path(package))
     words = chosen_words(vectors, count_words(map(Path, narratives)))
     matrix = np.array([vectors[word][:WORD_DIM] for word in words], np.float32)
-    packed = quantised(words, matrix)
+    packed = quantise(words, matrix)
     np.savez_compressed(out, words=np.array(packed.words), codes=packed.codes, scale=packed.scale)
     print(f"{len(words)} words, {Path(out).stat().st_size / 1e6:.1f} MB")
 

@@ -1,10 +1,9 @@
-"""Mask a batch of case reports with a stand-in for the masker and print memory and speed as JSON.
+"""Mask a batch of case reports with a substitute for the masker and print memory and speed as JSON.
 
     python scripts/measure_case_memory.py CASES.xml [PROFILE]
 
-The stand-in gives back as many letters as each text has, so that reading, rewriting, checking and
-writing are measured and nothing else; the masked message is thrown away. `make_case_reports.py`
-makes the batch.
+The substitute returns texts of the same length, so that only reading, rewriting, checking and writing are
+measured. The masked message is not stored. `make_case_reports.py` makes the batch.
 """
 
 from __future__ import annotations
@@ -13,13 +12,16 @@ import json
 import resource
 import sys
 import time
-from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
-from inverse_deid.formats.icsr.cases import Case
-from inverse_deid.formats.icsr.masking import TreatedCase, mask_message
+from inverse_deid.core.errors import RefusedRecordError
 from inverse_deid.formats.icsr.profiles import builtin_profile
 from inverse_deid.formats.icsr.rewriting import Replacements
+from inverse_deid.formats.icsr.source import read_reports
+from inverse_deid.formats.records import ReadOptions
 
 
 class Nowhere:
@@ -32,11 +34,7 @@ class Nowhere:
         return len(data)
 
 
-def treated(cases: Sequence[Case]) -> list[TreatedCase]:
-    given = Replacements(pseudonym=lambda _element, _value: "PSEUDONYM", date_value=lambda _field: None)
-    return [
-        TreatedCase(["word " * (len(text.text) // 5) for text in case.free_texts], given) for case in cases
-    ]
+FIELDS = Replacements(pseudonym=lambda _element, _value: "PSEUDONYM", date_value=lambda _field: None)
 
 
 def peak_mb() -> int:
@@ -45,17 +43,20 @@ def peak_mb() -> int:
 
 def main(file: str, profile: str = "third-party") -> None:
     peaks: dict[int, int] = {}
-    n_cases = 0
-
-    def count(*_: object) -> None:
-        nonlocal n_cases
-        n_cases += 1
-        if n_cases in (100, 1_000, 2_000, 5_000, 10_000):
-            peaks[n_cases] = peak_mb()
-
     target, started = Nowhere(), time.process_time()
     with Path(file).open("rb") as stream:
-        report = mask_message((stream, target), treated, builtin_profile(profile), on_part=count)
+        source = read_reports(stream, ReadOptions(profile=builtin_profile(profile)), Path(file).name)
+        sink = source.sink(target)
+        for n_parts, record in enumerate(source.records(), start=1):
+            masked = [SimpleNamespace(text="word " * (len(doc.text) // 5)) for doc in record.docs]
+            with suppress(RefusedRecordError):  # the sink counts it
+                sink.leave_out(record) if record.problem else sink.write(
+                    replace(record, fields=FIELDS), masked
+                )
+            if n_parts in (100, 1_000, 2_000, 5_000, 10_000):
+                peaks[n_parts] = peak_mb()
+        sink.finish()
+    report = sink.report
     figures = {
         "cases": report.n_cases,
         "problems": report.n_problems,

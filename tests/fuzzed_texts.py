@@ -18,7 +18,7 @@ from functools import lru_cache
 from pathlib import Path
 from urllib.parse import quote
 
-from inverse_deid.training.corpora.generation import generated_documents
+from inverse_deid.training.corpora.synthetic import generate_documents
 
 ROOT = Path(__file__).parents[1]
 DENIED = "Quimbleworth"
@@ -97,7 +97,7 @@ def base_texts() -> tuple[list[str], list[str]]:
     sentences = [_MARKS.sub("", marked) for cases in golden.values() for marked in cases.values()]
     lines = (ROOT / "narratives/invented.jsonl").read_text(encoding="utf-8").splitlines()
     documents = [json.loads(line)["text"] for line in lines]
-    documents += [doc.text for doc in generated_documents(_N_GENERATED, 27)]
+    documents += [doc.text for doc in generate_documents(_N_GENERATED, 27)]
     sentences += [sentence for text in documents for sentence in _SENTENCE_END.split(text) if sentence]
     return documents, sentences
 

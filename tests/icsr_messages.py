@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from xml.sax.saxutils import escape, quoteattr
 
-from inverse_deid.formats.icsr.elements import Kind, elements
-from inverse_deid.formats.icsr.profiles import Action, Profile
+from inverse_deid.formats.icsr.elements import ElementKind, elements
+from inverse_deid.formats.icsr.profiles import FieldAction, Profile
 
 ICH = "2.16.840.1.113883.3.989.2.1"
 OBS = f"{ICH}.1.19"
@@ -20,10 +20,13 @@ MEDDRA = "2.16.840.1.113883.6.163"
 
 ALL_KEEP = Profile(
     name="all-keep",
-    actions={e.id: Action.TEXT if e.kind == Kind.FREE_TEXT else Action.KEEP for e in elements().values()},
-    attachments=Action.KEEP,
-    display_names=Action.KEEP,
-    other_dates=Action.KEEP,
+    actions={
+        e.id: FieldAction.TEXT if e.kind == ElementKind.FREE_TEXT else FieldAction.KEEP
+        for e in elements().values()
+    },
+    attachments=FieldAction.KEEP,
+    display_names=FieldAction.KEEP,
+    other_dates=FieldAction.KEEP,
 )
 
 GIVEN = ["Amara", "Tobias", "Ingrid", "Yusuf", "Priya", "Callum", "Renée", "Björk", "Oluwaseun", "Noor"]
@@ -75,13 +78,13 @@ class Invention:
 
     def _invented(self, element: str) -> str:
         known, rng = elements()[element], self.rng
-        if known.kind == Kind.DATE:
+        if known.kind == ElementKind.DATE:
             return self._date()
-        if known.kind == Kind.AGE:
+        if known.kind == ElementKind.AGE:
             return {"D.2.3": "5", "D.2.2.1a": "10", "G.k.6a": "10"}.get(element, "48")
-        if known.kind == Kind.FREE_TEXT:
+        if known.kind == ElementKind.FREE_TEXT:
             return self._text(element)
-        if known.kind == Kind.PRODUCT:
+        if known.kind == ElementKind.PRODUCT:
             return rng.choice(DRUGS) + f"-{rng.randrange(100)}"
         sorts: dict[str, Callable[[], str]] = {
             "organisation": lambda: rng.choice(FIRMS),

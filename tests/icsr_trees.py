@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
+from typing import BinaryIO
 
 from icsr_messages import ALL_KEEP
 from lxml import etree
 
+from inverse_deid.core.errors import RefusedRecordError
+from inverse_deid.engine.masker import MasksCases, mask_with_fields
 from inverse_deid.formats.icsr.cases import Case
 from inverse_deid.formats.icsr.dates import DateElement, StampDate
-from inverse_deid.formats.icsr.masking import TreatCases, TreatedCase, mask_message
 from inverse_deid.formats.icsr.messages import BrokenCase, Limits, Message, read_cases
 from inverse_deid.formats.icsr.profiles import Profile
-from inverse_deid.formats.icsr.report import MessageReport
 from inverse_deid.formats.icsr.rewriting import Replacements
+from inverse_deid.formats.icsr.source import MessageReport, ReportSource, read_reports
+from inverse_deid.formats.records import ReadOptions, Writable
 
 
 def canonical(data: bytes) -> bytes:
@@ -58,6 +64,48 @@ def pseudonym(element: str, value: str) -> str:
 
 
 REPLACEMENTS = Replacements(pseudonym=pseudonym, date_value=a_year_later)
+
+
+@dataclass(frozen=True)
+class TreatedCase:
+    """One masked text for each free text of a case, and the values of its ids, dates and ages."""
+
+    texts: Sequence[str]
+    given: Replacements = field(default_factory=Replacements)
+
+
+TreatCases = Callable[[Sequence[Case]], Sequence[TreatedCase]]
+
+
+def mask_message(
+    streams: tuple[BinaryIO, Writable], treat: TreatCases, profile: Profile, limits: Limits | None = None
+) -> MessageReport:
+    """Read a message and write it masked, case by case, as the engine does."""
+    stream, target = streams
+    source = ReportSource(Message(stream, limits), "message", profile)
+    sink = source.sink(target)
+    for record in source.records():
+        if record.problem:
+            sink.leave_out(record)
+            continue
+        (treated,) = treat([record.report])
+        masked = [SimpleNamespace(text=text) for text in treated.texts]
+        with suppress(RefusedRecordError):
+            sink.write(replace(record, fields=treated.given), masked)
+    sink.finish()
+    return sink.report
+
+
+def mask_reports(
+    data: bytes, masker: MasksCases, profile: Profile, key: bytes
+) -> tuple[bytes, MessageReport]:
+    """Mask the texts and the fields of a message, as the engine does."""
+    source, target = read_reports(io.BytesIO(data), ReadOptions(profile=profile), "cases.xml"), io.BytesIO()
+    sink = source.sink(target)
+    for record, masked in mask_with_fields(masker, list(source.records()), key, "PHI"):
+        sink.write(record, masked)
+    sink.finish()
+    return target.getvalue(), sink.report
 
 
 def treating(mask: Callable[[Case], list[str]], given: Replacements = REPLACEMENTS) -> TreatCases:

@@ -10,15 +10,16 @@ from typing import Any, Self
 import httpx
 from fake_maskers import mask_capitals
 
+from inverse_deid.engine.masker import Masker
 from inverse_deid.service.app import build_app
-from inverse_deid.service.batching import BatchingSettings, ServiceMasker
+from inverse_deid.service.batching import BatchingSettings
 from inverse_deid.service.settings import ServiceSettings
 
 
 class ServiceClient:
     """Asks one request after the other."""
 
-    def __init__(self, masker: ServiceMasker, settings: ServiceSettings) -> None:
+    def __init__(self, masker: Masker, settings: ServiceSettings) -> None:
         self._app = build_app(masker, settings)
         self._runner = asyncio.Runner()
         self._stack = AsyncExitStack()
@@ -48,7 +49,7 @@ class ServiceClient:
         return self.request("POST", path, **options)
 
 
-def client_of(masker: ServiceMasker | None = None, **settings: Any) -> ServiceClient:
+def client_of(masker: Masker | None = None, **settings: Any) -> ServiceClient:
     """A client of a service with a stand-in for the model; requests are not gathered."""
     given = ServiceSettings(**{"batching": BatchingSettings(wait_seconds=0.0), **settings})
     return ServiceClient(masker or mask_capitals(), given)

@@ -8,7 +8,7 @@ import numpy as np
 
 from inverse_deid.core.phi import PhiType
 from inverse_deid.core.values import Document, PhiSpan
-from inverse_deid.network.encoding import WordVectors, quantised
+from inverse_deid.network.encoding import WordVectors, quantise
 from inverse_deid.research.extraction.concepts import ConceptDocument, ConceptSpan
 from inverse_deid.research.extraction.config import TaggerConfig, TaggerTraining
 from inverse_deid.research.extraction.passage_inputs import CONCEPTS, PHI
@@ -55,7 +55,7 @@ def vectors() -> WordVectors:
         "zebulonova",
     ]
     rng = np.random.default_rng(1)
-    return quantised(words, rng.normal(size=(len(words), 8)).astype(np.float32))
+    return quantise(words, rng.normal(size=(len(words), 8)).astype(np.float32))
 
 
 def config(**changed: Any) -> TaggerConfig:

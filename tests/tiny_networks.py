@@ -9,7 +9,7 @@ import numpy as np
 
 from inverse_deid.network.batches import Example
 from inverse_deid.network.config import NetworkConfig, TrainingConfig
-from inverse_deid.network.encoding import WordVectors, quantised
+from inverse_deid.network.encoding import WordVectors, quantise
 
 N_FEATURES = 2
 _WORDS = ("the", "rash", "went", "fever", "Velmo", "Okonkwo", "Lindero", "cough", "Zora", "mild")
@@ -50,7 +50,7 @@ def vectors(config: NetworkConfig) -> WordVectors:
     """Vectors of the words in small letters."""
     known = [word for word in _WORDS if word.islower()]
     rng = np.random.default_rng(3)
-    return quantised(known, rng.normal(size=(len(known), config.word_dim)).astype(np.float32))
+    return quantise(known, rng.normal(size=(len(known), config.word_dim)).astype(np.float32))
 
 
 def new_network(config: NetworkConfig, seed: int | None = None) -> Any:

@@ -8,7 +8,7 @@ import numpy as np
 
 from inverse_deid.core.phi import PhiType
 from inverse_deid.core.values import Document, PhiSpan
-from inverse_deid.network.encoding import WordVectors, quantised
+from inverse_deid.network.encoding import WordVectors, quantise
 from inverse_deid.research.representations.sentences import Sentence, sentences_of
 
 NAMES = ("okonkwo", "lindero", "zora", "velmora", "tamsin", "brask")
@@ -20,7 +20,7 @@ def vectors() -> WordVectors:
     """Names lie together, and so do the other words."""
     rng = np.random.default_rng(3)
     centres = [np.eye(DIM)[0] * 3] * len(NAMES) + [np.eye(DIM)[1] * 3] * len(SAFE)
-    return quantised((*NAMES, *SAFE), (np.array(centres) + rng.normal(size=(18, DIM))).astype(np.float32))
+    return quantise((*NAMES, *SAFE), (np.array(centres) + rng.normal(size=(18, DIM))).astype(np.float32))
 
 
 def annotated(text: str, identity: str = "case-1") -> Document:

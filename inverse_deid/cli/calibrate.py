@@ -1,4 +1,4 @@
-"""`inverse-deid calibrate`: annotated documents in, thresholds with a guarantee out."""
+"""`inverse-deid calibrate`: find thresholds with a guarantee on annotated documents."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ from inverse_deid.training.documents import corpus_sha256
 from inverse_deid.training.guaranteed import (
     CalibrationSet,
     calibration_set,
-    kept_phi,
+    count_kept_phi,
     refuse_training_documents,
     threshold_sequence,
 )
@@ -56,7 +56,7 @@ _BATCH_DOCUMENTS = 256
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CalibrateOptions:
-    """What was given on the command line."""
+    """The options of the command line."""
 
     gold: Path
     target_leak_rate: float
@@ -71,7 +71,7 @@ class CalibrateOptions:
 
     @property
     def aim(self) -> Aim:
-        """What is to be guaranteed."""
+        """The guarantee to reach."""
         return Aim(
             target=self.target_leak_rate,
             confidence=self.confidence,
@@ -83,13 +83,13 @@ class CalibrateOptions:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Calibrated:
-    """What was chosen and what it does on the calibration set.
+    """The chosen thresholds and their result on the calibration set.
 
     Args:
         thresholds: The chosen ones.
         n_counted: Documents or patients with PHI.
         n_leaking: Of these, those with any PHI token kept.
-        mean_loss: What was held against the target, in [0, 1].
+        mean_loss: The figure that was compared with the target, in [0, 1].
         evaluation: Of masking all documents with these thresholds.
     """
 
@@ -103,39 +103,51 @@ class Calibrated:
 @click.command()
 @click.argument("gold", type=_ANY)
 @click.option(
-    "--target-leak-rate", type=float, required=True, metavar="R", help="What may leak at most: 0.01 is 1 %."
+    "--target-leak-rate",
+    type=float,
+    required=True,
+    metavar="R",
+    help="Highest leak rate allowed: 0.01 is 1 %.",
 )
-@click.option("--confidence", type=float, metavar="C", help="How sure to be, as 0.95; for exact alone.")
+@click.option(
+    "--confidence",
+    type=float,
+    metavar="C",
+    help="Confidence of the guarantee, for example 0.95. With --method exact only.",
+)
 @click.option(
     "--unit",
     type=click.Choice([unit.value for unit in Unit]),
     default=Unit.DOCUMENT.value,
     show_default=True,
-    help="Share of documents that leak, or mean share of a document's PHI tokens that is kept.",
+    help="Limit the share of documents that leak, or the mean share of PHI tokens kept per document.",
 )
 @click.option(
     "--method",
     type=click.Choice([method.value for method in GuaranteeMethod]),
     default=GuaranteeMethod.EXACT.value,
     show_default=True,
-    help="Exact tests with a confidence, or conformal risk control: right on average.",
+    help="Exact tests with a confidence, or conformal risk control, which holds on average.",
 )
-@click.option("--model", type=_ANY, help="Folder of another model.")
-@click.option("--lexicon", type=_FILE, help="Another lexicon.")
-@click.option("--patients", type=_FILE, help="CSV with the columns id, patient: each patient counts once.")
-@click.option("-o", "--out", type=_FILE, required=True, help="The certificate, a JSON file.")
-@click.option("--force", is_flag=True, help="Overwrite an earlier certificate.")
+@click.option("--model", type=_ANY, help="Model folder instead of the packaged model.")
+@click.option("--lexicon", type=_FILE, help="Lexicon file instead of the packaged lexicon.")
+@click.option(
+    "--patients", type=_FILE, help="CSV file with the columns id and patient. Each patient then counts once."
+)
+@click.option("-o", "--out", type=_FILE, required=True, help="JSON file for the certificate.")
+@click.option("--force", is_flag=True, help="Overwrite an existing certificate.")
 def calibrate(**given: Any) -> None:  # noqa: ANN401 - click's options, typed in CalibrateOptions
     """Find the lowest thresholds whose leak rate is guaranteed.
 
-    GOLD is annotated as for `evaluate`, by documents like those to be masked, which
-    the model was not trained on and nothing was chosen by. The certificate holds
-    the thresholds, the guarantee with its conditions, and what it is bound to:
+    GOLD contains annotated documents, in the formats of `evaluate`. They must be
+    like the documents to be masked. They must not have been used to train the model
+    or to choose settings. The certificate contains the thresholds, the guarantee and
+    its conditions, and the hashes of model and lexicon. Use it with:
 
     inverse-deid mask CASES --out MASKED --certificate CERTIFICATE.json
 
-    Exit status: 0 done; 2 refused (too few documents, or the model leaks too
-    much), nothing was written.
+    Exit status: 0 = done. 2 = refused, because there are too few documents or the
+    model leaks too much. Nothing was written.
     """
     options = CalibrateOptions(**given)
     aim = options.aim
@@ -147,16 +159,16 @@ def calibrate(**given: Any) -> None:  # noqa: ANN401 - click's options, typed in
     refuse_too_few(calibration.n_counted, aim)
     manifest = read_manifest(options.model or packaged_model())
     refuse_training_documents(options.gold, manifest.get("provenance") or {})
-    # The thresholds of the model itself decide on nothing here.
+    # The model's own thresholds are not used here.
     settings = MaskingSettings(model=options.model, lexicon=options.lexicon, allow_low_thresholds=True)
     assembly = assemble(settings)
-    calibrated = _calibrated(gold, calibration, assembly, aim)
+    calibrated = _choose_thresholds(gold, calibration, assembly, aim)
     write_json(options.out, _certificate(calibrated, assembly, options))
     for line in (*_found_lines(calibrated, calibration, options), "", *_guarantee_lines(calibration, aim)):
         click.echo(line)
 
 
-def _calibrated(
+def _choose_thresholds(
     gold: Sequence[Document], calibration: CalibrationSet, assembly: Assembly, aim: Aim
 ) -> Calibrated:
     """Choose the thresholds by what the whole pipeline keeps, then mask with them."""
@@ -167,7 +179,7 @@ def _calibrated(
     hidden = not sys.stderr.isatty()
     bar = tqdm(total=len(calibration.docs), unit=" documents", file=sys.stderr, disable=hidden, leave=False)
     with bar:
-        kept = kept_phi(calibration, stages, sequence, bar.update)
+        kept = count_kept_phi(calibration, stages, sequence, bar.update)
     losses = kept.leaking() if aim.unit is Unit.DOCUMENT else kept.share_kept()
     step = choose_step(losses.sum(axis=0), calibration.n_counted, aim)
     stages = dataclasses.replace(stages, thresholds=sequence[step])
@@ -176,19 +188,19 @@ def _calibrated(
         n_counted=calibration.n_counted,
         n_leaking=int(kept.leaking()[:, step].sum()),
         mean_loss=float(losses[:, step].mean()),
-        evaluation=_evaluated(gold, Deidentifier(stages)),
+        evaluation=_evaluate(gold, Deidentifier(stages)),
     )
 
 
-def _evaluated(gold: Sequence[Document], deidentifier: Deidentifier) -> Evaluation:
-    """What masking does to all documents of the calibration set."""
+def _evaluate(gold: Sequence[Document], deidentifier: Deidentifier) -> Evaluation:
+    """Mask all documents of the calibration set and evaluate the masks."""
     batches = [gold[i : i + _BATCH_DOCUMENTS] for i in range(0, len(gold), _BATCH_DOCUMENTS)]
     masked = [doc for batch in batches for doc in deidentifier.mask_many(batch)]
     return evaluate_masks(gold, {doc.id: doc.masks for doc in masked})
 
 
 def _certificate(calibrated: Calibrated, assembly: Assembly, options: CalibrateOptions) -> dict[str, Any]:
-    """What is guaranteed, on which conditions, and what it is bound to: numbers and hashes, no ids."""
+    """Return the guarantee, its conditions and the hashes it is bound to: numbers and hashes, no ids."""
     aim, evaluation = options.aim, calibrated.evaluation
     figures = {name: evaluation.figure(name) for name in ("recall_all", "precision", "safe_kept")}
     return seal(
@@ -223,14 +235,14 @@ def _certificate(calibrated: Calibrated, assembly: Assembly, options: CalibrateO
 def _found_lines(
     calibrated: Calibrated, calibration: CalibrationSet, options: CalibrateOptions
 ) -> Iterator[str]:
-    """What was counted and chosen."""
+    """Return the counts and the chosen thresholds, line by line."""
     aim, evaluation, thresholds = options.aim, calibrated.evaluation, calibrated.thresholds
     slope = f", moved by density ({thresholds.density_slope:g})" if thresholds.density_slope else ""
     yield f"documents      {len(evaluation.ids):,}, with PHI {len(calibration.docs):,}"
     yield f"counted        {calibrated.n_counted:,} {aim.counted} with PHI"
     yield f"thresholds     high {thresholds.high:.6f}, low {thresholds.low:.6f}{slope}"
     if thresholds.are_low:
-        yield "               these are low: masking with them needs --allow-low-thresholds"
+        yield "               these are low. To mask with them, use --allow-low-thresholds"
     yield f"leaking        {calibrated.n_leaking:,} {aim.counted}"
     if aim.unit is Unit.TOKEN:
         yield f"mean loss      {100 * calibrated.mean_loss:.3f} %"
@@ -241,7 +253,7 @@ def _found_lines(
 
 
 def _guarantee_lines(calibration: CalibrationSet, aim: Aim) -> Iterator[str]:
-    """The guarantee in plain words."""
+    """Return the guarantee in plain words, line by line."""
     yield describe_guarantee(aim)
     if aim.confidence is not None:
         yield f"Of calibrations done like this, up to {100 * (1 - aim.confidence):.4g} % promise too much."
@@ -250,12 +262,12 @@ def _guarantee_lines(calibration: CalibrationSet, aim: Aim) -> Iterator[str]:
     if n_alike := _n_alike(calibration):
         yield (
             f"Note: {n_alike:,} of the documents with PHI share ten words in a row or a patient's name with "
-            "one that counts apart; if they are of one patient, let them count once (--patients)."
+            "one that counts apart. If they belong to one patient, use --patients to count them once."
         )
 
 
 def _n_alike(calibration: CalibrationSet) -> int:
-    """Documents that look as if they belonged to another that is counted apart."""
+    """Count the documents that seem to belong to another one that counts apart."""
     owners: dict[int, set[int]] = defaultdict(set)
     groups = near_duplicate_groups(calibration.docs)
     for group, owner in zip(groups, calibration.owners.tolist(), strict=True):

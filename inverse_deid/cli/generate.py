@@ -1,4 +1,4 @@
-"""`inverse-deid generate`: synthetic annotated documents, reproducible by their seed."""
+"""`inverse-deid generate`: generate synthetic annotated documents, reproducible by their seed."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ from inverse_deid.core.extras import missing_extra
 from inverse_deid.core.files import partial_path, printable, replace_folder
 from inverse_deid.core.phi import PhiType
 from inverse_deid.core.values import Document
-from inverse_deid.formats.gold_writers import gold_i2b2_xml, gold_json_line
+from inverse_deid.formats.i2b2_xml import gold_i2b2_xml
+from inverse_deid.formats.json_lines import gold_json_line
 from inverse_deid.text.tokenizer import span_of_token, tokenize
-from inverse_deid.training.corpora.generation import generated_documents
+from inverse_deid.training.corpora.synthetic import generate_documents
 
 _ANY = click.Path(path_type=Path)
 _FILE_ENDINGS = (".jsonl", ".jsonl.gz")
@@ -31,7 +32,7 @@ _OUR_FILES = "synthetic-*.xml"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GenerateOptions:
-    """What was given on the command line."""
+    """The options of the command line."""
 
     out: Path
     format_name: str
@@ -47,7 +48,7 @@ class GenerateOptions:
         return self.format_name == "i2b2"
 
     def check(self) -> None:
-        """Refuse what contradicts itself and what would overwrite, before anything is loaded.
+        """Refuse contradictory options and unwanted overwriting, before anything is loaded.
 
         Raises:
             ConfigurationError: The options do not fit each other.
@@ -55,7 +56,7 @@ class GenerateOptions:
                 carrier, or may not be overwritten without `--force`.
         """
         if self.invented_share is not None and not self.carriers:
-            raise ConfigurationError("--invented-share is about --carriers; give both or neither")
+            raise ConfigurationError("--invented-share needs --carriers. Give both or neither")
         if self.out.name in ("", ".."):
             raise ConfigurationError("give --out the name of a new file or folder")
         if not self.is_folder and not self.out.name.lower().endswith(_FILE_ENDINGS):
@@ -69,22 +70,25 @@ class GenerateOptions:
     def _check_existing(self) -> None:
         out = self.out.resolve()
         if any(out in (path, *path.parents) for path in (given.resolve() for given in self.carriers)):
-            raise OutputExistsError(f"{printable(self.out)} holds carriers; choose another name with --out")
+            raise OutputExistsError(
+                f"{printable(self.out)} contains carriers. Choose another name with --out"
+            )
         entries = list(out.iterdir()) if self.is_folder and out.is_dir() else [out]
         if not out.exists() or not entries:
             return
         is_ours = out.is_dir() if self.is_folder else out.is_file()
         if not is_ours or (self.is_folder and not all(path.match(_OUR_FILES) for path in entries)):
             raise OutputExistsError(
-                f"{printable(self.out)} is something else already; choose another name with --out"
+                f"{printable(self.out)} exists and was not written by generate. Choose another name "
+                "with --out"
             )
         if not self.force:
-            raise OutputExistsError(f"{printable(self.out)} exists already; give --force to overwrite it")
+            raise OutputExistsError(f"{printable(self.out)} exists already. Use --force to overwrite it")
 
 
 @dataclass(slots=True)
 class Summary:
-    """What was generated."""
+    """Counts of the generated documents."""
 
     n_documents: int = 0
     n_tokens: int = 0
@@ -100,7 +104,7 @@ class Summary:
         self.spans.update(span.type for span in doc.spans)
 
     def lines(self) -> Iterator[str]:
-        """The summary, types by their order in `PhiType`."""
+        """Return the summary, types by their order in `PhiType`."""
         yield f"documents  {self.n_documents:>12,}"
         yield f"tokens     {self.n_tokens:>12,}"
         yield f"PHI tokens {self.n_phi_tokens:>12,}"
@@ -112,7 +116,11 @@ class Summary:
 
 @click.command()
 @click.option(
-    "-o", "--out", required=True, type=_ANY, help="A .jsonl or .jsonl.gz file, or for i2b2 a folder."
+    "-o",
+    "--out",
+    required=True,
+    type=_ANY,
+    help="File to write (.jsonl or .jsonl.gz), or a folder with --format i2b2.",
 )
 @click.option(
     "--format",
@@ -120,38 +128,40 @@ class Summary:
     type=click.Choice(["jsonl", "i2b2"]),
     default="jsonl",
     show_default=True,
-    help="JSON Lines with spans, or 2014 i2b2 XML with tags, one file a document.",
+    help="JSON Lines with spans, or 2014 i2b2 XML with tags, one file per document.",
 )
 @click.option(
-    "--documents", type=click.IntRange(1), default=1000, show_default=True, help="How many to generate."
+    "--documents", type=click.IntRange(1), default=1000, show_default=True, help="Number of documents."
 )
-@click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Decides everything.")
+@click.option(
+    "--seed", type=click.IntRange(0), default=1, show_default=True, help="Seed of all random choices."
+)
 @click.option(
     "--carriers",
     multiple=True,
     type=_ANY,
-    help="Narratives to plant identifiers in; may be given again. Without, all documents are invented.",
+    help="Narratives to plant identifiers in. May be repeated. Without them, all documents are invented.",
 )
 @click.option(
     "--invented-share",
     type=click.FloatRange(0, 1),
-    help="With --carriers: share of the documents that are invented whole.  [default: as in training]",
+    help="With --carriers: share of the documents that are entirely invented.  [default: as in training]",
 )
-@click.option("--force", is_flag=True, help="Overwrite what an earlier run generated.")
+@click.option("--force", is_flag=True, help="Overwrite the output of an earlier run.")
 def generate(**given: Any) -> None:  # noqa: ANN401 - click's options, typed in GenerateOptions
     """Generate synthetic documents with their identifiers marked.
 
     The same options give the same bytes. Needs the extra `train`
-    (pip install '.[train]'). Carriers are JSON Lines or 2014 i2b2 XML;
-    their certain dates and ages are marked by patterns, the rest of their text is
-    copied: keep the output as safe as the carriers.
+    (pip install '.[train]'). Carriers are JSON Lines or 2014 i2b2 XML. Patterns mark
+    the dates and ages in them that are certain. The rest of their text is copied, so
+    protect the output like the carriers.
     """
     options = GenerateOptions(**given)
     options.check()
     docs = _documents(options)
     summary = Summary()
-    with _staged(options.out) as staging:
-        counted = _counted(docs, options.documents, summary)
+    with _stage(options.out) as staging:
+        counted = _count(docs, options.documents, summary)
         if options.is_folder:
             _write_i2b2_xml(counted, staging)
         else:
@@ -159,11 +169,11 @@ def generate(**given: Any) -> None:  # noqa: ANN401 - click's options, typed in 
     for line in summary.lines():
         click.echo(line)
     if options.carriers:
-        click.echo("note       the documents hold text of the carriers: keep them as safe")
+        click.echo("note       the documents contain text of the carriers. Protect them like the carriers")
 
 
 def _documents(options: GenerateOptions) -> Iterator[Document]:
-    """Read the carriers and begin to generate; imported here so that `--help` stays quick."""
+    """Read the carriers and start to generate. Imports are here to keep `--help` quick."""
     try:
         from inverse_deid.training.corpora.names import load_name_pools
 
@@ -171,17 +181,17 @@ def _documents(options: GenerateOptions) -> Iterator[Document]:
     except ImportError as error:
         raise missing_extra("generating", error.name, "train") from error
     if not options.carriers:
-        return generated_documents(options.documents, options.seed)
+        return generate_documents(options.documents, options.seed)
     from inverse_deid.training.augmentation import INVENTED_SHARE
     from inverse_deid.training.corpus import read_annotated
 
     share = INVENTED_SHARE if options.invented_share is None else options.invented_share
     carriers = [doc for path in options.carriers for doc in read_annotated(path)]
-    return generated_documents(options.documents, options.seed, carriers=carriers, invented_share=share)
+    return generate_documents(options.documents, options.seed, carriers=carriers, invented_share=share)
 
 
-def _counted(docs: Iterable[Document], n_documents: int, summary: Summary) -> Iterator[Document]:
-    """The documents, counted on their way; a bar shows how far they are on a terminal."""
+def _count(docs: Iterable[Document], n_documents: int, summary: Summary) -> Iterator[Document]:
+    """Return the documents, counted on their way; a bar shows how far they are on a terminal."""
     from tqdm import tqdm
 
     hidden = not sys.stderr.isatty()
@@ -207,8 +217,8 @@ def _write_i2b2_xml(docs: Iterable[Document], staging: Path) -> None:
 
 
 @contextmanager
-def _staged(out: Path) -> Iterator[Path]:
-    """A hidden place beside `out`: gets that name when all is written, goes away if it is not."""
+def _stage(out: Path) -> Iterator[Path]:
+    """Return a hidden place beside `out`: gets that name when all is written, goes away if it is not."""
     staging = partial_path(out)
     try:
         with _output_errors(out):
@@ -241,5 +251,5 @@ def _output_errors(out: Path) -> Iterator[None]:
         problem = error.strerror or type(error).__name__
     if problem:
         raise OutputError(
-            f"{printable(out)} cannot be written ({problem}); make room or choose another place with --out"
+            f"{printable(out)} cannot be written ({problem}). Make room, or choose another place with --out"
         )

@@ -29,7 +29,7 @@ class LazyGroup(click.Group):
         return [name for section in self._sections.values() for name in section]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002, RUF100
-        """Import a command; None = there is none of that name."""
+        """Import a command; None = unknown name."""
         for section in self._sections.values():
             if cmd_name in section:
                 module = importlib.import_module(section[cmd_name][0])

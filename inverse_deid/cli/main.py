@@ -20,7 +20,7 @@ INTERRUPTED = 130
 
 _COMMANDS: Commands = MappingProxyType(
     {
-        "Mask and give out": {
+        "Mask and release": {
             "mask": ("inverse_deid.cli.mask", "Mask case narratives: files, folders or standard input."),
             "reveal": ("inverse_deid.cli.reveal", "Restore the originals with the map and the key."),
             "serve": ("inverse_deid.cli.serve", "Mask documents over HTTP."),
@@ -52,14 +52,14 @@ _COMMANDS: Commands = MappingProxyType(
 
 
 class _MainGroup(LazyGroup):
-    """Ends with the exit statuses of this program."""
+    """A group that ends with the exit statuses of this program."""
 
     def main(self, *args: Any, **options: Any) -> NoReturn:  # noqa: ANN401 - as click declares it
         run = super().main
         options = {"prog_name": "inverse-deid", **options, "standalone_mode": False}
         status = status_of(lambda: run(*args, **options))
         if not _is_output_written() and not status:
-            click.echo("inverse-deid: standard output cannot be written to its end", err=True)
+            click.echo("inverse-deid: standard output was closed before everything was written", err=True)
             status = NOTHING_DONE
         sys.exit(status)
 
@@ -67,14 +67,14 @@ class _MainGroup(LazyGroup):
 @click.group(cls=_MainGroup, commands=_COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="inverse-deid")
 def main() -> None:
-    """Mask medical case narratives: all words are hidden but those that are surely safe.
+    """Mask medical case narratives: hide every word that is not surely safe.
 
-    Exit status: 0 all done; 1 some documents failed and are listed; 2 nothing could be done.
+    Exit status: 0 all done, 1 some documents failed and are listed, 2 nothing could be done.
     """
 
 
 def status_of(call: Callable[[], object]) -> int:
-    """Run a command; every error becomes one line on standard error and a status."""
+    """Run a command and return its status; every error becomes one line on standard error."""
     try:
         status = call()
     except click.exceptions.Abort:
@@ -85,19 +85,16 @@ def status_of(call: Callable[[], object]) -> int:
     except InverseDeidError as error:
         click.echo(f"inverse-deid: {error}", err=True)
         return NOTHING_DONE
-    except ModuleNotFoundError as error:
-        click.echo(f"inverse-deid: {_not_installed(error)}", err=True)
-        return NOTHING_DONE
     except Exception as error:  # noqa: BLE001 - the message of an unforeseen error may quote a narrative
-        click.echo(f"inverse-deid: {_report_unforeseen(error)}", err=True)
+        click.echo(f"inverse-deid: {_describe_unforeseen(error)}", err=True)
         return NOTHING_DONE
     return status if isinstance(status, int) else 0
 
 
 def _is_output_written() -> bool:
-    """Write what is left for standard output; what it does not take is dropped.
+    """Write the rest of standard output, or drop it if it cannot be written.
 
-    Else Python would try again at its end, complain by itself and end with status 120.
+    Otherwise Python would try again when it ends, print its own error and exit with status 120.
     """
     if sys.stdout is None or sys.stdout.closed:
         return True
@@ -111,18 +108,14 @@ def _is_output_written() -> bool:
     return True
 
 
-def _not_installed(error: ModuleNotFoundError) -> str:
-    """A package that no command asked for early, in one line."""
-    package = (error.name or "").partition(".")[0]
+def _describe_unforeseen(error: Exception) -> str:
+    """Return the line for an error that nobody foresaw, or for a package that is not installed."""
+    package = (error.name or "").partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
     if package in ("", "inverse_deid"):
-        return _report_unforeseen(error)
+        return f"{describe_error(error)} stopped the program; please report this line"
     return (
         f"the package {package} is not installed: {install_hint('EXTRA')}. The extras are in pyproject.toml"
     )
-
-
-def _report_unforeseen(error: Exception) -> str:
-    return f"{describe_error(error)} stopped the program; please report this line"
 
 
 if __name__ == "__main__":

@@ -9,10 +9,14 @@ from typing import Any
 
 import click
 
-from inverse_deid.cli.case_options import CaseOptions
 from inverse_deid.cli.mask import mask
-from inverse_deid.cli.mask_masker import load_masker, masking_settings
-from inverse_deid.cli.mask_options import MaskOptions
+from inverse_deid.cli.mask_settings import (
+    MaskOptions,
+    load_masker,
+    make_case_settings,
+    make_masking_settings,
+    make_profile,
+)
 from inverse_deid.cli.review_store import make_key, store_options
 from inverse_deid.cli.summary import exit_status, failure_lines, summary_lines, warning_lines
 from inverse_deid.core.errors import OutputExistsError, UnreadableInputError
@@ -21,15 +25,16 @@ from inverse_deid.review.loading import LoadSettings, create_store, plan_cases
 from inverse_deid.review.store import MaskingFacts, store_path
 from inverse_deid.review.values import ReviewPolicy
 
-_OF_FILES = {"out", "explain", "with_text", "annotations", "force", "resume", "quiet", "workers"}
-_OF_CASES = {"key", "run_report", "replace", "maps"}
-_NOT_HERE = _OF_FILES | _OF_CASES
-"""Options of `mask` that do not apply here."""
+_NOT_HERE = {
+    *("out", "force", "resume", "quiet", "explain", "with_text", "annotations", "maps", "run_report"),
+    *("key", "replace", "workers", "engine", "address", "partition_mib"),
+}
+"""Options of `mask` that make no sense here."""
 
 
 def _masking_options(command: click.Command) -> click.Command:
-    """Add the options of `mask` for reading and masking files."""
-    names = {one.name for kind in (MaskOptions, CaseOptions) for one in fields(kind)} - _NOT_HERE
+    """Add the options of `mask` that say how files are read and masked."""
+    names = {one.name for one in fields(MaskOptions)} - _NOT_HERE
     command.params += [
         option for option in mask.params if isinstance(option, click.Option) and option.name in names
     ]
@@ -68,7 +73,7 @@ def init(inputs: tuple[Path, ...], address: str, key: Path | None, **given: Any)
 
     Exit status: 0 all done, 1 some cases failed and are listed, 2 nothing was done.
     """
-    from inverse_deid.engine.document_ids import check_ids
+    from inverse_deid.engine.checks import check_ids
     from inverse_deid.formats.known_values import read_known_values
 
     policy = ReviewPolicy(
@@ -77,7 +82,8 @@ def init(inputs: tuple[Path, ...], address: str, key: Path | None, **given: Any)
         automatic_release=not given.pop("release_by_hand"),
         lock_minutes=given.pop("lock_minutes"),
     )
-    options = _read_options(given)
+    options = MaskOptions(**given, out="")
+    options.check(())
     path = store_path(address)
     if path is not None and path.exists():
         raise OutputExistsError(f"{path} already exists and is never overwritten. Use another --store.")
@@ -86,18 +92,18 @@ def init(inputs: tuple[Path, ...], address: str, key: Path | None, **given: Any)
     if not jobs:
         first = tally.failures[0]
         raise UnreadableInputError(f"{first.where} {first.reason}")
-    known = {} if options.cases.known is None else read_known_values(options.cases.known)
-    if options.cases.known is not None:
-        check_ids(jobs, known, options.cases.known, options.read_options)
-    masker = load_masker(masking_settings(options))
+    known = {} if options.known is None else read_known_values(options.known)
+    if options.known is not None:
+        check_ids(jobs, known, options.known, options.read_options)
+    masker = load_masker(make_masking_settings(options))
     secret, made = make_key(address, key)
     is_complete = False
     try:
         settings = LoadSettings(
             policy=policy,
             facts=_state_facts(masker.fingerprint, dict(getattr(masker, "made_of", {})), options),
-            cases=options.cases.settings(secret.secret),
-            profile=options.cases.report_profile(),
+            cases=make_case_settings(options, secret.secret),
+            profile=make_profile(options),
             read_options=options.read_options,
             known=known,
         )
@@ -117,16 +123,6 @@ def init(inputs: tuple[Path, ...], address: str, key: Path | None, **given: Any)
     if made is not None:
         click.echo(f"note       the key is in {made}. Move it elsewhere, and never lose it.", err=True)
     return exit_status(tally)
-
-
-def _read_options(given: dict[str, Any]) -> MaskOptions:
-    names = {one.name for one in fields(CaseOptions)}
-    cases = CaseOptions(**{name: given.pop(name) for name in names & set(given)})
-    rest: dict[str, Any] = {"out": Path(), "explain": False, "with_text": False, "annotations": None}
-    rest |= {"force": False, "resume": False, "quiet": False, "workers": 1}
-    options = MaskOptions(**given, **rest, cases=cases)
-    options.check(())
-    return options
 
 
 def _state_facts(fingerprint: str, made_of: dict[str, Any], options: MaskOptions) -> MaskingFacts:

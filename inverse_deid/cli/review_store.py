@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from inverse_deid.cli.case_options import KEY_VARIABLE, CaseOptions
+from inverse_deid.cli.secret_files import KEY_VARIABLE, read_secret
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.review.accounts import add_user, list_users, set_active, set_password
 from inverse_deid.review.store import (
@@ -55,7 +55,7 @@ def read_key(address: str, key: Path | None) -> ReviewKey:
     if path is None or not path.is_file():
         raise ConfigurationError(f"the key of the store is missing. Use --key FILE, or set {KEY_VARIABLE}.")
     check_private(path)
-    return ReviewKey(CaseOptions(key=path).secret() or b"")
+    return ReviewKey(read_secret(path) or b"")
 
 
 def make_key(address: str, key: Path | None) -> tuple[ReviewKey, Path | None]:
@@ -83,7 +83,7 @@ def _key_path(address: str) -> Path | None:
 def _read_given_key(key: Path | None) -> ReviewKey | None:
     if key is not None:
         check_private(key)
-    secret = CaseOptions(key=key).secret()
+    secret = read_secret(key)
     return None if secret is None else ReviewKey(secret)
 
 

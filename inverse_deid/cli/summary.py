@@ -1,18 +1,24 @@
-"""What the user reads at the end of a masking run, and the exit status."""
+"""The lines that a user reads at the end of a run, and the exit status."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
+from inverse_deid.core.files import printable
 from inverse_deid.core.values import Reason
+from inverse_deid.engine.journal import JOURNAL_NAME
 from inverse_deid.engine.tally import Tally
 from inverse_deid.formats.columns import ColumnFate
+
+if TYPE_CHECKING:
+    from inverse_deid.cli.mask_settings import MaskOptions
 
 MAX_FAILURES_SHOWN = 50
 
 
 def summary_lines(tally: Tally, seconds: float) -> Iterator[str]:
-    """The summary, without the failures.
+    """Return the summary, without the failures.
 
     Args:
         tally: What was done.
@@ -20,15 +26,20 @@ def summary_lines(tally: Tally, seconds: float) -> Iterator[str]:
     """
     yield f"documents  {tally.n_documents:>12,}"
     yield f"tokens     {tally.n_tokens:>12,}"
-    yield from _masked_lines(tally)
+    counts = {reason: n for reason, n in zip(Reason, tally.tokens_by_reason, strict=True) if not reason.keeps}
+    yield f"masked     {_format_share(sum(counts.values()), tally.n_tokens):>12}"
+    for reason, n in sorted(counts.items(), key=lambda item: -item[1]):
+        if n:
+            name = reason.name.lower().replace("_", " ")
+            yield f"  {name:<22}{_format_share(n, tally.n_tokens):>8}"
     yield f"failures   {tally.n_failures:>12,}"
-    rate = f", {tally.n_tokens / seconds:,.0f} tokens a second" if seconds > 0 else ""
+    rate = f", {tally.n_tokens / seconds:,.0f} tokens per second" if seconds > 0 else ""
     yield f"time       {seconds:>12,.1f} s{rate}"
     yield from column_lines(tally.columns)
 
 
 def column_lines(columns: Mapping[str, str]) -> Iterator[str]:
-    """What became of the columns of tables.
+    """Return what became of the columns of tables.
 
     Args:
         columns: The fate of each, see `ColumnFate`.
@@ -37,11 +48,10 @@ def column_lines(columns: Mapping[str, str]) -> Iterator[str]:
         >>> list(column_lines({"text": "masked", "id": "id", "dob": "dropped"}))[1]
         '           kept (unmasked): id (the id)'
     """
-    masked = _named(columns, ColumnFate.MASKED)
-    kept = sorted(
-        [*_named(columns, ColumnFate.KEPT), *(f"{name} (the id)" for name in _named(columns, ColumnFate.ID))]
-    )
-    dropped = _named(columns, ColumnFate.DROPPED)
+    masked = _list_names(columns, ColumnFate.MASKED)
+    ids = [f"{name} (the id)" for name in _list_names(columns, ColumnFate.ID)]
+    kept = sorted([*_list_names(columns, ColumnFate.KEPT), *ids])
+    dropped = _list_names(columns, ColumnFate.DROPPED)
     label = "columns"
     for fate, names in (("masked", masked), ("kept (unmasked)", kept), ("dropped", dropped)):
         if names:
@@ -50,41 +60,62 @@ def column_lines(columns: Mapping[str, str]) -> Iterator[str]:
 
 
 def warning_lines(columns: Mapping[str, str]) -> Iterator[str]:
-    """One line if columns were copied because all were asked for."""
-    copied = sorted([*_named(columns, ColumnFate.KEPT), *_named(columns, ColumnFate.ID)])
+    """Return one warning if columns were copied because all were asked for."""
+    copied = sorted([*_list_names(columns, ColumnFate.KEPT), *_list_names(columns, ColumnFate.ID)])
     if copied:
         yield f"WARNING: columns copied unmasked: {', '.join(copied)}"
 
 
-def _named(columns: Mapping[str, str], fate: ColumnFate) -> list[str]:
-    """The printable names of the columns with this fate, in alphabetical order."""
+def _list_names(columns: Mapping[str, str], fate: ColumnFate) -> list[str]:
+    """Return the printable names of the columns with this fate, in alphabetical order."""
     names = sorted(name for name, one in columns.items() if one == fate)
     return ["".join(sign if sign.isprintable() else "?" for sign in name) or "(no name)" for name in names]
 
 
-def _masked_lines(tally: Tally) -> Iterator[str]:
-    """The share of masked tokens, in all and by reason, most frequent first."""
-    counts = {reason: n for reason, n in zip(Reason, tally.tokens_by_reason, strict=True) if not reason.keeps}
-    yield f"masked     {_share(sum(counts.values()), tally.n_tokens):>12}"
-    for reason, n in sorted(counts.items(), key=lambda item: -item[1]):
-        if n:
-            yield f"  {reason.name.lower().replace('_', ' '):<22}{_share(n, tally.n_tokens):>8}"
-
-
-def _share(n: int, total: int) -> str:
+def _format_share(n: int, total: int) -> str:
     return f"{n / total:.2%}" if total else "-"
 
 
 def failure_lines(tally: Tally) -> Iterator[str]:
-    """One line a failure: the file, where in it, what is wrong and the remedy."""
+    """Return one line per failure: the file, the place, the fault and the remedy."""
     for failure in tally.failures[:MAX_FAILURES_SHOWN]:
         yield f"{failure.where}: {failure.reason}"
     if tally.n_failures > MAX_FAILURES_SHOWN:
         yield f"... and {tally.n_failures - MAX_FAILURES_SHOWN:,} more failures"
 
 
+def mask_notes(options: MaskOptions, tally: Tally) -> Iterator[str]:
+    """Return what to bear in mind about the files of a masking run."""
+    notes = {
+        f"--resume repeats what failed. Delete {JOURNAL_NAME} in the output folder before you share it": (
+            tally.n_failures and options.out is not None and (options.folder / JOURNAL_NAME).exists()
+        ),
+        f"the thresholds are those of {printable(options.certificate or options.folder)}. It says what they "
+        "guarantee, and on which conditions": options.certificate,
+        "CONFIDENTIAL: the explanations contain the original words. Keep them as safe as the originals": (
+            options.with_text
+        ),
+        "CONFIDENTIAL: the explanations tell which words are made up. Do not pass them on": (
+            options.explain and not options.with_text and options.makes_surrogates
+        ),
+        "CONFIDENTIAL: the masked files tell the length of every masked word. Pass on a masking without "
+        "--offsets": options.offsets,
+        "CONFIDENTIAL: the annotation files contain the original texts. Keep them as safe as the originals": (
+            options.annotations
+        ),
+        "CONFIDENTIAL: the run report counts the words of each file. Keep it with the originals": (
+            options.run_report
+        ),
+        "the maps and the key together give back the originals. Keep both with the originals": options.maps,
+        "made-up names can hide that a name was missed. This is not anonymisation (docs/surrogates.md)": (
+            options.makes_surrogates
+        ),
+    }
+    yield from (f"note       {note}" for note, applies in notes.items() if applies)
+
+
 def exit_status(tally: Tally) -> int:
-    """0 all done, 1 some failed and are listed, 2 nothing could be done.
+    """Return 0 if all is done, 1 if some failed and are listed, 2 if nothing could be done.
 
     Example:
         >>> exit_status(Tally(n_documents=3))

@@ -1,8 +1,7 @@
-"""`inverse-deid train` and `fine-tune`: annotated documents in, a model folder out."""
+"""`inverse-deid train` and `fine-tune`: train a model on annotated documents."""
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import sys
 from collections.abc import Callable
@@ -13,6 +12,7 @@ import click
 
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.extras import missing_extra
+from inverse_deid.core.settings import change_settings
 
 if TYPE_CHECKING:
     from inverse_deid.training.config import RunConfig
@@ -27,13 +27,13 @@ FINE_TUNING_RATE = 5e-4
 
 
 def _shared(command: Callable[..., int]) -> Callable[..., int]:
-    """The options that both commands have."""
+    """Return the options that both commands have."""
     options = (
         click.option(
             "--config",
             "config_path",
             type=_FILE,
-            help="TOML file that names the corpora and sets network and training (see configs/default.toml).",
+            help="TOML file with corpora, network and training settings (see configs/default.toml).",
         ),
         click.option(
             "--gold",
@@ -45,21 +45,23 @@ def _shared(command: Callable[..., int]) -> Callable[..., int]:
             "--compare",
             multiple=True,
             type=_ANY,
-            help="Annotated documents that are never trained on, measured before and after. May be repeated.",
+            help="Annotated documents to measure before and after, never to train on. May be repeated.",
         ),
         click.option(
-            "--mapping", type=_FILE, help="TOML file that maps the types of another scheme to ours."
+            "--mapping",
+            type=_FILE,
+            help="TOML file that maps the types of another scheme to the types of this program.",
         ),
-        click.option("--epochs", type=click.IntRange(1), help="Passes over the data."),
-        click.option("--seed", type=int, help="Of every random choice."),
+        click.option("--epochs", type=click.IntRange(1), help="Number of passes over the data."),
+        click.option("--seed", type=int, help="Seed of all random choices."),
         click.option(
             "--out",
             required=True,
             type=_FOLDER,
-            help="Model folder to write; an older model there is replaced when the new one is complete.",
+            help="Model folder to write. An older model there is replaced when the new one is complete.",
         ),
-        click.option("--resume", is_flag=True, help="Go on from the last complete epoch of the same run."),
-        click.option("-q", "--quiet", is_flag=True, help="No progress bar, no lines."),
+        click.option("--resume", is_flag=True, help="Resume after the last complete epoch of the same run."),
+        click.option("-q", "--quiet", is_flag=True, help="No progress bar and no progress lines."),
     )
     for option in reversed(options):
         command = option(command)
@@ -71,8 +73,9 @@ def _shared(command: Callable[..., int]) -> Callable[..., int]:
 def train(**given: Any) -> int:  # noqa: ANN401 - the options are listed in _shared
     """Train a model on annotated documents and calibrate its operating points.
 
-    Give --config, or --gold for the default settings with your documents. Beside
-    the model folder, FOLDER.training takes checkpoint, log.csv and TensorBoard events.
+    Use --config FILE, or --gold to train with the default settings on your documents.
+    Checkpoint, log.csv and TensorBoard events are written to FOLDER.training, next to
+    the model folder.
 
     Needs the extra `train` (pip install '.[train]'). Use the model
     with `inverse-deid mask --model FOLDER`.
@@ -82,28 +85,28 @@ def train(**given: Any) -> int:  # noqa: ANN401 - the options are listed in _sha
 
 @click.command("fine-tune")
 @click.option(
-    "--model", type=_FOLDER, help="Model folder to start from; without it the packaged model.", default=None
+    "--model", type=_FOLDER, help="Model folder to start from.  [default: the packaged model]", default=None
 )
 @click.option(
     "--freeze",
     multiple=True,
-    help="Part of the network that stays as it is: characters, words, gaps, features, tokens, classes. "
+    help="Part of the network to leave unchanged: characters, words, gaps, features, tokens, classes. "
     "May be repeated.",
 )
 @_shared
 def fine_tune(model: Path | None, freeze: tuple[str, ...], **given: Any) -> int:  # noqa: ANN401
     """Train a model further on your own annotated documents.
 
-    Every corpus of --gold (its held-out part) and of --compare is measured before
-    and after, so that you see what was learned and what was forgotten. The network
-    keeps its shape; two epochs are a good beginning.
+    The held-out part of each --gold corpus and each --compare corpus are measured
+    before and after. The figures show what the model learned and what it forgot.
+    The network keeps its shape. Start with two epochs.
 
     Needs the extra `train` (pip install '.[train]').
     """
     from inverse_deid.masking.assemble import packaged_model
 
     def fewer(training: Any) -> Any:  # noqa: ANN401 - a TrainingConfig, imported lazily
-        return dataclasses.replace(
+        return change_settings(
             training, epochs=FINE_TUNING_EPOCHS, learning_rate=FINE_TUNING_RATE, synthetic=200, weak=0
         )
 
@@ -128,7 +131,7 @@ def _run(given: dict[str, Any], _defaults: Callable[[Any], Any], **around: Any) 
     try:
         run.train(_config(given, _defaults), given["out"], surroundings)
     except KeyboardInterrupt:
-        click.echo("inverse-deid: stopped; run the same command with --resume to go on", err=True)
+        click.echo("inverse-deid: stopped. Run the same command with --resume to continue", err=True)
         return INTERRUPTED
     if not quiet:
         click.echo(f"model written to {given['out']}")
@@ -136,7 +139,7 @@ def _run(given: dict[str, Any], _defaults: Callable[[Any], Any], **around: Any) 
 
 
 def _config(given: dict[str, Any], defaults: Callable[[Any], Any]) -> RunConfig:
-    """The configuration file, if any, with what the command line says instead."""
+    """Return the configuration file, if any, with what the command line says instead."""
     from inverse_deid.network.config import TrainingConfig
     from inverse_deid.training.config import RunConfig, read_run_config
 
@@ -147,8 +150,8 @@ def _config(given: dict[str, Any], defaults: Callable[[Any], Any]) -> RunConfig:
     elif given["gold"]:
         config = RunConfig(gold=(), training=defaults(TrainingConfig()))
     else:
-        raise ConfigurationError("give --config FILE or --gold FILE: there is nothing to train on")
+        raise ConfigurationError("nothing to train on. Give --config FILE or --gold FILE")
     named = {name: given[name] for name in ("gold", "compare", "mapping") if given[name]}
     changed = {name: given[name] for name in ("epochs", "seed") if given[name] is not None}
-    training = dataclasses.replace(config.training, **changed)
-    return dataclasses.replace(config, training=training, **named)
+    training = change_settings(config.training, **changed)
+    return change_settings(config, training=training, **named)

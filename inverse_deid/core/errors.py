@@ -19,6 +19,7 @@
     │   ├── StaleRevisionError     the layer changed since the user saw it
     │   └── LogInError             wrong name or password, too many tries, no session
     ├── UpdateError           what a site sent cannot be used; the others continue without it
+    ├── RefusedRecordError    the masked form of one record failed its check; the others are written
     └── StageError            a stage of the pipeline broke its contract
 
 A message says what was given, what was expected and how to mend it. It never contains
@@ -77,6 +78,10 @@ class ModelError(InverseDeidError):
 
 class UpdateError(InverseDeidError):
     """The message of a site of a collaborative training cannot be used."""
+
+
+class RefusedRecordError(InverseDeidError):
+    """The masked form of one record failed its check and must not be written."""
 
 
 class StageError(InverseDeidError):

@@ -115,7 +115,7 @@ _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
 
 def open_own(path: Path, flags: int) -> int:
-    """Return a descriptor of a file that an earlier run left, opened with `flags` of `os.open`.
+    """Open a file that an earlier run left, never through a link; `flags` are those of `os.open`.
 
     Raises:
         OSError: It cannot be opened, or it is a link, a pipe or a folder, or has a second name.

@@ -1,1 +1,1 @@
-"""Mapping many documents: batches in, masked files out, and what was done before an interruption."""
+"""Many documents: files in batches, masked files out, and records of interrupted runs."""

@@ -96,7 +96,7 @@ def _write(job: Job, opened: Opened, masked: Sequence[MaskedDocument], run: RunS
     is_complete = False
     try:
         sinks = files.sinks(source)
-        write_batch([(record, masked)], sinks, tally, f"{job.shown} {source.unit}")
+        write_batch([(record, masked)], sinks, tally, job.shown, source.unit)
         for sink in sinks:
             sink.finish()
         entry = Entry(input_print, run.fingerprint, 1, files.sync(), tally)

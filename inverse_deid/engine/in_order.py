@@ -1,4 +1,4 @@
-"""Several calls at a time, results in the order of the items, only so many items in memory."""
+"""Several calls at a time, results in the order of the items, a bounded number of items in memory."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 ITEMS_A_THREAD = 2
-"""One that is worked on, and one that waits so that nobody is idle."""
+"""One in work, and one that waits so that no thread is idle."""
 
 
 def in_order(
     call: Callable[[Item], Result], items: Iterable[Item], n_at_once: int = 1
 ) -> Iterator[tuple[Item, Result]]:
-    """Call for each item; each item with its result, in the order of the items.
+    """Call for each item, and yield each item with its result, in the order of the items.
 
-    With several calls at a time, at most `ITEMS_A_THREAD * n_at_once` items were taken and not yet
-    given back. An error of the items, or of a call, is raised where it stands in the order: all that
-    comes before it is given back first. Whoever stops in the middle does not wait for running calls.
+    With several calls at a time, at most `ITEMS_A_THREAD * n_at_once` items are taken and not yet
+    yielded. An error of the items, or of a call, is raised in its place in the order: everything before
+    it is yielded first. A caller that stops in the middle does not wait for running calls.
 
     Args:
-        call: Must bear being called from several threads, if there are several.
+        call: Must be safe to call from several threads, if there are several.
         items: Taken in this thread.
         n_at_once: Calls at a time, 1 or more; 1 calls in this thread and takes no item ahead.
 

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from inverse_deid.core.errors import InputError, InverseDeidError
+from inverse_deid.core.errors import InputError
 from inverse_deid.core.files import PartialFile, WrittenState, output_errors, printable
 from inverse_deid.engine.jobs import Job, Output
-from inverse_deid.engine.journal import Entry, Journal, check_unchanged, remove_progress
-from inverse_deid.engine.reversal_sinks import ReversalSink
-from inverse_deid.engine.run_settings import RunSettings
-from inverse_deid.engine.tally import Tally
+from inverse_deid.engine.journal import Entry, remove_progress
+from inverse_deid.engine.reversal import ReversalSink
 from inverse_deid.formats.explanation import ExplanationSink
 from inverse_deid.formats.i2b2_xml import AnnotationXmlSink
 from inverse_deid.formats.records import Sink, Source
@@ -22,17 +18,21 @@ class JobFiles:
 
     Args:
         job: Says which files there are.
-        progress: Continue them where they were safe; None begins anew.
+        progress: Continue them where they were safe; None = begin again.
         key: Of the reversal map.
+        marker: Replaces a text of a case safety report that cannot be shown at all.
 
     Raises:
         OutputError: One cannot be created.
-        InputError: A half-done file is not what the journal says.
+        InputError: A half-done file does not match the journal.
     """
 
-    def __init__(self, job: Job, progress: Entry | None = None, *, key: bytes = b"") -> None:
+    def __init__(
+        self, job: Job, progress: Entry | None = None, *, key: bytes = b"", marker: str = "PHI"
+    ) -> None:
         self._job = job
         self._key = key
+        self._marker = marker
         self._resumed = progress is not None
         self._files: dict[Output, PartialFile] = {}
         try:
@@ -43,32 +43,8 @@ class JobFiles:
             if len(self._files) < len(job.outputs):
                 self.close()
 
-    @property
-    def masked(self) -> PartialFile:
-        """The masked file."""
-        return next(file for output, file in self._files.items() if output.role == "masked")
-
-    @property
-    def explanations(self) -> ExplanationSink | None:
-        """Where the explanations go, None = nobody asked for them."""
-        for output, file in self._files.items():
-            if output.role == "explain":
-                return ExplanationSink(file, with_text=output.with_text)
-        return None
-
-    def map_writer(self, marker: str) -> MapWriter | None:
-        """What writes the reversal map of case reports, None = nobody asked for it.
-
-        Args:
-            marker: Stands for a text that cannot be shown at all.
-        """
-        for output, file in self._files.items():
-            if output.role == "map":
-                return MapWriter(file, self._key, {"marker": marker})
-        return None
-
     def sinks(self, source: Source) -> list[Sink]:
-        """What writes into the files, in the order of the outputs."""
+        """Return the writers of the files, in the order of the outputs."""
         return [self._sink(source, output, file) for output, file in self._files.items()]
 
     def _sink(self, source: Source, output: Output, file: PartialFile) -> Sink:
@@ -81,10 +57,11 @@ class JobFiles:
                 return AnnotationXmlSink(file)
             case "map":
                 encoding = source.text_encoding
-                return ReversalSink(self._begun_map(file, encoding), encoding)
+                holds_cases = self._job.format.holds_cases
+                about = {"marker": self._marker} if holds_cases else {"encoding": encoding}
+                return ReversalSink(self._resume_map(file, about), encoding, self._marker)
 
-    def _begun_map(self, file: PartialFile, encoding: str) -> MapWriter:
-        about = {"encoding": encoding}
+    def _resume_map(self, file: PartialFile, about: dict[str, str]) -> MapWriter:
         if not self._resumed:
             return MapWriter(file, self._key, about)
         problem = ""
@@ -96,13 +73,13 @@ class JobFiles:
         raise InputError(f"{printable(file.path)} {problem}")
 
     def sync(self) -> dict[str, WrittenState]:
-        """Force everything to the disk; how much that is, by role."""
+        """Force everything to the disk, and return how much that is, by role."""
         return {output.role: file.sync() for output, file in self._files.items()}
 
     def commit(self) -> None:
         """Give the complete, synced files their names.
 
-        The progress goes first: nobody can go on with a file that has its name already.
+        The progress is removed first: no run can resume a file that has its name already.
         """
         remove_progress(self._job.target)
         for file in self._files.values():
@@ -115,54 +92,10 @@ class JobFiles:
         remove_progress(self._job.target)
 
     def close(self) -> None:
-        """Close the files; what was written stays for `--resume`."""
+        """Close the files and leave them for `--resume`."""
         for file in self._files.values():
             file.close()
 
 
 Written = tuple[Entry, JobFiles]
-"""What a job made, and its files, complete and on the disk, but not yet under their names."""
-
-
-def attempted(write: Callable[[], Written]) -> Written | InverseDeidError:
-    """What was written, or why it was not."""
-    try:
-        return write()
-    except InverseDeidError as error:
-        return error
-
-
-def settled(job: Job, journal: Journal, run: RunSettings, written: Written | InverseDeidError) -> Tally:
-    """Give the files of one job their names, unless nothing in them could be done.
-
-    Args:
-        job: The job.
-        journal: Of the output folder.
-        run: Is told of a file that is done.
-        written: What it made, or why it could not.
-
-    Returns:
-        What was done; whatever fails is in it.
-    """
-    tally = Tally()
-    if isinstance(written, InverseDeidError):
-        tally.fail(job.shown, str(written))
-        return tally
-    entry, files = written
-    try:
-        check_unchanged(job, entry.input)
-    except InverseDeidError as error:
-        files.discard()
-        tally.fail(job.shown, str(error))
-        return tally
-    try:
-        if entry.tally.n_failures and not entry.tally.n_documents:
-            files.discard()
-        else:
-            journal.append({job: entry})
-            files.commit()
-            run.on_file(job, entry)
-        tally = entry.tally
-    except InverseDeidError as error:
-        tally.fail(job.shown, str(error))
-    return tally
+"""The entry of a job, and its files, complete and on the disk, but not yet under their names."""

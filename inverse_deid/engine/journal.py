@@ -1,11 +1,10 @@
-"""What an interrupted run had done, so that `--resume` goes on where it was safe.
+"""Records of what a run had done, so that `--resume` continues where it was safe.
 
-Two records: a journal in the output folder with one line for every complete
-file, written before the file gets its name; and `.NAME.progress.json` beside a
-table or JSON Lines file that is half done. Both hold hashes, sizes and counts, no
-narrative and no file name, and only their owner can read them (mode 600). Neither
-is ever read or written through a link. Once everything is done, one hash is left in
-the journal: it tells `--resume` that nothing is left to do, and nothing else.
+The journal in the output folder has one line for every complete file, written before the file gets its
+name. `.NAME.progress.json` is beside a table or JSON Lines file that is half done. Both contain hashes,
+sizes and counts, no narrative and no file name, and only their owner can read them (mode 600). Neither is
+ever read or written through a link. Once everything is done, one hash is left in the journal: it tells
+`--resume` that nothing is left to do, and nothing else.
 """
 
 from __future__ import annotations
@@ -36,11 +35,11 @@ from inverse_deid.formats.registry import input_errors
 JOURNAL_NAME = ".inverse-deid.journal"
 _HEAD_BYTES = 1 << 16
 _DAMAGED = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
-"""What a record that was cut or changed raises while it is read."""
+"""Errors while a record is read that was cut or changed."""
 
 
 def input_fingerprint(path: Path) -> str:
-    """Tells an input file from a changed one: size, time of change and beginning, hashed."""
+    """Return a hash that tells an input from a changed one: of size, time of change and beginning."""
     status = path.stat()
     with path.open("rb") as stream:
         head = stream.read(_HEAD_BYTES)
@@ -49,14 +48,14 @@ def input_fingerprint(path: Path) -> str:
 
 
 def check_unchanged(job: Job, input_print: str) -> None:
-    """Refuse to release what was made of an input that changed meanwhile.
+    """Refuse to release the outputs of an input that changed meanwhile.
 
     Args:
         job: Says which file it was when the run was planned.
         input_print: Its fingerprint when it was opened.
 
     Raises:
-        InputError: It is another file, or has another content.
+        InputError: It is another file, or its content changed.
     """
     with input_errors():
         status = job.input.stat()
@@ -79,7 +78,7 @@ class Entry:
         n_records: Records of the input that are done.
         files: By role (masked, explain, annotations, map), what is written.
         tally: What was counted.
-        report: Of a file of case reports: what was done to which element, without values.
+        report: For a file of case reports: what was done to which element, without values.
     """
 
     input: str
@@ -90,50 +89,50 @@ class Entry:
     report: dict[str, Any] | None = None
 
     def as_json(self, shown: str) -> dict[str, Any]:
-        """A dictionary that `from_json` takes back.
+        """Return a dictionary that `from_json` reads.
 
         Args:
-            shown: The input as failures name it; that name is left out.
+            shown: The input as failures name it; this name is left out.
         """
         return {
             "input": self.input,
             "settings": self.settings,
             "n_records": self.n_records,
             "files": {role: [state.n_bytes, state.sha256] for role, state in self.files.items()},
-            "tally": self.tally.renamed(shown, "").as_json(),
+            "tally": self.tally.rename(shown, "").as_json(),
             "report": self.report,
         }
 
     @classmethod
     def from_json(cls, stored: dict[str, Any], shown: str) -> Entry:
-        """The entry that `as_json` described, of an input that is now called `shown`."""
+        """Read the entry that `as_json` wrote, of an input that is now called `shown`."""
         files = {role: WrittenState(*state) for role, state in stored["files"].items()}
-        tally = Tally.from_json(stored["tally"]).renamed("", shown)
+        tally = Tally.from_json(stored["tally"]).rename("", shown)
         known = (stored["input"], stored["settings"], stored["n_records"], files, tally)
         return cls(*known, stored.get("report"))
 
     def at(self, n_records: int, files: dict[str, WrittenState]) -> Entry:
-        """The same file, further on; the tally is shared."""
+        """Return the entry of the same file, further on; the tally is shared."""
         return replace(self, n_records=n_records, files=files)
 
     def check(self, input_print: str, settings: str) -> None:
-        """Refuse to go on with another input or other settings.
+        """Refuse to continue with another input or other settings.
 
         Raises:
-            InputError: The input is not the one that was begun.
+            InputError: The input is not that of the interrupted run.
             ConfigurationError: The settings are not.
         """
         if self.settings != settings:
             raise ConfigurationError(
-                "the interrupted run had other settings or another model; "
-                "give the same ones, or add --force to start again"
+                "the interrupted run had other settings or another model. "
+                "Give the same ones, or add --force to start again"
             )
         if self.input != input_print:
-            raise InputError("has changed since the interrupted run; add --force to mask it again")
+            raise InputError("has changed since the interrupted run. Add --force to mask it again")
 
 
 def progress_path(target: Path) -> Path:
-    """Where the progress of a half-done file is kept."""
+    """Return where the progress of a half-done file is kept."""
     return target.with_name(f".{target.name}.progress.json")
 
 
@@ -144,7 +143,7 @@ def write_progress(job: Job, entry: Entry) -> None:
 
 
 def read_progress(job: Job) -> Entry | None:
-    """The progress of a half-done file, None if there is none that can be used."""
+    """Return the progress of a half-done file, None = missing or unusable."""
     try:
         return Entry.from_json(json.loads(read_own(progress_path(job.target))), job.shown)
     except (OSError, *_DAMAGED):
@@ -177,7 +176,7 @@ class Journal:
         self._is_begun = False
 
     def entry(self, job: Job) -> Entry | None:
-        """What is known of a complete file."""
+        """Return the entry of a complete file, None = unknown."""
         with suppress(*_DAMAGED):
             return Entry.from_json(self._entries[_key(job)], job.shown)
         return None
@@ -199,7 +198,7 @@ class Journal:
                 os.fsync(stream.fileno())
 
     def _rewrite(self, entries: Mapping[str, dict[str, Any]]) -> None:
-        """A journal of our own, whatever stood under its name."""
+        """Write a journal of our own, whatever had its name."""
         self._path.parent.mkdir(parents=True, exist_ok=True)
         lines = [{"finished": self._finished}, *entries.values()] if self._finished else entries.values()
         replace_own(self._path, "".join(f"{json.dumps(line)}\n" for line in lines).encode())
@@ -208,7 +207,7 @@ class Journal:
     def finish(self, jobs: Sequence[Job]) -> None:
         """Keep one hash of a run that is complete, and forget everything else.
 
-        A journal that cannot be written stays as it is: with it, too, nothing is left to do.
+        A journal that cannot be written stays as it is: it also says that nothing is left to do.
         """
         entries = {job: self.entry(job) for job in jobs}
         files = {job: entry.files for job, entry in entries.items() if entry is not None}
@@ -219,32 +218,34 @@ class Journal:
             self._rewrite({})
 
     def is_finished(self, jobs: Sequence[Job]) -> bool:
-        """Whether a run was complete whose inputs, settings and outputs are just these."""
-        return bool(self._finished) and self._digest(jobs, _states) in self._finished
+        """Tell whether a run with exactly these inputs, settings and outputs was complete."""
+        return bool(self._finished) and self._digest(jobs, _read_states) in self._finished
 
     def _digest(self, jobs: Sequence[Job], states: Callable[[Job], Mapping[str, WrittenState]]) -> str | None:
-        """One hash of a run; of its inputs it holds what the file system says, not what they hold."""
-        told = []
+        """Return one hash of a run: settings, outputs, and what the file system says about its inputs."""
+        files_of_run = []
         with suppress(OSError):
             for job in sorted(jobs, key=lambda one: one.name):
                 status = job.input.stat()
                 times = (status.st_mtime_ns, status.st_ctime_ns)
                 files = {role: [state.n_bytes, state.sha256] for role, state in states(job).items()}
-                told.append([job.name, status.st_dev, status.st_ino, status.st_size, *times, files])
-            return hashlib.sha256(json.dumps([self._settings, told], sort_keys=True).encode()).hexdigest()
+                files_of_run.append([job.name, status.st_dev, status.st_ino, status.st_size, *times, files])
+            return hashlib.sha256(
+                json.dumps([self._settings, files_of_run], sort_keys=True).encode()
+            ).hexdigest()
         return None
 
 
 def _key(job: Job) -> str:
-    """Stands for the name of a file, which a journal does not tell."""
+    """Return what replaces the name of a file, which a journal must not contain."""
     return hashlib.sha256(job.name.encode()).hexdigest()
 
 
-def _states(job: Job) -> dict[str, WrittenState]:
-    """The outputs as they are on the disk.
+def _read_states(job: Job) -> dict[str, WrittenState]:
+    """Read the outputs as they are on the disk.
 
     Raises:
-        OSError: One is gone, or no file of its own.
+        OSError: One is missing, a link, or has a second name.
     """
     found: dict[str, WrittenState] = {}
     for output in job.outputs:
@@ -255,7 +256,7 @@ def _states(job: Job) -> dict[str, WrittenState]:
 
 
 def _read_lines(path: Path) -> tuple[dict[str, dict[str, Any]], list[str]]:
-    """The readable lines by file, and the hashes of runs that are complete; a kill may have cut the last."""
+    """Return the readable lines by file, and the hashes of complete runs; a kill may have cut the last."""
     entries: dict[str, dict[str, Any]] = {}
     finished: list[str] = []
     with suppress(OSError):
@@ -271,7 +272,7 @@ def _read_lines(path: Path) -> tuple[dict[str, dict[str, Any]], list[str]]:
 
 
 def is_intact(path: Path, state: WrittenState | None) -> bool:
-    """Whether a file is there and still the one that was written."""
+    """Tell whether a file exists and is still the one that was written."""
     if state is None or path.is_symlink() or not path.is_file() or path.stat().st_size != state.n_bytes:
         return False
     return sha256_of(path) == state.sha256

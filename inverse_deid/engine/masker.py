@@ -1,15 +1,18 @@
-"""The one thing an engine needs of a de-identifier."""
+"""The parts of a de-identifier that engines use."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from itertools import islice
 from typing import Protocol, runtime_checkable
 
 from inverse_deid.core.errors import StageError
 from inverse_deid.core.values import Document, MaskedDocument
 from inverse_deid.formats.records import Record
+from inverse_deid.masking.case_reports import replacements_of, texts_of
 from inverse_deid.replacement.case_texts import CaseTexts
+from inverse_deid.replacement.date_policies import MaskedDates
 from inverse_deid.replacement.replacers import MaskedCase
 
 
@@ -18,6 +21,15 @@ class Masker(Protocol):
 
     def mask_many(self, docs: Sequence[Document]) -> list[MaskedDocument]:
         """Mask one batch, order kept."""
+        ...
+
+
+class FingerprintedMasker(Masker, Protocol):
+    """A masker that says what it was made of; a `Deidentifier` does."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Changes with anything that can change the output."""
         ...
 
 
@@ -30,25 +42,71 @@ class MasksCases(Protocol):
         ...
 
 
+class JobMasker(Masker, MasksCases, Protocol):
+    """Masks documents and cases."""
+
+
+def mask_cases(masker: Masker, records: Sequence[Record]) -> list[MaskedCase | None]:
+    """Mask the texts of a batch; those of one record are a case.
+
+    Returns:
+        The masked texts of each record, None = it has no text.
+
+    Raises:
+        StageError: The masker returned other documents than it was given.
+    """
+    todo = [not record.problem and bool(record.docs or record.report) for record in records]
+    cases = [texts_of(record) for record, is_todo in zip(records, todo, strict=True) if is_todo]
+    masked = _mask(masker, cases) if cases else []
+    given = [[doc.id for doc in case.docs] for case in cases]
+    if given != [[doc.id for doc in case.docs] for case in masked]:
+        n_docs = sum(map(len, given))
+        n_masked = sum(len(case.docs) for case in masked)
+        raise StageError(f"{n_docs} documents went into the masker and others came out ({n_masked})")
+    results = iter(masked)
+    return [next(results) if is_todo else None for is_todo in todo]
+
+
+def _mask(masker: Masker, cases: Sequence[CaseTexts]) -> list[MaskedCase]:
+    if isinstance(masker, MasksCases):
+        return masker.mask_cases(cases)
+    docs = masker.mask_many([doc for case in cases for doc in case.docs])
+    results = iter(docs)
+    found = [MaskedCase(tuple(islice(results, len(case.docs))), MaskedDates()) for case in cases]
+    rest = tuple(results)
+    return [*found, MaskedCase(rest, MaskedDates())] if rest else found
+
+
 def mask_records(masker: Masker, records: Sequence[Record]) -> list[tuple[MaskedDocument, ...]]:
-    """Mask the texts of a batch; those of one record are a case, if the masker knows cases.
+    """Mask the texts of a batch; see `mask_cases`.
 
     Returns:
         As many masked texts for each record as it has.
-
-    Raises:
-        StageError: The masker gave back other documents than it was given.
     """
-    cases = [CaseTexts(id=record.docs[0].id, docs=record.docs) for record in records if record.docs]
-    docs = [doc for case in cases for doc in case.docs]
-    masked = list(_masked(masker, cases, docs)) if docs else []
-    if [doc.id for doc in docs] != [result.id for result in masked]:
-        raise StageError(f"{len(docs)} documents went into the masker and others came out ({len(masked)})")
-    results = iter(masked)
-    return [tuple(islice(results, len(record.docs))) for record in records]
+    return [() if case is None else case.docs for case in mask_cases(masker, records)]
 
 
-def _masked(masker: Masker, cases: Sequence[CaseTexts], docs: Sequence[Document]) -> Iterator[MaskedDocument]:
-    if isinstance(masker, MasksCases):
-        return (one for case in masker.mask_cases(cases) for one in case.docs)
-    return iter(masker.mask_many(docs))
+def mask_with_fields(
+    masker: Masker, records: Sequence[Record], key: bytes, marker: str
+) -> list[tuple[Record, tuple[MaskedDocument, ...]]]:
+    """Mask the texts of a batch, and the fields of those records that are case safety reports.
+
+    Args:
+        masker: Masks the texts.
+        records: The batch.
+        key: For the pseudonyms of report ids.
+        marker: Replaces a text of a report that cannot be shown at all.
+
+    Returns:
+        Each record, with its `fields` if it is a report, and its masked texts.
+    """
+    pairs = zip(records, mask_cases(masker, records), strict=True)
+    return [
+        (record, ())
+        if case is None
+        else (
+            record if record.report is None else replace(record, fields=replacements_of(case, key, marker)),
+            case.docs,
+        )
+        for record, case in pairs
+    ]

@@ -1,8 +1,8 @@
-"""What a run did, for the file of the data-protection officer: elements, paths, counts, hashes, no values.
+"""The report of a run for the data-protection officer: elements, paths, counts, hashes, no values.
 
-Whoever holds a masked text can put every name of a list into its gaps and hash the result: the SHA-256 of an
-original would say which name is right. What is made of originals or of secret words therefore has a hash only
-under the key of the run (HMAC), and none without a key.
+An attacker with a masked text can put every name of a list into its gaps and hash the result: the SHA-256 of
+an original would tell which name is right. So originals and secret words have a hash only under the key of
+the run (HMAC), and none without a key.
 """
 
 from __future__ import annotations
@@ -10,27 +10,30 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from inverse_deid import __version__
-from inverse_deid.core.files import PartialFile, sha256_of
+from inverse_deid.core.files import sha256_of, write_whole
 from inverse_deid.core.values import Reason
 from inverse_deid.engine.jobs import Job
 from inverse_deid.engine.journal import Entry
 from inverse_deid.engine.tally import Tally
 from inverse_deid.formats.columns import ColumnFate
 from inverse_deid.formats.icsr.profiles import Profile
+from inverse_deid.formats.known_values import KnownOfDocuments
 
 FORMAT = "inverse-deid run report"
+REPORT_MARK = f'"format": "{FORMAT}"'
+"""Stands near the beginning of every run report."""
 VERSION = 2
 
 _PURPOSE = b"inverse-deid run report 2 "
 
 
-def keyed_hash(key: bytes | None, sha256: str) -> str | None:
-    """Return what tells one value from another to whoever has the key, None without a key.
+def hash_with_key(key: bytes | None, sha256: str) -> str | None:
+    """Return a hash that compares values only for those who have the key, None = no key.
 
     Args:
         key: Secret bytes.
@@ -40,14 +43,27 @@ def keyed_hash(key: bytes | None, sha256: str) -> str | None:
         HMAC-SHA256 in hexadecimal digits.
 
     Example:
-        >>> keyed_hash(None, "00") is None, len(keyed_hash(b"sixteen bytes or", "00") or "")
+        >>> hash_with_key(None, "00") is None, len(hash_with_key(b"sixteen bytes or", "00") or "")
         (True, 64)
     """
     return None if key is None else hmac.digest(key, _PURPOSE + sha256.encode(), "sha256").hex()
 
 
+def hash_known(known: KnownOfDocuments) -> str:
+    """Return a hash that tells one set of known identifiers from another."""
+    listed = [
+        (doc_id, [(value.value, str(value.sort)) for value in known[doc_id]]) for doc_id in sorted(known)
+    ]
+    return hashlib.sha256(repr(listed).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def hash_words(words: Iterable[str]) -> str:
+    """Return a hash that tells one list of words from another, whatever its order."""
+    return hashlib.sha256("\n".join(sorted(words)).encode("utf-8", "surrogatepass")).hexdigest()
+
+
 class RunReport:
-    """Gathers what was done to each file.
+    """Collects what was done to each file.
 
     Args:
         settings: Everything that shapes the output, without a secret and without a value.
@@ -63,7 +79,7 @@ class RunReport:
         """Note a file that is complete."""
         private = {output.role for output in job.outputs if output.private}
         outputs = {
-            role: {"hmac_sha256": keyed_hash(self._key, state.sha256), "bytes": state.n_bytes}
+            role: {"hmac_sha256": hash_with_key(self._key, state.sha256), "bytes": state.n_bytes}
             if role in private
             else {"sha256": state.sha256, "bytes": state.n_bytes}
             for role, state in entry.files.items()
@@ -73,9 +89,9 @@ class RunReport:
                 "input": job.shown,
                 "output": job.name,
                 "format": job.format.name,
-                "input_hmac_sha256": keyed_hash(self._key, sha256_of(job.input)),
+                "input_hmac_sha256": hash_with_key(self._key, sha256_of(job.input)),
                 "outputs": outputs,
-                **_counts(entry.tally),
+                **_describe_counts(entry.tally),
                 "case_reports": entry.report,
             }
         )
@@ -91,21 +107,15 @@ class RunReport:
             "version": VERSION,
             "tool": f"inverse-deid {__version__}",
             "settings": self._settings,
-            "total": _counts(tally),
+            "total": _describe_counts(tally),
             "files": self._files,
         }
-        file = PartialFile(path, private=True)
-        try:
-            file.write(json.dumps(content, indent=1, ensure_ascii=False).encode("utf-8", "replace") + b"\n")
-            file.sync()
-        except BaseException:
-            file.discard()
-            raise
-        file.commit()
+        text = json.dumps(content, indent=1, ensure_ascii=False)
+        write_whole(path, [text.encode("utf-8", "replace"), b"\n"], private=True)
 
 
-def profile_json(profile: Profile) -> dict[str, Any]:
-    """A profile: what happens to each element."""
+def describe_profile(profile: Profile) -> dict[str, Any]:
+    """Return what a profile does to each element."""
     actions = {element: str(action) for element, action in sorted(profile.actions.items())}
     return {
         "name": profile.name,
@@ -117,7 +127,7 @@ def profile_json(profile: Profile) -> dict[str, Any]:
     }
 
 
-def _counts(tally: Tally) -> dict[str, Any]:
+def _describe_counts(tally: Tally) -> dict[str, Any]:
     by_reason = zip(Reason, tally.tokens_by_reason, strict=True)
     return {
         "n_documents": tally.n_documents,

@@ -1,4 +1,4 @@
-"""How a run is done, and the one hash of all that shapes its output."""
+"""How a run is done, and one hash of everything that shapes its output."""
 
 from __future__ import annotations
 
@@ -10,14 +10,11 @@ from dataclasses import dataclass, field
 from inverse_deid.engine.jobs import Job
 from inverse_deid.engine.journal import Entry
 from inverse_deid.engine.serial import OnProgress
-from inverse_deid.formats.icsr.profiles import Profile, builtin_profile
+from inverse_deid.formats.icsr.profiles import DEFAULT_PROFILE, Profile, builtin_profile
 from inverse_deid.formats.records import ReadOptions
 
 OnFile = Callable[[Job, Entry], None]
-"""Told of a file that is complete, and what was done to it."""
-
-DEFAULT_PROFILE = "third-party"
-"""Takes away all that names a person and leaves a message that another's system can load."""
+"""Told of a file that is complete, and of what was done to it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,12 +25,12 @@ class RunSettings:
         fingerprint: Of all that shapes the output, see `settings_fingerprint`.
         read_options: How input files are read.
         force: Overwrite outputs that exist.
-        resume: Go on where an interrupted run was safe.
+        resume: Continue where an interrupted run was safe.
         on_progress: Told of every batch.
         on_file: Told of every file that is complete, in this run or in the one that is resumed.
-        profile: What happens to the structured fields of case reports.
+        load_profile: Returns what happens to the structured fields of case reports.
         key: Secret bytes for the pseudonyms of report ids and for reversal maps.
-        marker: Stands for a text of a case report that cannot be shown at all.
+        marker: Replaces a text of a case report that cannot be shown at all.
         n_at_once: How many batches the masker takes at once; with more than 1, `on_progress` is called
             from several threads. The output does not depend on it.
     """
@@ -44,14 +41,19 @@ class RunSettings:
     resume: bool = False
     on_progress: OnProgress = field(default=lambda _documents, _tokens: None)
     on_file: OnFile = field(default=lambda _job, _entry: None)
-    profile: Profile = field(default_factory=lambda: builtin_profile(DEFAULT_PROFILE))
+    load_profile: Callable[[], Profile] = field(default=lambda: builtin_profile(DEFAULT_PROFILE))
     key: bytes = field(default=b"", repr=False)
     marker: str = "PHI"
     n_at_once: int = 1
 
+    @property
+    def profile(self) -> Profile:
+        """What happens to the structured fields of case reports."""
+        return self.load_profile()
+
 
 def settings_fingerprint(*parts: object) -> str:
-    """One hash of all that shapes the output; each part must have a telling `repr`.
+    """Return one hash of everything that shapes the output; each part must have a distinct `repr`.
 
     Example:
         >>> settings_fingerprint("model", ReadOptions()) == settings_fingerprint("model", ReadOptions())

@@ -1,16 +1,16 @@
-"""Records in batches, masked one after the other or several at once, written in order, memory bounded."""
+"""Records in batches: masked one after the other or several at once, written in order, in bounded memory."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from inverse_deid.core.errors import UnreadableInputError
+from inverse_deid.core.errors import RefusedRecordError, UnreadableInputError
 from inverse_deid.core.values import MaskedDocument
 from inverse_deid.engine.in_order import in_order
-from inverse_deid.engine.masker import Masker, mask_records
+from inverse_deid.engine.masker import Masker, mask_with_fields
 from inverse_deid.engine.tally import MARKERS_LEFT, Tally
-from inverse_deid.formats.records import Record, Sink, Source
+from inverse_deid.formats.records import Record, ReportingSink, Sink, Source
 from inverse_deid.formats.registry import input_errors
 
 FIRST_BATCH_CHARS = 8_000
@@ -22,12 +22,24 @@ OnProgress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Reporting:
-    """What a file is called in messages, who is told of the progress, how many batches are masked at once."""
+class SourceProgress:
+    """How a source is masked, how far it is, and who is notified.
+
+    Args:
+        name: The file in messages.
+        tally: Counts what was written; a resumed run begins with what was counted before.
+        on_progress: Told of every batch.
+        n_at_once: How many batches the masker takes at once.
+        key: For the pseudonyms of report ids.
+        marker: Replaces a text of a report that cannot be shown at all.
+    """
 
     name: str
+    tally: Tally
     on_progress: OnProgress
     n_at_once: int = 1
+    key: bytes = field(default=b"", repr=False)
+    marker: str = "PHI"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +62,7 @@ def batches(records: Iterable[Record], limits: BatchLimits) -> Iterator[list[Rec
     n_chars, limit = 0, limits.first_chars
     for record in records:
         batch.append(record)
-        n_chars += sum(len(doc.text) for doc in record.docs)
+        n_chars += record.n_chars
         if n_chars >= limit or len(batch) >= limits.records:
             yield batch
             batch, n_chars, limit = [], 0, limits.chars
@@ -58,8 +70,8 @@ def batches(records: Iterable[Record], limits: BatchLimits) -> Iterator[list[Rec
         yield batch
 
 
-def guarded(records: Iterator[Record]) -> Iterator[Record]:
-    """The same records; what breaks while the file is read becomes a typed error."""
+def guard_records(records: Iterator[Record]) -> Iterator[Record]:
+    """Return the same records; what breaks while the file is read becomes a typed error."""
     while True:
         with input_errors():
             record = next(records, None)
@@ -72,72 +84,79 @@ def write_batch(
     results: Iterable[tuple[Record, Sequence[MaskedDocument]]],
     sinks: Sequence[Sink],
     tally: Tally,
-    where: str,
+    name: str,
+    unit: str,
 ) -> None:
-    """Write and count a batch; what was wrong with a record is noted with its number.
+    """Write and count a batch; a record that cannot be written is noted with its number.
 
     Args:
-        results: Each record and what became of its texts.
+        results: Each record and its masked texts.
         sinks: All get every record that can be written.
         tally: Counts.
-        where: Names the file and the kind of record in a failure.
+        name: The file in a failure.
+        unit: A record in a failure: line, row, case.
     """
     for record, masked in results:
-        if record.problem:
-            tally.fail(f"{where} {record.number}", f"{record.problem}; it was left out")
+        where = f"{name} {unit} {record.number}" if record.number else name
+        if problem := record.problem or _write(record, masked, sinks):
+            for sink in sinks if record.problem else ():
+                if isinstance(sink, ReportingSink):
+                    sink.leave_out(record)
+            tally.fail(where, f"{problem}. It was left out")
             continue
+        if masked or record.report is not None:
+            tally.add_case(masked, is_case=not record.is_frame)
+        if any(one.failed for one in masked):
+            tally.fail(where, "could not be analysed and was masked completely")
+        elif any(one.is_plain for one in masked):
+            tally.fail(where, MARKERS_LEFT)
+
+
+def _write(record: Record, masked: Sequence[MaskedDocument], sinks: Sequence[Sink]) -> str:
+    """Write one record into all sinks, or return why the first of them refused it."""
+    try:
         for sink in sinks:
             sink.write(record, masked)
-        if masked:
-            tally.add_case(masked)
-        if any(one.failed for one in masked):
-            tally.fail(f"{where} {record.number}", "could not be analysed and was masked completely")
-        elif any(one.is_plain for one in masked):
-            tally.fail(f"{where} {record.number}", MARKERS_LEFT)
-
-
-@dataclass(frozen=True, slots=True)
-class Start:
-    """Where masking begins: behind how many records, and what was counted until there."""
-
-    n_records: int
-    tally: Tally
+    except RefusedRecordError as error:
+        return str(error)
+    return ""
 
 
 def mask_source(
-    source: Source, sinks: Sequence[Sink], masker: Masker, start: Start, report: Reporting
+    source: Source, sinks: Sequence[Sink], masker: Masker, progress: SourceProgress, n_before: int = 0
 ) -> Iterator[int]:
-    """Mask a source; after each batch is written, how many of its records are done.
+    """Mask a source; after each batch is written, yield how many of its records are done.
 
     Args:
         source: Read from its beginning.
         sinks: All get every record that can be written.
         masker: Masks the documents.
-        start: Records before it are read but not masked again; its tally is counted up.
-        report: Names the file in failures, is told of the progress, and says how many batches the
-            masker takes at once.
+        progress: Counts, and notifies.
+        n_before: Records at the beginning that are read but not masked again.
 
     Raises:
-        InputError: The file breaks off or holds no records.
+        InputError: The file breaks off or has no records.
     """
-    tally = start.tally
+    tally = progress.tally
     tally.note_columns(source.columns)
-    n_done = start.n_records
-    todo = _behind(start.n_records, batches(guarded(source.records()), BatchLimits()))
-    for (n_done, batch), masked in in_order(
-        lambda item: mask_records(masker, item[1]), todo, report.n_at_once
+    n_done = n_before
+    todo = _skip(n_before, batches(guard_records(source.records()), BatchLimits()))
+    for (n_done, _), masked in in_order(
+        lambda item: mask_with_fields(masker, item[1], progress.key, progress.marker),
+        todo,
+        progress.n_at_once,
     ):
         before = (tally.n_documents, tally.n_tokens)
-        write_batch(zip(batch, masked, strict=True), sinks, tally, f"{report.name} {source.unit}")
+        write_batch(masked, sinks, tally, progress.name, source.unit)
         tally.note_columns(source.columns)
-        report.on_progress(tally.n_documents - before[0], tally.n_tokens - before[1])
+        progress.on_progress(tally.n_documents - before[0], tally.n_tokens - before[1])
         yield n_done
     if not n_done and source.unit == "line":
-        raise UnreadableInputError("is empty; give a file that holds text")
+        raise UnreadableInputError("is empty. Give a file that contains text")
 
 
-def _behind(n_records: int, found: Iterable[list[Record]]) -> Iterator[tuple[int, list[Record]]]:
-    """The batches behind the first records, each with how many records are done after it."""
+def _skip(n_records: int, found: Iterable[list[Record]]) -> Iterator[tuple[int, list[Record]]]:
+    """Return the batches after the first records, each with how many records are done after it."""
     n_seen = 0
     for batch in found:
         n_seen += len(batch)

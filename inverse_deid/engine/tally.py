@@ -1,9 +1,9 @@
-"""What was done: documents, tokens by reason, failures. Never a word of a narrative."""
+"""Counts of what was done: documents, tokens by reason, failures. Never a word of a narrative."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from inverse_deid.core.values import MaskedDocument, Reason
 
 MAX_FAILURES_LISTED = 1000
-MARKERS_LEFT = "what should stand for its words could not be worked out; markers were left"
+MARKERS_LEFT = "its replacements could not be computed; markers were left"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,14 +27,14 @@ class Tally:
     """Running counts of a file or of a whole run.
 
     Args:
-        n_documents: Written, including those that were masked completely for a failure.
+        n_documents: Written, including documents that were masked completely after a failure.
         n_failed_documents: Of these, masked completely because a stage failed.
         n_tokens: Tokens of the originals.
         n_failures: Failed documents, left out records and failed files.
         failures: The first of them.
         columns: What became of each column of a table, see `ColumnFate`.
         tokens_by_reason: Counts in the order of `Reason`.
-        stand_ins: Masks that have something else than a marker, by what it is (date, age).
+        stand_ins: Masks that show something else than a marker, by its sort (date, age).
         n_found_complete: Files that an earlier run had completed.
     """
 
@@ -48,14 +48,8 @@ class Tally:
     stand_ins: dict[str, int] = field(default_factory=dict)
     n_found_complete: int = 0
 
-    def add(self, masked: MaskedDocument) -> None:
-        """Count one written document."""
-        self.n_documents += 1
-        self.n_failed_documents += masked.failed
-        self._count(masked)
-
     def add_case(self, texts: Iterable[MaskedDocument], *, is_case: bool = True) -> None:
-        """Count one written case of several texts; what stands around the cases is none."""
+        """Count one written case of several texts; a part around the cases is not one."""
         self.n_documents += is_case
         has_failed = False
         for masked in texts:
@@ -96,27 +90,20 @@ class Tally:
         self.tokens_by_reason = [a + b for a, b in pairs]
         self._count_stand_ins(other.stand_ins)
 
-    def renamed(self, old: str, new: str) -> Tally:
-        """The same counts; what begins with one name in failures begins with another."""
+    def rename(self, old: str, new: str) -> Tally:
+        """Return the same counts; failures that begin with one name begin with another."""
         failures = [replace(one, where=new + one.where.removeprefix(old)) for one in self.failures]
         return replace(self, failures=failures)
 
     def as_json(self) -> dict[str, Any]:
-        """A dictionary that `from_json` takes back."""
-        return {
-            "n_documents": self.n_documents,
-            "n_failed_documents": self.n_failed_documents,
-            "n_tokens": self.n_tokens,
-            "n_failures": self.n_failures,
-            "failures": [[failure.where, failure.reason] for failure in self.failures],
-            "columns": self.columns,
-            "tokens_by_reason": self.tokens_by_reason,
-            "stand_ins": self.stand_ins,
-        }
+        """Return a dictionary that `from_json` reads."""
+        stored = asdict(self)
+        del stored["n_found_complete"]
+        return {**stored, "failures": [[failure.where, failure.reason] for failure in self.failures]}
 
     @classmethod
     def from_json(cls, stored: dict[str, Any]) -> Tally:
-        """The tally that `as_json` described.
+        """Read the tally that `as_json` wrote.
 
         Raises:
             ValueError: It counts other reasons than this version knows.

@@ -1,28 +1,219 @@
-"""Worker processes behind the one thing an engine needs of a de-identifier."""
+"""Worker processes: each loads one masker and masks one batch after the other.
+
+Workers return and print no text of narratives. An unforeseen error is reported by its kind and place
+alone, because its message and its traceback could quote a narrative.
+"""
 
 from __future__ import annotations
 
+import multiprocessing
 import os
-from collections.abc import Sequence
+import signal
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from queue import SimpleQueue
-from threading import Event, Lock
 from types import TracebackType
 
+from inverse_deid.core.errors import ConfigurationError, InverseDeidError, StageError, describe_error
 from inverse_deid.core.values import Document, MaskedDocument
-from inverse_deid.engine.worker import Load
-from inverse_deid.engine.worker_process import WorkerDiedError, WorkerProcess
+from inverse_deid.engine.masker import FingerprintedMasker
 from inverse_deid.masking.pipeline import mask_everything
 from inverse_deid.replacement.markers import MarkerFor
 
 MAX_TRIES = 2
 """How many processes one batch, and then one of its documents, may cost."""
+MAX_STARTS = 3
+MAX_DEATHS_IN_A_ROW = 10
+
+Load = Callable[[], FingerprintedMasker]
+"""Loads the masker; can be sent to another process."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """What a worker loaded.
+
+    Args:
+        pid: Of its process.
+        fingerprint: Of its masker.
+        made_of: Hashes and thresholds, for reports.
+    """
+
+    pid: int
+    fingerprint: str
+    made_of: Mapping[str, object] = field(repr=False)
+
+
+_loaded: list[FingerprintedMasker] = []
+"""The one masker of a worker process; calls in a process share only what is global."""
+
+
+def load_in_worker(build: Load) -> Loaded | InverseDeidError:
+    """Load the masker of this process, or return the error; end with the process that started it."""
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    try:
+        masker = build()
+    except Exception as error:  # noqa: BLE001 - its message may quote a file
+        return _strip_error(error)
+    _loaded[:] = [masker]
+    return Loaded(os.getpid(), masker.fingerprint, dict(getattr(masker, "made_of", {})))
+
+
+def mask_in_worker(docs: Sequence[Document]) -> list[MaskedDocument] | InverseDeidError:
+    """Mask one batch, order kept, or return the error."""
+    try:
+        return _loaded[0].mask_many(docs)
+    except Exception as error:  # noqa: BLE001 - its message may quote a narrative
+        return _strip_error(error)
+
+
+def _strip_error(error: Exception) -> InverseDeidError:
+    """Return an error without its cause and traceback; an unforeseen one without its message."""
+    if isinstance(error, InverseDeidError):
+        return type(error)(str(error))
+    return StageError(f"a worker process met {describe_error(error)}")
+
+
+def _end_with_parent() -> None:
+    """End this process when its parent ends: a killed program leaves no worker behind."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
+class WorkerDiedError(StageError):
+    """The process ended before it answered; another one is being started."""
+
+
+class WorkerProcess:
+    """A process with its own masker, for one thread at a time; it is started again when it dies.
+
+    Started with `spawn`: it inherits neither memory nor open files. A signal from the keyboard does not
+    reach it; whoever started it ends it.
+
+    Args:
+        build: Loads the masker, in the process.
+        is_closed: Set when no process may be started any more.
+        starting: Held while a process is started; the same for all processes of a pool.
+
+    Raises:
+        KeyboardInterrupt: No process may be started any more.
+    """
+
+    def __init__(self, build: Load, is_closed: threading.Event, starting: threading.Lock) -> None:
+        self._build = build
+        self._is_closed = is_closed
+        self._starting = starting
+        self._n_deaths = 0
+        self._start()
+
+    def _start(self) -> None:
+        with self._starting, _no_keyboard_signals():
+            if self._is_closed.is_set():
+                raise KeyboardInterrupt
+            self._executor = ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn"))
+            self._loading: Future[Loaded | InverseDeidError]
+            others = set(multiprocessing.active_children())
+            self._loading = self._executor.submit(load_in_worker, self._build)
+            self._processes = set(multiprocessing.active_children()) - others
+
+    def wait_until_loaded(self) -> Loaded:
+        """Wait for the process, and return what it loaded.
+
+        Raises:
+            InverseDeidError: It could not be loaded, or the process died `MAX_STARTS` times before.
+        """
+        for _ in range(MAX_STARTS):
+            try:
+                found = self._loading.result()
+            except BrokenProcessPool:
+                self._replace()
+                continue
+            if isinstance(found, InverseDeidError):
+                raise _strip_error(found)  # a new one: it may be raised again
+            return found
+        raise StageError(
+            f"a worker process ended {MAX_STARTS} times while it loaded the model. "
+            "Give fewer --workers if memory is short"
+        )
+
+    def mask(self, docs: Sequence[Document], fingerprint: str) -> list[MaskedDocument]:
+        """Mask a batch in the process.
+
+        Args:
+            docs: The batch.
+            fingerprint: The masker must have it.
+
+        Raises:
+            WorkerDiedError: The process ended before it answered.
+            ConfigurationError: The masker that was loaded last is another one.
+            StageError: The process ended `MAX_DEATHS_IN_A_ROW` times without an answer in between, or
+                the masker broke its contract.
+        """
+        if self.wait_until_loaded().fingerprint != fingerprint:
+            raise ConfigurationError("model or lexicon changed while they were used. Mask again")
+        found: list[MaskedDocument] | InverseDeidError
+        try:
+            found = self._executor.submit(mask_in_worker, docs).result()
+        except BrokenProcessPool:
+            found = self._count_death()
+        except Exception as error:  # noqa: BLE001 - what cannot be sent; its message may quote a narrative
+            found = StageError(f"a worker process met {describe_error(error)}")
+        if isinstance(found, InverseDeidError):
+            raise found
+        self._n_deaths = 0
+        return found
+
+    def _count_death(self) -> InverseDeidError:
+        """Replace the process, and return the error to raise."""
+        self._replace()
+        self._n_deaths += 1
+        if self._n_deaths < MAX_DEATHS_IN_A_ROW:
+            return WorkerDiedError("a worker process ended before it answered")
+        self._n_deaths = 0
+        return StageError(
+            f"a worker process ended {MAX_DEATHS_IN_A_ROW} times in a row. "
+            "Give fewer --workers if memory is short"
+        )
+
+    def _replace(self) -> None:
+        self._executor.shutdown(wait=True)  # its thread must not be closing pipes when Python ends
+        self._start()
+
+    def kill(self) -> None:
+        """End the process at once, whatever it does."""
+        with self._starting:
+            for process in self._processes:
+                process.kill()
+
+    def close(self) -> None:
+        """Let the process end, and wait for it; no thread may be waiting for its answer."""
+        self._executor.shutdown(wait=True, cancel_futures=True)
+
+
+@contextmanager
+def _no_keyboard_signals() -> Iterator[None]:
+    """Let processes that are started here ignore signals from the keyboard (where they exist)."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 class WorkerPool:
     """Masks batches in several processes; as many threads as there are processes may ask at once.
 
     A process that dies is replaced and its batch is done again. A batch that costs `MAX_TRIES` processes
-    is done document by document, and a document that costs as many comes back fully masked with `failed`
+    is done document by document, and a document that costs as many is returned fully masked with `failed`
     set: it does not harm the others, as in one process.
 
     Args:
@@ -36,14 +227,14 @@ class WorkerPool:
 
     def __init__(self, build: Load, n_workers: int, marker_for: MarkerFor) -> None:
         self._marker_for = marker_for
-        self._is_closed = Event()
+        self._is_closed = threading.Event()
         self._idle: SimpleQueue[WorkerProcess] = SimpleQueue()
-        starting = Lock()
+        starting = threading.Lock()
         self._workers = [WorkerProcess(build, self._is_closed, starting) for _ in range(n_workers)]
         for worker in self._workers:
             self._idle.put(worker)
         try:
-            loaded = self._workers[0].loaded()
+            loaded = self._workers[0].wait_until_loaded()
         except BaseException:
             self._end(kill=True)
             raise
@@ -55,15 +246,15 @@ class WorkerPool:
 
         Raises:
             InverseDeidError: The processes cannot mask: the model changed, or they all die.
-            KeyboardInterrupt: The pool was closed meanwhile.
+            KeyboardInterrupt: The pool was closed.
         """
         worker = self._idle.get()
         try:
-            return self._masked(worker, docs)
+            return self._mask(worker, docs)
         finally:
             self._idle.put(worker)
 
-    def _masked(self, worker: WorkerProcess, docs: Sequence[Document]) -> list[MaskedDocument]:
+    def _mask(self, worker: WorkerProcess, docs: Sequence[Document]) -> list[MaskedDocument]:
         for _ in range(MAX_TRIES):
             if self._is_closed.is_set():
                 raise KeyboardInterrupt
@@ -73,7 +264,7 @@ class WorkerPool:
                 continue
         if len(docs) == 1:
             return [mask_everything(docs[0], self._marker_for)]
-        return [masked for doc in docs for masked in self._masked(worker, [doc])]
+        return [masked for doc in docs for masked in self._mask(worker, [doc])]
 
     def __enter__(self) -> WorkerPool:
         return self
@@ -89,11 +280,11 @@ class WorkerPool:
         for worker in self._workers if kill else ():
             worker.kill()
         for _ in self._workers:
-            self._idle.get().close()  # each comes back from the thread that used it
+            self._idle.get().close()  # the thread that used it returns each
 
 
 def n_threads_each(n_workers: int) -> int:
-    """Threads of the network in each of several processes, so that all together use every core once.
+    """Return the threads of the network in each of several processes, so that all together use every core.
 
     Example:
         >>> n_threads_each(1_000_000)

@@ -25,7 +25,7 @@ from inverse_deid.core.errors import AnnotationError
 from inverse_deid.core.values import Document
 from inverse_deid.evaluation.evaluation import find_repeated, name_documents
 from inverse_deid.evaluation.provenance import name_files
-from inverse_deid.formats.json_lines import numbered_lines, read_gold_json_lines
+from inverse_deid.formats.json_lines import number_lines, read_gold_json_lines
 from inverse_deid.formats.registry import input_errors, open_input
 from inverse_deid.text.tokenizer import tokenize
 
@@ -147,7 +147,7 @@ def read_causality_set(path: Path | None = None) -> list[CausalityDocument]:
         with input_errors(), open_input(path) as stream:
             data = stream.read()
         docs = list(read_gold_json_lines(io.BytesIO(data)))
-        marks = [json.loads(line).get("utility", []) for _, line in numbered_lines(io.BytesIO(data))]
+        marks = [json.loads(line).get("utility", []) for _, line in number_lines(io.BytesIO(data))]
         read = [
             CausalityDocument(doc, _read_items(doc, listed)) for doc, listed in zip(docs, marks, strict=True)
         ]

@@ -31,7 +31,7 @@ from inverse_deid.evaluation.counts import (
     find_gold_tokens,
 )
 from inverse_deid.evaluation.provenance import name_files
-from inverse_deid.formats.csv_table import neutralised, restored
+from inverse_deid.formats.csv_table import neutralise, restore
 from inverse_deid.formats.records import MAX_RECORD_BYTES
 from inverse_deid.formats.registry import input_errors, open_input
 from inverse_deid.text.tokenizer import tokenize
@@ -198,7 +198,7 @@ def write_leak_list(leaks: Sequence[Leak]) -> Iterator[bytes]:
 
 def _write_row(cells: Iterable[str]) -> str:
     line = io.StringIO()
-    csv.writer(line).writerow([neutralised(cell) for cell in cells])
+    csv.writer(line).writerow([neutralise(cell) for cell in cells])
     return line.getvalue()
 
 
@@ -228,7 +228,7 @@ def _read_rows(text: str) -> Iterator[tuple[int, dict[str, str]]]:
         if len(row) > len(header) and any(row[len(header) :]):
             raise FormatError(f"row {number} has more cells than the header. {_SAVE}")
         if any(row):
-            cells = [restored(cell) for cell in row] + [""] * (len(header) - len(row))
+            cells = [restore(cell) for cell in row] + [""] * (len(header) - len(row))
             yield number, dict(zip(header, cells, strict=False))
 
 

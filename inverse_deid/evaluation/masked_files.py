@@ -23,7 +23,7 @@ from inverse_deid.evaluation.figures import Proportion
 from inverse_deid.evaluation.provenance import name_files
 from inverse_deid.evaluation.uncertainty import Float64Array
 from inverse_deid.formats.i2b2_xml import read_gold_i2b2_xml
-from inverse_deid.formats.json_lines import numbered_lines
+from inverse_deid.formats.json_lines import number_lines
 from inverse_deid.formats.records import Format
 from inverse_deid.formats.registry import format_of, input_errors, open_input
 from inverse_deid.formats.strict_json import parse_json
@@ -101,7 +101,7 @@ def _read_masked_file(path: Path) -> list[MaskedOutput]:
         if kind is not None and kind.has_annotations:
             doc = read_gold_i2b2_xml(stream, path.name.removesuffix(".gz"))
             return [MaskedOutput(doc.id, tuple((s.start, s.end) for s in doc.spans), doc.text)]
-        return [_parse_masks(number, line) for number, line in numbered_lines(stream)]
+        return [_parse_masks(number, line) for number, line in number_lines(stream)]
 
 
 class _MaskedLine(msgspec.Struct, frozen=True):
@@ -241,7 +241,7 @@ def read_explained(path: Path) -> dict[str, ExplainedDocument] | None:
     read: list[ExplainedDocument | None] = []
     for file in files:
         with name_files(file), input_errors(), open_input(file) as stream:
-            read += [_parse_explanation(file, number, line) for number, line in numbered_lines(stream)]
+            read += [_parse_explanation(file, number, line) for number, line in number_lines(stream)]
     found = [explained for explained in read if explained is not None]
     if not read:
         raise FormatError(f"{path}: no explanation found. {_EXPLAIN_AGAIN}")

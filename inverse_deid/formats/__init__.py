@@ -1,7 +1,6 @@
-"""Reading and writing: one module a format, and `registry` that picks one.
+"""Reading and writing: one module per format, and `registry`, which lists them all.
 
-Every format streams: a `Source` yields `Record`s lazily, a `Sink` writes the
-masked documents in the same order. What a format cannot read it says with a
-typed error that names no narrative text; one bad record in the middle is a
-`Record` with a `problem`, so that the others are finished.
+Every format streams: a `Source` yields `Record`s lazily, and a `Sink` writes the masked records in the same
+order. A file that cannot be read is a typed error without narrative text. One bad record is a `Record` with a
+`problem`, so that the others are finished.
 """

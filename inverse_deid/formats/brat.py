@@ -1,7 +1,7 @@
-r"""brat standoff: a text file and beside it one line for each span, `T1<tab>PATIENT 3 8<tab>words`.
+r"""brat standoff: a text file, and an annotation file with one line per span: `T1<tab>PATIENT 3 8<tab>words`.
 
-The text file holds the ORIGINAL text, every character as it is; offsets count code points. A span that
-goes over a line end is written in pieces (`3 8;9 12`), as brat asks for, and read back as one.
+The text file contains the ORIGINAL text, unchanged. Offsets count code points. A span that crosses a line end
+is written in pieces (`3 8;9 12`), as brat requires, and read back as one span.
 
 Source: brat standoff format, https://brat.nlplab.org/standoff.html
 """
@@ -20,25 +20,27 @@ _LINE = re.compile(r"T\d+\t(?P<type>[^\s;]+) (?P<pieces>\d+ \d+(?:;\d+ \d+)*)\t.
 _LINE_END = re.compile(r"[\r\n]+")
 
 TextBound = tuple[str, int, int]
-"""Type, first character and the one behind the last."""
+"""Type, start and end of a span; half-open."""
 
 
 def brat_text(doc: Document) -> bytes:
-    """The text file.
+    """Return the text file.
 
     Raises:
-        AnnotationError: The text holds half a character (a lone surrogate).
+        AnnotationError: The text contains half a character (a lone surrogate).
     """
     data = None
-    with suppress(UnicodeEncodeError):  # it holds the text and is not passed on
+    with suppress(UnicodeEncodeError):  # the error contains the text
         data = doc.text.encode()
     if data is None:
-        raise AnnotationError(f"document {doc.id}: holds half a character (a lone surrogate); mend the text")
+        raise AnnotationError(
+            f"document {doc.id}: contains half a character (a lone surrogate). Correct the text"
+        )
     return data
 
 
 def brat_annotations(doc: Document) -> bytes:
-    r"""The annotation file.
+    r"""Return the annotation file.
 
     Example:
         >>> from inverse_deid.core.phi import PhiType
@@ -49,7 +51,7 @@ def brat_annotations(doc: Document) -> bytes:
 
 
 def annotation_lines(text: str, spans: Iterable[TextBound]) -> bytes:
-    """The annotation file of spans of any types, numbered from T1.
+    """Return the annotation file of spans of any types, numbered from T1.
 
     Args:
         text: The text that the spans belong to.
@@ -65,7 +67,7 @@ def annotation_lines(text: str, spans: Iterable[TextBound]) -> bytes:
 
 
 def _pieces(text: str, first: int, last: int) -> list[tuple[int, int]]:
-    """The parts of a span between line ends; one that is nothing but line ends is one piece."""
+    """Return the parts of a span between line ends; one that is nothing but line ends is one piece."""
     pieces, position = [], first
     for match in _LINE_END.finditer(text, first, last):
         pieces.append((position, match.start()))
@@ -75,7 +77,7 @@ def _pieces(text: str, first: int, last: int) -> list[tuple[int, int]]:
 
 
 def read_gold_brat(text: bytes, annotations: bytes, name: str, types: TypeMapping = OUR_TYPES) -> Document:
-    """Read a document; lines that are no text-bound annotation (relations, notes) are passed over.
+    """Read a document; lines other than text-bound annotations (relations, notes) are skipped.
 
     Args:
         text: The text file, UTF-8.
@@ -92,7 +94,7 @@ def read_gold_brat(text: bytes, annotations: bytes, name: str, types: TypeMappin
         phi_type = types.get(kind)
         if phi_type is None:
             raise AnnotationError(
-                f"document {name}, span {start}-{end}: is of an unknown type; use the types of the 2014 i2b2 "
+                f"document {name}, span {start}-{end}: has an unknown type. Use the types of the 2014 i2b2 "
                 "task"
             )
         spans.add(PhiSpan(start, end, phi_type))
@@ -100,7 +102,7 @@ def read_gold_brat(text: bytes, annotations: bytes, name: str, types: TypeMappin
 
 
 def read_text_bound(text: bytes, annotations: bytes, name: str) -> tuple[str, list[TextBound]]:
-    """The text and its text-bound annotations of any types, in the order of the file.
+    """Return the text and its text-bound annotations of any types, in the order of the file.
 
     Args:
         text: The text file, UTF-8.
@@ -114,7 +116,7 @@ def read_text_bound(text: bytes, annotations: bytes, name: str) -> tuple[str, li
     with suppress(UnicodeError):
         decoded = text.decode(), annotations.decode("utf-8-sig")
     if decoded is None:
-        raise AnnotationError(f"document {name}: is not UTF-8; save text and annotations as UTF-8")
+        raise AnnotationError(f"document {name}: is not UTF-8. Save text and annotations as UTF-8")
     lines = enumerate(decoded[1].split("\n"), start=1)
     bound = [
         _text_bound(line, f"document {name}, line {number}", len(decoded[0]))
@@ -127,10 +129,10 @@ def read_text_bound(text: bytes, annotations: bytes, name: str) -> tuple[str, li
 def _text_bound(line: str, where: str, n_chars: int) -> TextBound:
     match = _LINE.fullmatch(line.rstrip("\r"))
     if match is None:
-        raise AnnotationError(f"{where}: cannot be read; a line is T1, tab, TYPE START END, tab, words")
+        raise AnnotationError(f"{where}: cannot be read. A line is T1, tab, TYPE START END, tab, words")
     offsets = [int(offset) for offset in re.split("[ ;]", match["pieces"])]
     if not 0 <= offsets[0] < offsets[-1] <= n_chars or offsets != sorted(offsets):
         raise AnnotationError(
-            f"{where}: offsets are outside the text, or out of order; they count code points"
+            f"{where}: offsets are outside the text or out of order. They count code points"
         )
     return match["type"], offsets[0], offsets[-1]

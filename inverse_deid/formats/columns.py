@@ -1,7 +1,7 @@
-"""Columns of tables and fields of JSON Lines: what is masked, what is kept, and what is dropped.
+"""Columns of tables and fields of JSON Lines: which are masked, kept or dropped.
 
-A column leaves only if it was named: texts masked, the id and kept columns as they are. All others
-are dropped, unless all are asked for.
+A column is written only if the user named it: texts are masked, the id and kept columns are copied. All
+others are dropped, unless the user keeps all columns.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from inverse_deid.core.errors import FormatError
 from inverse_deid.formats.records import ReadOptions
 
 OTHERS = "(others)"
-"""Stands for names that are not shown."""
+"""Replaces names that are not shown."""
 
 MAX_NAMES = 200
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_]+")
@@ -30,12 +30,12 @@ _COLUMN_WORDS = """
     symptoms t tag tags term test text texts time title type unit up url user vaccine value version visit
     weight x y year zip
 """
-"""Words of which the names of columns consist; of a first row without them nothing is shown."""
+"""Words in names of columns. A first row without them may be data and is not shown."""
 _LOOKS_LIKE_A_NAME = re.compile(r"[^\W\d][\w .()/#-]{0,39}(?<![.\s])")
 
 
 class ColumnFate(StrEnum):
-    """What becomes of a column."""
+    """What happens to a column."""
 
     MASKED = "masked"
     ID = "id"
@@ -45,13 +45,13 @@ class ColumnFate(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The columns of a table and what becomes of them.
+    """The columns of a table and what happens to them.
 
     Args:
         names: All of them, in the order of the file.
-        fates: What becomes of each.
+        fates: What happens to each.
         text_columns: Those that are masked, in the order of the options.
-        id_index: Where the id stands, None = nowhere.
+        id_index: Position of the id, None = no id.
     """
 
     names: tuple[str, ...] = field(repr=False)
@@ -61,25 +61,25 @@ class Columns:
 
     @property
     def by_name(self) -> dict[str, ColumnFate]:
-        """What becomes of each column."""
+        """What happens to each column."""
         return dict(zip(self.names, self.fates, strict=True))
 
     @property
     def written(self) -> tuple[int, ...]:
-        """The positions of the columns that leave."""
+        """The positions of the columns that are written."""
         return tuple(i for i, fate in enumerate(self.fates) if fate is not ColumnFate.DROPPED)
 
 
 def choose_columns(names: Sequence[str], options: ReadOptions, hint: str = "") -> Columns:
-    """What becomes of the columns of a table.
+    """Decide what happens to the columns of a table.
 
     Args:
         names: As the file has them.
-        options: What was named.
-        hint: A sentence for a table of one column, whose name is not shown: it may be text.
+        options: The columns that the user named.
+        hint: A sentence for a table of one column. Its name may be text and is not shown.
 
     Raises:
-        FormatError: Two columns have one name, or a column that was named is missing.
+        FormatError: Two columns have the same name, or a named column is missing.
 
     Example:
         >>> [str(fate) for fate in choose_columns(["id", "text", "dob"], ReadOptions()).fates]
@@ -87,8 +87,8 @@ def choose_columns(names: Sequence[str], options: ReadOptions, hint: str = "") -
     """
     named = [name for name in names if name]
     if len(set(named)) < len(named):
-        raise FormatError("has two columns of the same name; rename one")
-    for option, column in named_columns(options):
+        raise FormatError("two columns have the same name. Rename one")
+    for option, column in list_named_columns(options):
         if column not in named:
             if hint and len(names) == 1:
                 raise FormatError(f"no column named {column!r}. It has 1 column. {hint} Use {option}.")
@@ -98,8 +98,8 @@ def choose_columns(names: Sequence[str], options: ReadOptions, hint: str = "") -
     return Columns(tuple(names), fates, options.text_columns, id_index)
 
 
-def named_columns(options: ReadOptions) -> Iterable[tuple[str, str]]:
-    """Each column that the user named, after its option."""
+def list_named_columns(options: ReadOptions) -> Iterable[tuple[str, str]]:
+    """Yield each column that the user named, with its option."""
     yield from (("--text-column", name) for name in options.text_columns)
     yield from (("--keep-column", name) for name in options.keep_columns)
     if options.id_column is not None:
@@ -107,7 +107,7 @@ def named_columns(options: ReadOptions) -> Iterable[tuple[str, str]]:
 
 
 def fate_of(name: str, options: ReadOptions) -> ColumnFate:
-    """What becomes of a column of this name."""
+    """Decide what happens to a column of this name."""
     if name in options.text_columns:
         return ColumnFate.MASKED
     if name == options.id_name:
@@ -117,7 +117,7 @@ def fate_of(name: str, options: ReadOptions) -> ColumnFate:
 
 
 def no_column(option: str, column: str, names: Sequence[str]) -> str:
-    """The message for a column that is missing; a first row that is no header may hold data and is not shown.
+    """Return the message for a missing column; a first row that is not a header may be data and is not shown.
 
     Example:
         >>> no_column("--text-column", "text", ["id", "narrative"])
@@ -134,7 +134,7 @@ def no_column(option: str, column: str, names: Sequence[str]) -> str:
 
 
 def _is_header(names: Sequence[str]) -> bool:
-    """Whether a first row is surely one of names: at least half consist of words that columns are called."""
+    """Return whether a first row is a header: at least half of its names consist of known words."""
     column_words = frozenset(_COLUMN_WORDS.split())
     known = [set(map(str.casefold, _WORD.findall(name))) for name in names]
     n_known = sum(bool(words) and words <= column_words for words in known)
@@ -142,7 +142,7 @@ def _is_header(names: Sequence[str]) -> bool:
 
 
 def looks_like_a_name(text: str) -> bool:
-    """Whether a text can be the name of a column, and not a cell.
+    """Return whether a text can be the name of a column rather than a cell.
 
     Example:
         >>> [looks_like_a_name(text) for text in ("company_comment", "1980-05-12", "Pt well.")]

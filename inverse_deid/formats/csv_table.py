@@ -1,14 +1,13 @@
 """CSV tables: text columns are masked, the id and named columns are copied, all others are dropped.
 
-Read and written row by row, in constant memory. The delimiter, the byte-order
-mark and the line end of the header are kept; cells are quoted where they must
-be. A row with more or fewer cells than the header is reported and left out: a
-comma that was not quoted would have moved narrative into another column. Rows
-are counted as a spreadsheet counts them: the header is row 1.
+Tables are read and written row by row, in constant memory. The delimiter, the byte-order mark and the line
+end of the header are kept. Cells are quoted where necessary. A row with more or fewer cells than the header
+is reported and left out: an unquoted comma would have moved narrative into another column. Rows are counted
+as in a spreadsheet: the header is row 1.
 
-A spreadsheet runs a cell that begins with `=`, `+`, `-`, `@`, a tab or a line end. Such a cell gets a
-single quote before it, in the header, too; a plain number (`-5`, `+3.2`) is harmless and stays. A cell
-that looks like one with such a quote gets one more, so that reading takes back exactly what was added.
+A spreadsheet runs a cell that begins with `=`, `+`, `-`, `@`, a tab or a line end. Such a cell gets a single
+quote in front, also in the header. A plain number (`-5`, `+3.2`) is harmless and unchanged. A cell that
+already looks quoted in this way gets one more quote, so that reading removes exactly what was added.
 
 Source: OWASP, CSV Injection, https://owasp.org/www-community/attacks/CSV_Injection
 """
@@ -41,14 +40,14 @@ _NUMBER = re.compile(r"[+-](?:\d+(?:[.,]\d*)?|[.,]\d+)(?:[eE][+-]?\d+)?", re.ASC
 
 @dataclass(frozen=True, slots=True)
 class CsvLayout:
-    """How a table is written and what becomes of its columns.
+    """How a table is written and what happens to its columns.
 
     Args:
         columns: Of the file.
         codec: Encoding and byte-order mark.
         delimiter: Between the cells.
         line_end: Of the header.
-        is_masked: Written by masking: cells are written as they are.
+        is_masked: The table is the output of masking; cells are written unchanged.
     """
 
     columns: Columns
@@ -58,17 +57,17 @@ class CsvLayout:
     is_masked: bool = False
 
     def encode_row(self, cells: Sequence[str]) -> bytes:
-        """One row as bytes."""
-        cells = cells if self.is_masked else [neutralised(cell) for cell in cells]
+        """Return one row as bytes."""
+        cells = cells if self.is_masked else [neutralise(cell) for cell in cells]
         if list(cells) == [""]:
             return encode('""' + self.line_end, self.codec)
-        row = self.delimiter.join(_quoted(cell, self.delimiter) for cell in cells)
+        row = self.delimiter.join(_quote(cell, self.delimiter) for cell in cells)
         return encode(row + self.line_end, self.codec)
 
 
 @dataclass(frozen=True, slots=True)
 class CsvTable:
-    """An open CSV file behind its header (a `Source`)."""
+    """An open CSV file, read up to its header (a `Source`)."""
 
     rows: Iterator[list[str]] = field(repr=False)
     layout: CsvLayout
@@ -83,11 +82,11 @@ class CsvTable:
 
     @property
     def columns(self) -> Mapping[str, str]:
-        """What becomes of each column."""
+        """What happens to each column."""
         return self.layout.columns.by_name
 
     def records(self) -> Iterator[Record]:
-        """One record a row; a blank line is copied."""
+        """Yield one record a row; a blank line is copied."""
         number = 1 + self.n_before
         while True:
             number += 1
@@ -97,7 +96,7 @@ class CsvTable:
             yield _record(number, row, self.layout)
 
     def sink(self, target: Writable, *, resumed: bool = False) -> CsvSink:
-        """Writes the table; a new one begins with its header."""
+        """Return what writes the table; a new one begins with its header."""
         if not resumed:
             columns = self.layout.columns
             header = [columns.names[i] for i in columns.written]
@@ -115,7 +114,7 @@ class CsvSink:
     def write(self, record: Record, masked: Sequence[MaskedDocument]) -> None:
         """Write the row with the masked texts in their columns."""
         if not record.carried:
-            self.target.write(self._blank())
+            self.target.write(encode(self.layout.line_end, self.layout.codec))
             return
         columns = self.layout.columns
         texts = texts_by_column(record, masked, columns.text_columns)
@@ -123,28 +122,25 @@ class CsvSink:
         cells = [texts.get(name, str(cell)) for name, cell in zip(names, record.carried, strict=True)]
         self.target.write(self.layout.encode_row(cells))
 
-    def _blank(self) -> bytes:
-        return encode(self.layout.line_end, self.layout.codec)
-
     def finish(self) -> None:
         """Nothing follows the last row."""
 
 
-def neutralised(cell: str) -> str:
-    """The cell as a spreadsheet shows it and does not run it.
+def neutralise(cell: str) -> str:
+    """Return the cell in a form that a spreadsheet shows and does not run.
 
     Example:
-        >>> [neutralised(cell) for cell in ("=A1", "-5", "- rash", "'=A1", "well")]
+        >>> [neutralise(cell) for cell in ("=A1", "-5", "- rash", "'=A1", "well")]
         ["'=A1", '-5', "'- rash", "''=A1", 'well']
     """
     return f"'{cell}" if _is_run(cell) else cell
 
 
-def restored(cell: str) -> str:
-    """The cell from which `neutralised` made this one.
+def restore(cell: str) -> str:
+    """Return the cell from which `neutralised` made this one.
 
     Example:
-        >>> [restored(cell) for cell in ("'=A1", "-5", "''=A1", "'well'")]
+        >>> [restore(cell) for cell in ("'=A1", "-5", "''=A1", "'well'")]
         ['=A1', '-5', "'=A1", "'well'"]
     """
     return cell[1:] if cell.startswith("'") and _is_run(cell[1:]) else cell
@@ -154,7 +150,7 @@ def _is_run(cell: str) -> bool:
     return _FORMULA.match(cell) is not None and _NUMBER.fullmatch(cell) is None
 
 
-def _quoted(cell: str, delimiter: str) -> str:
+def _quote(cell: str, delimiter: str) -> str:
     special = ('"', "\n", "\r", delimiter)
     if any(sign in cell for sign in special) or cell[:1].isspace() or cell[-1:].isspace():
         return '"' + cell.replace('"', '""') + '"'
@@ -181,12 +177,12 @@ def read_csv(stream: BinaryIO, options: ReadOptions, name: str = "") -> CsvTable
     rows = csv.reader(lines, delimiter=delimiter, strict=True)
     header = _next_row(rows, 1, codec)
     if not header:
-        raise FormatError("has no header; the first row must hold the names of the columns")
+        raise FormatError("has no header. The first row must contain the names of the columns")
     if any("\0" in cell for cell in header):
         raise UnreadableInputError(wrong_encoding(codec.name))
     if options.is_masked:
-        header = [restored(cell) for cell in header]
-    hint = "For another separator than a comma give --delimiter."
+        header = [restore(cell) for cell in header]
+    hint = "If cells are not separated by commas, give --delimiter."
     columns = choose_columns(header, options, hint)
     layout = CsvLayout(columns, codec, delimiter, lines.first_end, options.is_masked)
     return CsvTable(rows, layout, options.n_before)
@@ -210,7 +206,7 @@ class _Lines:
 
 
 def _next_row(rows: Iterator[list[str]], number: int, codec: TextCodec) -> list[str] | None:
-    """The next row, None at the end; what the csv module says is not passed on."""
+    """Return the next row, None at the end; errors of the csv module may quote the row and are dropped."""
     problem = ""
     try:
         return next(rows)
@@ -232,10 +228,10 @@ def _record(number: int, row: list[str], layout: CsvLayout) -> Record:
         return Record(number)
     if len(row) != len(columns.names):
         n_cells, n_columns = len(row), len(columns.names)
-        remedy = "put text that holds the separator in quotes"
-        return Record(number, problem=f"has {n_cells} cells, not {n_columns}; {remedy}")
+        remedy = "Put text that contains the separator in quotes"
+        return Record(number, problem=f"has {n_cells} cells, not {n_columns}. {remedy}")
     if layout.is_masked:
-        row = [restored(cell) for cell in row]
+        row = [restore(cell) for cell in row]
     doc_id = str(number) if columns.id_index is None else row[columns.id_index]
     docs = tuple(Document(doc_id, row[columns.names.index(name)]) for name in columns.text_columns)
     fates = columns.fates

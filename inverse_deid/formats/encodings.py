@@ -1,8 +1,7 @@
 """From bytes to text and back, exactly: strict decoding, the byte-order mark kept apart.
 
-A wrong encoding is an error that names the remedy; nothing is skipped or
-replaced while reading. The errors are raised outside the `except` blocks so that
-they carry no reference to the undecodable bytes.
+A wrong encoding is an error with a remedy; nothing is skipped or replaced while reading. The errors are
+raised outside the `except` blocks, so that they have no reference to the undecodable bytes.
 """
 
 from __future__ import annotations
@@ -24,12 +23,12 @@ _MARKS: tuple[tuple[bytes, str, str], ...] = (
 
 
 _NOT_FOR_FILES = frozenset({"idna", "punycode", "raw-unicode-escape", "unicode-escape", "utf-7"})
-"""Text encodings of Python that cannot write all that they read, or read one text in many ways."""
+"""Text encodings of Python that cannot write everything they read, or have several forms of one text."""
 
 
 @dataclass(frozen=True, slots=True)
 class TextCodec:
-    """An encoding and the byte-order mark that stood before the text (b"" = none)."""
+    """An encoding, and the byte-order mark before the text (b"" = none)."""
 
     name: str
     mark: bytes = b""
@@ -41,10 +40,10 @@ class TextCodec:
 
 
 def normal_encoding(encoding: str) -> str:
-    """The canonical name of a text encoding.
+    """Return the canonical name of a text encoding.
 
     Raises:
-        ConfigurationError: Python knows no such text encoding.
+        ConfigurationError: Python does not know the encoding.
 
     Example:
         >>> normal_encoding("UTF8"), normal_encoding("latin-1")
@@ -56,12 +55,12 @@ def normal_encoding(encoding: str) -> str:
     except (LookupError, ValueError):
         name = ""
     if not name or name.replace("_", "-") in _NOT_FOR_FILES:
-        raise ConfigurationError(f"unknown encoding {encoding!r}; try utf-8, cp1252, latin-1 or utf-16")
+        raise ConfigurationError(f"unknown encoding {encoding!r}. Try utf-8, cp1252, latin-1 or utf-16")
     return name.removesuffix("-sig").removesuffix("_sig")
 
 
 def detect_codec(head: bytes, encoding: str) -> TextCodec:
-    """The codec of a text that begins with `head`, if it is of the given encoding.
+    """Return the codec of a text that begins with `head`, if it is of the given encoding.
 
     Args:
         head: At least the first four bytes.
@@ -74,13 +73,13 @@ def detect_codec(head: bytes, encoding: str) -> TextCodec:
     for mark, family, exact in _MARKS:
         if head.startswith(mark):
             if name not in (family, exact):
-                raise UnreadableInputError(f"begins with the mark of {family}; give --encoding {family}")
+                raise UnreadableInputError(f"begins with the mark of {family}. Give --encoding {family}")
             return TextCodec(exact, mark)
     return TextCodec({"utf-16": "utf-16-le", "utf-32": "utf-32-le"}.get(name, name))
 
 
 def split_mark(stream: BinaryIO, encoding: str) -> tuple[BinaryIO, TextCodec]:
-    """The same stream behind its byte-order mark, and the codec.
+    """Return the stream after its byte-order mark, and the codec.
 
     Raises:
         UnreadableInputError: The byte-order mark belongs to another encoding.
@@ -92,7 +91,7 @@ def split_mark(stream: BinaryIO, encoding: str) -> tuple[BinaryIO, TextCodec]:
 
 
 def decode(data: bytes, codec: TextCodec) -> str:
-    """Decode strictly; `data` does not hold the byte-order mark any more.
+    """Decode strictly; `data` comes without the byte-order mark.
 
     Raises:
         UnreadableInputError: Not text of this encoding, or binary.
@@ -107,9 +106,9 @@ def decode(data: bytes, codec: TextCodec) -> str:
 
 
 def wrong_encoding(name: str) -> str:
-    """The message for a file that is binary or of another encoding."""
+    """Return the message for a file that is binary or of another encoding."""
     return (
-        f"is not {name} text; if it is text, name its encoding with --encoding (for example cp1252 "
+        f"is not {name} text. If it is text, name its encoding with --encoding (for example cp1252 "
         "or utf-16); Word and PDF files must be saved as plain text first"
     )
 
@@ -117,7 +116,7 @@ def wrong_encoding(name: str) -> str:
 def encode(text: str, codec: TextCodec) -> bytes:
     """Encode a masked text.
 
-    Only characters that masking put in (a marker, the sign for a hidden
-    character) can be foreign to the encoding of the input; they become `?`.
+    Only characters that masking added (a marker, the sign for a hidden character) can be missing in the
+    encoding of the input. They become `?`.
     """
     return text.encode(codec.name, "replace")

@@ -1,17 +1,17 @@
-"""What became of each word, one JSON line per document (per text, if there are several); in two kinds.
+"""Explanations: the decision on each word, one JSON line per document (or per text, if a case has several).
 
-Without the original text: `{"id", "failed", "words": [{"start", "end", "decision", "category"}]}`,
-offsets in the *masked* text. A marker is one word, however many words it stands for. `category` is
-what a marker is suspected to hide, null = unknown. `failed`: the document could not be analysed and
-was masked completely.
+Without the original text: `{"id", "failed", "words": [{"start", "end", "decision", "category"}]}`, with
+offsets in the *masked* text. A marker is one word, also if it replaces several words. `category` is the
+suspected category of a marker, null = unknown. `failed`: the document could not be analysed and was masked
+completely.
 
-With it: `{"id", "tokens": [{"start", "end", "decision", "reason", "p_safe", "threshold", "text"}]}`,
-offsets in the original. `p_safe` null: the network gave no value. `threshold` null: nothing could have
-kept the token. Such a file is as confidential as the original.
+With the original text: `{"id", "tokens": [{"start", "end", "decision", "reason", "p_safe", "threshold",
+"text"}]}`, with offsets in the original. `p_safe` null: the network gave no value. `threshold` null: the
+token is always masked. Such a file is as confidential as the original.
 
-The first kind is a function of the masked text and of the suspected categories alone. Whoever has the
-model can try every name of a list behind a marker: a probability, a threshold, a reason that few words
-have, or the length of the word would say which name was there.
+The first kind depends only on the masked text and the suspected categories. A reader with the model could try
+a list of names for a marker: a probability, a threshold, a rare reason or the length of the word would reveal
+the name.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from inverse_deid.core.values import MaskedDocument, Reason
 from inverse_deid.formats.records import Record, Writable
 
 N_DECIMALS = 7
-"""As many as single precision tells apart near 1, where the thresholds lie."""
+"""Single precision distinguishes this many near 1, where the thresholds are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class ExplanationSink:
     with_text: bool = False
 
     def write(self, record: Record, masked: Sequence[MaskedDocument]) -> None:
-        """Write the line of each text; where records have several, it names the column."""
+        """Write the line of each text; if records have several texts, it names the column."""
         for number, one in enumerate(masked):
             doc_id = record.carried[0] if record.carried and isinstance(record.carried[0], int) else one.id
             line: dict[str, object] = {"id": doc_id}

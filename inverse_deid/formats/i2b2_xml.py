@@ -1,25 +1,25 @@
-"""The XML of the 2014 i2b2/UTHealth task: one document a file, text and stand-off tags.
+"""The XML of the 2014 i2b2/UTHealth task: one document per file, with text and stand-off tags.
 
 ::
 
     <deIdi2b2><TEXT><![CDATA[...]]></TEXT><TAGS><NAME id="P0" start="3" end="9" .../></TAGS></deIdi2b2>
 
-The masked output holds the masked text and an empty `TAGS`: the tags of the input
-repeat the identifiers. The annotation output is another thing: it holds the
-ORIGINAL text and the masks as tags, for the official evaluation script.
+The masked output contains the masked text and an empty `TAGS`, because the tags of the input repeat the
+identifiers. The annotation output contains the ORIGINAL text and the masks as tags, for the official
+evaluation script. Gold documents also contain the ORIGINAL text: keep both as safe as their source.
 
-XML itself turns CR LF and CR into LF before any program sees the text; offsets
-count the code points after that, as those of the task do. Entities and document
-type declarations are refused, nothing is fetched, and the size limits of the
+XML turns CR LF and CR into LF before a program sees the text. Offsets count the code points after that, as in
+the task. Entities and document type declarations are refused, nothing is fetched, and the size limits of the
 parser stay on.
 
 Source: Stubbs and Uzuner 2015, "Annotating longitudinal clinical narratives for
-de-identification: the 2014 i2b2/UTHealth corpus"; XML 1.0, section 2.11 (line ends).
+de-identification: the 2014 i2b2/UTHealth corpus"; XML 1.0, sections 2.2 (characters) and 2.11 (line ends).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import BinaryIO
@@ -29,7 +29,7 @@ import numpy as np
 from lxml import etree
 
 from inverse_deid.core.errors import AnnotationError, FormatError
-from inverse_deid.core.phi import OUR_TYPES, HyperClass, PhiType, TypeMapping
+from inverse_deid.core.phi import HYPER_CLASS_OF, OUR_TYPES, HyperClass, PhiType, TypeMapping
 from inverse_deid.core.values import Document, MaskedDocument, PhiSpan
 from inverse_deid.formats.plain_text import read_whole
 from inverse_deid.formats.records import Format, ReadOptions, Record, Writable
@@ -57,9 +57,20 @@ _TAG_OF_CLASS: Mapping[HyperClass, tuple[str, str]] = MappingProxyType(
 """Element and TYPE for a mask. Only the class is known; the TYPE is its most frequent one."""
 
 
+_PLACE = "LOCATION"
+
+I2B2_ELEMENT_OF: Mapping[PhiType, str] = MappingProxyType(
+    {
+        phi_type: _PLACE if hyper is HyperClass.PLACE else hyper.value
+        for phi_type, hyper in HYPER_CLASS_OF.items()
+    }
+)
+"""The element of every fine type; the type itself is the attribute `TYPE`."""
+
+
 @dataclass(frozen=True, slots=True)
 class I2b2Xml:
-    """A parsed file (a `Source`); the gold tags are not read for masking."""
+    """A parsed file (a `Source`), without its gold tags."""
 
     doc: Document
     unit: str = "document"
@@ -68,11 +79,11 @@ class I2b2Xml:
     text_encoding: str = "utf-8"
 
     def records(self) -> Iterator[Record]:
-        """The one document."""
+        """Yield the one document."""
         yield Record(1, (self.doc,))
 
     def sink(self, target: Writable, *, resumed: bool = False) -> MaskedXmlSink:
-        """Writes the masked text as XML."""
+        """Return what writes the masked text as XML."""
         return MaskedXmlSink(target)
 
 
@@ -98,7 +109,7 @@ class AnnotationXmlSink:
     target: Writable = field(repr=False)
 
     def write(self, record: Record, masked: Sequence[MaskedDocument]) -> None:
-        """Write the whole file; masks without a token (hidden characters) are no tags."""
+        """Write the whole file; masks without a token (hidden characters) get no tag."""
         for doc, one in zip(record.docs, masked, strict=True):
             tags = [
                 _tag(number, one, first, (start, end))
@@ -111,7 +122,7 @@ class AnnotationXmlSink:
 
 
 def _masks_with_tokens(masked: MaskedDocument) -> Iterator[tuple[int, int, int]]:
-    """First token, start and end of every mask that covers a token."""
+    """Yield first token, start and end of every mask that covers a token."""
     starts, ends = masked.tokens.starts, masked.tokens.ends
     for start, end in masked.masks:
         first = int(np.searchsorted(ends, start, side="right"))
@@ -130,7 +141,7 @@ def _tag(number: int, masked: MaskedDocument, first_token: int, span: tuple[int,
 
 
 def _file(text: str, tags: list[str]) -> bytes:
-    """The XML of a document; `]]>` and CR cannot stand in CDATA and are written around it."""
+    """Return the XML of a document; `]]>` and CR are not allowed in CDATA and are written outside."""
     escaped = text.replace("]]>", "]]]]><![CDATA[>").replace("\r", "]]>&#13;<![CDATA[")
     lines = "".join(f"{tag}\n" for tag in tags)
     return (
@@ -161,7 +172,7 @@ def read_i2b2_xml(stream: BinaryIO, options: ReadOptions, name: str) -> I2b2Xml:
 
 
 def read_gold_i2b2_xml(stream: BinaryIO, name: str, types: TypeMapping = OUR_TYPES) -> Document:
-    """Read text and gold tags; a tag that is there twice counts once.
+    """Read text and gold tags; a repeated tag counts once.
 
     Args:
         stream: The bytes.
@@ -171,7 +182,7 @@ def read_gold_i2b2_xml(stream: BinaryIO, name: str, types: TypeMapping = OUR_TYP
     Raises:
         FormatError: As `read_i2b2_xml`.
         AnnotationError: A tag has no usable start, end or TYPE, overlaps another, or
-            repeats another text than stands at its offsets (the message names the document).
+            repeats a text other than the one at its offsets (the message names the document).
     """
     root = _parse(read_whole(stream))
     text = _text_of(root)
@@ -180,7 +191,7 @@ def read_gold_i2b2_xml(stream: BinaryIO, name: str, types: TypeMapping = OUR_TYP
 
 
 def _parse(data: bytes) -> etree._Element:
-    """The root element; the parser's own message may quote the text and is not passed on."""
+    """Return the root element; the message of the parser may quote the text and is dropped."""
     parser = etree.XMLParser(
         resolve_entities=False,
         no_network=True,
@@ -198,9 +209,9 @@ def _parse(data: bytes) -> etree._Element:
     except ValueError:
         line = 1
     if root is None:
-        raise FormatError(f"is broken XML at line {line}; mend it there or export the file again")
+        raise FormatError(f"broken XML at line {line}. Correct the line or export the file again")
     if root.getroottree().docinfo.internalDTD is not None:
-        raise FormatError("has a document type declaration, which is refused; delete <!DOCTYPE ...>")
+        raise FormatError("document type declarations are refused. Delete <!DOCTYPE ...>")
     return root
 
 
@@ -208,31 +219,81 @@ def _text_of(root: etree._Element) -> str:
     found = root.findall("TEXT")
     if len(found) != 1 or len(found[0]):
         raise FormatError(
-            "is not 2014 i2b2 XML: one <TEXT> that holds nothing but text must stand under the root element"
+            "is not 2014 i2b2 XML. The root element must contain exactly one <TEXT>, with text only"
         )
     return found[0].text or ""
 
 
 def _span(tag: etree._Element, name: str, text: str, types: TypeMapping) -> PhiSpan:
-    """The span of one gold tag."""
+    """Return the span of one gold tag."""
     where = f"document {name}: tag at line {tag.sourceline}"
     try:
         start, end = int(tag.get("start", "")), int(tag.get("end", ""))
     except ValueError:
         start = end = 0
     if not 0 <= start < end <= len(text):
-        raise AnnotationError(f"{where}: start or end is missing or outside the text; check the offsets")
+        raise AnnotationError(f"{where}: start or end is missing or outside the text. Check the offsets")
     type_name = tag.get("TYPE", "")
     phi_type = types.get(type_name) or _TYPES_NOT_OURS.get(type_name)
     if phi_type is None:
         raise AnnotationError(
-            f"{where}: TYPE is missing or unknown; use the types of the 2014 i2b2 task, or a mapping "
+            f"{where}: TYPE is missing or unknown. Use the types of the 2014 i2b2 task, or a mapping "
             "file that names its types"
         )
     repeated = tag.get("text")
     if repeated is not None and repeated.split() != text[start:end].split():
-        raise AnnotationError(f"{where}: its text is not what stands at {start}-{end}; check the offsets")
+        raise AnnotationError(f"{where}: its text differs from the text at {start}-{end}. Check the offsets")
     return PhiSpan(start, end, phi_type)
+
+
+def gold_i2b2_xml(doc: Document) -> bytes:
+    """Return a whole file of a gold document; its name is the id.
+
+    Returns:
+        UTF-8; a carriage return is written as a character reference, since XML drops bare ones.
+
+    Raises:
+        AnnotationError: The text contains characters that XML does not allow: control characters other than
+            tab and line ends, half a character, U+FFFE or U+FFFF.
+
+    Example:
+        >>> b'<NAME id="P0" start="0" end="3"' in gold_i2b2_xml(
+        ...     Document("d1", "Ann", (PhiSpan(0, 3, PhiType.RELATIVE),))
+        ... )
+        True
+    """
+    data = None
+    with suppress(ValueError):
+        data = etree.tostring(_root(doc), encoding="UTF-8", xml_declaration=True)
+    if data is None:
+        raise AnnotationError(
+            f"document {doc.id}: contains a character that XML does not allow (a control character, half a "
+            "character, U+FFFE or U+FFFF). Remove it, or write JSON Lines"
+        )
+    return bytes(data) + b"\n"
+
+
+def _root(doc: Document) -> etree._Element:
+    root = etree.Element("deIdi2b2")
+    root.text = "\n"
+    text, tags = etree.SubElement(root, "TEXT"), etree.SubElement(root, "TAGS")
+    text.text, text.tail = doc.text, "\n"
+    tags.text = tags.tail = "\n"
+    for number, span in enumerate(doc.spans):
+        tag = etree.SubElement(tags, I2B2_ELEMENT_OF[span.type], _attributes(number, span, doc.text))
+        tag.tail = "\n"
+    return root
+
+
+def _attributes(number: int, span: PhiSpan, text: str) -> dict[str, str]:
+    return {
+        "id": f"P{number}",
+        "start": str(span.start),
+        "end": str(span.end),
+        "text": " ".join(text[span.start : span.end].split()),
+        "TYPE": span.type.value,
+        "comment": "",
+    }
 
 
 FORMAT = Format(

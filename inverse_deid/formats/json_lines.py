@@ -1,18 +1,17 @@
-"""JSON Lines: one JSON object a line with a text and, if it has one, an id.
+"""JSON Lines: one JSON object per line with a text and, usually, an id.
 
-Output lines hold `{"id", "text"}` and the fields that the user named. No other key of
-the input is passed on: it could hold identifiers. If asked for, they also hold
-`"masks": [[start, end], ...]` in code-point offsets of the original text: these tell the
-length of every masked word, so that the file is as confidential as the original. Where
-several fields are masked, each has its own name, and `masks` is an object with one list
-for each. A line that cannot be used is reported by its number and left out; the others
-are done.
+Output lines contain `{"id", "text"}` and the fields that the user named. No other key of the input is copied:
+it could contain identifiers. On request they contain `"masks": [[start, end], ...]` in code-point offsets of
+the original text. These reveal the length of every masked word, so the file is as confidential as the
+original. If several fields are masked, each keeps its name, and `masks` is an object with one list per field.
+A line that cannot be used is reported by its number and left out; the others are masked.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, BinaryIO, cast
 
@@ -24,8 +23,8 @@ from inverse_deid.formats.columns import (
     OTHERS,
     ColumnFate,
     fate_of,
+    list_named_columns,
     looks_like_a_name,
-    named_columns,
     no_column,
 )
 from inverse_deid.formats.encodings import TextCodec, split_mark
@@ -49,17 +48,17 @@ class JsonLines:
     text_encoding: str = "utf-8"
 
     def records(self) -> Iterator[Record]:
-        """One record a line that is not blank."""
-        for number, line in numbered_lines(self.stream):
+        """Yield one record a line that is not blank."""
+        for number, line in number_lines(self.stream):
             yield _record(number + self.options.n_before, line, self)
 
     def sink(self, target: Writable, *, resumed: bool = False) -> JsonLinesSink:
-        """Writes `{"id", "text"}` lines, or those of several texts, with `masks` if they were asked for."""
+        """Return what writes `{"id", "text"}` lines, or those of several texts, with `masks` on request."""
         names = self.options.text_columns
         return JsonLinesSink(target, names if len(names) > 1 else (), self.options.with_offsets)
 
     def note(self, key: str, fate: ColumnFate) -> None:
-        """Remember what became of a field; one that may be data, or one too many, is not named."""
+        """Note the fate of a field; a name that may be data, or one too many, is not shown."""
         is_named = fate in (ColumnFate.MASKED, ColumnFate.ID) or key in self.options.keep_columns
         has_room = key in self.columns or len(self.columns) < MAX_NAMES
         self.columns[key if is_named or (has_room and looks_like_a_name(key)) else OTHERS] = fate
@@ -67,7 +66,7 @@ class JsonLines:
 
 @dataclass(frozen=True, slots=True)
 class JsonLinesSink:
-    """Writes one line a masked document (a `Sink`)."""
+    """Writes one line per masked document (a `Sink`)."""
 
     target: Writable = field(repr=False)
     text_columns: tuple[str, ...] = ()
@@ -96,8 +95,8 @@ def read_json_lines(stream: BinaryIO, options: ReadOptions, name: str = "") -> J
     """Open a JSON Lines file; its lines are read lazily.
 
     Raises:
-        FormatError: An encoding in which lines cannot be told apart (UTF-16), or a text column with
-            the name of another field of the output.
+        FormatError: An encoding in which lines cannot be separated (UTF-16), or a text column with the name
+            of another field of the output.
 
     Example:
         >>> import io
@@ -107,18 +106,18 @@ def read_json_lines(stream: BinaryIO, options: ReadOptions, name: str = "") -> J
     """
     stream, codec = split_mark(stream, options.encoding)
     if not codec.ascii_lines:
-        raise FormatError(f"JSON Lines cannot be {codec.name}; save the file as UTF-8")
+        raise FormatError(f"JSON Lines cannot be {codec.name}. Save the file as UTF-8")
     has_several = len(options.text_columns) > 1
     if options.is_masked:
         options = replace(options, id_column=None)
         options = options if has_several else replace(options, text_columns=("text",))
     if not _RESERVED.isdisjoint(options.text_columns if has_several else ()):
-        raise FormatError("a text column cannot be called id or masks in JSON Lines; rename the field")
+        raise FormatError("JSON Lines: a text column cannot have the name id or masks. Rename the field")
     return JsonLines(stream, codec, options)
 
 
-def numbered_lines(stream: BinaryIO) -> Iterator[tuple[int, bytes]]:
-    """The lines that are not blank, with their numbers; of an endless line only the beginning."""
+def number_lines(stream: BinaryIO) -> Iterator[tuple[int, bytes]]:
+    """Yield the lines that are not blank, with their numbers; an endless line is cut."""
     number = 0
     while line := stream.readline(MAX_RECORD_BYTES + 1):
         number += 1
@@ -130,12 +129,12 @@ def numbered_lines(stream: BinaryIO) -> Iterator[tuple[int, bytes]]:
 
 def _record(number: int, line: bytes, source: JsonLines) -> Record:
     if len(line) > MAX_RECORD_BYTES:
-        return Record(number, problem="is too long for one document; split it")
+        return Record(number, problem="is too long for one document. Split it")
     parsed = _parse(line, source.codec)
     if isinstance(parsed, str):
         return Record(number, problem=parsed)
     texts, doc_id, problem = _fields(parsed, source.options)
-    kept, refused = _kept(parsed, source.options)
+    kept, refused = _keep_fields(parsed, source.options)
     if problem or refused:
         return Record(number, problem=problem or refused)
     for key in parsed:
@@ -147,23 +146,23 @@ def _record(number: int, line: bytes, source: JsonLines) -> Record:
 
 
 def _parse(
-    line: bytes, codec: TextCodec, remedy: str = "save the file as UTF-8 or give --encoding"
+    line: bytes, codec: TextCodec, remedy: str = "Save the file as UTF-8 or give --encoding"
 ) -> dict[str, Any] | str:
-    """The object of a line, or what is wrong with it."""
+    """Return the object of a line, or what is wrong with it."""
     try:
         parsed = parse_json(line.decode(codec.name))
     except UnicodeError:
-        return f"is not {codec.name} text; {remedy}"
+        return f"is not {codec.name} text. {remedy}"
     except RepeatedKeyError as error:
-        return f"{error}; leave one out"
+        return f"{error}. Leave one out"
     except (ValueError, RecursionError):
-        return "is not valid JSON; write one JSON object a line"
-    return parsed if isinstance(parsed, dict) else "is not a JSON object; write one object a line"
+        return "is not valid JSON. Write one JSON object per line"
+    return parsed if isinstance(parsed, dict) else "is not a JSON object. Write one object per line"
 
 
 def _fields(parsed: dict[str, Any], options: ReadOptions) -> tuple[dict[str, str], str | int | None, str]:
-    """Texts by their keys, id and what is wrong with them ("" = nothing)."""
-    for option, name in named_columns(options):
+    """Return texts by key, id, and the problem ("" = none)."""
+    for option, name in list_named_columns(options):
         if name not in parsed:
             return {}, None, f"has {no_column(option, name, list(parsed))}"
     given = {name: parsed[name] for name in options.text_columns}
@@ -171,29 +170,33 @@ def _fields(parsed: dict[str, Any], options: ReadOptions) -> tuple[dict[str, str
     wrong = [name for name, text in given.items() if not isinstance(text, str | None)]
     if wrong or not texts:
         name = (wrong or options.text_columns)[0]
-        return {}, None, f"has no text under the key {name!r}; name the key with --text-column"
+        return {}, None, f"has no text under the key {name!r}. Name the key with --text-column"
     doc_id = None if options.id_name is None else parsed.get(options.id_name)
     if isinstance(doc_id, bool) or not isinstance(doc_id, str | int | None):
-        return {}, None, "has an id that is neither text nor a whole number; mend it or use --id-column"
+        return (
+            {},
+            None,
+            "has an id that is neither a string nor a whole number. Correct it or use --id-column",
+        )
     if doc_id is None and options.id_column is not None:
-        return {}, None, f"has no id under the key {options.id_column!r}; name the key with --id-column"
+        return {}, None, f"has no id under the key {options.id_column!r}. Name the key with --id-column"
     if not all(map(_is_unicode, (*texts.values(), str(doc_id)))):
-        return {}, None, "holds half a character (a lone surrogate); write the file again as UTF-8"
+        return {}, None, "contains half a character (a lone surrogate). Write the file again as UTF-8"
     return texts, doc_id, ""
 
 
-def _kept(parsed: dict[str, Any], options: ReadOptions) -> tuple[dict[str, Any], str]:
-    """The fields that are copied, and why they cannot be ("" = they can)."""
+def _keep_fields(parsed: dict[str, Any], options: ReadOptions) -> tuple[dict[str, Any], str]:
+    """Return the fields that are copied, and why they cannot be ("" = they can)."""
     kept = {key: value for key, value in parsed.items() if fate_of(key, options) is ColumnFate.KEPT}
     if options.is_masked:
         kept.pop("masks", None)
     taken = _RESERVED if len(options.text_columns) > 1 else _RESERVED | {"text"}
     if not taken.isdisjoint(kept):
-        return {}, "has a field to keep that is called id, text or masks as one of the output; rename it"
+        return {}, "has a kept field named id, text or masks, as the output has. Rename it"
     try:
         json.dumps(kept)
     except RecursionError:
-        return {}, "has a field to keep that is nested too deeply; leave out its --keep-column"
+        return {}, "has a kept field that is nested too deeply. Leave out its --keep-column"
     return kept, ""
 
 
@@ -206,28 +209,28 @@ def _is_unicode(text: str) -> bool:
 
 
 def read_gold_json_lines(stream: BinaryIO, types: TypeMapping = OUR_TYPES) -> Iterator[Document]:
-    """Annotated documents: `{"id", "text", "spans": [{"start", "end", "type"}]}`.
+    """Yield annotated documents: `{"id", "text", "spans": [{"start", "end", "type"}]}`.
 
     Args:
         stream: The bytes, UTF-8.
-        types: What the type names mean.
+        types: The meaning of the type names.
 
     Raises:
         FormatError: A line is broken (the message names the line).
         AnnotationError: Spans do not fit their text or are of an unknown type (the
             message names the document).
     """
-    for number, line in numbered_lines(stream):
+    for number, line in number_lines(stream):
         yield read_gold_json_line(number, line, types)
 
 
 def read_gold_json_line(number: int, line: bytes, types: TypeMapping = OUR_TYPES) -> Document:
-    """One line of such a file; `number` names it in errors. Raises as `read_gold_json_lines` does."""
-    parsed = _parse(line, TextCodec("utf-8"), "save the file as UTF-8")
+    """Return one line of such a file; `number` names it in errors. Raises as `read_gold_json_lines` does."""
+    parsed = _parse(line, TextCodec("utf-8"), "Save the file as UTF-8")
     if isinstance(parsed, str):
         raise FormatError(f"line {number} {parsed}")
     if not isinstance(parsed.get("text"), str):
-        raise FormatError(f'line {number} has no text; a document is {{"id", "text", "spans"}}')
+        raise FormatError(f'line {number} has no text. A document is {{"id", "text", "spans"}}')
     texts, doc_id, problem = _fields(parsed, ReadOptions())
     if problem:
         raise FormatError(f"line {number} {problem}")
@@ -238,34 +241,59 @@ def read_gold_json_line(number: int, line: bytes, types: TypeMapping = OUR_TYPES
 
 
 def _spans(where: str, text: str, listed: object, types: TypeMapping) -> tuple[PhiSpan, ...]:
-    """The spans in text order."""
-    remedy = 'a span is {"start", "end", "type"} with whole numbers and the name of a type'
+    """Return the spans in text order."""
+    remedy = 'A span is {"start", "end", "type"} with whole numbers and the name of a type'
     if not isinstance(listed, list):
-        raise AnnotationError(f"{where}: its spans are no list; {remedy}")
+        raise AnnotationError(f"{where}: spans must be a list. {remedy}")
     spans = []
     for number, span in enumerate(listed, start=1):
         if not isinstance(span, dict) or not all(type(span.get(key)) is int for key in ("start", "end")):
-            raise AnnotationError(f"{where}: span {number} cannot be read; {remedy}")
+            raise AnnotationError(f"{where}: span {number} cannot be read. {remedy}")
         start, end = span["start"], span["end"]
         if not 0 <= start < end <= len(text):
             raise AnnotationError(
                 f"{where}: span {start}-{end} is empty, reversed or outside the text ({len(text)} "
-                "characters); offsets are half-open and count code points"
+                "characters). Offsets are half-open and count code points"
             )
         phi_type = types.get(str(span.get("type")))
         if phi_type is None:
             raise AnnotationError(
-                f"{where}: span {start}-{end} is of an unknown type; use the types of the 2014 "
-                "i2b2 task, or a mapping file that names their types"
+                f"{where}: span {start}-{end} has an unknown type. Use the types of the 2014 i2b2 task, "
+                "or a mapping file for your types"
             )
         repeated = span.get("text")
         if isinstance(repeated, str) and repeated != text[start:end]:
             raise AnnotationError(
-                f"{where}: the text of span {start}-{end} is not what stands there; "
-                "check that offsets count code points"
+                f"{where}: span {start}-{end} repeats a text other than the one at its offsets. "
+                "Check that offsets count code points"
             )
         spans.append(PhiSpan(start, end, phi_type))
     return tuple(sorted(spans))
+
+
+def gold_json_line(doc: Document) -> bytes:
+    r"""Return one line of JSON: `{"id", "text", "spans": [{"start", "end", "type"}]}`.
+
+    Returns:
+        UTF-8 with a line end.
+
+    Raises:
+        AnnotationError: The text or the id contains half a character (a lone surrogate).
+
+    Example:
+        >>> gold_json_line(Document("d1", "Ann", (PhiSpan(0, 3, PhiType.PATIENT),)))
+        b'{"id": "d1", "text": "Ann", "spans": [{"start": 0, "end": 3, "type": "PATIENT"}]}\n'
+    """
+    spans = [{"start": span.start, "end": span.end, "type": span.type} for span in doc.spans]
+    line = json.dumps({"id": doc.id, "text": doc.text, "spans": spans}, ensure_ascii=False)
+    data = None
+    with suppress(UnicodeEncodeError):  # the error contains the text
+        data = line.encode()
+    if data is None:
+        raise AnnotationError(
+            f"document {doc.id}: contains half a character (a lone surrogate). Correct the text"
+        )
+    return data + b"\n"
 
 
 FORMAT = Format(

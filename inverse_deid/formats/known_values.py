@@ -1,10 +1,10 @@
-"""A sidecar: identifiers that documents must not show, by the id of the document.
+"""A sidecar file: identifiers that documents must not show, by the id of the document.
 
-CSV: a header with `id` and columns named by what they hold (`name`, `initials`, `date`, `number`,
-`organisation`, `address`, `phone`, `email`, or `known` for anything), several of a sort as `name`,
-`name 2` and so on. JSON Lines: `{"id": 7, "known": ["Amara Okonkwo"], "date": "1980-05-12"}` with the
-same names; a value is a text or a list of texts. Dates are written `1980-05-12` or `19800512`. A row beyond
-the limits of `core.values` is refused. The file is as confidential as the documents.
+CSV: a header with `id` and columns named after their content (`name`, `initials`, `date`, `number`,
+`organisation`, `address`, `phone`, `email`, or `known` for anything); several of one sort are `name`, `name
+2` and so on. JSON Lines: `{"id": 7, "known": ["Amara Okonkwo"], "date": "1980-05-12"}` with the same names; a
+value is a string or a list of strings. Dates are written `1980-05-12` or `19800512`. A row beyond the limits
+of `core.values` is refused. The file is as confidential as the documents.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ def read_known_values(path: Path) -> KnownOfDocuments:
 
     Raises:
         UnreadableInputError: The file cannot be read or is not UTF-8.
-        FormatError: Rows that cannot be used, or an id that is there twice; all are named by number.
+        FormatError: Rows that cannot be used, or a repeated id; all are named by number.
     """
     text = _text(path)
     is_json = path.suffix.lower() in (".jsonl", ".ndjson")
     rows = _json_rows(text) if is_json else _csv_rows(path, text)
-    return _gathered(path, rows)
+    return _gather(path, rows)
 
 
 def _text(path: Path) -> str:
@@ -51,22 +51,22 @@ def _text(path: Path) -> str:
     try:
         return path.read_bytes().decode("utf-8-sig")
     except OSError as error:
-        problem = f"cannot be read ({error.strerror}); check the path"
+        problem = f"cannot be read ({error.strerror}). Check the path"
     except UnicodeError:
-        problem = "is not UTF-8 text; save it as UTF-8"
+        problem = "is not UTF-8 text. Save it as UTF-8"
     raise UnreadableInputError(f"{path} {problem}")
 
 
-def _gathered(path: Path, rows: Iterable[Row]) -> dict[str, tuple[KnownIdentifier, ...]]:
+def _gather(path: Path, rows: Iterable[Row]) -> dict[str, tuple[KnownIdentifier, ...]]:
     known: dict[str, tuple[KnownIdentifier, ...]] = {}
     problems: list[str] = []
     for number, doc_id, cells, refusal in rows:
         values, found = values_of(cells)
-        problem = refusal or found or ("" if values else "holds no value") or ("" if doc_id else "has no id")
+        problem = refusal or found or ("" if values else "has no value") or ("" if doc_id else "has no id")
         if problem:
             problems.append(f"row {number}{f' (id {doc_id})' if doc_id else ''} {problem}")
         elif doc_id in known:
-            problems.append(f"row {number} has the id of another row; put all values of a document into one")
+            problems.append(f"row {number} has the id of another row. Put all values of a document into one")
         else:
             known[doc_id] = values
     if problems:
@@ -74,12 +74,12 @@ def _gathered(path: Path, rows: Iterable[Row]) -> dict[str, tuple[KnownIdentifie
         rest = f"; and {more} more" if more > 0 else ""
         raise FormatError(f"{path}: {'; '.join(problems[:_MAX_PROBLEMS_SHOWN])}{rest}")
     if not known:
-        raise FormatError(f"{path} holds no rows; give ids and known values")
+        raise FormatError(f"{path} has no rows. Give ids and known values")
     return known
 
 
 def values_of(cells: Iterable[tuple[str, str]]) -> tuple[tuple[KnownIdentifier, ...], str]:
-    """The identifiers of one document, and what is wrong with one of them ("" = nothing).
+    """Return the identifiers of one document, and what is wrong with one of them ("" = nothing).
 
     Args:
         cells: The name of each (`name`, `date`, `known` and so on) and its value.
@@ -94,7 +94,7 @@ def values_of(cells: Iterable[tuple[str, str]]) -> tuple[tuple[KnownIdentifier, 
         sort = _SORTS.get(match["sort"]) if match else None
         if sort is None:
             known = ", ".join(name for name in _SORTS if name != "other")
-            return (), f"has a column that is none of id, {known}"
+            return (), f"has an unknown column. Known are id, {known}"
         value = text.strip()
         if not any(map(str.isalnum, value)):
             continue
@@ -108,7 +108,7 @@ def values_of(cells: Iterable[tuple[str, str]]) -> tuple[tuple[KnownIdentifier, 
 
 
 def _digits(value: str) -> str:
-    """The day as `CCYYMMDD`, "" = it is none."""
+    """Return the day as `CCYYMMDD`, "" = not a day."""
     match = _DATE.fullmatch(value)
     try:
         return f"{datetime.date(*map(int, match.groups())):%Y%m%d}" if match else ""
@@ -117,7 +117,7 @@ def _digits(value: str) -> str:
 
 
 def _csv_rows(path: Path, text: str) -> Iterator[Row]:
-    """The rows of a table; the header is row 1."""
+    """Yield the rows of a table; the header is row 1."""
     rows = csv.reader(text.splitlines(keepends=True), strict=True)
     problem = ""
     try:
@@ -141,7 +141,7 @@ def _csv_rows(path: Path, text: str) -> Iterator[Row]:
     except csv.Error:
         problem = "has a quote that is not closed or not doubled"
     if problem:
-        raise FormatError(f"{path} {problem}; save the table again as CSV")
+        raise FormatError(f"{path} {problem}. Save the table again as CSV")
 
 
 def _json_rows(text: str) -> Iterator[Row]:
@@ -156,17 +156,17 @@ def _json_rows(text: str) -> Iterator[Row]:
         except (ValueError, RecursionError):
             parsed = None
         if not isinstance(parsed, dict):
-            yield number, "", [], "is no JSON object"
+            yield number, "", [], "is not a JSON object"
             continue
         doc_id = parsed.pop("id", None)
         if isinstance(doc_id, bool) or not isinstance(doc_id, str | int):
             yield number, "", [], "has no id that is text or a whole number"
             continue
-        given = [(str(key), value) for key, values in parsed.items() for value in _listed(values)]
+        given = [
+            (str(key), value)
+            for key, values in parsed.items()
+            for value in (values if isinstance(values, list) else [values])
+        ]
         cells = [(key, value) for key, value in given if isinstance(value, str)]
         is_text = len(cells) == len(given)
-        yield number, str(doc_id), cells, "" if is_text else "has a value that is no text"
-
-
-def _listed(given: object) -> list[object]:
-    return given if isinstance(given, list) else [given]
+        yield number, str(doc_id), cells, "" if is_text else "has a value that is not a string"

@@ -1,9 +1,9 @@
 """Parquet tables: text columns are masked, the id and named columns are copied, all others are dropped.
 
-Read in batches of rows, so that memory does not grow with the file. Dropped columns are not read at all.
-An empty cell (null) stays empty. Only values are written: no metadata of the file, its fields or its
-types, and no dictionary, which may hold values that no row has. A Parquet file ends with an index of all
-its rows, so a cut output cannot be continued: `--resume` masks such a file from its beginning.
+The table is read in batches of rows, so memory does not grow with the file. Dropped columns are not read. An
+empty cell (null) stays empty. Only values are written: no metadata of the file, its fields or its types, and
+no dictionary, which may contain values of no row. A Parquet file ends with an index of all its rows, so a cut
+output cannot be continued: `--resume` masks such a file from its beginning.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ N_ROWS_A_BATCH = 2048
 class ParquetTable:
     """An open Parquet file (a `Source`).
 
-    The batches that were read but not yet written wait here for their masked
-    texts: that is the only state that reader and writer share.
+    Batches that are read but not yet written wait here for their masked texts. Reader and writer share no
+    other state.
     """
 
     unit = "row"
@@ -45,11 +45,11 @@ class ParquetTable:
 
     @property
     def columns(self) -> Mapping[str, str]:
-        """What becomes of each column."""
+        """What happens to each column."""
         return self._columns.by_name
 
     def records(self) -> Iterator[Record]:
-        """One record a row, counted from 1."""
+        """Yield one record a row, counted from 1."""
         number = self._options.n_before
         names, id_index = self._columns.text_columns, self._columns.id_index
         has_several = len(names) > 1
@@ -67,7 +67,7 @@ class ParquetTable:
                 yield Record(number, docs, columns=tuple(there) if has_several else ())
 
     def sink(self, target: Writable, *, resumed: bool = False) -> ParquetSink:
-        """Writes the table with the masked columns."""
+        """Return what writes the table with the masked columns."""
         return ParquetSink(target, self._waiting, self._schema, self._columns.text_columns)
 
 
@@ -127,11 +127,13 @@ def read_parquet(stream: BinaryIO, options: ReadOptions, name: str = "") -> Parq
     with suppress(pa.ArrowException, OSError):
         file = pyarrow.parquet.ParquetFile(stream)
     if file is None:
-        raise FormatError("is not a Parquet file or is damaged; export it again")
+        raise FormatError("is not a Parquet file or is damaged. Export it again")
     columns = choose_columns(file.schema_arrow.names, options)
     for column in columns.text_columns:
         if not _is_text(file.schema_arrow.field(column).type):
-            raise FormatError(f"column {column!r} does not hold text; name the right one with --text-column")
+            raise FormatError(
+                f"column {column!r} does not contain text. Name the right one with --text-column"
+            )
     return ParquetTable(file, columns, options)
 
 
@@ -145,7 +147,7 @@ def _is_text(kind: pa.DataType) -> bool:
 
 
 def _plain_schema(schema: pa.Schema, columns: Columns) -> pa.Schema:
-    """The schema of the output: columns that leave, as plain types, without any metadata."""
+    """Return the schema of the output: columns that leave, as plain types, without any metadata."""
     import pyarrow as pa
 
     fields = []
@@ -158,7 +160,7 @@ def _plain_schema(schema: pa.Schema, columns: Columns) -> pa.Schema:
 
 
 def _plain_type(kind: pa.DataType) -> pa.DataType:
-    """The type of the same values, without dictionary, extension and metadata of inner fields."""
+    """Return the type of the same values, without dictionary, extension and metadata of inner fields."""
     import pyarrow as pa
 
     while pa.types.is_dictionary(kind) or isinstance(kind, pa.BaseExtensionType):
@@ -180,10 +182,10 @@ def _plain_type(kind: pa.DataType) -> pa.DataType:
 
 
 def _plain_column(column: pa.Array, field: pa.Field) -> pa.Array:
-    """The same values in the plain type.
+    """Return the same values in the plain type.
 
     Raises:
-        FormatError: There is no way from one type to the other.
+        FormatError: The type cannot be converted.
     """
     import pyarrow as pa
 
@@ -193,14 +195,14 @@ def _plain_column(column: pa.Array, field: pa.Field) -> pa.Array:
     with suppress(pa.ArrowException):
         plain = column if column.type.equals(field.type, check_metadata=True) else column.cast(field.type)
     if plain is None:
-        raise FormatError(f"column {field.name!r} is of a type that cannot be copied; leave it out")
+        raise FormatError(f"column {field.name!r} has a type that cannot be copied. Leave it out")
     return plain
 
 
 def _batches(
     file: pq.ParquetFile, names: list[str], row_groups: tuple[int, int] | None
 ) -> Iterator[pa.RecordBatch]:
-    """Batches of rows that hold at least one row, of these columns alone."""
+    """Yield batches of at least one row, with these columns only."""
     import pyarrow as pa
 
     groups = None if row_groups is None else list(range(*row_groups))
@@ -214,27 +216,27 @@ def _batches(
             break
         if batch.num_rows:
             yield batch
-    raise FormatError("is a damaged Parquet file; export it again")
+    raise FormatError("is a damaged Parquet file. Export it again")
 
 
 def _values(column: pa.Array) -> list[Any]:
-    """The cells as Python values; outside the `except` the error does not refer to the bytes."""
+    """Return the cells as Python values; errors have no reference to the bytes."""
     values: list[Any] | None = None
     with suppress(UnicodeError):
         values = column.to_pylist()
     if values is None:
-        raise FormatError("holds text that is not UTF-8; export it again")
+        raise FormatError("contains text that is not UTF-8. Export it again")
     return values
 
 
 def _ids(column: pa.Array) -> list[str | None]:
-    """The ids as text; a date, a struct or a number with a fraction may be data that nobody looks at."""
+    """Return the ids as text; dates, structs and fractions are refused, since they may be data."""
     import pyarrow as pa
 
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     tests = (pa.types.is_integer, pa.types.is_string, pa.types.is_large_string, pa.types.is_null)
     if not any(test(kind) for test in tests):
-        raise FormatError("has ids that are neither text nor whole numbers; mend them or use --id-column")
+        raise FormatError("has ids that are neither text nor whole numbers. Correct them or use --id-column")
     return [None if value is None else str(value) for value in _values(column)]
 
 

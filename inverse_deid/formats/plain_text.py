@@ -1,7 +1,7 @@
-"""Plain text: one file, one document; every byte that is kept stays as it was.
+"""Plain text: one file is one document; kept bytes are unchanged.
 
-Line ends (CR, LF, CR LF) and a byte-order mark are kept. Offsets count the code
-points behind the byte-order mark.
+Line ends (CR, LF, CR LF) and a byte-order mark are kept. Offsets count the code points after the byte-order
+mark.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ class PlainText:
         return self.codec.name
 
     def records(self) -> Iterator[Record]:
-        """The one document."""
+        """Yield the one document."""
         yield Record(1, (self.doc,))
 
     def sink(self, target: Writable, *, resumed: bool = False) -> PlainTextSink:
-        """Writes the masked text in the same encoding."""
+        """Return what writes the masked text in the same encoding."""
         return PlainTextSink(target, self.codec)
 
 
@@ -57,7 +57,7 @@ class PlainTextSink:
 
 
 def read_whole(stream: BinaryIO) -> bytes:
-    """All bytes of a file that holds one document.
+    """Return all bytes of a file that holds one document.
 
     Raises:
         UnreadableInputError: The file is empty or larger than one document may be.
@@ -65,9 +65,9 @@ def read_whole(stream: BinaryIO) -> bytes:
     data = stream.read(MAX_RECORD_BYTES + 1)
     if len(data) > MAX_RECORD_BYTES:
         limit = MAX_RECORD_BYTES // 2**20
-        raise UnreadableInputError(f"is larger than {limit} MiB, too much for one document; split it")
+        raise UnreadableInputError(f"is larger than {limit} MiB, too much for one document. Split it")
     if not data:
-        raise UnreadableInputError("is empty; give a file that holds text")
+        raise UnreadableInputError("is empty. Give a file with text")
     return data
 
 
@@ -80,7 +80,7 @@ def read_plain_text(stream: BinaryIO, options: ReadOptions, name: str) -> PlainT
         name: Becomes the id of the document.
 
     Raises:
-        UnreadableInputError: Empty, binary, too large or of another encoding.
+        UnreadableInputError: Empty, binary, too large or in another encoding.
 
     Example:
         >>> import io
@@ -92,7 +92,7 @@ def read_plain_text(stream: BinaryIO, options: ReadOptions, name: str) -> PlainT
     codec = detect_codec(data[:4], options.encoding)
     text = decode(data[len(codec.mark) :], codec)
     if not text:
-        raise UnreadableInputError("is empty but for a byte-order mark; give a file that holds text")
+        raise UnreadableInputError("contains only a byte-order mark. Give a file with text")
     return PlainText(Document(name, text), codec)
 
 

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import BinaryIO, Protocol
+from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, runtime_checkable
 
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.values import Document, MaskedDocument
+from inverse_deid.formats.icsr.profiles import Profile
+
+if TYPE_CHECKING:
+    from inverse_deid.formats.icsr.cases import Case
+    from inverse_deid.formats.icsr.rewriting import Replacements
+
+CHARS_PER_NODE = 4
+"""What an XML element of a case weighs in a batch: many small fields take memory as well."""
 
 MAX_RECORD_BYTES = 64 * 1024 * 1024
 """The largest single document that is read; longer ones are reported, not loaded."""
@@ -24,16 +32,17 @@ class ReadOptions:
             else the position in the file. Ids are written unmasked.
         keep_columns: Columns (or JSON keys) that are copied unmasked; all others are dropped.
         keep_all_columns: Copy all other columns unmasked.
-        is_masked: The file was written by masking: all that is in it is read and written as it is,
-            and cells of CSV that were neutralised are read as they were.
+        is_masked: The file is the output of masking: everything in it is read and written unchanged, and
+            neutralised cells of CSV are restored.
         delimiter: Between the cells of a CSV table; None: a comma, in `.tsv` files a tab.
-        n_before: Records (in JSON Lines: lines) of the file that stand before what is read; numbers
+        n_before: Records (in JSON Lines: lines) of the file before the part that is read; numbers
             go on from there.
-        with_offsets: Masked JSON Lines also tell which ranges of the original were masked.
-        row_groups: Of a Parquet file, the first and the one behind the last that are read; None = all.
+        with_offsets: Masked JSON Lines also state which ranges of the original were masked.
+        row_groups: Of a Parquet file, the half-open range of row groups to read; None = all.
+        profile: What happens to the structured fields of case safety reports; None = the default profile.
 
     Raises:
-        ConfigurationError: A text would be its own id or be kept, or a column is named twice or not at all.
+        ConfigurationError: A text would be its own id or be kept, or a column is named twice or never.
     """
 
     encoding: str = "utf-8"
@@ -46,23 +55,24 @@ class ReadOptions:
     n_before: int = 0
     row_groups: tuple[int, int] | None = None
     with_offsets: bool = False
+    profile: Profile | None = field(default=None, repr=False)  # the fingerprint of a run has it apart
 
     def __post_init__(self) -> None:
         for option, names in (("--text-column", self.text_columns), ("--keep-column", self.keep_columns)):
             if len(set(names)) < len(names):
-                raise ConfigurationError(f"{option} names a column twice; leave one out")
+                raise ConfigurationError(f"{option} names a column twice. Leave one out")
             if "" in names:
-                raise ConfigurationError(f"{option} is empty; give the name of a column")
+                raise ConfigurationError(f"{option} is empty. Give the name of a column")
         if not self.text_columns:
-            raise ConfigurationError("no column is to be masked; name one with --text-column")
+            raise ConfigurationError("no column to mask. Name one with --text-column")
         if self.id_column in self.text_columns:
-            raise ConfigurationError("ids are not masked; give another --id-column than --text-column")
+            raise ConfigurationError("ids are not masked. Give another --id-column than --text-column")
         if not set(self.text_columns).isdisjoint(self.keep_columns):
-            raise ConfigurationError("a column cannot be masked and kept; leave out its --keep-column")
+            raise ConfigurationError("a column cannot be masked and kept. Leave out its --keep-column")
 
     @property
     def id_name(self) -> str | None:
-        """Where an id may stand, None = nowhere: the narrative is never taken for an id.
+        """The column of the id, None = no id: the narrative is never used as an id.
 
         Example:
             >>> ReadOptions().id_name, ReadOptions(text_columns=("id",)).id_name
@@ -74,7 +84,7 @@ class ReadOptions:
 
     @property
     def keeps_all(self) -> bool:
-        """Whether columns that nobody named are written."""
+        """Whether columns that the user did not name are written."""
         return self.keep_all_columns or self.is_masked
 
 
@@ -86,8 +96,11 @@ class Record:
         number: Its position as people count it: line, spreadsheet row or document.
         docs: Its texts, all of one id; none if there is nothing to mask.
         problem: Why the record must be left out of the output, "" if it need not.
-        carried: What the sink writes beside the masked texts; never a text that is to be masked.
+        carried: What the sink writes in addition to the masked texts; never a text that must be masked.
         columns: The column of each text, if records of the file can have several texts; else ().
+        case_id: The same for all versions of a case, "" = the id of its texts. Secret shifts depend on it.
+        report: The case safety report, or the part around such reports, that the texts belong to.
+        fields: Once it is masked: the ids, dates and ages of the report.
     """
 
     number: int
@@ -95,17 +108,33 @@ class Record:
     problem: str = ""
     carried: tuple[object, ...] = field(default=(), repr=False)
     columns: tuple[str, ...] = ()
+    case_id: str = field(default="", repr=False)
+    report: Case | None = field(default=None, repr=False)
+    fields: Replacements | None = field(default=None, repr=False)
+
+    @property
+    def is_frame(self) -> bool:
+        """Whether it is a part around the cases of a batch: masked and written, but not counted as a case."""
+        return self.report is not None and not self.report.is_case
+
+    @property
+    def n_chars(self) -> int:
+        """How much room it takes in a batch, in characters."""
+        if self.report is None:
+            return sum(len(doc.text) for doc in self.docs)
+        n_chars = sum(len(value.text) for value in self.report.values)
+        return max(n_chars, CHARS_PER_NODE * self.report.n_nodes)
 
     @property
     def doc(self) -> Document | None:
-        """The first text, None = there is none."""
+        """The first text, None = no text."""
         return self.docs[0] if self.docs else None
 
 
 def texts_by_column(
     record: Record, masked: Sequence[MaskedDocument], text_columns: Sequence[str]
 ) -> dict[str, str]:
-    """The masked texts of a row by the names of their columns.
+    """Return the masked texts of a row by the names of their columns.
 
     Args:
         record: The row.
@@ -128,7 +157,11 @@ class Sink(Protocol):
     """Writes masked documents in the order of the records."""
 
     def write(self, record: Record, masked: Sequence[MaskedDocument]) -> None:
-        """Write one record; `masked` has one text for each of the record."""
+        """Write one record; `masked` has one text for each of the record.
+
+        Raises:
+            RefusedRecordError: The masked record failed a check; nothing of it was written.
+        """
         ...
 
     def finish(self) -> None:
@@ -136,16 +169,29 @@ class Sink(Protocol):
         ...
 
 
+@runtime_checkable
+class ReportingSink(Protocol):
+    """A sink that counts what was done, and notes records that cannot be written."""
+
+    def leave_out(self, record: Record) -> None:
+        """Note a record with a problem."""
+        ...
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what was done to the file, without values."""
+        ...
+
+
 class Source(Protocol):
     """One open input file.
 
-    `unit` is what a record is called ("line", "row", "document"); `resumable`
-    says whether an output that was cut between two records can be continued.
+    `unit` is the name of a record ("line", "row", "document", "case"). `resumable`: an output that was cut
+    between two records can be continued.
     """
 
     @property
     def unit(self) -> str:
-        """What one record is called in a message."""
+        """The name of one record in a message."""
         ...
 
     @property
@@ -155,20 +201,20 @@ class Source(Protocol):
 
     @property
     def text_encoding(self) -> str:
-        """In which encoding masked texts are written."""
+        """The encoding of the masked texts."""
         ...
 
     @property
     def columns(self) -> Mapping[str, str]:
-        """What becomes of each column of a table that was seen so far, see `ColumnFate`."""
+        """The `ColumnFate` of each column of a table that was seen so far."""
         ...
 
     def records(self) -> Iterator[Record]:
-        """The records in file order, once."""
+        """Yield the records in file order, once."""
         ...
 
     def sink(self, target: Writable, *, resumed: bool = False) -> Sink:
-        """A sink of the same format; a resumed one writes no header again."""
+        """Return a sink of the same format; a resumed one writes no header again."""
         ...
 
 

@@ -32,7 +32,7 @@ _MAX_HEAD_BYTES = 64 * 1024
 
 
 def without_gz(path: PurePath) -> PurePath:
-    """The path without `.gz`: what a compressed file is called once it is masked.
+    """Return the path without `.gz`: the name of a compressed file after masking.
 
     Example:
         >>> without_gz(PurePath("a/cases.jsonl.gz")).name
@@ -42,7 +42,7 @@ def without_gz(path: PurePath) -> PurePath:
 
 
 def format_of(path: PurePath) -> Format:
-    """Return the format that a suffix stands for.
+    """Return the format of a suffix.
 
     Raises:
         FormatError: The suffix is unknown.
@@ -82,7 +82,7 @@ def open_input(path: Path) -> BinaryIO:
     """
     with input_errors():
         if not stat.S_ISREG(path.stat().st_mode):
-            raise UnreadableInputError("is not a file; give a file or folder, or - for standard input")
+            raise UnreadableInputError("is not a file. Give a file or folder, or - for standard input")
         if path.suffix.lower() == ".gz":
             return cast(BinaryIO, gzip.open(path, "rb"))
         return path.open("rb")
@@ -90,18 +90,18 @@ def open_input(path: Path) -> BinaryIO:
 
 @contextmanager
 def input_errors() -> Iterator[None]:
-    """Turn what the operating system and gzip raise into one line with a remedy."""
+    """Turn errors of the operating system and gzip into one line with a remedy."""
     problem = ""
     try:
         yield
     except FileNotFoundError:
-        problem = "does not exist; check the spelling"
+        problem = "does not exist. Check the spelling"
     except PermissionError:
-        problem = "cannot be read (no permission); ask its owner for the right to read it"
+        problem = "cannot be read (no permission). Ask its owner for read permission"
     except (gzip.BadGzipFile, EOFError, zlib.error):
-        problem = "is not a whole gzip file; unpack it or copy it again"
+        problem = "is not a complete gzip file. Unpack it or copy it again"
     except OSError as error:
-        problem = f"cannot be read ({error.strerror or type(error).__name__}); copy it to a local disk"
+        problem = f"cannot be read ({error.strerror or type(error).__name__}). Copy it to a local disk"
     if problem:
         raise UnreadableInputError(problem)
 
@@ -111,7 +111,7 @@ def open_source(stream: BinaryIO, name: str, kind: Format, options: ReadOptions)
 
     Args:
         stream: The bytes, unpacked.
-        name: The id of a document that has none of its own.
+        name: The id of a document without one in the file.
         kind: The format.
         options: How to read it.
 

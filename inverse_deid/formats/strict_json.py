@@ -1,7 +1,7 @@
-"""JSON without guesses: a key that stands twice in an object is an error, so are numbers that JSON has not.
+"""Strict JSON: a repeated key in an object is an error, and so is a number that JSON does not have.
 
-Python takes the last of two keys. Another program may take the first, and the text that was masked
-would not be the text that is read.
+Python takes the last of two equal keys. Another program may take the first, and would then read another text
+than the one that was masked.
 
 Source: RFC 8259, section 4 (names within an object should be unique), section 6 (numbers)
 """
@@ -18,11 +18,11 @@ class RepeatedKeyError(ValueError):
 
 
 def parse_json(data: str | bytes) -> Any:  # noqa: ANN401 - JSON, not yet looked at
-    """The value that a JSON text holds.
+    """Return the value that a JSON text holds.
 
     Raises:
         RepeatedKeyError: An object in it has the same key twice.
-        ValueError: It is no JSON, or no Unicode text.
+        ValueError: It is not JSON, or not Unicode text.
         RecursionError: It is nested too deeply.
 
     Example:
@@ -30,7 +30,7 @@ def parse_json(data: str | bytes) -> Any:  # noqa: ANN401 - JSON, not yet looked
         Traceback (most recent call last):
         inverse_deid.formats.strict_json.RepeatedKeyError: has the same key twice in one object
     """
-    return json.loads(data, object_pairs_hook=_object, parse_constant=_refused, parse_float=_finite)
+    return json.loads(data, object_pairs_hook=_object, parse_constant=_refuse, parse_float=_finite)
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -40,8 +40,8 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _refused(constant: str) -> float:
-    raise ValueError(f"{constant} is no number of JSON")
+def _refuse(constant: str) -> float:
+    raise ValueError(f"{constant} is not a JSON number")
 
 
 def _finite(digits: str) -> float:

@@ -1,4 +1,4 @@
-"""From settings to a ready pipeline. With `learning` the only place that knows rules and network."""
+"""From settings to a ready pipeline. With `training` the only place that knows rules and network."""
 
 from __future__ import annotations
 
@@ -37,26 +37,25 @@ CERTIFICATE_VERSION = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MaskingSettings:
-    """What the user can choose when masking.
+    """The choices of a user when masking.
 
     Args:
-        model: Model folder, or one that `share train` wrote; None = the packaged one.
+        model: Model folder; None = the packaged one.
         lexicon: Lexicon artefact; None = the packaged one.
         policy: How the rules judge ambiguous words.
         rules_only: Decide without the network.
-        marker: Stands for masked text.
+        marker: Replaces masked text.
         replace: Show the marker, or the suspected category.
         operating_point: Which of the model's threshold pairs: strict, balanced or lenient;
             None = balanced.
         low: Threshold where the rules say safe; None = the operating point's.
         high: Threshold where they do not; None = the operating point's.
-        certificate: What `inverse-deid calibrate` wrote; brings the thresholds, and goes with no
+        certificate: File that `inverse-deid calibrate` wrote, with the thresholds; excludes every
             other choice that could keep more words.
-        allow_low_thresholds: Mask even if `low` is below `LEAST_LOW`, `high` below `LEAST_HIGH` or
-            the slope of density above `MOST_SLOPE`, wherever they come from.
+        allow_low_thresholds: Mask even if `Thresholds.are_low`, wherever they come from.
         allow: Words to keep, in any case.
         deny: Words and phrases to mask, in any case, with or without accents.
-        n_threads: Threads of the network, 0 = one a core.
+        n_threads: Threads of the network, 0 = one per core.
         device: Where the network runs; "cuda" needs the package onnxruntime-gpu.
     """
 
@@ -78,7 +77,7 @@ class MaskingSettings:
 
 
 def packaged_model() -> Path:
-    """Folder of the model that is shipped with the package."""
+    """Return the folder of the model that is shipped with the package."""
     return packaged_path("model")
 
 
@@ -119,7 +118,7 @@ def build_deidentifier(settings: MaskingSettings) -> Deidentifier:
 
 
 def assemble(settings: MaskingSettings) -> Assembly:
-    """The stages of a de-identifier; fails as `build_deidentifier` does."""
+    """Return the stages of a de-identifier; raise as `build_deidentifier` does."""
     certificate = None if settings.certificate is None else _read_certificate(settings)
     lexicon = load_lexicon(settings.lexicon)
     interned = InternedWords()
@@ -130,11 +129,11 @@ def assemble(settings: MaskingSettings) -> Assembly:
         scorer, points = open_scorer(folder, interned, settings.n_threads, settings.device)
         model_sha256 = model_fingerprint(folder)
         if certificate is None:
-            thresholds = _thresholds(points, settings)
+            thresholds = _choose_thresholds(points, settings)
         else:
-            thresholds = _certified(certificate, settings, model=model_sha256, lexicon=lexicon.sha256)
+            thresholds = _read_thresholds(certificate, settings, model=model_sha256, lexicon=lexicon.sha256)
         if thresholds.are_low and not settings.allow_low_thresholds:
-            raise ConfigurationError(_low_thresholds(thresholds, settings))
+            raise ConfigurationError(_describe_low(thresholds, settings))
     stages = Stages(
         analyser=RuleAnalyser(lexicon, interned, settings.policy),
         scorer=scorer,
@@ -148,28 +147,28 @@ def assemble(settings: MaskingSettings) -> Assembly:
     return Assembly(stages, model_sha256, lexicon.sha256)
 
 
-def _thresholds(points: OperatingPoints, settings: MaskingSettings) -> Thresholds:
+def _choose_thresholds(points: OperatingPoints, settings: MaskingSettings) -> Thresholds:
     name = settings.operating_point or "balanced"
     pair = points.get(name)
     if pair is None:
         known = ", ".join(points)
-        raise ConfigurationError(f"the model has no operating point {name!r}; it has {known}")
+        raise ConfigurationError(f"the model has no operating point {name!r}. It has {known}")
     if settings.low is None and settings.high is None:
         return pair
-    # Thresholds of the user's own hold in every document alike.
+    # Thresholds that the user gives apply to every document alike.
     low = pair.low if settings.low is None else settings.low
     high = pair.high if settings.high is None else settings.high
     if low > high:
         own, other = ("low", "high") if settings.high is None else ("high", "low")
         raise ConfigurationError(
-            f"low {low:g} is above high {high:g}, and {other} is that of the operating point {name}; give "
-            f"{other} too, or another {own}"
+            f"low {low:g} is above high {high:g}, and {other} is that of the operating point {name}. Give "
+            f"{other} as well, or another {own}"
         )
     return Thresholds(low, high)
 
 
-def _low_thresholds(thresholds: Thresholds, settings: MaskingSettings) -> str:
-    """Say which thresholds are too low, and where they come from."""
+def _describe_low(thresholds: Thresholds, settings: MaskingSettings) -> str:
+    """Return the message that says which thresholds are too low, and where they come from."""
     if settings.certificate is not None:
         source = f"{settings.certificate}"
     elif settings.low is not None or settings.high is not None:
@@ -185,7 +184,7 @@ def _low_thresholds(thresholds: Thresholds, settings: MaskingSettings) -> str:
 
 
 def _read_certificate(settings: MaskingSettings) -> dict[str, Any]:
-    """The certificate that the settings name, if they leave the decisions to it."""
+    """Read the certificate that the settings name, if they leave the decisions to it."""
     path = settings.certificate or Path()
     clashing = {
         "operating-point": settings.operating_point is not None,
@@ -197,24 +196,24 @@ def _read_certificate(settings: MaskingSettings) -> dict[str, Any]:
     }
     if any(clashing.values()):
         given = ", ".join(name for name, is_given in clashing.items() if is_given)
-        raise ConfigurationError(f"{path}: the certificate brings thresholds and rules; leave out {given}")
+        raise ConfigurationError(f"{path}: the certificate brings thresholds and rules. Leave out {given}")
     try:
         certificate = json.loads(path.read_bytes())
     except OSError as error:
-        raise UnreadableInputError(f"{path}: cannot be read ({error.strerror}); check the path") from error
+        raise UnreadableInputError(f"{path}: cannot be read ({error.strerror}). Check the path") from error
     except (ValueError, RecursionError):
         certificate = None
     if not isinstance(certificate, dict) or certificate.get("format") != CERTIFICATE_FORMAT:
-        raise FormatError(f"{path}: no certificate; give a file that `inverse-deid calibrate` wrote")
+        raise FormatError(f"{path}: not a certificate. Give a file that `inverse-deid calibrate` wrote")
     if not is_sealed(certificate):
-        raise FormatError(f"{path}: altered after it was written; calibrate again")
+        raise FormatError(f"{path}: altered after it was written. Calibrate again")
     return certificate
 
 
-def _certified(
+def _read_thresholds(
     certificate: Mapping[str, Any], settings: MaskingSettings, *, model: str, lexicon: str
 ) -> Thresholds:
-    """The thresholds of a certificate that holds for this version, model and lexicon."""
+    """Return the thresholds of a certificate that holds for this version, model and lexicon."""
     bound = {
         "version of certificates": (certificate.get("version"), CERTIFICATE_VERSION),
         "version of inverse-deid": (certificate.get("tool_version"), __version__),
@@ -224,14 +223,14 @@ def _certified(
     other = [name for name, (certified, ours) in bound.items() if certified != ours]
     if other:
         raise ConfigurationError(
-            f"{settings.certificate}: certifies another {' and another '.join(other)}; mask with the "
+            f"{settings.certificate}: certifies another {' and another '.join(other)}. Mask with the "
             "certified one, or calibrate again"
         )
     return Thresholds.from_json(certificate["thresholds"])
 
 
 def _fingerprint(settings: MaskingSettings, thresholds: Thresholds, *hashes: str) -> str:
-    """Changes with everything that can change the output, not with the number of threads."""
+    """Return a hash of everything that can change the output; the number of threads cannot."""
     choices = (
         settings.policy,
         settings.rules_only,

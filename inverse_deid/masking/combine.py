@@ -1,12 +1,11 @@
-"""The adaptive threshold: the only place where a probability is held against a threshold.
+"""The adaptive threshold: the only place where a probability is compared with a threshold.
 
-Source: thesis, section 4.3.5. If the rules say safe, a token is kept from `low`
-on; if not, from `high` on; a weekday, month, street word, holiday or
-written-out number that is not safe is never kept, nor is what stands in a
-pattern that may only mask, nor a capitalised word that only lists of names know.
-Beyond the thesis, both thresholds rise in documents that are crowded with PHI and
-fall in those that hold little, but never for a word that the rules do not call
-safe (docs/decisions/0005); and a capitalised word that may be a name needs more.
+Source: thesis, section 4.3.5. If the rules say safe, a token is kept from `low` on; if not, from `high`
+on. Three kinds are never kept: a weekday, month, street word, holiday or written-out number that is not
+safe, words in a pattern that may only mask, and a capitalised word that only lists of names know.
+Beyond the thesis, both thresholds rise in documents that are crowded with protected health information
+(PHI) and fall in those with little of it, but never for a word that the rules do not call safe
+(docs/decisions/0005); and a capitalised word that may be a name needs more.
 """
 
 from __future__ import annotations
@@ -21,21 +20,21 @@ from inverse_deid.core.thresholds import Thresholds
 from inverse_deid.core.values import Decisions, FloatArray, Reason, RuleVerdicts
 
 REFERENCE_DENSITY = 0.1
-"""The share of PHI at which the thresholds hold as they stand; about that of hospital records."""
+"""The share of PHI at which the thresholds apply unchanged; about that of hospital records."""
 
 _REFERENCE_TOKENS = 20
-"""A document counts as if it had so many more tokens of that density, so that a short one says little."""
+"""A document counts as if it had this many more tokens of that density: a short one says little."""
 _NAME_LOGITS = 1.25
-"""By how much the threshold of a word that may be a name lies above `high`."""
+"""How far the threshold of a word that may be a name is above `high`."""
 _FARTHEST = 2.0
 """Bounds the logarithm of density over reference: no document moves a threshold farther."""
 
 
 def log_density(p_safe: FloatArray) -> float:
-    """How much PHI the network expects in a document, against the reference.
+    """Return how much PHI the network expects in a document, compared with the reference.
 
     Args:
-        p_safe: float32 (n_tokens,); what is no probability counts as PHI.
+        p_safe: float32 (n_tokens,); values that are not probabilities count as PHI.
 
     Returns:
         Logarithm of expected share of PHI over `REFERENCE_DENSITY`, in [-2, 2].
@@ -50,7 +49,7 @@ def log_density(p_safe: FloatArray) -> float:
 
 
 def log_densities(p_safe: FloatArray, bounds: Sequence[int]) -> npt.NDArray[np.float64]:
-    """`log_density` of documents that stand one behind the other: float64 (n_docs,).
+    """Return `log_density` of consecutive documents: float64 (n_docs,).
 
     Args:
         p_safe: float32 (n_tokens,), of all documents.
@@ -63,8 +62,8 @@ def log_densities(p_safe: FloatArray, bounds: Sequence[int]) -> npt.NDArray[np.f
     return np.clip(np.log(density / REFERENCE_DENSITY), -_FARTHEST, _FARTHEST)
 
 
-def shifted(threshold: float, logits: npt.ArrayLike) -> FloatArray:
-    """A threshold raised by so many logits; 0 and 1 stay what they are. float32, shaped as `logits`."""
+def shift_threshold(threshold: float, logits: npt.ArrayLike) -> FloatArray:
+    """Return a threshold raised by `logits`, in their shape as float32; 0 and 1 stay 0 and 1."""
     with np.errstate(divide="ignore", over="ignore"):
         odds = np.log(threshold) - np.log1p(-threshold) + np.asarray(logits, np.float64)
         return np.asarray(1 / (1 + np.exp(-odds)), np.float32)
@@ -84,8 +83,8 @@ def combine(
         p_safe: float32 (n_tokens,), probability of *safe*; NaN or above 1 masks.
         categories: uint8 (n_tokens,), suspected PHI hyper-class.
         thresholds: `low` and `high`.
-        densities: float64 (n_tokens,), `log_density` of the document of each token, if they
-            are of several documents; None = they are one document.
+        densities: float64 (n_tokens,), `log_density` of the document of each token; None = all
+            tokens are of one document.
 
     Example:
         >>> import dataclasses
@@ -113,25 +112,25 @@ def _limits(
     p_safe: FloatArray,
     densities: npt.NDArray[np.float64] | None,
 ) -> FloatArray:
-    """`low` or `high` of every token, moved by name and density: float32 (n_tokens,)."""
+    """Return `low` or `high` of every token, moved by name and density: float32 (n_tokens,)."""
     density = np.zeros(len(p_safe))
     if thresholds.density_slope:
         density = np.asarray(log_density(p_safe) if densities is None else densities)
-    logits = raised_by(verdicts, density, thresholds)
+    logits = compute_shifts(verdicts, density, thresholds)
     low, high = (
-        np.where(logits == 0, np.float32(one), shifted(one, logits))
+        np.where(logits == 0, np.float32(one), shift_threshold(one, logits))
         for one in (thresholds.low, thresholds.high)
     )
     return np.where(verdicts.safe, low, high)
 
 
-def raised_by(
+def compute_shifts(
     verdicts: RuleVerdicts, densities: npt.NDArray[np.float64], thresholds: Thresholds
 ) -> npt.NDArray[np.float64]:
     """Return by how many logits the threshold of each token is moved: float64 (n_tokens,).
 
-    A document that seems to hold little PHI is where a lone surname is read over. So a low density
-    lowers the thresholds of safe words, numbers and shorthand, and of no other word.
+    In a document that seems to have little PHI, a lone surname is easily missed. So a low density
+    lowers the thresholds of safe words, numbers and shorthand only.
 
     Args:
         verdicts: What the rules say.
@@ -151,11 +150,11 @@ def limit_of_safe_words(thresholds: Thresholds, p_safe: FloatArray) -> FloatArra
     """
     if not thresholds.density_slope:
         return np.asarray(thresholds.low, np.float32)
-    return shifted(thresholds.low, thresholds.density_slope * log_density(p_safe))
+    return shift_threshold(thresholds.low, thresholds.density_slope * log_density(p_safe))
 
 
-def rules_alone(verdicts: RuleVerdicts) -> Decisions:
-    """Decide by the rules without a network: keep what they call safe."""
+def decide_without_network(verdicts: RuleVerdicts) -> Decisions:
+    """Decide by the rules without a network: keep the words that they call safe."""
     keep = verdicts.safe & ~verdicts.veto & ~verdicts.name
     n_tokens = len(keep)
     reasons = np.where(keep, Reason.KEPT_SAFE_WORD, Reason.RULES_ONLY_UNSAFE).astype(np.uint8)

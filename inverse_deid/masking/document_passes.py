@@ -1,7 +1,7 @@
 """Passes over a whole document after the combiner. They only mask more, never less.
 
-The one exception is the user's own allow list, which says *keep* on the user's
-word and yet never overrides a digit, a date word or a veto pattern.
+The one exception is the user's own allow list: it keeps words, but never a digit, a date word or a
+word in a veto pattern.
 """
 
 from __future__ import annotations
@@ -43,29 +43,29 @@ def mask_more(decisions: Decisions, chosen: BoolArray, reason: Reason) -> Decisi
 
 
 def mask_names_everywhere(tokens: JoinedTokens, verdicts: RuleVerdicts, decisions: Decisions) -> Decisions:
-    """Mask every capitalised mention of a word that stands with a title or is surely a name elsewhere.
+    """Mask every capitalised mention of a word that has a title or is surely a name elsewhere.
 
-    Elsewhere is in the same document. In lower case a word that stands with a title is masked if the
-    rules do not call it safe, and else where it is a person: `will's rash`, `then brown felt dizzy`.
+    Elsewhere is in the same document. In lower case, a word that has a title elsewhere is masked if
+    the rules do not call it safe, or if it is a person: `will's rash`, `then brown felt dizzy`.
     """
     surely = ~decisions.keep & (decisions.categories == _NAME) & (decisions.p_safe < _CERTAIN)
     with_title = verdicts.titled & ~decisions.keep
     if not (surely.any() or with_title.any()):
         return decisions
-    mentions = _capitalised_mentions(tokens, with_title)
-    mentions |= _small_mentions(tokens, with_title, verdicts.safe)
+    mentions = _find_capitalised(tokens, with_title)
+    mentions |= _find_lower_case(tokens, with_title, verdicts.safe)
     decisions = mask_more(decisions, mentions, Reason.NAME_WITH_TITLE)
-    return mask_more(decisions, _capitalised_mentions(tokens, surely), Reason.OTHER_MENTION)
+    return mask_more(decisions, _find_capitalised(tokens, surely), Reason.OTHER_MENTION)
 
 
 def mask_joined_parts(tokens: JoinedTokens, decisions: Decisions) -> Decisions:
-    """Mask what one sign joins to a masked token: the other half of a date or of a double name.
+    """Mask tokens that one sign joins to a masked token: the other half of a date or of a double name.
 
-    Numbers are joined by `/`, `.` or `-`, words by `-` if the masked one is no age or
-    date: `forty-three-year-old` keeps its last words. Only an age over 89, an identifier
-    by HIPAA, takes the words joined to it along.
+    Numbers are joined by `/`, `.` or `-`, words by `-` if the masked one is not an age or a date:
+    `forty-three-year-old` keeps its last words. Only an age over 89, which HIPAA names as an
+    identifier, masks the words joined to it as well.
     """
-    joined = _joined_to_next(tokens)
+    joined = _find_joints(tokens)
     if not joined.any():
         return decisions
     timely = np.logical_or.reduce([decisions.categories == kind for kind in _TIMELY])
@@ -79,8 +79,8 @@ def mask_joined_parts(tokens: JoinedTokens, decisions: Decisions) -> Decisions:
     return mask_more(decisions, in_masked_chain[chain], Reason.JOINED_TO_MASKED)
 
 
-def _joined_to_next(tokens: JoinedTokens) -> BoolArray:
-    """Bool (n_tokens,): whether one sign and nothing else joins a token to a like one behind it."""
+def _find_joints(tokens: JoinedTokens) -> BoolArray:
+    """Return bool (n_tokens,): whether one sign and nothing else joins a token to a similar next one."""
     joined = np.zeros(len(tokens), np.bool_)
     signs = tokens.codes[tokens.ends[:-1]]
     is_joining = np.logical_or.reduce([signs == ord(sign) for sign in "/.-"])
@@ -88,28 +88,25 @@ def _joined_to_next(tokens: JoinedTokens) -> BoolArray:
         left, right = tokens.words[i], tokens.words[i + 1]
         words = left.isalpha() and right.isalpha()
         numbers = left.isdecimal() and right.isdecimal()
-        joined[i] = numbers or (signs[i] == ord("-") and (words or _over_89(left)))
+        # HIPAA names ages over 89 as identifiers: `94-year-old` is masked as a whole.
+        is_over_89 = left.isdecimal() and 90 <= int(left[:4]) <= _OLDEST
+        joined[i] = numbers or (signs[i] == ord("-") and (words or is_over_89))
     return joined
 
 
-def _over_89(word: str) -> bool:
-    """Whether a number is an age that HIPAA names; `94-year-old` is masked as a whole."""
-    return word.isdecimal() and 90 <= int(word[:4]) <= _OLDEST
-
-
-def _capitalised_mentions(tokens: JoinedTokens, chosen: BoolArray) -> BoolArray:
-    """Which tokens are mentions, with a capital, of the chosen words of their document."""
+def _find_capitalised(tokens: JoinedTokens, chosen: BoolArray) -> BoolArray:
+    """Return which tokens mention, with a capital, the chosen words of their document."""
     mentions = np.zeros(len(tokens), np.bool_)
-    for of, names in _names_of_documents(tokens, chosen):
+    for of, names in _list_names(tokens, chosen):
         words = tokens.words[of]
         mentions[of] = [word[0].isupper() and word.casefold() in names for word in words]
     return mentions
 
 
-def _small_mentions(tokens: JoinedTokens, chosen: BoolArray, safe: BoolArray) -> BoolArray:
-    """Which tokens are mentions, in lower case, of the chosen words of their document."""
+def _find_lower_case(tokens: JoinedTokens, chosen: BoolArray, safe: BoolArray) -> BoolArray:
+    """Return which tokens mention, in lower case, the chosen words of their document."""
     mentions = np.zeros(len(tokens), np.bool_)
-    for of, names in _names_of_documents(tokens, chosen):
+    for of, names in _list_names(tokens, chosen):
         for i in range(of.start, of.stop):
             if tokens.words[i] in names and tokens.words[i] not in WORD_CLASSES["is-relation"]:
                 mentions[i] = not safe[i] or _is_person(tokens, i, of)
@@ -117,17 +114,17 @@ def _small_mentions(tokens: JoinedTokens, chosen: BoolArray, safe: BoolArray) ->
 
 
 def _is_person(tokens: JoinedTokens, i: int, of: slice) -> bool:
-    """Whether the words beside a word in lower case say that it is somebody."""
-    behind = tokens.words[i + 1] if i + 1 < of.stop else ""
-    gap = tokens.codes[tokens.ends[i] : tokens.starts[i + 1]].tolist() if behind else []
-    if len(gap) == 1 and chr(gap[0]) in _APOSTROPHES and behind == "s":
+    """Tell whether the words beside a word in lower case show that it is a person."""
+    after = tokens.words[i + 1] if i + 1 < of.stop else ""
+    gap = tokens.codes[tokens.ends[i] : tokens.starts[i + 1]].tolist() if after else []
+    if len(gap) == 1 and chr(gap[0]) in _APOSTROPHES and after == "s":
         return True
     before = tokens.words[i - 1].casefold() if i > of.start else ""
-    return before in _TELL_OF_A_PERSON or (gap == [ord(" ")] and behind in _DONE_BY_A_PERSON)
+    return before in _TELL_OF_A_PERSON or (gap == [ord(" ")] and after in _DONE_BY_A_PERSON)
 
 
-def _names_of_documents(tokens: JoinedTokens, chosen: BoolArray) -> Iterator[tuple[slice, set[str]]]:
-    """The tokens of each document with chosen words, and those words, folded."""
+def _list_names(tokens: JoinedTokens, chosen: BoolArray) -> Iterator[tuple[slice, set[str]]]:
+    """Return the tokens of each document with chosen words, and those words, folded."""
     for doc in np.unique(tokens.doc[chosen]).tolist():
         of = slice(*tokens.bounds[doc : doc + 2].tolist())
         names = {tokens.words[of.start + i].casefold() for i in np.flatnonzero(chosen[of]).tolist()}
@@ -138,7 +135,7 @@ class PhraseList:
     """Words and phrases to find in any case, with or without accents, whatever the gaps.
 
     Args:
-        phrases: As a person writes them; those without a letter or digit are left out.
+        phrases: As a person writes them; phrases without a letter or digit are left out.
 
     Example:
         >>> found = PhraseList(["Anna María"]).among(tokenize("ANNA-MARIA left"))
@@ -153,7 +150,7 @@ class PhraseList:
         return bool(self._phrases)
 
     def among(self, tokens: Tokens) -> BoolArray:
-        """Which tokens belong to one of the phrases: bool (n_tokens,)."""
+        """Return which tokens belong to one of the phrases: bool (n_tokens,)."""
         return self._phrases.among([fold(word) for word in tokens.words])
 
 
@@ -165,7 +162,7 @@ def mask_phrases(tokens: Tokens, phrases: PhraseList, reason: Reason, decisions:
 def apply_allow_list(
     tokens: Tokens, allow: PhraseList, verdicts: RuleVerdicts, decisions: Decisions
 ) -> Decisions:
-    """Keep words on the user's allow list, but no digit, date word or contact."""
+    """Keep words on the user's allow list, but never a digit, date word or contact."""
     if not allow:
         return decisions
     no_digit = np.fromiter((word.isalpha() for word in tokens.words), np.bool_, len(tokens))

@@ -1,8 +1,7 @@
 """The `Deidentifier`: runs the stages and owns the one fail-closed rule.
 
-Everything starts masked. A stage that fails, or breaks its contract, costs the
-document its text, never its privacy: it comes back with every token masked and
-`failed` set.
+Everything starts masked. A stage that fails, or breaks its contract, costs the document its text,
+never its privacy: the document is returned with every token masked and `failed` set.
 """
 
 from __future__ import annotations
@@ -22,14 +21,13 @@ from inverse_deid.core.values import (
     Decisions,
     Document,
     FloatArray,
-    KnownIdentifier,
     MaskedDocument,
     Reason,
     RuleAnalysis,
     RuleVerdicts,
     Tokens,
 )
-from inverse_deid.masking.combine import combine, log_densities, rules_alone
+from inverse_deid.masking.combine import combine, decide_without_network, log_densities
 from inverse_deid.masking.document_passes import (
     PhraseList,
     apply_allow_list,
@@ -46,20 +44,20 @@ from inverse_deid.text.tokenizer import join, tokenize, tokenize_many
 PART_TOKENS = 3072
 """About how many tokens the stages take at a time: few enough for the caches of a core."""
 _N_AHEAD = 4
-"""So many parts are begun before the first is finished."""
+"""How many parts are begun before the first is finished."""
 
 
 class Analyser(Protocol):
     """The rules."""
 
     def analyse_many(self, tokens: Sequence[Tokens]) -> list[RuleAnalysis]:
-        """Features and verdicts of every token of every document."""
+        """Return features and verdicts of every token of every document."""
         ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scores:
-    """What the network says of the tokens of one document.
+    """What the network says about the tokens of one document.
 
     Args:
         p_safe: float32 (n_tokens,), probability of *safe*.
@@ -74,7 +72,7 @@ class TokenScorer(Protocol):
     """The network."""
 
     def score(self, tokens: Sequence[Tokens], analyses: Sequence[RuleAnalysis]) -> list[Scores]:
-        """Scores of every token of every document."""
+        """Return the scores of every token of every document."""
         ...
 
 
@@ -85,7 +83,7 @@ class EarlyScorer(TokenScorer, Protocol):
     def begin(
         self, tokens: Sequence[Tokens], analyses: Sequence[RuleAnalysis]
     ) -> Callable[[], Sequence[Scores]]:
-        """Begin to score; what comes back waits for the scores."""
+        """Begin to score, and return a function that waits for the scores."""
         ...
 
 
@@ -100,8 +98,8 @@ class Stages:
         marker_for: Gives the marker of each mask.
         allow: Words that the user keeps.
         deny: Words and phrases that the user masks.
-        is_common_word: Says of a word, in any case, whether it is a common one; it is then not
-            masked for its likeness to a known identifier alone.
+        is_common_word: Tells whether a word, in any case, is common; a common word is not masked
+            only because it resembles a known identifier.
         between_batches: Called after every batch; keeps caches within bounds.
     """
 
@@ -121,7 +119,7 @@ class Deidentifier:
     Args:
         stages: Rules, network, thresholds and replacement.
         fingerprint: Changes with anything that can change a decision.
-        made_of: What it was made of, for reports: hashes and thresholds.
+        made_of: Hashes and thresholds, for reports.
 
     Example:
         >>> from inverse_deid.masking.assemble import MaskingSettings, build_deidentifier
@@ -144,8 +142,8 @@ class Deidentifier:
     def mask_many(self, docs: Sequence[Document]) -> list[MaskedDocument]:
         """Mask a batch of documents, in order.
 
-        Never raises for a document: one that fails comes back fully masked,
-        with `failed` set, and does not harm the others.
+        Never raises for a document: one that fails is returned fully masked, with `failed` set, and
+        does not harm the others.
         """
         try:
             masked = self._mask_batch(docs)
@@ -162,18 +160,21 @@ class Deidentifier:
 
     def _mask_batch(self, docs: Sequence[Document]) -> list[MaskedDocument]:
         tokens = tokenize_many([doc.text for doc in docs])
-        known = {values: KnownIdentifiers(values, self._stages.is_common_word) for values in _known(docs)}
+        known = {
+            values: KnownIdentifiers(values, self._stages.is_common_word)
+            for values in {doc.known for doc in docs if doc.known}
+        }
         masked: dict[int, MaskedDocument] = {}
-        for part in self._begun_ahead(tokens):
+        for part in self._begin_ahead(tokens):
             for row, analysis, decisions in zip(part.rows, part.analyses, self._decide(part), strict=True):
-                found = (tokens[row], known.get(docs[row].known))
-                masked[row] = self._finish(docs[row], analysis, decisions, found)
+                identifiers = known.get(docs[row].known)
+                masked[row] = self._finish(docs[row], tokens[row], analysis, decisions, identifiers)
         return [masked[row] for row in range(len(docs))]
 
-    def _begun_ahead(self, tokens: Sequence[Tokens]) -> Iterator[_Part]:
-        """The documents in parts; while the network reads one, the rules read the next."""
+    def _begin_ahead(self, tokens: Sequence[Tokens]) -> Iterator[_Part]:
+        """Return the documents in parts; while the network reads one, the rules read the next."""
         waiting: deque[_Part] = deque()
-        for rows in parts_by_length(tokens):
+        for rows in split_by_length(tokens):
             waiting.append(self._begin(rows, [tokens[row] for row in rows]))
             if len(waiting) > _N_AHEAD:
                 yield waiting.popleft()
@@ -188,14 +189,14 @@ class Deidentifier:
         return _Part(rows, tokens, analyses, lambda: scores)
 
     def _decide(self, part: _Part) -> list[Decisions]:
-        """Adaptive threshold and the passes that need it alone, for all documents of a part at once."""
+        """Apply the adaptive threshold and the passes that need only it, to all documents of a part."""
         tokens = join(part.tokens)
-        verdicts = joined_verdicts(part.tokens, [analysis.verdicts for analysis in part.analyses])
+        verdicts = join_verdicts(part.tokens, [analysis.verdicts for analysis in part.analyses])
         scores = part.scores()
         if scores is None:
-            decisions = rules_alone(verdicts)
+            decisions = decide_without_network(verdicts)
         else:
-            p_safe, categories = joined_scores(part.tokens, scores)
+            p_safe, categories = join_scores(part.tokens, scores)
             densities = log_densities(p_safe, tokens.bounds.tolist())[tokens.doc]
             decisions = combine(verdicts, p_safe, categories, self._stages.thresholds, densities)
             decisions = mask_names_everywhere(tokens, verdicts, decisions)
@@ -205,12 +206,12 @@ class Deidentifier:
     def _finish(
         self,
         doc: Document,
+        tokens: Tokens,
         analysis: RuleAnalysis,
         decisions: Decisions,
-        found: tuple[Tokens, KnownIdentifiers | None],
+        known: KnownIdentifiers | None,
     ) -> MaskedDocument:
-        """Allow list, passes that only mask more, rendering."""
-        tokens, known = found
+        """Apply the allow list and the passes that only mask more, and render."""
         if len(decisions) != len(tokens):
             raise StageError(f"document {doc.id}: {len(decisions)} decisions for {len(tokens)} tokens")
         decisions = apply_allow_list(tokens, self._stages.allow, analysis.verdicts, decisions)
@@ -238,11 +239,11 @@ class _Part:
     scores: Callable[[], Sequence[Scores] | None] = field(repr=False)
 
 
-def parts_by_length(tokens: Sequence[Tokens]) -> Iterator[list[int]]:
-    """Documents of about one length together, about `PART_TOKENS` tokens at a time, longest first.
+def split_by_length(tokens: Sequence[Tokens]) -> Iterator[list[int]]:
+    """Return rows of documents of similar length, about `PART_TOKENS` tokens at a time, longest first.
 
     Example:
-        >>> list(parts_by_length(tokenize_many(["a b", "a " * PART_TOKENS, "a b c"])))
+        >>> list(split_by_length(tokenize_many(["a b", "a " * PART_TOKENS, "a b c"])))
         [[1], [2, 0]]
     """
     part: list[int] = []
@@ -257,43 +258,38 @@ def parts_by_length(tokens: Sequence[Tokens]) -> Iterator[list[int]]:
         yield part
 
 
-def joined_verdicts(tokens: Sequence[Tokens], verdicts: Sequence[RuleVerdicts]) -> RuleVerdicts:
-    """The verdicts of documents in one row.
+def join_verdicts(tokens: Sequence[Tokens], verdicts: Sequence[RuleVerdicts]) -> RuleVerdicts:
+    """Join the verdicts of documents.
 
     Raises:
-        StageError: Not one for every token of every document.
+        StageError: A token of a document has no verdict, or a verdict has no token.
     """
     columns = [[getattr(one, column.name) for column in fields(RuleVerdicts)] for one in verdicts]
-    return RuleVerdicts(*_joined(tokens, columns))
+    return RuleVerdicts(*_join_columns(tokens, columns))
 
 
-def joined_scores(
+def join_scores(
     tokens: Sequence[Tokens], scores: Sequence[Scores]
 ) -> tuple[FloatArray, npt.NDArray[np.uint8]]:
-    """`p_safe` and `categories` of documents in one row.
+    """Join the `p_safe` and `categories` of documents.
 
     Raises:
-        StageError: Not one for every token of every document.
+        StageError: A token of a document has no score, or a score has no token.
     """
-    p_safe, categories = _joined(tokens, [[one.p_safe, one.categories] for one in scores])
+    p_safe, categories = _join_columns(tokens, [[one.p_safe, one.categories] for one in scores])
     return p_safe, categories
 
 
-def _joined(
+def _join_columns(
     tokens: Sequence[Tokens], columns: Sequence[Sequence[npt.NDArray[Any]]]
 ) -> Iterator[npt.NDArray[Any]]:
-    """Each column of all documents in one row; a row that is out of step would let words leave."""
+    """Join each column of all documents; a column that is out of step would let words leave."""
     if len(columns) != len(tokens):
         raise StageError(f"a stage answered for {len(columns)} documents of {len(tokens)}")
     for one, found in zip(tokens, columns, strict=True):
         if any(len(column) != len(one) for column in found):
             raise StageError(f"a stage answered for {[len(c) for c in found]} tokens of {len(one)}")
     return map(np.concatenate, zip(*columns, strict=True))
-
-
-def _known(docs: Sequence[Document]) -> set[tuple[str | KnownIdentifier, ...]]:
-    """The known values of documents, those of one case once."""
-    return {doc.known for doc in docs if doc.known}
 
 
 def mask_everything(doc: Document, marker_for: MarkerFor) -> MaskedDocument:

@@ -1,8 +1,8 @@
 """From a model folder to the scorer that masking uses.
 
-A folder whose manifest names no kind is a network of this package. A folder of another kind brings its
-own scorer: an installed package registers the kind under the entry points `inverse_deid.scorers`, by the
-kind's name with hyphens for spaces. Nothing in a folder chooses code that is not installed.
+A folder whose manifest names no kind is a network of this package. An installed package registers the
+scorer of another kind under the entry points `inverse_deid.scorers`, by the kind's name with hyphens for
+spaces. A folder cannot choose code that is not installed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 from inverse_deid.core.errors import ModelError
 from inverse_deid.core.phi import HYPER_CLASS_OF, HyperClass
 from inverse_deid.core.thresholds import OperatingPoints
-from inverse_deid.core.values import FloatArray, RuleAnalysis, Tokens
+from inverse_deid.core.values import RuleAnalysis, Tokens
 from inverse_deid.masking.pipeline import Scores, TokenScorer
 from inverse_deid.network.config import FeatureSet
 from inverse_deid.network.folder import ModelParts, read_model
@@ -74,8 +74,8 @@ def open_scorer(
     found = importlib.metadata.entry_points(group=ENTRY_POINTS, name=kind.replace(" ", "-"))
     if not found:
         raise ModelError(
-            f"{folder}: no installed package reads models of the kind its manifest names; "
-            "install the package that wrote it, or choose another model"
+            f"{folder}: no installed package reads models of the kind its manifest names. "
+            "Install the package that wrote it, or choose another model"
         )
     open_folder: OpenScorer = next(iter(found)).load()
     return open_folder(folder)
@@ -92,12 +92,12 @@ def _read_kind(folder: Path) -> str | None:
 
 
 def feature_names(feature_set: FeatureSet) -> tuple[str, ...]:
-    """The rule features that a network of this feature set reads, in order."""
+    """Return the rule features that a network of this feature set reads, in order."""
     return {"none": (), "casing": CASING_FEATURES, "all": FEATURE_NAMES}[feature_set]
 
 
 def feature_columns(names: Sequence[str]) -> list[int]:
-    """Columns of `RuleAnalysis.features` by name.
+    """Return the columns of `RuleAnalysis.features` by name.
 
     Raises:
         ModelError: The rules of this version do not compute one of them.
@@ -105,41 +105,35 @@ def feature_columns(names: Sequence[str]) -> list[int]:
     missing = [name for name in names if name not in FEATURE_NAMES]
     if missing:
         raise ModelError(
-            f"the model reads features this version lacks ({', '.join(missing)}); train it again"
+            f"the model reads features this version lacks ({', '.join(missing)}). Train it again"
         )
     return [FEATURE_NAMES.index(name) for name in names]
 
 
 class _NetworkScorer:
-    """The exported network behind the pipeline's protocol."""
+    """The exported network as the pipeline's protocol asks for it."""
 
     def __init__(self, parts: ModelParts, interned: InternedWords, n_threads: int, device: Device) -> None:
         self._scorer = Scorer(parts, interned, n_threads, device)
         columns = feature_columns(parts.feature_names)
         self._columns = None if columns == list(range(len(FEATURE_NAMES))) else np.array(columns, np.intp)
-        self._hyper = _hyper_of_class(self._scorer.class_names)
+        self._hyper = _match_hyper_classes(self._scorer.class_names)
 
     def score(self, tokens: Sequence[Tokens], analyses: Sequence[RuleAnalysis]) -> list[Scores]:
         return self.begin(tokens, analyses)()
 
     def begin(self, tokens: Sequence[Tokens], analyses: Sequence[RuleAnalysis]) -> Callable[[], list[Scores]]:
+        chosen = slice(None) if self._columns is None else self._columns
         inputs = [
-            ScorerInput(t, analysis.ids, self._chosen(analysis.features))
+            ScorerInput(t, analysis.ids, analysis.features[:, chosen])
             for t, analysis in zip(tokens, analyses, strict=True)
         ]
-        probabilities = self._scorer.begin(inputs)
-        return lambda: [self._scores(found) for found in probabilities()]
-
-    def _chosen(self, features: FloatArray) -> FloatArray:
-        return features if self._columns is None else features[:, self._columns]
-
-    def _scores(self, probabilities: FloatArray) -> Scores:
-        best = probabilities[:, 1:].argmax(axis=1) + 1
-        return Scores(probabilities[:, 0], self._hyper[best])
+        wait = self._scorer.begin(inputs)
+        return lambda: [Scores(p[:, 0], self._hyper[p[:, 1:].argmax(axis=1) + 1]) for p in wait()]
 
 
-def _hyper_of_class(class_names: Sequence[str]) -> np.ndarray:
-    """uint8 (n_classes,): index into `HyperClass` of each class, 0 where it has none."""
+def _match_hyper_classes(class_names: Sequence[str]) -> np.ndarray:
+    """Return uint8 (n_classes,): index into `HyperClass` of each class, 0 where it has no such class."""
     order = list(HyperClass)
     fine = {phi_type.value: hyper for phi_type, hyper in HYPER_CLASS_OF.items()}
     hyper = {h.value: h for h in HyperClass}

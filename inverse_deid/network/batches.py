@@ -24,7 +24,7 @@ class Example:
         gaps: int32 (n_tokens, 3).
         features: float32 (n_tokens, n_features).
         labels: int32 (n_tokens,), 0 = safe.
-        weights: float32 (n_tokens,), what each token weighs in the loss.
+        weights: float32 (n_tokens,), weight of each token in the loss.
         opinion: Teachers' class probabilities times their share in the target:
             float16 (n_tokens, n_classes); the label has the rest. None = no teachers.
     """
@@ -41,7 +41,7 @@ class Example:
         return len(self.words)
 
     def window(self, start: int, end: int) -> Example:
-        """The tokens from `start` up to `end`."""
+        """Return the tokens from `start` up to `end`."""
         part = slice(start, end)
         return Example(
             self.words[part],
@@ -75,7 +75,7 @@ class Batch:
 
 
 def windows(examples: Sequence[Example], size: int, rng: np.random.Generator | None) -> list[Example]:
-    """Cut long examples into windows; where the first ends is drawn anew each time.
+    """Cut long examples into windows. The end of the first one is drawn again each time.
 
     Args:
         examples: Whole documents.
@@ -101,8 +101,8 @@ def batches(
 
     Args:
         examples: Windows.
-        batch_tokens: Padded tokens a batch holds at most, unless one example is longer.
-        max_characters: Characters that are read of a word.
+        batch_tokens: Most padded tokens per batch, unless one example is longer.
+        max_characters: Most characters to read of a word.
         rng: Breaks ties of length and shuffles the batches; without one the order is by length.
     """
     jitter = rng.uniform(0, 8, len(examples)) if rng is not None else np.zeros(len(examples))
@@ -116,11 +116,11 @@ def batches(
             longest = len(examples[i])
         groups[-1].append(i)
     for g in rng.permutation(len(groups)) if rng is not None else range(len(groups)):
-        batch = padded([examples[i] for i in groups[g]], max_characters)
+        batch = pad_examples([examples[i] for i in groups[g]], max_characters)
         yield dataclasses.replace(batch, members=tuple(groups[g]))
 
 
-def padded(examples: Sequence[Example], max_characters: int) -> Batch:
+def pad_examples(examples: Sequence[Example], max_characters: int) -> Batch:
     """Pad examples to one length and number their distinct words."""
     longest = max(map(len, examples))
     distinct: dict[str, int] = {}

@@ -11,7 +11,7 @@ from inverse_deid.core.values import BoolArray, FloatArray, IntArray
 
 
 def marginals(scores: FloatArray, valid: BoolArray, transitions: FloatArray) -> FloatArray:
-    """Marginal probability of each class at each token.
+    """Return the marginal probability of each class at each token.
 
     Args:
         scores: float32 (batch, time, n_classes).
@@ -39,7 +39,7 @@ def marginals(scores: FloatArray, valid: BoolArray, transitions: FloatArray) -> 
 
 
 def best_path(scores: FloatArray, transitions: FloatArray) -> IntArray:
-    """The most probable sequence of classes.
+    """Return the most probable sequence of classes.
 
     Args:
         scores: float32 (n_tokens, n_classes), of one sequence.

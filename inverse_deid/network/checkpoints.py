@@ -1,4 +1,4 @@
-"""The state of a training run after an epoch, saved so that an interrupted run goes on where it was."""
+"""The state of a training run after an epoch, saved so that an interrupted run can resume."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from inverse_deid.core.errors import ConfigurationError, OutputError
 from inverse_deid.core.values import FloatArray
 
 _NAME = "checkpoint.npz"
-_REMEDY = "delete it to train from the start"
+_REMEDY = "delete the file to train from the start"
 _DAMAGES = (OSError, EOFError, KeyError, TypeError, ValueError, zipfile.BadZipFile)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class State:
-    """Where a run stands.
+    """The state of a run.
 
     Args:
-        n_batches: About how many batches an epoch has; fixes the schedule of the learning rate.
+        n_batches: Approximate number of batches per epoch. It fixes the schedule of the learning rate.
         epoch: Epochs done.
         best_epoch: The best of them, counted from 1; 0 before the first.
-        best_gain: What validation measured there.
-        best_weights: The trainable weights there, empty if nothing is kept.
+        best_gain: The result of validation in that epoch.
+        best_weights: The trainable weights of that epoch, empty without patience.
     """
 
     n_batches: int
@@ -42,8 +42,8 @@ class Checkpoints:
     """Saves and restores the state of one run in a folder.
 
     Args:
-        folder: Where `checkpoint.npz` stands; made when first needed.
-        run: Names configuration and data; a checkpoint of another run is refused.
+        folder: The folder of `checkpoint.npz`, made when first needed.
+        run: Identifies configuration and data. A checkpoint of another run is refused.
     """
 
     def __init__(self, folder: Path, run: str) -> None:
@@ -52,18 +52,18 @@ class Checkpoints:
         self._arrays: dict[str, np.ndarray] = {}
 
     def refuse_unfinished(self) -> None:
-        """Lose no run that was interrupted.
+        """Refuse to start over if an interrupted run could be resumed.
 
         Raises:
             ConfigurationError: There is a checkpoint.
         """
         if self._path.exists():
             raise ConfigurationError(
-                f"{self._path}: of a run that was interrupted; go on with it by --resume, or {_REMEDY}"
+                f"{self._path}: left by an interrupted run. Resume it with --resume, or {_REMEDY}"
             )
 
     def n_epochs(self) -> int:
-        """How many epochs the saved run has done; 0 without one.
+        """Return how many epochs the saved run has done; 0 without one.
 
         Raises:
             ConfigurationError: It is damaged or belongs to another run.
@@ -72,7 +72,7 @@ class Checkpoints:
         return state.epoch if state else 0
 
     def read(self) -> State | None:
-        """The saved state, None if there is none.
+        """Return the saved state, None if there is none.
 
         Raises:
             ConfigurationError: It is damaged or belongs to another run.
@@ -87,9 +87,11 @@ class Checkpoints:
             best = [self._arrays[f"best/{i}"] for i in range(values.pop("n_best"))]
             state = State(**values, best_weights=best)
         except _DAMAGES as error:
-            raise ConfigurationError(f"{self._path}: damaged; {_REMEDY}") from error
+            raise ConfigurationError(f"{self._path}: damaged. To start again, {_REMEDY}") from error
         if run != self._run:
-            raise ConfigurationError(f"{self._path}: of another configuration or other data; {_REMEDY}")
+            raise ConfigurationError(
+                f"{self._path}: made with another configuration or other data. Restore them, or {_REMEDY}"
+            )
         return state
 
     def restore(self, network: keras.Model, optimizer: keras.optimizers.Optimizer, state: State) -> None:
@@ -105,11 +107,13 @@ class Checkpoints:
                 for i, variable in enumerate(variables):
                     variable.assign(self._arrays[f"{kind}/{i}"])
         except (KeyError, ValueError) as error:
-            raise ConfigurationError(f"{self._path}: of another network; {_REMEDY}") from error
+            raise ConfigurationError(
+                f"{self._path}: made for another network. Restore the configuration, or {_REMEDY}"
+            ) from error
         self._arrays = {}
 
     def save(self, network: keras.Model, optimizer: keras.optimizers.Optimizer, state: State) -> None:
-        """Replace the saved state, at once or not at all.
+        """Replace the saved state, completely or not at all.
 
         Raises:
             OutputError: It cannot be written.
@@ -134,7 +138,7 @@ class Checkpoints:
             staging.unlink(missing_ok=True)
             reason = error.strerror or type(error).__name__
             raise OutputError(
-                f"{self._path}: cannot be written ({reason}); make room, then run again with --resume"
+                f"{self._path}: cannot be written ({reason}). Make room, then run again with --resume"
             ) from error
 
     def remove(self) -> None:
@@ -143,7 +147,7 @@ class Checkpoints:
 
 
 def _variables(network: keras.Model, optimizer: keras.optimizers.Optimizer) -> dict[str, list[Any]]:
-    """All that changes in training: weights, states of random generators, moments."""
+    """Return all that changes in training: weights, states of random generators, moments."""
     trained = {id(variable) for variable in network.trainable_variables}
     frozen = {id(variable) for variable in network.non_trainable_weights}
     others = [v for v in network.variables if id(v) not in trained and id(v) not in frozen]

@@ -16,7 +16,7 @@ from keras import layers
 
 _FORBIDDEN = -1e4
 _LEAST = 1e-37
-"""Of a sum of weights whose greatest is 1, so that its logarithm is a number."""
+"""Least sum of weights of which the greatest is 1, so that its logarithm is finite."""
 
 
 class Crf(layers.Layer):  # type: ignore[misc]
@@ -35,17 +35,17 @@ class Crf(layers.Layer):  # type: ignore[misc]
         super().build(input_shape)
 
     def call(self, scores: Any, valid: Any) -> Any:  # noqa: ANN401 - a tensor of the backend
-        """Marginal probability of each class at each token."""
+        """Return the marginal probability of each class at each token."""
         with tf.GradientTape() as tape:
             tape.watch(scores)
             total = tf.reduce_sum(self.log_partition(scores, valid))
         return tape.gradient(total, scores)
 
     def compute_mask(self, *_: object) -> None:
-        """The padding is given as an input; no mask is passed on."""
+        """Return None: padding is an input, and no mask is passed on."""
 
     def log_partition(self, scores: Any, valid: Any) -> Any:  # noqa: ANN401 - tensors of the backend
-        """Log of the summed weight of all class sequences: float32 (batch,)."""
+        """Return the log of the summed weight of all class sequences: float32 (batch,)."""
         by_time = tf.transpose(scores, (1, 0, 2))
         real = tf.transpose(valid, (1, 0))[..., None]
         # a matrix product of weights is much faster than logarithms of sums, pair by pair of classes
@@ -59,13 +59,13 @@ class Crf(layers.Layer):  # type: ignore[misc]
             reached = tf.math.log(tf.maximum(summed, _LEAST)) + top + highest + score
             return tf.where(is_real, reached, before)
 
-        # the first step passes on what it is given: a scan over nothing, for single tokens, would fail
+        # the first step returns its input: a scan over nothing, for single tokens, would fail
         follows = tf.concat([tf.zeros_like(real[:1]), real[1:]], axis=0)
         last = tf.scan(step, (by_time, follows), initializer=by_time[0])[-1]
         return tf.reduce_logsumexp(last, axis=1)
 
     def log_likelihood(self, scores: Any, valid: Any, allowed: Any) -> Any:  # noqa: ANN401
-        """Log probability that every token has one of its allowed classes: float32 (batch,).
+        """Return the log probability that every token has one of its allowed classes: float32 (batch,).
 
         Args:
             scores: float32 (batch, time, n_classes).

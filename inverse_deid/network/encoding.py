@@ -17,7 +17,7 @@ from inverse_deid.text.tokenizer import JoinedTokens, code_points, join
 
 PAD, OTHER_LETTER, OTHER_SIGN = 0, 1, 2
 N_GAP_CHARACTERS = 3
-"""How many of the characters that follow a token, before the next one, are read."""
+"""Most characters to read between a token and the next one."""
 
 _ALIKE = {"\r": "\n", "\u00a0": " ", "’": "'", "‘": "'", "“": '"', "”": '"', "–": "-", "—": "-", "‑": "-"}  # noqa: RUF001
 _ASCII_AND_LATIN = "\n\t" + "".join(map(chr, (*range(0x20, 0x7F), *range(0xA1, 0x180))))
@@ -28,7 +28,7 @@ _TABLE_SIZE = 0x3000
 
 
 def _character_table() -> npt.NDArray[np.int32]:
-    """int32 (_TABLE_SIZE,): code of every code point below; above it the last entry counts."""
+    """Return int32 (_TABLE_SIZE,): the code of every code point. Higher ones share the last entry."""
     table = np.full(_TABLE_SIZE, OTHER_SIGN, np.int32)
     for code_point in range(0x180, _TABLE_SIZE):
         if chr(code_point).isalnum():
@@ -44,7 +44,7 @@ _CODE_OF = _character_table()
 
 
 def character_codes(words: Sequence[str], max_characters: int) -> tuple[IntArray, IntArray]:
-    """Encode the characters of words; of a longer word the beginning and the end.
+    """Encode the characters of words. Of a longer word, encode the beginning and the end.
 
     Returns:
         codes: int32 (n_words, max_characters), right-padded with 0.
@@ -65,7 +65,7 @@ def character_codes(words: Sequence[str], max_characters: int) -> tuple[IntArray
 
 
 def one_hot_characters(n_codes: int) -> FloatArray:
-    """Fixed vectors of the character codes: one dimension a code point of ASCII, the last for all others.
+    """Return fixed vectors of the codes: one dimension per ASCII code point, the last for all others.
 
     Args:
         n_codes: Dimensions, 128 in the paper.
@@ -98,11 +98,11 @@ def gap_codes(tokens: Tokens) -> IntArray:
     Source:
         The "post space" characters of the thesis, section 4.3.4.
     """
-    return joined_gap_codes(join([tokens]))
+    return join_gap_codes(join([tokens]))
 
 
-def joined_gap_codes(tokens: JoinedTokens) -> IntArray:
-    """`gap_codes` of several documents: int32 (n_tokens, 3)."""
+def join_gap_codes(tokens: JoinedTokens) -> IntArray:
+    """Return `gap_codes` of several documents: int32 (n_tokens, 3)."""
     codes = _CODE_OF[np.minimum(tokens.codes, _TABLE_SIZE - 1)]
     gap_ends = np.append(tokens.starts[1:], np.int32(0))[: len(tokens)]
     last = tokens.bounds[1:][np.diff(tokens.bounds) > 0] - 1
@@ -131,7 +131,7 @@ class WordVectors:
         return int(self.scale.shape[0])
 
     def numbers(self) -> dict[str, int]:
-        """Row of each word in `matrix`; row 0 is for unknown words."""
+        """Return the row of each word in `matrix`; row 0 is for unknown words."""
         return {word: i for i, word in enumerate(self.words, start=1)}
 
     def matrix(self) -> FloatArray:
@@ -140,13 +140,13 @@ class WordVectors:
         return np.concatenate([top, self.codes.astype(np.float32) * self.scale])
 
 
-def quantised(words: Sequence[str], vectors: FloatArray) -> WordVectors:
-    """Round vectors to eight bits a dimension, which costs no accuracy and a quarter of the size."""
+def quantise(words: Sequence[str], vectors: FloatArray) -> WordVectors:
+    """Round vectors to eight bits per dimension: the same accuracy at a quarter of the size."""
     scale = (np.abs(vectors).max(axis=0, initial=0) / 127).astype(np.float32)
     scale[scale == 0] = 1
     return WordVectors(tuple(words), np.rint(vectors / scale).astype(np.int8), scale)
 
 
 def word_numbers(words: Sequence[str], numbers: dict[str, int]) -> IntArray:
-    """Row of each word's vector: int32 (n_words,), 0 = unknown."""
+    """Return the row of each word's vector: int32 (n_words,), 0 = unknown."""
     return np.fromiter((numbers.get(word.lower(), 0) for word in words), np.int32, len(words))

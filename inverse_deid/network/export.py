@@ -70,7 +70,7 @@ class _Graph:
 
 
 def lstm_weights(layer: keras.Layer) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Weights of a bidirectional Keras LSTM in the order that ONNX asks for.
+    """Return the weights of a bidirectional Keras LSTM in the order of ONNX.
 
     Returns:
         W float32 (2, 4h, n_inputs), R float32 (2, 4h, h), B float32 (2, 8h), gates i, o, f, c.
@@ -91,7 +91,7 @@ def _iofc(gates: FloatArray) -> FloatArray:
 
 
 def export_characters(network: keras.Model) -> bytes:
-    """The graph of the character encoder.
+    """Return the graph of the character encoder.
 
     Inputs: `codes` int32 (n, length) and `lengths` int32 (n,).
     Output: `vectors` float32 (n, 2 * char_units).
@@ -116,7 +116,7 @@ def export_characters(network: keras.Model) -> bytes:
 
 
 def export_tokens(network: keras.Model, config: NetworkConfig, n_features: int) -> bytes:
-    """The graph from a batch of token inputs to class probabilities.
+    """Return the graph from a batch of token inputs to class probabilities.
 
     Inputs: `word_vectors` float32 (batch, time, 2 * char_units + word_dim), the
     character vector and the word vector of each token; `gaps` int32 (batch, time, 3);
@@ -171,7 +171,7 @@ def _dense(graph: _Graph, layer: keras.Layer, source: str) -> str:
 
 
 def _token_layer(graph: _Graph, layer: keras.Layer, source: str) -> str:
-    """A BiLSTM over (time, batch, size); returns (time, batch, 2 * units)."""
+    """Add a BiLSTM over (time, batch, size); its output is (time, batch, 2 * units)."""
     name = layer.name
     graph.bidirectional_lstm(source, "lengths", layer, [f"{name}_y"])
     graph.add("Transpose", [f"{name}_y"], f"{name}_by_token", perm=[0, 2, 1, 3])
@@ -180,7 +180,7 @@ def _token_layer(graph: _Graph, layer: keras.Layer, source: str) -> str:
 
 
 def all_weights(network: keras.Model) -> Mapping[str, FloatArray]:
-    """Every weight by its path, for fine-tuning later; word vectors are kept apart.
+    """Return every weight by its path, for later fine-tuning, without the word vectors.
 
     The vector of unknown words takes in the first row of the word vectors, which
     every unknown word reads as well: zero, or what `learn_words` made of it.
@@ -195,8 +195,8 @@ def all_weights(network: keras.Model) -> Mapping[str, FloatArray]:
     return {**weights, unknown.path: np.asarray(unknown) + first_row}
 
 
-def learned_word_matrix(network: keras.Model) -> FloatArray:
-    """The word vectors after training: float32 (n_words, word_dim)."""
+def read_word_matrix(network: keras.Model) -> FloatArray:
+    """Return the word vectors after training: float32 (n_words, word_dim)."""
     matrix: FloatArray = np.asarray(network.get_layer("word_embedding").get_weights()[0], np.float32)[1:]
     return matrix
 
@@ -212,5 +212,5 @@ def load_weights(network: keras.Model, weights: Mapping[str, FloatArray]) -> Non
             continue
         weight = weights.get(variable.path)
         if weight is None or tuple(weight.shape) != tuple(variable.shape):
-            raise ModelError(f"the model has no fitting weight {variable.path}; train it with this version")
+            raise ModelError(f"the model has no fitting weight {variable.path}. Train it with this version")
         variable.assign(weight)

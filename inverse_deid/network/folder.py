@@ -1,23 +1,20 @@
-"""The model folder: written whole or not at all, checked before it is used.
+"""The model folder: complete or absent, and checked before use.
 
 ::
 
     manifest.json      format, provenance, operating points, sha256 of every other file, seal over all this
     config.json        network configuration, class and feature names
-    words.txt          the words with a vector, one a line
+    words.txt          the words with a vector, one per line
     word_vectors.npz   int8 codes and float32 scale of their vectors
     characters.onnx    word's characters -> vector
     tokens.onnx        vectors, gaps, features of a batch -> class probabilities
-    weights.npz        trainable weights, to fine-tune from; masking reads the vector of unknown words
+    weights.npz        trainable weights for fine-tuning; masking reads the vector of unknown words
 """
 
 from __future__ import annotations
 
-import dataclasses
 import json
-import shutil
-import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -25,12 +22,13 @@ from typing import Any
 import numpy as np
 
 from inverse_deid.core.errors import ConfigurationError, ModelError
-from inverse_deid.core.files import sha256_if_readable
+from inverse_deid.core.files import sha256_if_readable, write_folder
 from inverse_deid.core.packaged import MODEL_SHA256, packaged_path
 from inverse_deid.core.seals import is_sealed, seal
+from inverse_deid.core.settings import as_plain_values, make_settings
 from inverse_deid.core.thresholds import OperatingPoints, read_operating_points, write_operating_points
 from inverse_deid.core.values import FloatArray
-from inverse_deid.network.config import NetworkConfig, network_config
+from inverse_deid.network.config import NetworkConfig
 from inverse_deid.network.encoding import WordVectors
 
 FORMAT_VERSION = 4
@@ -39,7 +37,7 @@ _FILES = ("config.json", "words.txt", "word_vectors.npz", "characters.onnx", "to
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ModelParts:
-    """What a model folder holds.
+    """The content of a model folder.
 
     Args:
         network: Shape of the network.
@@ -63,69 +61,28 @@ class ModelParts:
 
 
 def write_model(parts: ModelParts, folder: Path) -> None:
-    """Write a model folder; an older one of that name is replaced only when all is written.
+    """Write a model folder; an older one of that name is replaced only when the new one is complete.
 
     Raises:
-        ModelError: The folder exists and is not a model folder, or cannot be written.
+        ModelError: The folder exists and is not a model folder.
+        OutputError: It cannot be written.
     """
     refuse_other_folder(folder)
-    write_folder(folder, lambda staging: _write_files(parts, staging), "run again with --resume")
-
-
-def write_folder(folder: Path, fill: Callable[[Path], None], remedy: str = "run again") -> None:
-    """Write a folder whole or not at all; an older one of that name is replaced.
-
-    Args:
-        folder: Where it goes.
-        fill: Writes the files into an empty folder.
-        remedy: What to do after an error, for its message.
-
-    Raises:
-        ModelError: It cannot be written.
-    """
-    staging = None
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        staging = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
-        fill(staging)
-        staging.chmod(0o755)
-        _replace(folder, staging)
-    except OSError as error:
-        reason = error.strerror or type(error).__name__
-        raise ModelError(
-            f"{folder}: cannot be written ({reason}); make room or give the right to write, then {remedy}"
-        ) from error
-    finally:
-        if staging is not None:
-            shutil.rmtree(staging, ignore_errors=True)
-
-
-def _replace(folder: Path, staging: Path) -> None:
-    """Move a complete folder to its place; an older one goes only when the new one stands there."""
-    older = staging.with_name(staging.name + "-older")
-    if folder.exists():
-        folder.rename(older)
-    try:
-        staging.rename(folder)
-    except OSError:
-        if older.exists():
-            older.rename(folder)
-        raise
-    shutil.rmtree(older, ignore_errors=True)
+    write_folder(folder, lambda staging: _write_files(parts, staging))
 
 
 def refuse_other_folder(folder: Path) -> None:
-    """Refuse to write a model where something else stands; ask before a long training.
+    """Refuse to replace anything but a model folder. Call this before a long training.
 
     Raises:
         ModelError: The folder exists and is not a model folder.
     """
     if folder.exists() and not (folder / "manifest.json").is_file():
-        raise ModelError(f"{folder}: exists and is no model folder; choose another name")
+        raise ModelError(f"{folder}: exists and is not a model folder. Choose another name")
 
 
 def _write_files(parts: ModelParts, folder: Path) -> None:
-    config = {"network": dataclasses.asdict(parts.network), "feature_names": parts.feature_names}
+    config = {"network": as_plain_values(parts.network), "feature_names": parts.feature_names}
     (folder / "config.json").write_text(json.dumps(config, indent=1) + "\n", encoding="utf-8")
     (folder / "words.txt").write_text("\n".join(parts.word_vectors.words) + "\n", encoding="utf-8")
     vectors = parts.word_vectors
@@ -164,7 +121,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         read_operating_points(manifest.get("operating_points"))
     except ConfigurationError as error:
         raise ModelError(
-            f"{folder}/manifest.json: damaged or altered; install or train the model again"
+            f"{folder}/manifest.json: damaged or altered. Install or train the model again"
         ) from error
     return manifest
 
@@ -183,19 +140,19 @@ def read_checked_manifest(folder: Path, version: int | str, names: Sequence[str]
     try:
         manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
     except OSError as error:
-        raise ModelError(f"{folder}: no readable manifest.json; give a model folder") from error
+        raise ModelError(f"{folder}: no readable manifest.json. Give a model folder") from error
     except ValueError as error:
         raise ModelError(
-            f"{folder}/manifest.json: damaged or altered; install or train the model again"
+            f"{folder}/manifest.json: damaged or altered. Install or train the model again"
         ) from error
     if not isinstance(manifest, dict) or manifest.get("format") != version:
-        raise ModelError(f"{folder}: not of model format {version}; train it with this version")
+        raise ModelError(f"{folder}: not of model format {version}. Train it with this version")
     hashes = manifest.get("sha256")
     if not isinstance(hashes, dict) or not is_sealed(manifest):
-        raise ModelError(f"{folder}/manifest.json: damaged or altered; install or train the model again")
+        raise ModelError(f"{folder}/manifest.json: damaged or altered. Install or train the model again")
     for name in names:
         if hashes.get(name) != sha256_if_readable(folder / name):
-            raise ModelError(f"{folder}/{name}: altered or missing; install or train the model again")
+            raise ModelError(f"{folder}/{name}: altered or missing. Install or train the model again")
     return manifest
 
 
@@ -214,7 +171,7 @@ def read_model(folder: Path) -> ModelParts:
         with np.load(folder / "weights.npz", allow_pickle=False) as arrays:
             weights = dict(arrays)
         return ModelParts(
-            network=network_config(config["network"]),
+            network=make_settings(config["network"], NetworkConfig),
             feature_names=tuple(config["feature_names"]),
             word_vectors=vectors,
             characters=(folder / "characters.onnx").read_bytes(),
@@ -224,9 +181,9 @@ def read_model(folder: Path) -> ModelParts:
             provenance=manifest["provenance"],
         )
     except (KeyError, ValueError, OSError, ConfigurationError) as error:
-        raise ModelError(f"{folder}: damaged ({type(error).__name__}); install or train it again") from error
+        raise ModelError(f"{folder}: damaged ({type(error).__name__}). Install or train it again") from error
 
 
 def model_fingerprint(folder: Path) -> str:
-    """Hash that changes with anything in the model: that of its manifest."""
+    """Return a hash that changes with anything in the model: that of its manifest."""
     return sha256_if_readable(folder / "manifest.json")

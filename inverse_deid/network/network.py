@@ -12,14 +12,9 @@ import numpy as np
 from keras import layers
 
 from inverse_deid.core.values import FloatArray
-from inverse_deid.network.by_length import ByLength, InOrder
 from inverse_deid.network.config import NetworkConfig, class_names
 from inverse_deid.network.crf import Crf
 from inverse_deid.network.encoding import N_CHARACTER_CODES, N_GAP_CHARACTERS, one_hot_characters
-from inverse_deid.network.lstm import Lstm
-
-_SHORT_WORDS = (8,)
-"""Words are read in groups of up to so many characters; three of four distinct words have eight or fewer."""
 
 
 def build_network(config: NetworkConfig, n_features: int, word_matrix: FloatArray) -> keras.Model:
@@ -27,9 +22,9 @@ def build_network(config: NetworkConfig, n_features: int, word_matrix: FloatArra
 
     Args:
         config: Sizes and variants.
-        n_features: Features a token, after selection by `config.feature_set`.
-        word_matrix: float32 (n_words + 1, word_dim); row 0 is zero and stands for
-            unknown words, which share a learned vector; the others are fixed unless
+        n_features: Features per token, after selection by `config.feature_set`.
+        word_matrix: float32 (n_words + 1, word_dim); row 0 is zero. It belongs to
+            unknown words, which share a learned vector. The others are fixed unless
             `config.learn_words`.
 
     Returns:
@@ -53,7 +48,7 @@ def build_network(config: NetworkConfig, n_features: int, word_matrix: FloatArra
     hidden = layers.Concatenate(name="token_vector")(parts)
     hidden = layers.Dropout(config.dropout, name="token_dropout")(hidden)
     for i in range(config.token_layers):
-        lstm = Lstm(config.token_units, return_sequences=True, name=f"lstm_{i + 1}")
+        lstm = layers.LSTM(config.token_units, return_sequences=True, name=f"lstm_{i + 1}")
         hidden = layers.Bidirectional(lstm, name=f"token_lstm_{i}")(hidden, mask=inputs["valid"])
         if config.lstm_dropout:
             hidden = layers.Dropout(config.dropout, name=f"lstm_dropout_{i}")(hidden)
@@ -83,7 +78,7 @@ def _inputs(config: NetworkConfig, n_features: int) -> dict[str, keras.KerasTens
 
 
 def character_encoder(config: NetworkConfig) -> keras.Model:
-    """The part that reads one word's characters.
+    """Return the part that reads one word's characters.
 
     Returns:
         A model from int32 (n, max_characters) to float32 (n, 2 * char_units).
@@ -99,21 +94,18 @@ def character_encoder(config: NetworkConfig) -> keras.Model:
         mask_zero=True,
         name="character_embedding",
     )
-    lstm = layers.Bidirectional(Lstm(config.char_units, name="lstm"), name="character_lstm")
-    groups = ByLength(_SHORT_WORDS, name="by_length")(codes)
-    vectors = [lstm(embedding(of_group)) for _, of_group in groups]
-    in_order = InOrder(name="in_order")([rows for rows, _ in groups], vectors)
-    return keras.Model(codes, in_order, name="character_encoder")
+    lstm = layers.Bidirectional(layers.LSTM(config.char_units, name="lstm"), name="character_lstm")
+    return keras.Model(codes, lstm(embedding(codes)), name="character_encoder")
 
 
 def gap_embedding(gaps: keras.KerasTensor, dim: int) -> keras.KerasTensor:
-    """Learned vectors of the characters after each token: (batch, time, 3 * dim)."""
+    """Return learned vectors of the characters after each token: (batch, time, 3 * dim)."""
     vectors = layers.Embedding(N_CHARACTER_CODES, dim, name="gap_embedding")(gaps)
     return layers.Reshape((-1, N_GAP_CHARACTERS * dim), name="gap_vectors")(vectors)
 
 
 def word_embedding(words: keras.KerasTensor, matrix: FloatArray, *, learned: bool) -> keras.KerasTensor:
-    """Fixed (or learned) vectors of known words plus one learned vector for all unknown ones."""
+    """Return fixed (or learned) vectors of known words plus one learned vector for all unknown ones."""
     fixed = layers.Embedding(
         *matrix.shape,
         embeddings_initializer=keras.initializers.Constant(np.asarray(matrix)),

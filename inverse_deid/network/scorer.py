@@ -23,7 +23,7 @@ from inverse_deid.core.errors import ModelError, StageError
 from inverse_deid.core.values import FloatArray, IntArray, Tokens
 from inverse_deid.network.chain import marginals
 from inverse_deid.network.config import class_names
-from inverse_deid.network.encoding import character_codes, joined_gap_codes, word_numbers
+from inverse_deid.network.encoding import character_codes, join_gap_codes, word_numbers
 from inverse_deid.network.folder import ModelParts
 from inverse_deid.text.interning import GrowingArray, InternedWords
 from inverse_deid.text.tokenizer import join
@@ -44,7 +44,7 @@ _PROVIDERS: Mapping[Device, list[str]] = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ScorerInput:
-    """What the scorer reads of one document.
+    """The input of the scorer for one document.
 
     Args:
         tokens: Its tokens.
@@ -58,8 +58,8 @@ class ScorerInput:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Batch:
-    """What the network reads of the tokens of all documents, one row a token."""
+class _TokenBatch:
+    """The inputs of the network for the tokens of all documents, one row per token."""
 
     ids: IntArray = field(repr=False)
     gaps: IntArray = field(repr=False)
@@ -79,13 +79,13 @@ class _Window:
 class Scorer:
     """Runs the exported network.
 
-    Each run of the network keeps one thread busy and no lock of Python: while it
-    runs, others run beside it and the caller prepares what comes next.
+    A run of the network keeps one thread busy without the lock of Python. Other runs
+    and the caller work at the same time.
 
     Args:
         parts: The model.
         interned: Numbers the words; shared with the rules.
-        n_threads: Runs of the network at a time, 0 = one a core.
+        n_threads: Runs of the network at a time, 0 = one per core.
         device: Where the network runs.
 
     Raises:
@@ -99,7 +99,7 @@ class Scorer:
         self._interned = interned
         self._word_numbers = parts.word_vectors.numbers()
         self._word_matrix = parts.word_vectors.matrix()
-        self._word_matrix[0] = _unknown_vector(parts)
+        self._word_matrix[0] = _find_unknown_vector(parts)
         self._characters = _session(parts.characters, device)
         self._tokens = _session(parts.tokens, device)
         self._reads = {value.name for value in self._tokens.get_inputs()}
@@ -111,10 +111,10 @@ class Scorer:
         self._rows_of = GrowingArray(word_numbers([], self._word_numbers))
 
     def score(self, docs: Sequence[ScorerInput]) -> list[FloatArray]:
-        """Class probabilities of every token of every document.
+        """Return class probabilities of every token of every document.
 
         Returns:
-            float32 (n_tokens, n_classes) a document, rows sum to 1, column 0 is `p_safe`.
+            float32 (n_tokens, n_classes) per document; rows sum to 1, column 0 is `p_safe`.
 
         Raises:
             StageError: The network returned another shape than was asked for.
@@ -122,12 +122,12 @@ class Scorer:
         return self.begin(docs)()
 
     def begin(self, docs: Sequence[ScorerInput]) -> Callable[[], list[FloatArray]]:
-        """Begin to score; what comes back waits for the scores and fails as `score` does."""
+        """Start to score. The returned function waits for the scores and raises as `score` does."""
         self._learn_new_words()
         tokens = join([doc.tokens for doc in docs])
-        batch = _Batch(
+        batch = _TokenBatch(
             ids=np.concatenate([np.zeros(0, np.int32), *(doc.ids for doc in docs)]),
-            gaps=joined_gap_codes(tokens),
+            gaps=join_gap_codes(tokens),
             features=np.concatenate([doc.features for doc in docs]) if docs else np.zeros((0, 0), np.float32),
         )
         groups = list(_groups(_windows(tokens.bounds.tolist())))
@@ -143,8 +143,8 @@ class Scorer:
 
         return scores
 
-    def _inputs(self, batch: _Batch, group: Sequence[_Window]) -> dict[str, np.ndarray]:
-        """What the token graph reads of a group of windows, padded with their last tokens."""
+    def _inputs(self, batch: _TokenBatch, group: Sequence[_Window]) -> dict[str, np.ndarray]:
+        """Return the inputs of the token graph for a group of windows, padded with their last tokens."""
         starts = np.array([w.start for w in group], np.int64)
         lengths = np.array([w.end - w.start for w in group], np.int32)
         steps = np.minimum(np.arange(lengths.max()), lengths[:, None] - 1)
@@ -163,7 +163,9 @@ class Scorer:
         longest = int(lengths.max())
         found = self._tokens.run(None, inputs)[0]
         if found.shape != (len(lengths), longest, len(self.class_names)):
-            raise StageError(f"the network returned shape {found.shape} for {len(lengths)} windows")
+            raise StageError(
+                f"the network returned shape {found.shape} for {len(lengths)} windows. Train the model again"
+            )
         found = np.asarray(found, np.float32)
         if self._transitions is None:
             return found
@@ -183,7 +185,7 @@ class Scorer:
             self._rows_of.append(word_numbers(words, self._word_numbers))
 
     def _vectors(self, ids: IntArray) -> FloatArray:
-        """Character and word vector of words by their numbers: float32 (..., 2 * char_units + word_dim)."""
+        """Return character and word vectors by word number: float32 (..., 2 * char_units + word_dim)."""
         n_characters = 2 * self._config.char_units
         found = np.empty((*ids.shape, n_characters + self._word_matrix.shape[1]), np.float32)
         found[..., :n_characters] = self._characters_of.rows[ids]
@@ -191,7 +193,7 @@ class Scorer:
         return found
 
     def _character_vectors(self, words: list[str]) -> FloatArray:
-        """Read words in batches of one fixed size, so that a vector never depends on its company."""
+        """Read words in batches of a fixed size, so that a vector does not depend on other words."""
         vectors = np.empty((len(words), 2 * self._config.char_units), np.float32)
         for start in range(0, len(words), _CHARACTER_BATCH):
             part = words[start : start + _CHARACTER_BATCH]
@@ -202,22 +204,22 @@ class Scorer:
         return vectors
 
 
-def _unknown_vector(parts: ModelParts) -> FloatArray:
-    """The learned vector of words outside the vocabulary (row 0 of that layer)."""
+def _find_unknown_vector(parts: ModelParts) -> FloatArray:
+    """Return the learned vector of words outside the vocabulary (row 0 of that layer)."""
     for path, weight in parts.weights.items():
         if path.startswith("unknown_word/"):
             return np.asarray(weight[0], np.float32)
-    raise ModelError("the model has no vector for unknown words; train it again")
+    raise ModelError("the model has no vector for unknown words. Train it again")
 
 
 def _transitions(parts: ModelParts) -> FloatArray | None:
-    """Transition scores of the CRF, None without one."""
+    """Return the transition scores of the CRF, None without one."""
     if parts.network.output == "softmax":
         return None
     for path, weight in parts.weights.items():
         if path.endswith("crf/transitions"):
             return np.asarray(weight, np.float32)
-    raise ModelError("the model has no transition scores; train it again")
+    raise ModelError("the model has no transition scores. Train it again")
 
 
 def _session(graph: bytes, device: Device) -> ort.InferenceSession:
@@ -249,7 +251,7 @@ def _windows(bounds: Sequence[int]) -> Iterator[_Window]:
 
 
 def _groups(windows: Iterator[_Window]) -> Iterator[list[_Window]]:
-    """Windows of similar length, at most `BATCH_TOKENS` padded tokens together."""
+    """Group windows of similar length, at most `BATCH_TOKENS` padded tokens per group."""
     group: list[_Window] = []
     for window in sorted(windows, key=lambda w: (w.start - w.end, w.start)):
         longest = group[0].end - group[0].start if group else 0

@@ -1,4 +1,4 @@
-"""Where the sentences of a text end, for the networks that read one sentence at a time.
+"""The ends of sentences, for networks that read one sentence at a time.
 
 The splitter of NLTK without trained data, so that nothing is fetched.
 """
@@ -14,16 +14,16 @@ import numpy as np
 from inverse_deid.core.values import Tokens
 
 _BLOCK_END = re.compile(r"\n[ \t]*\n|\n(?=[ \t]*(?:[-*\u2022]|\d{1,2}[.)])[ \t])")
-"""Blank lines and list items end a sentence, too (Friedrich et al. 2019, section 6)."""
+"""Blank lines and list items also end a sentence (Friedrich et al. 2019, section 6)."""
 _ABBREVIATIONS = ("dr", "dra", "mr", "mrs", "ms", "prof", "st", "sr", "sra", "no", "vs", "pt", "e.g", "i.e")
 
 
 def sentence_bounds(tokens: Tokens, longest: int) -> list[tuple[int, int]]:
-    """Where the sentences of a text begin and end, in tokens; together they hold every token once.
+    """Return where the sentences of a text begin and end, in tokens; together they hold every token once.
 
     Args:
         tokens: The tokens of one text.
-        longest: Tokens of the longest sentence; what is longer is cut.
+        longest: Tokens of the longest sentence. Longer ones are cut.
 
     Returns:
         Half-open ranges of token numbers in order, each of 1 to `longest` tokens.
@@ -43,7 +43,7 @@ def sentence_bounds(tokens: Tokens, longest: int) -> list[tuple[int, int]]:
 
 
 def _sentence_ends(text: str) -> Iterator[int]:
-    """Character offsets behind the sentences."""
+    """Yield the character offset after each sentence."""
     from nltk.tokenize.punkt import PunktParameters, PunktSentenceTokenizer
 
     parameters = PunktParameters()

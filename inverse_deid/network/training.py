@@ -22,21 +22,21 @@ from inverse_deid.network.config import NetworkConfig, TrainingConfig
 TrainingStep = Callable[[dict[str, Any], Any, Any, Any], Any]
 
 EpochData = Callable[[int], Sequence[Example]]
-"""Gives the examples of an epoch, freshly augmented."""
+"""Returns the examples of an epoch, freshly augmented."""
 
 _SCORING_TOKENS = 16384
 
 
 @dataclass(frozen=True, slots=True)
 class EpochReport:
-    """What one epoch did.
+    """The result of one epoch.
 
     Args:
         epoch: Counted from 1.
-        loss: Mean weighted loss a token.
+        loss: Mean weighted loss per token.
         n_tokens: Tokens trained on.
         seconds: Time of the training steps alone.
-        gain: What validation measured after the epoch, None without validation.
+        gain: The result of validation after the epoch, None without validation.
         best: Whether that is the best so far.
     """
 
@@ -50,13 +50,13 @@ class EpochReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watch:
-    """What goes along with training.
+    """Callbacks and checkpoints of a training.
 
     Args:
-        on_batch: Gets the epoch (from 1), batches done, about how many there are, the batch's loss.
-        on_epoch: Gets the report of each epoch.
+        on_batch: Receives the epoch (from 1), the batches done, their approximate number, the batch's loss.
+        on_epoch: Receives the report of each epoch.
         validate: Measures the network after an epoch; higher is better.
-        checkpoints: Where to save the state after each epoch and to go on from.
+        checkpoints: Where to save the state after each epoch and to resume from.
     """
 
     on_batch: Callable[[int, int, int, float], None] = lambda *_: None
@@ -110,7 +110,9 @@ class _Training:
     def run(self) -> None:
         config, network, watch = self._config, self._network, self._watch
         if config.patience and watch.validate is None:
-            raise ConfigurationError("training.patience needs validation; give held-out documents or 0")
+            raise ConfigurationError(
+                "training.patience needs validation. Give held-out documents, or set it to 0"
+            )
         keras.utils.set_random_seed(config.seed)
         state = watch.checkpoints.read() if watch.checkpoints else None
         state = state or State(n_batches=self._count_batches())
@@ -124,7 +126,7 @@ class _Training:
             report = self._epoch(step, state)
             gain = self._gain()
             best = gain is not None and gain > state.best_gain
-            state = _after(state, best_gain=gain if best else None, weights=self._kept(keep=best))
+            state = _after(state, best_gain=gain if best else None, weights=self._copy_weights(keep=best))
             if watch.checkpoints:
                 watch.checkpoints.save(network, optimizer, state)
             watch.on_epoch(dataclasses.replace(report, gain=gain, best=best))
@@ -133,14 +135,14 @@ class _Training:
                 variable.assign(weight)
 
     def _gain(self) -> float | None:
-        """What validation measures, None without it."""
+        """Return the result of validation, None without it."""
         if self._watch.validate is None:
             return None
         with enough_memory("on the held-out documents"):
             return self._watch.validate(self._network)
 
-    def _kept(self, *, keep: bool) -> list[FloatArray]:
-        """The weights as they are, if the best are asked for and these are the best."""
+    def _copy_weights(self, *, keep: bool) -> list[FloatArray]:
+        """Return a copy of the weights if they are to be kept as the best."""
         wanted = keep and self._config.patience
         return [np.asarray(v).copy() for v in self._network.trainable_variables] if wanted else []
 
@@ -150,7 +152,7 @@ class _Training:
         return max(1, round(1.04 * n_tokens / self._config.batch_tokens))
 
     def _batches(self, epoch: int) -> Iterator[Batch]:
-        """The batches of an epoch; its random choices depend on seed and epoch alone."""
+        """Return the batches of an epoch; its random choices depend on seed and epoch alone."""
         config = self._config
         examples, self._counted = self._counted, None
         if examples is None:
@@ -167,14 +169,14 @@ class _Training:
         data = self._batches(state.epoch)
         start, total, weight, n_tokens = time.perf_counter(), 0.0, 0.0, 0
         for done, batch in enumerate(data, start=1):
-            loss = _guarded(step, {name: batch.inputs[name] for name in self._names}, batch)
+            loss = _run_step(step, {name: batch.inputs[name] for name in self._names}, batch)
             batch_weight = float(batch.weights.sum())
             total, weight = total + loss, weight + batch_weight
             n_tokens += int(batch.inputs["valid"].sum())
             self._watch.on_batch(epoch, done, state.n_batches, loss / max(batch_weight, 1.0))
         loss = total / max(weight, 1.0)
         if not np.isfinite(loss):
-            raise StageError(f"the loss of epoch {epoch} is not a number; lower training.learning_rate")
+            raise StageError(f"the loss of epoch {epoch} is not a number. Lower training.learning_rate")
         return EpochReport(epoch, loss, n_tokens, time.perf_counter() - start)
 
 
@@ -183,7 +185,7 @@ def _is_stale(state: State, config: TrainingConfig) -> bool:
 
 
 def _after(state: State, *, best_gain: float | None, weights: list[FloatArray]) -> State:
-    """The state after one more epoch; `best_gain` is given if it is the best so far."""
+    """Return the state after one more epoch; `best_gain` is given if it is the best so far."""
     state = dataclasses.replace(state, epoch=state.epoch + 1)
     if best_gain is None:
         return state
@@ -218,7 +220,7 @@ def training_step(
     optimizer: keras.optimizers.Optimizer,
     penalty: Callable[[], tf.Tensor] | None = None,
 ) -> TrainingStep:
-    """Compile one step: inputs, labels, weights and opinion in, sum of the weighted loss out.
+    """Compile a step from inputs, labels, weights and opinion to the sum of the weighted loss.
 
     Args:
         network: To be trained.
@@ -251,7 +253,7 @@ def training_step(
 
 
 def _token_losses(network: keras.Model) -> TrainingStep:
-    """Cross-entropy of every token against its label and, with their share, the teachers' opinion."""
+    """Return the cross-entropy of all tokens against labels and, by their share, teachers' opinions."""
 
     def losses(
         inputs: dict[str, tf.Tensor], labels: tf.Tensor, weights: tf.Tensor, opinion: tf.Tensor
@@ -268,7 +270,7 @@ def _token_losses(network: keras.Model) -> TrainingStep:
 
 
 def _chain_losses(network: keras.Model) -> TrainingStep:
-    """Negative log likelihood of the labels under the CRF; tokens of no weight may have any class."""
+    """Return the negative log likelihood under the CRF. Tokens of weight 0 may have any class."""
     crf = network.get_layer("crf")
     scorer = keras.Model(network.inputs, network.get_layer("classes").output)
 
@@ -285,7 +287,7 @@ def _chain_losses(network: keras.Model) -> TrainingStep:
     return losses
 
 
-def _guarded(step: TrainingStep, inputs: dict[str, np.ndarray], batch: Batch) -> float:
+def _run_step(step: TrainingStep, inputs: dict[str, np.ndarray], batch: Batch) -> float:
     size = "x".join(map(str, batch.labels.shape))
     with enough_memory(f"on a batch of {size} tokens"):
         return float(step(inputs, batch.labels, batch.weights, batch.opinion))
@@ -293,7 +295,7 @@ def _guarded(step: TrainingStep, inputs: dict[str, np.ndarray], batch: Batch) ->
 
 @contextmanager
 def enough_memory(what: str) -> Iterator[None]:
-    """Turn a device's lack of memory into one line; TensorFlow's own message is about tensors.
+    """Turn a device's lack of memory into one line.
 
     Raises:
         StageError: The device ran out of memory.
@@ -302,7 +304,7 @@ def enough_memory(what: str) -> Iterator[None]:
         yield
     except tf.errors.ResourceExhaustedError:
         raise StageError(
-            f"the device ran out of memory {what}; lower training.batch_tokens or network.token_units, "
+            f"the device ran out of memory {what}. Lower training.batch_tokens or network.token_units, "
             "or hide the GPU (CUDA_VISIBLE_DEVICES=-1)"
         ) from None
 
@@ -325,7 +327,7 @@ def with_dropouts(
 def probabilities(
     network: keras.Model, examples: Sequence[Example], config: NetworkConfig
 ) -> list[FloatArray]:
-    """Class probabilities of every token, by Keras: float32 (n_tokens, n_classes) an example."""
+    """Return class probabilities of every token, by Keras: float32 (n_tokens, n_classes) per example."""
     found: list[FloatArray] = [np.zeros((0, network.output_shape[-1]), np.float32)] * len(examples)
     names = [t.name for t in network.inputs]
     real = [i for i, example in enumerate(examples) if len(example)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +9,7 @@ from pathlib import Path
 import pandas as pd
 
 from inverse_deid.core.errors import ConfigurationError
+from inverse_deid.core.settings import change_settings
 from inverse_deid.evaluation.evaluation import Evaluation
 from inverse_deid.evaluation.groups import GROUPS, GroupKind
 from inverse_deid.research.studies.records import Record, fingerprint
@@ -24,7 +24,7 @@ from inverse_deid.research.studies.scoring import (
 )
 from inverse_deid.research.studies.study import Say, Study, StudyOptions
 from inverse_deid.research.studies.tables import Table, frame_of, mean
-from inverse_deid.training.calibration import calibrate, needed_to_mask
+from inverse_deid.training.calibration import calibrate, score_from_high
 from inverse_deid.training.config import RunConfig, read_run_config
 from inverse_deid.training.corpus import read_annotated, read_type_mapping, split_by_group
 
@@ -88,7 +88,7 @@ def run_network_alone(
         raise ConfigurationError(
             f"{test_path}: trained on, so it cannot be the test file. Give another file with --test"
         )
-    unseeded = dataclasses.replace(config.training, seed=0)
+    unseeded = change_settings(config.training, seed=0)
     settings = fingerprint(config.network, unseeded, config.calibration, config.word_vectors)
     study = Study(
         "network-alone",
@@ -120,7 +120,7 @@ def run_network_alone(
 
 
 def _seed_config(config: RunConfig, seed: int) -> RunConfig:
-    return dataclasses.replace(config, compare=(), training=dataclasses.replace(config.training, seed=seed))
+    return change_settings(config, compare=(), training=change_settings(config.training, seed=seed))
 
 
 def _analyse_held_out(config: RunConfig) -> AnalysedCorpus:
@@ -159,7 +159,7 @@ def _measure(study: Study, config: RunConfig, test: AnalysedCorpus) -> _Measured
     calibrated = test.evaluate(found.decide(thresholds).keep)
     is_phi, is_masked = test.is_phi, ~found.is_probably_safe
     hits, n_masked, n_phi = int((is_phi & is_masked).sum()), int(is_masked.sum()), int(is_phi.sum())
-    needed = needed_to_mask(found.for_calibration(test))
+    needed = score_from_high(found.for_calibration(test))
     row: dict[str, float | str | None] = {
         "run": f"seed {seed}",
         "masked precision": hits / n_masked if n_masked else None,

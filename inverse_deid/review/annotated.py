@@ -18,7 +18,8 @@ from inverse_deid.core.errors import AnnotationError, OutputExistsError, ReviewE
 from inverse_deid.core.files import write_whole
 from inverse_deid.core.values import Document
 from inverse_deid.formats.brat import brat_annotations, brat_text, read_gold_brat
-from inverse_deid.formats.gold_writers import gold_i2b2_xml, gold_json_line
+from inverse_deid.formats.i2b2_xml import gold_i2b2_xml
+from inverse_deid.formats.json_lines import gold_json_line
 from inverse_deid.formats.registry import input_errors
 from inverse_deid.review.contents import CaseContent, read_content
 from inverse_deid.review.editing import take_steps

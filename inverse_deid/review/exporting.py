@@ -8,26 +8,25 @@ from __future__ import annotations
 
 import io
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 import msgspec
 from sqlalchemy import Connection, Row, func, select
 
-from inverse_deid.core.errors import InverseDeidError, OutputExistsError, ReviewError
+from inverse_deid.core.errors import InverseDeidError, OutputExistsError, RefusedRecordError, ReviewError
 from inverse_deid.core.files import PartialFile
 from inverse_deid.core.values import Document, MaskedDocument
-from inverse_deid.formats.icsr.cases import Case
-from inverse_deid.formats.icsr.masking import TreatedCase, mask_message
 from inverse_deid.formats.icsr.profiles import Profile
-from inverse_deid.formats.records import ReadOptions
+from inverse_deid.formats.records import ReadOptions, Record, Sink
 from inverse_deid.formats.registry import FORMATS, open_source
 from inverse_deid.masking.case_masker import CaseMasker
-from inverse_deid.masking.case_reports import batch_number, replacements_of, texts_of
+from inverse_deid.masking.case_reports import replacements_of, texts_of
 from inverse_deid.masking.pipeline import mask_everything
 from inverse_deid.replacement.case_texts import CaseTexts
 from inverse_deid.replacement.markers import fixed_marker
+from inverse_deid.replacement.replacers import MaskedCase
 from inverse_deid.replacement.settings import CaseSettings
 from inverse_deid.review.contents import read_content
 from inverse_deid.review.layers import read_final, render_part
@@ -40,8 +39,6 @@ MAX_PROBLEMS = 100
 
 Cases = Mapping[int, Row[Any]]
 """The cases of one file by their number in it."""
-
-_NOT_RELEASED = "is not released"
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,10 +150,7 @@ class _Releases:
             sealed = select(SOURCES.c.sealed).where(SOURCES.c.id == source.id)
             stored = self._connection.execute(sealed).scalar_one()
             data = self._store.sealer.open(stored, f"file {source.id}")
-            if FORMATS[source.format].holds_cases:
-                self._write_reports(source, data, cases, file)
-            else:
-                self._write_records(source, data, cases, file)
+            self._write_records(source, data, cases, file)
             file.sync()
             is_complete = self.n_cases > n_before
         except ReviewError as error:
@@ -171,19 +165,20 @@ class _Releases:
         n_waiting = sum(case.state != CaseState.RELEASED.value for case in cases.values())
         if kind.needs_all_records and n_waiting:
             raise ReviewError(f"{n_waiting} rows are not released, and a Parquet file needs all rows")
-        opened = open_source(io.BytesIO(data), source.name, kind, self._settings.read_options)
+        options = replace(self._settings.read_options, profile=self._settings.profile)
+        opened = open_source(io.BytesIO(data), source.name, kind, options)
         sink = opened.sink(file)
         for record in opened.records():
-            if record.problem:
+            if record.problem and not record.is_frame:
+                if kind.holds_cases:
+                    self.problems.append(f"{source.name} {opened.unit} {record.number}: {record.problem}")
                 continue
-            if not record.docs:
+            if not record.docs and record.report is None:
                 sink.write(record, ())
                 continue
-            texts = CaseTexts(id=record.docs[0].id, docs=record.docs)
-            masked = self._mask(cases.get(record.number), texts)
+            masked = self._mask(cases.get(record.number), record)
             if masked is not None:
-                sink.write(record, masked)
-                self.n_cases += 1
+                self._write_record(source, sink, record, masked)
             elif kind.needs_all_records:
                 raise ReviewError(
                     f"row {record.number} cannot be released, and a Parquet file needs all rows"
@@ -191,46 +186,34 @@ class _Releases:
         sink.finish()
         self.columns |= opened.columns
 
-    def _write_reports(self, source: Row[Any], data: bytes, cases: Cases, file: PartialFile) -> None:
-        batch = ""
-
-        def treat(parts: Sequence[Case]) -> list[TreatedCase]:
-            nonlocal batch
-            treated = []
-            for part in parts:
-                batch = batch_number(part) or batch
-                texts = texts_of(part, f"case {part.number}", batch, source.name)
-                treated.append(self._treat(part, texts, cases))
-            return treated
-
-        report = mask_message((io.BytesIO(data), file), treat, self._settings.profile)
-        self.n_cases += report.n_cases
-        for problem in report.problems:
-            if problem.reason != _NOT_RELEASED:
-                self.problems.append(f"{source.name} case {problem.number}: {problem.reason}")
-
-    def _treat(self, part: Case, texts: CaseTexts, cases: Cases) -> TreatedCase:
-        marker = self._store.facts.marker
-        if part.is_case:
-            reviewed = self._read_reviewed(cases.get(part.number), texts)
-            if reviewed is None:
-                return TreatedCase([], problem=_NOT_RELEASED)
+    def _write_record(self, source: Row[Any], sink: Sink, record: Record, masked: MaskedCase) -> None:
+        """Write a released case; one that is refused is noted."""
+        if record.report is not None:
+            marker = self._store.facts.marker
+            record = replace(record, fields=replacements_of(masked, self._store.case_key, marker))
+        try:
+            sink.write(record, masked.docs)
+        except RefusedRecordError as error:
+            self.problems.append(f"{source.name} case {record.number}: {error}")
         else:
-            # Nobody reviews the text around the cases, so all of its words are masked.
-            reviewed = [mask_everything(doc, fixed_marker(marker)) for doc in texts.docs]
-        masked = CaseMasker(_ReviewedMasker(reviewed), self._settings.cases).mask_cases([texts])[0]
-        given = replacements_of(part, masked, self._store.case_key, marker)
-        return TreatedCase([doc.text for doc in masked.docs], given)
+            self.n_cases += not record.is_frame
 
-    def _mask(self, case: Row[Any] | None, texts: CaseTexts) -> Sequence[MaskedDocument] | None:
-        """Return the texts of a released case with dates and ages replaced, None = it is not released."""
-        reviewed = self._read_reviewed(case, texts)
-        if reviewed is None or case is None:
+    def _mask(self, case: Row[Any] | None, record: Record) -> MaskedCase | None:
+        """Return the texts of a released case with their dates and ages; None = it is not released."""
+        texts = texts_of(record)
+        if record.is_frame:
+            # Nobody reviews the text around the cases, so all of its words are masked.
+            marker = fixed_marker(self._store.facts.marker)
+            reviewed: list[MaskedDocument] | None = [mask_everything(doc, marker) for doc in texts.docs]
+        else:
+            reviewed = self._read_reviewed(case, texts)
+        if reviewed is None:
             return None
-        known = read_content(self._connection, case.id, self._store.sealer).known
-        docs = tuple(Document(doc.id, doc.text, known=known) for doc in texts.docs)
-        masker = CaseMasker(_ReviewedMasker(reviewed), self._settings.cases)
-        return masker.mask_cases([CaseTexts(id=texts.id, docs=docs)])[0].docs
+        if record.report is None and case is not None:
+            known = read_content(self._connection, case.id, self._store.sealer).known
+            docs = tuple(Document(doc.id, doc.text, known=known) for doc in texts.docs)
+            texts = CaseTexts(id=texts.id, docs=docs)
+        return CaseMasker(_ReviewedMasker(reviewed), self._settings.cases).mask_cases([texts])[0]
 
     def _read_reviewed(self, case: Row[Any] | None, texts: CaseTexts) -> list[MaskedDocument] | None:
         """Return the texts of a case as they were reviewed, None = they must not be exported."""

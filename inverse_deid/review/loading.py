@@ -23,15 +23,12 @@ from inverse_deid.core.files import output_errors, partial_path
 from inverse_deid.core.values import Document, MaskedDocument
 from inverse_deid.engine.jobs import Job, PlanSettings, plan_jobs
 from inverse_deid.engine.masker import Masker
-from inverse_deid.engine.run_settings import DEFAULT_PROFILE
-from inverse_deid.engine.serial import BATCH_CHARS, OnProgress, guarded
+from inverse_deid.engine.serial import BATCH_CHARS, OnProgress, guard_records
 from inverse_deid.engine.tally import Tally
-from inverse_deid.formats.icsr.messages import BrokenCase, Message
-from inverse_deid.formats.icsr.profiles import Profile, builtin_profile
+from inverse_deid.formats.icsr.profiles import DEFAULT_PROFILE, Profile, builtin_profile
 from inverse_deid.formats.known_values import KnownOfDocuments
-from inverse_deid.formats.records import Format, ReadOptions
+from inverse_deid.formats.records import Format, ReadOptions, Record
 from inverse_deid.formats.registry import input_errors, open_input, open_source
-from inverse_deid.masking.case_reports import batch_number, texts_of
 from inverse_deid.replacement.settings import CaseSettings
 from inverse_deid.review.contents import join_texts, rank_case, seal_content
 from inverse_deid.review.exporting import OutputSettings
@@ -206,38 +203,28 @@ class _Loader:
         sealed = self._sealer.seal(data, f"file {source_id}")
         row = {"id": source_id, "name": job.name, "format": job.format.name, "sealed": sealed}
         self._connection.execute(insert(SOURCES), row)
-        is_report = job.format.holds_cases
-        yield from self._reports(source_id, job, data) if is_report else self._records(source_id, job, data)
-
-    def _records(self, source_id: int, job: Job, data: bytes) -> Iterator[_Item]:
         source = open_source(io.BytesIO(data), job.name, job.format, self._settings.read_options)
-        for record in guarded(source.records()):
+        for record in guard_records(source.records()):
+            if record.is_frame:
+                continue
             if record.problem:
                 where = f"{job.shown} {source.unit} {record.number}"
                 self._tally.fail(where, f"{record.problem}, so it was left out")
+            elif record.report is not None:
+                yield _Item(source_id, record.number, f"{job.name} case {record.number}", record.docs)
             elif record.docs:
-                name = record.docs[0].id
-                known = self._settings.known.get(name, ())
-                docs = tuple(
-                    dataclasses.replace(doc, id=column, known=(*doc.known, *known))
-                    for doc, column in zip(record.docs, record.columns or (name,), strict=True)
-                )
-                yield _Item(source_id, record.number, name, docs)
+                yield self._item(source_id, record)
         self._tally.note_columns(source.columns)
 
-    def _reports(self, source_id: int, job: Job, data: bytes) -> Iterator[_Item]:
-        batch = ""
-        for part in Message(io.BytesIO(data)).parts():
-            if isinstance(part, BrokenCase):
-                self._tally.fail(f"{job.shown} case {part.number}", f"{part.error}, so it was left out")
-                continue
-            batch = batch_number(part) or batch
-            if part.is_case:
-                texts = texts_of(part, f"case {part.number}", batch, job.name)
-                if problem := texts.problem:
-                    self._tally.fail(f"{job.shown} case {part.number}", f"{problem}, so it was left out")
-                    continue
-                yield _Item(source_id, part.number, f"{job.name} case {part.number}", texts.docs)
+    def _item(self, source_id: int, record: Record) -> _Item:
+        """Return a document or row with the identifiers that are known of it."""
+        name = record.docs[0].id
+        known = self._settings.known.get(name, ())
+        docs = tuple(
+            dataclasses.replace(doc, id=column, known=(*doc.known, *known))
+            for doc, column in zip(record.docs, record.columns or (name,), strict=True)
+        )
+        return _Item(source_id, record.number, name, docs)
 
     def _write(self, items: Sequence[_Item]) -> None:
         """Mask a batch of cases and write them."""

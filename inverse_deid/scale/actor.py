@@ -1,39 +1,168 @@
-"""The class that Ray runs: loads the model once, masks partitions, and never lets an error out.
+"""What a worker does: load the model once, read, mask and write partitions, never let an error out.
 
-Ray pickles what an actor raises, with its text, into logs and object store. So nothing is
-raised: a partition that fails comes back as one line without text.
+Ray pickles what an actor raises, with its text, into logs and object store. So nothing is raised: a
+partition that fails is returned as one line without text.
 """
 
 from __future__ import annotations
 
+import gzip
+import io
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
+from typing import Any, BinaryIO, Protocol, cast
 
 from inverse_deid import __version__
-from inverse_deid.core.errors import ConfigurationError, InverseDeidError, describe_error
-from inverse_deid.engine.masker import Masker
+from inverse_deid.core.errors import (
+    ConfigurationError,
+    InputError,
+    InverseDeidError,
+    UnreadableInputError,
+    describe_error,
+)
+from inverse_deid.core.files import WrittenState
+from inverse_deid.engine.masker import FingerprintedMasker, Masker, mask_records
+from inverse_deid.engine.serial import BatchLimits, batches, guard_records, write_batch
+from inverse_deid.engine.tally import Tally
+from inverse_deid.formats.records import ReadOptions, Record, Source
+from inverse_deid.formats.registry import input_errors, open_source
 from inverse_deid.network.scorer import Device
-from inverse_deid.scale.masking import Work, mask_partition
-from inverse_deid.scale.partitions import Partition
-from inverse_deid.scale.receipts import Receipt
+from inverse_deid.scale.partitions import Partition, Receipt, receipt_name
+from inverse_deid.scale.storage import (
+    AtomicFile,
+    ByteRange,
+    fingerprint_of,
+    open_place,
+    place_of,
+    storage_errors,
+    write_atomically,
+)
 
 PARTITION = "partition"
 OUTCOME = "outcome"
 
 
-class FingerprintedMasker(Masker, Protocol):
-    """Masks documents, and says what it is made of."""
+@contextmanager
+def open_partition(partition: Partition, options: ReadOptions) -> Iterator[Source]:
+    """Open a partition; its records have their numbers of the whole file.
 
-    @property
-    def fingerprint(self) -> str:
-        """Changes with anything that can change the output."""
-        ...
+    Args:
+        partition: What is read.
+        options: How the file is read.
+
+    Raises:
+        InputError: The file has changed, or cannot be used.
+    """
+    place = place_of(partition.address)
+    check_unchanged(partition)
+    with open_place(place) as whole:
+        stream, options = _open_part(whole, partition, options)
+        with closing(stream):
+            with storage_errors(place), input_errors():
+                name = PurePosixPath(partition.name).name
+                source = open_source(stream, name, partition.format, options)
+            yield source
+
+
+def check_unchanged(partition: Partition) -> None:
+    """Refuse a partition of a file that has changed.
+
+    Raises:
+        InputError: It has changed, or can no longer be read.
+    """
+    if fingerprint_of(place_of(partition.address)) != partition.fingerprint:
+        raise InputError("has changed since the run was planned. Run again with --force")
+
+
+def _open_part(whole: BinaryIO, partition: Partition, options: ReadOptions) -> tuple[BinaryIO, ReadOptions]:
+    """Return the bytes of a partition, and how they are read."""
+    if partition.format.is_split_by_row_group and not partition.is_packed:
+        row_groups = (partition.start, partition.end)
+        return whole, replace(options, n_before=partition.n_before, row_groups=row_groups)
+    if partition.is_packed:
+        return cast(BinaryIO, gzip.open(whole, "rb")), options
+    if partition.is_whole:
+        return whole, options
+    part = ByteRange(whole, partition.head_bytes, partition.start, partition.end)
+    return io.BufferedReader(part, 1 << 20), replace(options, n_before=partition.n_before)
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What is the same for all partitions of a run.
+
+    Args:
+        out: Address of the output folder.
+        settings: Fingerprint of all that shapes the output.
+        read_options: How the files are read.
+    """
+
+    out: str
+    settings: str
+    read_options: ReadOptions
+
+
+def mask_partition(partition: Partition, masker: Masker, work: Work) -> Receipt:
+    """Mask a partition, write its output and then its receipt.
+
+    Both get their names in one step each and depend on the partition alone: masking it twice, even at
+    the same time, has the same result as masking it once.
+
+    Raises:
+        InputError: The partition cannot be read to its end; nothing is written.
+        OutputError: The output cannot be written.
+    """
+    out = place_of(work.out)
+    tally = Tally()
+    with open_partition(partition, work.read_options) as source:
+        file = AtomicFile(out.child(partition.target))
+        written = _write(partition, source, masker, file, tally)
+        tally.note_columns(source.columns)
+    receipt = Receipt(partition.target, partition.fingerprint, work.settings, written, tally)
+    write_atomically(out.child(receipt_name(receipt.target)), json.dumps(receipt.as_json()).encode())
+    return receipt
+
+
+def _write(
+    partition: Partition, source: Source, masker: Masker, file: AtomicFile, tally: Tally
+) -> WrittenState | None:
+    """Write the output under its name; None = no document of it could be written."""
+    is_kept = False
+    try:
+        sink = source.sink(file)
+        n_records = 0
+        for batch in batches(_read(source, partition), BatchLimits()):
+            n_records += len(batch)
+            results = zip(batch, mask_records(masker, batch), strict=True)
+            write_batch(results, [sink], tally, partition.shown, source.unit)
+        if not n_records and source.unit == "line" and partition.is_whole:
+            raise UnreadableInputError("is empty. Give a file that contains text")
+        sink.finish()
+        check_unchanged(partition)
+        is_kept = bool(tally.n_documents or not tally.n_failures)
+        return file.commit() if is_kept else None
+    finally:
+        if not is_kept:
+            file.discard()
+
+
+def _read(source: Source, partition: Partition) -> Iterator[Record]:
+    """Return the records; what breaks while the storage is read becomes one line."""
+    place = place_of(partition.address)
+    records = guard_records(source.records())
+    while True:
+        with storage_errors(place):
+            record = next(records, None)
+        if record is None:
+            return
+        yield record
 
 
 class MaskerMaker(Protocol):
-    """Makes the masker inside a worker; it is pickled, so it holds paths and options, no secret."""
+    """Makes the masker inside a worker; it is pickled, so it has paths and options, no secret."""
 
     def __call__(self, *, n_threads: int, device: Device) -> FingerprintedMasker:
         """Load lexicon and model from this machine's disk."""
@@ -42,12 +171,12 @@ class MaskerMaker(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ActorJob:
-    """What an actor is given.
+    """The orders of an actor.
 
     Args:
         work: What is the same for all partitions.
         make_masker: Makes the masker.
-        fingerprint: What the masker's fingerprint must be.
+        fingerprint: The masker must have it.
         n_threads: Threads of the network.
         device: Where the network runs.
         version: Of this package.
@@ -63,13 +192,13 @@ class ActorJob:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a partition.
+    """The result of a partition.
 
     Args:
         target: Its output.
         receipt: None = it failed.
-        problem: Why it failed, "" if it did not; without text of narratives.
-        is_fatal: The worker cannot mask anything; the run must stop.
+        problem: Why it failed, without text of narratives; "" = it did not fail.
+        is_fatal: The worker cannot mask anything, and the run must stop.
     """
 
     target: str
@@ -78,13 +207,13 @@ class Outcome:
     is_fatal: bool = False
 
     def as_json(self) -> str:
-        """A text that `from_json` takes back."""
+        """Return a text that `from_json` reads."""
         receipt = None if self.receipt is None else self.receipt.as_json()
         return json.dumps([self.target, receipt, self.problem, self.is_fatal])
 
     @classmethod
     def from_json(cls, stored: str) -> Outcome:
-        """The outcome that `as_json` described."""
+        """Read the outcome that `as_json` wrote."""
         target, receipt, problem, is_fatal = json.loads(stored)
         return cls(target, None if receipt is None else Receipt.from_json(receipt), problem, is_fatal)
 
@@ -93,7 +222,7 @@ class PartitionActor:
     """Masks partitions, one after another.
 
     Args:
-        job: What it needs. What goes wrong here is told with the first partition.
+        job: Its orders. Errors here are reported with the first partition.
     """
 
     def __init__(self, job: ActorJob) -> None:
@@ -101,7 +230,7 @@ class PartitionActor:
         self._masker: Masker | None = None
         self._problem = ""
         try:
-            self._masker = _checked_masker(job)
+            self._masker = _load_masker(job)
         except InverseDeidError as error:
             self._problem = str(error)
         except Exception as error:  # noqa: BLE001 - Ray would write it down
@@ -114,12 +243,12 @@ class PartitionActor:
             batch: Under `PARTITION`, partitions as JSON.
 
         Returns:
-            Under `OUTCOME`, one outcome a partition as JSON.
+            Under `OUTCOME`, one outcome per partition as JSON.
         """
         partitions = [Partition.from_json(str(stored)) for stored in batch[PARTITION]]
-        return {OUTCOME: [self._outcome(partition).as_json() for partition in partitions]}
+        return {OUTCOME: [self._make_outcome(partition).as_json() for partition in partitions]}
 
-    def _outcome(self, partition: Partition) -> Outcome:
+    def _make_outcome(self, partition: Partition) -> Outcome:
         if self._masker is None:
             return Outcome(partition.target, problem=self._problem, is_fatal=True)
         try:
@@ -130,17 +259,17 @@ class PartitionActor:
             return Outcome(partition.target, problem=f"an unforeseen error ({type(error).__name__})")
 
 
-def _checked_masker(job: ActorJob) -> Masker:
-    """The masker, if this machine has the same program, model and files as the one that started the run."""
+def _load_masker(job: ActorJob) -> Masker:
+    """Load the masker, if this machine has the same program, model and files as the run."""
     if job.version != __version__:
         raise ConfigurationError(
             f"a machine of the cluster has inverse-deid {__version__}, the one that started the run has "
-            f"{job.version}; install the same on all"
+            f"{job.version}. Install the same on all"
         )
     masker = job.make_masker(n_threads=job.n_threads, device=job.device)
     if masker.fingerprint != job.fingerprint:
         raise ConfigurationError(
             "a machine of the cluster has another model, lexicon, key or word list than the one that "
-            "started the run; put the same files on all"
+            "started the run. Put the same files on all"
         )
     return masker

@@ -1,4 +1,4 @@
-"""Ray itself: a cluster to work on, a pool of actors for its machines, partitions in, outcomes out."""
+"""Ray itself: a cluster, a pool of actors on its machines, partitions in, outcomes out."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from inverse_deid.scale.partitions import Partition
 OBJECT_STORE_BYTES = 100_000_000
 """Of a Ray that is started here: only addresses and counts go through it."""
 MAX_ATTEMPTS = 4
-"""How often a partition is begun before it is given up: machines die, and some documents kill."""
+"""How often a partition is tried before it is given up: machines die, and some documents kill workers."""
 _REACH_SECONDS = 5.0
 _QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_DATA_DISABLE_PROGRESS_BARS": "1"}
 
@@ -31,13 +31,13 @@ class Cluster:
     """Which cluster, and how it is used.
 
     Args:
-        address: HOST:PORT of its head, `auto` for the one that runs on this machine; None starts
+        address: HOST:PORT of its head, `auto` for the one that runs on this machine; None = start
             one on this machine for the time of the run.
         n_threads: CPUs of an actor, and threads of its network; at least 1.
         n_cpus: Of a Ray that is started here; None = all.
 
     Raises:
-        ConfigurationError: The address is none.
+        ConfigurationError: The address is not valid.
     """
 
     address: str | None = None
@@ -49,8 +49,8 @@ class Cluster:
             return
         if not re.fullmatch(r"[^\s:/]+:\d{1,5}|\[[0-9a-fA-F:]+\]:\d{1,5}", self.address):
             raise ConfigurationError(
-                "--address is HOST:PORT of the head of a Ray cluster (mostly port 6379), or auto; run this "
-                "command on a machine of the cluster"
+                "--address must be HOST:PORT of the head of a Ray cluster (usually port 6379), or auto. Run "
+                "this command on a machine of the cluster"
             )
 
 
@@ -68,11 +68,10 @@ class Pool:
 
 
 @contextmanager
-def connected(cluster: Cluster) -> Iterator[None]:
+def connect(cluster: Cluster) -> Iterator[None]:
     """Connect to a cluster, or start one here; leave or stop it at the end.
 
-    No usage statistics are sent, no dashboard is started, and what workers print does not
-    come to this process.
+    No usage statistics are sent, no dashboard is started, and this process gets no output of workers.
 
     Raises:
         ConfigurationError: Ray is not installed.
@@ -105,7 +104,7 @@ def _start(ray: Any, cluster: Cluster) -> None:  # noqa: ANN401 - a module
 
 
 def _check_reachable(address: str) -> None:
-    """Ray itself would try for a minute."""
+    """Refuse an address that cannot be reached; Ray itself would try for a minute."""
     host, _, port = address.rpartition(":")
     problem = ""
     try:
@@ -113,35 +112,35 @@ def _check_reachable(address: str) -> None:
     except (OSError, OverflowError) as error:
         problem = (isinstance(error, OSError) and error.strerror) or type(error).__name__
     if problem:
-        raise ClusterError(f"no Ray cluster at {address} ({problem}); check --address and that it runs")
+        raise ClusterError(f"no Ray cluster at {address} ({problem}). Check --address and that it runs")
 
 
 @contextmanager
 def _ray_errors(cluster: Cluster) -> Iterator[None]:
-    """Whatever Ray raises becomes one line, without its message."""
+    """Turn every error of Ray into one line, without its message."""
     problem = ""
     try:
         yield
     except InverseDeidError:
         raise
-    except Exception as error:  # noqa: BLE001 - Ray raises plain exceptions, too
+    except Exception as error:  # noqa: BLE001 - Ray also raises plain exceptions
         problem = type(error).__name__
     if problem:
         where = "Ray on this machine" if cluster.address is None else f"the Ray cluster at {cluster.address}"
         raise ClusterError(
-            f"{where} cannot be used or was lost ({problem}); check it and run the same command with --resume"
+            f"{where} cannot be used or was lost ({problem}). Check it and run the same command with --resume"
         )
 
 
 def pool_for(n_partitions: int, n_threads: int) -> Pool:
-    """The actors that the connected cluster has room for; on GPUs if it has some and ONNX Runtime can.
+    """Return the actors that the connected cluster has room for; on GPUs if ONNX Runtime can use them.
 
     Args:
         n_partitions: No more actors than these.
         n_threads: CPUs of each.
 
     Raises:
-        ConfigurationError: No machine has so many CPUs.
+        ConfigurationError: No machine has that many CPUs.
     """
     import onnxruntime
     import ray
@@ -149,7 +148,7 @@ def pool_for(n_partitions: int, n_threads: int) -> Pool:
     machines = [node["Resources"] for node in ray.nodes() if node["Alive"]]
     n_on_cpu = sum(int(machine.get("CPU", 0) // n_threads) for machine in machines)
     if not n_on_cpu:
-        raise ConfigurationError(f"no machine of the cluster has {n_threads} CPUs; give a smaller --threads")
+        raise ConfigurationError(f"no machine of the cluster has {n_threads} CPUs. Give a smaller --threads")
     if "CUDAExecutionProvider" in onnxruntime.get_available_providers():
         rooms = [(machine.get("GPU", 0), machine.get("CPU", 0) // n_threads) for machine in machines]
         n_on_gpu = sum(int(min(room)) for room in rooms)
@@ -158,25 +157,25 @@ def pool_for(n_partitions: int, n_threads: int) -> Pool:
     return Pool(min(n_partitions, n_on_cpu))
 
 
-def on_ray(
+def mask_on_ray(
     partitions: Sequence[Partition], job: ActorJob, cluster: Cluster
 ) -> Generator[Outcome, None, None]:
-    """Mask partitions on a cluster; see `connected`, `pool_for` and `outcomes`."""
-    with connected(cluster):
+    """Mask partitions on a cluster; see `connect`, `pool_for` and `outcomes`."""
+    with connect(cluster):
         pool = pool_for(len(partitions), cluster.n_threads)
         job = replace(job, n_threads=cluster.n_threads, device=pool.device)
         yield from outcomes(partitions, job, pool)
 
 
 def outcomes(partitions: Sequence[Partition], job: ActorJob, pool: Pool) -> Iterator[Outcome]:
-    """Mask partitions on the connected cluster; each outcome as soon as it is there, in any order.
+    """Mask partitions on the connected cluster, and yield outcomes as soon as they exist, in any order.
 
-    A partition whose worker or machine dies is begun again elsewhere. One that kills its worker
-    every time has no outcome.
+    A partition whose worker or machine dies is tried again elsewhere. A partition that kills its
+    worker every time has no outcome.
 
     Args:
-        partitions: What is to be done, at least one.
-        job: What each actor is given.
+        partitions: At least one.
+        job: The orders of each actor.
         pool: How many actors there may be.
     """
     import ray.data

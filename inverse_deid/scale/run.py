@@ -9,28 +9,26 @@ from typing import Any
 
 from inverse_deid import __version__
 from inverse_deid.core.errors import ClusterError, ConfigurationError
+from inverse_deid.engine.masker import FingerprintedMasker
 from inverse_deid.engine.run_settings import settings_fingerprint
 from inverse_deid.engine.serial import OnProgress
 from inverse_deid.engine.tally import Tally
 from inverse_deid.formats.records import Format, ReadOptions
-from inverse_deid.scale.actor import ActorJob, FingerprintedMasker, MaskerMaker, Outcome
-from inverse_deid.scale.cluster import MAX_ATTEMPTS, Cluster, on_ray
-from inverse_deid.scale.inputs import find_inputs
-from inverse_deid.scale.masking import Work
-from inverse_deid.scale.partitions import Partition
-from inverse_deid.scale.receipts import Receipt
+from inverse_deid.scale.actor import ActorJob, MaskerMaker, Outcome, Work
+from inverse_deid.scale.cluster import MAX_ATTEMPTS, Cluster, mask_on_ray
+from inverse_deid.scale.partitions import Partition, Receipt
 from inverse_deid.scale.run_folder import RunPlan, begin, end
-from inverse_deid.scale.splitting import partitions_of
+from inverse_deid.scale.splitting import find_inputs, split_all
 from inverse_deid.scale.storage import Place, is_in_one_process, place_of
 
 PARTITION_BYTES = 16 * 1024 * 1024
 
 Outcomes = Generator[Outcome, None, None]
 Workers = Callable[[Sequence[Partition], ActorJob, Cluster], Outcomes]
-"""From partitions to their outcomes, in any order; closing it ends the work."""
+"""Masks partitions and yields outcomes, in any order; closing it ends the work."""
 
 _ROUNDS = 2
-"""How often partitions are begun whose workers died `MAX_ATTEMPTS` times."""
+"""How often partitions are tried whose workers died `MAX_ATTEMPTS` times."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,11 +41,11 @@ class RayRun:
         cluster: Where the work is done.
         format: Of all inputs; None: by suffix.
         read_options: How files are read.
-        partition_bytes: Size of a partition as it lies in its file, at least 1.
-        resume: Go on with an interrupted run.
+        partition_bytes: Size of a partition as it is in its file, at least 1.
+        resume: Continue an interrupted run.
         force: Overwrite the outputs of an earlier run.
         on_progress: Told of every partition that is done.
-        tell: From the masker to the settings that the manifest shows, without secrets.
+        describe: From the masker to the settings that the manifest shows, without secrets.
     """
 
     inputs: tuple[str, ...]
@@ -59,11 +57,11 @@ class RayRun:
     resume: bool = False
     force: bool = False
     on_progress: OnProgress = field(default=lambda _documents, _tokens: None)
-    tell: Callable[[FingerprintedMasker], Mapping[str, Any]] = field(default=lambda _masker: {})
+    describe: Callable[[FingerprintedMasker], Mapping[str, Any]] = field(default=lambda _masker: {})
 
 
-def mask_with_ray(run: RayRun, make_masker: MaskerMaker, workers: Workers = on_ray) -> Tally:
-    """Mask files on a Ray cluster, one output file a partition.
+def mask_with_ray(run: RayRun, make_masker: MaskerMaker, workers: Workers = mask_on_ray) -> Tally:
+    """Mask files on a Ray cluster, one output file per partition.
 
     Args:
         run: What is masked, and how.
@@ -71,22 +69,20 @@ def mask_with_ray(run: RayRun, make_masker: MaskerMaker, workers: Workers = on_r
         workers: Does the partitions.
 
     Returns:
-        What was done; whatever fails is in it, in the order of the inputs.
+        What was done, with all failures, in the order of the inputs.
 
     Raises:
-        InverseDeidError: Nothing can be done, or the run cannot go on; what is done stays for `resume`.
+        InverseDeidError: Nothing can be done, or the run cannot continue; what is done stays for `resume`.
     """
-    out = _checked_out(run)
+    out = _open_out(run)
     files, tally = find_inputs(run.inputs, out, run.format)
     if not files:
         return tally
     masker = make_masker(n_threads=1, device="cpu")
-    planned, refused = partitions_of(files, run.read_options, run.partition_bytes)
-    for where, reason in refused:
-        tally.fail(where, reason)
+    planned = split_all(files, run.read_options, run.partition_bytes, tally)
     shape = (run.read_options, run.format, run.partition_bytes)
     settings = settings_fingerprint(__version__, masker.fingerprint, *shape)
-    plan = RunPlan(out, settings, planned, run.tell(masker))
+    plan = RunPlan(out, settings, planned, run.describe(masker))
     if not planned:
         return tally
     receipts = begin(plan, resume=run.resume, force=run.force)
@@ -97,13 +93,13 @@ def mask_with_ray(run: RayRun, make_masker: MaskerMaker, workers: Workers = on_r
     return tally
 
 
-def _checked_out(run: RayRun) -> Place:
-    """The output folder; inputs and outputs must be where every worker reaches them."""
+def _open_out(run: RayRun) -> Place:
+    """Return the output folder; inputs and outputs must be where every worker reaches them."""
     out = place_of(run.out)
     for place in (out, *map(place_of, run.inputs)):
         if is_in_one_process(place):
             raise ConfigurationError(
-                f"{place.printable} lives in the memory of one process and no worker can reach it; give "
+                f"{place.printable} is in the memory of one process and no worker can reach it. Give "
                 "a shared folder or an object store"
             )
     return out
@@ -122,8 +118,8 @@ def _mask(
     """
     problems: dict[str, str] = {}
     for _ in range(_ROUNDS):
-        settled = receipts.keys() | problems.keys()
-        todo = [part for parts in plan.partitions for part in parts if part.target not in settled]
+        done = receipts.keys() | problems.keys()
+        todo = [part for parts in plan.partitions for part in parts if part.target not in done]
         if not todo:
             break
         with closing(outcomes_of(todo)) as outcomes:
@@ -146,10 +142,5 @@ def _count(plan: RunPlan, receipts: Mapping[str, Receipt], problems: Mapping[str
             tally.merge(receipt.tally)
             continue
         problem = problems.get(part.target, f"its worker died {_ROUNDS * MAX_ATTEMPTS} times")
-        tally.fail(_where(part), problem)
-
-
-def _where(part: Partition) -> str:
-    if part.is_whole:
-        return part.shown
-    return f"{part.shown} part {part.index} (from record {part.n_before + 1:,})"
+        place = "" if part.is_whole else f" part {part.index} (from record {part.n_before + 1:,})"
+        tally.fail(f"{part.shown}{place}", problem)

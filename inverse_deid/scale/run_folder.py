@@ -1,8 +1,8 @@
-"""The output folder of a run: what was begun there, what is done, and the manifest.
+"""The output folder of a run: notes of the run, receipts, and the manifest.
 
-`.inverse-deid/run.json` is written first and says with which settings which inputs were
-cut into how many partitions; `.inverse-deid/done/` holds a receipt for every partition
-that is done; `.inverse-deid/manifest.json` sums them up when the run has come to its end.
+`.inverse-deid/run.json` is written first: which inputs were cut into how many partitions, with which
+settings. `.inverse-deid/done/` contains a receipt for every partition that is done.
+`.inverse-deid/manifest.json` sums them up when the run ends.
 """
 
 from __future__ import annotations
@@ -18,8 +18,7 @@ from typing import Any
 from inverse_deid import __version__
 from inverse_deid.core.errors import ConfigurationError, InputError, OutputExistsError
 from inverse_deid.engine.tally import Tally
-from inverse_deid.scale.partitions import Partition
-from inverse_deid.scale.receipts import RUN_FOLDER, Receipt, receipt_name
+from inverse_deid.scale.partitions import RUN_FOLDER, Partition, Receipt, receipt_name
 from inverse_deid.scale.storage import (
     Place,
     is_local,
@@ -37,19 +36,19 @@ _PARTIAL = re.compile(r"\..+\.[0-9a-f]{32}\.partial")
 
 @dataclass(frozen=True, slots=True)
 class RunPlan:
-    """What a run is to do.
+    """The plan of a run.
 
     Args:
         out: The output folder.
         settings: Fingerprint of all that shapes the output.
         partitions: Of every input file; at least one each.
-        told: The settings for people, without a secret or a value.
+        described: The settings for people, without a secret or a value.
     """
 
     out: Place
     settings: str
     partitions: Sequence[Sequence[Partition]]
-    told: Mapping[str, Any] = field(default_factory=dict)
+    described: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def inputs(self) -> dict[str, list[Any]]:
@@ -58,18 +57,18 @@ class RunPlan:
 
 
 def begin(plan: RunPlan, *, resume: bool, force: bool) -> dict[str, Receipt]:
-    """Make the output folder ready, and say what is done there.
+    """Prepare the output folder, and return what is done there.
 
     Args:
-        plan: What is to be done.
-        resume: Go on with a run of the same settings and inputs.
-        force: Remove what an earlier run of these inputs left, and begin anew.
+        plan: The plan of the run.
+        resume: Continue a run of the same settings and inputs.
+        force: Remove what an earlier run of these inputs left, and start again.
 
     Returns:
         Receipts of partitions that need not be done again, by target.
 
     Raises:
-        OutputExistsError: Outputs are there.
+        OutputExistsError: Outputs exist.
         ConfigurationError: The run to be resumed had other settings.
         InputError: Its inputs have changed or are gone.
     """
@@ -79,7 +78,7 @@ def begin(plan: RunPlan, *, resume: bool, force: bool) -> dict[str, Receipt]:
     _refuse_inputs(plan, targets)
     with storage_errors(plan.out, writing=True):
         sizes = _sizes(plan.out)
-    stored = _stored_run(plan.out)
+    stored = _read_run(plan.out)
     if force:
         _remove(plan.out, [name for name in sizes if _is_of(name, plan) or name.startswith(f"{RUN_FOLDER}/")])
     elif stored is not None:
@@ -93,10 +92,10 @@ def begin(plan: RunPlan, *, resume: bool, force: bool) -> dict[str, Receipt]:
 
 
 def _refuse_inputs(plan: RunPlan, targets: Iterable[str]) -> None:
-    """No input is ever overwritten or removed as what an earlier run left.
+    """Refuse to overwrite or remove an input as the output of an earlier run.
 
     Raises:
-        OutputExistsError: One lies where an output will be, or what looks like one.
+        OutputExistsError: An input has the place of an output, or of a file that looks like one.
     """
     outputs = {_real(plan.out.child(name)) for name in targets}
     inputs = {_real(place_of(parts[0].address)) for parts in plan.partitions}
@@ -109,12 +108,12 @@ def _refuse_inputs(plan: RunPlan, targets: Iterable[str]) -> None:
 
 
 def _real(place: Place) -> str:
-    """The address without links and without an end that says folder."""
+    """Return the address without links and without a slash at its end."""
     return Path(place.path).resolve().as_posix() if is_local(place) else place.address.rstrip("/")
 
 
 def end(plan: RunPlan, receipts: Mapping[str, Receipt], tally: Tally) -> None:
-    """Write the manifest and remove what workers that died left half written.
+    """Write the manifest and remove files that dead workers left half written.
 
     Raises:
         OutputError: It cannot be written.
@@ -138,7 +137,7 @@ def _head(plan: RunPlan) -> dict[str, Any]:
         "version": VERSION,
         "tool": f"inverse-deid {__version__}",
         "settings": plan.settings,
-        "told": dict(plan.told),
+        "told": dict(plan.described),
     }
 
 
@@ -147,7 +146,7 @@ def _json(content: Mapping[str, Any]) -> bytes:
 
 
 def _sizes(out: Place) -> dict[str, int]:
-    """Bytes of every file in the output folder."""
+    """Return the size of every file in the output folder."""
     out.fs.invalidate_cache()
     if not out.fs.isdir(out.path):
         return {}
@@ -156,8 +155,8 @@ def _sizes(out: Place) -> dict[str, int]:
     return {path[below:]: int(info["size"] or 0) for path, info in found.items()}
 
 
-def _stored_run(out: Place) -> dict[str, Any] | None:
-    """What an earlier run noted; one that cannot be read counts as none."""
+def _read_run(out: Place) -> dict[str, Any] | None:
+    """Return the notes of an earlier run, None = missing or unreadable."""
     path = out.child(f"{RUN_FOLDER}/run.json").path
     with storage_errors(out):
         content = out.fs.cat_file(path) if out.fs.exists(path) else b""
@@ -170,35 +169,35 @@ def _stored_run(out: Place) -> dict[str, Any] | None:
 def _check_resumable(plan: RunPlan, stored: Mapping[str, Any], *, resume: bool) -> None:
     if not resume:
         raise OutputExistsError(
-            f"{plan.out.printable} holds a run already; go on with it with --resume, or add --force to "
-            "begin anew"
+            f"{plan.out.printable} contains a run already. Resume it with --resume, or add --force to "
+            "start again"
         )
     if stored["settings"] != plan.settings:
         raise ConfigurationError(
-            "the interrupted run had other settings or another model; give the same ones, or add --force "
+            "the interrupted run had other settings or another model. Give the same ones, or add --force "
             "to start again"
         )
     changed = [name for name, known in stored["inputs"].items() if plan.inputs.get(name) != known]
     if changed:
         raise InputError(
             f"{len(changed)} of {len(stored['inputs'])} input files have changed or are gone since the "
-            "interrupted run; give the same ones, or add --force to start again"
+            "interrupted run. Give the same ones, or add --force to start again"
         )
 
 
 def _check_free(plan: RunPlan, sizes: Mapping[str, int], known: Mapping[str, Any]) -> None:
-    """Nothing stands where an input that was not begun yet will be written."""
+    """Refuse files in the place of outputs of inputs that no run began."""
     begun = {part.target for parts in plan.partitions for part in parts if part.name in known}
     taken = [name for name in sizes if name not in begun and _is_of(name, plan)]
     if taken:
         raise OutputExistsError(
-            f"{plan.out.child(taken[0]).printable} exists already; choose another folder, or add --force "
+            f"{plan.out.child(taken[0]).printable} exists already. Choose another folder, or add --force "
             "to overwrite"
         )
 
 
 def _is_of(name: str, plan: RunPlan) -> bool:
-    """Whether a file of the output folder is an output of one of the inputs, of whatever run."""
+    """Tell whether a file of the output folder is an output of one of the inputs, of any run."""
     base = re.sub(r"\.part-\d{5,}(?=(\.[^./]*)?$)", "", name)
     return base != name and base in plan.inputs
 
@@ -211,9 +210,9 @@ def _remove(out: Place, names: Iterable[str]) -> None:
 
 
 def _valid_receipts(plan: RunPlan, sizes: Mapping[str, int]) -> dict[str, Receipt]:
-    """Receipts that hold for this run and whose outputs are there.
+    """Return the receipts that are valid for this run and whose outputs exist.
 
-    One that a worker wrote but had not named when it was stopped is none: `end` removes it.
+    A receipt that a stopped worker had not yet named does not count: `end` removes it.
     """
     planned = [part for parts in plan.partitions for part in parts]
     names = [receipt_name(part.target) for part in planned]
@@ -230,7 +229,7 @@ def _valid_receipts(plan: RunPlan, sizes: Mapping[str, int]) -> dict[str, Receip
 
 
 def _read_receipts(out: Place, paths: Sequence[str]) -> Iterable[Receipt]:
-    """The receipts that can be read."""
+    """Return the receipts that can be read."""
     with storage_errors(out):
         contents = out.fs.cat(list(paths), on_error="omit") if paths else {}
     for content in contents.values():

@@ -1,69 +1,134 @@
-"""Cutting files into partitions, always between two records.
+"""From the addresses that the user gave to partitions, always cut between two records.
 
-JSON Lines are cut behind line ends, CSV tables behind rows (the table is parsed, for a
-quoted cell may hold line ends), Parquet files between row groups. The records before a
-partition are counted, so that ids and messages are those of the serial engine. A file
-that is small, packed or cannot be parsed is one partition: what is wrong with it is said
-when it is masked.
+JSON Lines are cut after line ends, CSV tables after rows (the table is parsed, because a quoted cell may
+contain line ends), Parquet files between row groups. The records before a partition are counted, so that
+ids and messages are those of the serial engine. A file that is small, packed or cannot be parsed is one
+partition: its faults are reported when it is masked.
 """
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import PurePosixPath
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
-from inverse_deid.core.errors import InputError
+from inverse_deid.core.errors import FormatError, InputError, OutputExistsError
+from inverse_deid.engine.tally import Tally
 from inverse_deid.formats.csv_table import CsvTable
 from inverse_deid.formats.encodings import split_mark
 from inverse_deid.formats.parquet_table import ParquetTable
-from inverse_deid.formats.records import MAX_RECORD_BYTES, ReadOptions, Source
-from inverse_deid.formats.registry import open_source
-from inverse_deid.scale.inputs import InputFile
+from inverse_deid.formats.records import MAX_RECORD_BYTES, Format, ReadOptions, Source
+from inverse_deid.formats.registry import format_of, open_source, without_gz
 from inverse_deid.scale.partitions import Partition
-from inverse_deid.scale.storage import open_place, storage_errors
+from inverse_deid.scale.storage import (
+    Place,
+    fingerprint_of,
+    name_below,
+    open_place,
+    place_of,
+    storage_errors,
+)
 
 _BLOCK_BYTES = 1 << 20
 
 
-@dataclass(frozen=True, slots=True)
-class _Cut:
+def find_inputs(addresses: Sequence[str], out: Place, kind: Format | None) -> tuple[list[Partition], Tally]:
+    """Return all files, each as one partition, in a fixed order, and a tally of what cannot be masked.
+
+    Args:
+        addresses: Files or folders.
+        out: The output folder; files there are not inputs.
+        kind: Of all files; None: by suffix.
+    """
+    tally = Tally()
+    found: dict[str, Partition] = {}
+    for address in addresses:
+        place = place_of(address)
+        try:
+            files = list(_list_files(place, out))
+        except InputError as error:
+            tally.fail(place.printable, str(error))
+            continue
+        if not files:
+            tally.fail(place.printable, "contains no files. Give a folder with case narratives")
+        for file, name in files:
+            try:
+                one = _read_input(file, name, kind)
+                if one.name in found:
+                    raise OutputExistsError(
+                        f"would become {one.name}, as would {found[one.name].shown}. "
+                        "Mask one into another folder"
+                    )
+                found[one.name] = one
+            except InputError as error:
+                tally.fail(file.printable, str(error))
+    return list(found.values()), tally
+
+
+def _list_files(place: Place, out: Place) -> Iterator[tuple[Place, str]]:
+    """Return the files of one address and their names in the output folder, without hidden ones."""
+    with storage_errors(place):
+        if not place.fs.isdir(place.path):
+            place.fs.info(place.path)
+            yield place, PurePosixPath(place.path).name
+            return
+        paths = sorted(place.fs.find(place.path))
+    own = f"{out.path.rstrip('/')}/" if type(out.fs) is type(place.fs) else None
+    for path in paths:
+        file = Place(place.fs, path)
+        name = name_below(file, place)
+        is_hidden = any(part.startswith(".") for part in PurePosixPath(name).parts)
+        if not is_hidden and not (own is not None and path.startswith(own)):
+            yield file, name
+
+
+def _read_input(file: Place, name: str, kind: Format | None) -> Partition:
+    kind = kind or format_of(PurePosixPath(name))
+    if not kind.can_be_split:
+        raise FormatError(
+            f"is {kind}, and --engine ray reads jsonl, csv and parquet. Mask it without --engine"
+        )
+    with storage_errors(file):
+        n_bytes = int(file.fs.info(file.path)["size"])
+    name = without_gz(PurePosixPath(name)).as_posix()
+    return Partition(file.address, file.printable, name, kind, fingerprint_of(file), end=n_bytes)
+
+
+class _Cut(NamedTuple):
     """Where a partition ends: offset (or row group) and the records up to there."""
 
     end: int
     n_records: int
 
 
-def split(file: InputFile, options: ReadOptions, partition_bytes: int) -> list[Partition]:
+def split(whole: Partition, options: ReadOptions, partition_bytes: int) -> list[Partition]:
     """Cut one file into partitions of about `partition_bytes`; at least one.
 
     Args:
-        file: The file.
+        whole: The whole.
         options: How it is read.
-        partition_bytes: Size of a partition as it lies in the file, at least 1.
+        partition_bytes: Size of a partition as it is in the file, at least 1.
 
     Raises:
         InputError: The file cannot be used at all.
     """
-    whole = Partition(
-        file.place.address, file.place.printable, file.name, file.format, file.fingerprint, end=file.n_bytes
-    )
-    has_row_groups = file.format.is_split_by_row_group
-    if file.is_packed or (file.n_bytes <= partition_bytes and not has_row_groups):
+    place = place_of(whole.address)
+    has_row_groups = whole.format.is_split_by_row_group
+    if whole.is_packed or (whole.end <= partition_bytes and not has_row_groups):
         return [whole]
-    with open_place(file.place) as stream, storage_errors(file.place):
-        source = open_source(stream, PurePosixPath(file.name).name, file.format, options)
-    with open_place(file.place) as stream, storage_errors(file.place):
+    with open_place(place) as stream, storage_errors(place):
+        source = open_source(stream, PurePosixPath(whole.name).name, whole.format, options)
+    with open_place(place) as stream, storage_errors(place):
         head_bytes, cuts = _cuts(stream, source, options, partition_bytes)
     if has_row_groups and not cuts:
         return [replace(whole, end=0)]
-    return list(_partitions(whole, head_bytes, cuts)) if len(cuts) > 1 or has_row_groups else [whole]
+    return list(_make_partitions(whole, head_bytes, cuts)) if len(cuts) > 1 or has_row_groups else [whole]
 
 
-def _partitions(whole: Partition, head_bytes: int, cuts: list[_Cut]) -> Iterator[Partition]:
+def _make_partitions(whole: Partition, head_bytes: int, cuts: list[_Cut]) -> Iterator[Partition]:
     start, n_before = 0, 0
     for index, cut in enumerate(cuts):
         yield replace(
@@ -92,7 +157,7 @@ def _cuts(
 
 
 def _line_cuts(stream: BinaryIO, partition_bytes: int) -> Iterator[_Cut]:
-    """Behind the first line end after every so many bytes."""
+    """Cut after the first line end that follows each `partition_bytes`."""
     end, n_lines, room = 0, 0, partition_bytes
     while block := stream.read(min(_BLOCK_BYTES, room)):
         end, n_lines, room = end + len(block), n_lines + block.count(b"\n"), room - len(block)
@@ -111,7 +176,7 @@ def _line_cuts(stream: BinaryIO, partition_bytes: int) -> Iterator[_Cut]:
 def _row_cuts(
     stream: BinaryIO, table: CsvTable, options: ReadOptions, partition_bytes: int
 ) -> tuple[int, list[_Cut]]:
-    """Behind the first row that ends after every so many bytes; no cut if the table cannot be parsed."""
+    """Cut after the first row that ends after each `partition_bytes`; no cut if parsing fails."""
     stream, codec = split_mark(stream, options.encoding)
     csv.field_size_limit(MAX_RECORD_BYTES)
     text = io.TextIOWrapper(stream, codec.name, "strict", newline="")
@@ -154,7 +219,7 @@ class _CountedLines:
 
 
 def _row_group_cuts(stream: BinaryIO, partition_bytes: int) -> Iterator[_Cut]:
-    """Between row groups, as many together as have so many bytes."""
+    """Cut between row groups that have about `partition_bytes` together."""
     import pyarrow.parquet
 
     metadata = pyarrow.parquet.ParquetFile(stream).metadata
@@ -167,15 +232,14 @@ def _row_group_cuts(stream: BinaryIO, partition_bytes: int) -> Iterator[_Cut]:
             n_bytes = 0
 
 
-def partitions_of(
-    files: list[InputFile], options: ReadOptions, partition_bytes: int
-) -> tuple[list[list[Partition]], list[tuple[str, str]]]:
-    """The partitions of every file, and the files that cannot be used with the reason."""
+def split_all(
+    files: Sequence[Partition], options: ReadOptions, partition_bytes: int, tally: Tally
+) -> list[list[Partition]]:
+    """Return the partitions of every file; files that cannot be used are noted in the tally."""
     planned: list[list[Partition]] = []
-    refused: list[tuple[str, str]] = []
     for file in files:
         try:
             planned.append(split(file, options, partition_bytes))
         except InputError as error:
-            refused.append((file.place.printable, str(error)))
-    return planned, refused
+            tally.fail(file.shown, str(error))
+    return planned

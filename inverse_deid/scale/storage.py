@@ -25,7 +25,7 @@ from inverse_deid.core.files import WrittenState, printable
 
 _HEAD_BYTES = 1 << 16
 _STAMPS = ("mtime", "LastModified", "last_modified", "updated", "ETag", "etag")
-"""What file systems call the time of the last change, or something that changes with it."""
+"""Names that file systems give to the time of the last change, or to something that changes with it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Place:
     path: str
 
     def child(self, name: str) -> Place:
-        """A file below this folder."""
+        """Return a file below this folder."""
         return Place(self.fs, f"{self.path.rstrip('/')}/{name}")
 
     @property
@@ -55,12 +55,10 @@ class Place:
 
     @property
     def printable(self) -> str:
-        """For a message: one line; local files without a protocol."""
-        return printable(Path(self.path)) if is_local(self) else _one_line(self.address)
-
-
-def _one_line(text: str) -> str:
-    return "".join(sign if sign.isprintable() else "?" for sign in text)
+        """The address for a message: one line; local files without a protocol."""
+        if is_local(self):
+            return printable(Path(self.path))
+        return "".join(sign if sign.isprintable() else "?" for sign in self.address)
 
 
 def place_of(address: str) -> Place:
@@ -71,27 +69,27 @@ def place_of(address: str) -> Place:
     """
     problem = ""
     if "::" in address:
-        raise ConfigurationError(f"{_scheme(address)}: a chain of file systems (::) cannot be used; give one")
+        raise ConfigurationError(f"{_scheme(address)}: a chain of file systems (::) cannot be used. Give one")
     try:
         fs, path = fsspec.core.url_to_fs(address)
     except ImportError:
         problem = "the package for this kind of address is not installed (s3fs for s3://, gcsfs for gs://)"
-    except Exception as error:  # noqa: BLE001 - every file system raises its own; the text may hold a password
+    except Exception as error:  # noqa: BLE001 - every file system raises its own; the text may contain a password
         problem = f"the address cannot be used ({type(error).__name__})"
     if problem:
         raise ConfigurationError(
-            f"{_scheme(address)}: {problem}; give a path, or an address that fsspec knows"
+            f"{_scheme(address)}: {problem}. Give a path, or an address that fsspec knows"
         )
     return Place(fs, path)
 
 
 def is_in_one_process(place: Place) -> bool:
-    """Whether no other process can see what is written there."""
+    """Tell whether no other process can see the files there."""
     return "memory" in _protocols(place)
 
 
 def is_local(place: Place) -> bool:
-    """Whether it is on a file system of this machine, with links and inodes."""
+    """Tell whether it is on a file system of this machine, with links and inodes."""
     return "file" in _protocols(place)
 
 
@@ -100,10 +98,10 @@ def refuse_links(folder: Place, names: Iterable[str]) -> None:
 
     Args:
         folder: It may be a link itself.
-        names: Paths below it; folders on the way may not be links.
+        names: Paths below it; folders between may not be links.
 
     Raises:
-        OutputExistsError: One is.
+        OutputExistsError: A folder between is a link.
     """
     if not is_local(folder):
         return
@@ -127,7 +125,7 @@ def _scheme(address: str) -> str:
 
 @contextmanager
 def storage_errors(place: Place, *, writing: bool = False) -> Iterator[None]:
-    """Turn what a file system raises into one line; our own errors pass."""
+    """Turn errors of a file system into one line; our own errors pass."""
     problem = ""
     try:
         yield
@@ -147,7 +145,7 @@ def storage_errors(place: Place, *, writing: bool = False) -> Iterator[None]:
 
 
 def fingerprint_of(place: Place) -> str:
-    """Tells a file from a changed one: size, time of change and beginning, hashed.
+    """Return a hash that tells a file from a changed one: of size, time of change and beginning.
 
     Raises:
         UnreadableInputError: It cannot be read.
@@ -166,9 +164,9 @@ class ByteRange(io.RawIOBase):
 
     Args:
         stream: The whole file; it is closed with this one.
-        head_bytes: How much of the beginning comes first.
-        start: Offset in bytes at which the part begins.
-        end: Offset behind it.
+        head_bytes: Length of the beginning that comes first.
+        start: Offset of the part in bytes.
+        end: Offset after it.
 
     Example:
         >>> ByteRange(io.BytesIO(b"head,row1,row2"), 5, 10, 14).read()
@@ -181,7 +179,7 @@ class ByteRange(io.RawIOBase):
         self._position = 0
 
     def readable(self) -> bool:
-        """It is."""
+        """Return True."""
         return True
 
     def readinto(self, buffer: Any, /) -> int:  # noqa: ANN401 - as io declares it
@@ -202,7 +200,7 @@ class ByteRange(io.RawIOBase):
         return 0
 
     def close(self) -> None:
-        """Close the file, too."""
+        """Close the whole file as well."""
         self._stream.close()
         super().close()
 
@@ -210,8 +208,8 @@ class ByteRange(io.RawIOBase):
 class AtomicFile:
     """A file that gets its name only when it is complete (a `Writable`).
 
-    It is written under a name of its own, so that two workers that write the same
-    partition (one of them cut off and taken for dead) never write into one file.
+    It is written under a unique name: two workers that write the same partition, one of them cut off
+    and taken for dead, never write into one file.
 
     Args:
         place: The final name.
@@ -225,7 +223,7 @@ class AtomicFile:
     def __init__(self, place: Place) -> None:
         self._place = place
         folder, _, name = place.path.rpartition("/")
-        self._partial = f"{folder}/{partial_prefix(name)}{uuid.uuid4().hex}.partial"
+        self._partial = f"{folder}/.{name}.{uuid.uuid4().hex}.partial"
         self._hash = hashlib.sha256()
         self._n_bytes = 0
         self._discarded = False
@@ -245,16 +243,18 @@ class AtomicFile:
         return view.nbytes
 
     def flush(self) -> None:
-        """Nothing: the file is of no use before `commit` (Parquet's writer asks for it)."""
+        """Do nothing: the file cannot be used before `commit` (Parquet's writer calls this)."""
 
     def tell(self) -> int:
-        """How many bytes were written."""
+        """Return how many bytes were written."""
         return self._n_bytes
 
     def commit(self) -> WrittenState:
         """Give the complete file its name."""
         with storage_errors(self._place, writing=True):
-            _force_to_disk(self._stream)
+            self._stream.flush()
+            with suppress(AttributeError, io.UnsupportedOperation, OSError):
+                os.fsync(self._stream.fileno())  # stores without descriptors do it when they are closed
             self._stream.close()
             if is_local(self._place):
                 os.replace(self._partial, self._place.path)  # noqa: PTH105 - `mv` would move into a linked folder
@@ -271,35 +271,15 @@ class AtomicFile:
             self._place.fs.rm_file(self._partial)
 
 
-def partial_prefix(name: str) -> str:
-    """How the name of a file begins while it is being written.
-
-    Example:
-        >>> partial_prefix("cases.part-00000.csv")
-        '.cases.part-00000.csv.'
-    """
-    return f".{name}."
-
-
-def _force_to_disk(stream: Any) -> None:  # noqa: ANN401 - fsspec has no common type of files
-    """Force a local file to the disk; stores without descriptors do it when they are closed."""
-    stream.flush()
-    with suppress(AttributeError, io.UnsupportedOperation, OSError):
-        os.fsync(stream.fileno())
-
-
-def write_atomically(place: Place, data: bytes) -> WrittenState:
-    """Write a small file in one go."""
+def write_atomically(place: Place, data: bytes) -> None:
+    """Write a small file in one step."""
     file = AtomicFile(place)
-    is_complete = False
     try:
         file.write(data)
-        state = file.commit()
-        is_complete = True
-    finally:
-        if not is_complete:
-            file.discard()
-    return state
+        file.commit()
+    except BaseException:
+        file.discard()
+        raise
 
 
 def open_place(place: Place) -> BinaryIO:
@@ -314,5 +294,5 @@ def open_place(place: Place) -> BinaryIO:
 
 
 def name_below(place: Place, folder: Place) -> str:
-    """The path of a file below a folder."""
+    """Return the path of a file below a folder."""
     return PurePosixPath(place.path).relative_to(folder.path).as_posix()

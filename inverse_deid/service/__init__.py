@@ -1,1 +1,1 @@
-"""A small HTTP interface: documents in, masked documents out; nothing is kept and no text is logged."""
+"""A small HTTP interface: documents in, masked documents out. Nothing is kept, no text is logged."""

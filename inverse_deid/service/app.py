@@ -1,4 +1,7 @@
-"""The web application: three routes, each error one line of JSON, no text anywhere but in answers."""
+"""The web application and its server: three routes, each error one line of JSON.
+
+Texts of requests appear in answers alone, never in the log.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +9,14 @@ import asyncio
 import importlib.resources
 import json
 import logging
+import sys
 import time
-import traceback
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from http import HTTPStatus
-from pathlib import Path
 from typing import Any
 
+import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
@@ -21,27 +24,31 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from inverse_deid import __version__
-from inverse_deid.core.errors import FormatError, InverseDeidError
-from inverse_deid.service.batching import Batcher, QueueFullError, ServiceMasker
+from inverse_deid.core.errors import FormatError, InverseDeidError, describe_error
+from inverse_deid.engine.masker import Masker
+from inverse_deid.service.batching import Batcher, QueueFullError
 from inverse_deid.service.documents import answer_of, read_request
 from inverse_deid.service.settings import ServiceSettings
 
 LOGGER = logging.getLogger("inverse_deid.service")
 RETRY_AFTER_SECONDS = 1
+SWITCH_SECONDS = 0.0005
+"""How long the masking thread may keep the interpreter while requests wait to be read."""
+MAX_CONNECTIONS = 1024
 
 _OPEN_PATHS = frozenset({"/health"})
 _PATHS = frozenset({"/mask", "/health", "/openapi.json"})
 
 
-def description() -> dict[str, Any]:
-    """The OpenAPI 3.1 description of the service."""
+def describe_api() -> dict[str, Any]:
+    """Return the OpenAPI 3.1 description of the service."""
     text = importlib.resources.files("inverse_deid.service").joinpath("openapi.json").read_text("utf-8")
     found: dict[str, Any] = json.loads(text)
     return {**found, "info": {**found["info"], "version": __version__}}
 
 
-def build_app(masker: ServiceMasker, settings: ServiceSettings) -> Starlette:
-    """The application; requests are masked while its lifespan runs.
+def build_app(masker: Masker, settings: ServiceSettings) -> Starlette:
+    """Return the application; requests are masked while its lifespan runs.
 
     Args:
         masker: Masks documents; is called in one thread.
@@ -68,7 +75,7 @@ class _Service:
     def __init__(self, batcher: Batcher, settings: ServiceSettings) -> None:
         self._batcher = batcher
         self._settings = settings
-        self._description = json.dumps(description()).encode()
+        self._description = json.dumps(describe_api()).encode()
 
     @asynccontextmanager
     async def lifespan(self, _app: Starlette) -> AsyncIterator[None]:
@@ -131,7 +138,7 @@ async def _body(request: Request, max_bytes: int) -> bytes | None:
 
 
 class _Gate:
-    """Around all routes: the token, a line in the log, and errors without their text."""
+    """Wraps all routes: checks the token, logs a line, and strips errors of their text."""
 
     def __init__(self, app: ASGIApp, settings: ServiceSettings) -> None:
         self._app = app
@@ -145,7 +152,7 @@ class _Gate:
         status = HTTPStatus.INTERNAL_SERVER_ERROR.value
         has_begun = False
 
-        async def noting(message: Message) -> None:
+        async def note(message: Message) -> None:
             nonlocal status, has_begun
             if message["type"] == "http.response.start":
                 status, has_begun = message["status"], True
@@ -153,16 +160,14 @@ class _Gate:
             await send(message)
 
         try:
-            answer = self._app if self._may(scope) else _unauthorized()
-            await answer(scope, receive, noting)
+            answer = self._app if self._may(scope) else _refuse_token()
+            await answer(scope, receive, note)
         except ClientDisconnect:
             status = 499
         except Exception as error:  # noqa: BLE001 - its message and its traceback may quote a text
-            LOGGER.error("%s", unforeseen(error))  # noqa: TRY400
+            LOGGER.error("%s", describe_error(error))  # noqa: TRY400
             if not has_begun:
-                await _problem(HTTPStatus.INTERNAL_SERVER_ERROR, "an unforeseen error")(
-                    scope, receive, noting
-                )
+                await _problem(HTTPStatus.INTERNAL_SERVER_ERROR, "an unforeseen error")(scope, receive, note)
         path = scope["path"] if scope["path"] in _PATHS else "(no such path)"
         method = scope["method"] if scope["method"] in ("GET", "POST") else "(other)"
         LOGGER.info("%s %s %d %.1f ms", method, path, status, 1000 * (time.perf_counter() - started))
@@ -175,18 +180,6 @@ class _Gate:
         return scheme.lower() == "bearer" and self._token.fits(secret.strip())
 
 
-def unforeseen(error: Exception) -> str:
-    """An unforeseen error by its kind and place, not its message.
-
-    Example:
-        >>> unforeseen(KeyError("Okonkwo"))
-        'an unforeseen error (KeyError)'
-    """
-    frames = traceback.extract_tb(error.__traceback__)
-    place = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
-    return f"an unforeseen error ({type(error).__name__}{place})"
-
-
 def _problem(status: HTTPStatus, message: str) -> JSONResponse:
     return JSONResponse({"error": message}, status_code=status)
 
@@ -197,7 +190,7 @@ def _busy(message: str) -> JSONResponse:
     return refused
 
 
-def _unauthorized() -> JSONResponse:
+def _refuse_token() -> JSONResponse:
     refused = _problem(HTTPStatus.UNAUTHORIZED, "send the token: Authorization: Bearer TOKEN")
     refused.headers["www-authenticate"] = "Bearer"
     return refused
@@ -208,3 +201,52 @@ async def _http_error(_request: Request, error: Exception) -> Response:
     refused = _problem(status, "there are POST /mask, GET /health and GET /openapi.json")
     refused.headers.update(getattr(error, "headers", None) or {})
     return refused
+
+
+def serve_app(app: ASGIApp, host: str, port: int, *, seconds: float, log_requests: bool = False) -> None:
+    """Serve until stopped.
+
+    Args:
+        app: The application.
+        host: Address to listen on.
+        port: Port, 0 = a free one, which is logged.
+        seconds: How long running requests may take when the service is stopped.
+        log_requests: One line per request: method, path, status, time.
+    """
+    sys.setswitchinterval(SWITCH_SECONDS)
+    logging.getLogger("inverse_deid.service").setLevel(logging.INFO if log_requests else logging.ERROR)
+    uvicorn.run(
+        app,
+        host=host,
+        port=port,
+        log_config=make_log_settings(),
+        access_log=False,  # it would contain paths and queries
+        server_header=False,
+        limit_concurrency=MAX_CONNECTIONS,
+        timeout_graceful_shutdown=round(seconds) + 1,
+    )
+
+
+def strip_exception(record: logging.LogRecord) -> bool:
+    """Remove exceptions from a line of the log: their messages may quote a text."""
+    if record.exc_info:
+        kind = record.exc_info[0]
+        record.msg, record.args = "%s (%s)", (record.getMessage(), kind.__name__ if kind else "error")
+        record.exc_info = record.exc_text = None
+    return True
+
+
+def make_log_settings() -> dict[str, Any]:
+    """Return settings that write lines of the service and of uvicorn to standard error."""
+    return {
+        "version": 1,
+        "disable_existing_loggers": False,
+        "filters": {"plain": {"()": lambda: strip_exception}},
+        "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(message)s"}},
+        "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["plain"]}},
+        "loggers": {
+            "uvicorn": {"handlers": ["stderr"], "level": "INFO", "propagate": False},
+            "asyncio": {"handlers": ["stderr"], "level": "ERROR", "propagate": False},
+            "inverse_deid.service": {"handlers": ["stderr"], "propagate": False},
+        },
+    }

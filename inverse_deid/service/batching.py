@@ -1,4 +1,4 @@
-"""Requests that come at the same time are masked together, in one thread, with a bounded queue before it."""
+"""Requests of the same moment are masked together, in one thread that a bounded queue feeds."""
 
 from __future__ import annotations
 
@@ -7,18 +7,10 @@ from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from inverse_deid.core.errors import StageError
 from inverse_deid.core.values import Document, MaskedDocument
-
-
-class ServiceMasker(Protocol):
-    """Masks documents; never raises for a document but returns it fully masked as failed."""
-
-    def mask_many(self, docs: Sequence[Document]) -> list[MaskedDocument]:
-        """Mask one batch, order kept."""
-        ...
+from inverse_deid.engine.masker import Masker
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,8 +19,8 @@ class BatchingSettings:
 
     Args:
         wait_seconds: How long the first request of a batch waits for others, 0 = not at all.
-        batch_chars: How much text goes into a batch, but for a single larger request.
-        batch_documents: How many documents do, but for a single larger request.
+        batch_chars: How much text goes into a batch; a single larger request is one batch.
+        batch_documents: How many documents do.
         queue_chars: How much text may wait; an empty queue takes any request.
         queue_requests: How many requests may wait.
     """
@@ -41,7 +33,7 @@ class BatchingSettings:
 
 
 class QueueFullError(StageError):
-    """So much is waiting that a request would not be done in time; it should come again later."""
+    """Too much is waiting for a request to be done in time; the client should try again later."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,7 +51,7 @@ class Batcher:
         settings: How requests are gathered.
     """
 
-    def __init__(self, masker: ServiceMasker, settings: BatchingSettings) -> None:
+    def __init__(self, masker: Masker, settings: BatchingSettings) -> None:
         self._masker = masker
         self._settings = settings
         self._queue: deque[_Waiting] = deque()
@@ -82,7 +74,7 @@ class Batcher:
         limits = self._settings
         is_full = len(self._queue) >= limits.queue_requests or self._n_chars + n_chars > limits.queue_chars
         if self._queue and is_full:
-            raise QueueFullError(f"{len(self._queue)} requests are waiting; come again")
+            raise QueueFullError(f"{len(self._queue)} requests are waiting. Try again later")
         waiting = _Waiting(docs, n_chars, asyncio.get_running_loop().create_future())
         self._queue.append(waiting)
         self._n_chars += n_chars
@@ -100,7 +92,7 @@ class Batcher:
                 batch = self._next_batch()
                 if batch:
                     docs = [doc for waiting in batch for doc in waiting.docs]
-                    found = await loop.run_in_executor(thread, self._masked, docs)
+                    found = await loop.run_in_executor(thread, self._mask_batch, docs)
                     _answer(batch, found)
 
     def _next_batch(self) -> list[_Waiting]:
@@ -125,11 +117,11 @@ class Batcher:
             self._has_work.clear()
         return batch
 
-    def _masked(self, docs: Sequence[Document]) -> list[MaskedDocument] | StageError:
-        """The masked documents, or what to tell; the message of an unforeseen error may quote a text."""
+    def _mask_batch(self, docs: Sequence[Document]) -> list[MaskedDocument] | StageError:
+        """Return the masked documents, or the error; the message of an unforeseen one may quote a text."""
         try:
             masked = self._masker.mask_many(docs)
-        except Exception as error:  # noqa: BLE001 - one batch fails, the service goes on
+        except Exception as error:  # noqa: BLE001 - one batch fails, the service continues
             return StageError(f"could not be masked ({type(error).__name__})")
         if [one.id for one in masked] != [doc.id for doc in docs]:
             return StageError(f"{len(docs)} documents went into the masker and others came out")

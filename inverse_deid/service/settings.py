@@ -17,7 +17,7 @@ MIN_TOKEN_CHARS = 16
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """The secret that every client must show; kept as a hash, compared in constant time.
+    """The secret that every client must send; kept as a hash, compared in constant time.
 
     Args:
         digest: SHA-256 of the secret.
@@ -31,20 +31,20 @@ class Token:
 
     @classmethod
     def of(cls, secret: str) -> Self:
-        """The token of a secret.
+        """Return the token of a secret.
 
         Raises:
-            ConfigurationError: It is short, or holds characters that no header can carry.
+            ConfigurationError: It is short, or has characters that no header can carry.
         """
         if len(secret) < MIN_TOKEN_CHARS or not secret.isascii() or not secret.isprintable() or " " in secret:
             raise ConfigurationError(
-                f"the token needs {MIN_TOKEN_CHARS} printable ASCII characters or more, without blanks; "
-                "make one with: openssl rand -hex 32"
+                f"the token needs {MIN_TOKEN_CHARS} or more printable ASCII characters, without blanks. "
+                "Make one with: openssl rand -hex 32"
             )
         return cls(_digest(secret))
 
     def fits(self, secret: str) -> bool:
-        """Whether a client showed the secret."""
+        """Tell whether a client sent the secret."""
         return hmac.compare_digest(self.digest, _digest(secret))
 
 
@@ -57,8 +57,8 @@ class ServiceSettings:
     """What a service allows.
 
     Args:
-        operating_point: What answers say of how sure a kept word is.
-        token: What clients must show; None = nothing (on a loopback address alone).
+        operating_point: Its name, which answers show.
+        token: Clients must send it; None = no token (on a loopback address alone).
         max_body_bytes: Size of a request.
         max_documents: Documents in a request.
         seconds: How long a request may take, reading and waiting included.
@@ -81,27 +81,27 @@ class ServiceSettings:
 
 
 def check_address(host: str, token: Token | None) -> None:
-    """Refuse to be open to others without a token.
+    """Refuse to listen to others without a token.
 
     Args:
         host: Name or address to listen on.
-        token: What clients must show.
+        token: Clients must send it.
 
     Raises:
-        ConfigurationError: Others could ask without a token, or there is no such address.
+        ConfigurationError: Others could connect without a token, or the address does not exist.
     """
     if token is None and not is_loopback(host):
         raise ConfigurationError(
-            "without a token the service listens on a loopback address alone; give --token-file or set "
+            "--host: without a token the service listens on a loopback address alone. Give --token-file, set "
             "INVERSE_DEID_TOKEN, or leave --host out"
         )
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches an address; of a name, whether that holds for all its addresses.
+    """Tell whether only this machine reaches an address, or all addresses of a name.
 
     Raises:
-        ConfigurationError: There is no such address.
+        ConfigurationError: The address does not exist.
 
     Example:
         >>> is_loopback("127.0.0.1"), is_loopback("0.0.0.0"), is_loopback("")
@@ -114,5 +114,5 @@ def is_loopback(host: str) -> bool:
     except (OSError, UnicodeError):
         found = set()
     if not found:
-        raise ConfigurationError("--host is no address of this machine; give one, such as 127.0.0.1")
+        raise ConfigurationError("--host is not an address of this machine. Give one, such as 127.0.0.1")
     return all(ipaddress.ip_address(str(one).partition("%")[0]).is_loopback for one in found)

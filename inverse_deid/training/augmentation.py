@@ -1,4 +1,4 @@
-"""What the network sees in an epoch: gold with fresh surrogates, injected carriers, invented documents."""
+"""The examples of an epoch: gold with fresh surrogates, injected carriers, invented documents."""
 
 from __future__ import annotations
 
@@ -22,15 +22,16 @@ from inverse_deid.network.batches import Example
 from inverse_deid.network.config import NetworkConfig, TrainingConfig
 from inverse_deid.network.encoding import WordVectors
 from inverse_deid.network.folder import ModelParts
-from inverse_deid.training.corpora.augment import with_fresh_surrogates
-from inverse_deid.training.corpora.exchange import identifiers_by_type, with_exchanged_identifiers
-from inverse_deid.training.corpora.inject import inject, weakly_labelled
-from inverse_deid.training.corpora.surrogates import SurrogateMaker
+from inverse_deid.training.corpora.inject import draw_carrier, inject
+from inverse_deid.training.corpora.surrogates import (
+    SurrogateMaker,
+    identifiers_by_type,
+    with_exchanged_identifiers,
+    with_fresh_surrogates,
+)
 from inverse_deid.training.corpora.synthetic import synthetic_document
-from inverse_deid.training.examples import ExampleMaker, Weights
-from inverse_deid.training.teachers import check_teachers
+from inverse_deid.training.examples import ExampleMaker, Weights, check_teachers
 
-_TRIES = 5
 _AT_ONCE = 128
 
 INVENTED_SHARE = 0.35
@@ -39,7 +40,7 @@ INVENTED_SHARE = 0.35
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EpochRecipe:
-    """All that a worker process needs to make the examples of an epoch.
+    """The data and settings from which a worker process makes the examples of an epoch.
 
     Args:
         gold: Annotated documents.
@@ -82,7 +83,7 @@ class EpochMaker:
         self._identifiers = identifiers_by_type(recipe.gold if exchanged else ())
 
     def documents(self, epoch: int) -> Iterator[tuple[Document, Weights]]:
-        """Documents and their weights: all gold ones, then the synthetic, then the weakly labelled."""
+        """Yield documents and their weights: all gold ones, then synthetic, then weakly labelled ones."""
         config = self._recipe.training
         sure = Weights(phi=config.phi_weight, factors=config.class_weights)
         weak = dataclasses.replace(sure, document=config.weak_weight, weak=True)
@@ -94,13 +95,13 @@ class EpochMaker:
             if rng.random() < INVENTED_SHARE or not self._recipe.carriers:
                 yield synthetic_document(rng, maker), sure
             else:
-                yield inject(self._carrier(rng), maker, rng), weak
+                yield inject(draw_carrier(self._recipe.carriers, rng), maker, rng), weak
         if self._recipe.carriers:
             for _ in range(config.weak):
-                yield self._carrier(rng), weak
+                yield draw_carrier(self._recipe.carriers, rng), weak
 
     def _fresh(self, doc: Document, maker: SurrogateMaker, rng: random.Random) -> Document:
-        """A gold document with other identifiers, as the configuration asks for."""
+        """Return a gold document with other identifiers, as the configuration asks for."""
         config = self._recipe.training
         if config.surrogates == "english":
             return with_fresh_surrogates(doc, maker, rng, keep_share=config.keep_share)
@@ -108,26 +109,18 @@ class EpochMaker:
             return with_exchanged_identifiers(doc, self._identifiers, rng, keep_share=config.keep_share)
         return doc
 
-    def _carrier(self, rng: random.Random) -> Document:
-        """A real narrative with its certain dates and ages marked, if possible without doubtful ones."""
-        for _ in range(_TRIES):
-            doc = weakly_labelled(rng.choice(self._recipe.carriers))
-            if doc.meta.get("doubtful", "0") == "0":
-                break
-        return doc
-
     def examples(self, epoch: int) -> list[Example]:
-        """The encoded documents of an epoch."""
+        """Return the encoded documents of an epoch."""
         docs = self.documents(epoch)
         made: list[Example] = []
         while some := list(itertools.islice(docs, _AT_ONCE)):
-            made += (_compact(example) for example in self._examples.make_many(some) if len(example))
+            # half-precision features travel between processes at half the cost
+            made += (
+                dataclasses.replace(example, features=example.features.astype(np.float16))
+                for example in self._examples.make_many(some)
+                if len(example)
+            )
         return made
-
-
-def _compact(example: Example) -> Example:
-    """Half-precision features travel between processes at half the cost."""
-    return dataclasses.replace(example, features=example.features.astype(np.float16))
 
 
 _maker: EpochMaker | None = None
@@ -179,7 +172,7 @@ class EpochsAhead:
         self._pool.shutdown(cancel_futures=True)
 
     def __call__(self, epoch: int) -> list[Example]:
-        """The examples of an epoch."""
+        """Return the examples of an epoch."""
         if self._next is None or self._next[0] != epoch:
             self._next = (epoch, self._pool.submit(_work, epoch))
         examples = self._next[1].result()

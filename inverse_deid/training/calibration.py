@@ -1,8 +1,12 @@
-"""Choose the operating points on held-out documents: `low` and `high` for a wanted recall or precision."""
+"""Choose the operating points on held-out documents: `low` and `high` for a wanted recall or precision.
+
+Two models, for example before and after fine-tuning, are compared at one recall, since their
+thresholds differ.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -11,16 +15,16 @@ import numpy.typing as npt
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.thresholds import EVERYTHING_MASKED, LEAST_HIGH, Thresholds
 from inverse_deid.core.values import BoolArray, FloatArray, RuleVerdicts
-from inverse_deid.masking.combine import combine, log_density, raised_by
+from inverse_deid.masking.combine import combine, compute_shifts, log_density
 from inverse_deid.training.config import CalibrationConfig
 
 LOW_HIGH_LOGITS = 1.0
-"""By how many logits `low` lies under `high`: what dictionary-safe words earn."""
+"""Logits from `low` up to `high`: the bonus of dictionary-safe words."""
 
 _LOWEST = 0.01
-"""No `high` is lower."""
+"""The lowest `high`."""
 _MARGIN = 3e-6
-"""Above the rounding of single precision, so that the token that sets a threshold is masked by it."""
+"""More than the rounding of single precision, so that a threshold masks the token that set it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,7 +35,7 @@ class ScoredCorpus:
         name: The corpus.
         is_phi: bool (n_tokens,).
         p_safe: float32 (n_tokens,).
-        verdicts: What the rules say.
+        verdicts: The verdicts of the rules.
         densities: float64 (n_tokens,), `log_density` of each token's document.
     """
 
@@ -66,21 +70,23 @@ def thresholds_at(high: float, like: Thresholds = EVERYTHING_MASKED) -> Threshol
 def calibrate(
     corpora: Sequence[ScoredCorpus], recall: float, like: Thresholds = EVERYTHING_MASKED
 ) -> Thresholds:
-    """The smallest thresholds at which the corpora together reach the wanted recall.
+    """Return the smallest thresholds at which the corpora together reach the wanted recall.
 
     Args:
-        corpora: Held-out corpora; a few mistakes of the annotators in a small one
-            would otherwise set the threshold for all.
+        corpora: Held-out corpora, taken together, so that a few mistakes of annotators in a
+            small one do not set the threshold for all.
         recall: Wanted recall of PHI tokens, in (0, 1].
         like: Thresholds with the slope to use.
 
     Raises:
         ConfigurationError: There is no PHI token to calibrate on.
     """
-    needed = [needed_to_mask(corpus, like)[corpus.is_phi] for corpus in corpora]
+    needed = [score_from_high(corpus, like)[corpus.is_phi] for corpus in corpora]
     at = np.concatenate(needed or [np.zeros(0)])
     if not len(at):
-        raise ConfigurationError("no PHI among the held-out documents; give more, or a larger share")
+        raise ConfigurationError(
+            "no PHI among the held-out documents. Give more documents, or hold out a larger share"
+        )
     at.sort()
     wanted = at[max(0, int(np.ceil(recall * len(at))) - 1)]
     return thresholds_at(float(np.clip(wanted + _MARGIN, _LOWEST, 1 - _MARGIN)), like)
@@ -93,24 +99,26 @@ def calibrate_precision(
     *,
     highest: float = 1.0,
 ) -> Thresholds:
-    """The largest thresholds at which each corpus for itself reaches the wanted precision.
+    """Return the largest thresholds at which each corpus for itself reaches the wanted precision.
 
     Args:
-        corpora: Held-out corpora; those without PHI are passed over.
+        corpora: Held-out corpora; those without PHI are skipped.
         precision: Wanted share of PHI among the masked tokens, in (0, 1].
         like: Thresholds with the slope to use.
-        highest: What `high` may be at most.
+        highest: Upper limit of `high`.
 
     Returns:
-        The thresholds; if even the smallest mask too much, the smallest.
+        The thresholds, or the smallest ones if even these mask too much.
 
     Raises:
         ConfigurationError: There is no PHI token to calibrate on.
     """
     with_phi = [corpus for corpus in corpora if corpus.is_phi.any()]
     if not with_phi:
-        raise ConfigurationError("no PHI among the held-out documents; give more, or a larger share")
-    needed = [needed_to_mask(corpus, like) for corpus in with_phi]
+        raise ConfigurationError(
+            "no PHI among the held-out documents. Give more documents, or hold out a larger share"
+        )
+    needed = [score_from_high(corpus, like) for corpus in with_phi]
     values = np.unique(np.concatenate(needed)) + _MARGIN
     top = min(highest, 1 - _MARGIN)
     candidates = np.append(values[(values >= _LOWEST) & (values < top)], top)
@@ -123,7 +131,7 @@ def calibrate_precision(
 def _precisions(
     is_phi: BoolArray, at: npt.NDArray[np.float64], candidates: npt.NDArray[np.float64]
 ) -> npt.NDArray[np.float64]:
-    """Share of PHI among what each candidate for `high` masks; 1 where it masks nothing."""
+    """Return the share of PHI among what each candidate for `high` masks; 1 where it masks nothing."""
     order = np.argsort(at, kind="stable")
     hits = np.append(0, np.cumsum(is_phi[order]))
     n_masked = np.searchsorted(at[order], candidates)
@@ -131,7 +139,7 @@ def _precisions(
 
 
 def operating_points(corpora: Sequence[ScoredCorpus], config: CalibrationConfig) -> dict[str, Thresholds]:
-    """The three named operating points; none masks more than the one before it.
+    """Return the three named operating points; none masks more than the one before it.
 
     No `high` is below `LEAST_HIGH`, so that masking takes them as they are.
     """
@@ -144,16 +152,16 @@ def operating_points(corpora: Sequence[ScoredCorpus], config: CalibrationConfig)
 
 
 def floor_lines(corpora: Sequence[ScoredCorpus], lenient: Thresholds, precision: float) -> list[str]:
-    """Says where the wanted precision is out of reach, a line a corpus; none where it is reached.
+    """Return a line for each corpus whose wanted precision is out of reach.
 
     Args:
-        corpora: Held-out corpora; those without PHI are passed over.
+        corpora: Held-out corpora; those without PHI are skipped.
         lenient: As `calibrate_precision` gave it for them.
         precision: Wanted share of PHI among the masked tokens.
     """
     reached = {
         corpus.name: _precisions(
-            corpus.is_phi, needed_to_mask(corpus, lenient), np.array([lenient.high])
+            corpus.is_phi, score_from_high(corpus, lenient), np.array([lenient.high])
         ).item()
         for corpus in corpora
         if corpus.is_phi.any()
@@ -166,22 +174,22 @@ def floor_lines(corpora: Sequence[ScoredCorpus], lenient: Thresholds, precision:
     ]
 
 
-def needed_to_mask(
+def score_from_high(
     corpus: ScoredCorpus, like: Thresholds = EVERYTHING_MASKED, *, adaptive: bool = True
 ) -> npt.NDArray[np.float64]:
-    """`p_safe` as seen from `high`: a token is masked where `high` is above it.
+    """Return `p_safe` on the scale of `high`: a token is masked where `high` is above it.
 
     Args:
         corpus: The scored tokens.
         like: Thresholds with the slope to use.
-        adaptive: What the rules call safe earns `LOW_HIGH_LOGITS`.
+        adaptive: Add `LOW_HIGH_LOGITS` for words that the rules call safe.
 
     Returns:
         float64 (n_tokens,), in [0, 1]; 0 where the rules or a NaN mask.
     """
     p = np.clip(corpus.p_safe.astype(np.float64), 1e-7, 1 - 1e-7)
     earned = np.where(corpus.verdicts.safe & adaptive, LOW_HIGH_LOGITS, 0.0)
-    earned -= raised_by(corpus.verdicts, corpus.densities, like)
+    earned -= compute_shifts(corpus.verdicts, corpus.densities, like)
     seen = 1 / (1 + np.exp(-(np.log(p / (1 - p)) + earned)))
     return np.where(corpus.verdicts.always_masked | np.isnan(corpus.p_safe), 0.0, seen)
 
@@ -195,10 +203,106 @@ class OperatingPoint:
 
 
 def measure(corpus: ScoredCorpus, thresholds: Thresholds) -> OperatingPoint:
-    """Recall and precision of masking at a pair of thresholds, before document passes."""
+    """Return the recall and precision of masking at a pair of thresholds, before document passes."""
     categories = np.zeros(len(corpus.is_phi), np.uint8)
     decisions = combine(corpus.verdicts, corpus.p_safe, categories, thresholds, corpus.densities)
     masked = ~decisions.keep
     hits = int((masked & corpus.is_phi).sum())
     n_phi, n_masked = int(corpus.is_phi.sum()), int(masked.sum())
     return OperatingPoint(hits / n_phi if n_phi else None, hits / n_masked if n_masked else None)
+
+
+@dataclass(frozen=True, slots=True)
+class AtOneRecall:
+    """Precision of two models at a recall that both reach.
+
+    Args:
+        recall: Share of PHI tokens masked, in (0, 1].
+        before: Precision of the model that was started from.
+        after: Precision of the model that came out.
+    """
+
+    recall: float
+    before: float
+    after: float
+
+
+def at_one_recall(
+    before: Sequence[ScoredCorpus],
+    after: Sequence[ScoredCorpus],
+    points_before: Mapping[str, Thresholds],
+    points_after: Mapping[str, Thresholds],
+    name: str = "balanced",
+) -> dict[str, AtOneRecall | None]:
+    """Compare two models on each corpus at the recall that the second has at one operating point.
+
+    Args:
+        before: Corpora scored by the model that was started from.
+        after: The same corpora, in the same order, scored by the model that came out.
+        points_before: Operating points of the first; their slope is used.
+        points_after: Operating points of the second.
+        name: The operating point.
+
+    Returns:
+        By corpus; None where there is no PHI or none of it is masked.
+    """
+    found: dict[str, AtOneRecall | None] = {}
+    for one, other in zip(before, after, strict=True):
+        recall = measure(other, points_after[name]).recall
+        found[one.name] = (
+            AtOneRecall(
+                recall,
+                precision_at(one, recall, points_before[name]),
+                precision_at(other, recall, points_after[name]),
+            )
+            if recall
+            else None
+        )
+    return found
+
+
+def precision_at(corpus: ScoredCorpus, recall: float, like: Thresholds = EVERYTHING_MASKED) -> float:
+    """Return the precision at the smallest threshold that reaches a recall. Ties are masked together.
+
+    Args:
+        corpus: Scored tokens with PHI among them.
+        recall: In (0, 1].
+        like: Thresholds with the slope to use.
+
+    Example:
+        >>> from inverse_deid.core.values import RuleVerdicts
+        >>> corpus = ScoredCorpus("x", np.array([True, False, True]), np.array([0.1, 0.2, 0.3], np.float32),
+        ...     RuleVerdicts.silent(3), np.zeros(3))
+        >>> precision_at(corpus, 0.5), round(precision_at(corpus, 1.0), 3)
+        (1.0, 0.667)
+    """
+    at = score_from_high(corpus, like)
+    of_phi = np.sort(at[corpus.is_phi])
+    limit = of_phi[max(0, int(np.ceil(recall * len(of_phi) - 1e-9)) - 1)]
+    return float(corpus.is_phi[at <= limit].mean())
+
+
+def recall_at_precision(is_phi: BoolArray, p_safe: FloatArray, precision: float) -> float:
+    """Return the highest recall of PHI tokens at which the masked ones hold that share of PHI.
+
+    Args:
+        is_phi: bool (n_tokens,).
+        p_safe: float32 (n_tokens,); the lowest are masked first.
+        precision: Wanted share of PHI among masked tokens, in [0, 1].
+
+    Returns:
+        In [0, 1]; 0 if no threshold reaches the precision or there is no PHI.
+
+    Example:
+        >>> recall_at_precision(np.array([True, True, False]), np.array([0.1, 0.9, 0.5]), 1.0)
+        0.5
+    """
+    n_phi = int(is_phi.sum())
+    if not n_phi:
+        return 0.0
+    order = np.argsort(p_safe, kind="stable")
+    hits = np.cumsum(is_phi[order])
+    # A threshold masks all tokens of one value or none: look where the value changes.
+    last_of_value = np.append(np.diff(p_safe[order]) > 0, True)
+    reached = (hits / np.arange(1, len(order) + 1) >= precision) & last_of_value
+    return float(hits[reached].max(initial=0) / n_phi)

@@ -12,18 +12,18 @@ from typing import NamedTuple
 
 from inverse_deid.core.errors import ConfigurationError, FormatError, InputError
 from inverse_deid.core.phi import OUR_TYPES, PhiType, TypeMapping
+from inverse_deid.core.settings import read_toml
 from inverse_deid.core.values import Document
 from inverse_deid.formats.i2b2_xml import read_gold_i2b2_xml
 from inverse_deid.formats.json_lines import read_gold_json_lines
 from inverse_deid.formats.registry import input_errors, open_input
-from inverse_deid.network.config import read_config
 from inverse_deid.text.tokenizer import tokenize
 
 _SHINGLE_TOKENS = 10
 _PHRASE_DOCUMENTS = 5
-"""A run of tokens in more documents than this is a phrase, no sign of a duplicate."""
+"""A run of tokens in more documents than this is a phrase and not a sign of a duplicate."""
 _PERSON, _WHOLE = "person: ", "whole: "
-"""Beginnings of keys that are no phrases, in however many documents they stand."""
+"""Beginnings of keys that are never phrases, in however many documents they occur."""
 _I2B2_NAME = re.compile(r"(\d{3})-\d\d(?:\.xml)?")
 """File names of the 2014 i2b2 task: number of the patient, number of the record."""
 _PERSONS = frozenset({PhiType.PATIENT, PhiType.RELATIVE})
@@ -48,13 +48,13 @@ def read_annotated(path: Path, types: TypeMapping = OUR_TYPES) -> list[Document]
             with input_errors(), open_input(path) as stream:
                 docs = list(read_gold_json_lines(stream, types))
     except InputError as error:
-        raise type(error)(_naming(path, error)) from error
+        raise type(error)(_name_file(path, error)) from error
     if not docs:
-        raise FormatError(f"{path}: holds no document; give JSON Lines with spans or 2014 i2b2 XML")
+        raise FormatError(f"{path}: no documents. Give JSON Lines with spans or 2014 i2b2 XML")
     return docs
 
 
-def _naming(path: Path, error: InputError) -> str:
+def _name_file(path: Path, error: InputError) -> str:
     return str(error) if str(path) in str(error) else f"{path}: {error}"
 
 
@@ -63,26 +63,28 @@ def _read_xml(path: Path, types: TypeMapping) -> Document:
         with input_errors(), path.open("rb") as stream:
             return read_gold_i2b2_xml(stream, path.name, types)
     except InputError as error:
-        raise type(error)(_naming(path, error)) from error
+        raise type(error)(_name_file(path, error)) from error
 
 
 def read_type_mapping(path: Path | None) -> TypeMapping:
-    """Read what the type names of another scheme mean; names that it does not map are ours.
+    """Read the meaning of the type names of another scheme. Names that it does not map are ours.
 
     The file is TOML: a table `[types]` from their names to ours, as in `Person = "PATIENT"`.
-    So one run can train on a corpus of that scheme and compare with one of the 2014 i2b2 task.
+    One run can then train on a corpus of that scheme and compare with one of the 2014 i2b2 task.
 
     Raises:
         ConfigurationError: Missing, not TOML, no such table, or an unknown type of ours.
     """
     if path is None:
         return OUR_TYPES
-    table = read_config(path).get("types")
+    table = read_toml(path).get("types")
     if not isinstance(table, dict) or not table:
-        raise ConfigurationError(f'{path}: has no table [types] with lines such as Person = "PATIENT"')
+        raise ConfigurationError(f'{path}: no table [types]. Add one with lines such as Person = "PATIENT"')
     unknown = sorted(str(ours) for ours in table.values() if ours not in list(OUR_TYPES))
     if unknown:
-        raise ConfigurationError(f"{path}: {', '.join(unknown)}: not among {', '.join(OUR_TYPES)}")
+        raise ConfigurationError(
+            f"{path}: {', '.join(unknown)}: unknown types. Choose from {', '.join(OUR_TYPES)}"
+        )
     return {**OUR_TYPES, **{name: OUR_TYPES[ours] for name, ours in table.items()}}
 
 
@@ -98,7 +100,7 @@ OFFICIAL_SIZES = (790, 514)
 
 
 def official_split(folder: Path) -> OfficialSplit | None:
-    """The official training and test folders below a folder of the 2014 i2b2 release.
+    """Return the official training and test folders below a folder of the 2014 i2b2 release.
 
     Returns:
         `training-PHI-Gold-Set1` and `-Set2` against `testing-PHI-Gold-fixed`, whatever
@@ -111,7 +113,7 @@ def official_split(folder: Path) -> OfficialSplit | None:
 
 
 def _outermost(folder: Path, name: str) -> tuple[Path, ...]:
-    """The folders at any depth whose names begin so, but none that lies in another."""
+    """Return the folders at any depth whose names begin so, without those inside another."""
     found = [
         path for path in sorted(folder.rglob("*")) if path.is_dir() and path.name.lower().startswith(name)
     ]
@@ -121,8 +123,8 @@ def _outermost(folder: Path, name: str) -> tuple[Path, ...]:
 def near_duplicate_groups(docs: Sequence[Document]) -> list[int]:
     """Group documents that share a run of ten tokens or the full name of a patient.
 
-    A run that stands in many documents is a phrase of some form or company and
-    says nothing.
+    A run that occurs in many documents is a phrase of a form or company and
+    does not count.
 
     Returns:
         A group number for each document; documents of one number belong on one
@@ -139,8 +141,8 @@ def near_duplicate_groups(docs: Sequence[Document]) -> list[int]:
 def patient_groups(docs: Sequence[Document]) -> list[int]:
     """Group documents of one patient, and copies of one document.
 
-    Unlike `near_duplicate_groups` it does not join what only shares a phrase, so that a
-    corpus from one hospital does not become one group.
+    Unlike `near_duplicate_groups` it does not join documents that only share a phrase, so
+    that a corpus from one hospital does not become one group.
 
     Returns:
         A group number for each document.
@@ -174,7 +176,7 @@ def _groups(keys_of: Sequence[set[str]]) -> list[int]:
 
 
 def without_near_duplicates(docs: Sequence[Document], of: Sequence[Document]) -> list[Document]:
-    """Leave out what shares its id, a run of ten tokens or a patient with documents that must stay apart.
+    """Leave out documents that share an id, a run of ten tokens or a patient with held-out documents.
 
     Args:
         docs: Documents to train on.
@@ -196,7 +198,7 @@ def without_near_duplicates(docs: Sequence[Document], of: Sequence[Document]) ->
 
 
 def _keys(doc: Document) -> Iterator[str]:
-    """What two documents that belong together have in common."""
+    """Return the keys that two documents share if they belong together."""
     words = [word.casefold() for word in tokenize(doc.text).words]
     for i in range(len(words) - _SHINGLE_TOKENS + 1):
         yield " ".join(words[i : i + _SHINGLE_TOKENS])
@@ -225,7 +227,7 @@ def split_by_group(
     Returns:
         The larger and the smaller part.
     """
-    held_out = held_out_flags(docs, share, seed)
+    held_out = flag_held_out(docs, share, seed)
     rest = [doc for doc, out in zip(docs, held_out, strict=True) if not out]
     return rest, [doc for doc, out in zip(docs, held_out, strict=True) if out]
 
@@ -235,8 +237,8 @@ def hold_out_patients(
 ) -> tuple[list[Document], list[Document]]:
     """Keep documents back, whole patients, until the share is reached.
 
-    Unlike `split_by_group` it parts documents that only share phrases of a form: the share is
-    met in a corpus of one hospital, too.
+    Unlike `split_by_group` it separates documents that only share phrases of a form, so that
+    the share is met even in a corpus of one hospital.
 
     Args:
         docs: Annotated documents.
@@ -244,7 +246,7 @@ def hold_out_patients(
         seed: Decides which.
 
     Returns:
-        What is trained on and what is held out, each in order.
+        The training documents and the held-out documents, each in order.
     """
     numbers = patient_groups(docs)
     drawn = sorted(set(numbers))
@@ -257,8 +259,8 @@ def hold_out_patients(
     return [doc for doc, n in marked if n not in out], [doc for doc, n in marked if n in out]
 
 
-def held_out_flags(docs: Sequence[Document], share: float, seed: int) -> list[bool]:
-    """Which documents `split_by_group` holds out."""
+def flag_held_out(docs: Sequence[Document], share: float, seed: int) -> list[bool]:
+    """Return which documents `split_by_group` holds out."""
     numbers = near_duplicate_groups(docs)
     names: dict[int, str] = {}
     for doc, number in zip(docs, numbers, strict=True):

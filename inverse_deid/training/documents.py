@@ -1,20 +1,20 @@
-"""The documents of a training run: read, split into what is trained on and what is held out, and checked."""
+"""The documents of a training run: read, split into training and held-out documents, and checked."""
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from inverse_deid.core.errors import ConfigurationError, UnreadableInputError
+from inverse_deid.core.settings import change_settings
 from inverse_deid.core.values import Document
 from inverse_deid.text.tokenizer import span_of_token, tokenize
 from inverse_deid.training.config import RunConfig
 from inverse_deid.training.corpus import (
     OFFICIAL_SIZES,
-    held_out_flags,
+    flag_held_out,
     official_split,
     read_annotated,
     read_type_mapping,
@@ -26,7 +26,7 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Corpus:
-    """One gold file, split; of a corpus to compare with all is held out."""
+    """One gold file, split. A corpus to compare with is held out whole."""
 
     name: str
     train: list[Document] = field(repr=False)
@@ -44,25 +44,25 @@ class RunDocuments:
 
     @property
     def gold(self) -> list[Document]:
-        """What is trained on."""
+        """The documents to train on."""
         return [doc for corpus in self.corpora for doc in corpus.train]
 
     @property
     def measured(self) -> list[Corpus]:
-        """The corpora that hold documents nobody trains on."""
+        """The corpora that have held-out documents."""
         return [corpus for corpus in (*self.corpora, *self.compare) if corpus.held_out]
 
 
 def read_documents(config: RunConfig, say: Say) -> RunDocuments:
-    """Read the corpora that a configuration names; no document is on two sides.
+    """Read the corpora that a configuration names. No document is both trained on and held out.
 
     Args:
         config: The run.
-        say: Gets a line on what was found; numbers and names of files only.
+        say: Receives a line about the documents: numbers and file names only.
 
     Raises:
         InputError: A corpus cannot be read.
-        ConfigurationError: There is nothing to learn from, or nothing to calibrate on.
+        ConfigurationError: No document is left to learn from or to calibrate on.
     """
     types = read_type_mapping(config.mapping)
     config = _with_official_parts(config, say)
@@ -74,7 +74,7 @@ def read_documents(config: RunConfig, say: Say) -> RunDocuments:
         apart = [without_near_duplicates(docs, compared) for docs in read]
         n_left_out = sum(map(len, read)) - sum(map(len, apart))
         if n_left_out:
-            say(f"{n_left_out} documents are left out: they stand, or some much like them, in --compare")
+            say(f"{n_left_out} documents are left out: they, or near duplicates of them, are in --compare")
         read = apart
     corpora = _split([names[path] for path in config.gold], read, config)
     carriers = [doc for path in config.carriers for doc in read_annotated(path, types)]
@@ -89,10 +89,10 @@ def read_documents(config: RunConfig, say: Say) -> RunDocuments:
 
 
 def _split(names: Sequence[str], read: Sequence[list[Document]], config: RunConfig) -> list[Corpus]:
-    """Hold out groups of documents that belong together, whichever corpus they stand in."""
+    """Hold out groups of documents that belong together, across corpora."""
     training = config.training
     everything = [doc for docs in read for doc in docs]
-    flags = iter(held_out_flags(everything, training.validation_share, training.split_seed))
+    flags = iter(flag_held_out(everything, training.validation_share, training.split_seed))
     corpora = []
     for name, docs in zip(names, read, strict=True):
         marked = [(doc, next(flags)) for doc in docs]
@@ -106,22 +106,22 @@ def _check(docs: RunDocuments) -> None:
     problem = ""
     if not docs.gold:
         problem = (
-            "no document is left to train on: all are held out, or stand among those to compare with; "
-            "give other documents, or lower training.validation_share"
+            "no document is left to train on: all are held out or are among those to compare with. "
+            "Give other documents, or lower training.validation_share"
         )
     elif not any(_has(docs.gold, phi=True)):
         problem = (
-            "the training documents hold no PHI, and a network cannot learn from one class only; "
-            "give annotated documents"
+            "the training documents have no PHI, and a network cannot learn from one class only. "
+            "Give annotated documents"
         )
     elif not any(_has(docs.gold, phi=False)):
         problem = (
-            "the training documents hold nothing but PHI, and a network cannot learn from one class only; "
-            "give whole narratives"
+            "the training documents have nothing but PHI, and a network cannot learn from one class only. "
+            "Give whole narratives"
         )
     elif not any(_has([doc for corpus in docs.corpora for doc in corpus.held_out], phi=True)):
         problem = (
-            "no document with PHI is held out to calibrate on; give more documents, raise "
+            "no held-out document has PHI to calibrate on. Give more documents, raise "
             "training.validation_share or change training.split_seed"
         )
     if problem:
@@ -141,7 +141,7 @@ def _with_official_parts(config: RunConfig, say: Say) -> RunConfig:
         split = official_split(path)
         compare += [path] if split is None else split.test
         if split is not None:
-            say("official split: the test part is compared with, the training part is left out")
+            say("official split: the test part is used to compare, the training part is left out")
     for path in config.gold:
         split = official_split(path)
         if split is None:
@@ -152,11 +152,11 @@ def _with_official_parts(config: RunConfig, say: Say) -> RunConfig:
         sizes = tuple(sum(1 for part in parts for _ in part.rglob("*.xml")) for parts in split)
         usual = "as in the task" if sizes == OFFICIAL_SIZES else "unlike the task's 790 and 514"
         say(f"official split: {sizes[0]} training and {sizes[1]} test records, {usual}")
-    return dataclasses.replace(config, gold=tuple(gold), compare=tuple(compare))
+    return change_settings(config, gold=tuple(gold), compare=tuple(compare))
 
 
 def _names(config: RunConfig) -> dict[Path, str]:
-    """A name for each file: its folder and its stem, or the whole path where that is not enough.
+    """Return a name for each file: its folder and its stem, or the whole path where that is not enough.
 
     Raises:
         ConfigurationError: A file is given twice, so that it would be trained on and held out.
@@ -164,7 +164,7 @@ def _names(config: RunConfig) -> dict[Path, str]:
     annotated = [path.resolve() for path in (*config.gold, *config.compare)]
     twice = next((path for path in annotated if annotated.count(path) > 1), None)
     if twice is not None:
-        raise ConfigurationError(f"{twice}: given twice; a corpus is trained on or compared with, once")
+        raise ConfigurationError(f"{twice}: given twice. Use a corpus once, either to train or to compare")
     paths = dict.fromkeys((*config.gold, *config.compare, *config.carriers))
     short = {path: f"{path.resolve().parent.name}/{path.stem}" for path in paths}
     taken = list(short.values())
@@ -172,7 +172,7 @@ def _names(config: RunConfig) -> dict[Path, str]:
 
 
 def corpus_sha256(path: Path) -> str:
-    """Hash of a file, or of all XML files below a folder.
+    """Return the hash of a file, or of all XML files below a folder.
 
     Raises:
         UnreadableInputError: It cannot be read.
@@ -182,5 +182,5 @@ def corpus_sha256(path: Path) -> str:
         for file in sorted(path.rglob("*.xml")) if path.is_dir() else [path]:
             digest.update(file.read_bytes())
     except OSError as error:
-        raise UnreadableInputError(f"{path}: cannot be read ({error.strerror}); check the path") from error
+        raise UnreadableInputError(f"{path}: cannot be read ({error.strerror}). Check the path") from error
     return digest.hexdigest()

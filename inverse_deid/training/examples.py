@@ -1,4 +1,8 @@
-"""From annotated documents to what the network reads."""
+"""Encode annotated documents for training, with the opinion of teachers if there are any.
+
+Source: Hinton, Vinyals and Dean 2015 (soft targets); the mean of several networks is better than
+each, and one network can learn most of it.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.phi import HYPER_CLASS_OF
 from inverse_deid.core.values import Document, FloatArray, RuleAnalysis, Tokens
 from inverse_deid.lexicon import Lexicon
@@ -15,10 +20,10 @@ from inverse_deid.network.batches import Example
 from inverse_deid.network.config import NetworkConfig, class_names, class_of
 from inverse_deid.network.encoding import WordVectors, gap_codes, word_numbers
 from inverse_deid.network.folder import ModelParts
+from inverse_deid.network.scorer import Scorer, ScorerInput
 from inverse_deid.rules.analysis import RuleAnalyser
 from inverse_deid.text.interning import InternedWords
 from inverse_deid.text.tokenizer import span_of_token, tokenize
-from inverse_deid.training.teachers import Teachers
 
 _DOUBTFUL_FEATURES = (
     "date-of-two-numbers",
@@ -29,18 +34,18 @@ _DOUBTFUL_FEATURES = (
     "after-salutation",
     "in-veto-pattern",
 )
-"""Where a weakly labelled document calls such a token safe, it may be a date or name that went unmarked."""
+"""Features of tokens that may be an unmarked date or name in a weakly labelled document."""
 
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """What tokens weigh in the loss.
+    """Weights of tokens in the loss.
 
     Args:
         phi: A PHI token (a safe one weighs 1).
         document: Factor on all tokens of the document.
-        weak: The document may hold PHI that is not marked; doubtful tokens weigh
-            nothing, unless teachers have an opinion on them.
+        weak: The document may contain unmarked PHI. Doubtful tokens have weight
+            0, unless teachers have an opinion on them.
         factors: Further factors on PHI tokens, by hyper-class.
     """
 
@@ -48,6 +53,49 @@ class Weights:
     document: float = 1.0
     weak: bool = False
     factors: Mapping[str, float] = field(default_factory=dict)
+
+
+def check_teachers(models: Sequence[ModelParts], config: NetworkConfig) -> None:
+    """Check that a network can learn from teachers.
+
+    Raises:
+        ConfigurationError: It is a CRF, or a teacher tells other classes apart.
+    """
+    if models and config.output == "crf":
+        raise ConfigurationError("a CRF learns from labels alone. Leave out data.teachers, or use softmax")
+    if any(class_names(parts.network.targets) != class_names(config.targets) for parts in models):
+        raise ConfigurationError("teachers and network have different classes. Correct network.targets")
+
+
+class Teachers:
+    """Asks several models and takes the mean.
+
+    Args:
+        models: The models; none is allowed.
+        config: The network that learns.
+        interned: Numbers the words; shared with the rules.
+
+    Raises:
+        ConfigurationError: The network cannot learn from them.
+    """
+
+    def __init__(self, models: Sequence[ModelParts], config: NetworkConfig, interned: InternedWords) -> None:
+        check_teachers(models, config)
+        self._teachers = [
+            (Scorer(parts, interned, n_threads=1), feature_columns(parts.feature_names)) for parts in models
+        ]
+
+    def __bool__(self) -> bool:
+        return bool(self._teachers)
+
+    def opinions(self, docs: Sequence[tuple[Tokens, RuleAnalysis]]) -> list[FloatArray]:
+        """Return mean class probabilities: float32 (n_tokens, n_classes) a document."""
+        total: list[FloatArray] = []
+        for scorer, columns in self._teachers:
+            inputs = [ScorerInput(t, analysis.ids, analysis.features[:, columns]) for t, analysis in docs]
+            found = scorer.score(inputs)
+            total = [a + b for a, b in zip(total, found, strict=True)] if total else found
+        return [(summed / len(self._teachers)).astype(np.float32) for summed in total]
 
 
 class ExampleMaker:

@@ -1,9 +1,9 @@
-"""What masking keeps of the PHI of a calibration set, at every threshold of a fixed sequence.
+"""How much PHI (protected health information) of a calibration set masking keeps, at fixed thresholds.
 
-The whole pipeline is run at the thresholds, passes over the document included; rules and
-network, which no threshold changes, are run once. A lower threshold masks nothing that a
-higher one keeps. So where two thresholds keep the same PHI of a document, all between them
-do, and few have to be tried; that the tried ones are nested is checked.
+The whole pipeline runs at the thresholds, including the passes over the document. Rules and
+network do not depend on thresholds and run once. A lower threshold masks nothing that a
+higher one keeps. If two thresholds keep the same PHI of a document, all thresholds between
+them do, so few have to be tried. Every run checks that the tried ones are nested.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ Keeps = Mapping[int, BoolArray]
 
 
 def threshold_sequence(like: Thresholds = EVERYTHING_MASKED) -> tuple[Thresholds, ...]:
-    """The thresholds that calibration tries, the safest first: a tenth of a logit from one to the next.
+    """Return the thresholds that calibration tries, the safest first, in steps of a tenth of a logit.
 
-    They are fixed for good: a sequence that were chosen by looking at the scores of the PHI
-    would void the guarantee. A step changes the odds by a tenth, too little to matter.
+    They never depend on data: a sequence chosen by the scores of the PHI would void the
+    guarantee. A step changes the odds by a tenth, so finer steps would not matter.
 
     Args:
         like: Thresholds of the model, with the slope to use.
@@ -51,7 +51,7 @@ def threshold_sequence(like: Thresholds = EVERYTHING_MASKED) -> tuple[Thresholds
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CalibrationSet:
-    """The documents with PHI tokens, and who counts once.
+    """The documents with PHI tokens, and the owner of each.
 
     Args:
         docs: In the order of the gold.
@@ -68,18 +68,20 @@ class CalibrationSet:
 
 
 def calibration_set(gold: Sequence[Document], patients: Sequence[str] | None = None) -> CalibrationSet:
-    """The documents with PHI; those of one patient count once.
+    """Return the documents with PHI; those of one patient count once.
 
     Args:
         gold: Annotated documents.
         patients: The patient of each; None = each document is of another patient.
 
     Raises:
-        AnnotationError: An id is there twice, or two documents that count apart hold
-            the same text.
+        AnnotationError: Two documents have the same id, or two documents that count apart
+            have the same text.
     """
     if twice := _with_company([doc.id for doc in gold], [doc.id for doc in gold]):
-        raise AnnotationError(f"more than once in the gold: {_named(twice)}; give every document its own id")
+        raise AnnotationError(
+            f"duplicate ids in the gold: {_name_documents(twice)}. Give every document its own id"
+        )
     owners = [doc.id for doc in gold] if patients is None else patients
     pairs = list(zip(gold, owners, strict=True))
     counted = [(doc, name) for doc, name in pairs if _is_phi(doc, tokenize(doc.text)).any()]
@@ -87,22 +89,22 @@ def calibration_set(gold: Sequence[Document], patients: Sequence[str] | None = N
     first = {(doc.text, name): doc for doc, name in counted}.values()
     if copies := _with_company([doc.text for doc in first], [doc.id for doc in first]):
         raise AnnotationError(
-            f"the same text stands in {_named(copies)}; a copy proves nothing twice: leave it out, or say "
-            "with --patients that they are of one patient"
+            f"the same text is in {_name_documents(copies)}. Leave the copy out, or state "
+            "with --patients that they belong to one patient"
         )
     owned = np.array([numbers[name] for _, name in counted], np.int64)
     return CalibrationSet(tuple(doc for doc, _ in counted), owned)
 
 
 def _with_company(keys: Sequence[str], ids: Sequence[str]) -> list[str]:
-    """The ids of entries whose key stands there more than once, in order."""
+    """Return the ids of entries whose key occurs more than once, in order."""
     members: dict[str, list[str]] = defaultdict(list)
     for key, doc_id in zip(keys, ids, strict=True):
         members[key].append(doc_id)
     return [doc_id for found in members.values() if len(found) > 1 for doc_id in dict.fromkeys(found)]
 
 
-def _named(ids: Sequence[str]) -> str:
+def _name_documents(ids: Sequence[str]) -> str:
     shown = ["".join(sign if sign.isprintable() else "?" for sign in name) for name in ids[:_MAX_IDS_SHOWN]]
     more = f" and {len(ids) - len(shown)} more" if len(ids) > len(shown) else ""
     return f"document{'s' * (len(ids) > 1)} {', '.join(shown)}{more}"
@@ -123,13 +125,13 @@ def refuse_training_documents(gold: Path, provenance: Mapping[str, object]) -> N
     name = known.get(corpus_sha256(gold))
     if name is not None:
         raise ModelError(
-            f"{gold}: the model was trained on it (as {name}), so it would prove nothing; calibrate on "
-            "documents that neither the model nor anybody who chose settings has seen"
+            f"{gold}: the model was trained on it (as {name}), so it would prove nothing. Calibrate on "
+            "documents that were used neither for training nor to choose settings"
         )
 
 
 def _is_phi(doc: Document, tokens: Tokens) -> BoolArray:
-    """Which tokens a gold span touches: bool (n_tokens,)."""
+    """Return which tokens a gold span touches: bool (n_tokens,)."""
     return np.asarray(span_of_token(tokens, doc.spans) >= 0)
 
 
@@ -150,18 +152,18 @@ class KeptPhi:
 
     def __post_init__(self) -> None:
         if (np.diff(self.n_kept, axis=1) < 0).any():
-            raise StageError("a lower threshold masks more than a higher one; report this")
+            raise StageError("a lower threshold masks more than a higher one. Report this")
 
     def leaking(self) -> npt.NDArray[np.float64]:
-        """1 where any PHI token is kept: float64 (n_counted, n_thresholds)."""
+        """Return 1 where any PHI token is kept: float64 (n_counted, n_thresholds)."""
         return (self.n_kept > 0).astype(np.float64)
 
     def share_kept(self) -> npt.NDArray[np.float64]:
-        """Share of its PHI tokens that is kept: float64 (n_counted, n_thresholds), in [0, 1]."""
+        """Return the share of its PHI tokens that is kept: float64 (n_counted, n_thresholds), in [0, 1]."""
         return np.asarray(self.n_kept / self.n_phi[:, None], np.float64)
 
 
-def kept_phi(
+def count_kept_phi(
     calibration: CalibrationSet,
     stages: Stages,
     sequence: Sequence[Thresholds],
@@ -173,7 +175,7 @@ def kept_phi(
         calibration: The documents with PHI.
         stages: Rules and network; their own thresholds do not matter.
         sequence: The thresholds, the safest first.
-        on_batch: Told how many more documents are done.
+        on_batch: Receives the number of documents done since the last call.
 
     Raises:
         StageError: A document could not be analysed, or thresholds are not nested.
@@ -183,9 +185,9 @@ def kept_phi(
     n_done = 0
     for docs in _batches(calibration.docs):
         owners = calibration.owners[n_done : n_done + len(docs)]
-        batch = _Batch(docs, stages)
+        batch = _AnalysedBatch(docs, stages)
         np.add.at(n_phi, owners, [phi.sum() for phi in batch.phi])
-        np.add.at(n_kept, owners, _kept_in_batch(batch, sequence))
+        np.add.at(n_kept, owners, _count_kept_in_batch(batch, sequence))
         stages.between_batches()
         n_done += len(docs)
         on_batch(len(docs))
@@ -205,8 +207,8 @@ def _batches(docs: Sequence[Document]) -> Iterator[list[Document]]:
         yield batch
 
 
-class _Batch:
-    """Documents of which rules and network have said all they say, whatever the thresholds."""
+class _AnalysedBatch:
+    """Documents with the results of rules and network, which no threshold changes."""
 
     def __init__(self, docs: Sequence[Document], stages: Stages) -> None:
         tokens = [tokenize(doc.text) for doc in docs]
@@ -220,20 +222,20 @@ class _Batch:
         self.phi = [_is_phi(doc, t) for doc, t in zip(docs, tokens, strict=True)]
 
     def keeps(self, thresholds: Thresholds, rows: Sequence[int]) -> Keeps:
-        """What masking with these thresholds keeps of some of the documents."""
+        """Mask some of the documents with these thresholds and return the kept tokens."""
         deidentifier = Deidentifier(dataclasses.replace(self._stages, thresholds=thresholds))
         masked = deidentifier.mask_many([self._docs[row] for row in rows])
         if failed := [doc.id for doc in masked if doc.failed]:
-            raise StageError(f"could not be analysed: {_named(failed)}; leave it out and report it")
+            raise StageError(f"could not analyse {_name_documents(failed)}. Leave it out and report it")
         return {row: doc.decisions.keep for row, doc in zip(rows, masked, strict=True)}
 
     def n_kept(self, row: int, keeps: Keeps) -> int:
-        """How many PHI tokens of a document are kept."""
+        """Return how many PHI tokens of a document are kept."""
         return int((keeps[row] & self.phi[row]).sum())
 
 
 class _Recorded:
-    """Gives back what rules and network said of a text (an `Analyser` and a `TokenScorer`)."""
+    """Replays the results of rules and network for a text (an `Analyser` and a `TokenScorer`)."""
 
     def __init__(
         self, tokens: Sequence[Tokens], analyses: Sequence[RuleAnalysis], scores: Sequence[Scores] | None
@@ -249,33 +251,28 @@ class _Recorded:
         return [self._scores[t.text] for t in tokens]
 
 
-def _kept_in_batch(batch: _Batch, sequence: Sequence[Thresholds]) -> Int64Array:
-    """Kept PHI tokens: int64 (n_docs, n_thresholds)."""
+def _count_kept_in_batch(batch: _AnalysedBatch, sequence: Sequence[Thresholds]) -> Int64Array:
+    """Return kept PHI tokens: int64 (n_docs, n_thresholds)."""
     rows = list(range(len(batch.phi)))
     n_kept = np.zeros((len(rows), len(sequence)), np.int64)
 
-    def tried(step: int, some: Sequence[int]) -> Keeps:
+    def try_step(step: int, some: Sequence[int]) -> Keeps:
         keeps = batch.keeps(sequence[step], some)
         for row in some:
             n_kept[row, step] = batch.n_kept(row, keeps)
         return keeps
 
     def search(first: int, last: int, at_first: Keeps, at_last: Keeps) -> None:
-        _check_nested(at_first, at_last)
+        if any((at_first[row] & ~keep).any() for row, keep in at_last.items()):
+            raise StageError("a lower threshold masks what a higher one keeps. Report this")
         differing = [row for row in at_last if n_kept[row, first] != n_kept[row, last]]
         if last - first < 2 or not differing:
             return
         middle = (first + last) // 2
-        at_middle = tried(middle, differing)
+        at_middle = try_step(middle, differing)
         search(first, middle, at_first, at_middle)
         search(middle, last, at_middle, {row: at_last[row] for row in differing})
 
     last = len(sequence) - 1
-    search(0, last, tried(0, rows), tried(last, rows))
+    search(0, last, try_step(0, rows), try_step(last, rows))
     return np.maximum.accumulate(n_kept, axis=1)
-
-
-def _check_nested(safer: Keeps, laxer: Keeps) -> None:
-    """Refuse thresholds of which the lower masks what the higher keeps."""
-    if any((safer[row] & ~keep).any() for row, keep in laxer.items()):
-        raise StageError("a lower threshold masks what a higher one keeps; report this")

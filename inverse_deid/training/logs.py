@@ -1,4 +1,4 @@
-"""What a training run leaves behind while it goes on: a CSV file, TensorBoard events, a progress bar."""
+"""The log of a training run: a CSV file, TensorBoard events, a progress bar."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class TrainingLog:
     Args:
         folder: Made if it is not there.
         n_epochs: How many epochs there will be.
-        say: Gets a line an epoch.
-        n_done: Epochs of an interrupted run, whose lines are kept; those of an
+        say: Receives a line per epoch.
+        n_done: Epochs of an interrupted run, whose lines are kept. Lines of an
             earlier run are removed.
         show: Whether to draw a progress bar on standard error.
     """
@@ -55,7 +55,7 @@ class TrainingLog:
             with _writing(self._folder / "tensorboard"):
                 self._events.close()
         except OutputError:
-            if error is None:  # what went wrong before is what the user must know
+            if error is None:  # the earlier error is the one to report
                 raise
 
     def on_batch(self, epoch: int, done: int, n_batches: int, loss: float) -> None:
@@ -102,13 +102,13 @@ def _writing(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise _unwritten(path, error.strerror or type(error).__name__) from error
+        raise _output_error(path, error.strerror or type(error).__name__) from error
     except tf.errors.OpError as error:
-        raise _unwritten(path, type(error).__name__) from error
+        raise _output_error(path, type(error).__name__) from error
 
 
-def _unwritten(path: Path, reason: str) -> OutputError:
+def _output_error(path: Path, reason: str) -> OutputError:
     return OutputError(
-        f"{path}: cannot be written ({reason}); make room or give the right to write, then run again "
+        f"{path}: cannot be written ({reason}). Make room or give the right to write, then run again "
         "with --resume"
     )

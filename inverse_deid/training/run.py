@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,16 +13,17 @@ import keras
 import numpy as np
 
 from inverse_deid.core.errors import ConfigurationError, ModelError, UnreadableInputError
+from inverse_deid.core.settings import as_plain_values, change_settings
 from inverse_deid.core.thresholds import EVERYTHING_MASKED, Thresholds
 from inverse_deid.core.values import Document
 from inverse_deid.lexicon import load_lexicon
 from inverse_deid.masking.assemble import packaged_model
-from inverse_deid.masking.pipeline import joined_verdicts
+from inverse_deid.masking.pipeline import join_verdicts
 from inverse_deid.masking.scorers import feature_columns, feature_names
 from inverse_deid.network import export
 from inverse_deid.network.checkpoints import Checkpoints
 from inverse_deid.network.config import NetworkConfig
-from inverse_deid.network.encoding import WordVectors, quantised
+from inverse_deid.network.encoding import WordVectors, quantise
 from inverse_deid.network.folder import (
     ModelParts,
     model_fingerprint,
@@ -32,27 +33,27 @@ from inverse_deid.network.folder import (
 )
 from inverse_deid.network.network import build_network
 from inverse_deid.network.scorer import Scorer, ScorerInput
-from inverse_deid.network.training import Watch, enough_memory, fit
+from inverse_deid.network.training import Watch, enough_memory, fit, probabilities
 from inverse_deid.rules.analysis import RuleAnalyser
 from inverse_deid.rules.words import DICTIONARY_FEATURE_NAMES
 from inverse_deid.text.interning import InternedWords
 from inverse_deid.text.tokenizer import span_of_token, tokenize
 from inverse_deid.training.augmentation import EpochRecipe, EpochsAhead
 from inverse_deid.training.calibration import (
-    OperatingPoint,
+    AtOneRecall,
     ScoredCorpus,
+    at_one_recall,
     densities,
     floor_lines,
     measure,
     operating_points,
+    recall_at_precision,
 )
 from inverse_deid.training.config import RunConfig
 from inverse_deid.training.corpus import read_type_mapping
 from inverse_deid.training.documents import Corpus, RunDocuments, Say, read_documents
-from inverse_deid.training.examples import ExampleMaker
-from inverse_deid.training.forgetting import AtOneRecall, at_one_recall
+from inverse_deid.training.examples import ExampleMaker, Weights
 from inverse_deid.training.logs import TrainingLog
-from inverse_deid.training.validation import validator
 
 PARTS: Mapping[str, tuple[str, ...]] = {
     "characters": ("character_encoder",),
@@ -67,15 +68,15 @@ PARTS: Mapping[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
-    """What a run is told besides its configuration.
+    """The surroundings of a run: progress, resuming, the model to start from.
 
     Args:
-        say: Gets a line of progress now and then; numbers only.
+        say: Receives lines of progress: numbers only.
         show: Draw a progress bar on standard error.
         revision: Of the code, for the manifest.
-        resume: Go on from the checkpoint of an interrupted run.
+        resume: Resume from the checkpoint of an interrupted run.
         start: Model folder to start from, None = random weights.
-        freeze: Names out of `PARTS` that stay as they are.
+        freeze: Names from `PARTS` that do not learn.
     """
 
     say: Say = lambda line: None
@@ -89,12 +90,12 @@ class Surroundings:
 def train(config: RunConfig, folder: Path, around: Surroundings | None = None) -> Mapping[str, Any]:
     """Train, calibrate and write a model folder.
 
-    While it runs, `FOLDER.training` beside it takes the checkpoint, `log.csv` and
-    the TensorBoard events; the checkpoint goes when the model is complete.
+    During the run, checkpoint, `log.csv` and TensorBoard events are written to
+    `FOLDER.training`. The checkpoint is removed when the model is complete.
 
     Args:
         config: The run.
-        folder: Where the model goes; an older model there is replaced at the end.
+        folder: The model folder. An older model there is replaced at the end.
         around: Progress, resuming, the model to start from.
 
     Returns:
@@ -113,26 +114,19 @@ def train(config: RunConfig, folder: Path, around: Surroundings | None = None) -
     check_parts(around.freeze)
     data = read_documents(config, around.say)
     start = read_model(around.start) if around.start else None
-    network_config = start.network if start else config.network
+    if start:
+        config = change_settings(config, network=start.network)
     vectors = start.word_vectors if start else _vectors(config, data.gold)
     say = around.say
     n_words = len(vectors.words)
     say(f"{len(data.gold)} training documents, {len(data.carriers)} carriers, {n_words} word vectors")
     say(device_line())
-    if network_config.output == "crf":
-        say("the CRF learns whole sequences: phi_weight, class_weights and weak_weight do not act")
+    if config.network.output == "crf":
+        say("the CRF learns whole sequences: phi_weight, class_weights and weak_weight have no effect")
     scored_before = score_all(start, data.measured) if start else []
-    keras.utils.set_random_seed(config.training.seed)
-    names = feature_names(network_config.feature_set)
-    with enough_memory("while the network was built"):
-        network = build_network(network_config, len(names), vectors.matrix())
-    if start:
-        if start.feature_names != names:
-            raise ModelError(f"{around.start}: reads other rule features than this version has; train anew")
-        export.load_weights(network, start.weights)
-        freeze(network, around.freeze)
-    _fit(network, dataclasses.replace(config, network=network_config), data, vectors, folder, around)
-    parts = model_parts(network, network_config, vectors)
+    network = _build(config, start, vectors, around)
+    _fit(network, config, data, vectors, folder, around)
+    parts = model_parts(network, config.network, vectors)
     scored = score_all(parts, data.measured)
     own = [corpus for corpus in scored if corpus.name in {c.name for c in data.corpora}]
     points = operating_points(own, config.calibration)
@@ -144,31 +138,56 @@ def train(config: RunConfig, folder: Path, around: Surroundings | None = None) -
     for line in _lines("before", before) + _lines("held out", figures) + _lines_at_one_recall(alike):
         say(line)
     provenance = {
-        "revision": around.revision,
-        "started_from": model_fingerprint(around.start) if around.start else None,
-        "frozen": list(around.freeze),
-        "teachers": [model_fingerprint(path) for path in config.teachers],
-        "training": dataclasses.asdict(config.training),
-        "data_sha256": data.hashes,
-        "type_mapping": {} if config.mapping is None else dict(read_type_mapping(config.mapping)),
-        "n_documents": {c.name: [len(c.train), len(c.held_out)] for c in (*data.corpora, *data.compare)},
-        "lexicon_sha256": load_lexicon().sha256,
-        "calibration": dataclasses.asdict(config.calibration),
+        **_provenance(config, data, around),
         "held_out": figures,
         "held_out_before": before,
         "at_one_recall": {name: one and dataclasses.asdict(one) for name, one in alike.items()},
-        "keras": keras.__version__,
     }
     write_model(dataclasses.replace(parts, operating_points=points, provenance=provenance), folder)
     _checkpoints(folder, "").remove()
     return provenance
 
 
+def _build(
+    config: RunConfig, start: ModelParts | None, vectors: WordVectors, around: Surroundings
+) -> keras.Model:
+    """Build the network with random weights, or with those of the model to start from."""
+    keras.utils.set_random_seed(config.training.seed)
+    names = feature_names(config.network.feature_set)
+    with enough_memory("while the network was built"):
+        network = build_network(config.network, len(names), vectors.matrix())
+    if start:
+        if start.feature_names != names:
+            raise ModelError(
+                f"{around.start}: made for other rule features than this version has. Train it again"
+            )
+        export.load_weights(network, start.weights)
+        freeze(network, around.freeze)
+    return network
+
+
+def _provenance(config: RunConfig, data: RunDocuments, around: Surroundings) -> dict[str, Any]:
+    """Return what decided the weights: revision, settings, hashes of data, models and lexicon."""
+    return {
+        "revision": around.revision,
+        "started_from": model_fingerprint(around.start) if around.start else None,
+        "frozen": list(around.freeze),
+        "teachers": [model_fingerprint(path) for path in config.teachers],
+        "training": as_plain_values(config.training),
+        "data_sha256": data.hashes,
+        "type_mapping": {} if config.mapping is None else dict(read_type_mapping(config.mapping)),
+        "n_documents": {c.name: [len(c.train), len(c.held_out)] for c in (*data.corpora, *data.compare)},
+        "lexicon_sha256": load_lexicon().sha256,
+        "calibration": as_plain_values(config.calibration),
+        "keras": keras.__version__,
+    }
+
+
 def _vectors(config: RunConfig, gold: Sequence[Document]) -> WordVectors:
     if not config.network.learn_words:
         vectors = load_word_vectors(config.word_vectors)
         if vectors.dim != config.network.word_dim:
-            raise ConfigurationError(f"network.word_dim must be {vectors.dim}, as of the word vectors")
+            raise ConfigurationError(f"network.word_dim must be {vectors.dim}, the size of the word vectors")
         return vectors
     counts: dict[str, int] = {}
     for doc in gold:
@@ -177,7 +196,7 @@ def _vectors(config: RunConfig, gold: Sequence[Document]) -> WordVectors:
     words = sorted(word for word, count in counts.items() if count > 1 and word.isalpha())
     rng = np.random.default_rng(config.training.seed)
     drawn = rng.normal(scale=0.1, size=(len(words), config.network.word_dim)).astype(np.float32)
-    return quantised(words, drawn)
+    return quantise(words, drawn)
 
 
 def check_parts(parts: Iterable[str]) -> None:
@@ -188,7 +207,7 @@ def check_parts(parts: Iterable[str]) -> None:
     """
     unknown = sorted(set(parts) - set(PARTS))
     if unknown:
-        raise ConfigurationError(f"cannot freeze {', '.join(unknown)}; parts are {', '.join(PARTS)}")
+        raise ConfigurationError(f"cannot freeze {', '.join(unknown)}. Choose from {', '.join(PARTS)}")
 
 
 def freeze(network: keras.Model, parts: Iterable[str]) -> None:
@@ -203,7 +222,7 @@ def freeze(network: keras.Model, parts: Iterable[str]) -> None:
         if any(layer.name.startswith(PARTS[part]) for part in parts):
             layer.trainable = False
     if not network.trainable_variables:
-        raise ConfigurationError("all parts are frozen; leave one to learn")
+        raise ConfigurationError("all parts are frozen. Leave at least one to learn")
 
 
 def _fit(
@@ -230,11 +249,11 @@ def _fit(
         config.training.stop_precision,
     )
     if config.training.patience and validate is None:
-        raise ConfigurationError("training.patience needs held-out PHI; raise training.validation_share")
+        raise ConfigurationError("training.patience needs held-out PHI. Raise training.validation_share")
     checkpoints = _checkpoints(folder, _run_key(config, data, vectors, around))
     n_done = checkpoints.n_epochs()
     if n_done:
-        around.say(f"goes on after epoch {n_done} of {config.training.epochs}")
+        around.say(f"resuming after epoch {n_done} of {config.training.epochs}")
     columns = [i for i, name in enumerate(names) if name in DICTIONARY_FEATURE_NAMES]
     log = TrainingLog(
         training_folder(folder), config.training.epochs, around.say, n_done=n_done, show=around.show
@@ -246,8 +265,32 @@ def _fit(
         fit(network, epochs, config.training, dictionary_columns=columns, watch=watch)
 
 
+def validator(
+    corpora: Sequence[Sequence[Document]], maker: ExampleMaker, config: NetworkConfig, precision: float
+) -> Callable[[keras.Model], float] | None:
+    """Return a function that measures a network: the mean over the corpora of recall at the precision.
+
+    Returns:
+        None if no corpus has a held-out document with PHI.
+    """
+    examples = [[maker.make(doc, Weights()) for doc in docs] for docs in corpora]
+    examples = [some for some in examples if any((e.labels > 0).any() for e in some)]
+    if not examples:
+        return None
+
+    def measure(network: keras.Model) -> float:
+        recalls = []
+        for some in examples:
+            p_safe = np.concatenate([rows[:, 0] for rows in probabilities(network, some, config)])
+            is_phi = np.concatenate([e.labels > 0 for e in some])
+            recalls.append(recall_at_precision(is_phi, p_safe, precision))
+        return float(np.mean(recalls))
+
+    return measure
+
+
 def _run_key(config: RunConfig, data: RunDocuments, vectors: WordVectors, around: Surroundings) -> str:
-    """Changes with everything that decides what the weights become, so that no other run is gone on with."""
+    """Return a hash of all that decides the weights, so that no other run is resumed."""
     words = hashlib.sha256("\n".join(vectors.words).encode() + vectors.codes.tobytes()).hexdigest()
     mapping = sorted(read_type_mapping(config.mapping).items())
     models = [
@@ -258,7 +301,7 @@ def _run_key(config: RunConfig, data: RunDocuments, vectors: WordVectors, around
 
 
 def training_folder(folder: Path) -> Path:
-    """Where a run for this model folder keeps checkpoint and logs."""
+    """Return where a run for this model folder keeps checkpoint and logs."""
     return folder.with_name(folder.name + ".training")
 
 
@@ -267,10 +310,10 @@ def _checkpoints(folder: Path, run: str) -> Checkpoints:
 
 
 def model_parts(network: keras.Model, config: NetworkConfig, vectors: WordVectors) -> ModelParts:
-    """Export a trained network; the operating points are still to be calibrated."""
+    """Export a trained network; its operating points are not calibrated yet."""
     names = feature_names(config.feature_set)
     if config.learn_words:
-        vectors = quantised(vectors.words, export.learned_word_matrix(network))
+        vectors = quantise(vectors.words, export.read_word_matrix(network))
     return ModelParts(
         network=config,
         feature_names=names,
@@ -283,14 +326,14 @@ def model_parts(network: keras.Model, config: NetworkConfig, vectors: WordVector
 
 
 def score_all(parts: ModelParts, corpora: Iterable[Corpus]) -> list[ScoredCorpus]:
-    """Score the documents of each corpus that nobody trains on."""
+    """Score the held-out documents of each corpus."""
     return [score_corpus(parts, corpus.name, corpus.held_out) for corpus in corpora]
 
 
 def _figures(
     corpora: Sequence[ScoredCorpus], points: Mapping[str, Thresholds]
 ) -> dict[str, dict[str, Mapping[str, float | None]]]:
-    """Recall and precision by corpus and operating point."""
+    """Return the recall and precision by corpus and operating point."""
     return {
         corpus.name: {name: dataclasses.asdict(measure(corpus, pair)) for name, pair in points.items()}
         for corpus in corpora
@@ -300,8 +343,11 @@ def _figures(
 def _lines(title: str, figures: Mapping[str, Mapping[str, Mapping[str, float | None]]]) -> list[str]:
     lines = []
     for corpus, points in figures.items():
-        shown = "; ".join(f"{name} {_shown(OperatingPoint(**point))}" for name, point in points.items())
-        lines.append(f"{corpus}, {title}: recall/precision {shown}")
+        pairs = []
+        for name, point in points.items():
+            values = (point["recall"], point["precision"])
+            pairs.append(f"{name} " + "/".join("-" if v is None else f"{v:.4f}" for v in values))
+        lines.append(f"{corpus}, {title}: recall/precision {'; '.join(pairs)}")
     return lines
 
 
@@ -313,11 +359,6 @@ def _lines_at_one_recall(figures: Mapping[str, AtOneRecall | None]) -> list[str]
     ]
 
 
-def _shown(point: OperatingPoint) -> str:
-    values = (point.recall, point.precision)
-    return "/".join("-" if value is None else f"{value:.4f}" for value in values)
-
-
 def score_corpus(parts: ModelParts, name: str, docs: Sequence[Document]) -> ScoredCorpus:
     """Score annotated documents with an exported model, as masking would."""
     interned = InternedWords()
@@ -327,7 +368,7 @@ def score_corpus(parts: ModelParts, name: str, docs: Sequence[Document]) -> Scor
     columns = feature_columns(parts.feature_names)
     inputs = [ScorerInput(t, a.ids, a.features[:, columns]) for t, a in zip(tokens, analyses, strict=True)]
     scores = scorer.score(inputs)
-    verdicts = joined_verdicts(tokens, [analysis.verdicts for analysis in analyses])
+    verdicts = join_verdicts(tokens, [analysis.verdicts for analysis in analyses])
     owners = [span_of_token(t, doc.spans) for t, doc in zip(tokens, docs, strict=True)]
     return ScoredCorpus(
         name=name,
@@ -351,12 +392,12 @@ def load_word_vectors(path: Path | None) -> WordVectors:
             return WordVectors(tuple(arrays["words"].tolist()), arrays["codes"], arrays["scale"])
     except (OSError, KeyError, ValueError) as error:
         raise UnreadableInputError(
-            f"{path}: no word vectors; make them with scripts/build_word_vectors.py"
+            f"{path}: not a file of word vectors. Make one with scripts/build_word_vectors.py"
         ) from error
 
 
 def device_line() -> str:
-    """Which device trains, in a sentence."""
+    """Return which device trains, in a sentence."""
     import tensorflow as tf
 
     names = [device.name for device in tf.config.list_physical_devices("GPU")]

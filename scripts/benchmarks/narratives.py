@@ -16,7 +16,7 @@ from inverse_deid.formats.json_lines import read_json_lines
 from inverse_deid.formats.records import ReadOptions
 from inverse_deid.formats.registry import input_errors, open_input
 from inverse_deid.text.tokenizer import TOKEN_PATTERN
-from inverse_deid.training.corpora.generation import generated_documents
+from inverse_deid.training.corpora.synthetic import generate_documents
 
 RENAMED_SHARE = 0.05
 """Of the capitalised words of a repeated text, those that become new words."""
@@ -43,16 +43,16 @@ class Sample:
 
 
 def first_texts(files: Sequence[Path], n_invented: int, seed: int) -> list[str]:
-    """The texts of the files in random order, or so many invented ones if there are no files.
+    """Return the texts of the files in random order, or invented ones if there are no files.
 
     Raises:
         InputError: A file cannot be read.
     """
     if not files:
-        return [doc.text for doc in generated_documents(n_invented, seed)]
+        return [doc.text for doc in generate_documents(n_invented, seed)]
     texts = [text for file in files for text in _texts_of(file)]
     if not texts:
-        raise FormatError("the files hold no text; give JSON Lines with the key text")
+        raise FormatError("the files contain no text. Give JSON Lines with the key text")
     random.Random(seed).shuffle(texts)
     return texts
 

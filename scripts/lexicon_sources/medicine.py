@@ -44,7 +44,7 @@ def without_names(
     is_name: Callable[[str], bool],
     log_probs: Mapping[str, float],
 ) -> set[str]:
-    """Return `words` without names that are no confirmed lower-case word."""
+    """Return `words` without names that are not confirmed as lower-case words."""
     return {
         word for word in words if not is_name(word) or (word in confirmed and mostly_lower(word, log_probs))
     }

@@ -7,9 +7,9 @@ pytest.importorskip("tensorflow")
 
 from inverse_deid.core.thresholds import Thresholds
 from inverse_deid.network import export
-from inverse_deid.network.batches import Example, padded
+from inverse_deid.network.batches import Example, pad_examples
 from inverse_deid.network.config import NetworkConfig, class_names
-from inverse_deid.network.encoding import gap_codes, quantised, word_numbers
+from inverse_deid.network.encoding import gap_codes, quantise, word_numbers
 from inverse_deid.network.folder import ModelParts
 from inverse_deid.network.network import build_network
 from inverse_deid.network.scorer import Scorer, ScorerInput
@@ -53,13 +53,13 @@ def both(request):
     """A network with random weights, its export, and examples."""
     config = VARIANTS[request.param]
     rng = np.random.default_rng(7)
-    vectors = quantised(["the", "patient", "rash"], rng.normal(size=(3, config.word_dim)).astype(np.float32))
+    vectors = quantise(["the", "patient", "rash"], rng.normal(size=(3, config.word_dim)).astype(np.float32))
     n_features = {"none": 0, "casing": 5, "all": 30}[config.feature_set]
     network = build_network(config, n_features, vectors.matrix())
     for weight in network.trainable_variables:  # biases start at zero: make every gate count
         weight.assign(weight + rng.normal(scale=0.05, size=weight.shape))
     if config.learn_words:  # the export rounds them; what is compared is everything else
-        vectors = quantised(vectors.words, export.learned_word_matrix(network))
+        vectors = quantise(vectors.words, export.read_word_matrix(network))
         (learned,) = network.get_layer("word_embedding").weights
         learned.assign(np.concatenate([learned[:1], vectors.matrix()[1:]]))
     parts = ModelParts(
@@ -110,7 +110,7 @@ def test_any_batch_and_order(both, order):
 
 def test_padding_has_no_influence_in_keras(both):
     network, parts, examples = both
-    batch = padded([e for _, e in examples], parts.network.max_characters)
+    batch = pad_examples([e for _, e in examples], parts.network.max_characters)
     together = np.asarray(network({t.name: batch.inputs[t.name] for t in network.inputs}, training=False))
     alone = probabilities(network, [e for _, e in examples], parts.network)
     for i, wanted in enumerate(alone):

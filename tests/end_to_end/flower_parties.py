@@ -9,7 +9,6 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 from cryptography import x509
@@ -18,10 +17,9 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from inverse_deid.core.errors import InverseDeidError
-from inverse_deid.research.federated.flower_settings import FlowerServer, FlowerSite
-from inverse_deid.research.federated.flower_site import by_flower
-from inverse_deid.research.federated.messages import Envelope, opened, sealed
-from inverse_deid.research.federated.rounds import Reply, reply_envelope
+from inverse_deid.research.federated.flower.superlink import answer_superlink
+from inverse_deid.research.federated.messages import Envelope, Reply, open_sealed, pack_reply, seal
+from inverse_deid.research.federated.settings import FlowerServer, FlowerSite
 
 LIMIT_S = 300
 _PEM = serialization.Encoding.PEM
@@ -141,24 +139,24 @@ class Adder:
     """A site that adds its number to the weights; the first answer takes a while."""
 
     def __init__(self, name, key, number, patience_s):
-        self.config = SimpleNamespace(name=name, patience_s=patience_s)
+        self.name, self.patience_s = name, patience_s
         self._key, self._number = key, number
 
     def say(self, line):
         print(line, flush=True)  # noqa: T201
 
-    def understood(self, data):
-        return opened(data, self._key)
+    def open(self, data):
+        return open_sealed(data, self._key)
 
-    def declared(self):
-        return sealed(Envelope({"kind": "declaration", "site": self.config.name}), self._key)
+    def declare(self):
+        return seal(Envelope({"kind": "declaration", "site": self.name}), self._key)
 
-    def answered(self, state):
+    def answer(self, state):
         self.say(f"works on round {state.number}")
         time.sleep(2)
         weights = state.weights + np.float32(self._number)
-        reply = Reply(self.config.name, state.run, state.number, 10, weights=weights)
-        return sealed(reply_envelope(reply), self._key)
+        reply = Reply(self.name, state.run, state.number, 10, weights=weights)
+        return seal(pack_reply(reply), self._key)
 
 
 def main(superlink, folder, name, number, patience_s, authority):
@@ -168,7 +166,7 @@ def main(superlink, folder, name, number, patience_s, authority):
         superlink=superlink, root_certificates=folder / authority, node_key=folder / "nodes" / name
     )
     try:
-        state = by_flower(site, settings)
+        state = answer_superlink(site, settings)
     except InverseDeidError as error:
         print(error)  # noqa: T201
         return 2

@@ -242,7 +242,7 @@ def test_only_a_certificate_is_overwritten_and_only_when_asked(calibrated, gold,
 def test_another_model_is_refused(calibrated, case, out, other_model):
     alter(other_model, lambda m: m["operating_points"]["lenient"].update(low=0.0))
     line = only_line(run("mask", case, "--out", out, "--certificate", calibrated[1], "--model", other_model))
-    assert "certifies another model;" in line
+    assert "certifies another model." in line
     assert not (out / "case.jsonl").exists()
 
 
@@ -251,7 +251,7 @@ def test_another_lexicon_is_refused(calibrated, case, out, tmp_path):
     artefact = load_lexicon().artefact
     lexicon.write_bytes(dump_artefact(dataclasses.replace(artefact, version="another")))
     line = only_line(run("mask", case, "--out", out, "--certificate", calibrated[1], "--lexicon", lexicon))
-    assert "certifies another lexicon;" in line
+    assert "certifies another lexicon." in line
     assert not (out / "case.jsonl").exists()
 
 
@@ -260,15 +260,15 @@ def test_another_lexicon_is_refused(calibrated, case, out, tmp_path):
     [
         (lambda c: {**c, "thresholds": {"low": 0.0, "high": 0.0, "density_slope": 0.0}}, "altered after"),
         (lambda c: {**c, "target_leak_rate": 0.001}, "altered after"),
-        (lambda c: seal({**c, "tool_version": "0.0.1"}), "certifies another version of inverse-deid;"),
-        (lambda c: seal({**c, "version": 2}), "certifies another version of certificates;"),
+        (lambda c: seal({**c, "tool_version": "0.0.1"}), "certifies another version of inverse-deid."),
+        (lambda c: seal({**c, "version": 2}), "certifies another version of certificates."),
         (
             lambda c: seal({**c, "thresholds": {"low": 0.1, "high": 0.3, "density_slope": 0.0}}),
             "would keep words that are probably identifiers",
         ),
         (lambda c: seal({"format": c["format"]}), "certifies another version of certificates"),
-        (lambda c: {"format": "else"}, "no certificate"),
-        (lambda c: [c], "no certificate"),
+        (lambda c: {"format": "else"}, "not a certificate"),
+        (lambda c: [c], "not a certificate"),
     ],
 )
 def test_certificates_that_do_not_hold_are_refused(calibrated, case, out, tmp_path, change, complaint):
@@ -282,7 +282,7 @@ def test_certificates_that_do_not_hold_are_refused(calibrated, case, out, tmp_pa
 def test_what_is_no_certificate_is_refused(case, out, tmp_path, data):
     path = tmp_path / "certificate.json"
     path.write_bytes(data)
-    assert "no certificate" in only_line(run("mask", case, "--out", out, "--certificate", path))
+    assert "not a certificate" in only_line(run("mask", case, "--out", out, "--certificate", path))
     missing = tmp_path / "none.json"
     assert "cannot be read" in only_line(run("mask", case, "--out", out, "--certificate", missing))
 
@@ -307,5 +307,5 @@ def test_a_certificate_goes_with_no_choice_that_could_keep_more(
     words.write_text("fever\n")
     given = [words if option == "WORDS" else option for option in options]
     line = only_line(run("mask", case, "--out", out, "--certificate", calibrated[1], *given))
-    assert line.endswith(f"leave out {named}")
+    assert line.endswith(f"Leave out {named}")
     assert not (out / "case.jsonl").exists()

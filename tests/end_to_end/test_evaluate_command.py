@@ -173,7 +173,7 @@ def test_masks_that_do_not_match_the_gold_are_refused_whole(command, gold, maske
         ([{"start": 5, "end": 5, "type": "PATIENT"}], "document a: span 5-5"),
         ([{"start": 0, "end": 4, "type": CANARY}], "unknown type"),
         ([{"start": 0, "end": 4, "type": "DATE"}, {"start": 3, "end": 6, "type": "DATE"}], "overlaps"),
-        ([{"start": 0, "end": 4, "type": "DATE", "text": CANARY}], "not what stands there"),
+        ([{"start": 0, "end": 4, "type": "DATE", "text": CANARY}], "repeats a text other than"),
         ([[0, 4, "DATE"]], "cannot be read"),
     ],
 )

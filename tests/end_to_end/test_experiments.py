@@ -1,7 +1,6 @@
 """Each experiment from invented documents to its report, on the smallest scale."""
 
 import csv
-import dataclasses
 
 import pytest
 from click.testing import CliRunner
@@ -10,6 +9,8 @@ from invented_corpora import TINY, words_of, write_corpus, write_word_vectors
 pytest.importorskip("tensorflow")
 
 from inverse_deid.cli.main import main
+
+pytestmark = pytest.mark.slow
 
 ABLATIONS = """
 [[variant]]
@@ -220,6 +221,7 @@ def test_an_interrupted_thesis_trains_only_what_is_missing(repeated):
 
 
 def test_a_killed_run_goes_on_after_its_last_epoch(repeated, corpora, tmp_path):
+    from inverse_deid.core.settings import change_settings
     from inverse_deid.research.studies.scoring import analyse_corpus
     from inverse_deid.research.thesis.runs import ThesisRun, read_thesis_run, train_thesis_run
     from inverse_deid.training.config import read_run_config
@@ -230,7 +232,7 @@ def test_a_killed_run_goes_on_after_its_last_epoch(repeated, corpora, tmp_path):
     run = ThesisRun(
         name="d-1",
         network=config.network,
-        training=dataclasses.replace(config.training, epochs=2),
+        training=change_settings(config.training, epochs=2),
         gold=read_annotated(corpora / "train.jsonl")[:10],
         vectors=load_word_vectors(config.word_vectors),
         corpora=(analyse_corpus("validation", read_annotated(corpora / "test.jsonl")),),

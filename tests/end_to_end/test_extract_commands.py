@@ -219,6 +219,7 @@ def test_injected_documents_have_both_kinds_of_gold(command, tmp_path):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("view", ["gold", "relative-dates"])
 def test_an_extractor_is_trained_from_the_command_line(command, tmp_path, view):
     for name, numbers in (("train", range(6)), ("dev", range(6, 9))):

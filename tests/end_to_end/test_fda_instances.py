@@ -11,8 +11,8 @@ from icsr_trees import canonical, only_case
 from lxml import etree
 
 from inverse_deid.formats.icsr.dialects import remove_keeping_tail
-from inverse_deid.formats.icsr.elements import Kind, elements, nodes_at
-from inverse_deid.formats.icsr.profiles import Action, Profile, builtin_profile
+from inverse_deid.formats.icsr.elements import ElementKind, elements, nodes_at
+from inverse_deid.formats.icsr.profiles import FieldAction, Profile, builtin_profile
 
 FILES = sorted((Path(__file__).parents[3] / "shared" / "data" / "icsr" / "fda").glob("*.xml"))
 
@@ -74,7 +74,7 @@ def untargeted(data: bytes, profile: Profile) -> list[tuple[str, str, list[tuple
     ]
     for node in gone:
         remove_keeping_tail(node)
-    if profile.display_names == Action.DROP:
+    if profile.display_names == FieldAction.DROP:
         for node in case.iter():
             node.attrib.pop("displayName", None)
             node.attrib.pop("codeSystemName", None)
@@ -83,8 +83,8 @@ def untargeted(data: bytes, profile: Profile) -> list[tuple[str, str, list[tuple
 
 def targets(element, profile: Profile, case: etree._Element) -> list[etree._Element]:
     action = profile.actions[element.id]
-    is_dropped = element.kind == Kind.ATTACHMENT and profile.attachments == Action.DROP
-    if action in (Action.KEEP, Action.TEXT) and not is_dropped:
+    is_dropped = element.kind == ElementKind.ATTACHMENT and profile.attachments == FieldAction.DROP
+    if action in (FieldAction.KEEP, FieldAction.TEXT) and not is_dropped:
         return []
     found = element.places["r3"].nodes(case) if "r3" in element.places else []
     return [(nodes_at(element.whole, node) if element.whole is not None else [node])[0] for node in found]

@@ -1,10 +1,10 @@
 """A server and four sites as processes of their own, that train together, die and come back."""
 
 import signal
-from dataclasses import replace
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 pytest.importorskip("tensorflow")
 
@@ -32,39 +32,38 @@ def write_server(centre, way, *, epochs=EPOCHS, join_s=LIMIT_S, answer_s=LIMIT_S
 
 def undisturbed(centre):
     """The same training in this process: nobody dies; weights at the end and F1 on other documents."""
-    from inverse_deid.research.federated.coordinator import first_state, next_state
-    from inverse_deid.research.federated.deployment_file import read_server_config, read_site_config
-    from inverse_deid.research.federated.rounds import reply_of
+    from inverse_deid.research.federated.messages import unpack_reply
+    from inverse_deid.research.federated.rounds import begin_training, end_round
+    from inverse_deid.research.federated.settings import read_server_settings, read_site_settings
     from inverse_deid.research.federated.site import SiteRun
 
-    server = read_server_config(centre.folder / "server.toml")
+    server = read_server_settings(centre.folder / "server.toml")
     sites = {}
     for name in SITES:
-        config = read_site_config(centre.folder / f"site-{name}.toml")
-        sites[name] = SiteRun(replace(config, private=centre.folder / f"reference-{name}"), lambda _: None)
+        config = read_site_settings(centre.folder / f"site-{name}.toml")
+        private = replace(config.site, private=centre.folder / f"reference-{name}")
+        sites[name] = SiteRun(replace(config, site=private), lambda _: None)
     common = sites["east"].common
-    state = first_state(
-        server.training, "reference", common.trainer.layout, common.start(server.training.seed)
+    state = begin_training(
+        server.server, "reference", common.trainer.layout, common.start(server.server.seed)
     )
     start = state.weights
     while not state.finished:
-        replies = {
-            name: reply_of(sites[name].understood(sites[name].answered(state))) for name in state.asked
-        }
-        state, _ = next_state(server.training, common.trainer.layout, state, replies)
+        replies = {name: unpack_reply(sites[name].open(sites[name].answer(state))) for name in state.asked}
+        state, _ = end_round(server.server, common.trainer.layout, state, replies)
     return common, start, state.weights
 
 
 def f1_of(common, weights, path):
     from inverse_deid.lexicon import load_lexicon
-    from inverse_deid.research.federated.measuring import measures, scored
+    from inverse_deid.research.federated.runs import measure_tokens, score_tokens
     from inverse_deid.training.corpus import read_annotated, read_type_mapping
     from inverse_deid.training.examples import ExampleMaker, Weights
 
-    maker = ExampleMaker(common.plan.network, load_lexicon(), common.vectors)
+    maker = ExampleMaker(common.config, load_lexicon(), common.vectors)
     test = maker.make_many([(doc, Weights()) for doc in read_annotated(path, read_type_mapping(None))])
-    said = common.trainer.probabilities(common.trainer.layout.arrays(weights), test)
-    return measures(scored(test, said), 0.9).f1
+    said = common.trainer.predict(common.trainer.layout.split(weights), test)
+    return measure_tokens(score_tokens(test, said), 0.9).f1
 
 
 def test_killed_processes_come_back_and_nothing_is_lost(centre):
@@ -84,7 +83,7 @@ def test_killed_processes_come_back_and_nothing_is_lost(centre):
 
     status, printed = centre.ended(server)
     assert status == 0, printed + centre.words()
-    assert "goes on with round" in printed
+    assert "resuming with round" in printed
     assert f"round {EPOCHS - 1}: used" in printed
     assert "left out" not in printed
     for name, site in sites.items():
@@ -125,7 +124,7 @@ def test_a_dead_site_is_left_out_and_a_dead_server_is_not_waited_for(centre):
     for name in SITES[1:]:
         status, printed = centre.ended(sites[name])
         assert status == 2, printed
-        assert "the server was silent for 60 s; start the site again" in printed
+        assert "the server was silent for 60 s. Start the site again" in printed
 
 
 def test_a_site_of_another_network_is_refused_before_training(centre):

@@ -4,19 +4,19 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 pytest.importorskip("flwr")
 
 from flower_parties import LIMIT_S, SuperLink, quiet, write_node_key
 
 from inverse_deid.core.errors import UnreadableInputError, UpdateError
-from inverse_deid.research.federated.flower_carrier import flower_carrier
-from inverse_deid.research.federated.rounds import State, reply_of
+from inverse_deid.research.federated.flower.superlink import open_flower_carrier
+from inverse_deid.research.federated.messages import TrainingState, unpack_reply
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 SITES = ("east", "west")
@@ -58,7 +58,7 @@ def keys_of(link, sites=SITES):
 
 
 def state(number, *, finished=False):
-    return State(
+    return TrainingState(
         "run",
         number,
         "average",
@@ -74,14 +74,14 @@ def state(number, *, finished=False):
 
 def test_a_site_that_is_killed_comes_back_and_all_get_the_result(link, start, tmp_path):
     east, west = start("east", 1), start("west", 2)
-    with flower_carrier(link.settings(), keys_of(link), tmp_path / "server.npz") as carrier:
-        declared = carrier.declarations(SITES, LIMIT_S)
+    with open_flower_carrier(link.settings(), keys_of(link), tmp_path / "server.npz") as carrier:
+        declared = carrier.gather_declarations(SITES, LIMIT_S)
         assert {site: said.header["site"] for site, said in declared.items()} == {
             "east": "east",
             "west": "west",
         }
 
-        first = {site: reply_of(said) for site, said in carrier.answers(state(0), LIMIT_S).items()}
+        first = {site: unpack_reply(said) for site, said in carrier.gather_answers(state(0), LIMIT_S).items()}
         assert {site: reply.weights.tolist() for site, reply in first.items()} == {
             "east": [1] * 3,
             "west": [2] * 3,
@@ -89,8 +89,11 @@ def test_a_site_that_is_killed_comes_back_and_all_get_the_result(link, start, tm
 
         east.send_signal(signal.SIGKILL)
         east = start("east", 1)  # the SuperLink lets it in again when its signs of life have been missed
-        second = carrier.answers(state(1), LIMIT_S)
-        assert {site: reply_of(said).weights[0] for site, said in second.items()} == {"east": 2, "west": 3}
+        second = carrier.gather_answers(state(1), LIMIT_S)
+        assert {site: unpack_reply(said).weights[0] for site, said in second.items()} == {
+            "east": 2,
+            "west": 3,
+        }
 
         assert carrier.conclude(state(2, finished=True), LIMIT_S) == []
     for process in (east, west):
@@ -104,7 +107,7 @@ def test_a_site_without_a_known_key_is_refused(link, start, tmp_path):
     stranger = start("stranger", 7, patience_s=4)
     printed, _ = stranger.communicate(timeout=LIMIT_S)
     assert stranger.returncode == 2
-    assert printed.splitlines() == ["the SuperLink refuses this site; does the server have its public key?"]
+    assert printed.splitlines() == ["the SuperLink refuses this site. Does the server have its public key?"]
 
 
 def test_a_site_talks_to_no_other_superlink(link, start):
@@ -117,14 +120,14 @@ def test_a_site_talks_to_no_other_superlink(link, start):
 def test_whoever_can_start_a_run_gets_no_answer_without_the_key_of_the_site(link, start, tmp_path):
     site = start("west", 2, patience_s=20)
     wrong = dict.fromkeys(SITES, b"another key of 32 bytes, in full")
-    with flower_carrier(link.settings(), wrong, tmp_path / "server.npz") as carrier:
+    with open_flower_carrier(link.settings(), wrong, tmp_path / "server.npz") as carrier:
         end = time.monotonic() + LIMIT_S
-        found = carrier.answers(state(0), 15)
+        found = carrier.gather_answers(state(0), 15)
         assert found == {}
         assert time.monotonic() < end
     printed, _ = site.communicate(timeout=LIMIT_S)
     assert site.returncode == 2
-    assert "left a message out that is not sealed with its key" in printed
+    assert "left out a message that is not sealed with its key" in printed
     assert "works on" not in printed
     assert "the server was silent for 20 s" in printed
 
@@ -134,12 +137,12 @@ def test_without_the_secret_of_the_superlink_nobody_leads(link, tmp_path):
     settings = replace(link.settings(), secret=tmp_path / "secret")
     with (
         pytest.raises(UpdateError, match=r"refused /v1/runtime/acquire-task \(401\)"),
-        flower_carrier(settings, keys_of(link), tmp_path / "server.npz"),
+        open_flower_carrier(settings, keys_of(link), tmp_path / "server.npz"),
     ):
         pass
     (tmp_path / "east.pub").write_text("no key")
     with (
         pytest.raises(UnreadableInputError, match="ssh-keygen"),
-        flower_carrier(replace(settings, node_keys=tmp_path), keys_of(link), tmp_path / "server.npz"),
+        open_flower_carrier(replace(settings, node_keys=tmp_path), keys_of(link), tmp_path / "server.npz"),
     ):
         pass

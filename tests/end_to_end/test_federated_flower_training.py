@@ -55,8 +55,8 @@ def test_a_training_over_the_superlink(centre):
 
     status, printed = centre.ended(server)
     assert status == 0, printed + centre.words()
-    assert "goes on with round" in printed
-    assert "finished; every site has the result" in printed
+    assert "resuming with round" in printed
+    assert "finished. Every site has the result" in printed
     assert "left out" not in printed
     for name, site in sites.items():
         status, printed = centre.ended(site)
@@ -73,4 +73,4 @@ def test_a_training_over_the_superlink(centre):
     again = centre.start("server", "--config", "server.toml")  # a checkpoint is not overwritten
     status, printed = centre.ended(again)
     assert status == 2
-    assert "of an earlier run; go on with --resume" in printed
+    assert "left by an earlier run. Resume it with --resume" in printed

@@ -108,13 +108,13 @@ def test_a_study_from_one_command(simulate, folder):
     change_study(folder, "number = 3", "number = 4")
     status, printed = simulate()
     assert status == 2
-    assert "another settings" in printed.err
+    assert "other settings" in printed.err
 
 
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        ("download = 0.5", "download = 2.0", "share between 0 and 1"),
+        ("download = 0.5", "download = 2.0", "download: expected `float` <= 1.0"),
         ("number = 3", "number = 400", "has no document"),
         ("number = 3", "number = 2", "secure-average needs at least 3 sites"),
         (

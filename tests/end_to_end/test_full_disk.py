@@ -51,13 +51,13 @@ def test_no_space_for_the_checkpoint_then_none_for_the_model_then_enough(tmp_pat
 
     status, said, complaints = train(script, 100 * KB, *arguments)
     assert (status, len(complaints)) == (2, 1), complaints
-    assert "model.training/checkpoint.npz: cannot be written (File too large); make room" in complaints[0]
+    assert "model.training/checkpoint.npz: cannot be written (File too large). Make room" in complaints[0]
     assert sorted(path.name for path in out.iterdir()) == ["model.training"]
     assert "epoch 1/2" not in said
 
     status, said, complaints = train(script, 1500 * KB, *arguments)  # the word vectors are larger
     assert (status, len(complaints)) == (2, 1), complaints
-    assert "model: cannot be written (File too large); make room" in complaints[0]
+    assert "model cannot be written: File too large" in complaints[0]
     assert sorted(path.name for path in out.iterdir()) == ["model.training"]
     assert "epoch 2/2" in said
 

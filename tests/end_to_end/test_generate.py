@@ -102,7 +102,7 @@ def test_invented_share_is_the_share_without_carrier(tmp_path, carriers):
     assert not any(mark in doc.text for doc in read_annotated(out) for mark in MARKS)
     done = generate("--out", out, *options, "--invented-share", 0)
     assert all(any(mark in doc.text for mark in MARKS) for doc in read_annotated(out))
-    assert "keep them as safe" in done.stdout
+    assert "Protect them like the carriers" in done.stdout
 
 
 @pytest.mark.parametrize(("name", "options"), [("a.jsonl", ()), ("xml", ("--format", "i2b2"))])
@@ -123,14 +123,14 @@ def test_a_folder_of_other_things_is_never_replaced(tmp_path):
     (tmp_path / "cases").mkdir()
     (tmp_path / "cases" / "mine.xml").write_text("mine")
     refused = generate("--out", tmp_path / "cases", "--format", "i2b2", "--force")
-    assert (refused.status, "something else" in refused.stderr) == (2, True)
+    assert (refused.status, "was not written by generate" in refused.stderr) == (2, True)
     assert contents(tmp_path / "cases") == {"mine.xml": b"mine"}
 
 
 def test_a_carrier_is_never_overwritten(carriers):
     before = carriers.read_bytes()
     refused = generate("--out", carriers, "--carriers", carriers, "--force")
-    assert (refused.status, "holds carriers" in refused.stderr) == (2, True)
+    assert (refused.status, "contains carriers" in refused.stderr) == (2, True)
     assert carriers.read_bytes() == before
 
 
@@ -140,7 +140,7 @@ def test_a_carrier_is_never_overwritten(carriers):
         (None, "does not exist"),
         (f'{{"text": "{CANARY}"\n', "line 1 is not valid JSON"),
         (f'{{"story": "{CANARY}"}}\n', "line 1 has no text"),
-        ("", "holds no document"),
+        ("", "no documents"),
     ],
 )
 def test_bad_carriers_are_named_in_one_line(tmp_path, content, complaint):

@@ -209,7 +209,7 @@ def test_two_columns_of_one_name_are_refused(command, given, out, kind):
         pq.write_table(table, given / "a.parquet")
     result = command("mask", given, "--out", out, "--keep-all-columns")
     assert result.status == 2
-    assert "two columns of the same name" in result.stderr
+    assert "two columns have the same name" in result.stderr
 
 
 FORMULAS = [

@@ -304,12 +304,12 @@ def test_a_sidecar_reserves_its_values(command, given, out, key, tmp_path):
         ),
         (["--map", "maps"], "--map needs a key: give --key FILE or set INVERSE_DEID_KEY"),
         (["--replace", "surrogate", "--key", "SHORT"], "the key has 9 bytes and needs at least 16"),
-        (["--map", "OUT", "--key", "KEY"], "--map holds the original texts; give a folder outside of --out"),
+        (["--map", "OUT", "--key", "KEY"], "--map has the original texts. Give a folder outside of --out"),
         (
             ["--map", "OUT/below", "--key", "KEY"],
-            "--map holds the original texts; give a folder outside of --out",
+            "--map has the original texts. Give a folder outside of --out",
         ),
-        (["--map", "KEY", "--key", "KEY"], "is a file; give a folder to write into"),
+        (["--map", "KEY", "--key", "KEY"], "is a file. Give a folder to write into"),
     ],
 )
 def test_options_that_lack_something_are_refused(command, given, out, key, options, said):
@@ -330,7 +330,7 @@ def test_options_that_lack_something_are_refused(command, given, out, key, optio
 
 def test_a_map_cannot_come_from_standard_input(command, key, maps):
     result = command("mask", "-", "--map", maps, "--key", key)
-    assert (result.status, "leave them out with -" in result.stderr) == (2, True)
+    assert (result.status, "Leave them out with -" in result.stderr) == (2, True)
 
 
 def test_missing_packages_are_said_before_anything_is_read(command, given, out, key, maps, monkeypatch):

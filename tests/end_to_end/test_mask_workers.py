@@ -178,7 +178,7 @@ def test_the_keyboard_reaches_the_command_and_not_its_workers(tmp_path):
         one.send_signal(signal.SIGINT)
     status, said, _ = finish(process)
     assert status == 130
-    assert said.splitlines() == ["inverse-deid: stopped; run the same command with --resume to go on"]
+    assert said.splitlines() == ["inverse-deid: stopped. Run the same command with --resume to continue"]
     wait_for(lambda: not any(worker.is_running() for worker in workers))
 
 

@@ -12,9 +12,9 @@ from fake_maskers import CANARY, FakeMasker
 
 from inverse_deid.cli.main import main
 from inverse_deid.core.values import Document
-from inverse_deid.engine.reversal_sinks import ReversalSink, hidden_report
+from inverse_deid.engine.reversal import ReversalSink, hide_report
 from inverse_deid.formats.icsr.messages import Message
-from inverse_deid.formats.icsr.rewriting import Rewritten, fitted
+from inverse_deid.formats.icsr.rewriting import RewrittenCase, fit_text
 from inverse_deid.formats.icsr.survey import Sort
 from inverse_deid.formats.icsr.writing import MessageWriter
 from inverse_deid.formats.records import ReadOptions
@@ -152,11 +152,11 @@ def test_free_texts_of_a_case_report_come_back(tmp_path):
     target = MessageWriter(masked, message.frame)
     for part in message.parts():
         docs = MASKER.mask_many([Document(t.path, t.text) for t in part.free_texts])
-        writer.add(hidden_report(part, docs, "PHI"))
+        writer.add(hide_report(part, docs, "PHI"))
         nodes, texts = list(part.node.iter()), [v for v in part.values if v.sort == Sort.FREE_TEXT]
         for value, doc in zip(texts, docs, strict=True):
-            nodes[value.index].text = fitted(doc.text, value.element.max_length["r2"], "PHI")
-        target.write(target.rendered(Rewritten(part.node, (), part.tail)))
+            nodes[value.index].text = fit_text(doc.text, value.element.max_length["r2"], "PHI")
+        target.write(target.render(RewrittenCase(part.node, (), part.tail)))
     target.finish()
     writer.finish()
     paths = written(tmp_path, "case.xml", masked.getvalue(), mapped.getvalue())

@@ -18,6 +18,8 @@ from inverse_deid.cli.main import main
 from inverse_deid.core.seals import seal
 from inverse_deid.training.corpus import read_annotated
 
+pytestmark = pytest.mark.slow
+
 SETTINGS = """
 [representation]
 dim = 4

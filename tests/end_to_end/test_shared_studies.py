@@ -15,6 +15,8 @@ pytest.importorskip("seqeval")
 from inverse_deid.cli.main import main
 from inverse_deid.research.extraction.json_concepts import concept_json_line
 
+pytestmark = pytest.mark.slow
+
 SHARING = """
 [study]
 neighbours = [3]

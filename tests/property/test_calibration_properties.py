@@ -15,8 +15,8 @@ from inverse_deid.training.calibration import (
     ScoredCorpus,
     calibrate_precision,
     measure,
-    needed_to_mask,
     operating_points,
+    score_from_high,
 )
 from inverse_deid.training.config import CalibrationConfig
 
@@ -74,7 +74,7 @@ def test_points_are_in_order_and_reach_their_recall(
 
 def _reachable(corpus: ScoredCorpus, slope: float) -> np.ndarray:
     """Tokens that the highest threshold masks: of a `p_safe` that is not 1 as good as."""
-    return needed_to_mask(corpus, Thresholds(1, 1, slope)) < 1 - 1e-5
+    return score_from_high(corpus, Thresholds(1, 1, slope)) < 1 - 1e-5
 
 
 @settings(max_examples=300, deadline=None)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import random
 import re
 from datetime import date, timedelta
@@ -10,12 +9,10 @@ from datetime import date, timedelta
 import pytest
 from case_maskers import masker_of, spans_by
 from date_patterns import FULL_BUT_NOT_READ, full_patterns, order_of
-from icsr_trees import cases_of
+from icsr_trees import cases_of, mask_reports
 
-from inverse_deid.formats.icsr.masking import TreatedCase, mask_message
 from inverse_deid.formats.icsr.profiles import builtin_profile
 from inverse_deid.masking.case_masker import CaseMasker
-from inverse_deid.masking.case_reports import replacements_of, texts_of
 from inverse_deid.replacement.date_text import read_date
 from inverse_deid.replacement.settings import CaseSettings, DateMode
 from inverse_deid.training.corpora.dates import render_date
@@ -65,17 +62,9 @@ def masked(cases: Cases, settings: CaseSettings) -> list[tuple[list[str], dict[s
     """The dates in the text and in the fields of every case."""
     masker = CaseMasker(masker_of(spans_by(DATE=WRITTEN)), settings)
 
-    def treat(found):
-        results = masker.mask_cases([texts_of(case, str(case.number)) for case in found])
-        return [
-            TreatedCase([doc.text for doc in one.docs], replacements_of(case, one, KEY, "PHI"))
-            for case, one in zip(found, results, strict=True)
-        ]
-
-    target = io.BytesIO()
-    report = mask_message((io.BytesIO(cases.data), target), treat, builtin_profile("third-party"))
+    written, report = mask_reports(cases.data, masker, builtin_profile("third-party"), KEY)
     assert (report.n_cases, report.n_problems) == (N_CASES, 0)
-    return [_dates_of(case) for case in cases_of(target.getvalue())]
+    return [_dates_of(case) for case in cases_of(written)]
 
 
 def _dates_of(case) -> tuple[list[str], dict[str, date]]:

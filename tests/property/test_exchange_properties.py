@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from inverse_deid.core.phi import PhiType
 from inverse_deid.core.values import Document, PhiSpan
-from inverse_deid.training.corpora.exchange import identifiers_by_type, with_exchanged_identifiers
+from inverse_deid.training.corpora.surrogates import identifiers_by_type, with_exchanged_identifiers
 
 TYPES = st.sampled_from([PhiType.PATIENT, PhiType.DATE, PhiType.IDNUM])
 SAFE = st.text(st.sampled_from("ab 1.,\n李é"), max_size=8)

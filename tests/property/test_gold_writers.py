@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 from inverse_deid.core.errors import AnnotationError
 from inverse_deid.core.phi import PhiType
 from inverse_deid.core.values import Document, PhiSpan
-from inverse_deid.formats.gold_writers import I2B2_ELEMENT_OF, gold_i2b2_xml, gold_json_line
-from inverse_deid.formats.i2b2_xml import read_gold_i2b2_xml
-from inverse_deid.formats.json_lines import read_gold_json_lines
+from inverse_deid.formats.i2b2_xml import I2B2_ELEMENT_OF, gold_i2b2_xml, read_gold_i2b2_xml
+from inverse_deid.formats.json_lines import gold_json_line, read_gold_json_lines
 
 HARD = [
     "\r",
@@ -100,7 +99,7 @@ def test_elements_are_those_of_the_task() -> None:
 @pytest.mark.parametrize("sign", NOT_IN_XML)
 def test_what_xml_cannot_hold_is_refused_by_the_id(sign: str) -> None:
     doc = Document("case-7", f"Ms. {CANARY}{sign}", (PhiSpan(4, 4 + len(CANARY), PhiType.PATIENT),))
-    with pytest.raises(AnnotationError, match=r"document case-7: .*; remove it") as refused:
+    with pytest.raises(AnnotationError, match=r"document case-7: .*\. Remove it") as refused:
         gold_i2b2_xml(doc)
     assert CANARY not in str(refused.value)
     assert refused.value.__context__ is None

@@ -5,12 +5,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from icsr_messages import ALL_KEEP, invent
 from icsr_trees import (
-    a_year_later,
+    REPLACEMENTS,
     canonical,
     changed_elements,
+    mask_message,
     masked_file,
     only_case,
-    pseudonym,
     treating,
 )
 from lxml import etree
@@ -18,10 +18,9 @@ from lxml import etree
 from inverse_deid.core.errors import InputError
 from inverse_deid.formats.icsr.checks import Rule, check_case
 from inverse_deid.formats.icsr.dates import StampDate, parse_stamp, stamp_with
-from inverse_deid.formats.icsr.masking import mask_message
 from inverse_deid.formats.icsr.messages import BrokenCase, read_cases
-from inverse_deid.formats.icsr.profiles import Action, builtin_names, builtin_profile
-from inverse_deid.formats.icsr.rewriting import fitted
+from inverse_deid.formats.icsr.profiles import FieldAction, builtin_names, builtin_profile
+from inverse_deid.formats.icsr.rewriting import fit_text
 
 DIALECTS = st.sampled_from(["r3", "r2"])
 XML_TEXT = st.text(
@@ -51,8 +50,8 @@ def test_keeping_everything_gives_an_equal_file(dialect, seed, share, n_cases):
 def test_masked_texts_are_read_back_as_they_fit(dialect, seed, data):
     case = only_case(invent(dialect, seed=seed, share=0.4).data)
     texts = [data.draw(XML_TEXT) for _ in case.free_texts]
-    expected = [fitted(t, f.max_length, "PHI") for t, f in zip(texts, case.free_texts, strict=True)]
-    node = case.rewritten(texts, ALL_KEEP).node
+    expected = [fit_text(t, f.max_length, "PHI") for t, f in zip(texts, case.free_texts, strict=True)]
+    node = case.rewrite(texts, ALL_KEEP).node
     again = only_case(etree.tostring(node))
     assert [text.text for text in again.free_texts] == expected
 
@@ -62,8 +61,8 @@ def test_masked_texts_are_read_back_as_they_fit(dialect, seed, data):
 def test_only_the_elements_of_the_profile_are_touched(dialect, seed, share, name):
     profile = builtin_profile(name)
     case = only_case(invent(dialect, seed=seed, share=share, given=NO_FILES).data)
-    node = case.rewritten([text.text for text in case.free_texts], profile).node
-    listed = {e for e, action in profile.actions.items() if action in (Action.MASK, Action.BLANK)}
+    node = case.rewrite([text.text for text in case.free_texts], profile).node
+    listed = {e for e, action in profile.actions.items() if action in (FieldAction.MASK, FieldAction.BLANK)}
     there = {value.element_id for value in case.values}
     assert changed_elements(case, node) == listed & there
 
@@ -74,7 +73,7 @@ def test_what_is_written_passes_the_rule_check_and_holds_no_removed_name(dialect
     profile = builtin_profile(name)
     case = only_case(invent(dialect, seed=seed, share=share, given={"C.2.r.1.4": "Zzyzxwood"}).data)
     texts = ["PHI" for _ in case.free_texts]
-    rewritten = case.rewritten(texts, profile, pseudonym, a_year_later)
+    rewritten = case.rewrite(texts, profile, REPLACEMENTS)
     assert check_case(case, rewritten.node, profile, rewritten.allowed) == ()
     assert (b"Zzyzxwood" in etree.tostring(rewritten.node)) == (name == "fda")
 
@@ -89,16 +88,16 @@ def test_a_planted_name_is_found(seed, element, is_upper):
     case = only_case(invent("r3", seed=seed, given={"C.2.r.1.4": name}).data)
     planted = f"Dr. {name.upper() if is_upper else name}, again"
     texts = [planted if text.element == element else "PHI" for text in case.free_texts]
-    rewritten = case.rewritten(texts, profile)
+    rewritten = case.rewrite(texts, profile)
     findings = check_case(case, rewritten.node, profile, rewritten.allowed)
     assert {(finding.rule, finding.element) for finding in findings} == {(Rule.KNOWN_VALUE, element)}
 
 
 @given(XML_TEXT, st.integers(1, 130), st.sampled_from(["PHI", "[NAME]", "***"]))
 def test_a_fitted_text_is_short_enough_and_cuts_no_word(text, longest, marker):
-    result = fitted(text, longest, marker)
+    result = fit_text(text, longest, marker)
     assert 0 < len(result) <= longest
-    assert fitted(result, longest, marker) == result
+    assert fit_text(result, longest, marker) == result
     if text.strip() and len(text) <= longest:
         assert result == text
     if len(text) > longest and result != marker[:longest]:

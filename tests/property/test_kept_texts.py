@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from inverse_deid.core.values import Document, MaskedDocument
-from inverse_deid.formats.csv_table import neutralised, read_csv, restored
+from inverse_deid.formats.csv_table import neutralise, read_csv, restore
 from inverse_deid.formats.i2b2_xml import MaskedXmlSink, read_i2b2_xml
 from inverse_deid.formats.json_lines import read_json_lines
 from inverse_deid.formats.plain_text import read_plain_text
@@ -47,7 +47,7 @@ def test_csv_cells_keep_their_text(rows, delimiter):
     options = ReadOptions(delimiter=delimiter, keep_all_columns=True)
     written = through(read_csv(io.BytesIO(given_file.getvalue().encode()), options))
     cells = list(csv.reader(io.StringIO(written.decode(), newline=""), delimiter=delimiter))
-    assert cells == [["other", "text"], *([neutralised(cell) for cell in row] for row in rows)]
+    assert cells == [["other", "text"], *([neutralise(cell) for cell in row] for row in rows)]
     options = ReadOptions(delimiter=delimiter, is_masked=True)
     back = io.StringIO(through(read_csv(io.BytesIO(written), options)).decode(), newline="")
     assert list(csv.reader(back, delimiter=delimiter)) == [["other", "text"], *map(list, rows)]
@@ -57,10 +57,10 @@ def test_csv_cells_keep_their_text(rows, delimiter):
 @example("' \n")
 @given(st.text(st.sampled_from("'=+-@ \t\r\n5,.ex\uff1d")))
 def test_no_cell_is_run_and_all_can_be_taken_back(cell):
-    written = neutralised(cell)
+    written = neutralise(cell)
     is_number = re.fullmatch(r"[+-][\d.,]+(?:e[+-]?\d+)?", written)
     assert is_number or not written.lstrip(" ").startswith(tuple("=+-@\t\r\n\uff1d"))
-    assert restored(written) == cell
+    assert restore(written) == cell
 
 
 @given(st.lists(any_text, min_size=1, max_size=4))

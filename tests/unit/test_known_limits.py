@@ -10,8 +10,9 @@ from case_maskers import masker_of
 
 from inverse_deid.core.errors import FormatError
 from inverse_deid.core.values import Document, KnownIdentifier, KnownSort, find_known_problem
-from inverse_deid.formats.icsr.messages import Message
+from inverse_deid.formats.icsr.source import read_reports
 from inverse_deid.formats.known_values import read_known_values
+from inverse_deid.formats.records import ReadOptions
 from inverse_deid.masking.case_reports import texts_of
 from inverse_deid.rules.known_identifiers import KnownIdentifiers
 from inverse_deid.service.documents import read_request
@@ -79,8 +80,9 @@ def _report(persons: str) -> bytes:
 
 
 def _texts(data: bytes):
-    (case,) = (part for part in Message(io.BytesIO(data)).parts() if part.is_case)
-    return texts_of(case, "case 1")
+    source = read_reports(io.BytesIO(data), ReadOptions(), "cases.xml")
+    (record,) = (record for record in source.records() if not record.is_frame)
+    return texts_of(record)
 
 
 def test_many_reporters_are_not_paired_with_each_other() -> None:

@@ -16,7 +16,7 @@ DECADE = "10.a"
 R2_UNITS = {"800": DECADE, "801": "a", "802": "mo", "803": "wk", "804": "d", "805": "h", "810": "{trimester}"}
 
 HIGH_AGE_YEARS = 90
-"""From here on an age is not shown: 45 CFR 164.514(b)(2)(i)(C)."""
+"""Ages from here on are not shown: 45 CFR 164.514(b)(2)(i)(C)."""
 
 _YEARS_OF = {
     DECADE: 10.0,
@@ -38,7 +38,7 @@ class AgeElement:
     Args:
         element: Its E2B element.
         number: As it is written; of a group of ages, its code.
-        unit: In UCUM, "" = none is stated or it is not known.
+        unit: In UCUM, "" = not stated or not known.
     """
 
     element: str
@@ -47,15 +47,15 @@ class AgeElement:
 
 
 AgeFor = Callable[[AgeElement], AgeElement | None]
-"""From an age to what stands in its place, None = nothing."""
+"""From an age to the one that replaces it, None = it is left out."""
 
 
 def is_age(text: str, element: str = "") -> bool:
-    """Whether a value is the number of an age, or the code of a group.
+    """Return whether a value is the number of an age, or the code of a group.
 
     Args:
         text: The value.
-        element: Where it stands; a group of ages has seven codes.
+        element: Its E2B element; a group of ages has seven codes.
 
     Example:
         >>> is_age("48"), is_age("about 48"), is_age("48", AGE_GROUP), is_age("5", AGE_GROUP)
@@ -66,7 +66,7 @@ def is_age(text: str, element: str = "") -> bool:
 
 
 def years_of(number: str, unit: str) -> float | None:
-    """An age in years, None = it cannot be told.
+    """Return an age in years, None = unknown.
 
     Example:
         >>> years_of("18", "mo"), years_of("9", "10.a"), years_of("9", "")

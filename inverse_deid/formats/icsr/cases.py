@@ -1,28 +1,32 @@
-"""One case of a message: what to mask in it, what is known from it, and its rewritten form."""
+"""One case of a message: texts, dates and identifiers, its rewritten form, and what that may contain.
+
+The allowed strings are found without the code that rewrites: the masked texts, the new ids, dates and ages,
+and the values that the profile keeps. `checks.check_case` looks for everything else in the XML that is about
+to be written.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 from lxml import etree
 
-from inverse_deid.formats.icsr.ages import AgeFor
-from inverse_deid.formats.icsr.allowed import Answers, allowed_strings
-from inverse_deid.formats.icsr.dates import CaseDates, DateElement, parse_stamp
-from inverse_deid.formats.icsr.dialects import MessageDialect
-from inverse_deid.formats.icsr.elements import suspect_starts
-from inverse_deid.formats.icsr.known import KnownValue, known_value
-from inverse_deid.formats.icsr.profiles import Profile
-from inverse_deid.formats.icsr.rewriting import (
-    DEFAULT_MARKER,
-    DateFor,
-    PseudonymFor,
-    Replacements,
-    Rewritten,
-    rewrite,
+from inverse_deid.formats.icsr.ages import AgeElement
+from inverse_deid.formats.icsr.dates import (
+    DateElement,
+    ReportDates,
+    StampDate,
+    is_stamp,
+    parse_stamp,
+    stamp_with,
 )
-from inverse_deid.formats.icsr.survey import Sort, Value, survey
+from inverse_deid.formats.icsr.dialects import PRIVACY, MessageDialect
+from inverse_deid.formats.icsr.elements import suspect_starts
+from inverse_deid.formats.icsr.known import KnownValue, find_known_value
+from inverse_deid.formats.icsr.profiles import FieldAction, Profile
+from inverse_deid.formats.icsr.rewriting import CaseRewriter, Replacements, RewrittenCase, fit_text
+from inverse_deid.formats.icsr.survey import Sort, Value, all_text, is_as_expected, survey
 
 CASE_ID = "C.1.1"
 
@@ -32,10 +36,10 @@ class TextElement:
     """One free text of a case.
 
     Args:
-        element: Its E2B element, "" = none that is known.
-        path: Where it stands.
-        text: What it says.
-        max_length: Longest text that may stand there, None = no limit stated.
+        element: Its E2B element, "" = not known.
+        path: Its place in the case.
+        text: The text.
+        max_length: Longest text of the element in characters, None = no limit stated.
     """
 
     element: str
@@ -46,13 +50,13 @@ class TextElement:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Case:
-    """One case, or one of the elements around the cases of a batch, which is treated alike.
+    """One case, or one of the elements around the cases of a batch, which is treated like a case.
 
     Args:
         number: Which case of the file, from 1; 0 = an element around the cases.
         dialect: R3 or R2.
         node: Its XML, without comments and instructions.
-        tail: What stands behind it in the batch (white space).
+        tail: The white space after it in the batch.
         values: All of its values that are not structure.
         n_nodes: Its XML elements.
     """
@@ -76,84 +80,160 @@ class Case:
 
     @property
     def free_texts(self) -> tuple[TextElement, ...]:
-        """All free texts, in the order of the file; those without a known element, too."""
-        return tuple(_text_element(value, self.dialect) for value in self._of(Sort.FREE_TEXT))
+        """All free texts, in the order of the file, also those without a known element."""
+        name = self.dialect.name
+        return tuple(
+            TextElement(
+                v.element_id, v.path, v.text, None if v.element is None else v.element.max_length[name]
+            )
+            for v in self._of(Sort.FREE_TEXT)
+        )
 
     @property
     def known_values(self) -> tuple[KnownValue, ...]:
         """Identifiers that must be masked in every free text of the case, each once."""
         named = ((value.element, value.text) for value in self.values if value.element is not None)
-        found = (known_value(element.id, element.known, text) for element, text in named if element.known)
+        found = (
+            find_known_value(element.id, element.known, text) for element, text in named if element.known
+        )
         return tuple(dict.fromkeys(value for value in found if value is not None))
 
     @property
-    def dates(self) -> CaseDates:
+    def dates(self) -> ReportDates:
         """The structured dates."""
         nodes = list(self.node.iter())
         suspects = suspect_starts()[self.dialect.name].nodes(self.node) if self.is_case else []
-        dates = (_date_element(v, is_suspect=nodes[v.index] in suspects) for v in self._of(Sort.DATE))
-        return CaseDates(tuple(dates))
+        stamps = [(v, v.text.strip()) for v in self._of(Sort.DATE)]
+        return ReportDates(
+            tuple(
+                DateElement(v.element_id, v.path, stamp, parse_stamp(stamp), nodes[v.index] in suspects)
+                for v, stamp in stamps
+            )
+        )
 
-    def rewritten(
-        self,
-        masked_texts: Sequence[str],
-        profile: Profile,
-        pseudonym: PseudonymFor | None = None,
-        date_value: DateFor | None = None,
-        *,
-        age_value: AgeFor | None = None,
-        marker: str = DEFAULT_MARKER,
-    ) -> Rewritten:
-        """The case with masked texts in place and its structured fields as the profile says.
+    def rewrite(
+        self, masked_texts: Sequence[str], profile: Profile, given: Replacements | None = None
+    ) -> RewrittenCase:
+        """Return the case with masked texts in place and its structured fields as the profile says.
 
         Args:
             masked_texts: One for each of `free_texts`.
             profile: What happens to the structured fields.
-            pseudonym: For ids, if the profile asks for pseudonyms.
-            date_value: For dates, if the profile asks for them.
-            age_value: For ages; without it those that the profile asks for are left out.
-            marker: Stands for a text that cannot be shown at all.
+            given: The values of ids, dates and ages, as far as the profile asks for them.
 
         Raises:
-            ConfigurationError: The profile asks for pseudonyms or dates and there is no source of them.
-            StageError: Masked texts or pseudonyms that do not fit.
+            ConfigurationError: The profile asks for pseudonyms or dates that `given` lacks.
+            StageError: Masked texts or pseudonyms do not fit.
         """
-        replacements = Replacements(
-            pseudonym=pseudonym, date_value=date_value, age_value=age_value, marker=marker
-        )
-        answers = Answers(replacements)
-        plan = (profile, answers.noting(), self.known_values)
-        node, changes = rewrite(self.node, self.values, masked_texts, self.dialect, plan)
-        allowed = allowed_strings(
-            list(self.node.iter()), self.values, masked_texts, self.dialect, (profile, answers, marker)
-        )
-        return Rewritten(node, changes, self.tail, allowed)
+        answers = Answers(given or Replacements())
+        rewriter = CaseRewriter(self.dialect, profile, answers.note_answers(), self.known_values)
+        node, changes = rewriter.rewrite(self.node, self.values, masked_texts)
+        return RewrittenCase(node, changes, self.tail, self._list_allowed(masked_texts, profile, answers))
+
+    def _list_allowed(
+        self, masked_texts: Sequence[str], profile: Profile, answers: Answers
+    ) -> frozenset[str]:
+        """Return all strings of the rewritten case, other than structure, that are allowed; stripped."""
+        marker = answers.given.marker
+        allowed = {marker, *answers.strings}
+        if self.dialect.name == "r2":
+            allowed.add(PRIVACY)
+        for text, masked in zip(self.free_texts, masked_texts, strict=True):
+            allowed.add(fit_text(masked, text.max_length, marker).strip())
+        nodes = list(self.node.iter())
+        for value in self.values:
+            allowed.update(_list_kept(value, nodes[value.index], profile))
+        return frozenset(allowed)
 
     def _of(self, sort: Sort) -> tuple[Value, ...]:
         return tuple(value for value in self.values if value.sort == sort)
 
 
 def case_from(number: int, node: etree._Element, tail: str, dialect: MessageDialect) -> Case:
-    """A case from its XML.
+    """Return a case from its XML.
 
     Args:
         number: Which case of the file, from 1; 0 = an element around the cases.
         node: Without comments and instructions.
-        tail: What stands behind it.
+        tail: The white space after it.
         dialect: R3 or R2.
 
     Raises:
-        FormatError: An entity stands in it.
+        FormatError: It contains an entity.
     """
     found = survey(node, dialect, batch=number == 0)
     return Case(number, dialect, node, tail, found.values, len(found.nodes))
 
 
-def _date_element(value: Value, *, is_suspect: bool) -> DateElement:
-    text = value.text.strip()
-    return DateElement(value.element_id, value.path, text, parse_stamp(text), is_suspect)
+class Answers:
+    """Notes the answers of the functions for ids, dates and ages.
+
+    Args:
+        given: The functions.
+    """
+
+    def __init__(self, given: Replacements) -> None:
+        self.given = given
+        self.strings: set[str] = set()
+
+    def note_answers(self) -> Replacements:
+        """Return the same functions, whose answers are noted."""
+        given = self.given
+        return replace(
+            given,
+            pseudonym=None if given.pseudonym is None else self._pseudonym,
+            date_value=None if given.date_value is None else self._date,
+            age_value=None if given.age_value is None else self._age,
+        )
+
+    def _pseudonym(self, element: str, value: str) -> str:
+        answer = "" if self.given.pseudonym is None else self.given.pseudonym(element, value)
+        self.strings.add(answer.strip())
+        return answer
+
+    def _date(self, date: DateElement) -> StampDate | None:
+        answer = None if self.given.date_value is None else self.given.date_value(date)
+        if answer is not None:
+            self.strings.add(stamp_with(date.value, answer))
+        return answer
+
+    def _age(self, age: AgeElement) -> AgeElement | None:
+        answer = None if self.given.age_value is None else self.given.age_value(age)
+        if answer is not None:
+            self.strings.add(answer.number.strip())
+        return answer
 
 
-def _text_element(value: Value, dialect: MessageDialect) -> TextElement:
-    longest = None if value.element is None else value.element.max_length[dialect.name]
-    return TextElement(value.element_id, value.path, value.text, longest)
+def _list_kept(value: Value, node: etree._Element, profile: Profile) -> Iterator[str]:
+    """Yield what a profile keeps of a value."""
+    if _keeps(value, profile):
+        yield value.text.strip()
+        yield from (text.strip() for text in _pieces(value, node))
+    elif value.sort == Sort.DATE and value.element is not None and value.element.required:
+        date = parse_stamp(value.text.strip()) if is_stamp(value.text.strip()) else None
+        if date is not None:
+            yield StampDate(date.year).digits  # the year of a date that may not be missing
+
+
+def _pieces(value: Value, node: etree._Element) -> Iterator[str]:
+    """Yield the texts of a value that has elements in it; of a file also their attributes."""
+    if value.text.strip() != all_text(node).strip() and value.sort != Sort.ATTACHMENT:
+        return
+    yield from map(str, node.itertext())
+    if value.sort == Sort.ATTACHMENT:
+        yield from (str(text) for inner in node.iterdescendants() for text in inner.attrib.values())
+
+
+def _keeps(value: Value, profile: Profile) -> bool:
+    """Return whether the profile says that a value stays as it is."""
+    match value.sort:
+        case Sort.FREE_TEXT | Sort.FILE:
+            return False
+        case Sort.ATTACHMENT:
+            return profile.attachments == FieldAction.KEEP
+        case Sort.DISPLAY:
+            return profile.display_names == FieldAction.KEEP
+        case _ if value.element is None:
+            return profile.other_dates == FieldAction.KEEP and is_as_expected(value)
+        case _:
+            return profile.actions[value.element_id] == FieldAction.KEEP and is_as_expected(value)

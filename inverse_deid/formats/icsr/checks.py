@@ -1,8 +1,8 @@
-"""Our own check of a rewritten case: what the schema of ICH does not catch.
+"""The check of a rewritten case: faults that the schema of ICH does not find.
 
-The schema lets pass a masked element that still holds its value, MSK where it is not allowed,
-and a narrative that is missing. A case with a finding must not be written: neither one that
-holds a string that nobody let out, wherever it stands.
+The schema accepts a masked element that still has its value, MSK where it is not allowed, and a missing
+narrative. A case with a finding must not be written. A string that is not on the list of allowed strings is a
+finding, wherever it is.
 
 Source: ICH E2B(R3) implementation guide, core data elements (null flavors, lengths, H.1).
 """
@@ -19,11 +19,10 @@ from lxml import etree
 from inverse_deid.core.errors import FormatError
 from inverse_deid.formats.icsr.ages import AGE_GROUP, HIGH_AGE_YEARS, years_of
 from inverse_deid.formats.icsr.cases import Case
-from inverse_deid.formats.icsr.dialects import MessageDialect, Role
-from inverse_deid.formats.icsr.elements import Element, Kind, path_words
+from inverse_deid.formats.icsr.dialects import BESIDE_A_MASK, MessageDialect, StringRole
+from inverse_deid.formats.icsr.elements import Element, ElementKind, path_words
 from inverse_deid.formats.icsr.known import KnownValueFinder
-from inverse_deid.formats.icsr.profiles import Action, Profile
-from inverse_deid.formats.icsr.r3 import BESIDE_A_MASK
+from inverse_deid.formats.icsr.profiles import FieldAction, Profile
 from inverse_deid.formats.icsr.survey import (
     TAIL,
     TEXT,
@@ -67,7 +66,7 @@ class Finding:
 
     Args:
         rule: What is wrong.
-        element: Its E2B element, "" = none that is known.
+        element: Its E2B element, "" = not known.
         path: Where.
     """
 
@@ -79,13 +78,13 @@ class Finding:
 def check_case(
     case: Case, rewritten: etree._Element, profile: Profile, allowed: Container[str]
 ) -> tuple[Finding, ...]:
-    """What is wrong with a rewritten case; raises nothing.
+    """Return what is wrong with a rewritten case; raise nothing.
 
     Args:
         case: As it was read.
-        rewritten: Its rewritten XML, best read again from what is about to be written.
+        rewritten: Its rewritten XML, read again from the bytes that are about to be written.
         profile: By which it was rewritten.
-        allowed: Every string that may stand in it and is not structure (`Rewritten.allowed`).
+        allowed: All strings, other than structure, that it may contain (`RewrittenCase.allowed`).
 
     Returns:
         Nothing if it may be written.
@@ -94,41 +93,40 @@ def check_case(
         found = survey(rewritten, case.dialect, batch=not case.is_case)
     except FormatError:
         return (Finding(Rule.NOT_READABLE, "", ""),)
-    findings = [*_Check(case, found, profile).findings(), *_strangers(rewritten, case.dialect, allowed)]
+    findings = [*_Check(case, found, profile).find_all(), *_find_strangers(rewritten, case.dialect, allowed)]
     return tuple(dict.fromkeys(findings))
 
 
-def _strangers(root: etree._Element, dialect: MessageDialect, allowed: Container[str]) -> Iterator[Finding]:
-    """Every text, tail, attribute and name that nobody let out, wherever it stands."""
+def _find_strangers(
+    root: etree._Element, dialect: MessageDialect, allowed: Container[str]
+) -> Iterator[Finding]:
+    """Yield every text, tail, attribute and name that is not allowed, wherever it is."""
     paths = Paths(root)
     for node in root.iter():
         if not is_known_element(str(node.tag), dialect.name):
             yield Finding(Rule.UNKNOWN_NAME, "", paths.of(node, TEXT))
-        if not _may_stand(node.text, allowed) and not _is_structure(dialect, node):
+        text = node.text or ""
+        is_structure = dialect.is_code(node, text) or dialect.role_of_text(node, text) == StringRole.STRUCTURE
+        if not is_structure and not _is_allowed(text, allowed):
             yield Finding(Rule.UNEXPECTED, "", paths.of(node, TEXT))
-        if node is not root and not _may_stand(node.tail, allowed):
+        if node is not root and not _is_allowed(node.tail, allowed):
             yield Finding(Rule.UNEXPECTED, "", paths.of(node, TAIL))
         for name, value in ((str(name), str(value)) for name, value in node.attrib.items()):
             if not is_known_attribute(name, dialect.name):
                 yield Finding(Rule.UNKNOWN_NAME, "", paths.of(node, name))
-            if not _may_stand(value, allowed) and not dialect.may_leave(node, name, value):
+            if not _is_allowed(value, allowed) and not dialect.may_leave(node, name, value):
                 yield Finding(Rule.UNEXPECTED, "", paths.of(node, name))
     declared = (declaration for _, declaration in etree.iterwalk(root, events=("start-ns",)))
     if not all(is_known_namespace(prefix or None, uri) for prefix, uri in declared):
         yield Finding(Rule.UNKNOWN_NAME, "", "*")
 
 
-def _may_stand(text: str | None, allowed: Container[str]) -> bool:
+def _is_allowed(text: str | None, allowed: Container[str]) -> bool:
     return not text or text.isspace() or text.strip() in allowed
 
 
-def _is_structure(dialect: MessageDialect, node: etree._Element) -> bool:
-    text = node.text or ""
-    return dialect.is_code(node, text) or dialect.role_of_text(node, text) == Role.STRUCTURE
-
-
 class _Check:
-    """Looks at one rewritten case."""
+    """Checks one rewritten case."""
 
     def __init__(self, case: Case, found: Survey, profile: Profile) -> None:
         self._case = case
@@ -138,44 +136,43 @@ class _Check:
         self._paths = Paths(found.nodes[0])
         self._before = {(value.element_id, value.text) for value in case.values}
 
-    def findings(self) -> Iterator[Finding]:
-        """All of them; the same one may come twice."""
+    def find_all(self) -> Iterator[Finding]:
+        """Yield all findings; the same one may occur twice."""
         for value in self._found.values:
-            yield from self._value_left(value)
-        yield from self._masks()
-        yield from self._narrative()
-        yield from self._lengths()
-        yield from self._known_values()
+            yield from self._check_value(value)
+        yield from self._check_masks()
+        yield from self._check_narrative()
+        yield from self._check_lengths()
+        yield from self._check_known_values()
 
-    def _value_left(self, value: Value) -> Iterator[Finding]:
-        """A structured value that should not be there any more."""
-        if value.sort == Sort.ATTACHMENT and self._profile.attachments == Action.DROP:
+    def _check_value(self, value: Value) -> Iterator[Finding]:
+        """Find a structured value that should be gone."""
+        if value.sort == Sort.ATTACHMENT and self._profile.attachments == FieldAction.DROP:
             yield Finding(Rule.ATTACHMENT_LEFT, value.element_id, value.path)
         if value.element is None or value.sort not in (Sort.IDENTIFIER, Sort.DATE, Sort.AGE, Sort.PRODUCT):
             return
-        action = self._profile.actions[value.element_id]
+        action, node = self._profile.actions[value.element_id], self._found.nodes[value.index]
+        years = years_of(value.text, self._dialect.unit(node))
+        is_below_90 = years is not None and years < HIGH_AGE_YEARS
         is_left = {
-            Action.MASK: not self._dialect.is_masked(self._found.nodes[value.index]),
-            Action.BLANK: True,
-            Action.DROP: True,
-            Action.AGE: value.element_id != AGE_GROUP and not self._is_below_90(value),
-            Action.PSEUDONYM: (value.element_id, value.text) in self._before,
+            FieldAction.MASK: not self._dialect.is_masked(node),
+            FieldAction.BLANK: True,
+            FieldAction.DROP: True,
+            FieldAction.AGE: value.element_id != AGE_GROUP and not is_below_90,
+            FieldAction.PSEUDONYM: (value.element_id, value.text) in self._before,
         }
         if is_left.get(action, False):
             yield Finding(Rule.VALUE_LEFT, value.element_id, value.path)
 
-    def _is_below_90(self, value: Value) -> bool:
-        """Whether an age is surely below 90 years."""
-        years = years_of(value.text, self._dialect.unit(self._found.nodes[value.index]))
-        return years is not None and years < HIGH_AGE_YEARS
-
-    def _masks(self) -> Iterator[Finding]:
-        """Every element that says that it is masked: may it (or did it before), and is it empty?"""
-        before = self._masked_before()
+    def _check_masks(self) -> Iterator[Finding]:
+        """Find elements that are marked as masked without permission, or that are not empty."""
+        paths = Paths(self._case.node)
+        nodes = (node for node in self._case.node.iter() if self._dialect.is_masked(node))
+        before = {bare_path(paths.of(node, TEXT)) for node in nodes}
         for index, node in enumerate(self._found.nodes):
             if not self._dialect.is_masked(node):
                 continue
-            element = self._masked_element(index)
+            element = self._find_masked_element(index)
             name, path = "" if element is None else element.id, self._paths.of(node, TEXT)
             may_be_masked = element is not None and element.msk
             if not may_be_masked and bare_path(path) not in before:
@@ -183,22 +180,16 @@ class _Check:
             if self._dialect.name == "r3" and _holds_something(node):
                 yield Finding(Rule.VALUE_LEFT, name, path)
 
-    def _masked_before(self) -> set[str]:
-        """Where the case said before it was rewritten that a value is masked."""
-        paths = Paths(self._case.node)
-        nodes = (node for node in self._case.node.iter() if self._dialect.is_masked(node))
-        return {bare_path(paths.of(node, TEXT)) for node in nodes}
-
-    def _masked_element(self, index: int) -> Element | None:
-        """The known element whose value stood in an XML element."""
+    def _find_masked_element(self, index: int) -> Element | None:
+        """Return the known element whose value was in an XML element."""
         named = self._found.named
         return next(
             (named[index, slot] for slot in (TEXT, "value", "extension", "code") if (index, slot) in named),
             None,
         )
 
-    def _narrative(self) -> Iterator[Finding]:
-        """R2 may lack a narrative, but not lose it."""
+    def _check_narrative(self) -> Iterator[Finding]:
+        """Find a missing narrative; R2 may lack one, but not lose it."""
         had_one = any(value.element_id == NARRATIVE for value in self._case.values)
         if not self._case.is_case or (self._dialect.name == "r2" and not had_one):
             return
@@ -209,11 +200,15 @@ class _Check:
             if self._dialect.is_masked(node) or not all_text(node).strip():
                 yield Finding(Rule.NO_NARRATIVE, NARRATIVE, self._paths.of(node, TEXT))
 
-    def _lengths(self) -> Iterator[Finding]:
-        """Free texts, and ids that are new."""
+    def _check_lengths(self) -> Iterator[Finding]:
+        """Find free texts and new ids that are too long."""
         for (index, _), element in self._found.named.items():
             longest, node = element.max_length[self._dialect.name], self._found.nodes[index]
-            if element.kind == Kind.FREE_TEXT and longest is not None and len(all_text(node)) > longest:
+            if (
+                element.kind == ElementKind.FREE_TEXT
+                and longest is not None
+                and len(all_text(node)) > longest
+            ):
                 yield Finding(Rule.TOO_LONG, element.id, self._paths.of(node, TEXT))
         for value in self._found.values:
             longest = None if value.element is None else value.element.max_length[self._dialect.name]
@@ -221,11 +216,11 @@ class _Check:
             if is_new_id and longest is not None and len(value.text) > longest:
                 yield Finding(Rule.TOO_LONG, value.element_id, value.path)
 
-    def _known_values(self) -> Iterator[Finding]:
-        """Identifiers that the profile takes away, where they may not stand.
+    def _check_known_values(self) -> Iterator[Finding]:
+        """Find identifiers that the profile removes, in places that must not contain them.
 
-        A field that the profile keeps may hold the same value (the sender's organisation may be
-        that of the reporter). Numbers are looked for in texts only, not in codes.
+        A field that the profile keeps may have the same value (sender and reporter may have the same
+        organisation). Numbers are searched in texts only, not in codes.
         """
         removed = [value for value in self._case.known_values if self._profile.removes(value.element)]
         anywhere = KnownValueFinder(removed)
@@ -233,10 +228,10 @@ class _Check:
             if value.sort in (Sort.FREE_TEXT, Sort.DISPLAY, Sort.FILE) and anywhere.finds(value.text):
                 yield Finding(Rule.KNOWN_VALUE, value.element_id, value.path)
         names = KnownValueFinder(value for value in removed if not _DIGIT.search(value.value))
-        yield from self._names_in_structure(names)
+        yield from self._find_names(names)
 
-    def _names_in_structure(self, names: KnownValueFinder) -> Iterator[Finding]:
-        """Names in attributes, and in what XML itself lets one choose: tags, prefixes, namespaces."""
+    def _find_names(self, names: KnownValueFinder) -> Iterator[Finding]:
+        """Find names in attributes, tags, prefixes and namespaces."""
         valued = {(value.index, value.slot) for value in self._found.values}
         for index, node in enumerate(self._found.nodes):
             for name, text in node.attrib.items():
@@ -253,6 +248,6 @@ class _Check:
 
 
 def _holds_something(node: etree._Element) -> bool:
-    """Whether an R3 element that says that it is masked has more than the sign for it."""
+    """Return whether a masked R3 element contains more than the mark for it."""
     attributes = {str(name) for name in node.attrib} - BESIDE_A_MASK
     return bool(attributes) or len(node) > 0 or bool((node.text or "").strip())

@@ -1,4 +1,4 @@
-"""The dates of a report: HL7 time stamps (R3) and digits with a format code (R2), as precise as they are.
+"""The dates of a report: HL7 time stamps (R3) and digits with a format code (R2), of any precision.
 
 Both write a date as digits from the year on, cut off where it is not known: `2009`,
 `200901`, `20090115`, `20090115143000-0500`.
@@ -57,11 +57,11 @@ class StampDate:
 
     @property
     def first_day(self) -> datetime.date:
-        """The earliest day that it can be."""
+        """The earliest possible day."""
         return datetime.date(self.year, self.month or 1, self.day or 1)
 
     def cut_to(self, other: StampDate) -> StampDate:
-        """The date, no more precise than another."""
+        """Return the date, no more precise than another."""
         month = None if other.month is None else self.month
         return StampDate(self.year, month, None if other.day is None else self.day)
 
@@ -71,8 +71,8 @@ class DateElement:
     """One structured date of a case.
 
     Args:
-        element: Its E2B element, "" = none that is known.
-        path: Where it stands.
+        element: Its E2B element, "" = not known.
+        path: Its place in the case.
         value: As it is written.
         date: What it says, None = not a date.
         is_suspect: Whether it is when a suspect or interacting drug was begun.
@@ -86,7 +86,7 @@ class DateElement:
 
 
 @dataclass(frozen=True, slots=True)
-class CaseDates:
+class ReportDates:
     """The structured dates of a case.
 
     Args:
@@ -121,7 +121,7 @@ class CaseDates:
 
 
 def earliest(dates: Iterable[StampDate | None]) -> StampDate | None:
-    """The earliest date; one that is known to the day goes before all that are not.
+    """Return the earliest date; a date with a day precedes all dates without.
 
     Example:
         >>> earliest([StampDate(2009), StampDate(2009, 3, 5), None]).digits
@@ -133,7 +133,7 @@ def earliest(dates: Iterable[StampDate | None]) -> StampDate | None:
 
 
 def parse_stamp(value: str) -> StampDate | None:
-    """What a time stamp says, None if it is none or no such day exists.
+    """Return the date of a time stamp, None = not a time stamp, or no such day.
 
     Example:
         >>> parse_stamp("20090115143000-0500").digits
@@ -152,7 +152,7 @@ def parse_stamp(value: str) -> StampDate | None:
 
 
 def is_stamp(value: str) -> bool:
-    """Whether a text is a time stamp of a year in which a patient of a report can have lived.
+    """Return whether a text is a time stamp of a year in which a patient can have lived.
 
     Example:
         >>> is_stamp("20090115"), is_stamp("5550147"), is_stamp("20091340")
@@ -163,7 +163,7 @@ def is_stamp(value: str) -> bool:
 
 
 def stamp_with(value: str, date: StampDate) -> str:
-    """The time stamp with another date, no more precise than it was; its time of day and zone stay.
+    """Return the time stamp with another date, no more precise than it was; its time of day and zone stay.
 
     If the new date is less precise than the old one, nothing follows it.
 

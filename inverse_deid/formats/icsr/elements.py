@@ -25,8 +25,8 @@ NAMESPACES = {"h": HL7}
 _ATTRIBUTE = re.compile(r"(?P<node>.*)/@(?P<name>[A-Za-z]+)", re.DOTALL)
 
 
-class Kind(StrEnum):
-    """What sort of value an element holds."""
+class ElementKind(StrEnum):
+    """The sort of an element's value."""
 
     FREE_TEXT = "free-text"
     IDENTIFIER = "identifier"
@@ -37,8 +37,8 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where an element's value stands.
+class ElementPlace:
+    """The place of an element's value.
 
     Args:
         xpath: Finds the XML elements, from the case (or from a part of the batch).
@@ -49,7 +49,7 @@ class Place:
     attribute: str
 
     def nodes(self, root: etree._Element) -> list[etree._Element]:
-        """The XML elements in a case (or a part of the batch)."""
+        """Return the XML elements in a case (or a part of the batch)."""
         return nodes_at(self.xpath, root)
 
 
@@ -60,13 +60,13 @@ class Element:
     Args:
         id: As ICH numbers it, for example `C.2.r.1.4`.
         name: In words.
-        kind: What sort of value it holds.
+        kind: The sort of its value.
         max_length: Longest text in characters by dialect, None = no limit stated.
-        msk: Whether MSK (R3) or PRIVACY (R2) may stand for the value.
+        msk: Whether MSK (R3) or PRIVACY (R2) may replace the value.
         required: Whether a message without it is not valid.
-        known: What sort of identifier the value is that free texts must not repeat, "" = none.
-        places: Where it stands, by dialect; a dialect may lack it.
-        batch: Whether it stands outside the cases.
+        known: The sort of identifier that free texts must not repeat, "" = none.
+        places: Its places, by dialect; a dialect may lack it.
+        batch: Whether it is outside the cases.
         whole: Finds what is left out together with an R3 element, from the element; None = itself.
         values: Which closed set a kept value is of, "" = none.
         null: Null flavor that an emptied R3 element gets if it can be neither masked nor missing.
@@ -74,12 +74,12 @@ class Element:
 
     id: str
     name: str
-    kind: Kind
+    kind: ElementKind
     max_length: Mapping[Dialect, int | None]
     msk: bool
     required: bool
     known: str
-    places: Mapping[Dialect, Place]
+    places: Mapping[Dialect, ElementPlace]
     batch: bool
     whole: etree.XPath | None
     values: str
@@ -87,37 +87,37 @@ class Element:
 
 
 def nodes_at(xpath: etree.XPath, start: etree._Element) -> list[etree._Element]:
-    """The XML elements that an XPath finds."""
+    """Return the XML elements that an XPath finds."""
     found = xpath(start)
     return [node for node in found if isinstance(node, etree._Element)] if isinstance(found, list) else []
 
 
 @lru_cache(maxsize=1)
 def elements() -> Mapping[str, Element]:
-    """All known elements by id.
+    """Return all known elements by id.
 
     Example:
         >>> elements()["H.1"].name
         'Case narrative'
     """
     table = _table()
-    shorthand = _expanded(table["shorthand"])
+    shorthand = _expand(table["shorthand"])
     return {name: _element(name, row, shorthand) for name, row in table["elements"].items()}
 
 
 @lru_cache(maxsize=1)
 def r2_codes() -> Mapping[str, frozenset[str]]:
-    """Elements of R2 that hold codes in their text: codes, numbers, versions, countries, coded."""
+    """Return the elements of R2 with codes as their text: codes, numbers, versions, countries, coded."""
     return {sort: frozenset(tags) for sort, tags in _table()["r2_codes"].items()}
 
 
 @lru_cache(maxsize=1)
-def suspect_starts() -> Mapping[Dialect, Place]:
-    """Where the dates stand at which a suspect or interacting drug was begun."""
+def suspect_starts() -> Mapping[Dialect, ElementPlace]:
+    """Return the places of the start dates of suspect and interacting drugs."""
     table = _table()
-    shorthand = _expanded(table["shorthand"])
+    shorthand = _expand(table["shorthand"])
     places = {dialect: _place(_fill(path, shorthand)) for dialect, path in table["suspect"].items()}
-    return cast(dict[Dialect, Place], places)
+    return cast(dict[Dialect, ElementPlace], places)
 
 
 def _table() -> dict[str, Any]:
@@ -127,7 +127,7 @@ def _table() -> dict[str, Any]:
 
 @lru_cache(maxsize=4)
 def elements_in(dialect: Dialect, *, batch: bool) -> tuple[Element, ...]:
-    """The elements that can stand in a case, or in the parts of a batch outside its cases.
+    """Return the elements that a case, or the parts of a batch around its cases, can contain.
 
     Args:
         dialect: R3 or R2.
@@ -138,7 +138,7 @@ def elements_in(dialect: Dialect, *, batch: bool) -> tuple[Element, ...]:
 
 @lru_cache(maxsize=1)
 def path_words() -> frozenset[str]:
-    """Names of XML elements and attributes that may be shown in a path: those of the table."""
+    """Return names of XML elements and attributes that may be shown in a path: those of the table."""
     shown = {word for element in elements().values() for word in _words(element)}
     return frozenset(shown | {"MCCI_IN200100UV01", "PORR_IN049016UV", "ichicsr", "safetyreport"})
 
@@ -150,8 +150,8 @@ def _words(element: Element) -> Iterator[str]:
         yield place.attribute
 
 
-def _expanded(shorthand: Mapping[str, str]) -> dict[str, str]:
-    """The shorthands with earlier ones put into later ones."""
+def _expand(shorthand: Mapping[str, str]) -> dict[str, str]:
+    """Return the shorthands with earlier ones put into later ones."""
     full: dict[str, str] = {}
     for name, text in shorthand.items():
         full[name] = _fill(text, full)
@@ -167,25 +167,25 @@ def _element(name: str, row: Mapping[str, Any], shorthand: Mapping[str, str]) ->
     return Element(
         id=name,
         name=row["name"],
-        kind=Kind(row["kind"]),
+        kind=ElementKind(row["kind"]),
         max_length={"r3": row.get("max") or None, "r2": row.get("max_r2") or None},
         msk=row.get("msk", False),
         required=row.get("required", False),
         known=row.get("known", ""),
         places={d: _place(_fill(row[d], shorthand)) for d in dialects if d in row},
         batch=row.get("batch", False),
-        whole=_compiled(row["whole"]) if "whole" in row else None,
+        whole=_compile(row["whole"]) if "whole" in row else None,
         values=row.get("values", ""),
         null=row.get("null", ""),
     )
 
 
-def _place(xpath: str) -> Place:
+def _place(xpath: str) -> ElementPlace:
     match = _ATTRIBUTE.fullmatch(xpath)
     if match is None or match["node"].endswith("["):
-        return Place(_compiled(xpath), "")
-    return Place(_compiled(match["node"]), match["name"])
+        return ElementPlace(_compile(xpath), "")
+    return ElementPlace(_compile(match["node"]), match["name"])
 
 
-def _compiled(xpath: str) -> etree.XPath:
+def _compile(xpath: str) -> etree.XPath:
     return etree.XPath(xpath, namespaces=NAMESPACES, smart_strings=False)

@@ -1,19 +1,25 @@
-"""Identifiers that a case states in its structured fields, and finding them again as they stand.
+"""Identifiers in the structured fields of a case, and searching for them in the same spelling.
 
-Finding other spellings (initials, surname first, a slip of the pen) is not done here.
+Other spellings (initials, surname first, typos) are not searched for here.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import product
+from typing import TYPE_CHECKING
 
+from inverse_deid.core.values import KnownIdentifier, KnownSort
 from inverse_deid.formats.icsr.dates import parse_stamp
 from inverse_deid.text.matching import Sequences, fold
 
+if TYPE_CHECKING:
+    from inverse_deid.formats.icsr.cases import Case
+
 MIN_FINDABLE = 4
-"""Letters and digits that a value must have to be looked for: shorter ones stand in every text."""
+"""A value needs this many letters and digits to be searched for: shorter ones are in every text."""
 
 _SAY_NOTHING = frozenset(
     (
@@ -25,6 +31,18 @@ _SAY_NOTHING = frozenset(
 _SCHEME = re.compile(r"(?:tel|fax|mailto):", re.IGNORECASE)
 _RUN = re.compile(r"[^\W_]+")
 _INITIALS = re.compile(r"(?:[^\W\d_][.\s-]*){1,4}")
+
+_PERSONS = (
+    ("C.2.r.1.2", "C.2.r.1.3", "C.2.r.1.4"),
+    ("C.3.3.3", "C.3.3.4", "C.3.3.5"),
+    ("A.3.2.2d", "A.3.2.2e", "A.3.2.2f"),
+)
+"""Given, middle and family name."""
+
+_PARTS_OF_NAMES = {
+    element: (person, part) for person, parts in enumerate(_PERSONS) for part, element in enumerate(parts)
+}
+_NAME_STEPS = re.compile(r"(?:/name(?:\[\d+\])?)?/[^/]*$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +60,11 @@ class KnownValue:
     value: str = field(repr=False)
 
 
-def known_value(element: str, sort: str, text: str) -> KnownValue | None:
-    """The identifier that an element states, None if it states none that can be told from other words.
+def find_known_value(element: str, sort: str, text: str) -> KnownValue | None:
+    """Return the identifier that an element states, None = none that differs from ordinary words.
 
     Dates must be known to the day; numbers, phones and addresses need four letters or digits,
-    since shorter ones (a telephone country code) stand in every text.
+    since shorter ones (a telephone country code) are in every text.
 
     Args:
         element: Id of the element.
@@ -54,9 +72,9 @@ def known_value(element: str, sort: str, text: str) -> KnownValue | None:
         text: Its value.
 
     Example:
-        >>> known_value("C.2.r.2.7", "phone", "tel:+44 20 5550 1")
+        >>> find_known_value("C.2.r.2.7", "phone", "tel:+44 20 5550 1")
         KnownValue(element='C.2.r.2.7', sort='phone')
-        >>> known_value("D.1", "name or initials", "PRIVACY") is None
+        >>> find_known_value("D.1", "name or initials", "PRIVACY") is None
         True
     """
     value = _SCHEME.sub("", text.strip(), count=1).strip()
@@ -78,11 +96,38 @@ def _sort_of_name(sort: str, value: str, n_letters: int) -> str:
     return "initials" if sort != "name" and is_short else "name"
 
 
-class KnownValueFinder:
-    """Says whether a text holds one of some values, in any case, with or without accents.
+def list_known_identifiers(case: Case) -> Iterator[KnownIdentifier]:
+    """Yield the identifiers of persons in the fields of a case, and all dates that are known to the day."""
+    for value in case.known_values:
+        yield KnownIdentifier(value.value, KnownSort(value.sort))
+    for person in _persons(case):
+        for parts in product(*(names or ("",) for names in person)):
+            whole = " ".join(part for part in parts if part)
+            if " " in whole:
+                yield KnownIdentifier(whole, KnownSort.NAME)
+    for found in case.dates.every:
+        if found.date is not None and found.date.day is not None:
+            yield KnownIdentifier(found.date.digits, KnownSort.DATE)
 
-    A value is found where no letter or digit touches it; what separates its words does not
-    matter. Values with fewer than four letters or digits are not looked for.
+
+def _persons(case: Case) -> Iterator[Sequence[Sequence[str]]]:
+    """Yield given, middle and family names of each person, each once; two reporters have two places."""
+    persons: dict[tuple[str, int], tuple[dict[str, None], ...]] = {}
+    for value in case.values:
+        if value.element is None or value.element_id not in _PARTS_OF_NAMES:
+            continue
+        found = find_known_value(value.element_id, value.element.known, value.text)
+        sort, part = _PARTS_OF_NAMES[value.element_id]
+        person = persons.setdefault((_NAME_STEPS.sub("", value.path), sort), ({}, {}, {}))
+        person[part].update({} if found is None else {found.value: None})
+    yield from (tuple(map(tuple, person)) for person in persons.values())
+
+
+class KnownValueFinder:
+    """Finds values in texts, in upper or lower case, with or without accents.
+
+    A value is found where no letter or digit touches it, whatever separates its words. Values with fewer
+    than four letters or digits are not searched for.
 
     Example:
         >>> finder = KnownValueFinder([KnownValue("C.2.r.1.4", "name", "Oyelaran-Smith")])
@@ -95,7 +140,7 @@ class KnownValueFinder:
         self._findable = Sequences(words for words in runs if sum(map(len, words)) >= MIN_FINDABLE)
 
     def finds(self, text: str) -> bool:
-        """Whether one of the values stands in the text."""
+        """Return whether the text contains one of the values."""
         if not self._findable:
             return False
         plain = text.casefold() if text.isascii() else fold(text)

@@ -1,8 +1,8 @@
 """Messages read case by case, in constant memory.
 
-The parser fetches nothing, loads no DTD and expands no entity; its own limits stay on. On top
-of them a case may not be too large or too deep, and what is wrong with one case costs only
-that case. Broken XML ends the file: the cases before it are read, the rest is reported.
+The parser fetches nothing, loads no DTD and expands no entity; its limits stay on. In addition, a case may
+not be too large or too deep. A fault in one case affects only that case. Broken XML ends the file: the cases
+before it are read, the rest is reported.
 
 Source: XML 1.0; ICH E2B(R3) implementation guide, appendix I (batch and message wrappers);
 ICH ICSR DTD 2.1.
@@ -18,12 +18,10 @@ from lxml import etree
 
 from inverse_deid.core.errors import FormatError, InputError
 from inverse_deid.formats.icsr.cases import Case, case_from
-from inverse_deid.formats.icsr.dialects import MessageDialect, Role, remove_keeping_tail
+from inverse_deid.formats.icsr.dialects import R2, R3, MessageDialect, StringRole, remove_keeping_tail
 from inverse_deid.formats.icsr.elements import HL7
-from inverse_deid.formats.icsr.prolog import Prolog, read_prolog, released_doctype
-from inverse_deid.formats.icsr.r2 import R2
-from inverse_deid.formats.icsr.r3 import R3
-from inverse_deid.formats.icsr.vocabulary import XSI_NAMESPACE, is_known_namespace, known_location
+from inverse_deid.formats.icsr.prolog import Prolog, read_prolog, release_doctype
+from inverse_deid.formats.icsr.vocabulary import XSI_NAMESPACE, is_known_namespace, release_location
 from inverse_deid.formats.icsr.writing import Frame
 from inverse_deid.formats.records import MAX_RECORD_BYTES
 
@@ -34,7 +32,7 @@ _LIMIT_ERRORS = frozenset({"ERR_RESOURCE_LIMIT"})
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one case may be.
+    """Limits of one case.
 
     Args:
         max_case_bytes: Bytes of its XML.
@@ -60,7 +58,7 @@ class BrokenCase:
 
 @dataclass(slots=True)
 class Stripped:
-    """What was left out because it is neither element nor value, counted while reading.
+    """Counts of what was left out while reading because it is neither element nor value.
 
     Args:
         n_comments: XML comments.
@@ -78,7 +76,7 @@ class Stripped:
 
 
 class _Meter:
-    """A stream that counts what is read from it; begins with what was read before."""
+    """A stream that counts the bytes read; begins with the bytes that were read before."""
 
     def __init__(self, head: bytes, stream: BinaryIO) -> None:
         self._head = head
@@ -130,7 +128,7 @@ class Message:
         self.frame = self._read_frame(prolog)
 
     def parts(self) -> Iterator[Case | BrokenCase]:
-        """The cases and what stands around them, in the order of the file."""
+        """Yield the cases and the parts around them, in the order of the file."""
         while self._failure is None:
             try:
                 event = next(self._events, None)
@@ -156,17 +154,17 @@ class Message:
                 self._count(event)
         except etree.XMLSyntaxError:
             problem = _broken(self._events, prolog)
-        raise problem or FormatError("holds no element; give an E2B file")
+        raise problem or FormatError("has no element. Give an E2B file")
 
     def _read_frame(self, prolog: Prolog) -> Frame:
         """Read to the start of the first part."""
         root = self._root
         dialect = _dialect(str(root.tag))
         if prolog.doctype and dialect.name == "r3":
-            raise FormatError("has a document type declaration, which E2B(R3) has not; delete <!DOCTYPE ...>")
+            raise FormatError("E2B(R3) has no document type declaration. Delete <!DOCTYPE ...>")
         if not is_known_namespace(root.prefix, HL7):
             raise FormatError(
-                "names its namespace by a prefix that is not usual; export it without one, or as hl7"
+                "has an unusual prefix for its namespace. Export it without a prefix, or with hl7"
             )
         self._cut_location(root)
         is_single = root.tag == dialect.case_tag
@@ -176,24 +174,24 @@ class Message:
         else:
             n_before = len(attributes)
             attributes = tuple(
-                (k, v) for k, v in attributes if dialect.role_of_attribute(root, k, v) == Role.STRUCTURE
+                (k, v) for k, v in attributes if dialect.role_of_attribute(root, k, v) == StringRole.STRUCTURE
             )
             self.stripped.n_attributes = n_before - len(attributes)
             self._read_to_first_part(prolog)
         lead = "" if is_single else self._white((root.text or "") + _tails(next(iter(root), None)))
         namespaces = {p: uri for p, uri in root.nsmap.items() if is_single or is_known_namespace(p, uri)}
-        doctype = released_doctype(prolog.doctype, str(root.tag))
+        doctype = release_doctype(prolog.doctype, str(root.tag))
         self.stripped.n_locations += doctype != prolog.doctype
         prolog = replace(prolog, doctype=doctype)
         return Frame(prolog, dialect, str(root.tag), attributes, namespaces, lead, is_single)
 
     def _cut_location(self, root: etree._Element) -> None:
-        """Of the schema location only the base name stays: the rest is a path of somebody's machine."""
+        """Keep only the base name of the schema location: the rest is a path of the sender's machine."""
         name = f"{{{XSI_NAMESPACE}}}schemaLocation"
         old = root.get(name)
         if old is None:
             return
-        new = known_location(old)
+        new = release_location(old)
         self.stripped.n_locations += new != old
         if new:
             root.set(name, new)
@@ -238,10 +236,10 @@ class Message:
         if self._open is None or self._problem:
             return
         if self._depth > self._limits.max_depth:
-            self._problem = f"is nested deeper than {self._limits.max_depth} elements; it is left out"
+            self._problem = f"is nested deeper than {self._limits.max_depth} elements"
         elif self._meter.n_bytes - self._open.start > self._limits.max_case_bytes:
             limit = self._limits.max_case_bytes // 2**20
-            self._problem = f"is larger than {limit} MiB; it is left out"
+            self._problem = f"is larger than {limit} MiB"
         if self._problem:
             self._comments.clear()
 
@@ -252,7 +250,7 @@ class Message:
             self.stripped.n_instructions += 1
 
     def _finish(self) -> Iterator[Case | BrokenCase]:
-        """Give out the part that was finished, with the white space behind it."""
+        """Yield the part that was finished, with the white space after it."""
         if self._finished is None:
             return
         (node, problem), self._finished = self._finished, None
@@ -271,7 +269,7 @@ class Message:
         return BrokenCase(number, FormatError(refusal))
 
     def _detach(self, node: etree._Element) -> str:
-        """Take a part out of the tree, without comments; the white space that stood behind it."""
+        """Take a part without comments out of the tree, and return the white space after it."""
         for comment in self._comments:
             remove_keeping_tail(comment)
         self._comments.clear()
@@ -313,13 +311,13 @@ def _dialect(tag: str) -> MessageDialect:
         if tag in (dialect.root_tag, dialect.case_tag):
             return dialect
     raise FormatError(
-        "is no E2B message: its outermost element must be MCCI_IN200100UV01 or PORR_IN049016UV of "
+        "is not an E2B message: its outermost element must be MCCI_IN200100UV01 or PORR_IN049016UV of "
         "urn:hl7-org:v3 (R3), or ichicsr or safetyreport (R2)"
     )
 
 
 def _tails(node: etree._Element | None) -> str:
-    """The texts behind comments and instructions up to the next element."""
+    """Return the texts after comments and instructions up to the next element."""
     text = ""
     while node is not None and not _is_element(node):
         text += node.tail or ""
@@ -328,7 +326,7 @@ def _tails(node: etree._Element | None) -> str:
 
 
 def _is_element(node: etree._Element) -> bool:
-    """Whether it is not a comment, an instruction or an entity."""
+    """Return whether it is not a comment, an instruction or an entity."""
     tag: object = node.tag
     return isinstance(tag, str)
 
@@ -342,24 +340,24 @@ def _forget(node: etree._Element) -> None:
 
 
 def _broken(events: etree.iterparse, prolog: Prolog) -> FormatError:
-    """The line for broken XML; the parser's own message may quote the file and is not passed on."""
+    """Return the line for broken XML; the message of the parser may quote the file and is dropped."""
     fatal = next((entry for entry in events.error_log if entry.level_name != "WARNING"), None)
     name = "" if fatal is None else fatal.type_name
     where = f"at line {1 if fatal is None else fatal.line}"
     if name in _ENTITY_ERRORS:
-        return FormatError(f"holds an entity (&name;) {where}, which is refused; write the character itself")
+        return FormatError(f"contains an entity reference {where}. Write the character itself")
     if name in _ENCODING_ERRORS:
         codec = prolog.codec
         return FormatError(
-            f"is not {codec} text {where}, though it says so; save it in the declared encoding"
+            f"is not {codec} text {where}, although it declares that. Save it in the declared encoding"
         )
     if name in _LIMIT_ERRORS:
-        return FormatError(f"holds a text that is too long or is nested too deeply {where}; split or mend it")
-    return FormatError(f"is broken XML {where}; mend it there or export the file again")
+        return FormatError(f"is nested too deeply or has too long a text {where}. Split or correct it")
+    return FormatError(f"is broken XML {where}. Correct it there or export the file again")
 
 
 def read_cases(stream: BinaryIO, limits: Limits | None = None) -> Iterator[Case | BrokenCase]:
-    """The cases of a message, one after the other, and what is wrong with those that cannot be read.
+    """Yield the cases of a message, and the faults of those that cannot be read.
 
     Args:
         stream: The bytes of an R3 or R2 message, single or batch.

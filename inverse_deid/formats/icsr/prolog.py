@@ -1,8 +1,8 @@
-"""What stands before the first element of an XML file, read before any parser sees it.
+"""The start of an XML file up to its first element, read before any parser.
 
-The encoding must be one whose markup cannot be mistaken, and be the declared one. A document
-type declaration may name an external DTD, which is never fetched; one with declarations of
-its own (entities, parameter entities) is refused here.
+The encoding must be the declared one, and one whose markup is unambiguous. A document type declaration may
+name an external DTD, which is never fetched. A declaration with inner declarations (entities, parameter
+entities) is refused.
 """
 
 from __future__ import annotations
@@ -58,14 +58,14 @@ _ROOTS = frozenset(("MCCI_IN200100UV01", "PORR_IN049016UV", "ichicsr", "safetyre
 
 @dataclass(frozen=True, slots=True)
 class Prolog:
-    """What stands before the first element.
+    """The start of a file, before the first element.
 
     Args:
         codec: The encoding of the file.
         mark: Its byte-order mark, b"" = none.
-        declaration: `<?xml ...?>` as it stands there, "" = none.
-        doctype: `<!DOCTYPE ...>` as it stands there, "" = none.
-        head: The bytes that were read to find this out.
+        declaration: `<?xml ...?>` as in the file, "" = none.
+        doctype: `<!DOCTYPE ...>` as in the file, "" = none.
+        head: The bytes that were read so far.
     """
 
     codec: str
@@ -76,7 +76,7 @@ class Prolog:
 
 
 def is_icsr(head: bytes) -> bool:
-    """Whether XML begins like an E2B message, well formed or not.
+    """Return whether XML begins like an E2B message, well formed or not.
 
     Args:
         head: The first bytes of a file.
@@ -96,17 +96,17 @@ def is_icsr(head: bytes) -> bool:
     return bool(_ROOTS & {found["root"], found["named"]})
 
 
-def released_doctype(doctype: str, root: str) -> str:
-    """A document type declaration with the base name of its DTD only; "" = the DTD is not one of ICH's.
+def release_doctype(doctype: str, root: str) -> str:
+    """Return a document type declaration with only the base name of its DTD; "" = not a DTD of ICH.
 
     Args:
-        doctype: As it stands in the file.
+        doctype: As in the file.
         root: Name of the outermost element, which it must name.
 
     Example:
-        >>> released_doctype('<!DOCTYPE ichicsr SYSTEM "C:/okonkwo/icsr21xml.dtd">', "ichicsr")
+        >>> release_doctype('<!DOCTYPE ichicsr SYSTEM "C:/okonkwo/icsr21xml.dtd">', "ichicsr")
         '<!DOCTYPE ichicsr SYSTEM "icsr21xml.dtd">'
-        >>> released_doctype('<!DOCTYPE ichicsr SYSTEM "okonkwo.dtd">', "ichicsr")
+        >>> release_doctype('<!DOCTYPE ichicsr SYSTEM "okonkwo.dtd">', "ichicsr")
         ''
     """
     name = re.match(r"<!DOCTYPE\s+([^\s>]+)", doctype)
@@ -138,18 +138,18 @@ def read_prolog(stream: BinaryIO) -> Prolog:
         chunk = stream.read(io.DEFAULT_BUFFER_SIZE * 8)
         head += chunk
         if not head:
-            raise UnreadableInputError("is empty; give a file that holds case reports")
+            raise UnreadableInputError("is empty. Give a file with case reports")
         codec, mark = _codec(head, at_end=not chunk)
         if codec:
             found = _scan(head[len(mark) :], codec)
             if found is not None:
                 return Prolog(codec, mark, *found, head)
         if not chunk or len(head) > MAX_PROLOG_BYTES:
-            raise FormatError("is no XML: no element follows its beginning; give an E2B file")
+            raise FormatError("is not XML: no element found at its start. Give an E2B file")
 
 
 def _codec(head: bytes, *, at_end: bool) -> tuple[str, bytes]:
-    """The encoding and the byte-order mark; "" = more bytes are needed to say."""
+    """Return the encoding and the byte-order mark; "" = more bytes are needed to say."""
     actual, mark = _actual_codec(head)
     text = head[len(mark) :].decode(actual or "latin-1", "replace").lstrip()
     declaration = _DECLARATION.match(text)
@@ -160,22 +160,22 @@ def _codec(head: bytes, *, at_end: bool) -> tuple[str, bytes]:
     if actual.startswith("utf-16"):
         _must_be(declared, "utf-16", actual)
         return actual, mark
-    name = _looked_up(declared or "utf-8")
+    name = _look_up(declared or "utf-8")
     if name.startswith("utf-16") or (mark and name != "utf-8"):
         raise UnreadableInputError(
-            f"declares the encoding {declared} and is of another; save it again in the declared one"
+            f"declares the encoding {declared} but has another. Save it in the declared one"
         )
     if not _SAFE.fullmatch(name):
         raise UnreadableInputError(
-            f"is in the encoding {declared}, which is not read; save it as UTF-8, UTF-16 or ISO-8859-1"
+            f"has the encoding {declared}, which is not supported. Save it as UTF-8, UTF-16 or ISO-8859-1"
         )
     return name, mark
 
 
 def _actual_codec(head: bytes) -> tuple[str, bytes]:
-    """What the first bytes say: an encoding ("" = one that begins like ASCII) and a mark."""
+    """Return the encoding of the first bytes ("" = one that begins like ASCII) and the byte-order mark."""
     if head.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
-        raise UnreadableInputError("is in UTF-32, which is not read; save it as UTF-8")
+        raise UnreadableInputError("is UTF-32, which is not supported. Save it as UTF-8")
     for mark, codec in _MARKS:
         if head.startswith(mark):
             return codec, mark
@@ -183,13 +183,13 @@ def _actual_codec(head: bytes) -> tuple[str, bytes]:
 
 
 def _must_be(declared: str, *allowed: str) -> None:
-    if declared and _looked_up(declared) not in allowed:
+    if declared and _look_up(declared) not in allowed:
         raise UnreadableInputError(
-            f"declares the encoding {declared} and is in UTF-16; save it again in the declared one"
+            f"declares the encoding {declared} but is UTF-16. Save it in the declared one"
         )
 
 
-def _looked_up(name: str) -> str:
+def _look_up(name: str) -> str:
     try:
         return codecs.lookup(name).name
     except LookupError:
@@ -197,12 +197,12 @@ def _looked_up(name: str) -> str:
 
 
 def _scan(data: bytes, codec: str) -> tuple[str, str] | None:
-    """XML and document type declaration; None: the first element has not been reached."""
+    """Return XML and document type declaration; None = the first element has not been reached."""
     text = data.decode(codec, "replace")
     declaration = _DECLARATION.match(text)
     if declaration is not None and not _STRICT_DECLARATION.fullmatch(declaration[0]):
         raise FormatError(
-            "has an XML declaration with more than version, encoding and standalone; export the file again"
+            "has an XML declaration with more than version, encoding and standalone. Export the file again"
         )
     position = declaration.end() if declaration else 0
     doctype = ""
@@ -216,15 +216,15 @@ def _scan(data: bytes, codec: str) -> tuple[str, str] | None:
             found = _DOCTYPE.match(text, position)
             if found is None:
                 return None
-            doctype, position = _allowed(found), found.end()
+            doctype, position = _check_doctype(found), found.end()
         else:
             return None
 
 
-def _allowed(found: re.Match[str]) -> str:
+def _check_doctype(found: re.Match[str]) -> str:
     if found["next"] != ">":
         raise FormatError(
-            "has a document type declaration with declarations of its own (entities), which is refused; "
-            "delete what stands between [ and ]"
+            "has a document type declaration with inner declarations (entities). "
+            "Delete everything between [ and ]"
         )
     return found[0]

@@ -1,6 +1,9 @@
 """A case with its masked texts in place and its structured fields as the profile says.
 
 Exactly the values that are treated change; the case that was read stays as it was.
+
+Source: RFC 9562, sections 5.1, 5.2, 5.6 and 5.7: UUIDs of the versions 1, 2, 6 and 7 hold a time, and those
+of 1, 2 and 6 also the address of a machine.
 """
 
 from __future__ import annotations
@@ -17,20 +20,32 @@ from inverse_deid.core.errors import ConfigurationError, StageError
 from inverse_deid.formats.icsr.ages import AgeElement, AgeFor
 from inverse_deid.formats.icsr.dates import DateElement, StampDate, is_stamp, parse_stamp
 from inverse_deid.formats.icsr.dialects import MessageDialect
-from inverse_deid.formats.icsr.elements import Element, Kind
+from inverse_deid.formats.icsr.elements import Element, ElementKind
 from inverse_deid.formats.icsr.known import KnownValue, KnownValueFinder
-from inverse_deid.formats.icsr.profiles import Action, Profile
+from inverse_deid.formats.icsr.profiles import FieldAction, Profile
 from inverse_deid.formats.icsr.survey import TAIL, TEXT, WHOLE, Paths, Sort, Value, is_as_expected
-from inverse_deid.formats.icsr.telling_ids import REPORT_IDS, holds_day, numbered_uuid, tells_time
 from inverse_deid.formats.icsr.vocabulary import is_link, is_root
 
 PseudonymFor = Callable[[str, str], str]
-"""From the id of an element and its value to what stands in its place."""
+"""From the id of an element and its value to the value that replaces it."""
 
 DateFor = Callable[[DateElement], StampDate | None]
-"""From a date to the one that stands in its place, None = none can."""
+"""From a date to the one that replaces it, None = it cannot be replaced."""
 
 DEFAULT_MARKER = "PHI"
+
+_UUID_WITH_TIME = re.compile(
+    r"[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[1267][0-9A-Fa-f]{3}-[89ABab][0-9A-Fa-f]{3}-[0-9A-Fa-f]{12}"
+)
+_DAY_IN_OID = re.compile(
+    r"[0-9.]*(?<![0-9])(?:19|20)\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])(?:\d{4}|\d{6,7})?(?![0-9])[0-9.]*"
+)
+
+_DAY = re.compile(
+    r"(?<![0-9])(?:19|20)[0-9]{2}([-_/.]?)(?:0[1-9]|1[0-2])\1(?:0[1-9]|[12][0-9]|3[01])(?![0-9]{1,3}(?![0-9]))"
+)
+REPORT_IDS = frozenset(("N.1.2", "N.2.r.1", "C.1.1", "C.1.8.1", "C.1.9.1.r.2", "C.1.10.r"))
+"""Ids that senders invent, often from the day; pseudonyms may replace them."""
 
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _SPACE = re.compile(r"\s")
@@ -63,8 +78,8 @@ class Change:
     """What was done to one value.
 
     Args:
-        element: Its E2B element, "" = none that is known.
-        path: Where it stands in the case.
+        element: Its E2B element, "" = not known.
+        path: Its place in the case.
         done: What was done.
     """
 
@@ -73,15 +88,15 @@ class Change:
     done: Done
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Replacements:
-    """Where the values come from that stand in the place of others.
+    """The functions that replace ids, dates and ages.
 
     Args:
         pseudonym: For ids; needed if the profile asks for pseudonyms.
         date_value: For dates; needed if the profile asks for dates.
         age_value: For ages; without it the ages that the profile asks for are left out.
-        marker: Stands for a text that cannot be shown at all.
+        marker: Replaces a text that cannot be shown at all.
     """
 
     pseudonym: PseudonymFor | None = None
@@ -91,14 +106,14 @@ class Replacements:
 
 
 @dataclass(frozen=True, slots=True)
-class Rewritten:
+class RewrittenCase:
     """A rewritten case.
 
     Args:
         node: Its XML.
-        changes: What was done, one entry a value.
-        tail: What stands behind it in the batch (white space).
-        allowed: Every string that may stand in it and is not structure.
+        changes: What was done, one entry per value.
+        tail: The white space after it in the batch.
+        allowed: All strings, other than structure, that it may contain.
     """
 
     node: etree._Element = field(repr=False)
@@ -107,89 +122,76 @@ class Rewritten:
     allowed: frozenset[str] = field(default=frozenset(), repr=False)
 
 
-def rewrite(
-    root: etree._Element,
-    values: Sequence[Value],
-    masked_texts: Sequence[str],
-    dialect: MessageDialect,
-    plan: tuple[Profile, Replacements, Sequence[KnownValue]],
-) -> tuple[etree._Element, tuple[Change, ...]]:
-    """A rewritten copy of a case, and what was done.
-
-    Args:
-        root: The case.
-        values: Its values, as `survey` found them.
-        masked_texts: One for each free text, in the order of `values`.
-        dialect: R3 or R2.
-        plan: Profile, replacements, and the identifiers that the case states.
-
-    Raises:
-        ConfigurationError: The profile asks for pseudonyms or dates and there is no source of them.
-        StageError: Masked texts or pseudonyms that do not fit.
-    """
-    profile, replacements, known = plan
-    _check(values, masked_texts, profile, replacements)
-    fresh = copy.deepcopy(root)
-    fresh.tail = None
-    removed = (value for value in known if profile.removes(value.element))
-    rewriter = _Rewriter(list(fresh.iter()), dialect, profile, replacements, KnownValueFinder(removed))
-    rewriter.write_texts(values, masked_texts)  # before anything goes, so that nothing unmasked can be left
-    changes = list(rewriter.changes(values))
-    changes += list(_numbered_ids(fresh, moves_dates=profile.other_dates != Action.KEEP))
-    return fresh, tuple(changes)
-
-
-def _numbered_ids(case: etree._Element, *, moves_dates: bool) -> Iterator[Change]:
-    """Number the identifiers of no standard, and those that tell when they were made where dates move."""
+def _number_ids(case: etree._Element, *, moves_dates: bool) -> Iterator[Change]:
+    """Number identifiers of no standard and, where dates change, those that reveal a time."""
     paths = Paths(case)
     numbers: dict[str, str] = {}
     for node in case.iter():
         root = str(node.get("root", ""))
         tells = moves_dates and tells_time(root)
         if tells or (is_link(root) and not is_root(root)):
-            node.set("root", numbers.setdefault(root.lower(), numbered_uuid(len(numbers) + 1)))
+            node.set("root", numbers.setdefault(root.lower(), make_numbered_uuid(len(numbers) + 1)))
             yield Change("", paths.of(node, "root"), Done.TELLING_ID if tells else Done.OWN_ID)
 
 
-def _check(
-    values: Sequence[Value], masked_texts: Sequence[str], profile: Profile, replacements: Replacements
-) -> None:
-    n_texts = sum(value.sort == Sort.FREE_TEXT for value in values)
-    if len(masked_texts) != n_texts:
-        raise StageError(f"{len(masked_texts)} masked texts for {n_texts} free texts of a case")
-    if profile.asks_for(Action.PSEUDONYM) and replacements.pseudonym is None:
-        raise ConfigurationError(f"profile {profile.name} maps ids to pseudonyms; give a key for them")
-    if profile.asks_for(Action.DATE) and replacements.date_value is None:
-        raise ConfigurationError(f"profile {profile.name} changes dates; say how with --dates")
+class CaseRewriter:
+    """Rewrites one case, on a copy.
 
-
-class _Rewriter:
-    """Changes the nodes of a copy in place."""
+    Args:
+        dialect: R3 or R2.
+        profile: What happens to the structured fields.
+        given: The new ids, dates and ages.
+        known: The identifiers that the case states.
+    """
 
     def __init__(
-        self,
-        nodes: list[etree._Element],
-        dialect: MessageDialect,
-        profile: Profile,
-        replacements: Replacements,
-        repeats: KnownValueFinder,
+        self, dialect: MessageDialect, profile: Profile, given: Replacements, known: Sequence[KnownValue]
     ) -> None:
-        self._nodes = nodes
         self._dialect = dialect
         self._profile = profile
-        self._given = replacements
-        self._repeats = repeats
+        self._given = given
+        self._repeats = KnownValueFinder(value for value in known if profile.removes(value.element))
+        self._nodes: list[etree._Element] = []
         self._written: dict[tuple[int, str], tuple[str, bool]] = {}
 
-    def write_texts(self, values: Sequence[Value], masked_texts: Sequence[str]) -> None:
+    def rewrite(
+        self, root: etree._Element, values: Sequence[Value], masked_texts: Sequence[str]
+    ) -> tuple[etree._Element, tuple[Change, ...]]:
+        """Return a rewritten copy of a case, and what was done.
+
+        Args:
+            root: The case.
+            values: Its values, as `survey` found them.
+            masked_texts: One for each free text, in the order of `values`.
+
+        Raises:
+            ConfigurationError: The profile asks for pseudonyms or dates that the replacements lack.
+            StageError: Masked texts or pseudonyms do not fit.
+        """
+        n_texts = sum(value.sort == Sort.FREE_TEXT for value in values)
+        if len(masked_texts) != n_texts:
+            raise StageError(f"{len(masked_texts)} masked texts for {n_texts} free texts of a case")
+        if self._profile.asks_for(FieldAction.PSEUDONYM) and self._given.pseudonym is None:
+            raise ConfigurationError(f"profile {self._profile.name} needs a key for pseudonyms. Give one")
+        if self._profile.asks_for(FieldAction.DATE) and self._given.date_value is None:
+            raise ConfigurationError(f"profile {self._profile.name} changes dates. Add --dates")
+        fresh = copy.deepcopy(root)
+        fresh.tail = None
+        self._nodes = list(fresh.iter())
+        self._write_texts(values, masked_texts)  # first, so that nothing unmasked can be left
+        changes = list(self._treat_others(values))
+        changes += list(_number_ids(fresh, moves_dates=self._profile.other_dates != FieldAction.KEEP))
+        return fresh, tuple(changes)
+
+    def _write_texts(self, values: Sequence[Value], masked_texts: Sequence[str]) -> None:
         """Put every masked text in its place."""
         texts = iter(masked_texts)
         for value in values:
             if value.sort == Sort.FREE_TEXT:
                 self._text(value, next(texts))
 
-    def changes(self, values: Sequence[Value]) -> Iterator[Change]:
-        """Treat the other values; what was done to each, as the case is in the end."""
+    def _treat_others(self, values: Sequence[Value]) -> Iterator[Change]:
+        """Treat the other values, and yield what was done to each value of the final case."""
         done = [
             Done.MASKER if value.sort == Sort.FREE_TEXT else self._other(value, self._nodes[value.index])
             for value in values
@@ -205,9 +207,9 @@ class _Rewriter:
 
     def _text(self, value: Value, masked: str) -> None:
         if _NOT_XML.search(masked):
-            raise StageError("a masked text holds a character that XML does not allow")
+            raise StageError("a masked text contains a character that XML does not allow")
         longest = None if value.element is None else value.element.max_length[self._dialect.name]
-        fitting = fitted(masked, longest, self._given.marker)
+        fitting = fit_text(masked, longest, self._given.marker)
         self._written[value.index, value.slot] = (fitting, len(fitting) < len(masked))
         node = self._nodes[value.index]
         if value.slot == WHOLE:
@@ -220,19 +222,19 @@ class _Rewriter:
             node.set(value.slot, fitting)
 
     def _text_in_the_end(self, value: Value) -> Done:
-        """A text goes with a value that is masked or left out."""
+        """Return what was done to a text; it may be gone with a value that is masked or left out."""
         node = self._nodes[value.index]
         fitting, is_shorter = self._written[value.index, value.slot]
         if value.slot in (TEXT, WHOLE):
-            stands = node.text
+            left = node.text
         else:
-            stands = node.tail if value.slot == TAIL else node.get(value.slot)
-        if stands != fitting:
+            left = node.tail if value.slot == TAIL else node.get(value.slot)
+        if left != fitting:
             return Done.LEFT_OUT
         return Done.SHORTENED if is_shorter else Done.MASKER
 
     def _other(self, value: Value, node: etree._Element) -> Done:
-        """Do what the profile says of a value that is no free text."""
+        """Treat a value other than free text as the profile says."""
         match value.sort:
             case Sort.ATTACHMENT:
                 return self._attachment(value, node)
@@ -244,16 +246,16 @@ class _Rewriter:
             case Sort.DISPLAY:
                 return self._display(value, node)
             case _:
-                return self._structured(value, node)
+                return self._rewrite_structured(value, node)
 
     def _attachment(self, value: Value, node: etree._Element) -> Done:
-        if self._profile.attachments == Action.KEEP:
+        if self._profile.attachments == FieldAction.KEEP:
             return Done.KEPT
         self._dialect.leave_out(node, "", value.element)
         return Done.FILE_LEFT_OUT
 
     def _display(self, value: Value, node: etree._Element) -> Done:
-        if self._profile.display_names == Action.DROP:
+        if self._profile.display_names == FieldAction.DROP:
             done = Done.LEFT_OUT
         elif self._repeats.finds(value.text):
             done = Done.WITHHELD
@@ -262,46 +264,45 @@ class _Rewriter:
         node.attrib.pop(value.slot, "")
         return done
 
-    def _structured(self, value: Value, node: etree._Element) -> Done:
+    def _rewrite_structured(self, value: Value, node: etree._Element) -> Done:
         element, attribute = value.element, "" if value.slot == TEXT else value.slot
         if element is not None and element.msk and self._dialect.is_masked(node):
             self._dialect.mask(node, element)  # it said so before, whatever it still held
             return Done.MASKED
         action = self._action(element, value.text)
-        if action == Action.KEEP:
+        if action == FieldAction.KEEP:
             if is_as_expected(value):
                 return Done.KEPT
             action = _action_for_the_unexpected(element)
-        if action == Action.DATE:
+        if action == FieldAction.DATE:
             return self._date(value, node, attribute)
-        if action == Action.AGE:
+        if action == FieldAction.AGE:
             return self._age(value, node, attribute)
         if element is None:
             self._dialect.empty(node, attribute)
             return Done.DATE_REMOVED
-        return self._by_profile(action, element, value.text, (node, attribute))
+        return self._by_profile(action, element, value.text, node, attribute)
 
-    def _action(self, element: Element | None, text: str) -> Action:
-        """What the profile says; a kept report id that holds a day goes where the days of a case change."""
+    def _action(self, element: Element | None, text: str) -> FieldAction:
+        """Return the action of the profile; where dates change, a kept report id with a day is replaced."""
         if element is None:
             return self._profile.other_dates
         action = self._profile.actions[element.id]
-        changes = self._profile.other_dates != Action.KEEP
-        if action == Action.KEEP and changes and element.id in REPORT_IDS and holds_day(text):
-            return Action.PSEUDONYM
+        changes = self._profile.other_dates != FieldAction.KEEP
+        if action == FieldAction.KEEP and changes and element.id in REPORT_IDS and holds_day(text):
+            return FieldAction.PSEUDONYM
         return action
 
     def _by_profile(
-        self, action: Action, element: Element, text: str, place: tuple[etree._Element, str]
+        self, action: FieldAction, element: Element, text: str, node: etree._Element, attribute: str
     ) -> Done:
-        node, attribute = place
         match action:
-            case Action.MASK:
+            case FieldAction.MASK:
                 return Done.MASKED if self._dialect.mask(node, element) else Done.LEFT_OUT
-            case Action.BLANK:
+            case FieldAction.BLANK:
                 self._dialect.empty(node, attribute)
                 return Done.BLANKED
-            case Action.DROP:
+            case FieldAction.DROP:
                 self._dialect.leave_out(node, attribute, element)
                 return Done.LEFT_OUT
             case _:
@@ -309,7 +310,7 @@ class _Rewriter:
                 return Done.PSEUDONYM
 
     def _pseudonym(self, element: Element, text: str) -> str:
-        """The pseudonym of an id; it must fit."""
+        """Return the pseudonym of an id; it must fit."""
         name = self._given.pseudonym(element.id, text) if self._given.pseudonym is not None else ""
         longest = element.max_length[self._dialect.name]
         if not name.strip() or _NOT_XML.search(name) or (longest is not None and len(name) > longest):
@@ -348,7 +349,7 @@ class _Rewriter:
     def _without_date(
         self, element: Element | None, date: StampDate | None, node: etree._Element, attribute: str
     ) -> None:
-        """Masked where E2B allows it, left out where it may be missing; else the year stays."""
+        """Mask a date where E2B allows it, remove it where it may be missing; else keep the year."""
         if element is None:
             self._dialect.empty(node, attribute)
         elif element.msk:
@@ -361,30 +362,29 @@ class _Rewriter:
             self._dialect.empty(node, attribute)
 
 
-def _action_for_the_unexpected(element: Element | None) -> Action:
-    """What happens to a value that a profile keeps and that nobody has looked at."""
-    if element is None or element.kind == Kind.DATE:
-        return Action.DATE
-    return Action.MASK if element.msk else Action.DROP
+def _action_for_the_unexpected(element: Element | None) -> FieldAction:
+    """Return the action for a value that the profile keeps and that is not as expected."""
+    if element is None or element.kind == ElementKind.DATE:
+        return FieldAction.DATE
+    return FieldAction.MASK if element.msk else FieldAction.DROP
 
 
-def fitted(text: str, longest: int | None, marker: str) -> str:
-    """A masked text that fits its element.
+def fit_text(text: str, longest: int | None, marker: str) -> str:
+    """Return a masked text that fits its element.
 
-    A text that is too long ends with a marker, which stands for everything behind it: one that is
-    there, or one put after the last whole word that leaves room for it. If no word fits, the
-    marker stands alone. An empty text becomes the marker, since an element that held words may
-    not be empty.
+    A text that is too long ends with a marker, which replaces everything after it: a marker of the text, or
+    one after the last whole word that leaves room for it. If no word fits, the result is the marker. An empty
+    text becomes the marker, since an element with words may not become empty.
 
     Args:
         text: The masked text.
-        longest: Characters that the element may hold, None = any number.
-        marker: Stands for what does not fit.
+        longest: Longest text of the element in characters, None = no limit.
+        marker: Replaces what does not fit.
 
     Example:
-        >>> fitted("well until PHI came", 15, "PHI")
+        >>> fit_text("well until PHI came", 15, "PHI")
         'well until PHI'
-        >>> fitted("unbelievably", 5, "PHI")
+        >>> fit_text("unbelievably", 5, "PHI")
         'PHI'
     """
     if not text or text.isspace():
@@ -397,3 +397,35 @@ def fitted(text: str, longest: int | None, marker: str) -> str:
     if not kept.strip():
         return marker[:longest]
     return kept if kept.endswith(marker) else f"{kept} {marker}"
+
+
+def tells_time(identifier: str) -> bool:
+    """Return whether an identifier holds a time or a day.
+
+    Example:
+        >>> tells_time("c232ab00-9414-11ec-b3c8-9f6bdeced846"), tells_time("1.2.40.20200304.7")
+        (True, True)
+        >>> tells_time("154eb889-958b-45f2-a02f-42d4d6f4657f"), tells_time("2.16.840.1.113883.3.989.2.1.3.1")
+        (False, False)
+    """
+    return bool(_UUID_WITH_TIME.fullmatch(identifier) or _DAY_IN_OID.fullmatch(identifier))
+
+
+def make_numbered_uuid(number: int) -> str:
+    """Return a UUID that contains only a number.
+
+    Example:
+        >>> make_numbered_uuid(1)
+        '00000000-0000-4000-8000-000000000001'
+    """
+    return f"00000000-0000-4000-8000-{number:012d}"
+
+
+def holds_day(text: str) -> bool:
+    """Return whether an id holds what reads as a day, year first.
+
+    Example:
+        >>> holds_day("SE-ACME-2020-03-04-7"), holds_day("SE-ACME-4711")
+        (True, False)
+    """
+    return _DAY.search(text) is not None

@@ -1,17 +1,263 @@
-"""Case safety reports as a format of case narratives."""
+"""Case safety reports (E2B) as a format: each case, and each part around the cases, is a record.
+
+A case that cannot be read, or that the rule check refuses, is not written and is listed. The others are. The
+parts around the cases of a batch are masked like cases. If one of them is refused, nothing more is written.
+"""
 
 from __future__ import annotations
 
-from typing import BinaryIO
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from types import MappingProxyType
+from typing import Any, BinaryIO
 
-from inverse_deid.core.errors import FormatError
+from inverse_deid.core.errors import ConfigurationError, RefusedRecordError, StageError
+from inverse_deid.core.values import (
+    MAX_KNOWN_VALUES,
+    Document,
+    KnownIdentifier,
+    MaskedDocument,
+    find_known_problem,
+)
+from inverse_deid.formats.icsr.cases import Case
+from inverse_deid.formats.icsr.checks import Finding, check_case
+from inverse_deid.formats.icsr.elements import elements
+from inverse_deid.formats.icsr.known import list_known_identifiers
+from inverse_deid.formats.icsr.messages import BrokenCase, Message
+from inverse_deid.formats.icsr.profiles import DEFAULT_PROFILE, Profile, builtin_profile
 from inverse_deid.formats.icsr.prolog import is_icsr
-from inverse_deid.formats.records import Format, ReadOptions, Source
+from inverse_deid.formats.icsr.rewriting import Change, Done, Replacements
+from inverse_deid.formats.icsr.survey import bare_path
+from inverse_deid.formats.icsr.writing import MessageWriter
+from inverse_deid.formats.records import Format, ReadOptions, Record, Writable
+
+_BATCH_NUMBER = "N.1.2"
+MAX_CASES_LISTED = 1000
 
 
-def read_reports(stream: BinaryIO, options: ReadOptions, name: str) -> Source:
-    """Refuse a message of case safety reports, whose texts are masked together."""
-    raise FormatError("holds case safety reports, whose texts are masked together; give the file")
+@dataclass(frozen=True, slots=True)
+class CaseProblem:
+    """Why a case was not written.
+
+    Args:
+        number: Which case of the file, from 1; 0 = a part around the cases.
+        reason: In words, without values.
+        findings: What the rule check found.
+    """
+
+    number: int
+    reason: str
+    findings: tuple[Finding, ...] = ()
+
+
+@dataclass(slots=True)
+class MessageReport:
+    """What was done to one message.
+
+    Args:
+        profile: Name of the profile.
+        n_cases: Cases that were written.
+        n_problems: Cases that were not written.
+        problems: The first of them.
+        done: How often what was done, by element id ("" = not known), path and deed.
+        stripped: Comments, instructions and the like that were left out, by name.
+    """
+
+    profile: str
+    n_cases: int = 0
+    n_problems: int = 0
+    problems: list[CaseProblem] = field(default_factory=list)
+    done: Counter[tuple[str, str, Done]] = field(default_factory=Counter)
+    stripped: dict[str, int] = field(default_factory=dict)
+
+    def add(self, changes: Iterable[Change]) -> None:
+        """Count what was done to a case."""
+        self.done.update((change.element, bare_path(change.path), change.done) for change in changes)
+
+    def fail(self, problem: CaseProblem) -> None:
+        """Note a case that was not written."""
+        self.n_problems += 1
+        if len(self.problems) < MAX_CASES_LISTED:
+            self.problems.append(problem)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the report for the run report; it has no value of any case."""
+        return {
+            "profile": self.profile,
+            "n_cases": self.n_cases,
+            "n_problems": self.n_problems,
+            "problems": [_problem(problem) for problem in self.problems],
+            "stripped": dict(sorted(self.stripped.items())),
+            "elements": [
+                {
+                    "element": element or None,
+                    "name": elements()[element].name if element else None,
+                    "path": path,
+                    "done": done,
+                    "n": n,
+                }
+                for (element, path, done), n in sorted(self.done.items())
+            ],
+        }
+
+
+def _problem(problem: CaseProblem) -> dict[str, Any]:
+    findings = [
+        {"rule": finding.rule, "element": finding.element or None, "path": finding.path}
+        for finding in problem.findings
+    ]
+    return {"case": problem.number, "reason": problem.reason, "findings": findings}
+
+
+class ReportSource:
+    """An open E2B message (a `Source`).
+
+    Args:
+        message: The message.
+        name: Of the file: cases without an id of two files are different cases.
+        profile: What happens to the structured fields.
+    """
+
+    unit = "case"
+    resumable = False
+    text_encoding = "utf-8"
+    columns: Mapping[str, str] = MappingProxyType({})
+
+    def __init__(self, message: Message, name: str, profile: Profile) -> None:
+        self._message = message
+        self._name = name
+        self._profile = profile
+
+    def records(self) -> Iterator[Record]:
+        """Yield the cases and the parts around them, in the order of the file."""
+        batch = ""
+        for part in self._message.parts():
+            if isinstance(part, BrokenCase):
+                yield Record(part.number, problem=str(part.error))
+                continue
+            batch = next((v.text for v in part.values if v.element_id == _BATCH_NUMBER), batch)
+            known = _collect_known(part)
+            name = f"case {part.number}"
+            docs = (Document(f"{name} {text.path}", text.text, known=known) for text in part.free_texts)
+            yield Record(
+                part.number,
+                tuple(docs),
+                problem=find_known_problem(known) if part.free_texts else "",
+                case_id=self._id_of(part, batch),
+                report=part,
+            )
+
+    def sink(self, target: Writable, *, resumed: bool = False) -> ReportSink:
+        """Return what writes the message in the encoding that it had."""
+        return ReportSink(target, self._message, self._profile)
+
+    def _id_of(self, part: Case, batch: str) -> str:
+        """Return what shifts depend on: a part around the cases moves on its own."""
+        if not part.is_case:
+            return f"around the cases of {batch or self._name}"
+        return part.case_id or f"case {part.number} without id of {self._name}"
+
+
+class ReportSink:
+    """Writes rewritten cases (a `Sink`) and counts what was done to them.
+
+    Args:
+        target: Takes the bytes.
+        message: The message that is read.
+        profile: What happens to the structured fields.
+    """
+
+    def __init__(self, target: Writable, message: Message, profile: Profile) -> None:
+        self._message = message
+        self._profile = profile
+        self._writer = MessageWriter(target, message.frame)
+        self.report = MessageReport(profile.name)
+
+    def write(self, record: Record, masked: Sequence[MaskedDocument]) -> None:
+        """Write a case with its masked texts, checked as a recipient reads it.
+
+        Raises:
+            RefusedRecordError: The case must not be written.
+            ConfigurationError: The profile asks for pseudonyms or dates, and there are none.
+            StageError: A part around the cases must not be written.
+        """
+        part = record.report
+        if part is None:
+            raise StageError(f"record {record.number} is not a case safety report")
+        result = self._rewrite(part, [one.text for one in masked], record.fields or Replacements())
+        if isinstance(result, CaseProblem):
+            if not part.is_case:
+                raise StageError(f"the part around the cases was refused: {result.reason}")
+            self.report.fail(result)
+            raise RefusedRecordError(result.reason)
+        data, changes = result
+        self._writer.write(data)
+        self.report.add(changes)
+        self.report.n_cases += part.is_case
+
+    def leave_out(self, record: Record) -> None:
+        """Note a case that cannot be written.
+
+        Raises:
+            StageError: It is a part around the cases.
+        """
+        if record.is_frame:
+            raise StageError(f"the part around the cases was refused: {record.problem}")
+        self.report.fail(CaseProblem(record.number, record.problem))
+
+    def finish(self) -> None:
+        """Write the end of the message."""
+        self._writer.finish()
+        self.report.stripped = asdict(self._message.stripped)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what was done, without values."""
+        return self.report.as_json()
+
+    def _rewrite(
+        self, part: Case, texts: Sequence[str], given: Replacements
+    ) -> tuple[bytes, tuple[Change, ...]] | CaseProblem:
+        """Return a case as it is written and what was done to it, or why it must not be written."""
+        try:
+            rewritten = part.rewrite(texts, self._profile, given)
+            data = self._writer.render(rewritten)
+            findings = check_case(part, self._writer.read_again(data), self._profile, rewritten.allowed)
+        except StageError as error:
+            return CaseProblem(part.number, str(error))
+        except ConfigurationError:
+            raise
+        except Exception as error:  # noqa: BLE001 - fail closed; the message of the error may quote the case
+            return CaseProblem(part.number, f"could not be rewritten ({type(error).__name__})")
+        if not findings:
+            return data, rewritten.changes
+        rules = "; ".join(sorted({finding.rule for finding in findings}))
+        return CaseProblem(part.number, f"was refused by the rule check: {rules}", findings)
+
+
+def _collect_known(part: Case) -> tuple[KnownIdentifier, ...]:
+    """Return each known identifier once, and no more than are needed to see that they are too many."""
+    found: dict[KnownIdentifier, None] = {}
+    for identifier in list_known_identifiers(part):
+        found[identifier] = None
+        if len(found) > MAX_KNOWN_VALUES:
+            break
+    return tuple(found)
+
+
+def read_reports(stream: BinaryIO, options: ReadOptions, name: str) -> ReportSource:
+    """Open a message of one or more case safety reports.
+
+    Args:
+        stream: The bytes of an R3 or R2 message.
+        options: Only the profile matters.
+        name: Of the file.
+
+    Raises:
+        FormatError: Not XML, not E2B, or with declarations of entities.
+        UnreadableInputError: Empty, or of an encoding that is not read or not the declared one.
+    """
+    return ReportSource(Message(stream), name, options.profile or builtin_profile(DEFAULT_PROFILE))
 
 
 FORMAT = Format(

@@ -1,8 +1,7 @@
-"""Finding every value of a case that is not structure, and what the table says of it.
+"""Finding every value of a case that is not structure, with its entry in the table of elements.
 
-Nothing is passed over: each text and each attribute value of the XML is either the value of a
-known element, or structure by its looks, or else free text without a name, which goes through
-the masker and is listed.
+Nothing is skipped: each text and each attribute value of the XML is the value of a known element, or has the
+form of structure, or is free text without a name, which is masked and listed.
 """
 
 from __future__ import annotations
@@ -17,8 +16,8 @@ from lxml import etree
 from inverse_deid.core.errors import FormatError
 from inverse_deid.formats.icsr.ages import is_age
 from inverse_deid.formats.icsr.dates import is_stamp
-from inverse_deid.formats.icsr.dialects import MessageDialect, Role
-from inverse_deid.formats.icsr.elements import Element, Kind, elements_in, path_words
+from inverse_deid.formats.icsr.dialects import MessageDialect, StringRole
+from inverse_deid.formats.icsr.elements import Element, ElementKind, elements_in, path_words
 from inverse_deid.formats.icsr.vocabulary import is_country
 
 _POSITION = re.compile(r"\[\d+\]")
@@ -26,7 +25,7 @@ _POSITION = re.compile(r"\[\d+\]")
 TEXT = "text()"
 TAIL = "tail()"
 WHOLE = "string()"
-"""Slots of a value: its own text, the text behind it, its text with that of all elements in it; any other
+"""Slots of a value: an element's text, the text after it, its text with that of all elements in it. Any other
 slot is the name of an attribute."""
 
 
@@ -50,10 +49,10 @@ class Value:
 
     Args:
         index: Which XML element of the case, in document order.
-        slot: Its text, the text behind it, or the name of an attribute.
+        slot: Its text, the text after it, or the name of an attribute.
         sort: How it is treated.
-        element: What the table says, None = nothing.
-        path: Where it stands; names that the table does not use are shown as `*`.
+        element: Its entry in the table, None = no entry.
+        path: Its place; names that the table does not use are shown as `*`.
         text: The value.
     """
 
@@ -71,18 +70,18 @@ class Value:
 
 
 _SORT_OF_KIND = {
-    Kind.FREE_TEXT: Sort.FREE_TEXT,
-    Kind.IDENTIFIER: Sort.IDENTIFIER,
-    Kind.DATE: Sort.DATE,
-    Kind.AGE: Sort.AGE,
-    Kind.PRODUCT: Sort.PRODUCT,
-    Kind.ATTACHMENT: Sort.ATTACHMENT,
+    ElementKind.FREE_TEXT: Sort.FREE_TEXT,
+    ElementKind.IDENTIFIER: Sort.IDENTIFIER,
+    ElementKind.DATE: Sort.DATE,
+    ElementKind.AGE: Sort.AGE,
+    ElementKind.PRODUCT: Sort.PRODUCT,
+    ElementKind.ATTACHMENT: Sort.ATTACHMENT,
 }
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Survey:
-    """What stands in a case.
+    """The contents of a case.
 
     Args:
         nodes: Its XML elements in document order.
@@ -95,12 +94,12 @@ class Survey:
     values: tuple[Value, ...] = field(repr=False)
 
     def nodes_of(self, element: str) -> list[etree._Element]:
-        """The XML elements where a known element stands."""
+        """Return the XML elements of a known element."""
         return [self.nodes[index] for (index, _), known in self.named.items() if known.id == element]
 
 
 def survey(root: etree._Element, dialect: MessageDialect, *, batch: bool) -> Survey:
-    """What stands in a case, or in a part of a batch outside its cases.
+    """Return the contents of a case, or of a part of a batch around its cases.
 
     Args:
         root: The XML element of the case, without comments and instructions.
@@ -108,11 +107,11 @@ def survey(root: etree._Element, dialect: MessageDialect, *, batch: bool) -> Sur
         batch: Whether it is a part outside the cases.
 
     Raises:
-        FormatError: An entity stands in it.
+        FormatError: It contains an entity.
     """
     nodes = list(root.iter())
     if not all(isinstance(node.tag, str) for node in nodes):
-        raise FormatError("holds an entity (&name;), which is refused; write the character itself")
+        raise FormatError("contains an entity reference. Write the character itself")
     surveyor = _Surveyor(nodes, dialect, batch=batch)
     return Survey(tuple(nodes), surveyor.named, tuple(surveyor.values()))
 
@@ -124,30 +123,30 @@ class _Surveyor:
         self._nodes = nodes
         self._dialect = dialect
         self._index = {node: index for index, node in enumerate(nodes)}
-        self._no_ages: set[tuple[int, str]] = set()  # where an age should stand and something else does
-        self.named = self._named_slots(batch=batch)
+        self._no_ages: set[tuple[int, str]] = set()  # not an age where one should be
+        self.named = self._find_named_slots(batch=batch)
         self._named_nodes = {nodes[index] for index, _ in self.named}
         self._paths = Paths(nodes[0])
         self._owners: dict[int, Element | None] = {}
-        self._done: set[int] = set()  # inside a file or joined words: it goes, nothing there is looked at
+        self._done: set[int] = set()  # inside a file or joined words, which are removed as a whole
         self._taken: set[int] = set()  # inside a structured value: its text went with it
 
-    def _named_slots(self, *, batch: bool) -> dict[tuple[int, str], Element]:
-        """The slots that the table names."""
+    def _find_named_slots(self, *, batch: bool) -> dict[tuple[int, str], Element]:
+        """Return the slots that the table names."""
         named: dict[tuple[int, str], Element] = {}
         for element in elements_in(self._dialect.name, batch=batch):
             place = element.places[self._dialect.name]
             for node in place.nodes(self._nodes[0]):
                 slot = (self._index[node], place.attribute or TEXT)
-                written = self._dialect.written(node, place.attribute)
-                if element.kind == Kind.AGE and not is_age(written, element.id):
+                written = self._dialect.read_value(node, place.attribute)
+                if element.kind == ElementKind.AGE and not is_age(written, element.id):
                     self._no_ages.add(slot)
                 else:
                     named.setdefault(slot, element)
         return named
 
     def values(self) -> Iterator[Value]:
-        """All values, in document order; can be run through once."""
+        """Yield all values, in document order; can be run through once."""
         for index, node in enumerate(self._nodes):
             if index not in self._done and index not in self._taken:
                 yield from self._text(index, node)
@@ -160,14 +159,15 @@ class _Surveyor:
         element = self.named.get((index, TEXT)) or self._owner_above(node)
         if element is None and not node.text and not len(node):
             return
-        if element is not None and element.kind != Kind.FREE_TEXT:
+        if element is not None and element.kind != ElementKind.FREE_TEXT:
             yield from self._whole(index, node, _SORT_OF_KIND[element.kind], element)
         elif self._dialect.is_file(node):
             yield from self._whole(index, node, Sort.FILE, element)
         else:
             self._owners[index] = element
             if self._is_broken_up(node, element):
-                yield from self._joined(index, node, element)
+                self._done.update(self._index[n] for n in node.iterdescendants())
+                yield self._value(index, WHOLE, Sort.FREE_TEXT, element, all_text(node))
                 return
             text = node.text
             is_structure = (index, TEXT) not in self._no_ages and self._is_structure(
@@ -179,7 +179,7 @@ class _Surveyor:
     def _whole(
         self, index: int, node: etree._Element, sort: Sort, element: Element | None
     ) -> Iterator[Value]:
-        """The text of an element with all that is in it, as one value."""
+        """Yield the text of an element with all that is in it, as one value."""
         is_file = sort in (Sort.ATTACHMENT, Sort.FILE)
         (self._done if is_file else self._taken).update(self._index[n] for n in node.iterdescendants())
         text = all_text(node).strip()
@@ -187,18 +187,13 @@ class _Surveyor:
             yield self._value(index, TEXT, sort, element, text)
 
     def _is_broken_up(self, node: etree._Element, element: Element | None) -> bool:
-        """Whether elements stand inside words: a name must not hide behind the border between two."""
+        """Return whether elements interrupt the words: a name could be divided between two of them."""
         if not len(node) or any(n in self._named_nodes for n in node.iterdescendants()):
             return False
         if sum(not str(piece).isspace() for piece in node.itertext()) < 2:
             return False
         between = [node.text, *(child.tail for child in node)]
         return element is not None or any(text and not text.isspace() for text in between)
-
-    def _joined(self, index: int, node: etree._Element, element: Element | None) -> Iterator[Value]:
-        """The words of a text without the elements inside it, which do not stay."""
-        self._done.update(self._index[n] for n in node.iterdescendants())
-        yield self._value(index, WHOLE, Sort.FREE_TEXT, element, all_text(node))
 
     def _attributes(self, index: int, node: etree._Element) -> Iterator[Value]:
         for name, text in node.attrib.items():
@@ -215,38 +210,38 @@ class _Surveyor:
                 yield self._value(index, key, sort, None, value)
 
     def _tail(self, index: int, node: etree._Element) -> Iterator[Value]:
-        """The text behind an element, unless it was taken with the element around it."""
+        """Yield the text after an element, unless it was taken with the element around it."""
         text, parent = node.tail, node.getparent()
         if not text or text.isspace() or parent is None or index in self._done or index in self._taken:
             return
         yield self._value(index, TAIL, Sort.FREE_TEXT, self._owner_above(node), text)
 
     def _owner_above(self, node: etree._Element) -> Element | None:
-        """The free-text element in whose text a nested element stands."""
+        """Return the free-text element whose text contains a nested element."""
         parent = node.getparent()
         return None if parent is None else self._owners.get(self._index.get(parent, -1))
 
     def _is_structure(self, node: etree._Element, text: str, element: Element | None) -> bool:
         if self._dialect.is_code(node, text):
             return True
-        return element is None and self._dialect.role_of_text(node, text) == Role.STRUCTURE
+        return element is None and self._dialect.role_of_text(node, text) == StringRole.STRUCTURE
 
     def _value(self, index: int, slot: str, sort: Sort, element: Element | None, text: str) -> Value:
         return Value(index, slot, sort, element, self._paths.of(self._nodes[index], slot), text)
 
 
 _SORT_OF_ROLE = {
-    Role.STRUCTURE: None,
-    Role.DISPLAY: Sort.DISPLAY,
-    Role.DATE: Sort.DATE,
-    Role.TEXT: Sort.FREE_TEXT,
+    StringRole.STRUCTURE: None,
+    StringRole.DISPLAY: Sort.DISPLAY,
+    StringRole.DATE: Sort.DATE,
+    StringRole.TEXT: Sort.FREE_TEXT,
 }
 
 
 def is_as_expected(value: Value) -> bool:
-    """Whether a value is what its element is for: a date a date, a country a country.
+    """Return whether a value is what its element is for: a date a date, a country a country.
 
-    What a profile keeps may leave only if it is.
+    A kept value may leave only if it is.
     """
     if value.sort == Sort.DATE:
         return is_stamp(value.text.strip())
@@ -256,7 +251,7 @@ def is_as_expected(value: Value) -> bool:
 
 
 def bare_path(path: str) -> str:
-    """A path without positions, so that the same place of all cases is counted together.
+    """Return a path without positions, so that the same place of all cases is counted together.
 
     Example:
         >>> bare_path("patient/drug[2]/drugadditional")
@@ -266,12 +261,12 @@ def bare_path(path: str) -> str:
 
 
 def all_text(node: etree._Element) -> str:
-    """The text of an XML element with that of all elements in it."""
+    """Return the text of an XML element with that of all elements in it."""
     return "".join(str(piece) for piece in node.itertext())
 
 
 class Paths:
-    """Where things stand, from the case on, with positions among siblings of the same name."""
+    """Paths from the case on, with positions among siblings of the same name."""
 
     def __init__(self, root: etree._Element) -> None:
         self._shown = path_words() | _ALSO_SHOWN
@@ -279,7 +274,7 @@ class Paths:
         self._root_name = self._name(str(root.tag))
 
     def of(self, node: etree._Element, slot: str) -> str:
-        """Path of a slot."""
+        """Return the path of a slot."""
         inner = self._path(node)
         if slot in (TEXT, WHOLE):
             return inner or self._root_name

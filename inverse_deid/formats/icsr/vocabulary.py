@@ -1,7 +1,6 @@
 """The closed vocabularies of E2B messages: whether a name, code, unit or number is one of the standard.
 
-The sets are in `vocabulary.toml`, with their sources. A value that no set or pattern here knows is not
-structure, however much it looks like it.
+The sets are in `vocabulary.toml`, with their sources. A value outside all sets and patterns is not structure.
 
 Source: HL7 v3 data types and vocabulary; ISO 3166-1; ISO 639; UCUM, sections 1 to 3; the code lists
 that ICH E2B(R3) uses.
@@ -49,14 +48,14 @@ _CODES = {
     "2.16.840.1.113883.6.73": re.compile(r"[A-Z]\d\d[A-Z]{2}\d\d"),
     "2.16.840.1.113883.5.": None,
 }
-"""How codes look, by code system or the start of it (ends with a point); None: one of a set only."""
+"""Patterns of codes, by code system or its start (ends with a point); None: only codes of a set."""
 
 _OTHER_CODE = re.compile(r"\d{1,6}|[A-Z]{1,3}\d{1,6}[A-Z]{0,3}")
 _BARE_CODE = re.compile(r"\d{1,3}|[A-Z]\d{1,5}")
 _VERSION = re.compile(r"\d{1,2}(?:\.\d{1,2}){0,2}")
 _MEDDRA_VERSION = re.compile(r"[1-9]\d?\.[0-3]")
 _DATED_VERSION = re.compile(r"20\d\d(?:\.\d\d){0,2}|20\d\d-\d\d-\d\d|20\d{6}(?:\d{4})?|\d\d[A-Z]{3}20\d\d")
-"""A code list that is known by the day of its publication."""
+"""A code list with its date of publication as version."""
 
 _NUMBER = re.compile(r"[+-]?(?:\d{1,7}|[1-9]\d?0{6,10})(?:[.,]\d{1,6})?(?:[eE][+-]?\d{1,2})?", re.ASCII)
 _PREFIX = re.compile(r"ns\d{1,2}|[a-z]\d?|hl7(?:v3)?|v3|xsi|xsd?|xml|mif2?|voc|sdtc")
@@ -68,7 +67,7 @@ _NAMESPACES = frozenset(
 )
 _SCHEMA = re.compile(r"(?:MCCI_IN200100UV01|PORR_IN049016UV|ICH_ICSR_Schema)\.xsd")
 _RANGES = {"weight": 700.0, "height": 300.0}
-"""Kilograms and centimetres that no person exceeds."""
+"""Upper limits for persons in kilograms and centimetres."""
 
 Measure = Literal["weight", "height"]
 
@@ -95,7 +94,7 @@ def _vocabulary() -> _Vocabulary:
     def sets(name: str) -> dict[str, frozenset[str]]:
         return {key: frozenset(words.split()) for key, words in table[name].items()}
 
-    values = {_expanded(name): words for name, words in sets("values").items()}
+    values = {_expand(name): words for name, words in sets("values").items()}
     return _Vocabulary(
         countries=frozenset((*table["countries"].split(), "EU")),
         languages=frozenset(table["languages"].split()),
@@ -108,8 +107,8 @@ def _vocabulary() -> _Vocabulary:
     )
 
 
-def _expanded(name: str) -> str:
-    """The name of an attribute as lxml has it."""
+def _expand(name: str) -> str:
+    """Return the name of an attribute as lxml has it."""
     for prefix, space in (("xsi:", XSI_NAMESPACE), ("xml:", XML_NAMESPACE)):
         if name.startswith(prefix):
             return f"{{{space}}}{name.removeprefix(prefix)}"
@@ -117,7 +116,7 @@ def _expanded(name: str) -> str:
 
 
 def _unit_pattern(units: Mapping[str, list[str]]) -> re.Pattern[str]:
-    """A term of UCUM: simple units with exponents and annotations, joined by points and slashes."""
+    """Return a term of UCUM: simple units with exponents and annotations, joined by points and slashes."""
     joined = {
         key: "|".join(map(re.escape, sorted(words, key=len, reverse=True))) for key, words in units.items()
     }
@@ -129,7 +128,7 @@ def _unit_pattern(units: Mapping[str, list[str]]) -> re.Pattern[str]:
 
 
 def is_known_element(tag: str, dialect: Dialect) -> bool:
-    """Whether an XML element is one of the standard.
+    """Return whether an XML element is one of the standard.
 
     Example:
         >>> is_known_element("{urn:hl7-org:v3}observation", "r3"), is_known_element("okonkwo", "r2")
@@ -141,19 +140,19 @@ def is_known_element(tag: str, dialect: Dialect) -> bool:
 
 
 def is_known_attribute(name: str, dialect: Dialect) -> bool:
-    """Whether an attribute is one of the standard, or of XML or XML Schema."""
+    """Return whether an attribute is one of the standard, or of XML or XML Schema."""
     known = _vocabulary()
     schema = {f"{{{XSI_NAMESPACE}}}schemaLocation", f"{{{XML_NAMESPACE}}}lang"}
     return name in known.attributes[dialect] or (dialect == "r3" and name in {*schema, *known.values})
 
 
 def is_known_namespace(prefix: str | None, uri: str) -> bool:
-    """Whether a declaration of a namespace says nothing but the standard's."""
+    """Return whether a declaration of a namespace says nothing but the standard's."""
     return uri in _NAMESPACES and (prefix is None or _PREFIX.fullmatch(prefix) is not None)
 
 
 def is_value(name: str, value: str) -> bool | None:
-    """Whether an attribute has one of its values, None = the attribute has no closed set of them.
+    """Return whether an attribute has one of its values, None = the attribute has no closed set of them.
 
     Example:
         >>> is_value("classCode", "OBS"), is_value("use", "H okonkwo"), is_value("extension", "7")
@@ -173,7 +172,7 @@ def is_value(name: str, value: str) -> bool | None:
 
 
 def is_word(name: str, value: str) -> bool:
-    """Whether a value of an attribute is a word of the standard: a person may be called so.
+    """Return whether a value of an attribute is a word of the standard, which may also be a name.
 
     Example:
         >>> is_word("classCode", "PART"), is_word("code", "active"), is_word("code", "Okonkwo")
@@ -186,7 +185,7 @@ def is_word(name: str, value: str) -> bool:
 
 
 def is_country(text: str) -> bool:
-    """Whether a text is a country of ISO 3166-1, in two letters, or EU.
+    """Return whether a text is a country of ISO 3166-1, in two letters, or EU.
 
     Example:
         >>> is_country("SE"), is_country(" eu "), is_country("Sweden"), is_country("QQ")
@@ -196,7 +195,7 @@ def is_country(text: str) -> bool:
 
 
 def is_language(text: str) -> bool:
-    """Whether a text is a language of ISO 639 in two or three letters, alone or with a country.
+    """Return whether a text is a language of ISO 639 in two or three letters, alone or with a country.
 
     Example:
         >>> is_language("eng"), is_language("pt-BR"), is_language("bob")
@@ -207,7 +206,7 @@ def is_language(text: str) -> bool:
 
 
 def is_unit(text: str) -> bool:
-    """Whether a text is a unit of UCUM, or an annotation that E2B messages use.
+    """Return whether a text is a unit of UCUM, or an annotation that E2B messages use.
 
     Example:
         >>> is_unit("mg/dl"), is_unit("10*9/L"), is_unit("10.a"), is_unit("{trimester}"), is_unit("okonkwo")
@@ -219,7 +218,7 @@ def is_unit(text: str) -> bool:
 
 
 def is_number(text: str, measure: Measure | None = None) -> bool:
-    """Whether a text is a number of up to seven digits (more if they are zeros), in its range if it has one.
+    """Return whether a text is a number of up to seven digits (or more zeros), in its range if it has one.
 
     Args:
         text: The number.
@@ -235,7 +234,7 @@ def is_number(text: str, measure: Measure | None = None) -> bool:
 
 
 def is_code_system(text: str) -> bool:
-    """Whether an object identifier is below one of HL7, ISO or EDQM, without an arc of more than six digits.
+    """Return whether an object identifier belongs to HL7, ISO or EDQM; no arc has more than six digits.
 
     Example:
         >>> is_code_system("2.16.840.1.113883.6.163"), is_code_system("1.2.276.0.76.19430217")
@@ -245,14 +244,14 @@ def is_code_system(text: str) -> bool:
 
 
 def is_root(text: str) -> bool:
-    """Whether a root says nothing: an object identifier of a standard, or a UUID."""
+    """Return whether a root says nothing: an object identifier of a standard, or a UUID."""
     return is_code_system(text) or _UUID.fullmatch(text) is not None
 
 
 def is_link(text: str) -> bool:
-    """Whether a root can be a link inside a case: any object identifier or UUID, or a short label.
+    """Return whether a root can be a link inside a case: any object identifier or UUID, or a short label.
 
-    What it says is nothing to a reader, so a number can stand for it.
+    It has no meaning for a reader, so a number can replace it.
 
     Example:
         >>> is_link("1.2.40.7"), is_link("D-1"), is_link("Jane Roe")
@@ -262,7 +261,7 @@ def is_link(text: str) -> bool:
 
 
 def is_code(code: str, system: str, element: str) -> bool:
-    """Whether a code looks as those of its code system, or is one of the set of its element.
+    """Return whether a code looks as those of its code system, or is one of the set of its element.
 
     Args:
         code: The code.
@@ -291,7 +290,7 @@ def is_code(code: str, system: str, element: str) -> bool:
 
 
 def is_version(version: str, system: str) -> bool:
-    """Whether a text is the version of a code system; MedDRA and the lists of ICH are not known by a day.
+    """Return whether a text is the version of a code system; MedDRA and ICH lists have no dated versions.
 
     Example:
         >>> is_version("25.0", MEDDRA), is_version("17.02.43", MEDDRA), is_version("20140102", "")
@@ -307,13 +306,13 @@ def is_version(version: str, system: str) -> bool:
     return is_dated and _DATED_VERSION.fullmatch(version) is not None
 
 
-def known_location(value: str) -> str:
-    """A schema location with the base name of the schema only; "" = it is not one of the standard.
+def release_location(value: str) -> str:
+    """Return a schema location with the base name of the schema only; "" = it is not one of the standard.
 
     Example:
-        >>> known_location("urn:hl7-org:v3 file:///home/okonkwo/MCCI_IN200100UV01.xsd")
+        >>> release_location("urn:hl7-org:v3 file:///home/okonkwo/MCCI_IN200100UV01.xsd")
         'urn:hl7-org:v3 MCCI_IN200100UV01.xsd'
-        >>> known_location("urn:hl7-org:v3 okonkwo.xsd")
+        >>> release_location("urn:hl7-org:v3 okonkwo.xsd")
         ''
     """
     words = value.split()

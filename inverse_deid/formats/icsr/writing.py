@@ -10,13 +10,13 @@ from lxml import etree
 from inverse_deid.core.errors import StageError
 from inverse_deid.formats.icsr.dialects import MessageDialect
 from inverse_deid.formats.icsr.prolog import Prolog
-from inverse_deid.formats.icsr.rewriting import Rewritten
+from inverse_deid.formats.icsr.rewriting import RewrittenCase
 from inverse_deid.formats.records import Writable
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """What stands around the cases.
+    """The frame of a message: everything around the cases.
 
     Args:
         prolog: Before the first element.
@@ -42,7 +42,7 @@ class MessageWriter:
 
     Args:
         target: Takes the bytes.
-        frame: What stands around the cases.
+        frame: Everything around the cases.
     """
 
     def __init__(self, target: Writable, frame: Frame) -> None:
@@ -58,23 +58,23 @@ class MessageWriter:
         if not frame.is_single:
             self._write(self._start + frame.lead)
 
-    def rendered(self, part: Rewritten) -> bytes:
-        """One case, or one of the parts around the cases, as it is written; its XML is used up.
+    def render(self, part: RewrittenCase) -> bytes:
+        """Return one case, or one of the parts around the cases, as it is written; its XML is used up.
 
         Raises:
-            StageError: The XML of the part cannot stand in the frame.
+            StageError: The XML of the part does not fit into the frame.
         """
         if self._frame.is_single:
-            return self._encoded(etree.tostring(part.node, encoding="unicode"))
+            return self._encode(etree.tostring(part.node, encoding="unicode"))
         self._shell.append(part.node)
         whole = etree.tostring(self._shell, encoding="unicode")
         self._shell.remove(part.node)
         if not (whole.startswith(self._start) and whole.endswith(self._end)):
             raise StageError("a rewritten case does not fit between the others")
-        return self._encoded(whole[len(self._start) : -len(self._end)] + part.tail)
+        return self._encode(whole[len(self._start) : -len(self._end)] + part.tail)
 
     def read_again(self, data: bytes) -> etree._Element:
-        """The XML of a rendered part, as a recipient reads it.
+        """Return the XML of a rendered part, as a recipient reads it.
 
         Raises:
             StageError: It is more or less than one element, or not XML.
@@ -85,14 +85,14 @@ class MessageWriter:
         try:
             read = etree.fromstring(text if single else f"{self._start}{text}{self._end}", _plain_parser())
         except (etree.XMLSyntaxError, ValueError):
-            raise StageError("a rewritten case is no XML") from None
+            raise StageError("a rewritten case is not XML") from None
         if single:
             shell.append(read)
         else:
             shell = read
         around = (shell.text or "") + "".join(node.tail or "" for node in shell)
         if len(shell) != 1 or (around and not around.isspace()):
-            raise StageError("a rewritten case holds more than itself")
+            raise StageError("a rewritten case contains more than itself")
         return shell[0]
 
     def write(self, data: bytes) -> None:
@@ -104,9 +104,9 @@ class MessageWriter:
         self._write("\n" if self._frame.is_single else f"{self._end}\n")
 
     def _write(self, text: str) -> None:
-        self._target.write(self._encoded(text))
+        self._target.write(self._encode(text))
 
-    def _encoded(self, text: str) -> bytes:
+    def _encode(self, text: str) -> bytes:
         return text.encode(self._frame.prolog.codec, "xmlcharrefreplace")
 
 
@@ -115,7 +115,7 @@ def _plain_parser() -> etree.XMLParser:
 
 
 def _tags(shell: etree._Element) -> tuple[str, str]:
-    """Start and end tag of an element."""
+    """Return start and end tag of an element."""
     shell.text = "-"
     whole = etree.tostring(shell, encoding="unicode")
     shell.text = None

@@ -19,7 +19,7 @@ from inverse_deid.research.studies.scoring import (
     measure_masks,
     precision_at_recall,
 )
-from inverse_deid.training.calibration import calibrate, needed_to_mask
+from inverse_deid.training.calibration import calibrate, score_from_high
 
 RECALLS = (0.98, 0.99, 0.995)
 SLOPES = (0.0, 0.4, 0.8, 1.2)
@@ -83,7 +83,7 @@ class Judge:
         for corpus in (*self.held_out, *self.compared):
             mine, found, is_phi = verdicts[corpus.name], scores[corpus.name], corpus.is_phi
             seen = found.for_calibration(corpus, mine)
-            needed = needed_to_mask(seen, self.like)
+            needed = score_from_high(seen, self.like)
             keep = found.decide(thresholds, mine, seen.densities).keep
             yield {
                 **self._row(name, seeds, corpus, keep),

@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from inverse_deid.core.errors import ConfigurationError
+from inverse_deid.core.settings import as_plain_values, change_settings
 from inverse_deid.network.batches import Example
 from inverse_deid.network.config import NetworkConfig, class_names
 from inverse_deid.network.encoding import WordVectors
@@ -68,7 +69,7 @@ class AblationRun:
     @property
     def depends_on(self) -> tuple[object, ...]:
         """All but the title."""
-        training = dataclasses.replace(self.variant.training, seed=self.seed)
+        training = change_settings(self.variant.training, seed=self.seed)
         variant = dataclasses.replace(self.variant, title="", training=training)
         return variant, [weights_name(name) for name in self.teachers], self.teacher_network
 
@@ -105,7 +106,7 @@ class VariantTrainer:
 
         start = time.perf_counter()
         config = run.variant.network
-        training = dataclasses.replace(run.variant.training, seed=run.seed)
+        training = change_settings(run.variant.training, seed=run.seed)
         network = new_network(config, self.vectors, run.seed)
         losses: list[float] = []
         speeds: list[float] = []
@@ -129,8 +130,8 @@ class VariantTrainer:
             "losses": losses,
             "tokens_per_second": float(np.median(speeds)),
             "seconds": time.perf_counter() - start,
-            "network": dataclasses.asdict(config),
-            "training": dataclasses.asdict(training),
+            "network": as_plain_values(config),
+            "training": as_plain_values(training),
             "files": [scores, weights],
         }
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import pandas as pd
 
 from inverse_deid.core.errors import ConfigurationError
+from inverse_deid.core.settings import change_settings
 from inverse_deid.core.values import Document
 from inverse_deid.lexicon import load_lexicon
 from inverse_deid.network.encoding import WordVectors
@@ -69,7 +70,7 @@ def run_ablations(
     if config.teachers:
         options.say("data.teachers of the base is ignored: here students learn from the base networks")
     compare = tuple(dict.fromkeys((*config.compare, *(path.resolve() for path in compare))))
-    config = dataclasses.replace(config, compare=compare, teachers=())
+    config = change_settings(config, compare=compare, teachers=())
     if trained := sorted(str(path) for path in set(compare) & set(config.gold)):
         raise ConfigurationError(f"{', '.join(trained)}: trained on, so it cannot be compared. Remove it")
     if config.network.learn_words:
@@ -83,7 +84,7 @@ def run_ablations(
         kinds=[variant.name for variant in variants],
         inputs=(*config.gold, *compare, *config.carriers),
         shared={
-            "base": fingerprint(base.network, dataclasses.replace(base.training, epochs=1)),
+            "base": fingerprint(base.network, change_settings(base.training, epochs=1)),
             "epochs": n_epochs,
             "rules": fingerprint(FEATURE_NAMES, load_lexicon().sha256),
             "vectors": fingerprint(vectors.words, vectors.codes.tobytes(), vectors.scale.tobytes()),

@@ -13,7 +13,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from dataclasses import dataclass
 from enum import IntEnum
@@ -23,8 +22,8 @@ from typing import Any, Literal
 import msgspec
 
 from inverse_deid.core.errors import ConfigurationError
-from inverse_deid.core.settings import read_settings
-from inverse_deid.network.config import NetworkConfig, TrainingConfig, network_config, training_config
+from inverse_deid.core.settings import as_plain_values, change_settings, make_settings, read_settings
+from inverse_deid.network.config import NetworkConfig, TrainingConfig
 from inverse_deid.training.config import RunConfig
 
 BASE = "base"
@@ -87,7 +86,7 @@ class Variant:
 
 def base_variant(config: RunConfig, n_epochs: int) -> Variant:
     """Return what the others are compared with."""
-    training = dataclasses.replace(config.training, epochs=n_epochs, patience=0)
+    training = change_settings(config.training, epochs=n_epochs, patience=0)
     return Variant(name=BASE, title="base", network=config.network, training=training)
 
 
@@ -105,8 +104,8 @@ def read_variants(path: Path, base: Variant) -> list[Variant]:
             variant = Variant(
                 name=table.name,
                 title=table.title or table.name,
-                network=network_config({**dataclasses.asdict(base.network), **table.network}),
-                training=training_config({**dataclasses.asdict(base.training), **table.training}),
+                network=make_settings(as_plain_values(base.network) | table.network, NetworkConfig),
+                training=make_settings(as_plain_values(base.training) | table.training, TrainingConfig),
                 leave_out=tuple(DocumentKind[kind.upper()] for kind in table.leave_out),
                 is_student=table.teachers is not None,
             )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from inverse_deid.cli.training_extra import need_training, progress
+from inverse_deid.research.commands.training_extra import need_training, progress
 
 if TYPE_CHECKING:
     from inverse_deid.research.studies.study import StudyOptions

@@ -11,7 +11,6 @@ import click
 
 from inverse_deid import __version__
 from inverse_deid.cli.report_files import refuse_read
-from inverse_deid.cli.training_extra import need_training
 from inverse_deid.core.errors import ConfigurationError, OutputExistsError
 from inverse_deid.core.files import sha256_of, write_whole
 from inverse_deid.core.phi import PhiType
@@ -20,6 +19,7 @@ from inverse_deid.network.folder import refuse_other_folder
 from inverse_deid.research.commands.concept_cost import cost
 from inverse_deid.research.commands.experiment import extraction_study
 from inverse_deid.research.commands.extract import extract
+from inverse_deid.research.commands.training_extra import need_training
 from inverse_deid.research.extraction.config import (
     KINDS,
     TaggerConfig,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from inverse_deid.cli.training_extra import need_training
+from inverse_deid.research.commands.training_extra import need_training
 
 if TYPE_CHECKING:
     from inverse_deid.research.extraction.tagger import Tagger

@@ -7,9 +7,9 @@ from typing import Any
 
 import click
 
-from inverse_deid.cli.training_extra import need_training, progress
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.research.commands.experiment import SEEDS, command_line
+from inverse_deid.research.commands.training_extra import need_training, progress
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 _FOLDER = click.Path(file_okay=False, path_type=Path)
@@ -24,28 +24,28 @@ def federated() -> None:
 
 
 @federated.command()
-@click.option("--config", required=True, type=_FILE, help="The study (see configs/federated/).")
+@click.option("--config", required=True, type=_FILE, help="Settings of the study (see configs/federated/).")
 @click.option(
-    "--out", required=True, type=_FOLDER, help="Folder for runs and report; runs there are not repeated."
+    "--out", required=True, type=_FOLDER, help="Folder for runs and report. Finished runs are kept."
 )
-@click.option("--only", multiple=True, help="Run only this method. May be repeated.")
-@click.option("--epochs", type=click.IntRange(1), help="Instead of those of the study.")
-@click.option("--seeds", type=SEEDS, default=(), help="Instead of those of the study, as in 1,2.")
-@click.option("--force", is_flag=True, help="Start anew in the folder of an earlier study.")
+@click.option("--only", multiple=True, help="Run only this method. Repeat for more methods.")
+@click.option("--epochs", type=click.IntRange(1), help="Epochs. The default is in the settings.")
+@click.option("--seeds", type=SEEDS, default=(), help="Seeds, such as 1,2. The default is in the settings.")
+@click.option("--force", is_flag=True, help="Start over in the folder of an earlier study.")
 @click.option(
     "--engine",
     type=click.Choice(["direct", "flower"]),
     default="direct",
     show_default=True,
-    help="Where sites train: in this process, or in several of Flower's simulation engine "
+    help="Train the sites in this process, or in several processes of Flower's simulation engine "
     "(extra `federated-simulation`).",
 )
 @click.option(
     "--processes",
     type=click.IntRange(1),
-    help="With --engine flower: sites that train at once.  [default: all, or one a core]",
+    help="With --engine flower: number of sites that train at once.  [default: all, or one per core]",
 )
-@click.option("-q", "--quiet", is_flag=True, help="No lines of progress.")
+@click.option("-q", "--quiet", is_flag=True, help="Print no progress.")
 def simulate(
     config: Path,
     out: Path,
@@ -57,60 +57,60 @@ def simulate(
 ) -> None:
     """Compare the methods on one machine: the study of Festag and Spreckelsen.
 
-    The sites are parts of annotated corpora. The same command goes on where an
-    interrupted study stopped.
+    The sites are parts of annotated corpora. If the study is interrupted, the same
+    command resumes it.
     """
     if processes and engine == "direct":
-        raise ConfigurationError("--processes is for --engine flower; add it")
+        raise ConfigurationError("--processes works only with --engine flower. Add --engine flower")
     need_training("training", "federated")
-    from inverse_deid.research.federated.flower_simulation import FlowerSimulation
-    from inverse_deid.research.federated.study import SimulationSettings, run_study
-    from inverse_deid.research.federated.study_config import restricted
-    from inverse_deid.research.federated.study_file import read_study_config
+    from inverse_deid.research.federated.flower.simulation import FlowerSimulation
+    from inverse_deid.research.federated.settings import read_study_settings, restrict_study
+    from inverse_deid.research.federated.study import run_study
+    from inverse_deid.research.studies.study import StudyOptions
 
-    settings = SimulationSettings(
-        config=restricted(read_study_config(config), **part),
-        config_path=config,
+    settings = restrict_study(read_study_settings(config), **part)
+    options = StudyOptions(
         folder=out,
+        seeds=settings.study.seeds,
+        say=progress(quiet=quiet),
         command=command_line(click.get_current_context()),
         force=force,
-        flower=FlowerSimulation(processes or 0) if engine == "flower" else None,
     )
-    run_study(settings, progress(quiet=quiet))
+    flower = FlowerSimulation(processes or 0) if engine == "flower" else None
+    run_study(settings, config, options, flower)
     if not quiet:
-        click.echo(f"report written to {out / 'report.md'}")
+        click.echo(f"Report written to {out / 'report.md'}")
 
 
 @federated.command()
-@click.option("--config", required=True, type=_FILE, help="The server's settings (see docs/federated.md).")
-@click.option("--resume", is_flag=True, help="Go on from the checkpoint of a server that was stopped.")
-@click.option("-q", "--quiet", is_flag=True, help="No lines of progress.")
+@click.option("--config", required=True, type=_FILE, help="Settings of the server (see docs/federated.md).")
+@click.option("--resume", is_flag=True, help="Resume from the checkpoint of a server that was stopped.")
+@click.option("-q", "--quiet", is_flag=True, help="Print no progress.")
 def server(config: Path, resume: bool, quiet: bool) -> None:
-    """Lead a common training; the server needs no documents."""
+    """Lead a common training. The server needs no documents."""
     need_training("training", "federated")
-    from inverse_deid.research.federated.deployment_file import read_server_config
     from inverse_deid.research.federated.server import run_server
+    from inverse_deid.research.federated.settings import read_server_settings
 
-    run_server(read_server_config(config), progress(quiet=quiet), resume=resume)
+    run_server(read_server_settings(config), progress(quiet=quiet), resume=resume)
 
 
 @federated.command()
-@click.option("--config", required=True, type=_FILE, help="The site's settings (see docs/federated.md).")
+@click.option("--config", required=True, type=_FILE, help="Settings of the site (see docs/federated.md).")
 @click.option(
     "--dry-run",
     type=click.Choice(["average", "round-robin", "selective"]),
-    help="Send nothing: train one epoch and say what would leave the site by this method.",
+    help="Train one epoch and print what would leave the site with this method. Send nothing.",
 )
-@click.option("-q", "--quiet", is_flag=True, help="No lines of progress.")
+@click.option("-q", "--quiet", is_flag=True, help="Print no progress.")
 def site(config: Path, dry_run: str | None, quiet: bool) -> None:
-    """Take part in a common training; documents stay here."""
+    """Take part in a common training. Documents stay here."""
     need_training("training", "federated")
-    from inverse_deid.research.federated.deployment_file import read_site_config
-    from inverse_deid.research.federated.site import SiteRun
-    from inverse_deid.research.federated.taking_part import take_part
+    from inverse_deid.research.federated.settings import read_site_settings
+    from inverse_deid.research.federated.site import SiteRun, take_part
 
-    run = SiteRun(read_site_config(config), progress(quiet=quiet and not dry_run))
+    run = SiteRun(read_site_settings(config), progress(quiet=quiet and not dry_run))
     if dry_run:
-        run.dry_run(dry_run)  # type: ignore[arg-type]
+        run.rehearse(dry_run)  # type: ignore[arg-type]
     else:
         take_part(run)

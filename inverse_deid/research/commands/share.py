@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import click
 
 from inverse_deid.cli.report_files import refuse_read
-from inverse_deid.cli.training_extra import need_training, progress
 from inverse_deid.core.files import write_whole
-from inverse_deid.formats.gold_writers import gold_json_line
+from inverse_deid.formats.json_lines import gold_json_line
 from inverse_deid.research.commands.experiment import sharing_study
+from inverse_deid.research.commands.training_extra import need_training, progress
 
 if TYPE_CHECKING:
     from inverse_deid.research.representations.config import SharingConfig

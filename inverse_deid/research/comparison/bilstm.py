@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from importlib.util import find_spec
 
 from inverse_deid.core.extras import missing_extra
+from inverse_deid.core.settings import change_settings
 from inverse_deid.core.values import Document
 from inverse_deid.evaluation.counts import Range
 from inverse_deid.network.config import NetworkConfig, Output, TrainingConfig
@@ -82,8 +82,8 @@ class BiLstm:
             raise missing_extra(f"the system {_NAMES[output]}", "tensorflow", "compare")
         self.name = _NAMES[output]
         self.title = _TITLES[output]
-        self._network = dataclasses.replace(network, output=output)
-        self._training = dataclasses.replace(training, epochs=n_epochs or training.epochs)
+        self._network = change_settings(network, output=output)
+        self._training = change_settings(training, epochs=n_epochs or training.epochs)
         self._vectors = vectors
         self._trained: MostProbableClass | None = None
 
@@ -96,7 +96,7 @@ class BiLstm:
         from inverse_deid.network.training import fit
         from inverse_deid.training.run import load_word_vectors, model_parts
 
-        training = dataclasses.replace(self._training, seed=seed)
+        training = change_settings(self._training, seed=seed)
         vectors = self._vectors or load_word_vectors(None)
         network = new_network(self._network, vectors, seed)
         recipe = EpochRecipe(

@@ -20,11 +20,11 @@ from typing import Any
 import numpy as np
 
 from inverse_deid.core.errors import ConfigurationError, ModelError
+from inverse_deid.core.files import write_folder
 from inverse_deid.network.encoding import WordVectors
 from inverse_deid.network.folder import (
     read_checked_manifest,
     refuse_other_folder,
-    write_folder,
     write_manifest,
 )
 from inverse_deid.research.extraction.config import tagger_config

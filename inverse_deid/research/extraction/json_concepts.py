@@ -13,8 +13,7 @@ from typing import Any, BinaryIO
 
 from inverse_deid.core.errors import AnnotationError, FormatError
 from inverse_deid.core.values import Document
-from inverse_deid.formats.gold_writers import gold_json_line
-from inverse_deid.formats.json_lines import numbered_lines, read_gold_json_line
+from inverse_deid.formats.json_lines import gold_json_line, number_lines, read_gold_json_line
 from inverse_deid.formats.strict_json import parse_json
 from inverse_deid.research.extraction.concepts import ConceptDocument, ConceptSpan
 
@@ -28,7 +27,7 @@ def read_concept_json_lines(stream: BinaryIO) -> Iterator[ConceptDocument]:
         FormatError: A line is broken or has no concepts (the message names the line).
         AnnotationError: Spans or concepts do not fit their text.
     """
-    for number, line in numbered_lines(stream):
+    for number, line in number_lines(stream):
         doc = read_gold_json_line(number, line)
         listed = json.loads(line).get("concepts")
         if listed is None:
@@ -46,7 +45,7 @@ def read_phee(stream: BinaryIO) -> Iterator[ConceptDocument]:
         FormatError: A line is broken (the message names the line).
         AnnotationError: Concepts do not fit their text.
     """
-    for number, line in numbered_lines(stream):
+    for number, line in number_lines(stream):
         parsed: Any = None
         with suppress(ValueError, RecursionError):
             parsed = parse_json(line)

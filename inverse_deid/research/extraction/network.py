@@ -15,7 +15,6 @@ from keras import layers
 from inverse_deid.core.values import FloatArray
 from inverse_deid.network.crf import Crf
 from inverse_deid.network.encoding import N_GAP_CHARACTERS
-from inverse_deid.network.lstm import Lstm
 from inverse_deid.network.network import character_encoder, gap_embedding, word_embedding
 from inverse_deid.research.extraction.bio import label_names
 from inverse_deid.research.extraction.config import TaggerConfig
@@ -123,7 +122,7 @@ def _token_vectors(
 def _bilstm(
     config: TaggerConfig, vectors: keras.KerasTensor, valid: keras.KerasTensor, name: str
 ) -> keras.KerasTensor:
-    lstm = Lstm(config.token_units, return_sequences=True, name="lstm")
+    lstm = layers.LSTM(config.token_units, return_sequences=True, name="lstm")
     hidden = layers.Bidirectional(lstm, name=f"{name}_lstm")(vectors, mask=valid)
     return layers.Dropout(config.dropout, name=f"{name}_lstm_dropout")(hidden)
 

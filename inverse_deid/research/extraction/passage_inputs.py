@@ -10,8 +10,8 @@ from typing import Protocol
 import numpy as np
 
 from inverse_deid.core.values import FloatArray, IntArray, Tokens
-from inverse_deid.network.batches import Example, padded
-from inverse_deid.network.encoding import WordVectors, gap_codes, quantised, word_numbers
+from inverse_deid.network.batches import Example, pad_examples
+from inverse_deid.network.encoding import WordVectors, gap_codes, quantise, word_numbers
 from inverse_deid.research.extraction.bio import bio_labels, label_names
 from inverse_deid.research.extraction.concepts import ConceptDocument, flat
 from inverse_deid.research.extraction.passages import passage_bounds
@@ -117,7 +117,7 @@ class PassageMaker:
 
 def network_inputs(passages: Sequence[Passage], max_characters: int) -> dict[str, np.ndarray]:
     """Padded inputs of the network, by name, for passages that are not empty."""
-    return padded([passage.example for passage in passages], max_characters).inputs
+    return pad_examples([passage.example for passage in passages], max_characters).inputs
 
 
 def padded_labels(passages: Sequence[Passage]) -> dict[str, IntArray]:
@@ -137,4 +137,4 @@ def learnable_vectors(docs: Iterable[ConceptDocument], dim: int, seed: int, leas
     counts = Counter(word for doc in docs for word in {word.lower() for word in tokenize(doc.doc.text).words})
     words = sorted(word for word, count in counts.items() if count >= least)
     rng = np.random.default_rng(seed)
-    return quantised(words, rng.uniform(-0.25, 0.25, (len(words), dim)).astype(np.float32))
+    return quantise(words, rng.uniform(-0.25, 0.25, (len(words), dim)).astype(np.float32))

@@ -1,5 +1,6 @@
-"""Training together without pooling: the study of Festag and Spreckelsen, and its use by real sites.
+"""Training together without pooling: the study of Festag and Spreckelsen, and common trainings of real sites.
 
-`weights`, `selection`, `parameter_server`, `updates` are numpy alone; `local_training`
-is one epoch at one site; `methods` puts them together. Nothing of these knows Flower.
+`settings`, `weights`, `selective` and `rounds` need numpy alone. `local_training` trains an epoch at one
+site, `methods` combine epochs, `study`, `runs` and `tables` compare the methods. `server`, `site` and
+`file_exchange` train over `messages`. Only the folder `flower` knows Flower.
 """

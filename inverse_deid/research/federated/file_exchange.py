@@ -6,9 +6,8 @@
     from/SITE/declaration.msg     from the site
     from/SITE/reply-000012.msg
 
-A share, a synchronised folder or a stick that is carried: what counts is that files arrive
-whole, so each is written beside its place and then renamed. Each site has its own key and
-needs to see its own two folders only.
+The folder may be a share, a synchronised folder or a stick that is carried. Files appear whole or
+not at all. Each site has its own key and needs to see its own two folders only.
 """
 
 from __future__ import annotations
@@ -17,23 +16,26 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from inverse_deid.core.errors import OutputError, UnreadableInputError, UpdateError
-from inverse_deid.research.federated.messages import Envelope, opened, sealed
-
-Wait = Callable[[float], None]
+from inverse_deid.core.errors import OutputExistsError, UnreadableInputError, UpdateError
+from inverse_deid.core.files import write_whole
+from inverse_deid.research.federated.messages import (
+    Envelope,
+    Gathered,
+    Respondent,
+    TrainingState,
+    open_sealed,
+    pack_state,
+    seal,
+    unpack_state,
+)
 
 DECLARATION = "declaration"
 _LEAST_KEY_BYTES = 16
 _STEP_S = 0.2
 
 
-def state_name(number: int) -> str:
-    """The name of a state's message."""
-    return f"state-{number:06}"
-
-
 def reply_name(number: int) -> str:
-    """The name of a reply's message."""
+    """Return the name of the message that answers a round."""
     return f"reply-{number:06}"
 
 
@@ -41,58 +43,36 @@ class FileExchange:
     """Both ends of the folder.
 
     Args:
-        folder: That both can reach.
-        keys: The key of each site whose messages are opened or sealed here.
-        wait: Sleeps between two looks.
-        clock: Seconds, rising.
+        keys: The key of each site whose messages are opened here.
     """
 
     def __init__(
         self,
         folder: Path,
         keys: Mapping[str, bytes] | None = None,
-        wait: Wait = time.sleep,
+        wait: Callable[[float], None] = time.sleep,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._folder, self._keys, self._wait, self._clock = folder, keys or {}, wait, clock
-
-    def bytes_of(self, site: str, envelope: Envelope) -> bytes:
-        """A message to or from a site, sealed with its key."""
-        return sealed(envelope, self._keys[site])
+        self.folder = folder
+        self._keys, self._wait, self._clock = keys or {}, wait, clock
 
     def send(self, side: str, site: str, name: str, data: bytes) -> None:
-        """Put a message in its place, whole or not at all.
+        """Write a message, whole or not at all.
 
         Raises:
             OutputError: It cannot be written.
         """
-        path = self._path(side, site, name)
-        staging = path.with_name(f".{path.name}.partial")
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            staging.write_bytes(data)
-            staging.replace(path)
-        except OSError as error:
-            raise OutputError(f"{path}: cannot be written ({error.strerror})") from error
+        write_whole(self._path(side, site, name), [data])
 
     def has(self, side: str, site: str, name: str) -> bool:
-        """Whether a message is there."""
+        """Tell whether a message is there."""
         return self._path(side, site, name).is_file()
 
-    def read(self, side: str, site: str, name: str) -> Envelope:
-        """Open a message.
+    def read(self, side: str, site: str, name: str) -> bytes:
+        """Return a message as it is.
 
         Raises:
-            UpdateError: It is damaged, or sealed with another key.
-            UnreadableInputError: It is not there.
-        """
-        return opened(self.data(side, site, name), self._keys[site])
-
-    def data(self, side: str, site: str, name: str) -> bytes:
-        """A message as it is.
-
-        Raises:
-            UnreadableInputError: It is not there.
+            UnreadableInputError: It cannot be read.
         """
         path = self._path(side, site, name)
         try:
@@ -100,47 +80,112 @@ class FileExchange:
         except OSError as error:
             raise UnreadableInputError(f"{path}: cannot be read ({error.strerror})") from error
 
-    def latest(self, site: str) -> str | None:
-        """The name of the newest state for a site."""
-        names = sorted(path.stem for path in (self._folder / "to" / site).glob("state-*.msg"))
+    def find_latest(self, site: str) -> str | None:
+        """Return the name of the newest state for a site."""
+        names = sorted(path.stem for path in (self.folder / "to" / site).glob("state-*.msg"))
         return names[-1] if names else None
 
     def gather(self, sites: Sequence[str], name: str, timeout_s: float) -> dict[str, Envelope | UpdateError]:
         """Wait for a message of each site, no longer than the limit.
 
         Returns:
-            What came, in the order of arrival; an error where a message could not be opened.
+            The messages, in the order of arrival; an error where one could not be opened.
         """
         found: dict[str, Envelope | UpdateError] = {}
         end = self._clock() + timeout_s
         while True:
             for site in sites:
                 if site not in found and self.has("from", site, name):
-                    found[site] = self._opened(site, name)
+                    try:
+                        found[site] = open_sealed(self.read("from", site, name), self._keys[site])
+                    except UpdateError as error:
+                        found[site] = error
             if len(found) == len(sites) or self._clock() >= end:
                 return found
             self._wait(_STEP_S)
 
-    def _opened(self, site: str, name: str) -> Envelope | UpdateError:
-        try:
-            return self.read("from", site, name)
-        except UpdateError as error:
-            return error
-
     def _path(self, side: str, site: str, name: str) -> Path:
-        return self._folder / side / site / f"{name}.msg"
+        return self.folder / side / site / f"{name}.msg"
+
+
+class FileCarrier:
+    """The `Carrier` of a server over such a folder.
+
+    Args:
+        folder: Of the exchange.
+        keys: Of all sites.
+    """
+
+    def __init__(self, folder: Path, keys: Mapping[str, bytes]) -> None:
+        self._exchange, self._keys = FileExchange(folder, keys), keys
+
+    def refuse_earlier_run(self) -> None:
+        """Refuse a folder with states of an earlier server."""
+        if any(self._exchange.find_latest(site) for site in self._keys):
+            raise OutputExistsError(
+                f"{self._exchange.folder}: contains an earlier run. Resume it with --resume, or use an empty "
+                "folder"
+            )
+
+    def gather_declarations(self, sites: Sequence[str], timeout_s: float) -> Gathered:
+        """Wait for declarations, which sites write without being asked."""
+        return self._exchange.gather(sites, DECLARATION, timeout_s)
+
+    def gather_answers(self, state: TrainingState, timeout_s: float) -> Gathered:
+        """Publish a state, then wait."""
+        self._publish(state, state.asked)
+        return self._exchange.gather(state.asked, reply_name(state.number), timeout_s)
+
+    def conclude(self, state: TrainingState, timeout_s: float) -> Sequence[str]:
+        """Leave the result in the folder, where a site may fetch it at any time."""
+        self._publish(state, list(self._keys))
+        return ()
+
+    def _publish(self, state: TrainingState, sites: Sequence[str]) -> None:
+        for site in sites:
+            data = seal(pack_state(state), self._keys[site])
+            self._exchange.send("to", site, f"state-{state.number:06}", data)
+
+
+def answer_files(site: Respondent, folder: Path) -> TrainingState:
+    """Answer states as they come into the folder, and return the finished one.
+
+    Raises:
+        UpdateError: The server was silent too long, or a state does not fit.
+        OutputError: The log or a message cannot be written.
+    """
+    name, exchange = site.name, FileExchange(folder)
+    exchange.send("from", name, DECLARATION, site.declare())
+    site.say(f"site {name}: declared itself and waits for the server")
+    heard, answered = time.monotonic(), ""
+    while True:
+        latest = exchange.find_latest(name)
+        if latest is not None and latest != answered:
+            state = unpack_state(site.open(exchange.read("to", name, latest)))
+            heard, answered = time.monotonic(), latest
+            if state.finished:
+                return state
+            if not exchange.has("from", name, reply_name(state.number)):  # else answered before a stop
+                exchange.send("from", name, reply_name(state.number), site.answer(state))
+                site.say(f"site {name}: answered round {state.number}")
+        elif time.monotonic() - heard > site.patience_s:
+            raise UpdateError(f"the server was silent for {site.patience_s:g} s. Start the site again")
+        else:
+            time.sleep(_STEP_S)
 
 
 def read_key(path: Path) -> bytes:
     """Read a site's key: at least 16 bytes, as from `openssl rand -out east.key 32`.
 
     Raises:
-        UnreadableInputError: Missing or too short.
+        UnreadableInputError: It is missing or too short.
     """
     try:
         key = path.read_bytes()
     except OSError as error:
-        raise UnreadableInputError(f"{path}: cannot be read ({error.strerror}); make a key first") from error
+        raise UnreadableInputError(f"{path}: cannot be read ({error.strerror}). Make a key first") from error
     if len(key) < _LEAST_KEY_BYTES:
-        raise UnreadableInputError(f"{path}: a key has at least {_LEAST_KEY_BYTES} bytes")
+        raise UnreadableInputError(
+            f"{path}: a key needs at least {_LEAST_KEY_BYTES} bytes. Make a longer one"
+        )
     return key

@@ -1,9 +1,9 @@
-"""One epoch at one site, whatever the method: weights in, weights out."""
+"""Local epochs, whatever the method: weights in, weights out; and where the sites of a study train."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import keras
@@ -15,23 +15,20 @@ from inverse_deid.core.values import FloatArray
 from inverse_deid.network.batches import Example, batches, windows
 from inverse_deid.network.config import NetworkConfig
 from inverse_deid.network.training import enough_memory, probabilities, training_step, with_dropouts
-from inverse_deid.research.federated.local_config import LocalConfig
-from inverse_deid.research.federated.weights import Weights, layout_of, weights_of
+from inverse_deid.research.federated.settings import EpochSettings
+from inverse_deid.research.federated.weights import Weights, copy_weights, read_layout
 
 OptimizerState = list[np.ndarray]
-"""The variables of an optimizer: they stay at the site and are never sent."""
+"""The variables of an optimizer. They stay at the site and are never sent."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LocalEpoch:
-    """What an epoch at a site made.
+    """The result of an epoch at a site.
 
     Args:
-        weights: After it.
-        optimizer: To go on with at the same site; empty where the site keeps it.
-        loss: Mean weighted loss a token.
-        n_tokens: Tokens trained on.
-        seconds: Time of the training steps.
+        optimizer: For the next epoch of the same site; empty where the site keeps it.
+        loss: Mean weighted loss per token.
     """
 
     weights: Weights = field(repr=False)
@@ -42,15 +39,12 @@ class LocalEpoch:
 
 
 class LocalTrainer:
-    """Trains and asks one network in the name of any site; sites leave no trace in it.
+    """Trains and asks one network in the name of any site. Sites leave no trace in it.
 
     Args:
-        network: From `build_network`; its weights are overwritten.
-        network_config: Its configuration.
-        config: How every site trains.
+        network: From `build_network` with `network_config`; its weights are overwritten.
+        network_config: Of the network.
         dictionary_columns: Feature columns that `dictionary_dropout` hides.
-        proximal: mu of FedProx: half of it times the squared distance to the weights
-            that an epoch starts from is minimised along; 0 = FedAvg and all others.
 
     Raises:
         ConfigurationError: The word vectors are trainable.
@@ -60,23 +54,22 @@ class LocalTrainer:
         self,
         network: keras.Model,
         network_config: NetworkConfig,
-        config: LocalConfig,
+        config: EpochSettings,
         *,
         dictionary_columns: Sequence[int] = (),
-        proximal: float = 0.0,
     ) -> None:
-        self.layout = layout_of(network)
-        self._network, self._network_config, self._config = network, network_config, config
+        self.layout = read_layout(network)
+        self.network, self._network_config, self._config = network, network_config, config
         self._columns = dictionary_columns
         self._names = [t.name for t in network.inputs]
-        self._optimizer = _optimizer(config)
+        kind = keras.optimizers.SGD if config.optimizer == "sgd" else keras.optimizers.Adam
+        self._optimizer = kind(config.learning_rate, global_clipnorm=config.clip_norm or None)
         self._optimizer.build(network.trainable_variables)
         self._fresh = [np.asarray(variable).copy() for variable in self._optimizer.variables]
-        self._anchors = [tf.Variable(v.value) for v in network.trainable_variables] if proximal else []
-        penalty = (lambda: self._distance() * (proximal / 2)) if proximal else None
-        self._step = training_step(network, self._optimizer, penalty)
+        self._anchors = [tf.Variable(v.value) for v in network.trainable_variables] if config.proximal else []
+        self._step = training_step(network, self._optimizer, self._penalty if config.proximal else None)
 
-    def epoch(
+    def train_epoch(
         self,
         examples: Sequence[Example],
         start: Weights,
@@ -85,65 +78,83 @@ class LocalTrainer:
     ) -> LocalEpoch:
         """Train once over the examples of a site.
 
-        Args:
-            examples: Whole documents.
-            start: Weights to start from.
-            randomness: Numbers that seed windows, order and dropout: the same ones, and
-                the same start, give the same result.
-            optimizer: Of the site's last epoch; None = fresh.
+        `randomness` seeds windows, order and dropout: the same numbers and the same start give the same
+        result. `optimizer` is that of the site's last epoch; None = fresh.
 
         Raises:
             StageError: The loss is not a number, or the device is out of memory.
         """
-        self._assign(start, optimizer)
+        self.assign(start, optimizer)
         rng = np.random.default_rng(list(randomness))
-        _reseed(self._network, rng)
+        for layer in self.network.layers:  # let dropout depend on nothing but the seed of the epoch
+            if isinstance(layer, keras.layers.Dropout) and layer.rate > 0:
+                layer.seed_generator.state.assign([int(rng.integers(2**31)), 0])
         began, total, weight, n_tokens = time.perf_counter(), 0.0, 0.0, 0
-        for batch in batches(
-            self._noisy(examples, rng), self._config.batch_tokens, self._network_config.max_characters, rng
-        ):
+        cut = windows(examples, self._config.window, rng)
+        noisy = [with_dropouts(example, self._config.dropouts(), self._columns, rng) for example in cut]
+        for batch in batches(noisy, self._config.batch_tokens, self._network_config.max_characters, rng):
             inputs = {name: batch.inputs[name] for name in self._names}
             with enough_memory("in a local epoch"):
                 total += float(self._step(inputs, batch.labels, batch.weights, batch.opinion))
             weight += float(batch.weights.sum())
             n_tokens += int(batch.inputs["valid"].sum())
-        weights = weights_of(self._network)
+        weights = copy_weights(self.network)
         if not np.isfinite(total) or not all(np.isfinite(array).all() for array in weights):
-            raise StageError("the loss of a local epoch is not a number; lower training.learning_rate")
+            raise StageError("the loss of a local epoch is not a number. Lower training.learning_rate")
         state = [np.asarray(variable).copy() for variable in self._optimizer.variables]
         return LocalEpoch(weights, state, total / max(weight, 1.0), n_tokens, time.perf_counter() - began)
 
-    def probabilities(self, weights: Weights, examples: Sequence[Example]) -> list[FloatArray]:
-        """Class probabilities of every token: float32 (n_tokens, n_classes) an example."""
-        self._assign(weights, None)
-        return probabilities(self._network, examples, self._network_config)
+    def predict(self, weights: Weights, examples: Sequence[Example]) -> list[FloatArray]:
+        """Return the class probabilities of every token: float32 (n_tokens, n_classes) per example."""
+        self.assign(weights)
+        return probabilities(self.network, examples, self._network_config)
 
-    def _noisy(self, examples: Sequence[Example], rng: np.random.Generator) -> list[Example]:
-        dropouts = self._config.dropouts()
-        cut = windows(examples, self._config.window, rng)
-        return [with_dropouts(example, dropouts, self._columns, rng) for example in cut]
-
-    def _assign(self, weights: Weights, optimizer: OptimizerState | None) -> None:
-        for variable, value in zip(self._network.trainable_variables, weights, strict=True):
+    def assign(self, weights: Weights, optimizer: OptimizerState | None = None) -> None:
+        """Give the network these weights, and the optimizer its variables; None = fresh ones."""
+        for variable, value in zip(self.network.trainable_variables, weights, strict=True):
             variable.assign(value)
         for variable, value in zip(self._optimizer.variables, optimizer or self._fresh, strict=True):
             variable.assign(value)
         for anchor, value in zip(self._anchors, weights, strict=False):
             anchor.assign(value)
 
-    def _distance(self) -> tf.Tensor:
-        """Squared distance to the weights that the epoch started from."""
-        pairs = zip(self._network.trainable_variables, self._anchors, strict=True)
-        return tf.add_n([tf.reduce_sum(tf.square(variable.value - anchor)) for variable, anchor in pairs])
+    def _penalty(self) -> tf.Tensor:
+        """Return the proximal term of the loss."""
+        pairs = zip(self.network.trainable_variables, self._anchors, strict=True)
+        distance = tf.add_n([tf.reduce_sum(tf.square(variable.value - anchor)) for variable, anchor in pairs])
+        return distance * (self._config.proximal / 2)
 
 
-def _optimizer(config: LocalConfig) -> keras.optimizers.Optimizer:
-    kind = keras.optimizers.SGD if config.optimizer == "sgd" else keras.optimizers.Adam
-    return kind(config.learning_rate, global_clipnorm=config.clip_norm or None)
+@dataclass(frozen=True, slots=True, eq=False)
+class SiteTask:
+    """One epoch of the site at a place (from 0): its first weights, and seeds as in `train_epoch`."""
+
+    place: int
+    weights: Weights = field(repr=False)
+    randomness: tuple[int, ...]
 
 
-def _reseed(network: keras.Model, rng: np.random.Generator) -> None:
-    """Let the dropout of an epoch depend on nothing but its own seed."""
-    for layer in network.layers:
-        if isinstance(layer, keras.layers.Dropout) and layer.rate > 0:
-            layer.seed_generator.state.assign([int(rng.integers(2**31)), 0])
+SiteEpochs = Callable[[Sequence[SiteTask]], list[LocalEpoch]]
+"""Trains sites that do not wait for each other, each at most once, and returns their epochs in the order
+of the tasks. A site keeps the variables of its optimizer from one of its epochs to the next."""
+
+BeginRun = Callable[[], SiteEpochs]
+"""Begins a run, in which no site has trained yet."""
+
+
+class DirectEpochs:
+    """The sites take turns in this process; `documents` are those of each site by its place."""
+
+    def __init__(self, trainer: LocalTrainer, documents: Sequence[Sequence[Example]]) -> None:
+        self._trainer, self._documents = trainer, documents
+        self._optimizers: dict[int, OptimizerState] = {}
+
+    def __call__(self, tasks: Sequence[SiteTask]) -> list[LocalEpoch]:
+        """Train one site after the other."""
+        found = []
+        for task in tasks:
+            optimizer, documents = self._optimizers.get(task.place), self._documents[task.place]
+            done = self._trainer.train_epoch(documents, task.weights, task.randomness, optimizer)
+            self._optimizers[task.place] = done.optimizer
+            found.append(done)
+        return found

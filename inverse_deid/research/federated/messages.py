@@ -1,11 +1,11 @@
-r"""What server and sites send each other: a header and arrays of numbers, sealed with the site's key.
+r"""Messages between server and sites: declarations, states and replies, sealed with the site's key.
 
-::
+A message is a header and arrays of numbers::
 
     "IDF1"   tag: 32 bytes   length of the header: 4 bytes   header: JSON   arrays: raw, little endian
 
-The tag is HMAC-SHA256 of all that follows it. The header lists the arrays, whose sizes must
-fill the rest to the byte; nothing is pickled, nothing compressed.
+The tag is HMAC-SHA256 of everything after it. The header lists the arrays, whose sizes must fill
+the rest to the byte. Nothing is pickled or compressed.
 """
 
 from __future__ import annotations
@@ -15,17 +15,22 @@ import hmac
 import json
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, fields
+from typing import Any, Protocol, TypeVar
 
+import msgspec
 import numpy as np
 
 from inverse_deid.core.errors import UpdateError
+from inverse_deid.core.values import FloatArray
+from inverse_deid.research.federated.selective import IndexArray, Selected
+from inverse_deid.research.federated.settings import SharedWay
 
 _MAGIC, _TAG_BYTES = b"IDF1", 32
 _DTYPES: Mapping[str, np.dtype[Any]] = {"float32": np.dtype("<f4"), "int64": np.dtype("<i8")}
+_Message = TypeVar("_Message")
 LONGEST_HEADER = 1 << 16
-"""Bytes of a header at most."""
+"""In bytes."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,7 +38,7 @@ class Envelope:
     """A message.
 
     Args:
-        header: JSON values by name: counts, hashes, names of sites; no text of documents.
+        header: JSON values by name: counts, hashes, names of sites. It contains no text of documents.
         arrays: float32 or int64, by name.
     """
 
@@ -41,16 +46,20 @@ class Envelope:
     arrays: Mapping[str, np.ndarray] = field(default_factory=dict, repr=False)
 
 
-def sealed(envelope: Envelope, key: bytes) -> bytes:
-    """The bytes of a message.
+Gathered = Mapping[str, Envelope | UpdateError]
+"""Messages by site in the order of arrival; an error where one could not be opened."""
+
+
+def seal(envelope: Envelope, key: bytes) -> bytes:
+    """Return the bytes of a message.
 
     Raises:
-        ValueError: An array of another type.
+        ValueError: An array has another type.
     """
     listed = []
     for name, array in envelope.arrays.items():
         if str(array.dtype) not in _DTYPES:
-            raise ValueError(f"{name}: an array of {array.dtype} is not sent")
+            raise ValueError(f"{name}: arrays of {array.dtype} are not sent")
         listed.append([name, str(array.dtype), list(array.shape)])
     header = json.dumps({**envelope.header, "arrays": listed}).encode()
     body = struct.pack("<I", len(header)) + header
@@ -60,18 +69,18 @@ def sealed(envelope: Envelope, key: bytes) -> bytes:
     return _MAGIC + _tag(body, key) + body
 
 
-def opened(data: bytes, key: bytes) -> Envelope:
+def open_sealed(data: bytes, key: bytes) -> Envelope:
     """Read a message after checking who sealed it.
 
     Raises:
-        UpdateError: Sealed with another key, altered, or damaged.
+        UpdateError: It was sealed with another key, altered, or damaged.
     """
     start = len(_MAGIC) + _TAG_BYTES
     body = data[start:]
     if data[: len(_MAGIC)] != _MAGIC or not hmac.compare_digest(data[len(_MAGIC) : start], _tag(body, key)):
         raise UpdateError("sent a message that is damaged or sealed with another key")
     try:
-        return _parsed(body)
+        return _parse(body)
     except (ValueError, KeyError, TypeError, struct.error) as error:
         raise UpdateError("sent a message that cannot be read") from error
 
@@ -80,7 +89,7 @@ def _tag(body: bytes, key: bytes) -> bytes:
     return hmac.new(key, body, hashlib.sha256).digest()
 
 
-def _parsed(body: bytes) -> Envelope:
+def _parse(body: bytes) -> Envelope:
     (length,) = struct.unpack_from("<I", body)
     if length > LONGEST_HEADER:
         raise ValueError("the header is too long")
@@ -89,7 +98,7 @@ def _parsed(body: bytes) -> Envelope:
     for name, kind, shape in header.pop("arrays"):
         dtype = _DTYPES[kind]
         if any(not isinstance(size, int) or size < 0 for size in shape):
-            raise ValueError("a shape is not one")
+            raise ValueError("a size is not a whole number of at least 0")
         n_numbers = int(np.prod(shape, dtype=object)) if shape else 1
         if offset + n_numbers * dtype.itemsize > len(body):
             raise ValueError("the message is too short")
@@ -98,3 +107,182 @@ def _parsed(body: bytes) -> Envelope:
     if offset != len(body):
         raise ValueError("the message is too long")
     return Envelope(header, arrays)
+
+
+PROTOCOL = 1
+"""Raised with every change of the messages."""
+
+
+class Declaration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a site declares: hashes and counts, nothing of its documents.
+
+    Args:
+        network: Hash of the network's configuration and of the layout of its weights.
+        lexicon: Hash of the dictionaries of the features.
+        word_vectors: Hash of the public vocabulary and its vectors.
+    """
+
+    site: str
+    version: str
+    network: str
+    training: str
+    lexicon: str
+    word_vectors: str
+    n_tokens: int
+    protocol: int = PROTOCOL
+
+    def find_problem(self, wanted: Declaration) -> str | None:
+        """Describe in one line why the site cannot take part; None if it can.
+
+        Args:
+            wanted: The declaration of another site or of the server.
+        """
+        if self.n_tokens < 1:
+            return "has no training document; give it annotated documents"
+        for name, problem in _COMMON.items():
+            if getattr(self, name) != getattr(wanted, name):
+                return f"has {problem}"
+        return None
+
+
+_COMMON = {
+    "protocol": "another protocol of exchange; install the same version everywhere",
+    "version": "another version of inverse-deid; install the same one everywhere",
+    "network": "another network; give every site the same [network]",
+    "training": "other settings of training; give every site the same [training]",
+    "lexicon": "another lexicon; use the packaged one everywhere, or the same built one",
+    "word_vectors": "other word vectors; give every site the same file",
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TrainingState:
+    """What a server publishes: how far the common training is.
+
+    Args:
+        number: Of the round, from 0.
+        asked: Sites that must answer, in the order of their places.
+        order: All sites. A site's place is part of its random seed.
+        finished: The weights are the result, and no site is asked.
+        weights: float32 (n_weights,), of the common network.
+        counts: int64 (n_weights,), updates of each weight; empty except in *selective*.
+    """
+
+    run: str
+    number: int
+    way: SharedWay
+    epoch: int
+    asked: tuple[str, ...]
+    order: tuple[str, ...]
+    seed: int
+    finished: bool
+    weights: FloatArray = field(repr=False)
+    counts: IndexArray = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reply:
+    """What leaves a site after an epoch.
+
+    Args:
+        n_tokens: Tokens it trained on; 0 in *selective*, where the server needs no count.
+        weights: float32 (n_weights,), all of them; None in *selective*.
+        indices: int64 (n,), of the weights whose changes leave, in *selective*; None otherwise.
+        values: float32 (n,), their changes.
+    """
+
+    site: str
+    run: str
+    number: int
+    n_tokens: int
+    weights: FloatArray | None = field(default=None, repr=False)
+    indices: IndexArray | None = field(default=None, repr=False)
+    values: FloatArray | None = field(default=None, repr=False)
+
+    @property
+    def changes(self) -> Selected | None:
+        """Some of the changes of weights, in *selective*; None otherwise."""
+        if self.indices is None or self.values is None:
+            return None
+        return Selected(self.indices, self.values)
+
+
+def pack_declaration(declaration: Declaration) -> Envelope:
+    """Return a declaration as a message."""
+    return Envelope({"kind": "declaration", **msgspec.structs.asdict(declaration)})
+
+
+def pack_state(state: TrainingState) -> Envelope:
+    """Return a state as a message."""
+    return _pack("state", {f.name: getattr(state, f.name) for f in fields(state)})
+
+
+def pack_reply(reply: Reply) -> Envelope:
+    """Return a reply as a message."""
+    return _pack("reply", {f.name: getattr(reply, f.name) for f in fields(reply)})
+
+
+def _pack(kind: str, values: Mapping[str, Any]) -> Envelope:
+    arrays = {name: value for name, value in values.items() if isinstance(value, np.ndarray)}
+    header = {name: value for name, value in values.items() if name not in arrays and value is not None}
+    return Envelope({"kind": kind, **header}, arrays)
+
+
+def unpack_declaration(envelope: Envelope) -> Declaration:
+    """Read a declaration, or raise `UpdateError` if the message is not one."""
+    return _unpack(envelope, "declaration", Declaration, "sent")
+
+
+def unpack_state(envelope: Envelope) -> TrainingState:
+    """Read a state, or raise `UpdateError` if the message is not one."""
+    return _unpack(envelope, "state", TrainingState, "the server sent")
+
+
+def unpack_reply(envelope: Envelope) -> Reply:
+    """Read a reply, or raise `UpdateError` if the message is not one.
+
+    Whether its numbers can be used is checked where they are used.
+    """
+    return _unpack(envelope, "reply", Reply, "sent")
+
+
+def _unpack(envelope: Envelope, kind: str, wanted: type[_Message], subject: str) -> _Message:
+    values = {**envelope.header, **envelope.arrays}
+    if values.pop("kind", None) != kind:
+        raise UpdateError(f"{subject} something other than a {kind}")
+    try:
+        return msgspec.convert(values, wanted, dec_hook=_take_array)
+    except (msgspec.ValidationError, TypeError) as error:
+        raise UpdateError(f"{subject} a {kind} that cannot be read") from error
+
+
+def _take_array(wanted: object, value: object) -> np.ndarray:
+    """Return a writable copy of an array of the wanted type."""
+    dtype = np.float32 if wanted == FloatArray else np.int64
+    if not isinstance(value, np.ndarray) or value.dtype != dtype:
+        raise TypeError("not an array of this type")
+    return np.array(value)
+
+
+class Respondent(Protocol):
+    """A site as whatever carries its messages sees it."""
+
+    @property
+    def name(self) -> str:
+        """Of the site."""
+
+    @property
+    def patience_s(self) -> float:
+        """Seconds without word from the server after which the site gives up."""
+
+    def say(self, line: str, /) -> None:
+        """Take a line of progress."""
+
+    def open(self, data: bytes) -> Envelope:
+        """Open a message of the server, or raise `UpdateError`."""
+
+    def declare(self) -> bytes:
+        """Return the site's declaration, logged and sealed."""
+
+    def answer(self, state: TrainingState) -> bytes:
+        """Return the answer to a state, logged and sealed."""

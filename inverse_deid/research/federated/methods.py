@@ -1,4 +1,4 @@
-"""The ways to train together, each as epochs that can be looked at one by one.
+"""The ways to train together; each yields its epochs one by one.
 
 A, B, C and D are those of Festag and Spreckelsen 2020; FedAvg (McMahan et al. 2017)
 and FedProx (Li et al. 2020) are today's references.
@@ -11,35 +11,20 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from inverse_deid.network.batches import Example
-from inverse_deid.research.federated.local_training import LocalEpoch, LocalTrainer
-from inverse_deid.research.federated.parameter_server import ParameterServer
-from inverse_deid.research.federated.selection import SelectiveSettings, selected_changes
-from inverse_deid.research.federated.site_training import BeginRun, SiteTask
-from inverse_deid.research.federated.updates import Update, mean_weights
-from inverse_deid.research.federated.weights import Weights
+from inverse_deid.research.federated.documents import EncodedSite
+from inverse_deid.research.federated.local_training import BeginRun, LocalEpoch, LocalTrainer, SiteTask
+from inverse_deid.research.federated.selective import ParameterServer, select_changes
+from inverse_deid.research.federated.settings import SelectiveSettings
+from inverse_deid.research.federated.weights import Update, Weights, average_weights
 
 COMMON = "all sites"
-"""Names the one network of methods that end with one."""
+"""Name of the network in methods that end with a single one."""
 
 Mean = Callable[[Sequence[Update]], Weights]
-"""Makes one network of those of all sites."""
+"""Makes one network from those of all sites."""
 
 _SERVER, _ORDER, _UPLOAD = 1, 2, 3
 """Keep the random streams of an epoch apart; 0 is that of training."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Site:
-    """A site with its documents.
-
-    Args:
-        name: Of the site.
-        examples: Its training documents, encoded.
-    """
-
-    name: str
-    examples: Sequence[Example] = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,44 +32,39 @@ class Course:
     """What all methods start from.
 
     Args:
-        trainer: Trains where all documents are in one place, and knows the layout.
-        sites: In a fixed order.
+        trainer: For documents in one place, and for the layout of the weights.
         begin: Begins a run of the sites.
-        start: The common first weights.
-        n_epochs: Epochs of every site.
-        seed: Of every random choice.
     """
 
     trainer: LocalTrainer
-    sites: Sequence[Site]
+    sites: Sequence[EncodedSite]
     begin: BeginRun = field(repr=False)
     start: Weights = field(repr=False)
     n_epochs: int
     seed: int
 
     def task(self, place: int, epoch: int, weights: Weights) -> SiteTask:
-        """The epoch of one site (both numbers count from 0)."""
+        """Return the epoch of one site; both numbers count from 0."""
         return SiteTask(place, weights, (self.seed, epoch, place, 0))
 
     def tasks(self, epoch: int, networks: Sequence[Weights]) -> list[SiteTask]:
-        """The epoch of every site, each from its own network."""
+        """Return the epoch of every site, each from its own network."""
         return [self.task(place, epoch, weights) for place, weights in enumerate(networks)]
 
     def rng(self, *numbers: int) -> np.random.Generator:
-        """A random stream of its own."""
+        """Return a separate random stream."""
         return np.random.default_rng([self.seed, *numbers])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Outcome:
-    """Where a method stands after an epoch of every site.
+class EpochOutcome:
+    """The state of a method after an epoch of every site.
 
     Args:
         networks: The network of each site, or one of all under `COMMON`.
         loss: Mean of the sites' losses.
         n_sent: Numbers that all sites sent away in the epoch.
-        n_received: Numbers that all sites got.
-        seconds: Of the training steps.
+        n_received: Numbers that all sites received.
     """
 
     networks: Mapping[str, Weights] = field(repr=False)
@@ -94,18 +74,18 @@ class Outcome:
     seconds: float
 
 
-def central(course: Course) -> Iterator[Outcome]:
-    """A: all documents in one place, no protection."""
-    together = [example for site in course.sites for example in site.examples]
+def train_centrally(course: Course) -> Iterator[EpochOutcome]:
+    """Train method A: all documents in one place, no protection."""
+    together = [example for site in course.sites for example in site.train]
     weights, optimizer = course.start, None
     for epoch in range(course.n_epochs):
-        done = course.trainer.epoch(together, weights, (course.seed, epoch, 0, 0), optimizer)
+        done = course.trainer.train_epoch(together, weights, (course.seed, epoch, 0, 0), optimizer)
         weights, optimizer = done.weights, done.optimizer
-        yield _outcome({COMMON: weights}, [done], 0, 0)
+        yield _make_outcome({COMMON: weights}, [done], 0, 0)
 
 
-def round_robin(course: Course) -> Iterator[Outcome]:
-    """B: each site trains an epoch and hands the whole network on (cyclic weight transfer)."""
+def train_in_turns(course: Course) -> Iterator[EpochOutcome]:
+    """Train method B: each site trains an epoch and hands on the whole network (cyclic weight transfer)."""
     train, weights = course.begin(), course.start
     n_handed = course.trainer.layout.n_numbers * len(course.sites)
     for epoch in range(course.n_epochs):
@@ -113,57 +93,50 @@ def round_robin(course: Course) -> Iterator[Outcome]:
         for place in range(len(course.sites)):
             dones += train([course.task(place, epoch, weights)])
             weights = dones[-1].weights
-        yield _outcome({COMMON: weights}, dones, n_handed, n_handed)
+        yield _make_outcome({COMMON: weights}, dones, n_handed, n_handed)
 
 
-def isolated(course: Course) -> Iterator[Outcome]:
-    """D: every site for itself."""
+def train_alone(course: Course) -> Iterator[EpochOutcome]:
+    """Train method D: every site for itself."""
     train, networks = course.begin(), [course.start for _ in course.sites]
     for epoch in range(course.n_epochs):
         dones = train(course.tasks(epoch, networks))
         networks = [done.weights for done in dones]
         named = {site.name: weights for site, weights in zip(course.sites, networks, strict=True)}
-        yield _outcome(named, dones, 0, 0)
+        yield _make_outcome(named, dones, 0, 0)
 
 
-def selective(course: Course, settings: Mapping[str, SelectiveSettings]) -> Iterator[Outcome]:
-    """C: distributed selective SGD.
+def train_selectively(course: Course, settings: Mapping[str, SelectiveSettings]) -> Iterator[EpochOutcome]:
+    """Train method C: distributed selective SGD.
 
-    Sites work without waiting for each other. Here they take turns, in an order that is drawn
-    anew in every epoch, so that each meets what others gave since its last visit.
-
-    Args:
-        course: The common start.
-        settings: Of each site.
+    Real sites do not wait for each other. Here they take turns, in a new random order
+    in every epoch, so that each gets the changes of the others since its last turn.
     """
     train, layout = course.begin(), course.trainer.layout
-    server = ParameterServer(layout.flat(course.start))
+    server = ParameterServer(layout.flatten(course.start))
     networks = {site.name: course.start for site in course.sites}
     for epoch in range(course.n_epochs):
         dones, n_sent, n_received = [], 0, 0
         for number in course.rng(epoch, _ORDER).permutation(len(course.sites)).tolist():
             name = course.sites[number].name
-            local = layout.flat(networks[name])
+            local = layout.flatten(networks[name])
             taken = server.download(settings[name].download, course.rng(epoch, number, _SERVER))
             local[taken.indices] = taken.values
-            (done,) = train([course.task(number, epoch, layout.arrays(local))])
-            changes = layout.flat(done.weights) - local
-            given = selected_changes(changes, settings[name], course.rng(epoch, number, _UPLOAD))
+            (done,) = train([course.task(number, epoch, layout.split(local))])
+            changes = layout.flatten(done.weights) - local
+            given = select_changes(changes, settings[name], course.rng(epoch, number, _UPLOAD))
             server.upload(given)
             networks[name] = done.weights
             dones.append(done)
             n_sent, n_received = n_sent + len(given), n_received + len(taken)
-        yield _outcome(networks, dones, n_sent, n_received)
+        yield _make_outcome(networks, dones, n_sent, n_received)
 
 
-def averaged(course: Course, mean: Mean = mean_weights) -> Iterator[Outcome]:
-    """FedAvg: every site trains from the same network, the mean is the next one.
+def train_averaged(course: Course, mean: Mean = average_weights) -> Iterator[EpochOutcome]:
+    """Train FedAvg: every site starts from the same network, and the mean is the next one.
 
-    With a trainer of `proximal` above 0 it is FedProx.
-
-    Args:
-        course: The common start.
-        mean: How the mean is made; `secure_mean` makes it without anybody seeing one network.
+    With a trainer of `proximal` above 0 it is FedProx. `average_securely` makes the mean without
+    showing anybody a single network.
     """
     train, weights = course.begin(), course.start
     n_exchanged = course.trainer.layout.n_numbers * len(course.sites)
@@ -175,11 +148,11 @@ def averaged(course: Course, mean: Mean = mean_weights) -> Iterator[Outcome]:
                 for site, done in zip(course.sites, dones, strict=True)
             ]
         )
-        yield _outcome({COMMON: weights}, dones, n_exchanged, n_exchanged)
+        yield _make_outcome({COMMON: weights}, dones, n_exchanged, n_exchanged)
 
 
-def _outcome(
+def _make_outcome(
     networks: Mapping[str, Weights], dones: Sequence[LocalEpoch], n_sent: int, n_received: int
-) -> Outcome:
+) -> EpochOutcome:
     loss = float(np.mean([done.loss for done in dones]))
-    return Outcome(dict(networks), loss, n_sent, n_received, sum(done.seconds for done in dones))
+    return EpochOutcome(dict(networks), loss, n_sent, n_received, sum(done.seconds for done in dones))

@@ -1,138 +1,132 @@
-"""What a server publishes and what a site answers, round by round."""
+"""Rounds of a common training at the server, whatever carries the messages."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, get_args
 
 import numpy as np
 
 from inverse_deid.core.errors import UpdateError
-from inverse_deid.core.values import FloatArray
-from inverse_deid.research.federated.messages import Envelope
-from inverse_deid.research.federated.selection import IndexArray, Selected
+from inverse_deid.research.federated.messages import Reply, TrainingState
+from inverse_deid.research.federated.selective import ParameterServer
+from inverse_deid.research.federated.settings import CommonTraining
+from inverse_deid.research.federated.weights import Update, WeightLayout, average_weights
 
-SharedWay = Literal["average", "round-robin", "selective"]
-"""The methods in which documents stay at their sites."""
+NO_ANSWER = "did not answer in time"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class State:
-    """Where the common training stands.
+@dataclass(frozen=True, slots=True)
+class RoundReport:
+    """What a round did.
 
     Args:
-        run: Names the run.
         number: Of the round, from 0.
-        way: The method.
-        epoch: Passes over the documents so far.
-        asked: Sites that are to answer, in the order of their numbers.
-        order: All sites; a site's place is part of its random seed.
-        seed: Of the run.
-        finished: Nothing is asked any more; the weights are the result.
-        weights: float32 (n_weights,), the common ones.
-        counts: int64 (n_weights,), updates of each weight; empty but for *selective*.
+        left_out: Why those of other sites were not, by site.
     """
 
-    run: str
     number: int
-    way: SharedWay
-    epoch: int
-    asked: tuple[str, ...]
-    order: tuple[str, ...]
-    seed: int
-    finished: bool
-    weights: FloatArray = field(repr=False)
-    counts: IndexArray = field(repr=False)
+    used: tuple[str, ...]
+    left_out: Mapping[str, str] = field(default_factory=dict)
+
+    def describe(self) -> str:
+        """Return the round in one line.
+
+        Example:
+            >>> RoundReport(3, ("east",), {"west": "did not answer in time"}).describe()
+            'round 3: used east; left out: west did not answer in time'
+        """
+        line = f"round {self.number}: used {', '.join(self.used) or 'nobody'}"
+        out = "; ".join(f"{site} {problem}" for site, problem in self.left_out.items())
+        return f"{line}; left out: {out}" if out else line
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Reply:
-    """What leaves a site after an epoch.
+def begin_training(
+    training: CommonTraining, run: str, layout: WeightLayout, weights: Sequence[np.ndarray]
+) -> TrainingState:
+    """Return the first state of a run."""
+    n_counts = layout.n_numbers if training.way == "selective" else 0
+    return _make_state(training, run, 0, layout.flatten(list(weights)), np.zeros(n_counts, np.int64))
 
-    Args:
-        site: Its name.
-        run: Of the state that was answered.
-        number: Of that state.
-        n_tokens: Tokens it trained on; 0 in *selective*, where nobody needs to know.
-        weights: float32 (n_weights,), all of them; None in *selective*.
-        changes: Some of them, in *selective*; None otherwise.
+
+def _make_state(
+    training: CommonTraining, run: str, number: int, weights: np.ndarray, counts: np.ndarray
+) -> TrainingState:
+    finished = number >= training.n_rounds
+    each = len(training.sites) if training.way == "round-robin" else 1
+    asked = training.sites if each == 1 else (training.sites[number % each],)
+    return TrainingState(
+        run=run,
+        number=number,
+        way=training.way,
+        epoch=number // each,
+        asked=() if finished else asked,
+        order=training.sites,
+        seed=training.seed,
+        finished=finished,
+        weights=weights,
+        counts=counts,
+    )
+
+
+def end_round(
+    training: CommonTraining,
+    layout: WeightLayout,
+    state: TrainingState,
+    replies: Mapping[str, Reply | UpdateError],
+) -> tuple[TrainingState, RoundReport]:
+    """Combine the answers of sites. An unusable answer is left out with a reason and harms no other.
+
+    Replies come by site in the order of arrival, with an error where a message could not be read.
     """
+    left_out = {site: NO_ANSWER for site in state.asked if site not in replies}
+    good: dict[str, Reply] = {}
+    for site, reply in replies.items():
+        problem = str(reply) if isinstance(reply, UpdateError) else _find_problem(state, layout, site, reply)
+        if problem is None and isinstance(reply, Reply):
+            good[site] = reply
+        else:
+            left_out[site] = problem or ""
+    weights, counts, used = state.weights, state.counts, tuple(good)
+    if len(good) >= min(training.least_sites, len(state.asked)):
+        weights, counts = _combine(layout, state, list(good.values()))
+    else:
+        used = ()
+    following = _make_state(training, state.run, state.number + 1, weights, counts)
+    return following, RoundReport(state.number, used, left_out)
 
-    site: str
-    run: str
-    number: int
-    n_tokens: int
-    weights: FloatArray | None = field(default=None, repr=False)
-    changes: Selected | None = field(default=None, repr=False)
 
-
-_STATE_FIELDS = ("run", "number", "way", "epoch", "asked", "order", "seed", "finished")
-
-
-def state_envelope(state: State) -> Envelope:
-    """A state as a message."""
-    header = {name: getattr(state, name) for name in _STATE_FIELDS}
-    return Envelope({"kind": "state", **header}, {"weights": state.weights, "counts": state.counts})
-
-
-def state_of(envelope: Envelope) -> State:
-    """Read a state.
-
-    Raises:
-        UpdateError: It is none.
-    """
-    given: dict[str, Any] = dict(envelope.header)
+def _find_problem(state: TrainingState, layout: WeightLayout, site: str, reply: Reply) -> str | None:
+    if site not in state.asked or reply.site != site:
+        return "was not asked, or sent in another's name"
+    if (reply.run, reply.number) != (state.run, state.number):
+        return f"answered for another round or run than {state.number}"
+    if state.way != "selective":
+        update = _make_update(layout, reply)
+        return update.find_problem(layout, update.version)
+    if reply.changes is None:
+        return "sent no changes"
     try:
-        if given.pop("kind") != "state" or given["way"] not in get_args(SharedWay):
-            raise UpdateError("the server sent something else than a state")
-        names = {name: tuple(map(str, given.pop(name))) for name in ("asked", "order")}
-        numbers = {name: int(given.pop(name)) for name in ("number", "epoch", "seed")}
-        arrays = envelope.arrays
-        return State(
-            str(given["run"]),
-            numbers["number"],
-            given["way"],
-            numbers["epoch"],
-            names["asked"],
-            names["order"],
-            numbers["seed"],
-            bool(given["finished"]),
-            np.array(arrays["weights"], np.float32),
-            np.array(arrays["counts"], np.int64),
-        )
-    except (KeyError, TypeError, ValueError) as error:
-        raise UpdateError("the server sent a state that cannot be read") from error
+        ParameterServer(state.weights, state.counts).upload(reply.changes)
+    except UpdateError as error:
+        return str(error)
+    return None
 
 
-def reply_envelope(reply: Reply) -> Envelope:
-    """A reply as a message."""
-    header = {name: getattr(reply, name) for name in ("site", "run", "number", "n_tokens")}
-    arrays: dict[str, np.ndarray] = {}
-    if reply.weights is not None:
-        arrays["weights"] = reply.weights
-    if reply.changes is not None:
-        arrays |= {"indices": reply.changes.indices, "values": reply.changes.values}
-    return Envelope({"kind": "reply", **header}, arrays)
+def _combine(
+    layout: WeightLayout, state: TrainingState, replies: Sequence[Reply]
+) -> tuple[np.ndarray, np.ndarray]:
+    if state.way != "selective":
+        updates = [_make_update(layout, reply) for reply in replies]
+        return layout.flatten(average_weights(updates)), state.counts
+    server = ParameterServer(state.weights, state.counts)
+    for reply in replies:
+        if reply.changes is not None:
+            server.upload(reply.changes)
+    return server.weights, server.counts
 
 
-def reply_of(envelope: Envelope) -> Reply:
-    """Read a reply; whether its numbers can be used is checked where they are.
-
-    Raises:
-        UpdateError: It is none.
-    """
-    header, arrays = envelope.header, envelope.arrays
-    try:
-        if header["kind"] != "reply":
-            raise UpdateError("sent something else than a reply")
-        changes = Selected(arrays["indices"], arrays["values"]) if "indices" in arrays else None
-        return Reply(
-            str(header["site"]),
-            str(header["run"]),
-            int(header["number"]),
-            int(header["n_tokens"]),
-            arrays.get("weights"),
-            changes,
-        )
-    except (KeyError, TypeError, ValueError) as error:
-        raise UpdateError("sent a reply that cannot be read") from error
+def _make_update(layout: WeightLayout, reply: Reply) -> Update:
+    vector = np.zeros(0, np.float32) if reply.weights is None else reply.weights
+    arrays = layout.split(vector) if vector.shape == (layout.n_numbers,) else [vector]
+    return Update(reply.site, f"{reply.run}/{reply.number}", arrays, reply.n_tokens)

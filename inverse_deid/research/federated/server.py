@@ -1,179 +1,175 @@
-"""`inverse-deid research federated server`: rounds over a carrier, with a limit for every wait."""
+"""The server of a common training: rounds over a carrier, with a limit for every wait."""
 
 from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 
 from inverse_deid.core.errors import ConfigurationError, UpdateError
-from inverse_deid.research.federated.agreement import Declaration, problem_with
-from inverse_deid.research.federated.carriers import Carrier, FileCarrier
-from inverse_deid.research.federated.common_network import CommonNetwork
-from inverse_deid.research.federated.coordinator import RoundReport, first_state, next_state
-from inverse_deid.research.federated.deployment_config import ServerConfig
-from inverse_deid.research.federated.file_exchange import FileExchange, read_key
-from inverse_deid.research.federated.messages import Envelope
-from inverse_deid.research.federated.rounds import Reply, State, reply_of, state_envelope, state_of
+from inverse_deid.research.federated.file_exchange import FileCarrier, read_key
+from inverse_deid.research.federated.messages import (
+    Envelope,
+    Gathered,
+    Reply,
+    TrainingState,
+    pack_state,
+    unpack_declaration,
+    unpack_reply,
+    unpack_state,
+)
+from inverse_deid.research.federated.network import CommonNetwork, load_vectors
+from inverse_deid.research.federated.rounds import begin_training, end_round
+from inverse_deid.research.federated.settings import ServerSettings
 from inverse_deid.research.studies.records import fingerprint, read_arrays, write_arrays
-
-Say = Callable[[str], None]
 
 _BARREN_ROUNDS = 3
 """Rounds in a row without enough answers after which the server gives up."""
 
 
-def run_server(config: ServerConfig, say: Say, *, resume: bool = False) -> None:
-    """Lead a common training to its end.
+class Carrier(Protocol):
+    """Carries messages to sites and back; every wait has a limit."""
 
-    Args:
-        config: The server's.
-        say: Gets a line a round: who was used, who was left out and why.
-        resume: Go on from the checkpoint of a server that was stopped.
+    def refuse_earlier_run(self) -> None:
+        """Raise `OutputExistsError` where a new run would meet the rest of another."""
+
+    def gather_declarations(self, sites: Sequence[str], timeout_s: float) -> Gathered:
+        """Wait for the declarations of sites."""
+
+    def gather_answers(self, state: TrainingState, timeout_s: float) -> Gathered:
+        """Give a state to the sites that it asks, and wait for their answers."""
+
+    def conclude(self, state: TrainingState, timeout_s: float) -> Sequence[str]:
+        """Give the result to all sites, and return those that did not take it."""
+
+
+def run_server(settings: ServerSettings, say: Callable[[str], None], *, resume: bool = False) -> None:
+    """Lead a common training to its end.
 
     Raises:
         ConfigurationError: A site does not fit the others, or did not declare itself.
         OutputExistsError: There is something left of an earlier run.
         UpdateError: Too few sites answered in several rounds.
     """
-    keys = {site: read_key(config.keys / f"{site}.key") for site in config.training.sites}
-    common = CommonNetwork(config.plan)
-    with _carrier(config, keys) as carrier:
-        _Server(config, carrier, common, say).run(resume=resume)
+    keys = {site: read_key(settings.exchange.keys / f"{site}.key") for site in settings.server.sites}
+    vectors = load_vectors(settings.server.word_vectors, settings.network)
+    common = CommonNetwork(settings.network, settings.training, vectors)
+    with _open_carrier(settings, keys) as carrier:
+        _Server(settings, carrier, common, say).run(resume=resume)
 
 
 @contextmanager
-def _carrier(config: ServerConfig, keys: Mapping[str, bytes]) -> Iterator[Carrier]:
-    if config.folder is not None:
-        yield FileCarrier(FileExchange(config.folder, keys), config.folder, config.training.sites)
-    if config.flower is not None:
-        from inverse_deid.research.federated.flower_carrier import flower_carrier
+def _open_carrier(settings: ServerSettings, keys: Mapping[str, bytes]) -> Iterator[Carrier]:
+    if settings.exchange.folder is not None:
+        yield FileCarrier(settings.exchange.folder, keys)
+    if settings.flower is not None:
+        from inverse_deid.research.federated.flower.superlink import open_flower_carrier
 
-        with flower_carrier(config.flower, keys, config.checkpoint) as carrier:
+        with open_flower_carrier(settings.flower, keys, settings.server.checkpoint) as carrier:
             yield carrier
 
 
 @dataclass(frozen=True, slots=True)
 class _Server:
-    config: ServerConfig
+    settings: ServerSettings
     carrier: Carrier
     common: CommonNetwork
-    say: Say
+    say: Callable[[str], None]
 
     def run(self, *, resume: bool) -> None:
-        """Check the sites, then round after round."""
-        state = self._resumed() if resume else self._fresh()
+        """Check the sites, then lead round after round."""
+        training, layout = self.settings.server, self.common.trainer.layout
+        state = self._resume() if resume else self._begin()
         self._check_sites()
         if resume:
-            self.say(f"goes on with round {state.number} of {self.config.training.n_rounds}")
-        barren = 0
+            self.say(f"resuming with round {state.number} of {training.n_rounds}")
+        n_barren = 0
         while not state.finished:
-            state, report = next_state(
-                self.config.training, self.common.trainer.layout, state, self._replies(state)
-            )
+            given = self.carrier.gather_answers(state, self.settings.exchange.answer_s)
+            replies = {site: _read_reply(one) for site, one in given.items()}
+            state, report = end_round(training, layout, state, replies)
             self._save(state)
-            self.say(line_of(report))
-            barren = 0 if report.used else barren + 1
-            if barren == _BARREN_ROUNDS:
+            self.say(report.describe())
+            n_barren = 0 if report.used else n_barren + 1
+            if n_barren == _BARREN_ROUNDS:
                 raise UpdateError(
-                    f"too few sites answered in {barren} rounds; mend them, then run again with --resume"
+                    f"too few sites answered in {n_barren} rounds. Repair them, then run again with --resume"
                 )
-        self._conclude(state)
-
-    def _conclude(self, state: State) -> None:
-        without = self.carrier.conclude(state, self.config.answer_s)
+        without = self.carrier.conclude(state, self.settings.exchange.answer_s)
         if without:
             raise UpdateError(
-                f"finished, but {', '.join(without)} did not take the result; run again with --resume "
+                f"finished, but {', '.join(without)} did not take the result. Run again with --resume "
                 "when they are back"
             )
-        self.say("finished; every site has the result; no formal guarantee: what it tells is not bounded")
+        self.say("finished. Every site has the result. No formal guarantee: what it tells is not bounded")
 
     def _check_sites(self) -> None:
-        """All must have declared themselves, and be alike."""
-        sites = self.config.training.sites
-        found = self.carrier.declarations(sites, self.config.join_s)
+        """Refuse sites that have not declared themselves or do not fit the others."""
+        sites, join_s = self.settings.server.sites, self.settings.exchange.join_s
+        found = self.carrier.gather_declarations(sites, join_s)
         for site in sites:
-            problem = self._problem(site, found.get(site))
+            given = found.get(site)
+            if given is None:
+                problem: str | None = f"did not declare itself within {join_s:g} s"
+            else:
+                problem = self._find_problem(site, given)
             if problem:
                 raise ConfigurationError(f"site {site}: {problem}")
 
-    def _problem(self, site: str, given: Envelope | UpdateError | None) -> str | None:
-        if given is None:
-            return f"did not declare itself within {self.config.join_s:g} s"
-        if isinstance(given, UpdateError):
-            return str(given)
+    def _find_problem(self, site: str, given: Envelope | UpdateError) -> str | None:
         try:
-            header = {name: value for name, value in given.header.items() if name != "kind"}
-            declaration = Declaration(**header)
-            wanted = self.common.declaration("", 1)
-            return "declared another name" if declaration.site != site else problem_with(declaration, wanted)
-        except TypeError:
-            return "sent a declaration that cannot be read"
+            declaration = unpack_declaration(_require(given))
+        except UpdateError as error:
+            return str(error)
+        if declaration.site != site:
+            return "declared another name"
+        return declaration.find_problem(self.common.declare("", 1))
 
-    def _replies(self, state: State) -> Mapping[str, Reply | UpdateError]:
-        found = self.carrier.answers(state, self.config.answer_s)
-        return {site: _reply(given) for site, given in found.items()}
-
-    def _key(self) -> str:
-        return fingerprint(self.config.training, self.common.declaration("", 1))
-
-    def _fresh(self) -> State:
+    def _begin(self) -> TrainingState:
         self.carrier.refuse_earlier_run()
-        start = self.common.start(self.config.training.seed)
-        run = secrets.token_hex(8)
-        state = first_state(self.config.training, run, self.common.trainer.layout, start)
+        training = self.settings.server
+        start = self.common.start(training.seed)
+        state = begin_training(training, secrets.token_hex(8), self.common.trainer.layout, start)
         self._save(state)
         return state
 
-    def _save(self, state: State) -> None:
-        header = json.dumps({"key": self._key(), **state_envelope(state).header})
+    def _key(self) -> str:
+        return fingerprint(self.settings.server.agreed, self.common.declare("", 1))
+
+    def _save(self, state: TrainingState) -> None:
+        header = json.dumps({"key": self._key(), **pack_state(state).header})
         write_arrays(
-            self.config.checkpoint,
+            self.settings.server.checkpoint,
             {"header": np.array(header), "weights": state.weights, "counts": state.counts},
         )
 
-    def _resumed(self) -> State:
-        arrays = read_arrays(self.config.checkpoint)
-        return resumed_state(arrays, self._key(), self.config.checkpoint)
+    def _resume(self) -> TrainingState:
+        path = self.settings.server.checkpoint
+        arrays = read_arrays(path)
+        try:
+            header = dict(json.loads(str(arrays["header"])))
+            if header.pop("key") == self._key():
+                return unpack_state(Envelope(header, {name: arrays[name] for name in ("weights", "counts")}))
+        except (KeyError, ValueError, UpdateError) as error:
+            raise ConfigurationError(
+                f"{path}: not a checkpoint of a server. Start over without --resume"
+            ) from error
+        raise ConfigurationError(f"{path}: made with other settings. Start over without --resume")
 
 
-def resumed_state(arrays: Mapping[str, np.ndarray], key: str, path: Path) -> State:
-    """The state of a checkpoint.
-
-    Raises:
-        ConfigurationError: It is of another run, or none.
-    """
-    try:
-        header = dict(json.loads(str(arrays["header"])))
-        if header.pop("key") == key:
-            return state_of(Envelope(header, {name: arrays[name] for name in ("weights", "counts")}))
-    except (KeyError, ValueError, UpdateError) as error:
-        raise ConfigurationError(f"{path}: no checkpoint of a server; start anew without --resume") from error
-    raise ConfigurationError(f"{path}: of another configuration; start anew without --resume")
-
-
-def line_of(report: RoundReport) -> str:
-    """A round in one line.
-
-    Example:
-        >>> line_of(RoundReport(3, ("east",), {"west": "did not answer in time"}))
-        'round 3: used east; left out: west did not answer in time'
-    """
-    line = f"round {report.number}: used {', '.join(report.used) or 'nobody'}"
-    out = "; ".join(f"{site} {problem}" for site, problem in report.left_out.items())
-    return f"{line}; left out: {out}" if out else line
-
-
-def _reply(given: Envelope | UpdateError) -> Reply | UpdateError:
+def _require(given: Envelope | UpdateError) -> Envelope:
     if isinstance(given, UpdateError):
-        return given
+        raise given
+    return given
+
+
+def _read_reply(given: Envelope | UpdateError) -> Reply | UpdateError:
     try:
-        return reply_of(given)
+        return unpack_reply(_require(given))
     except UpdateError as error:
         return error

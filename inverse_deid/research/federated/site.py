@@ -1,160 +1,330 @@
-"""A site of a common training: what it says of itself, answers and ends with.
+"""A site of a common training: it declares itself, answers states and ends with a model.
 
-Nothing here waits or carries anything; that is `taking_part`.
+Everything that leaves it is first written to a log for the data-protection officer.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+import hashlib
+import zipfile
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
 
 import numpy as np
 
-from inverse_deid.core.errors import ConfigurationError
-from inverse_deid.core.values import Document
+from inverse_deid.core.errors import ConfigurationError, OutputError, UnreadableInputError, UpdateError
+from inverse_deid.core.values import Document, FloatArray
 from inverse_deid.lexicon import load_lexicon
 from inverse_deid.network.batches import Example
 from inverse_deid.network.folder import refuse_other_folder, write_model
-from inverse_deid.research.federated.common_network import CommonNetwork
-from inverse_deid.research.federated.deployment_config import SiteConfig
-from inverse_deid.research.federated.file_exchange import read_key
-from inverse_deid.research.federated.leaving import LeavingLog, description
-from inverse_deid.research.federated.messages import Envelope, opened, sealed
-from inverse_deid.research.federated.rounds import SharedWay, State, reply_envelope
-from inverse_deid.research.federated.site_agent import SiteAgent
+from inverse_deid.research.federated.file_exchange import answer_files, read_key
+from inverse_deid.research.federated.local_training import LocalTrainer, OptimizerState
+from inverse_deid.research.federated.messages import (
+    Envelope,
+    Reply,
+    TrainingState,
+    open_sealed,
+    pack_declaration,
+    pack_reply,
+    seal,
+)
+from inverse_deid.research.federated.network import CommonNetwork, load_vectors
+from inverse_deid.research.federated.selective import choose_most_updated, select_changes
+from inverse_deid.research.federated.settings import SelectiveSettings, SharedWay, SiteSettings
+from inverse_deid.research.studies.records import write_arrays
 from inverse_deid.training.calibration import operating_points
 from inverse_deid.training.config import CalibrationConfig
 from inverse_deid.training.corpus import hold_out_patients, read_annotated, read_type_mapping
 from inverse_deid.training.examples import ExampleMaker, Weights
 from inverse_deid.training.run import model_parts, score_corpus
 
-Say = Callable[[str], None]
+_TAKEN, _GIVEN = 1, 2
+"""Keep the random streams of a round apart; 0 is that of training."""
 
-_SERVER = "the server"
+
+def take_part(site: SiteRun) -> None:
+    """Take part until the training is finished.
+
+    Raises:
+        UpdateError: The server was silent too long, or sent a state that does not fit.
+        OutputError: The log, a message or the model cannot be written.
+    """
+    settings = site.settings
+    if settings.exchange.folder is not None:
+        site.finish(answer_files(site, settings.exchange.folder))
+    if settings.flower is not None:
+        from inverse_deid.research.federated.flower.superlink import answer_superlink
+
+        site.finish(answer_superlink(site, settings.flower))
 
 
 class SiteRun:
-    """One site in a common training.
+    """One site in a common training; a `Respondent`.
 
-    Everything that leaves it goes through `declared` and `answered`, which note it first.
+    Everything that leaves it goes through `declare` and `answer`, which log it first.
 
     Args:
-        config: The site's.
-        say: Gets lines of progress; counts only.
+        say: Takes lines of progress: counts only.
 
     Raises:
         InputError: Documents or key cannot be read.
         ConfigurationError: There is no document to train on or to calibrate on.
     """
 
-    def __init__(self, config: SiteConfig, say: Say) -> None:
-        refuse_other_folder(config.model)
-        self.config, self.say = config, say
-        self._key = read_key(config.key)
-        self._log = LeavingLog(config.private / "leaving.log")
-        train, self._held_out = self._documents()
-        self.common = CommonNetwork(config.plan)
-        maker = ExampleMaker(config.plan.network, load_lexicon(), self.common.vectors)
-        weights = Weights(phi=config.plan.training.phi_weight)
+    def __init__(self, settings: SiteSettings, say: Callable[[str], None]) -> None:
+        site = settings.site
+        refuse_other_folder(site.model)
+        self.settings, self.say = settings, say
+        self.name, self.patience_s = site.name, settings.exchange.patience_s
+        self._key = read_key(settings.exchange.key)
+        self._log = LeavingLog(site.private / "leaving.log")
+        train, self._held_out = self._read_documents()
+        vectors = load_vectors(site.word_vectors, settings.network)
+        self.common = CommonNetwork(settings.network, settings.training, vectors)
+        maker = ExampleMaker(settings.network, load_lexicon(), vectors)
+        weights = Weights(phi=settings.training.phi_weight)
         made = maker.make_many([(doc, weights) for doc in train])
         self._examples: list[Example] = [example for example in made if len(example)]
-        self._agent = SiteAgent(
-            config.name,
-            self.common.trainer,
-            self._examples,
-            config.selective,
-            config.private / "memory.npz",
-        )
+        self._agent = self._make_agent(site.private / "memory.npz")
 
-    def dry_run(self, way: SharedWay) -> None:
-        """Say what would leave the site, after an epoch from fresh weights; nothing is sent.
+    def _make_agent(self, memory: Path) -> SiteAgent:
+        return SiteAgent(self.name, self.common.trainer, self._examples, self.settings.selective, memory)
+
+    def rehearse(self, way: SharedWay) -> None:
+        """Say what would leave the site after an epoch from fresh weights; send nothing.
 
         Args:
             way: The method that the centres agreed upon.
         """
         layout = self.common.trainer.layout
-        counts = np.zeros(layout.n_numbers if way == "selective" else 0, np.int64)
-        weights = layout.flat(self.common.start(1))
-        name = self.config.name
-        state = State(
-            "dry-run", 0, way, 0, (name,), (name,), 1, finished=False, weights=weights, counts=counts
+        state = TrainingState(
+            run="dry-run",
+            number=0,
+            way=way,
+            epoch=0,
+            asked=(self.name,),
+            order=(self.name,),
+            seed=1,
+            finished=False,
+            weights=layout.flatten(self.common.start(1)),
+            counts=np.zeros(layout.n_numbers if way == "selective" else 0, np.int64),
         )
-        scratch = self.config.private / "dry-run.npz"
-        agent = SiteAgent(name, self.common.trainer, self._examples, self.config.selective, scratch)
+        scratch = self.settings.site.private / "dry-run.npz"
         try:
-            reply = agent.answer(state)
+            reply = self._make_agent(scratch).answer(state)
         finally:
             scratch.unlink(missing_ok=True)
-        self.say("nothing was sent; a run would send")
-        for envelope in (self._declaration(), reply_envelope(reply)):
-            size = len(sealed(envelope, self._key))
-            self.say(f"- {description(envelope)}; {size} bytes")
+        self.say("nothing was sent. A run would send")
+        for envelope in (self._make_declaration(), pack_reply(reply)):
+            size = len(seal(envelope, self._key))
+            self.say(f"- {describe_envelope(envelope)}, {size} bytes")
         self.say("in the arrays of weights:")
         for path, shape in zip(layout.names, layout.shapes, strict=True):
             self.say(f"  {path} {'x'.join(map(str, shape))}")
         self.say("no formal guarantee: what these numbers tell of the documents is not bounded")
 
-    def understood(self, data: bytes) -> Envelope:
+    def open(self, data: bytes) -> Envelope:
         """Open a message of the server.
 
         Raises:
             UpdateError: It is damaged, or sealed with another key.
         """
-        return opened(data, self._key)
+        return open_sealed(data, self._key)
 
-    def declared(self) -> bytes:
-        """What the site says of itself, noted and sealed."""
-        return self._noted(self._declaration())
+    def declare(self) -> bytes:
+        """Return the site's declaration, logged and sealed."""
+        return self._let_out(self._make_declaration())
 
-    def answered(self, state: State) -> bytes:
-        """What leaves the site after an epoch, noted and sealed.
+    def answer(self, state: TrainingState) -> bytes:
+        """Train an epoch and return what leaves the site, logged and sealed.
 
         Raises:
             UpdateError: The state does not fit.
-            OutputError: It cannot be noted.
+            OutputError: The log cannot be written.
         """
-        return self._noted(reply_envelope(self._agent.answer(state)))
+        return self._let_out(pack_reply(self._agent.answer(state)))
 
-    def _noted(self, envelope: Envelope) -> bytes:
+    def _let_out(self, envelope: Envelope) -> bytes:
         """The one way out."""
-        data = sealed(envelope, self._key)
-        self._log.write(envelope, data, _SERVER)
+        data = seal(envelope, self._key)
+        self._log.write(envelope, data, "the server")
         return data
 
-    def _declaration(self) -> Envelope:
-        declaration = self.common.declaration(self.config.name, sum(map(len, self._examples)))
-        return Envelope({"kind": "declaration", **dataclasses.asdict(declaration)})
+    def _make_declaration(self) -> Envelope:
+        return pack_declaration(self.common.declare(self.name, sum(map(len, self._examples))))
 
-    def _documents(self) -> tuple[list[Document], list[Document]]:
-        config = self.config
-        types = read_type_mapping(config.mapping)
-        docs = [doc for path in config.documents for doc in read_annotated(path, types)]
-        train, held_out = hold_out_patients(docs, config.held_out, config.seed)
+    def _read_documents(self) -> tuple[list[Document], list[Document]]:
+        site = self.settings.site
+        types = read_type_mapping(site.mapping)
+        docs = [doc for path in site.documents for doc in read_annotated(path, types)]
+        train, held_out = hold_out_patients(docs, site.held_out, site.seed)
         if not any(doc.spans for doc in train) or not any(doc.spans for doc in held_out):
             raise ConfigurationError(
-                f"site {config.name}: has no document with PHI to train on, or none to calibrate on; give "
-                "more documents, or change site.seed or site.held_out"
+                f"site {site.name}: no document with protected health information to train on, or none to "
+                "calibrate on. Give more documents, or change site.seed or site.held_out"
             )
         return train, held_out
 
-    def finish(self, state: State) -> None:
+    def finish(self, state: TrainingState) -> None:
         """Calibrate on the site's own held-out documents and write the model.
 
         Raises:
             OutputError: The model cannot be written.
         """
-        common = self.common
-        weights = common.trainer.layout.arrays(self._agent.result(state))
-        for variable, value in zip(common.network.trainable_variables, weights, strict=True):
-            variable.assign(value)
-        parts = model_parts(common.network, self.config.plan.network, common.vectors)
-        scored = score_corpus(parts, self.config.name, self._held_out)
+        trainer, folder = self.common.trainer, self.settings.site.model
+        trainer.assign(trainer.layout.split(self._agent.end(state)))
+        parts = model_parts(trainer.network, self.settings.network, self.common.vectors)
+        scored = score_corpus(parts, self.name, self._held_out)
         points = operating_points([scored], CalibrationConfig())
         provenance = {
             "trained": "together with other sites (inverse-deid federated)",
-            "calibrated_on": {"site": self.config.name, "documents": len(self._held_out)},
+            "calibrated_on": {"site": self.name, "documents": len(self._held_out)},
             "lexicon_sha256": load_lexicon().sha256,
         }
-        done = dataclasses.replace(parts, operating_points=points, provenance=provenance)
-        write_model(done, self.config.model)
-        self.say(f"site {self.config.name}: model written to {self.config.model}")
+        write_model(dataclasses.replace(parts, operating_points=points, provenance=provenance), folder)
+        self.say(f"site {self.name}: model written to {folder}")
+
+
+class SiteAgent:
+    """Answers states, and remembers between rounds in a file of its own.
+
+    Args:
+        settings: Of distributed selective SGD; known to nobody else.
+        memory: File for optimizer and own weights, made when first needed. With it the site
+            resumes after a stop, even in the middle of an epoch.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        trainer: LocalTrainer,
+        examples: Sequence[Example],
+        settings: SelectiveSettings,
+        memory: Path,
+    ) -> None:
+        self.name = name
+        self._trainer, self._examples, self._settings, self._memory = trainer, examples, settings, memory
+
+    def answer(self, state: TrainingState) -> Reply:
+        """Train one epoch and return what leaves the site.
+
+        The same state and memory give the same reply, so that a lost answer can be made again.
+
+        Raises:
+            UpdateError: The state does not fit the network, or this site was not asked.
+            UnreadableInputError: The memory is damaged.
+            StageError: The loss is not a number.
+        """
+        layout, place = self._trainer.layout, self._find_place(state)
+        local, optimizer = self._recall(state)
+        if state.way == "selective":
+            start = state.weights.copy() if local is None else local
+            rng = np.random.default_rng([state.seed, state.epoch, place, _TAKEN])
+            taken = choose_most_updated(state.counts, self._settings.download, rng)
+            start[taken] = state.weights[taken]
+        else:
+            start = state.weights
+        randomness = (state.seed, state.epoch, place, 0)
+        done = self._trainer.train_epoch(self._examples, layout.split(start), randomness, optimizer)
+        after = layout.flatten(done.weights)
+        self._remember(state, after, done.optimizer)
+        if state.way != "selective":
+            return Reply(self.name, state.run, state.number, done.n_tokens, weights=after)
+        rng = np.random.default_rng([state.seed, state.epoch, place, _GIVEN])
+        changes = select_changes(after - start, self._settings, rng)
+        return Reply(self.name, state.run, state.number, 0, indices=changes.indices, values=changes.values)
+
+    def end(self, state: TrainingState) -> FloatArray:
+        """Return the weights that the site ends with: its own in *selective*, else the common ones."""
+        local, _ = self._recall(state)
+        return local if state.way == "selective" and local is not None else state.weights
+
+    def _find_place(self, state: TrainingState) -> int:
+        if state.weights.shape != (self._trainer.layout.n_numbers,):
+            raise UpdateError("the server's weights are of another network than this site's")
+        if state.way == "selective" and state.counts.shape != state.weights.shape:
+            raise UpdateError("the server did not send a count for each weight")
+        if self.name not in state.asked:
+            raise UpdateError(f"site {self.name} was not asked in round {state.number}")
+        return state.order.index(self.name)
+
+    def _recall(self, state: TrainingState) -> tuple[FloatArray | None, OptimizerState | None]:
+        """Return own weights and optimizer after an earlier round of this run."""
+        for path in (self._memory, self._earlier):
+            found = _read_memory(path)
+            if found and str(found["run"]) == state.run and int(found["number"]) < state.number:
+                n_variables = sum(name.startswith("optimizer/") for name in found)
+                optimizer = [found[f"optimizer/{i}"] for i in range(n_variables)]
+                return found["weights"].astype(np.float32), optimizer
+        return None, None
+
+    def _remember(self, state: TrainingState, weights: FloatArray, optimizer: OptimizerState) -> None:
+        """Keep this round and the one before it, in case this one must be answered again."""
+        now = _read_memory(self._memory)
+        if now and (str(now["run"]), int(now["number"])) != (state.run, state.number):
+            self._memory.replace(self._earlier)
+        arrays = {f"optimizer/{i}": variable for i, variable in enumerate(optimizer)}
+        arrays |= {"run": np.array(state.run), "number": np.array(state.number), "weights": weights}
+        write_arrays(self._memory, arrays)
+
+    @property
+    def _earlier(self) -> Path:
+        return self._memory.with_name(f"earlier-{self._memory.name}")
+
+
+def _read_memory(path: Path) -> dict[str, np.ndarray]:
+    if not path.exists():
+        return {}
+    try:
+        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as arrays:
+            return dict(arrays)
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+        raise UnreadableInputError(f"{path}: damaged. Delete it to resume without it") from error
+
+
+def describe_envelope(envelope: Envelope) -> str:
+    """Describe a message for a data-protection officer: kinds, counts and sizes of its numbers.
+
+    Example:
+        >>> arrays = {"weights": np.array([3, -4], np.float32)}
+        >>> describe_envelope(Envelope({"kind": "reply", "number": 2, "n_tokens": 80}, arrays))
+        'reply for round 2; says: n_tokens 80; weights: 2 numbers, norm 5, largest 4'
+    """
+    header = dict(envelope.header)
+    kind, number = header.pop("kind", "message"), header.pop("number", None)
+    said = ", ".join(f"{name} {value}" for name, value in sorted(header.items()))
+    parts = [f"{kind} for round {number}" if number is not None else str(kind), f"says: {said or 'nothing'}"]
+    for name, array in envelope.arrays.items():
+        part = f"{name}: {array.size} numbers"
+        if array.size and name != "indices":
+            values = array.astype(np.float64)
+            part += f", norm {np.linalg.norm(values):.4g}, largest {np.abs(values).max():.4g}"
+        parts.append(part)
+    return "; ".join(parts)
+
+
+class LeavingLog:
+    """A text file with one line for each message that leaves a site; lines are only ever added."""
+
+    def __init__(self, path: Path, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
+        self._path, self._clock = path, clock
+
+    def write(self, envelope: Envelope, data: bytes, to: str) -> None:
+        """Log a message before it leaves; if this fails, the message must not leave.
+
+        Raises:
+            OutputError: The line cannot be written.
+        """
+        digest = hashlib.sha256(data).hexdigest()
+        when = self._clock().isoformat(timespec="seconds")
+        line = f"{when} to {to}: {describe_envelope(envelope)}; {len(data)} bytes, sha256 {digest}\n"
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            with self._path.open("a", encoding="utf-8") as file:
+                file.write(line)
+        except OSError as error:
+            raise OutputError(
+                f"{self._path}: cannot be written ({error.strerror}). Nothing was sent"
+            ) from error

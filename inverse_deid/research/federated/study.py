@@ -1,55 +1,57 @@
-"""`inverse-deid research federated simulate`: every method on the same sites, start and seeds."""
+"""`inverse-deid research federated simulate`: every method on the same sites, first weights and seeds."""
 
 from __future__ import annotations
 
-import dataclasses
+import json
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
+
+import msgspec
 
 from inverse_deid.lexicon import load_lexicon
-from inverse_deid.research.federated.attacks.attempts import inversion_record
-from inverse_deid.research.federated.encoded_sites import EncodedStudy, Say, encoded_study
-from inverse_deid.research.federated.flower_simulation import FlowerSimulation, flower_engine
-from inverse_deid.research.federated.study_config import StudyConfig
-from inverse_deid.research.federated.study_engine import Engine, SitesOf, direct_engine
-from inverse_deid.research.federated.study_report import StudyResults, write_study_report
-from inverse_deid.research.federated.study_run import StudyRun, run_record
-from inverse_deid.research.federated.study_trainers import StudyTrainers, peak_memory
-from inverse_deid.research.studies.records import fingerprint, read_record, write_record
-from inverse_deid.research.studies.report import Provenance
-from inverse_deid.research.studies.study import prepare_folder
-from inverse_deid.training.documents import corpus_sha256
+from inverse_deid.research.federated.documents import encode_study
+from inverse_deid.research.federated.network import CommonNetwork
+from inverse_deid.research.federated.runs import (
+    SelectSites,
+    StudyWork,
+    list_inversion,
+    list_runs,
+    make_direct_engine,
+)
+from inverse_deid.research.federated.settings import FederatedStudySettings
+from inverse_deid.research.federated.tables import StudyFrames, draw_curves, make_sections
+from inverse_deid.research.studies.records import fingerprint, write_text
+from inverse_deid.research.studies.report import Report
+from inverse_deid.research.studies.study import Say, Study, StudyOptions
 from inverse_deid.training.run import device_line
 
-Clock = Callable[[], float]
+if TYPE_CHECKING:
+    from inverse_deid.research.federated.flower.simulation import FlowerSimulation
+
+_TEXT = (
+    "",
+    "The method of Festag and Spreckelsen (JMIR Form Res 2020;4(5):e14064) on other data. One token is "
+    "one decision, protected health information (PHI) against safe. The network is alone, without the "
+    "thresholds of dictionaries and document passes. Every method has the same sites, first weights and "
+    "number of epochs.",
+    "",
+    "No formal guarantee: nothing here bounds what the exchanged numbers tell of a site's documents. The "
+    "attempts below show what two attackers find. Another attacker may find more.",
+    "",
+    "![learning curves](learning-curves.svg)",
+)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SimulationSettings:
-    """What the command is told.
+def run_study(
+    settings: FederatedStudySettings,
+    path: Path,
+    options: StudyOptions,
+    flower: FlowerSimulation | None = None,
+) -> None:
+    """Do the missing runs of a study and write its report.
 
-    Args:
-        config: The study.
-        config_path: Where it stands.
-        folder: Takes runs and report.
-        command: For the report.
-        force: Start anew.
-        flower: Sites train in Flower's simulation engine; None = in this process.
-    """
-
-    config: StudyConfig
-    config_path: Path
-    folder: Path
-    command: str = ""
-    force: bool = False
-    flower: FlowerSimulation | None = None
-
-
-def run_study(settings: SimulationSettings, say: Say, clock: Clock = time.perf_counter) -> None:
-    """Run what is not there yet of a study and write its report.
+    With `flower`, sites train in Flower's simulation engine; else in this process.
 
     Raises:
         InputError: A corpus cannot be read.
@@ -58,97 +60,58 @@ def run_study(settings: SimulationSettings, say: Say, clock: Clock = time.perf_c
         StageError: A loss is not a number.
         OutputError: A file cannot be written.
     """
-    config = settings.config
-    hashes = {str(path): corpus_sha256(path) for path in (*config.train, *config.test)}
-    key = {"data": sorted(hashes.values()), "settings": _key(config)}
-    prepare_folder(settings.folder, "federated", key, force=settings.force)
-    began = clock()
-    study = encoded_study(config, say)
-    n_seconds = {"reading": clock() - began}
+    say = options.say
+    inputs = [*settings.data.train, *settings.data.test]
+    common = msgspec.structs.replace(settings.study, epochs=1, seeds=(1,))  # these are those of a run
+    key = fingerprint(settings.sites, common, settings.network, settings.training, load_lexicon().sha256)
+    study = Study("federated", options, inputs=inputs, shared={"settings": key}, config=path)
+    began = time.perf_counter()
+    encoded = encode_study(settings, say)
+    n_seconds = {"reading": time.perf_counter() - began}
     say(device_line())
-    trainers = StudyTrainers(config, study.vectors)
-    kept = _KeptRuns(settings.folder / "runs", sorted(key.items()), config.study.epochs)
-    runs = [StudyRun(method, seed) for seed in config.study.seeds for method in config.methods]
-    missing = [run for run in runs if kept.record(run) is None]
+    work = StudyWork(settings, encoded, CommonNetwork(settings.network, settings.training, encoded.vectors))
+    runs, inversion = list_runs(settings), list_inversion(settings)
+    engine = make_direct_engine(work.common, encoded)
+    if flower:
+        from inverse_deid.research.federated.flower.simulation import make_flower_engine
 
-    def work(sites_of: SitesOf, tell: Say) -> None:
-        for run in missing:
-            began = clock()
-            record = run_record(run, study, trainers, sites_of, tell)
-            kept.keep(run, {**record, "seconds": clock() - began})
+        hashes = {str(name): study.hashes[str(name)] for name in inputs}
+        engine = make_flower_engine(flower, settings, hashes, [site.name for site in encoded.sites])
 
-    if missing:
-        _engine(settings, study, trainers, hashes)(work, say)
-    records = {(run.method.name, run.seed): kept.record(run) or {} for run in runs}
-    for method in config.methods:
-        n_seconds[method.name] = sum(records[method.name, seed]["seconds"] for seed in config.study.seeds)
-    leaks = _leaks(settings.folder, fingerprint(sorted(key.items()), config.study.seeds[0]), study, trainers)
-    provenance = _provenance(settings, hashes, len(study.sites), n_seconds)
-    write_study_report(settings.folder, config, study, StudyResults(records, leaks), provenance)
+    def do_missing(select_sites: SelectSites, tell: Say) -> None:
+        list(study.finish(runs, lambda run, _: work.run_method(run, select_sites, tell)))
 
-
-@dataclass(frozen=True, slots=True)
-class _KeptRuns:
-    """A file for every finished run; an interrupted study goes on behind them."""
-
-    folder: Path
-    shared: Sequence[tuple[str, object]]
-    n_epochs: int
-
-    def record(self, run: StudyRun) -> Mapping[str, Any] | None:
-        """What a run found; None if it has not been finished."""
-        return read_record(self._path(run), self._key(run))
-
-    def keep(self, run: StudyRun, record: Mapping[str, Any]) -> None:
-        """Write down what a run found."""
-        write_record(self._path(run), self._key(run), record)
-
-    def _path(self, run: StudyRun) -> Path:
-        return self.folder / f"{run.method.name}-{run.seed}.json"
-
-    def _key(self, run: StudyRun) -> str:
-        return fingerprint(self.shared, run.method, self.n_epochs, run.seed)
-
-
-def _engine(
-    settings: SimulationSettings, study: EncodedStudy, trainers: StudyTrainers, hashes: Mapping[str, str]
-) -> Engine:
-    if settings.flower is None:
-        return direct_engine(trainers, study)
-    return flower_engine(settings.flower, settings.config, hashes, [site.name for site in study.sites])
-
-
-def _leaks(folder: Path, key: str, study: EncodedStudy, trainers: StudyTrainers) -> Mapping[str, Any]:
-    """The attempts on changes of weights, which depend on no method."""
-    path = folder / "runs" / "inversion.json"
-    record = read_record(path, key)
-    if record is None:
-        record = {"attempts": inversion_record(study, trainers)}
-        write_record(path, key, record)
-    found: Mapping[str, Any] = record["attempts"]
-    return found
-
-
-def _key(config: StudyConfig) -> str:
-    """Changes with whatever all runs share; methods, epochs and seeds are those of a run."""
-    shared = dataclasses.replace(config.study, epochs=1, seeds=(1,))
-    return fingerprint(config.sites, shared, config.network, config.training, load_lexicon().sha256)
-
-
-def _provenance(
-    settings: SimulationSettings, hashes: Mapping[str, str], n_sites: int, n_seconds: Mapping[str, float]
-) -> Provenance:
-    path = settings.config_path
-    return Provenance(
-        command=settings.command,
-        device=device_line(),
-        seeds=settings.config.study.seeds,
-        hashes={**hashes, str(path): corpus_sha256(path)},
+    if study.missing(runs):
+        engine(do_missing, say)
+    records = {(run.kind, run.seed): study.record(run) or {} for run in runs}
+    attempts = dict(study.finish([inversion], work.invert))[inversion]["attempts"]
+    for name in settings.methods:
+        n_seconds[name] = sum(records[name, seed]["seconds"] for seed in settings.study.seeds)
+    provenance = study.provenance(
         settings={
-            "network": repr(settings.config.network),
-            "training": repr(settings.config.training),
-            "engine": settings.flower.words(n_sites) if settings.flower else "direct",
-            "peak memory": peak_memory() + (", without the processes of sites" if settings.flower else ""),
+            "network": repr(settings.network),
+            "training": repr(settings.training),
+            "engine": flower.describe(len(encoded.sites)) if flower else "direct",
+            "peak memory": _describe_memory() + (", without the processes of sites" if flower else ""),
         },
         n_seconds=n_seconds,
     )
+    frames = StudyFrames(settings, [site.name for site in encoded.sites], records)
+    plain = [{"method": name, "seed": seed, **record} for (name, seed), record in records.items()]
+    write_text(study.folder / "study.json", json.dumps(plain, indent=1) + "\n")
+    Report(
+        title="Training together without pooling",
+        provenance=provenance,
+        text=_TEXT,
+        sections=make_sections(frames, encoded, attempts),
+        charts={"learning-curves.svg": draw_curves(frames)},
+    ).write(study.folder)
+
+
+def _describe_memory() -> str:
+    """Return the most memory that this process used so far, in words."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return "not measured"
+    return f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20:.1f} GiB"

@@ -11,8 +11,6 @@ import keras
 import tensorflow as tf
 from keras import layers
 
-from inverse_deid.network.lstm import Lstm
-
 
 class GradientReversal(layers.Layer):  # type: ignore[misc]
     """Passes values on unchanged, and gradients with the opposite sign."""
@@ -67,5 +65,5 @@ class _Cosines(layers.Layer):  # type: ignore[misc]
 
 
 def _answer(sequence: Any, valid: Any, units: int, number: int) -> Any:  # noqa: ANN401 - Keras tensors
-    hidden = layers.Bidirectional(Lstm(units), name=f"lstm_{number}")(sequence, mask=valid)
+    hidden = layers.Bidirectional(layers.LSTM(units), name=f"lstm_{number}")(sequence, mask=valid)
     return layers.Dense(1, activation="sigmoid", name=f"answer_{number}")(hidden)

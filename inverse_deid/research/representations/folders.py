@@ -28,13 +28,13 @@ from typing import Any
 import numpy as np
 
 from inverse_deid.core.errors import ConfigurationError, ModelError
-from inverse_deid.core.files import sha256_if_readable
+from inverse_deid.core.files import sha256_if_readable, write_folder
 from inverse_deid.core.seals import is_sealed
 from inverse_deid.core.thresholds import OperatingPoints, read_operating_points, write_operating_points
 from inverse_deid.core.values import FloatArray
 from inverse_deid.network.config import checked_settings
 from inverse_deid.network.encoding import WordVectors
-from inverse_deid.network.folder import write_folder, write_manifest
+from inverse_deid.network.folder import write_manifest
 from inverse_deid.research.representations.config import RepresentationConfig, TaggerConfig
 
 FORMAT_VERSION = 3

@@ -16,7 +16,6 @@ import tensorflow as tf
 from keras import layers
 
 from inverse_deid.core.values import FloatArray
-from inverse_deid.network.lstm import Lstm
 from inverse_deid.research.representations.config import RepresentationConfig
 
 NOISE_IN, NOISE_OUT = "noise_in", "noise_out"
@@ -81,7 +80,7 @@ def build_representer(config: RepresentationConfig, word_dim: int) -> keras.Mode
     draws_out = layers.Input((None, config.dim), name="draws_out")
     valid = layers.Input((None,), dtype="bool", name="valid")
     noisy = TrainableNoise(config.noise_in, name=NOISE_IN)(vectors, draws_in)
-    lstm = Lstm(config.dim // 2, return_sequences=True, name="lstm")
+    lstm = layers.LSTM(config.dim // 2, return_sequences=True, name="lstm")
     hidden = layers.Bidirectional(lstm, name="bilstm")(noisy, mask=valid)
     output = TrainableNoise(config.noise_out, name=NOISE_OUT)(hidden, draws_out)
     return keras.Model([vectors, draws_in, draws_out, valid], output, name="representer")

@@ -17,7 +17,6 @@ from keras import layers
 from inverse_deid.core.phi import HyperClass
 from inverse_deid.core.values import FloatArray
 from inverse_deid.network.crf import Crf
-from inverse_deid.network.lstm import Lstm
 from inverse_deid.research.representations.batches import VectorSentence, batch_numbers, padded
 from inverse_deid.research.representations.casing import N_CASINGS
 from inverse_deid.research.representations.config import TaggerConfig
@@ -46,7 +45,7 @@ def build_tagger(config: TaggerConfig, dim: int) -> keras.Model:
         one_hot = keras.ops.one_hot(casings, N_CASINGS, dtype="float32")
         hidden = layers.Concatenate(name="token_vector")([hidden, one_hot])
     for number in range(1, config.layers + 1):
-        lstm = Lstm(
+        lstm = layers.LSTM(
             config.units,
             return_sequences=True,
             dropout=config.variational_dropout,

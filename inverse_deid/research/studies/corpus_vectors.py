@@ -14,7 +14,7 @@ import numpy as np
 
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.values import Document
-from inverse_deid.network.encoding import WordVectors, quantised
+from inverse_deid.network.encoding import WordVectors, quantise
 from inverse_deid.text.tokenizer import tokenize
 
 MIN_COUNT = 2
@@ -58,4 +58,4 @@ def learned_vectors(docs: Sequence[Document], dim: int, seed: int) -> WordVector
     information = np.log(seen.data * sums.sum() / (sums[seen.row] * sums[seen.col]))
     positive = csr_matrix((np.maximum(information, 0), (seen.row, seen.col)), size)
     vectors = TruncatedSVD(dim, random_state=seed).fit_transform(positive)
-    return quantised(vocabulary, vectors.astype(np.float32))
+    return quantise(vocabulary, vectors.astype(np.float32))

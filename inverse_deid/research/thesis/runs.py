@@ -10,7 +10,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from inverse_deid.core.settings import as_plain_values
 from inverse_deid.core.values import Document
 from inverse_deid.network.config import NetworkConfig, Targets, TrainingConfig
 from inverse_deid.network.encoding import WordVectors
@@ -142,8 +142,8 @@ def train_thesis_run(run: ThesisRun, place: Path, key: str, say: Say) -> Record:
     return {
         "losses": losses,
         "seconds": time.perf_counter() - begun,
-        "network": dataclasses.asdict(run.network),
-        "training": dataclasses.asdict(run.training),
+        "network": as_plain_values(run.network),
+        "training": as_plain_values(run.training),
         "files": [f"{run.name}/epoch-{i + 1}.npz" for i in range(run.training.epochs)],
     }
 

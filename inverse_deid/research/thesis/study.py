@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from inverse_deid.core.errors import ConfigurationError
+from inverse_deid.core.settings import change_settings
 from inverse_deid.core.values import Document
 from inverse_deid.lexicon import load_lexicon
 from inverse_deid.research.studies.records import Record
@@ -129,7 +130,7 @@ def run_thesis(settings: ThesisSettings, options: StudyOptions) -> None:
     further = dataclasses.replace(
         chosen,
         name=f"{best.name}-fine-tuned",
-        training=dataclasses.replace(chosen.training, epochs=settings.n_fine_tuning_epochs),
+        training=change_settings(chosen.training, epochs=settings.n_fine_tuning_epochs),
         gold=data.second,
         start=weights_path(study.folder / "runs" / best.name, best.epoch),
     )
@@ -160,7 +161,7 @@ def _plan_runs(
         ThesisRun(
             name=f"{name}-{number}",
             network=config.network,
-            training=dataclasses.replace(config.training, seed=seed, epochs=settings.n_epochs, patience=0),
+            training=change_settings(config.training, seed=seed, epochs=settings.n_epochs, patience=0),
             gold=data.first,
             vectors=load_vectors(config.word_vectors),
             corpora=data.corpora,

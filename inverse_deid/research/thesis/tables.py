@@ -11,7 +11,7 @@ from inverse_deid.core.values import RuleVerdicts
 from inverse_deid.evaluation.evaluation import Evaluation
 from inverse_deid.evaluation.figures import GroupFigures
 from inverse_deid.evaluation.groups import GROUPS, GroupKind
-from inverse_deid.masking.combine import rules_alone
+from inverse_deid.masking.combine import decide_without_network
 from inverse_deid.research.studies.report import read_published
 from inverse_deid.research.studies.scoring import AnalysedCorpus, TokenScores
 from inverse_deid.research.studies.tables import Cell, Table, frame_of
@@ -200,7 +200,7 @@ def _comparison_table(
         f"network alone, {best_alone}": test.evaluate_alone(run.scores, threshold),
     }
     for policy, of_policy in verdicts.items():
-        found[f"rules alone, {policy}"] = test.corpus.evaluate(rules_alone(of_policy).keep)
+        found[f"rules alone, {policy}"] = test.corpus.evaluate(decide_without_network(of_policy).keep)
         if of_policy is not test.verdicts:
             other = JudgedCorpus(test.corpus, of_policy)
             found[f"{adaptive}, {policy} rules"] = other.evaluate_pair(scores, "high")

@@ -12,7 +12,7 @@ _DECADE = re.compile(r"\d0'?s|(?:twent|thirt|fort|fift|sixt|sevent|eight|ninet)i
 
 
 def draw_age(rng: random.Random, original: str = "", after: str = "") -> str:
-    """An age that fits the original and the unit behind it.
+    """Draw an age that fits the original and the unit after it.
 
     Args:
         rng: Source of randomness.
@@ -24,7 +24,8 @@ def draw_age(rng: random.Random, original: str = "", after: str = "") -> str:
         True
     """
     if re.match(r"[\s-]*(?:mo|month|m/o|(?-i:m)\b|wk|week|w/o|day|d/o)", after, re.IGNORECASE):
-        return _small(rng, original)
+        number = rng.choice((2, 4, 6, 9, 12, 15, 18, 24, rng.randint(1, 36)))
+        return age_in_words(number, rng) if original.isalpha() else str(number)
     if re.fullmatch(r"\d+/\d+", original):
         unit = rng.choice((7, 12, 12, 52))
         return f"{rng.randint(1, unit - 1)}/{unit}"
@@ -33,12 +34,12 @@ def draw_age(rng: random.Random, original: str = "", after: str = "") -> str:
     if re.fullmatch(r"\d+ \d+/\d+", original):
         return draw_age_as("half", rng)
     if original and not original.isdigit() and rng.random() < 0.8:
-        return _same_kind(rng, original)
-    return str(_years(rng)) if original or rng.random() < 0.9 else age_in_words(_years(rng), rng)
+        return _draw_alike(rng, original)
+    return str(_draw_years(rng)) if original or rng.random() < 0.9 else age_in_words(_draw_years(rng), rng)
 
 
 def draw_age_as(form: str, rng: random.Random) -> str:
-    """A new age in one of `AGE_FORMS`.
+    """Draw a new age in one of `AGE_FORMS`.
 
     Example:
         >>> draw_age_as("child", random.Random(0)).isdigit()
@@ -48,7 +49,7 @@ def draw_age_as(form: str, rng: random.Random) -> str:
 
 
 def age_in_words(years: int, rng: random.Random) -> str:
-    """An age spelled out.
+    """Return an age spelled out.
 
     Example:
         >>> age_in_words(7, random.Random(0))
@@ -64,15 +65,15 @@ def age_in_words(years: int, rng: random.Random) -> str:
     return tens[years // 10 - 2] + (joint + small[years % 10 - 1] if years % 10 else "")
 
 
-def _decade(rng: random.Random) -> str:
+def _draw_decade(rng: random.Random) -> str:
     """`60s` or `sixties`, at times with an apostrophe."""
     tens = rng.choice((2, 3, 4, 5, 5, 6, 6, 7, 7, 8, 9))
     word = words("tens")[tens - 2].removesuffix("y") + "ies"
     return rng.choice((f"{tens}0s", f"{tens}0s", f"{tens}0's", word))
 
 
-def _about(rng: random.Random) -> str:
-    """A round age that is not meant exactly: `70-odd`, `60ish`, `forty-something`."""
+def _draw_about(rng: random.Random) -> str:
+    """Draw a round age that is not meant exactly: `70-odd`, `60ish`, `forty-something`."""
     tens = rng.randint(2, 9)
     word = words("tens")[tens - 2]
     return rng.choice(
@@ -80,8 +81,8 @@ def _about(rng: random.Random) -> str:
     )
 
 
-def _half(rng: random.Random) -> str:
-    """Years and a part of one: `2 1/2`, `3 6/12`, `two and a half`."""
+def _draw_half(rng: random.Random) -> str:
+    """Draw years and a part of one: `2 1/2`, `3 6/12`, `two and a half`."""
     years = rng.randint(1, 9)
     months = rng.randint(1, 11)
     return rng.choice(
@@ -96,8 +97,8 @@ def _half(rng: random.Random) -> str:
     )
 
 
-def _glued(rng: random.Random) -> str:
-    """A small age with its unit glued to it or in short: `4mo`, `3y8m`, `10 wks`."""
+def _glue_unit(rng: random.Random) -> str:
+    """Return a small age with its unit glued to it or in short: `4mo`, `3y8m`, `10 wks`."""
     number = rng.randint(1, 23)
     unit = rng.choice(("mo", "mo", "mos", "m", "mth", "mths", "wk", "wks", "w", "d", "mnths"))
     years = f"{rng.randint(1, 17)}{rng.choice(('y', 'yo', 'yr', 'y/o'))}"
@@ -113,31 +114,27 @@ AGE_FORMS: dict[str, Callable[[random.Random], str]] = {
     "child": lambda rng: str(rng.randint(1, 17)),
     "adult": lambda rng: str(rng.randint(18, 95)),
     "old": lambda rng: str(rng.randint(90, 107)),
-    "decade": _decade,
-    "about": _about,
-    "half": _half,
+    "decade": _draw_decade,
+    "about": _draw_about,
+    "half": _draw_half,
     "twelfths": lambda rng: f"{rng.randint(1, 23)}/12",
-    "glued": _glued,
+    "glued": _glue_unit,
 }
 """How an age can be written, by the name that a template gives it."""
 
 
-def _years(rng: random.Random) -> int:
+def _draw_years(rng: random.Random) -> int:
     draw = rng.random()
     if draw < 0.2:
         return rng.randint(1, 17)
     return rng.randint(86, 106) if draw < 0.27 else rng.randint(18, 90)
 
 
-def _small(rng: random.Random, original: str) -> str:
-    number = rng.choice((2, 4, 6, 9, 12, 15, 18, 24, rng.randint(1, 36)))
-    return age_in_words(number, rng) if original.isalpha() else str(number)
-
-
-def _same_kind(rng: random.Random, original: str) -> str:
+def _draw_alike(rng: random.Random, original: str) -> str:
     if original.replace("-", "").replace(" ", "").isalpha():
-        return age_in_words(_years(rng), rng)
-    changed = re.sub(
-        r"\d+", lambda match: str(_years(rng)) if len(match.group()) > 1 else str(rng.randint(1, 9)), original
+        return age_in_words(_draw_years(rng), rng)
+    return re.sub(
+        r"\d+",
+        lambda match: str(_draw_years(rng) if len(match.group()) > 1 else rng.randint(1, 9)),
+        original,
     )
-    return changed

@@ -48,7 +48,7 @@ class TextBuilder:
             self._spans.append(PhiSpan(start, self._length - (len(text) - len(text.rstrip())), phi_type))
 
     def copy(self, doc: Document, start: int, end: int) -> None:
-        """Append a stretch of a document with the spans that lie inside it."""
+        """Append a stretch of a document with the spans inside it."""
         shift = self._length - start
         self.moves.append((start, end, self._length))
         inside = (span for span in doc.spans if start <= span.start and span.end <= end)
@@ -57,7 +57,7 @@ class TextBuilder:
         self._length += end - start
 
     def document(self, doc_id: str, **meta: str) -> Document:
-        """The document built so far."""
+        """Return the document built so far."""
         return Document(doc_id, "".join(self._pieces), tuple(self._spans), meta=meta)
 
 
@@ -66,7 +66,7 @@ def hard_wrapped(text: str, width: int) -> str:
 
     Args:
         text: Any text.
-        width: Characters a line, where spaces allow.
+        width: Most characters per line, where spaces allow.
 
     Example:
         >>> hard_wrapped("seen by Dr. Okafor", 12)

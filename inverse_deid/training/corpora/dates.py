@@ -12,31 +12,15 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Callable
+import tomllib
+from collections.abc import Callable, Mapping
 from datetime import date, timedelta
 from functools import cache, lru_cache
+from typing import Any
 
-from inverse_deid.training.corpora.wordlists import load_lists, words
+from inverse_deid.training.corpora.wordlists import load_lists, read_data, words
 
 _FIELD = re.compile(r"\{(\w+)\}")
-_KIND_WEIGHTS = {
-    "us_numeric": 20,
-    "numeric": 10,
-    "iso": 6,
-    "compact": 16,
-    "written": 16,
-    "month_year": 8,
-    "month": 5,
-    "year": 8,
-    "weekday": 9,
-    "short": 12,
-    "range": 5,
-    "day_only": 3,
-    "vague": 8,
-    "era": 3,
-    "spoken": 1,
-    "partial": 1,
-}
 _WEEKDAY = re.compile(
     r"((?:mon|tues?|wed(?:s|nes)?|thu(?:rs?)?|fri|sat(?:ur)?|sun)(?:day)?)((?:[.,]|,?\s+the)?\s+)(?=.)",
     re.IGNORECASE,
@@ -48,16 +32,17 @@ _NENGO = (("Showa", "S", 1926), ("Heisei", "H", 1989), ("Reiwa", "R", 2019))
 
 
 def random_date(rng: random.Random) -> date:
-    """A day between 1925 and 2105: mostly recent, at times long ago or yet to come."""
+    """Return a day between 1925 and 2105: mostly recent, at times long ago or yet to come."""
     draw = rng.random()
     low, high = (1985, 2030) if draw < 0.75 else (1925, 1985) if draw < 0.88 else (2030, 2105)
     return date(low, 1, 1) + timedelta(days=rng.randrange((high - low) * 365))
 
 
 def draw_pattern(rng: random.Random, kind: str | None = None) -> str:
-    """A date pattern of the kind, or of a kind drawn by weight."""
+    """Draw a date pattern of the kind, or of a kind drawn by weight."""
     if kind is None:
-        kind = rng.choices(list(_KIND_WEIGHTS), list(_KIND_WEIGHTS.values()))[0]
+        weights = _load_fields()["kinds"]
+        kind = rng.choices(list(weights), list(weights.values()))[0]
     pattern = rng.choice(load_lists("dates")[kind])
     if kind in _MAY_FOLLOW_WEEKDAY and rng.random() < _WEEKDAY_AHEAD_SHARE:
         return rng.choice(("{Day}", "{Dy}", "{Dyl}", "{dy}", "{Dy}.", "{Day},")) + " " + pattern
@@ -79,7 +64,7 @@ def render_date(pattern: str, day: date, rng: random.Random) -> str:
 
 @lru_cache(maxsize=50_000)
 def pattern_of(original: str) -> str | None:
-    """The first pattern that the text has the shape of, None if there is none.
+    """Return the first pattern that the text has the shape of, None if there is none.
 
     Example:
         >>> pattern_of("15MAR2021")
@@ -103,104 +88,48 @@ def _after_weekday(text: str) -> str | None:
 
 
 @cache
+def _load_fields() -> Mapping[str, Mapping[str, Any]]:
+    """Return the tables `kinds`, `shapes` and `words` of `date_fields.toml`."""
+    return tomllib.loads(read_data("date_fields.toml"))
+
+
+@cache
 def _pattern_table() -> tuple[tuple[str, re.Pattern[str]], ...]:
-    lists = load_lists("dates")
-    patterns = dict.fromkeys(pattern for kind in _KIND_WEIGHTS for pattern in lists[kind])
-    return tuple((pattern, _regex(pattern)) for pattern in patterns)
-
-
-def _regex(pattern: str) -> re.Pattern[str]:
-    parts = _FIELD.split(pattern)
-    escaped = [re.escape(part) if i % 2 == 0 else f"(?:{_shape(part)})" for i, part in enumerate(parts)]
-    return re.compile("".join(escaped))
+    """Return every pattern with the regular expression of its shape."""
+    patterns = dict.fromkeys(
+        pattern for kind in _load_fields()["kinds"] for pattern in load_lists("dates")[kind]
+    )
+    table = []
+    for pattern in patterns:
+        parts = _FIELD.split(pattern)
+        parts[::2] = map(re.escape, parts[::2])
+        parts[1::2] = (f"(?:{_shape(field.rstrip('2'))})" for field in parts[1::2])
+        table.append((pattern, re.compile("".join(parts))))
+    return tuple(table)
 
 
 def _shape(field: str) -> str:
-    name = field.rstrip("2")
-    number = {
-        "d": "[1-9]|[12][0-9]|3[01]",
-        "dd": "0[1-9]|[12][0-9]|3[01]",
-        "m": "[1-9]|1[0-2]",
-        "mm": "0[1-9]|1[0-2]",
-        "yy": r"\d\d",
-        "yyyy": r"1[89]\d\d|20\d\d|210\d",
-        "ord": r"\d+(?:st|nd|rd|th)",
-        "ORD": r"\d+(?:ST|ND|RD|TH)",
-        "decade": r"(?:19|20)\d0",
-        "yynext": r"\d\d",
-        "yyyynext": r"(?:19|20)\d\d",
-        "yy0": r"\d0",
-        "quarter": "[1-4]",
-        "week": r"\d\d?",
-        "hour": r"\d\d",
-        "minute": r"\d\d",
-        "second": r"\d\d",
-        "hday": r"\d\d?",
-        "hm": r"\d\d?",
-        "hyear": r"1[345]\d\d",
-        "byear": "25[0-9][0-9]",
-        "nyear": r"\d\d?",
-        "nengoletter": "[SHR]",
-        "half": "[12]",
-        "br": " ",
-        "myear": r"\d\d\d?",
-        "shyear": r"1[345]\d\d",
-        "bsyear": r"20\d\d|21\d\d",
-        "hebyear": r"5[78]\d\d",
-        "ecyear": r"19\d\d|20\d\d",
-        "rom": "[ivx]+",
-        "ROM": "[IVX]+",
-    }
-    names = (*_names(name), "Sep") if name == "Mon" else _names(name)
-    return number.get(name) or "|".join(map(re.escape, names)) or r"(?!)"
+    names = (*_names(field), "Sep") if field == "Mon" else _names(field)
+    return _load_fields()["shapes"].get(field) or "|".join(map(re.escape, names)) or r"(?!)"
+
+
+_CHANGES: Mapping[str, Callable[[str], str]] = {
+    "upper": str.upper,
+    "lower": str.lower,
+    "capitalize": str.capitalize,
+    "short": lambda name: name[:3],
+    "abbreviate": lambda month: "Sept" if month == "September" else month[:3],
+}
 
 
 @cache
 def _names(field: str) -> tuple[str, ...]:
-    recase: dict[str, tuple[str, Callable[[str], str]]] = {
-        "Month": ("months", str),
-        "MONTH": ("months", str.upper),
-        "month": ("months", str.lower),
-        "nextMonth": ("months", str),
-        "Mon": ("months", _abbreviate),
-        "Day": ("weekdays", str),
-        "MON": ("months", lambda name: name[:3].upper()),
-        "mon": ("months", lambda name: name[:3].lower()),
-        "DAY": ("weekdays", str.upper),
-        "day": ("weekdays", str.lower),
-        "Dy": ("weekdays", lambda n: n[:3]),
-        "DY": ("weekdays", lambda n: n[:3].upper()),
-        "dy": ("weekdays", lambda n: n[:3].lower()),
-        "season": ("seasons", str),
-        "Season": ("seasons", str.capitalize),
-        "holiday": ("holidays", str),
-        "Dyl": ("weekdays_long", str),
-        "dyl": ("weekdays_long", str.lower),
-        "DYL": ("weekdays_long", str.upper),
-        "Dysplit": ("split_weekdays", str),
-        "HOLIDAY": ("holidays", str.upper),
-        "holidaylower": ("holidays", str.lower),
-        "fmonth": ("foreign_months", str.lower),
-        "Fmonth": ("foreign_months", str),
-        "Fday": ("foreign_weekdays", str),
-        "hmonth": ("hijri_months", str),
-        "ordword": ("ordinals", str),
-        "dayword": ("cardinals", str),
-        "fmon": ("foreign_month_abbreviations", str),
-        "Monthslip": ("misspelt_months", str),
-        "monthslip": ("misspelt_months", str.lower),
-        "Dayslip": ("misspelt_weekdays", str),
-        "dayslip": ("misspelt_weekdays", str.lower),
-        "decadeword": ("decades", str),
-    }
-    if field not in recase:
-        return ()
-    source, change = recase[field]
-    return tuple(change(word) for word in words(source))
-
-
-def _abbreviate(month: str) -> str:
-    return "Sept" if month == "September" else month[:3]
+    """Return the words that a field may be; none if it is not a word."""
+    source, *changes = _load_fields()["words"].get(field, "").split() or [""]
+    names = words(source) if source else ()
+    for change in changes:
+        names = tuple(map(_CHANGES[change], names))
+    return names
 
 
 def _field(name: str, day: date, later: date, rng: random.Random) -> str:

@@ -12,24 +12,15 @@ from inverse_deid.training.corpora.people import Person
 from inverse_deid.training.corpora.wordlists import load_lists, words
 
 _DIGIT_WORDS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
-NUMBERED = {
-    PhiType.PHONE,
-    PhiType.FAX,
-    PhiType.SSN,
-    PhiType.MEDICALRECORD,
-    PhiType.HEALTHPLAN,
-    PhiType.ACCOUNT,
-    PhiType.LICENSE,
-    PhiType.VEHICLE,
-    PhiType.DEVICE,
-    PhiType.BIOID,
-    PhiType.IDNUM,
-    PhiType.ZIP,
-}
+
+
+def is_numbered(phi_type: PhiType) -> bool:
+    """Whether identifiers of a type are numbers, so that `numbers.toml` has patterns for it."""
+    return phi_type.name.lower() in load_lists("numbers")
 
 
 def draw_number(rng: random.Random, phi_type: PhiType) -> str:
-    """A number of the type: a pattern of `numbers.toml`, `#` a digit, `@` a capital, `?` either.
+    """Draw a number of the type: a pattern of `numbers.toml`, `#` a digit, `@` a capital, `?` either.
 
     Example:
         >>> len(draw_number(random.Random(0), PhiType.SSN)) > 5
@@ -56,14 +47,14 @@ def _sign(char: str, rng: random.Random) -> str:
 
 
 def spoken_digits(rng: random.Random, n_digits: int) -> str:
-    """Digits as dictated, `five oh one`."""
+    """Return digits as dictated, `five oh one`."""
     zero = rng.choice(("oh", "zero"))
     spoken = [rng.choice(_DIGIT_WORDS) for _ in range(n_digits)]
     return " ".join(zero if word == "zero" else word for word in spoken)
 
 
 def reshape_number(original: str, rng: random.Random) -> str:
-    """New digits and letters in the shape of the original; a leading word may stay.
+    """Return new digits and letters in the shape of the original; a leading word may stay.
 
     Example:
         >>> reshape_number("12-34", random.Random(1))
@@ -80,7 +71,7 @@ def reshape_number(original: str, rng: random.Random) -> str:
 
 
 def draw_username(rng: random.Random, person: Person) -> str:
-    """A login or screen name."""
+    """Draw a login or screen name."""
     given, surname = plain(person.given), plain(person.surname)
     number = rng.choice(("", str(rng.randrange(10)), str(rng.randrange(100)), str(rng.randint(1950, 2012))))
     noun, adjective = rng.choice(words("screen_nouns")), rng.choice(words("screen_adjectives"))
@@ -114,7 +105,7 @@ def draw_username(rng: random.Random, person: Person) -> str:
 
 
 def draw_email(rng: random.Random, person: Person) -> str:
-    """An e-mail address at a reserved or an ordinary domain."""
+    """Draw an e-mail address at a reserved or an ordinary domain."""
     user = draw_username(rng, person).lstrip("@").removeprefix("u/")
     if rng.random() < 0.25:
         user = rng.choice(words("mailboxes"))
@@ -122,7 +113,7 @@ def draw_email(rng: random.Random, person: Person) -> str:
 
 
 def draw_domain(rng: random.Random) -> str:
-    """A domain name such as `northbank-clinic.example`."""
+    """Draw a domain name such as `northbank-clinic.example`."""
     if rng.random() < 0.25:
         return rng.choice(words("mail_providers"))
     stem = (
@@ -130,34 +121,12 @@ def draw_domain(rng: random.Random) -> str:
         + rng.choice(("", "", "-", ""))
         + rng.choice(words("domain_nouns"))
     )
-    ending = rng.choice(
-        (
-            ".example",
-            ".example",
-            ".example.org",
-            ".example.com",
-            ".example.net",
-            ".org",
-            ".com",
-            ".net",
-            ".nhs.uk",
-            ".ie",
-            ".de",
-            ".co.uk",
-            ".edu",
-            ".gov",
-            ".ca",
-            ".com.au",
-            ".fr",
-            ".in",
-            ".co.za",
-        )
-    )
+    ending = rng.choice(words("domain_endings"))
     return plain(stem, keep="-") + ending
 
 
 def draw_url(rng: random.Random) -> str:
-    """A web address."""
+    """Draw a web address."""
     path = rng.choice(
         (
             "",
@@ -181,7 +150,7 @@ def draw_url(rng: random.Random) -> str:
 
 
 def draw_ip(rng: random.Random) -> str:
-    """An IPv4 or, at times, an IPv6 address."""
+    """Draw an IPv4 or, at times, an IPv6 address."""
     if rng.random() < 0.12:
         return "2001:db8:" + ":".join(f"{rng.randrange(65536):x}" for _ in range(rng.choice((3, 6))))
     first = rng.choice(("203.0.113", "198.51.100", "192.0.2", "10.{}.{}", "172.16.{}", "192.168.{}"))
@@ -189,5 +158,5 @@ def draw_ip(rng: random.Random) -> str:
 
 
 def plain(name: str, keep: str = "") -> str:
-    """The letters and digits of a name, lower case."""
+    """Return the letters and digits of a name, lower case."""
     return "".join(char for char in name.lower() if char.isalnum() or char in keep) or "x"

@@ -16,20 +16,19 @@ from inverse_deid.training.corpora.templates import Cast, draw_cast, fill
 from inverse_deid.training.corpora.weak_labels import weakly_labelled
 from inverse_deid.training.corpora.wordlists import load_lines, read_data
 
-__all__ = ["Injected", "Site", "carrier_style", "inject", "inject_around", "weakly_labelled"]
-
 _SENTENCE_END = re.compile(r"(?<=[a-zA-Z)%][.;])\s*(?=[A-Za-z]{2})")
 _MATCH = "{0}"
+_TRIES = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Site:
-    """A place of a narrative where an identifier fits, and what to write there.
+class PlantingSite:
+    """A place in a narrative where an identifier fits, and the text to write there.
 
     Args:
         start: Offset where the found text begins.
-        end: Offset behind the found text; equal to `start` for an added sentence.
-        template: What is written, in the language of `templates.py`; `{0}` is the found text.
+        end: Offset after the found text; equal to `start` for an added sentence.
+        template: The text to write, in the language of `templates.py`; `{0}` is the found text.
     """
 
     start: int
@@ -38,12 +37,12 @@ class Site:
 
 
 def inject(doc: Document, maker: SurrogateMaker, rng: random.Random) -> Document:
-    """Plant identifiers with exact spans; spans the document already has move along.
+    """Plant identifiers with exact spans. Existing spans of the document move along.
 
     Args:
         doc: A carrier; its own spans (weak labels) are kept.
         maker: Makes the identifiers.
-        rng: Decides where and what.
+        rng: Decides the places and texts.
 
     Returns:
         A document with the same id and meta, more text and more spans.
@@ -53,11 +52,11 @@ def inject(doc: Document, maker: SurrogateMaker, rng: random.Random) -> Document
 
 @dataclass(frozen=True, slots=True)
 class Injected:
-    """A document with planted identifiers, and where its old text went.
+    """A document with planted identifiers, and the new places of its old text.
 
     Args:
         doc: The document.
-        moves: The stretches that were copied, in order; what lies between them was replaced.
+        moves: The copied stretches, in order. Text between them was replaced.
     """
 
     doc: Document
@@ -67,12 +66,12 @@ class Injected:
 def inject_around(
     doc: Document, maker: SurrogateMaker, rng: random.Random, reserved: Sequence[tuple[int, int]] = ()
 ) -> Injected:
-    """As `inject`, but nothing is planted inside, or right beside, the reserved ranges of the carrier."""
+    """Plant identifiers as `inject` does, but not inside or next to reserved ranges of the carrier."""
     cast = draw_cast(rng, maker)
     builder = TextBuilder(_writing_case(doc.text, rng))
     _frame("header", builder, cast, maker)
     position = 0
-    for site in _chosen_sites(doc, rng, reserved):
+    for site in _choose_sites(doc, rng, reserved):
         builder.copy(doc, position, site.start)
         before, found, after = site.template.partition(_MATCH)
         fill(before, builder, cast, maker)
@@ -87,14 +86,16 @@ def inject_around(
     return Injected(moved, tuple(builder.moves))
 
 
-def _chosen_sites(doc: Document, rng: random.Random, reserved: Sequence[tuple[int, int]]) -> list[Site]:
-    """A few sites, sorted, apart from each other, from the document's own spans and what is reserved."""
+def _choose_sites(
+    doc: Document, rng: random.Random, reserved: Sequence[tuple[int, int]]
+) -> list[PlantingSite]:
+    """Choose a few sites, sorted, apart from each other, from existing spans and from reserved ranges."""
     wanted = rng.choice((1, 2, 3, 4)) + len(doc.text) // 700
-    candidates = list(_found_sites(doc.text, rng))
+    candidates = list(_find_sites(doc.text, rng))
     rng.shuffle(candidates)
-    inserts = list(_inserted_sentences(doc.text, rng))
+    inserts = list(_insert_sentences(doc.text, rng))
     taken = [*((span.start, span.end) for span in doc.spans), *reserved]
-    chosen: list[Site] = []
+    chosen: list[PlantingSite] = []
     for site in candidates[: 3 * wanted] + inserts:
         is_free = all(site.end < start or end < site.start for start, end in taken)
         if is_free and (len(chosen) < wanted or site.start == site.end):
@@ -103,30 +104,30 @@ def _chosen_sites(doc: Document, rng: random.Random, reserved: Sequence[tuple[in
     return sorted(chosen, key=lambda site: site.start)
 
 
-def _found_sites(text: str, rng: random.Random) -> Iterator[Site]:
-    for regex, templates in _site_rules():
+def _find_sites(text: str, rng: random.Random) -> Iterator[PlantingSite]:
+    for regex, templates in _load_site_rules():
         matches = list(regex.finditer(text))
         for match in rng.sample(matches, min(2, len(matches))):
-            yield Site(match.start(), match.end(), rng.choice(templates))
+            yield PlantingSite(match.start(), match.end(), rng.choice(templates))
 
 
-def _inserted_sentences(text: str, rng: random.Random) -> Iterator[Site]:
+def _insert_sentences(text: str, rng: random.Random) -> Iterator[PlantingSite]:
     style = carrier_style(text)
     ends = [match.start() for match in _SENTENCE_END.finditer(text)]
     separator = "; " if style == "shorthand" else " "
     for offset in rng.sample(ends, min(len(ends), rng.choice((0, 1, 1, 2, 3)))):
         sentence = rng.choice(load_lines("sentences")[style if rng.random() < 0.6 else "insert"])
-        yield Site(offset, offset, separator + sentence.rstrip())
+        yield PlantingSite(offset, offset, separator + sentence.rstrip())
 
 
 @cache
-def _site_rules() -> tuple[tuple[re.Pattern[str], tuple[str, ...]], ...]:
+def _load_site_rules() -> tuple[tuple[re.Pattern[str], tuple[str, ...]], ...]:
     table = tomllib.loads(read_data("sites.toml"))
     return tuple((re.compile(site["find"]), tuple(site["write"])) for site in table["site"])
 
 
 def carrier_style(text: str) -> str:
-    """The list of `sentences.toml` that sounds like the text.
+    """Return the list of `sentences.toml` that sounds like the text.
 
     Example:
         >>> carrier_style("pt recvd vax & devel rash;")
@@ -164,3 +165,12 @@ def _frame(kind: str, builder: TextBuilder, cast: Cast, maker: SurrogateMaker) -
         fill(line.replace("\\n", "\n"), builder, cast, maker)
     if kind == "header":
         builder.add(ending)
+
+
+def draw_carrier(carriers: Sequence[Document], rng: random.Random) -> Document:
+    """Draw a carrier with its certain dates and ages marked, if possible without doubtful ones."""
+    for _ in range(_TRIES):
+        doc = weakly_labelled(rng.choice(carriers))
+        if doc.meta.get("doubtful", "0") == "0":
+            break
+    return doc

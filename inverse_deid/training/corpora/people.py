@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import random
+import tomllib
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 
 from inverse_deid.training.corpora.names import NamePools
-from inverse_deid.training.corpora.wordlists import words
+from inverse_deid.training.corpora.wordlists import read_data, words
 
 _MISSPELT_SHARE = 0.02
 _WITHOUT_ACCENTS_SHARE = 0.15
@@ -32,7 +34,7 @@ def draw_person(rng: random.Random, pools: NamePools, *, surname: str | None = N
 
 
 def draw_given(rng: random.Random, pools: NamePools) -> str:
-    """A given name: from a pool, a word that is a name, very short, doubled or newly coined."""
+    """Draw a given name: from a pool, a word that is a name, very short, doubled or newly coined."""
     draw = rng.random()
     origin = pools.origin(rng)
     name = rng.choice(origin.given)
@@ -48,7 +50,7 @@ def draw_given(rng: random.Random, pools: NamePools) -> str:
 
 
 def draw_surname(rng: random.Random, pools: NamePools) -> str:
-    """A surname: from a pool, a word, very short, doubled, with a particle or newly coined."""
+    """Draw a surname: from a pool, a word, very short, doubled, with a particle or newly coined."""
     draw = rng.random()
     origin = pools.origin(rng)
     name = rng.choice(origin.surnames)
@@ -59,69 +61,14 @@ def draw_surname(rng: random.Random, pools: NamePools) -> str:
     if draw < 0.16:
         return f"{name}{rng.choice('- ')}{rng.choice(origin.surnames)}"
     if draw < 0.22:
-        return _with_particle(rng, name)
+        return rng.choice(words("surname_affixes")).format(name)
     if draw < 0.32:
         return _splice(name, rng.choice(origin.surnames))
     return name
 
 
-def _with_particle(rng: random.Random, name: str) -> str:
-    particle = rng.choice(_PARTICLES)
-    return particle + name
-
-
-_PARTICLES = (
-    "van ",
-    "van der ",
-    "van den ",
-    "van 't ",
-    "de ",
-    "de la ",
-    "del ",
-    "de los ",
-    "dos ",
-    "da ",
-    "di ",
-    "du ",
-    "D'",
-    "L'",
-    "O'",
-    "Mac",
-    "Mc",
-    "Mac ",
-    "Fitz",
-    "al-",
-    "Al-",
-    "Al ",
-    "el-",
-    "El ",
-    "bin ",
-    "bint ",
-    "Abu ",
-    "St. ",
-    "St ",
-    "Saint-",
-    "von ",
-    "zu ",
-    "af ",
-    "ter ",
-    "ten ",
-    "Ní ",
-    "Ó ",
-    "Nic ",
-    "ap ",
-    "Ben ",
-    "Ould ",
-    "dela ",
-    "delos ",
-    "bte ",
-    "binti ",
-    "Ait ",
-)
-
-
 def _splice(first: str, second: str) -> str:
-    """A coined name: the head of one and the tail of the other."""
+    """Return a coined name: the head of one and the tail of the other."""
     head = first[: max(2, len(first) // 2)].strip(" '-")
     tail = second[len(second) // 2 :].strip(" '-").lower()
     return head + tail
@@ -131,20 +78,20 @@ def _initial(name: str) -> str:
     return next((char.upper() for char in name if char.isalpha()), "X")
 
 
-def _broken(name: str) -> str:
-    """A name whose longest part a hyphen parts at the line end."""
+def _break_by_hyphen(name: str) -> str:
+    """Return a name whose longest part a hyphen parts at the line end."""
     part = max(name.split(" "), key=len)
     head, tail = part[: (len(part) + 1) // 2].rstrip("-"), part[(len(part) + 1) // 2 :].lstrip("-")
     return name.replace(part, f"{head}-\n{tail}", 1) if tail else name
 
 
 def _surname_initials(surname: str) -> str:
-    """The initials of a surname with its particles: `vdH`, `dlC`, `McG`."""
+    """Return the initials of a surname with its particles: `vdH`, `dlC`, `McG`."""
     head = "Mc" if surname.startswith("Mc") and len(surname) > 2 else ""
     return head + "".join(part[0] for part in surname[len(head) :].replace("-", " ").split() if part)
 
 
-def _spelled(letter: str) -> str:
+def _spell(letter: str) -> str:
     return next((word for word in words("spelling_alphabet") if word.startswith(letter)), "Unknown")
 
 
@@ -189,122 +136,29 @@ FORMS: dict[str, Callable[[Person], str]] = {
     "full_caps": lambda p: f"{p.given} {p.surname}".upper(),
     "full_line_broken": lambda p: f"{p.given}\n{p.surname}",
     "lastfirst_line_broken": lambda p: f"{p.surname},\n{p.given}",
-    "full_hyphen_broken": lambda p: _broken(f"{p.given} {p.surname}"),
-    "last_hyphen_broken": lambda p: _broken(p.surname),
+    "full_hyphen_broken": lambda p: _break_by_hyphen(f"{p.given} {p.surname}"),
+    "last_hyphen_broken": lambda p: _break_by_hyphen(p.surname),
     "initials_particle": lambda p: _initial(p.given) + _surname_initials(p.surname),
     "full_known_as": lambda p: f"{p.given} ({p.nickname}) {p.surname}",
     "initials_hyphen": lambda p: f"{_initial(p.given)}-{_initial(p.middle)} {p.surname}",
-    "spelled": lambda p: f"Trauma {_spelled(_initial(p.given))}",
+    "spelled": lambda p: f"Trauma {_spell(_initial(p.given))}",
     "full_junior": lambda p: f"{p.given} {p.surname} Jr",
     "lastfirst_third": lambda p: f"{p.surname}, {p.given} III",
     "full_nickname": lambda p: f'{p.given} "{p.nickname}" {p.surname}',
     "caret": lambda p: f"{p.surname}^{p.given}^{_initial(p.middle)}".upper(),
 }
 
-_PATIENT_WEIGHTS: dict[str, float] = {
-    "full": 14,
-    "full_middle": 2,
-    "full_middle_initial": 3,
-    "full_caps_surname": 3,
-    "initial_surname": 4,
-    "initial_surname_bare": 2,
-    "initials_surname": 2,
-    "last": 12,
-    "last_caps": 2,
-    "first": 14,
-    "first_initial": 4,
-    "first_initial_bare": 1,
-    "lastfirst": 6,
-    "lastfirst_middle": 3,
-    "lastfirst_caps": 4,
-    "lastfirst_tight": 3,
-    "lastfirst_half": 3,
-    "lastfirst_plain": 2,
-    "lastfirst_plain_caps": 3,
-    "last_initial": 3,
-    "last_initials": 2,
-    "last_initial_dot": 2,
-    "last_comma_initial": 2,
-    "initials": 4,
-    "initials_three": 2,
-    "initials_dots": 4,
-    "initials_dots_spaced": 2,
-    "initials_lower": 1,
-    "initials_three_lower": 1,
-    "glued": 0.5,
-    "camel": 0.5,
-    "nickname": 3,
-    "full_lower": 1.5,
-    "first_lower": 2,
-    "first_caps": 1,
-    "last_lower": 1,
-    "full_caps": 3,
-    "full_line_broken": 1,
-    "lastfirst_line_broken": 1,
-    "full_hyphen_broken": 0.7,
-    "last_hyphen_broken": 0.5,
-    "initials_particle": 0.7,
-    "full_known_as": 0.7,
-    "spelled": 0.3,
-    "caret": 0.5,
-    "full_junior": 0.7,
-    "lastfirst_third": 0.3,
-    "full_nickname": 0.7,
-}
-_RELATIVE_WEIGHTS: dict[str, float] = {
-    "first": 46,
-    "full": 16,
-    "last": 6,
-    "nickname": 8,
-    "first_lower": 4,
-    "full_lower": 1,
-    "initial_surname": 2,
-    "first_initial": 3,
-    "lastfirst": 2,
-    "full_caps": 2,
-    "initials": 1,
-    "initial_dot": 1,
-    "full_line_broken": 0.5,
-    "last_hyphen_broken": 0.5,
-    "full_known_as": 0.7,
-}
-_DOCTOR_WEIGHTS: dict[str, float] = {
-    "last": 40,
-    "full": 16,
-    "initial_surname": 8,
-    "initials_surname": 3,
-    "initial_surname_bare": 4,
-    "first": 9,
-    "full_middle_initial": 3,
-    "lastfirst": 3,
-    "last_caps": 4,
-    "last_lower": 3,
-    "initials": 4,
-    "initials_three": 2,
-    "initials_lower": 4,
-    "initials_three_lower": 2,
-    "initials_dots": 1,
-    "lastfirst_tight": 2,
-    "full_caps": 2,
-    "last_initial": 2,
-    "first_lower": 2,
-    "initial_dot": 0.5,
-    "first_initial": 1,
-    "nickname": 1,
-    "full_lower": 1,
-    "full_caps_surname": 1,
-    "full_line_broken": 0.7,
-    "full_hyphen_broken": 0.5,
-    "last_hyphen_broken": 0.5,
-    "initials_particle": 0.7,
-    "initials_hyphen": 0.5,
-    "glued": 0.3,
-}
-FORM_WEIGHTS: dict[str, dict[str, float]] = {
-    "PATIENT": _PATIENT_WEIGHTS,
-    "RELATIVE": _RELATIVE_WEIGHTS,
-    "DOCTOR": _DOCTOR_WEIGHTS,
-}
+
+@cache
+def load_form_weights() -> Mapping[str, Mapping[str, float]]:
+    """Return how often each form of `FORMS` is drawn, by role (`name_forms.toml`)."""
+    return tomllib.loads(read_data("name_forms.toml"))
+
+
+def draw_form(rng: random.Random, role: str) -> str:
+    """Draw a form for a person of the role."""
+    weights = load_form_weights()[role]
+    return rng.choices(list(weights), list(weights.values()))[0]
 
 
 def write_name(person: Person, rng: random.Random, role: str = "PATIENT", form: str | None = None) -> str:
@@ -314,17 +168,14 @@ def write_name(person: Person, rng: random.Random, role: str = "PATIENT", form: 
         >>> write_name(Person("Ada", "Okafor"), random.Random(0), form="lastfirst")
         'Okafor, Ada'
     """
-    if form is None:
-        weights = FORM_WEIGHTS[role]
-        form = rng.choices(list(weights), list(weights.values()))[0]
-    text = FORMS[form](person)
+    text = FORMS[form or draw_form(rng, role)](person)
     if not text.isascii() and rng.random() < _WITHOUT_ACCENTS_SHARE:
         text = without_accents(text)
     return misspell(text, rng) if len(text) > 5 and rng.random() < _MISSPELT_SHARE else text
 
 
 def without_accents(text: str) -> str:
-    """The name as a keyboard without accents writes it.
+    """Return the name as a keyboard without accents writes it.
 
     Example:
         >>> without_accents("Nuñez-Çelik")

@@ -16,7 +16,7 @@ _SLOT = re.compile(r"\{(stem|plural|compound|city|saint|surname|given)\}")
 
 
 def draw_city(rng: random.Random, pools: NamePools) -> str:
-    """A city: well known, from an open list, or coined (`Ashcombe`)."""
+    """Draw a city: well known, from an open list, or coined (`Ashcombe`)."""
     draw = rng.random()
     if draw < 0.45:
         return rng.choice(words("cities"))
@@ -24,51 +24,29 @@ def draw_city(rng: random.Random, pools: NamePools) -> str:
         return rng.choice(pools.cities)
     ending = rng.choice(words("place_endings"))
     coined = rng.choice(words("place_stems")).replace(" ", "") + ending
-    affix = rng.choice(
-        (
-            "{}",
-            "{}",
-            "{}",
-            "East {}",
-            "Port {}",
-            "{} Springs",
-            "{} Falls",
-            "New {}",
-            "Little {}",
-            "{}-on-Sea",
-            "Llan{}",
-            "Kil{}",
-            "{} Heights",
-            "Fort {}",
-            "{} City",
-            "San {}",
-            "Brgy. {}",
-            "{}pur",
-            "{}abad",
-        )
-    )
+    affix = rng.choice(words("city_affixes"))
     return affix.format(coined)
 
 
 def draw_hospital(rng: random.Random, pools: NamePools) -> str:
-    """A hospital, practice, nursing home, laboratory or pharmacy, with the word or without it."""
+    """Draw a hospital, practice, nursing home, laboratory or pharmacy, with the word or without it."""
     name = _fill(rng.choice(words("hospitals")), rng, pools)
     return name.lower() if rng.random() < 0.04 else name
 
 
 def draw_organisation(rng: random.Random, pools: NamePools) -> str:
-    """A school, employer, insurer, club or public body."""
+    """Draw a school, employer, insurer, club or public body."""
     name = _fill(rng.choice(words("organisations")), rng, pools)
     return name.lower() if rng.random() < 0.04 else name
 
 
 def draw_landmark(rng: random.Random, pools: NamePools) -> str:
-    """A place that is no city: island, bridge, park, post box, farm."""
+    """Draw a place other than a city: island, bridge, park, post box, farm."""
     return _fill(rng.choice(words("landmarks")), rng, pools)
 
 
 def draw_street(rng: random.Random, pools: NamePools) -> str:
-    """A street, mostly with a house number."""
+    """Draw a street, mostly with a house number."""
     number = fill_pattern(
         rng.choice(("#", "##", "##", "###", "####", "#####", "##@", "#a", "##-##", "##/#", "#-#-##")), rng
     )
@@ -96,7 +74,7 @@ def draw_street(rng: random.Random, pools: NamePools) -> str:
 
 
 def draw_profession(rng: random.Random) -> str:
-    """An occupation as a phrase in lower case."""
+    """Draw an occupation as a phrase in lower case."""
     return rng.choice(words("professions"))
 
 

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import random
 import re
+import string
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from inverse_deid.core.phi import PhiType
+from inverse_deid.core.values import Document, PhiSpan
 from inverse_deid.training.corpora import ages, dates, identifiers, places
+from inverse_deid.training.corpora.building import TextBuilder
 from inverse_deid.training.corpora.names import NamePools, load_name_pools
 from inverse_deid.training.corpora.people import (
-    FORM_WEIGHTS,
     Person,
+    draw_form,
     draw_given,
     draw_person,
     draw_surname,
@@ -20,52 +25,20 @@ from inverse_deid.training.corpora.people import (
 from inverse_deid.training.corpora.wordlists import words
 
 _NAME_TOKEN = re.compile(r"[^\W\d_]+")
-_PARTICLES = frozenset(
-    [
-        "van",
-        "von",
-        "der",
-        "den",
-        "de",
-        "la",
-        "del",
-        "dos",
-        "da",
-        "di",
-        "du",
-        "al",
-        "el",
-        "bin",
-        "bint",
-        "ibn",
-        "abu",
-        "st",
-        "mac",
-        "mc",
-        "o",
-        "d",
-        "ní",
-        "ó",
-        "nic",
-        "jr",
-        "sr",
-        "ii",
-        "iii",
-    ]
-)
+_CONSISTENT_SHARE = 0.85
 _NAMES = (PhiType.PATIENT, PhiType.RELATIVE, PhiType.DOCTOR)
 _LISTED = {PhiType.STATE: "states", PhiType.COUNTRY: "countries"}
 
 
 @dataclass(slots=True)
 class CaseContext:
-    """What the surrogates of one document share.
+    """The habits and replaced names that the surrogates of one document share.
 
     Args:
         consistent: The same original name token gives the same surrogate token.
         tokens: Name tokens already replaced, by their case-folded original.
         day_first: Whether the document writes the day before the month.
-        after: The text right behind the span being replaced (tells an age's unit).
+        after: The text right after the span to replace (it tells an age's unit).
     """
 
     consistent: bool = True
@@ -91,7 +64,7 @@ class SurrogateMaker:
         self.shape_share = shape_share
 
     def make(self, phi_type: PhiType, original: str, context: CaseContext | None = None) -> str:
-        """A fresh surrogate; about half keep the rough shape of the original.
+        """Return a fresh surrogate; about half keep the rough shape of the original.
 
         Args:
             phi_type: What the original is.
@@ -109,14 +82,14 @@ class SurrogateMaker:
             text = self._date(original, context, keep_shape=keep_shape)
         elif phi_type is PhiType.AGE:
             text = ages.draw_age(self.rng, original, context.after)
-        elif phi_type in identifiers.NUMBERED and keep_shape:
+        elif identifiers.is_numbered(phi_type) and keep_shape:
             text = identifiers.reshape_number(original, self.rng)
         else:
             text = like_case(self.draw(phi_type), original, self.rng)
         return text.strip() or original
 
     def draw(self, phi_type: PhiType, person: Person | None = None) -> str:
-        """A new identifier of the type that owes nothing to any original."""
+        """Draw a new identifier of the type that owes nothing to any original."""
         rng, pools = self.rng, self.names
         if phi_type in _NAMES:
             return write_name(person or draw_person(rng, pools), rng, phi_type.value)
@@ -124,7 +97,7 @@ class SurrogateMaker:
             return dates.render_date(dates.draw_pattern(rng), dates.random_date(rng), rng)
         if phi_type is PhiType.AGE:
             return ages.draw_age(rng)
-        if phi_type in identifiers.NUMBERED:
+        if identifiers.is_numbered(phi_type):
             return identifiers.draw_number(rng, phi_type)
         if phi_type in _LISTED:
             return rng.choice(words(_LISTED[phi_type]))
@@ -158,23 +131,26 @@ class SurrogateMaker:
 
     def _name(self, phi_type: PhiType, original: str, context: CaseContext, *, keep_shape: bool) -> str:
         if _is_initials(original):
-            return self._initials(original) if keep_shape else self._reformed(phi_type, "", "", context)
-        tokens = [t for t in _NAME_TOKEN.findall(original) if len(t) > 1 and t.lower() not in _PARTICLES]
+            return self._initials(original) if keep_shape else self._write_anew(phi_type, "", "", context)
+        tokens = [
+            t
+            for t in _NAME_TOKEN.findall(original)
+            if len(t) > 1 and t.lower() not in words("name_particles")
+        ]
         if keep_shape or not tokens:
-            return self._reshaped(original, context)
+            return self._keep_shape(original, context)
         surname, given = (tokens[0], tokens[-1]) if "," in original else (tokens[-1], tokens[0])
-        return self._reformed(phi_type, given if len(tokens) > 1 else "", surname, context)
+        return self._write_anew(phi_type, given if len(tokens) > 1 else "", surname, context)
 
-    def _reformed(self, phi_type: PhiType, given: str, surname: str, context: CaseContext) -> str:
+    def _write_anew(self, phi_type: PhiType, given: str, surname: str, context: CaseContext) -> str:
         person = Person(
             self._token(given, context, first=True), self._token(surname, context, first=False),
             draw_given(self.rng, self.names), self.rng.choice(words("nicknames")),
         )  # fmt: skip
-        forms = FORM_WEIGHTS[phi_type.value]
-        form = self.rng.choices(list(forms), list(forms.values()))[0]
+        form = draw_form(self.rng, phi_type.value)
         return write_name(person, self.rng, phi_type.value, form)
 
-    def _reshaped(self, original: str, context: CaseContext) -> str:
+    def _keep_shape(self, original: str, context: CaseContext) -> str:
         n_tokens, comma = len(_NAME_TOKEN.findall(original)), original.find(",")
         position = 0
 
@@ -183,7 +159,7 @@ class SurrogateMaker:
             token, position = match.group(), position + 1
             if len(token) == 1:
                 return like_case(self.rng.choice("ABCDEFGHIJKLMNOPRSTVWYZ"), token, self.rng, exact=True)
-            if token.lower() in _PARTICLES:
+            if token.lower() in words("name_particles"):
                 return token
             is_given = match.start() > comma if comma >= 0 else position < n_tokens or n_tokens == 1
             return like_case(self._token(token, context, first=is_given), token, self.rng, exact=True)
@@ -227,3 +203,80 @@ def _is_initials(original: str) -> bool:
     return bool(letters) and (
         all(len(run) == 1 for run in runs) or (len(letters) <= 3 and one_case and len(runs) == 1)
     )
+
+
+def with_fresh_surrogates(
+    doc: Document, maker: SurrogateMaker, rng: random.Random, *, keep_share: float = 0.12
+) -> Document:
+    """Replace the identifiers of a document by fresh surrogates.
+
+    Args:
+        doc: The annotated document.
+        maker: Makes the surrogates.
+        rng: Decides which spans stay.
+        keep_share: Share of the spans left as they are, in [0, 1].
+
+    Returns:
+        A document with the same id, safe text and types.
+    """
+    context = CaseContext(consistent=rng.random() < _CONSISTENT_SHARE, day_first=rng.random() < 0.3)
+    pieces: list[str] = []
+    spans: list[PhiSpan] = []
+    position = length = 0
+    for span in doc.spans:
+        between, original = doc.text[position : span.start], doc.text[span.start : span.end]
+        context.after = doc.text[span.end : span.end + 12]
+        surrogate = original if rng.random() < keep_share else maker.make(span.type, original, context)
+        pieces += (between, surrogate)
+        start = length + len(between)
+        length = start + len(surrogate)
+        spans.append(PhiSpan(start, length, span.type))
+        position = span.end
+    pieces.append(doc.text[position:])
+    return Document(doc.id, "".join(pieces), tuple(spans), meta=doc.meta)
+
+
+def identifiers_by_type(docs: Iterable[Document]) -> Mapping[PhiType, Sequence[str]]:
+    """Return all identifiers of annotated documents by type, stripped, with repetitions."""
+    found: dict[PhiType, list[str]] = defaultdict(list)
+    for doc in docs:
+        for span in doc.spans:
+            if text := doc.text[span.start : span.end].strip():
+                found[span.type].append(text)
+    return found
+
+
+def with_exchanged_identifiers(
+    doc: Document, pool: Mapping[PhiType, Sequence[str]], rng: random.Random, *, keep_share: float = 0.5
+) -> Document:
+    """Replace identifiers by others of their type, with fresh digits.
+
+    Args:
+        doc: The annotated document.
+        pool: From `identifiers_by_type`.
+        rng: Chooses.
+        keep_share: Share of the spans left as they are, in [0, 1].
+
+    Returns:
+        A document with the same id, safe text and types; white space at the ends of
+        a span stays where it is and is no longer marked.
+
+    Example:
+        >>> from inverse_deid.core.values import PhiSpan
+        >>> doc = Document("d", "Sra. Gil", (PhiSpan(5, 8, PhiType.PATIENT),))
+        >>> with_exchanged_identifiers(doc, {PhiType.PATIENT: ["Ruiz"]}, random.Random(1), keep_share=0).text
+        'Sra. Ruiz'
+    """
+    builder = TextBuilder()
+    position = 0
+    for span in doc.spans:
+        builder.add(doc.text[position : span.start])
+        text = doc.text[span.start : span.end]
+        others = pool.get(span.type, ())
+        if others and rng.random() >= keep_share and (core := text.strip()):
+            other = "".join(rng.choice(string.digits) if c.isdecimal() else c for c in rng.choice(others))
+            text = text.replace(core, other, 1)
+        builder.mark(text, span.type)
+        position = span.end
+    builder.add(doc.text[position:])
+    return builder.document(doc.id, **doc.meta)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import dataclasses
 import random
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 
 from inverse_deid.core.values import Document
 from inverse_deid.training.corpora.building import TextBuilder, hard_wrapped
+from inverse_deid.training.corpora.inject import draw_carrier, inject
 from inverse_deid.training.corpora.surrogates import SurrogateMaker
 from inverse_deid.training.corpora.templates import Cast, draw_cast, fill
 from inverse_deid.training.corpora.wordlists import load_lines, read_data
@@ -42,7 +43,7 @@ def synthetic_document(rng: random.Random, maker: SurrogateMaker) -> Document:
     """Invent a document with exact spans.
 
     Args:
-        rng: Decides the layout and names the document.
+        rng: Decides the layout and the name of the document.
         maker: Makes the identifiers.
 
     Example:
@@ -79,10 +80,37 @@ def _sentences(block: re.Match[str], builder: TextBuilder, cast: Cast, maker: Su
 
 @cache
 def load_layouts() -> tuple[Layout, ...]:
-    """The layouts of `layouts.txt`."""
+    """Return the layouts of `layouts.txt`."""
     layouts = []
     for chunk in read_data("layouts.txt").split("=== ")[1:]:
         title, *lines = chunk.rstrip("\n").split("\n")
         name, weight, *case = title.split()
         layouts.append(Layout(name, int(weight), case[0] if case else "", tuple(lines)))
     return tuple(layouts)
+
+
+def generate_documents(
+    n_documents: int, seed: int, *, carriers: Sequence[Document] = (), invented_share: float = 1.0
+) -> Iterator[Document]:
+    """Generate documents. The same arguments give the same documents, and a longer run starts with them.
+
+    Args:
+        n_documents: Number of documents.
+        seed: Of all random choices.
+        carriers: Narratives without annotation. Patterns mark certain dates and ages in
+            them. Unmarked text may still identify.
+        invented_share: Share of the documents that are invented whole, in [0, 1]; all
+            of them without carriers.
+
+    Example:
+        >>> [doc.id for doc in generate_documents(2, 7)]
+        ['synthetic-7-000001', 'synthetic-7-000002']
+    """
+    rng = random.Random(seed)
+    maker = SurrogateMaker(rng)
+    for number in range(1, n_documents + 1):
+        if rng.random() < invented_share or not carriers:
+            doc = synthetic_document(rng, maker)
+        else:
+            doc = inject(draw_carrier(carriers, rng), maker, rng)
+        yield Document(f"synthetic-{seed}-{number:06}", doc.text, doc.spans)

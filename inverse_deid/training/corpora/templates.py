@@ -2,25 +2,32 @@
 
 `{DOCTOR}` is an identifier of that type, `{DOCTOR.last}` in that form (a name form, a kind of
 date, a form of age or profession), `{DATE=April}` that very text; `{dose}` is a safe slot of
-`safe.py`; `<<a|b>>` chooses. `{PATIENT.twin}` is a name that is also a word (`twin_full` the full
+`safe.toml`; `<<a|b>>` chooses. `{PATIENT.twin}` is a name that is also a word (`twin_full` the full
 name of that person), `{twin}` a phrase with the word itself.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import random
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date
+from functools import cache
+from types import MappingProxyType
 
 from inverse_deid.core.phi import PhiType
-from inverse_deid.training.corpora import ages, dates, places, safe
+from inverse_deid.training.corpora import ages, dates, places
 from inverse_deid.training.corpora.building import TextBuilder
-from inverse_deid.training.corpora.lookalikes import Lookalike, draw_lookalike
-from inverse_deid.training.corpora.people import Person, draw_person, write_name
+from inverse_deid.training.corpora.identifiers import fill_pattern
+from inverse_deid.training.corpora.names import NamePools
+from inverse_deid.training.corpora.people import FORMS, Person, draw_person, write_name
 from inverse_deid.training.corpora.surrogates import SurrogateMaker
+from inverse_deid.training.corpora.wordlists import load_lines, load_lists
 
+_RANGE = re.compile(r"\[(\d[\d,]*(?:\.\d+)?)-(\d[\d,]*(?:\.\d+)?)\]")
 _CHOICE = re.compile(r"<<([^<>]*)>>")
 _SLOT = re.compile(r"\{([A-Za-z_]+)(?:\.([a-z_]+)|=([^{}]+))?\}")
 _TWIN = "twin"
@@ -28,6 +35,61 @@ _N_LOOKALIKES = 3
 _STRANGER_SHARE = 0.35
 _ROLES = (PhiType.PATIENT, PhiType.RELATIVE, PhiType.DOCTOR)
 _DAY_MONTH_SWAP = (("{m}/{d}/", "{d}/{m}/"), ("{mm}/{dd}/", "{dd}/{mm}/"), ("{m}/{d}", "{d}/{m}"))
+
+
+_OWN_FORMS: Mapping[bool, Mapping[str, str]] = MappingProxyType(
+    {
+        True: {"": "last", "lower": "last_lower", "caps": "last_caps"},
+        False: {"": "first", "lower": "first_lower", "caps": "first_caps"},
+    }
+)
+"""By whether the surname is the word: the forms that show the word alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lookalike:
+    """A person whose name is also a word, and phrases with the word.
+
+    Args:
+        person: Has the word as surname or given name.
+        is_surname: Whether it is the surname.
+        phrases: Contain the word where it is not a name, in the language of `templates.py`.
+    """
+
+    person: Person
+    is_surname: bool
+    phrases: tuple[str, ...] = field(repr=False)
+
+    def write(self, form: str) -> str:
+        """Write the name in a form of `FORMS`, or the word alone: empty, `lower` or `caps`."""
+        return FORMS[_OWN_FORMS[self.is_surname].get(form, form)](self.person)
+
+
+def draw_lookalike(rng: random.Random, pools: NamePools) -> Lookalike:
+    """Draw a word that is a name, and invent the rest of the person.
+
+    Example:
+        >>> from inverse_deid.training.corpora.names import load_name_pools
+        >>> drawn = draw_lookalike(random.Random(0), load_name_pools())
+        >>> any(drawn.write("").casefold() in phrase.casefold() for phrase in drawn.phrases)
+        True
+    """
+    is_surname, name, phrases = rng.choice(load_lookalikes())
+    person = draw_person(rng, pools, surname=name if is_surname else None)
+    if not is_surname:
+        person = dataclasses.replace(person, given=name, nickname=name)
+    return Lookalike(person, is_surname, phrases)
+
+
+@cache
+def load_lookalikes() -> tuple[tuple[bool, str, tuple[str, ...]], ...]:
+    """Return every line of `lookalikes.toml`: whether it is a surname, the name, the phrases."""
+    rows = []
+    for kind, lines in load_lines("lookalikes").items():
+        for line in lines:
+            name, _, phrases = line.partition(": ")
+            rows.append((kind == "surnames", name, tuple(phrases.split("; "))))
+    return tuple(rows)
 
 
 @dataclass(slots=True)
@@ -38,7 +100,7 @@ class Cast:
         people: Who may be named, by role; the first is the most frequent.
         lookalikes: People whose names are also words, and the words.
         date_patterns: The patterns this writer uses most.
-        last_day: Around when things happen.
+        last_day: The approximate date of the events.
         day_first: Whether the writer puts the day before the month.
     """
 
@@ -83,7 +145,7 @@ def fill(template: str, builder: TextBuilder, cast: Cast, maker: SurrogateMaker)
         elif name == _TWIN:
             fill(next(phrases), builder, cast, maker)
         elif name.islower():
-            builder.add(safe.draw_safe(name, rng))
+            builder.add(draw_safe(name, rng))
         elif form and form.startswith(_TWIN):
             builder.mark(lookalike.write(form.removeprefix(_TWIN).removeprefix("_")), PhiType[name])
         else:
@@ -93,7 +155,7 @@ def fill(template: str, builder: TextBuilder, cast: Cast, maker: SurrogateMaker)
 
 
 def write_identifier(phi_type: PhiType, form: str | None, cast: Cast, maker: SurrogateMaker) -> str:
-    """An identifier of the cast, or a new one, in the form."""
+    """Write an identifier of the cast, or a new one, in the form."""
     rng = maker.rng
     if phi_type in _ROLES:
         return _name(phi_type, form, cast, maker)
@@ -129,3 +191,25 @@ def _date(form: str | None, cast: Cast, rng: random.Random) -> str:
     near = date.fromordinal(max(1, cast.last_day.toordinal() + rng.randint(-120, 120)))
     day = near if rng.random() < 0.75 else dates.random_date(rng)
     return dates.render_date(pattern, day, rng)
+
+
+def draw_safe(slot: str, rng: random.Random) -> str:
+    """Fill a safe slot: an item of that list of `safe.toml`, its `[low-high]` drawn.
+
+    Example:
+        >>> "/" in draw_safe("bp", random.Random(0))
+        True
+    """
+    item = rng.choice(load_lists("safe")[slot])
+    if "#" in item or "@" in item or "?" in item:
+        item = fill_pattern(item, rng)
+    item = item.replace("¤", "#")  # a number sign that is text
+
+    def draw_number(match: re.Match[str]) -> str:
+        """Draw a number with as many decimals as the range has, and with its comma above a thousand."""
+        low, high = match.groups()
+        decimals = max(len(part.partition(".")[2]) for part in (low, high))
+        value = rng.uniform(float(low.replace(",", "")), float(high.replace(",", "")))
+        return f"{value:{',' if ',' in low + high else ''}.{decimals}f}"
+
+    return _RANGE.sub(draw_number, item)

@@ -1,4 +1,4 @@
-"""Marks the identifiers that a real, unannotated narrative still holds, by precise patterns."""
+"""Precise patterns that mark identifiers left in real, unannotated narratives."""
 
 from __future__ import annotations
 
@@ -71,33 +71,10 @@ _DOUBTFUL = (
     r"\b(?:Mon|Tues?|Weds?|Thurs?|Fri|Sat|Sun)\b\.?(?= |,|$)",
     r"\b(?:XXXX|_{3,})\b",
 )
-_HELD_BACK = {
-    "Georgia",
-    "Washington",
-    "Victoria",
-    "Angus",
-    "Down",
-    "Jordan",
-    "Chad",
-    "Mali",
-    "Guinea",
-    "Turkey",
-    "China",
-    "Java",
-    "America",
-    "Norfolk",
-    "Virginia",
-    "Montana",
-    "Dakota",
-    "Niger",
-    "Holland",
-    "Bali",
-    "Rivers",
-}
 
 
 def weakly_labelled(doc: Document) -> Document:
-    """Mark what certain patterns find; count in `meta["doubtful"]` what may be a date but is left.
+    """Mark what certain patterns find, and count possible dates left unmarked in `meta["doubtful"]`.
 
     Args:
         doc: A carrier; spans it already has win over the patterns.
@@ -113,7 +90,7 @@ def weakly_labelled(doc: Document) -> Document:
     spans = list(doc.spans)
     for phi_type, regex in _patterns():
         for match in regex.finditer(doc.text):
-            if _is_free(match.start(), match.end(), spans) and match.group() not in _HELD_BACK:
+            if _is_free(match.start(), match.end(), spans) and match.group() not in words("ambiguous_places"):
                 spans.append(PhiSpan(match.start(), match.end(), phi_type))
     spans.sort()
     doubtful = sum(1 for start, end in _doubtful(doc.text) if _is_free(start, end, spans))
@@ -146,7 +123,9 @@ def _patterns() -> tuple[tuple[PhiType, re.Pattern[str]], ...]:
 
 def _any_of(names: tuple[str, ...]) -> str:
     long_names = sorted(
-        (name for name in names if len(name) > 3 and name not in _HELD_BACK), key=len, reverse=True
+        (name for name in names if len(name) > 3 and name not in words("ambiguous_places")),
+        key=len,
+        reverse=True,
     )
     return r"(?<=[a-z,(] )(?:" + "|".join(map(re.escape, long_names)) + r")\b"
 

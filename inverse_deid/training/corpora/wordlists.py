@@ -12,34 +12,30 @@ from types import MappingProxyType
 
 @cache
 def load_lists(name: str) -> Mapping[str, tuple[str, ...]]:
-    """Read `<name>.toml`: a table of strings whose items stand between `;` or line ends.
+    """Read `<name>.toml`: a table of strings whose items are separated by `;` or line ends.
 
     Example:
         >>> "spring" in load_lists("words")["seasons"]
         True
     """
     table = tomllib.loads(read_data(f"{name}.toml"))
-    lists = {key: tuple(_items(value)) for key, value in table.items()}
-    return MappingProxyType(lists)
+    parts = {key: (item.strip() for item in re.split(r"[;\n]", value)) for key, value in table.items()}
+    return MappingProxyType({key: tuple(filter(None, items)) for key, items in parts.items()})
 
 
 @cache
 def load_lines(name: str) -> Mapping[str, tuple[str, ...]]:
-    """Read `<name>.toml` like `load_lists`, but only line ends part the items."""
+    """Read `<name>.toml` like `load_lists`, but only line ends separate items."""
     table = tomllib.loads(read_data(f"{name}.toml"))
     lists = {key: tuple(line for line in value.splitlines() if line.strip()) for key, value in table.items()}
     return MappingProxyType(lists)
 
 
 def words(name: str) -> tuple[str, ...]:
-    """The list `name` of `words.toml`."""
+    """Return the list `name` of `words.toml`."""
     return load_lists("words")[name]
 
 
 def read_data(filename: str) -> str:
-    """The text of a packaged data file of this package."""
+    """Return the text of a packaged data file of this package."""
     return files("inverse_deid.training.corpora").joinpath(filename).read_text(encoding="utf-8")
-
-
-def _items(value: str) -> list[str]:
-    return [item.strip() for item in re.split(r"[;\n]", value) if item.strip()]

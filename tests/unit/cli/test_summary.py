@@ -27,7 +27,7 @@ def test_shares_by_reason_are_of_all_tokens():
         "below threshold 20.00%",
         "veto pattern 5.00%",
         "failures 0",
-        "time 2.0 s, 100 tokens a second",
+        "time 2.0 s, 100 tokens per second",
     ]
 
 

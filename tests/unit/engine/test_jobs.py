@@ -5,7 +5,7 @@ import pytest
 from inverse_deid.core.errors import ConfigurationError, OutputExistsError
 from inverse_deid.core.files import printable
 from inverse_deid.engine.jobs import Output, PlanSettings, check_target, plan_jobs
-from inverse_deid.engine.run import MAX_FILES_A_GROUP, groups
+from inverse_deid.engine.run import MAX_FILES_A_GROUP, group_jobs
 from inverse_deid.formats.registry import FORMATS
 
 
@@ -69,7 +69,7 @@ def test_documents_are_grouped_and_tables_are_alone(tmp_path):
         (root / f"{i:03}.txt").write_text("x" * 100)
     (root / "050.csv").write_text("text\n")
     jobs, _ = plan_jobs([root], PlanSettings(out=tmp_path / "out"))
-    found = [[job.name for job in group] for group in groups(jobs)]
+    found = [[job.name for job in group] for group in group_jobs(jobs)]
     assert ["050.csv"] in found
     assert [name for group in found for name in group] == [job.name for job in jobs]
     assert max(map(len, found)) <= MAX_FILES_A_GROUP

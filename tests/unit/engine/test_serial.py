@@ -11,10 +11,9 @@ from inverse_deid.core.values import Document, Reason
 from inverse_deid.engine.masker import mask_records
 from inverse_deid.engine.serial import (
     BatchLimits,
-    Reporting,
-    Start,
+    SourceProgress,
     batches,
-    guarded,
+    guard_records,
     mask_source,
     write_batch,
 )
@@ -92,22 +91,22 @@ def test_reading_errors_become_typed_errors():
         yield Record(1)
         raise OSError(5, "Input/output error")
 
-    stream = guarded(broken())
+    stream = guard_records(broken())
     assert next(stream).number == 1
     with pytest.raises(UnreadableInputError, match="Input/output error"):
         next(stream)
 
 
-def run(data: bytes, start: Start, target: io.BytesIO) -> list[int]:
+def run(data: bytes, tally: Tally, target: io.BytesIO, n_before: int = 0) -> list[int]:
     source = read_json_lines(io.BytesIO(data), ReadOptions())
-    report = Reporting("a.jsonl", lambda documents, tokens: None)
-    return list(mask_source(source, [source.sink(target)], mask_capitals(), start, report))
+    progress = SourceProgress("a.jsonl", tally, lambda documents, tokens: None)
+    return list(mask_source(source, [source.sink(target)], mask_capitals(), progress, n_before))
 
 
 def test_a_source_is_counted_and_its_failures_are_named_by_line():
     lines = [f'{{"text": "{CANARY} fell"}}', "nonsense", f'{{"text": "{BROKEN_STAGE} x"}}']
     tally, target = Tally(), io.BytesIO()
-    assert run("\n".join(lines).encode(), Start(0, tally), target) == [3]
+    assert run("\n".join(lines).encode(), tally, target) == [3]
     assert (tally.n_documents, tally.n_failed_documents, tally.n_tokens, tally.n_failures) == (2, 1, 4, 2)
     assert [failure.where for failure in tally.failures] == ["a.jsonl line 2", "a.jsonl line 3"]
     assert tally.tokens_by_reason[Reason.BELOW_THRESHOLD] == 3
@@ -117,7 +116,7 @@ def test_a_source_is_counted_and_its_failures_are_named_by_line():
 def test_a_document_that_kept_its_markers_is_named():
     tally = Tally()
     (masked,) = mask_capitals().mask_many([Document("1", f"{CANARY} fell")])
-    write_batch([(Record(7), [dataclasses.replace(masked, is_plain=True)])], [], tally, "a.jsonl line")
+    write_batch([(Record(7), [dataclasses.replace(masked, is_plain=True)])], [], tally, "a.jsonl", "line")
     assert (tally.n_documents, tally.n_failed_documents) == (1, 0)
     assert tally.failures == [Failure("a.jsonl line 7", MARKERS_LEFT)]
 
@@ -126,9 +125,9 @@ def test_masking_goes_on_behind_what_is_done():
     lines = [f'{{"text": "{"well " * 400} {i}"}}' for i in range(600)]
     data = "\n".join(lines).encode()
     whole, rest = io.BytesIO(), io.BytesIO()
-    checkpoints = run(data, Start(0, Tally()), whole)
+    checkpoints = run(data, Tally(), whole)
     assert len(checkpoints) > 3
-    assert run(data, Start(checkpoints[1], Tally()), rest) == checkpoints[2:]
+    assert run(data, Tally(), rest, checkpoints[1]) == checkpoints[2:]
     assert whole.getvalue().endswith(rest.getvalue())
     assert rest.getvalue().count(b"\n") == 600 - checkpoints[1]
 
@@ -136,8 +135,8 @@ def test_masking_goes_on_behind_what_is_done():
 def test_tallies_add_up_and_survive_json():
     one, two = Tally(), Tally(columns={"dob": "dropped"})
     for masked in keep_all().mask_many([Document("a", "well now"), Document("b", BROKEN_STAGE)]):
-        one.add(masked)
-        two.add(masked)
+        one.add_case([masked])
+        two.add_case([masked])
     two.fail("a", "broken")
     one.merge(two)
     assert (one.n_documents, one.n_tokens, one.n_failures) == (4, 6, 1)

@@ -13,7 +13,7 @@ from worker_maskers import KILLS, KILLS_ONCE, RAISES, SLOW, changing, failing, p
 
 from inverse_deid.core.errors import ConfigurationError, ModelError, StageError
 from inverse_deid.core.values import Document, Reason
-from inverse_deid.engine import worker, worker_process
+from inverse_deid.engine import worker_pool
 from inverse_deid.engine.worker_pool import WorkerPool, n_threads_each
 from inverse_deid.replacement.markers import fixed_marker
 
@@ -84,7 +84,7 @@ def test_a_pool_that_is_stopped_while_it_works_leaves_no_thread(tmp_path, monkey
 
 
 def test_processes_that_all_die_end_in_an_error_and_not_in_hours(pool, monkeypatch):
-    monkeypatch.setattr(worker_process, "MAX_DEATHS_IN_A_ROW", 3)
+    monkeypatch.setattr(worker_pool, "MAX_DEATHS_IN_A_ROW", 3)
     with pytest.raises(StageError, match="3 times in a row"):
         pool.mask_many(docs(*[f"{KILLS} {CANARY}"] * 5))
 
@@ -100,8 +100,8 @@ def test_an_error_in_a_process_shows_no_text(pool, capfd):
 
 
 def test_what_is_sent_back_for_an_error_holds_no_text(monkeypatch):
-    monkeypatch.setattr(worker, "_loaded", [failing(None)()])
-    assert CANARY.encode() not in pickle.dumps(worker.mask(docs(f"{CANARY} {RAISES}")))
+    monkeypatch.setattr(worker_pool, "_loaded", [failing(None)()])
+    assert CANARY.encode() not in pickle.dumps(worker_pool.mask_in_worker(docs(f"{CANARY} {RAISES}")))
 
 
 def test_a_masker_that_cannot_be_loaded_is_its_own_error():
@@ -126,7 +126,7 @@ def test_a_closed_pool_takes_nothing_any_more():
 
 def _asked(pool):
     with ThreadPoolExecutor(1) as threads:
-        threads.submit(pool._masked, pool._workers[0], docs("late")).result(10)
+        threads.submit(pool._mask, pool._workers[0], docs("late")).result(10)
 
 
 @pytest.mark.parametrize("n_workers", [1, 2, 1000])

@@ -116,8 +116,8 @@ def test_gold_spans_that_cannot_be_read_name_the_line(spans):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        (b'{"id": 1, "text": "Ann \xe9"}', "line 1 is not utf-8 text; save the file as UTF-8$"),
-        (b'{"id": 1, "narrative": "Ann"}', 'line 1 has no text; a document is {"id", "text", "spans"}$'),
+        (b'{"id": 1, "text": "Ann \xe9"}', "line 1 is not utf-8 text. Save the file as UTF-8$"),
+        (b'{"id": 1, "narrative": "Ann"}', 'line 1 has no text. A document is {"id", "text", "spans"}$'),
     ],
 )
 def test_gold_that_cannot_be_used_is_told_apart_without_options_of_mask(line, message):

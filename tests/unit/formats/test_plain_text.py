@@ -52,7 +52,7 @@ def test_what_is_not_text_of_the_encoding_is_refused(data):
 
 
 def test_the_mark_of_another_encoding_names_the_remedy():
-    with pytest.raises(UnreadableInputError, match="give --encoding utf-16"):
+    with pytest.raises(UnreadableInputError, match="Give --encoding utf-16"):
         through("x".encode("utf-16"))
 
 

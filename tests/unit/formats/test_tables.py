@@ -79,7 +79,7 @@ def test_long_cells_are_read():
 
 
 @pytest.mark.parametrize(
-    ("header", "message"), [("twice,twice", "two columns of the same name"), ("a,b", "Use --text-column")]
+    ("header", "message"), [("twice,twice", "two columns have the same name"), ("a,b", "Use --text-column")]
 )
 def test_a_missing_or_doubled_column_is_an_error(header, message):
     with pytest.raises(FormatError, match=message):

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import io
 from datetime import date
 
 import pytest
 from case_maskers import masker_of, spans_by
+from icsr_trees import mask_reports
 
 from inverse_deid.formats.icsr.ages import AgeElement, is_age, years_of
-from inverse_deid.formats.icsr.masking import TreatedCase, mask_message
 from inverse_deid.formats.icsr.profiles import builtin_profile
 from inverse_deid.masking.case_masker import CaseMasker
-from inverse_deid.masking.case_reports import age_field, replacements_of, texts_of
+from inverse_deid.masking.case_reports import age_field
 from inverse_deid.replacement.ages import BAND_SCHEMES, AgesUnder90, BandedAges, MaskedAges
 from inverse_deid.replacement.date_parts import PartialDate
 from inverse_deid.replacement.settings import CaseSettings, DateMode
@@ -48,17 +47,9 @@ def masked(data: bytes, mode: DateMode, profile: str = "fda") -> str:
     settings = CaseSettings(today=date(2026, 1, 1), dates=mode, key=KEY)
     masker = CaseMasker(masker_of(spans_by(DATE=r"(\d\d-[A-Z]{3}-\d{4})")), settings)
 
-    def treat(found):
-        results = masker.mask_cases([texts_of(case, str(case.number)) for case in found])
-        return [
-            TreatedCase([doc.text for doc in one.docs], replacements_of(case, one, KEY, "PHI"))
-            for case, one in zip(found, results, strict=True)
-        ]
-
-    target = io.BytesIO()
-    chosen = builtin_profile(profile).with_dates()
-    assert mask_message((io.BytesIO(data), target), treat, chosen).n_cases == 1
-    return target.getvalue().decode()
+    written, report = mask_reports(data, masker, builtin_profile(profile).with_dates(), KEY)
+    assert report.n_cases == 1
+    return written.decode()
 
 
 @pytest.mark.parametrize("profile", PROFILES)

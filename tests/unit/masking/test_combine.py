@@ -9,9 +9,9 @@ from inverse_deid.core.values import Reason, RuleVerdicts
 from inverse_deid.masking.combine import (
     REFERENCE_DENSITY,
     combine,
+    decide_without_network,
     log_density,
-    rules_alone,
-    shifted,
+    shift_threshold,
 )
 
 SAFE, UNSAFE, NEVER, VETO, NAME, MAYBE = "safe", "unsafe", "never", "veto", "name", "maybe_name"
@@ -107,8 +107,8 @@ def test_the_reference_density_moves_nothing():
 
 
 def test_a_threshold_of_nought_or_one_stays():
-    assert shifted(0.0, [-2.0, 2.0]).tolist() == [0, 0]
-    assert shifted(1.0, [-2.0, 2.0]).tolist() == [1, 1]
+    assert shift_threshold(0.0, [-2.0, 2.0]).tolist() == [0, 0]
+    assert shift_threshold(1.0, [-2.0, 2.0]).tolist() == [1, 1]
 
 
 def test_given_densities_go_before_those_of_the_tokens():
@@ -121,4 +121,4 @@ def test_rules_alone_keep_what_is_safe_and_not_vetoed():
     flags = {"safe": [1, 0, 1], "never": [0, 1, 0], "veto": [0, 0, 1]}
     arrays = {name: np.array(bits, bool) for name, bits in flags.items()}
     verdicts = dataclasses.replace(RuleVerdicts.silent(3), **arrays)
-    assert rules_alone(verdicts).keep.tolist() == [True, False, False]
+    assert decide_without_network(verdicts).keep.tolist() == [True, False, False]

@@ -4,7 +4,7 @@ from inverse_deid.network.encoding import (
     N_CHARACTER_CODES,
     character_codes,
     gap_codes,
-    quantised,
+    quantise,
     word_numbers,
 )
 from inverse_deid.text.tokenizer import tokenize
@@ -40,11 +40,11 @@ def test_no_token_no_row():
 
 def test_quantised_vectors_are_close():
     vectors = np.random.default_rng(1).normal(size=(50, 10)).astype(np.float32)
-    packed = quantised([f"w{i}" for i in range(50)], vectors)
+    packed = quantise([f"w{i}" for i in range(50)], vectors)
     assert np.abs(packed.matrix()[1:] - vectors).max() <= packed.scale.max() / 2 + 1e-6
     assert not packed.matrix()[0].any()
 
 
 def test_unknown_words_have_row_zero_and_case_does_not_count():
-    packed = quantised(["rash"], np.ones((1, 4), np.float32))
+    packed = quantise(["rash"], np.ones((1, 4), np.float32))
     assert word_numbers(["Rash", "zzz"], packed.numbers()).tolist() == [1, 0]

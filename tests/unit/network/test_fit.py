@@ -16,6 +16,8 @@ from inverse_deid.network import training
 from inverse_deid.network.checkpoints import Checkpoints
 from inverse_deid.network.training import Watch, fit, probabilities
 
+pytestmark = pytest.mark.slow
+
 CONFIG = tiny.network_config()
 
 
@@ -182,7 +184,7 @@ def test_a_loss_that_is_no_number_is_an_error_and_is_not_saved(tmp_path):
         (first, *rest) = tiny.examples(CONFIG, epoch)
         return [dataclasses.replace(first, features=first.features * np.float32(np.nan)), *rest]
 
-    with pytest.raises(StageError, match=r"epoch 1 is not a number; lower training\.learning_rate"):
+    with pytest.raises(StageError, match=r"epoch 1 is not a number\. Lower training\.learning_rate"):
         run(
             tiny.new_network(CONFIG),
             tiny.training_config(epochs=2),
@@ -198,7 +200,7 @@ def out_of_memory(*_):
 
 def test_a_device_out_of_memory_is_one_line_with_a_remedy(monkeypatch):
     monkeypatch.setattr(training, "training_step", lambda network, optimizer: out_of_memory)
-    with pytest.raises(StageError, match=r"out of memory on a batch of \d+x\d+ tokens; lower") as caught:
+    with pytest.raises(StageError, match=r"out of memory on a batch of \d+x\d+ tokens\. Lower") as caught:
         run(tiny.new_network(CONFIG), tiny.training_config(epochs=2))
     assert "training.batch_tokens" in str(caught.value)
     assert "tensor" not in str(caught.value)
@@ -207,7 +209,7 @@ def test_a_device_out_of_memory_is_one_line_with_a_remedy(monkeypatch):
 
 
 def test_a_device_out_of_memory_in_validation_is_one_line_too():
-    with pytest.raises(StageError, match="out of memory on the held-out documents; lower"):
+    with pytest.raises(StageError, match=r"out of memory on the held-out documents\. Lower"):
         run(tiny.new_network(CONFIG), tiny.training_config(epochs=2), validate=out_of_memory)
 
 
@@ -235,12 +237,16 @@ def resume_from(folder, data, name="run", config=CONFIG):
 
 
 def test_a_checkpoint_of_another_run_is_refused(tmp_path, saved):
-    with pytest.raises(ConfigurationError, match=r"checkpoint\.npz: of another configuration.*delete it"):
+    with pytest.raises(
+        ConfigurationError, match=r"checkpoint\.npz: made with another configuration.*delete the file"
+    ):
         resume_from(tmp_path, saved, name="another")
 
 
 def test_a_checkpoint_of_another_network_is_refused(tmp_path, saved):
-    with pytest.raises(ConfigurationError, match=r"checkpoint\.npz: of another network; delete it"):
+    with pytest.raises(
+        ConfigurationError, match=r"checkpoint\.npz: made for another network.*delete the file"
+    ):
         resume_from(tmp_path, saved, config=tiny.network_config(token_units=7))
 
 
@@ -271,12 +277,14 @@ def state(**changed):
     ids=["empty", "half", "text", "zeros", "no state", "list", "no json", "no best", "newer", "pickled"],
 )
 def test_a_damaged_checkpoint_is_refused(tmp_path, saved, damage):
-    with pytest.raises(ConfigurationError, match=r"checkpoint\.npz: damaged; delete it"):
+    with pytest.raises(
+        ConfigurationError, match=r"checkpoint\.npz: damaged\. To start again, delete the file"
+    ):
         resume_from(tmp_path, damage(saved, tmp_path))
 
 
 def test_a_checkpoint_that_lacks_weights_is_refused(tmp_path):
-    with pytest.raises(ConfigurationError, match="of another network; delete it"):
+    with pytest.raises(ConfigurationError, match=r"made for another network.*delete the file"):
         resume_from(tmp_path, archive(tmp_path, state=state()))
 
 

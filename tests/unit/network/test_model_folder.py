@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from inverse_deid.core.errors import ModelError
+from inverse_deid.core.errors import ModelError, OutputError
 from inverse_deid.core.packaged import MODEL_SHA256, packaged_path
 from inverse_deid.core.seals import seal
 from inverse_deid.core.thresholds import Thresholds
 from inverse_deid.network import folder as model_folder
 from inverse_deid.network.config import NetworkConfig
-from inverse_deid.network.encoding import quantised
+from inverse_deid.network.encoding import quantise
 from inverse_deid.network.folder import (
     ModelParts,
     model_fingerprint,
@@ -34,7 +34,7 @@ def parts(mark=b"first", points=POINTS):
     return ModelParts(
         network=NetworkConfig(word_dim=4),
         feature_names=("one", "two"),
-        word_vectors=quantised(["rash", "fever"], rng.normal(size=(2, 4)).astype(np.float32)),
+        word_vectors=quantise(["rash", "fever"], rng.normal(size=(2, 4)).astype(np.float32)),
         characters=mark,
         tokens=b"graph",
         weights={"layer/kernel": rng.normal(size=(300, 20)).astype(np.float32)},
@@ -73,7 +73,7 @@ def half_written(path, *_, **__):
     [
         ("inverse_deid.network.folder.np.savez_compressed", full_disk),
         ("inverse_deid.network.folder.np.savez_compressed", half_written),
-        ("inverse_deid.network.folder.tempfile.mkdtemp", full_disk),
+        ("inverse_deid.core.files.tempfile.mkdtemp", full_disk),
         ("inverse_deid.network.folder.Path.write_text", full_disk),
         ("inverse_deid.network.folder.Path.write_bytes", full_disk),
         ("inverse_deid.network.folder.Path.chmod", full_disk),
@@ -86,7 +86,9 @@ def test_a_full_disk_leaves_the_older_model_or_none(tmp_path, monkeypatch, place
     if is_there:
         write_model(parts(), target)
     monkeypatch.setattr(place, failure)
-    with pytest.raises(ModelError, match=r"model: cannot be written \(No space left on device\); make room"):
+    with pytest.raises(
+        OutputError, match="model cannot be written: no space left on the disk; free some space"
+    ):
         write_model(parts(b"second"), target)
     monkeypatch.undo()
     assert [path.name for path in tmp_path.iterdir()] == (["model"] if is_there else [])
@@ -103,7 +105,7 @@ def test_if_the_new_folder_cannot_take_its_place_the_older_returns(older, monkey
         return rename(self, target)
 
     monkeypatch.setattr(Path, "rename", no_staging)
-    with pytest.raises(ModelError, match="Directory not empty"):
+    with pytest.raises(OutputError, match="model cannot be written: Directory not empty"):
         write_model(parts(b"second"), older)
     monkeypatch.undo()
     assert only(older) == b"first"
@@ -129,7 +131,7 @@ def test_the_system_refuses_to_write_more(older, limit):
     paths = [str(ROOT), str(Path(__file__).parent)]
     command = [sys.executable, "-c", LIMITED, str(older), str(limit), *paths]
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
-    assert done.stdout.startswith(f"ModelError {older}: cannot be written (File too large); make room")
+    assert done.stdout.startswith(f"OutputError {older} cannot be written: File too large; ")
     assert only(older) == b"first"
 
 
@@ -137,9 +139,9 @@ def test_what_is_no_model_folder_is_not_replaced(tmp_path):
     (tmp_path / "notes").mkdir()
     (tmp_path / "file").write_text("mine")
     for name in ("notes", "file"):
-        with pytest.raises(ModelError, match=rf"{name}: exists and is no model folder"):
+        with pytest.raises(ModelError, match=rf"{name}: exists and is not a model folder"):
             refuse_other_folder(tmp_path / name)
-        with pytest.raises(ModelError, match="no model folder"):
+        with pytest.raises(ModelError, match="not a model folder"):
             write_model(parts(), tmp_path / name)
 
 
@@ -171,7 +173,7 @@ def test_an_edited_manifest_is_refused(older, change):
     found = json.loads(path.read_text())
     change(found)
     path.write_text(json.dumps(found))
-    with pytest.raises(ModelError, match=r"manifest\.json: damaged or altered; install or train"):
+    with pytest.raises(ModelError, match=r"manifest\.json: damaged or altered. Install or train"):
         read_model(older)
 
 
@@ -203,7 +205,7 @@ def test_another_model_in_the_place_of_the_packaged_one_is_refused(older, monkey
 
 def test_a_model_of_the_first_format_is_refused_with_a_remedy(older):
     altered_manifest(older, format=1, thresholds={"low": 0.5, "high": 0.9})
-    with pytest.raises(ModelError, match=r"model: not of model format 4; train it with this version"):
+    with pytest.raises(ModelError, match=r"model: not of model format 4. Train it with this version"):
         read_model(older)
 
 
@@ -226,7 +228,7 @@ def test_a_model_of_the_first_format_is_refused_with_a_remedy(older):
 )
 def test_operating_points_that_are_none_are_refused(older, points):
     altered_manifest(older, operating_points=points)
-    with pytest.raises(ModelError, match=r"manifest\.json: damaged or altered; install or train"):
+    with pytest.raises(ModelError, match=r"manifest\.json: damaged or altered. Install or train"):
         read_model(older)
 
 

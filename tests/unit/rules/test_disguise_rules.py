@@ -4,7 +4,7 @@ import pytest
 
 from inverse_deid.core.values import Reason
 from inverse_deid.lexicon import load_lexicon
-from inverse_deid.masking.combine import rules_alone
+from inverse_deid.masking.combine import decide_without_network
 from inverse_deid.masking.document_passes import PhraseList, apply_allow_list, mask_more
 from inverse_deid.rules.analysis import FEATURE_NAMES, RuleAnalyser
 from inverse_deid.rules.context import find_owners
@@ -177,7 +177,7 @@ def test_the_allow_list_overrides_an_owner(analyser, text, kept):
     verdicts = analyser.analyse(tokens).verdicts
     where = tokens.words.index("Okonkwo")
     assert verdicts.always_masked[where]
-    nothing = mask_more(rules_alone(verdicts), verdicts.always_masked, Reason.VETO_PATTERN)
+    nothing = mask_more(decide_without_network(verdicts), verdicts.always_masked, Reason.VETO_PATTERN)
     allowed = apply_allow_list(tokens, PhraseList(["Okonkwo"]), verdicts, nothing)
     assert allowed.keep[where] == kept
 

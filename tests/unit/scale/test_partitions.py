@@ -12,9 +12,8 @@ from inverse_deid.core.errors import InputError
 from inverse_deid.engine.tally import Tally
 from inverse_deid.formats.records import ReadOptions
 from inverse_deid.formats.registry import FORMATS
-from inverse_deid.scale.inputs import find_inputs
-from inverse_deid.scale.masking import Work, mask_partition
-from inverse_deid.scale.splitting import split
+from inverse_deid.scale.actor import Work, mask_partition
+from inverse_deid.scale.splitting import find_inputs, split
 from inverse_deid.scale.storage import place_of
 
 

@@ -7,10 +7,10 @@ from service_client import client_of
 from starlette.routing import Route
 
 from inverse_deid.formats.known_values import values_of
-from inverse_deid.service.app import build_app, description
+from inverse_deid.service.app import build_app, describe_api
 from inverse_deid.service.settings import ServiceSettings, Token
 
-API = description()
+API = describe_api()
 SECRET = "not-a-secret-0123456789"
 KNOWN = {"name": [CANARY], "date 2": "1980-05-12", "number": "12"}
 DOCUMENT = {"id": 7, "text": f"{CANARY} fell", "known": KNOWN}

@@ -6,7 +6,7 @@ import pytest
 from fake_maskers import BROKEN_STAGE, CANARY, FakeMasker
 from service_client import client_of
 
-from inverse_deid.service.app import description
+from inverse_deid.service.app import describe_api
 from inverse_deid.service.settings import Token
 
 SECRET = "not-a-secret-0123456789"
@@ -46,7 +46,7 @@ def test_a_document_that_fails_is_masked_completely_and_said_so(client):
 
 def test_health_and_description_need_no_document(client):
     assert client.get("/health").json()["status"] == "ok"
-    assert client.get("/openapi.json").json() == description()
+    assert client.get("/openapi.json").json() == describe_api()
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_other_routes_are_refused_without_an_echo(client, method, path, status):
 
 def test_wrong_types_are_named_in_one_line(client):
     answer = client.post("/mask", json={"documents": [DOCUMENT, {"id": 1, "text": [CANARY]}]})
-    assert (answer.status_code, answer.json()) == (422, {"error": "document 2: text must be text"})
+    assert (answer.status_code, answer.json()) == (422, {"error": "document 2: text must be a string"})
 
 
 def test_a_known_value_that_is_too_long_is_refused_at_once(client):

@@ -51,12 +51,15 @@ BAD = [
     ([], "must be an object"),
     (CANARY, "must be an object"),
     ({"documents": {CANARY: 1}}, "documents must be a list"),
-    ({"documents": []}, "1 to 10, and there are 0"),
-    ({"documents": [{"id": 1, "text": CANARY}] * 11}, "1 to 10, and there are 11"),
+    ({"documents": []}, "1 to 10. The request has 0"),
+    ({"documents": [{"id": 1, "text": CANARY}] * 11}, "1 to 10. The request has 11"),
     ({"documents": [{"id": 1, "text": "x"}], CANARY: 1}, "no other field"),
-    ({"documents": [{"id": 1, "text": "x"}, {"id": 2, "text": [CANARY]}]}, "^document 2: text must be text$"),
-    ({"id": CANARY, "text": None}, "text must be text"),
-    ({"id": CANARY}, "text must be text"),
+    (
+        {"documents": [{"id": 1, "text": "x"}, {"id": 2, "text": [CANARY]}]},
+        "^document 2: text must be a string$",
+    ),
+    ({"id": CANARY, "text": None}, "text must be a string"),
+    ({"id": CANARY}, "text must be a string"),
     ({"text": CANARY}, "id must be"),
     ({"id": True, "text": CANARY}, "id must be"),
     ({"id": 1.5, "text": CANARY}, "id must be"),
@@ -64,11 +67,11 @@ BAD = [
     ({"id": CANARY * 30, "text": CANARY}, "id must be"),
     ({"id": 2**70, "text": CANARY}, "id must be"),
     ({"id": None, "text": 5}, "id must be .*; text must be"),
-    ({"id": 1, "text": "x", CANARY: 1}, "no field but id, known, text"),
+    ({"id": 1, "text": "x", CANARY: 1}, "the fields are id, known, text"),
     ({"id": 1, "text": "x", "known": 5}, "known must be a list"),
     ({"id": 1, "text": "x", "known": [CANARY, 5]}, "known must be a list"),
     ({"id": 1, "text": "x", "known": {"name": {CANARY: 1}}}, "known must be a list"),
-    ({"id": 1, "text": "x", "known": {CANARY: "x"}}, "known has a column that is none of"),
+    ({"id": 1, "text": "x", "known": {CANARY: "x"}}, "known has an unknown column"),
     ({"id": 1, "text": "x", "known": {"date": CANARY}}, "known has a date"),
     ({"id": 1, "text": "x", "known": [CANARY] * 1001}, "at most 1000"),
 ]
@@ -86,5 +89,5 @@ def test_what_is_wrong_is_said_in_one_line_without_a_value(given, said):
 def test_a_body_that_is_no_json(body):
     with pytest.raises(FormatError) as caught:
         read_request(body, 10)
-    assert "no JSON" in str(caught.value)
+    assert "is not JSON" in str(caught.value)
     assert caught.value.__context__ is None

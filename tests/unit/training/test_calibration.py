@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from inverse_deid.core.errors import ConfigurationError
+from inverse_deid.core.settings import make_settings
 from inverse_deid.core.thresholds import LEAST_HIGH, MOST_SLOPE, Thresholds
 from inverse_deid.core.values import RuleVerdicts
 from inverse_deid.training.calibration import (
@@ -151,10 +152,10 @@ def test_a_crowded_document_is_masked_from_a_higher_threshold_on():
 @pytest.mark.parametrize("slope", [-0.1, 2.5, float("nan")])
 def test_a_slope_out_of_range_is_refused(slope):
     with pytest.raises(ConfigurationError, match="density_slope"):
-        CalibrationConfig(density_slope=slope)
+        make_settings({"density_slope": slope}, CalibrationConfig)
 
 
 @pytest.mark.parametrize("value", [0, -0.1, 1.1, float("nan")])
 def test_an_aim_out_of_range_is_refused(value):
-    with pytest.raises(ConfigurationError, match="calibration"):
-        CalibrationConfig(strict_recall=value)
+    with pytest.raises(ConfigurationError, match="strict_recall"):
+        make_settings({"strict_recall": value}, CalibrationConfig)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from inverse_deid.network.config import TrainingConfig, network_config, read_config
+from inverse_deid.network.config import TrainingConfig
 from inverse_deid.research.representations.config import read_sharing_config
 from inverse_deid.research.studies.extraction_config import read_study
 from inverse_deid.research.studies.sharing_config import read_study_config
@@ -47,5 +47,5 @@ def test_a_shipped_mapping_is_valid(path):
     [("a", False, "none"), ("b", True, "none"), ("c", False, "casing"), ("d", True, "casing")],
 )
 def test_the_variants_of_the_thesis(variant, post_space, feature_set):
-    network = network_config(read_config(CONFIGS / f"thesis-{variant}.toml")["network"])
+    network = read_run_config(CONFIGS / f"thesis-{variant}.toml").network
     assert (network.post_space, network.feature_set) == (post_space, feature_set)

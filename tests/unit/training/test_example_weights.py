@@ -16,8 +16,7 @@ from inverse_deid.network import export
 from inverse_deid.network.folder import ModelParts
 from inverse_deid.text.interning import InternedWords
 from inverse_deid.training.augmentation import EpochMaker, EpochRecipe
-from inverse_deid.training.examples import ExampleMaker, Weights
-from inverse_deid.training.teachers import Teachers
+from inverse_deid.training.examples import ExampleMaker, Teachers, Weights
 
 CONFIG = tiny.network_config(feature_set="none")
 DOC = Document(
@@ -120,7 +119,7 @@ def test_the_opinion_is_the_mean_of_the_teachers(teachers):
 @pytest.mark.parametrize(
     ("network", "complaint"),
     [
-        (tiny.network_config(feature_set="none", targets="hyper"), "other classes"),
+        (tiny.network_config(feature_set="none", targets="hyper"), "different classes"),
         (tiny.network_config(feature_set="none", output="crf"), "CRF learns from labels alone"),
     ],
 )

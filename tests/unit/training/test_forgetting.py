@@ -6,8 +6,13 @@ import numpy as np
 import pytest
 
 from inverse_deid.core.values import RuleVerdicts
-from inverse_deid.training.calibration import ScoredCorpus, thresholds_at
-from inverse_deid.training.forgetting import AtOneRecall, at_one_recall, precision_at
+from inverse_deid.training.calibration import (
+    AtOneRecall,
+    ScoredCorpus,
+    at_one_recall,
+    precision_at,
+    thresholds_at,
+)
 
 PHI = np.array([True, True, True, False, False, False])
 

@@ -21,7 +21,7 @@ from inverse_deid.training.guaranteed import (
     CalibrationSet,
     KeptPhi,
     calibration_set,
-    kept_phi,
+    count_kept_phi,
     refuse_training_documents,
     threshold_sequence,
 )
@@ -105,7 +105,7 @@ def test_the_sequence_is_fixed_and_falls_by_a_tenth_of_a_logit():
 def test_kept_phi_by_hand():
     # 0.5 is logit 0: step 140 is `high` = 0.5 and keeps it; the lower-case word earns one logit, step 130.
     doc = marked("a", "Velmo rash anna", "Velmo", "anna")
-    kept = kept_phi(calibration_set([doc]), stages({doc.text: [0.49999, 0.99, 0.49999]}), SEQUENCE)
+    kept = count_kept_phi(calibration_set([doc]), stages({doc.text: [0.49999, 0.99, 0.49999]}), SEQUENCE)
     assert kept.n_phi.tolist() == [2]
     assert kept.n_kept[0].tolist() == [0] * 131 + [1] * 10 + [2] * 60
     assert kept.leaking()[0].tolist() == [0] * 131 + [1] * 70
@@ -117,14 +117,14 @@ def test_passes_over_the_document_count():
     text = "Mr Velmo and Velmo"
     p_safe = {text: [0.99, 0.2, 0.99, 0.9]}
     doc = Document("a", text, (PhiSpan(13, 18, PhiType.PATIENT),))
-    kept = kept_phi(calibration_set([doc]), stages(p_safe), SEQUENCE)
+    kept = count_kept_phi(calibration_set([doc]), stages(p_safe), SEQUENCE)
     with_title = np.array([pair.high > 0.2 for pair in SEQUENCE])
     assert kept.n_kept[0].tolist() == (~with_title).astype(int).tolist()
 
 
 def test_always_masked_is_never_kept_and_unmarked_documents_do_not_count():
     docs = [marked("a", "5 rash", "5"), Document("b", "12 rash")]
-    kept = kept_phi(calibration_set(docs), stages({"5 rash": [1, 1]}), SEQUENCE)
+    kept = count_kept_phi(calibration_set(docs), stages({"5 rash": [1, 1]}), SEQUENCE)
     assert kept.n_kept.tolist() == [[0] * 201]
 
 
@@ -150,7 +150,7 @@ def test_the_search_finds_what_trying_every_threshold_finds(scored, slope):
     docs, p_safe = scored
     calibration, wired = calibration_set(docs), stages(p_safe)
     sequence = threshold_sequence(Thresholds(1, 1, slope))[::8]
-    kept = kept_phi(calibration, wired, sequence)
+    kept = count_kept_phi(calibration, wired, sequence)
     expected = tried_one_by_one(calibration, wired, sequence).reshape(kept.n_kept.shape)
     assert kept.n_kept.tolist() == expected.tolist()
 
@@ -159,7 +159,7 @@ def test_rules_and_network_run_once():
     docs = [marked(f"d{i}", f"rash {i}00 Velmo", "Velmo") for i in range(5)]
     wired = stages({doc.text: [0.9, 0.5, i / 5] for i, doc in enumerate(docs)})
     done = []
-    kept_phi(calibration_set(docs), wired, SEQUENCE, done.append)
+    count_kept_phi(calibration_set(docs), wired, SEQUENCE, done.append)
     assert wired.scorer.n_texts == 5
     assert sum(done) == 5
 
@@ -167,7 +167,7 @@ def test_rules_and_network_run_once():
 def test_a_sequence_that_is_not_nested_is_refused():
     doc = marked("a", "Velmo rash", "Velmo")
     with pytest.raises(StageError, match="lower threshold masks what a higher one keeps"):
-        kept_phi(calibration_set([doc]), stages({doc.text: [0.5, 0.9]}), SEQUENCE[::-1])
+        count_kept_phi(calibration_set([doc]), stages({doc.text: [0.5, 0.9]}), SEQUENCE[::-1])
     with pytest.raises(StageError, match="lower threshold masks more"):
         KeptPhi(np.array([2]), np.array([[1, 0]]))
 
@@ -175,7 +175,7 @@ def test_a_sequence_that_is_not_nested_is_refused():
 def test_a_document_that_cannot_be_analysed_is_named_without_its_text():
     doc = marked("a7", f"Mr {CANARY}", CANARY)
     with pytest.raises(StageError, match="document a7") as refused:
-        kept_phi(calibration_set([doc]), stages({doc.text: [0.5]}), SEQUENCE)
+        count_kept_phi(calibration_set([doc]), stages({doc.text: [0.5]}), SEQUENCE)
     assert CANARY not in str(refused.value)
 
 
@@ -192,7 +192,7 @@ def test_documents_of_one_patient_count_once():
     p_safe = {"Velmo rash Anna": [0, 1, 0], "Anna well": [1, 1], "Anna ill": [0, 1]}
     calibration = calibration_set(docs, ["p", "p", "q", "r"])
     assert (len(calibration.docs), calibration.n_counted) == (3, 2)
-    kept = kept_phi(calibration, stages(p_safe), [Thresholds(0.9, 0.9)])
+    kept = count_kept_phi(calibration, stages(p_safe), [Thresholds(0.9, 0.9)])
     assert kept.n_phi.tolist() == [3, 1]
     assert kept.leaking().tolist() == [[1], [0]]
     assert kept.share_kept().tolist() == [[1 / 3], [0]]
@@ -207,10 +207,10 @@ def test_a_set_without_phi_counts_nobody():
 @pytest.mark.parametrize(
     ("docs", "patients", "complaint"),
     [
-        ([("a", "x"), ("a", "y")], None, "more than once in the gold: document a;"),
-        ([("a", "x"), ("b", "x")], None, "same text stands in documents a, b;"),
-        ([("a", "x"), ("b", "x")], ["p", "q"], "same text stands in documents a, b;"),
-        ([(f"d{i}\n", "x") for i in range(7)], None, r"d0\?, d1\?, d2\?, d3\?, d4\? and 2 more;"),
+        ([("a", "x"), ("a", "y")], None, r"duplicate ids in the gold: document a\. Give"),
+        ([("a", "x"), ("b", "x")], None, r"same text is in documents a, b\. Leave"),
+        ([("a", "x"), ("b", "x")], ["p", "q"], r"same text is in documents a, b\. Leave"),
+        ([(f"d{i}\n", "x") for i in range(7)], None, r"d0\?, d1\?, d2\?, d3\?, d4\? and 2 more\. Leave"),
     ],
 )
 def test_calibration_sets_that_count_twice_are_refused(docs, patients, complaint):

@@ -10,8 +10,9 @@ import tiny_networks as tiny
 from inverse_deid.core.phi import PhiType
 from inverse_deid.core.values import Document, PhiSpan
 from inverse_deid.lexicon import load_lexicon
+from inverse_deid.training.calibration import recall_at_precision
 from inverse_deid.training.examples import ExampleMaker
-from inverse_deid.training.validation import recall_at_precision, validator
+from inverse_deid.training.run import validator
 
 CONFIG = tiny.network_config(feature_set="none")
 

@@ -1,1 +1,1 @@
-"""What weights and their changes tell: attempts that are measured, whether they succeed or fail."""
+"""Attempts to learn about documents from weights and their changes, measured whether or not they succeed."""

@@ -1,10 +1,10 @@
-"""What a change of weights tells of the documents that it was learned from.
+"""Gradient inversion: what a change of weights tells of the documents that it was learned from.
 
-Two readings, both exact where they apply. *Characters*: the weights of a character that does
-not occur do not move. *Words*: the change of a token LSTM's kernel is a sum over tokens of the
-token's input times an error; so its rows for the word vectors span no more than the vectors of
-the words that occur. The vocabulary is public: a word whose vector lies in that span did occur.
-With as many different words as dimensions the span is the whole space, and tells nothing.
+Two readings, both exact where they apply. *Characters*: the weights of a character that does not occur
+do not change. *Words*: the change of a token LSTM's kernel is a sum over tokens of the token's input
+times an error, so its rows for the word vectors span at most the vectors of the words that occur. The
+vocabulary is public: a word whose vector is in that span did occur. With as many different words as
+dimensions the span is the whole space and tells nothing.
 
 Source: Petrov et al. 2024, "DAGER: Exact Gradient Inversion for Large Language Models"
 (the span check), here for an LSTM.
@@ -14,30 +14,40 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from inverse_deid.core.values import FloatArray
-from inverse_deid.network.batches import Example
+from inverse_deid.network.batches import Example, windows
 from inverse_deid.network.config import NetworkConfig
 from inverse_deid.network.encoding import PAD, character_codes, one_hot_characters
-from inverse_deid.research.federated.weights import Layout
+from inverse_deid.research.federated.attacks.membership import draw_examples
+from inverse_deid.research.federated.documents import EncodedSite, EncodedStudy
+from inverse_deid.research.federated.local_training import LocalTrainer
+from inverse_deid.research.federated.network import CommonNetwork
+from inverse_deid.research.federated.selective import select_changes
+from inverse_deid.research.federated.settings import FederatedStudySettings, SelectiveSettings
+from inverse_deid.research.federated.weights import WeightLayout, Weights
 
+_WINDOWS_PER_SITE = 4
+_OWN = 4
+"""Keeps the random stream of the attempts apart."""
 _FAINTEST = 1e-5
-"""Directions of the span that are weaker than this share of the strongest one are rounding."""
+"""Directions of the span that are weaker than this share of the strongest one are rounding errors."""
 _FARTHEST = 0.05
-"""A vector this far from the span, as a share of its length, is not in it."""
+"""A vector farther than this share of its length from the span is not in it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Recovered:
-    """What an attempt named, against what was there.
+class RecoveredItems:
+    """How many items an attempt named, and how many occurred.
 
     Args:
-        right: Named and there.
+        right: Named, and occurred.
         named: Named.
-        there: To be named.
+        there: Occurred.
     """
 
     right: int
@@ -46,42 +56,32 @@ class Recovered:
 
     @property
     def precision(self) -> float | None:
-        """Share of the named that were there; None if nothing was named."""
+        """Share of the named items that occurred; None if nothing was named."""
         return self.right / self.named if self.named else None
 
     @property
     def recall(self) -> float | None:
-        """Share of what was there that was named."""
+        """Share of the items that occurred and were named; None if nothing occurred."""
         return self.right / self.there if self.there else None
 
 
-def recovered(named: set[int], there: set[int]) -> Recovered:
-    """Compare.
+def name_characters(change: Sequence[FloatArray], layout: WeightLayout, config: NetworkConfig) -> set[int]:
+    """Return the numbers of the characters that a change of weights gives away.
 
-    Example:
-        >>> recovered({1, 2, 3}, {2, 3, 4, 5}).precision
-        0.6666666666666666
-    """
-    return Recovered(len(named & there), len(named), len(there))
-
-
-def named_characters(change: Sequence[FloatArray], layout: Layout, config: NetworkConfig) -> set[int]:
-    """Numbers of the characters that a change of weights gives away.
-
-    Args:
-        change: After - before, as arrays.
-        layout: Of the weights.
-        config: Of the network. Learned characters are numbered by their code, one-hot ones by
-            their dimension.
+    Learned characters are numbered by their code, one-hot characters by their dimension.
     """
     part = "character_embedding/" if config.characters == "learned" else "character_lstm/"
-    arrays = [array for name, array in _named(change, layout, part) if not name.endswith(_NO_INPUT)]
+    arrays = [
+        array
+        for name, array in _select(change, layout, part)
+        if not name.endswith(("recurrent_kernel", "bias"))
+    ]
     moved = np.any([np.any(array != 0, axis=1) for array in arrays], axis=0)
     return set(np.flatnonzero(moved).tolist())
 
 
-def characters_there(examples: Sequence[Example], config: NetworkConfig) -> set[int]:
-    """Those that the network read."""
+def find_characters(examples: Sequence[Example], config: NetworkConfig) -> set[int]:
+    """Return the numbers of the characters that the network read."""
     words = sorted({word for example in examples for word in example.words})
     codes, _ = character_codes(words, config.max_characters)
     there = np.unique(codes[codes != PAD])
@@ -90,21 +90,21 @@ def characters_there(examples: Sequence[Example], config: NetworkConfig) -> set[
     return set(there.tolist())
 
 
-def named_words(
-    change: Sequence[FloatArray], layout: Layout, config: NetworkConfig, matrix: FloatArray
+def name_words(
+    change: Sequence[FloatArray], layout: WeightLayout, config: NetworkConfig, matrix: FloatArray
 ) -> set[int]:
-    """Rows of the public word matrix that a change of weights gives away.
+    """Return the rows of the public word matrix that a change of weights gives away.
 
-    Args:
-        change: After - before, as arrays.
-        layout: Of the weights.
-        config: Of the network.
-        matrix: float32 (n_words + 1, word_dim); row 0 stands for unknown words.
+    The matrix is float32 (n_words + 1, word_dim); row 0 = unknown words.
     """
     start = 2 * config.char_units
     part = slice(start, start + config.word_dim)
-    kernels = [array[part] for name, array in _named(change, layout, "token_lstm_0/") if _is_kernel(name)]
-    span = _span(np.concatenate(kernels, axis=1).astype(np.float64))
+    kernels = [
+        array[part]
+        for name, array in _select(change, layout, "token_lstm_0/")
+        if name.endswith("kernel") and not name.endswith("recurrent_kernel")
+    ]
+    span = _find_span(np.concatenate(kernels, axis=1).astype(np.float64))
     if span.shape[1] in (0, config.word_dim):
         return set()
     vectors = matrix[1:].astype(np.float64)
@@ -114,26 +114,103 @@ def named_words(
     return set((np.flatnonzero(near) + 1).tolist())
 
 
-def words_there(examples: Sequence[Example]) -> set[int]:
-    """Rows of the known words."""
-    rows = {int(row) for example in examples for row in example.word_rows}
-    return rows - {0}
-
-
-_NO_INPUT = ("recurrent_kernel", "bias")
-
-
-def _is_kernel(name: str) -> bool:
-    return name.endswith("kernel") and not name.endswith("recurrent_kernel")
-
-
-def _named(change: Sequence[FloatArray], layout: Layout, part: str) -> list[tuple[str, FloatArray]]:
+def _select(change: Sequence[FloatArray], layout: WeightLayout, part: str) -> list[tuple[str, FloatArray]]:
     return [(name, array) for name, array in zip(layout.names, change, strict=True) if part in name]
 
 
-def _span(columns: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """An orthonormal basis of what columns span, without rounding: (n_rows, rank)."""
+def _find_span(columns: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Return an orthonormal basis of the span of columns, without rounding errors: (n_rows, rank)."""
     left, strengths, _ = np.linalg.svd(columns, full_matrices=False)
     if not strengths.any():
         return left[:, :0]
     return left[:, strengths > _FAINTEST * strengths[0]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class InversionAttack:
+    """Attempts on changes of weights.
+
+    Args:
+        start: First weights, known to all sites.
+        window: Largest number of tokens of a training window.
+    """
+
+    config: NetworkConfig
+    matrix: FloatArray
+    start: Weights
+    sites: Sequence[EncodedSite]
+    seed: int
+    window: int
+
+    def attack_steps(self, trainer: LocalTrainer) -> dict[str, Any]:
+        """Attack single steps, each on one window, for some windows of each site."""
+        chosen = [
+            [part]
+            for site in self.sites
+            for part in draw_examples(
+                windows(site.train, self.window, None), _WINDOWS_PER_SITE, [self.seed, _OWN]
+            )
+        ]
+        return self._measure(trainer, chosen, [self._change(trainer, parts) for parts in chosen])
+
+    def attack_epochs(self, trainer: LocalTrainer, selective: SelectiveSettings) -> list[dict[str, Any]]:
+        """Attack the first epoch of each site: all weights (B, FedAvg) and the selected changes (C)."""
+        learned = [site.train for site in self.sites]
+        changes = [self._change(trainer, examples) for examples in learned]
+        rng = np.random.default_rng([self.seed, _OWN])
+        chosen = []
+        for change in changes:
+            given = select_changes(change, selective, rng)
+            chosen.append(np.zeros_like(change))
+            chosen[-1][given.indices] = given.values
+        return [self._measure(trainer, learned, given) for given in (changes, chosen)]
+
+    def _change(self, trainer: LocalTrainer, examples: Sequence[Example]) -> FloatArray:
+        done = trainer.train_epoch(examples, self.start, (self.seed, _OWN))
+        return trainer.layout.flatten(done.weights) - trainer.layout.flatten(self.start)
+
+    def _measure(
+        self, trainer: LocalTrainer, learned: Sequence[Sequence[Example]], changes: Sequence[FloatArray]
+    ) -> dict[str, Any]:
+        layout, characters, words = trainer.layout, [], []
+        for examples, vector in zip(learned, changes, strict=True):
+            change = layout.split(vector)
+            named = name_characters(change, layout, self.config)
+            characters.append(_compare(named, find_characters(examples, self.config)))
+            named = name_words(change, layout, self.config, self.matrix)
+            occurred = {int(row) for example in examples for row in example.word_rows} - {0}
+            words.append(_compare(named, occurred))
+        return {"n": len(learned), "characters": _summarise(characters), "words": _summarise(words)}
+
+
+def attempt_inversion(
+    settings: FederatedStudySettings, study: EncodedStudy, common: CommonNetwork
+) -> dict[str, Any]:
+    """Make all attempts on changes of weights.
+
+    Returns:
+        Figures by what the attacker sees.
+    """
+    seed = settings.study.seeds[0]
+    attack = InversionAttack(
+        settings.network, common.matrix, common.start(seed), study.sites, seed, settings.training.window
+    )
+    chosen = [method.selection() for method in settings.methods.values() if method.way == "selective"]
+    whole, selected = attack.attack_epochs(common.trainer, chosen[0] if chosen else SelectiveSettings())
+    return {
+        "one step on one window, plain SGD, no dropout": attack.attack_steps(common.bare_trainer()),
+        "one step on one window, as configured": attack.attack_steps(common.trainer),
+        "first epoch of a site, all weights (B, FedAvg)": whole,
+        "first epoch of a site, selected changes (C)": selected,
+    }
+
+
+def _compare(named: set[int], there: set[int]) -> RecoveredItems:
+    return RecoveredItems(len(named & there), len(named), len(there))
+
+
+def _summarise(found: Sequence[RecoveredItems]) -> dict[str, float | None]:
+    whole = RecoveredItems(
+        *(sum(getattr(one, name) for one in found) for name in ("right", "named", "there"))
+    )
+    return {"precision": whole.precision, "recall": whole.recall, "there": whole.there / max(len(found), 1)}

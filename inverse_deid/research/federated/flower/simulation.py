@@ -6,66 +6,115 @@ Source: flwr 1.41, `simulation/run_simulation.py`, `server/superlink/fleet/vce/`
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
+from dataclasses import dataclass
 from threading import Event
 from typing import Any
 
-from inverse_deid.core.errors import ClusterError
-from inverse_deid.research.federated.encoded_sites import Say
-from inverse_deid.research.federated.flower.parcels import be_quiet
-from inverse_deid.research.federated.simulated_site import SitePlan
-from inverse_deid.research.federated.study_engine import Work
+from inverse_deid.core.errors import ClusterError, ConfigurationError
+from inverse_deid.core.extras import install_hint
+from inverse_deid.engine.worker_pool import n_threads_each
+from inverse_deid.research.federated.flower.packages import FLOWER, be_quiet, find_version
+from inverse_deid.research.federated.flower.simulated_site import SitePlan
+from inverse_deid.research.federated.runs import Engine, Work
+from inverse_deid.research.federated.settings import FederatedStudySettings
+from inverse_deid.research.studies.study import Say
 
 _OBJECT_STORE_BYTES = 500_000_000
-"""Weights and variables of optimizers under way; Ray takes what is needed of it."""
+"""For weights and variables of optimizers on their way. Ray uses only what it needs."""
 _END_S = 60.0
-"""The work has been done, or has failed, when the engine returns."""
+"""Limit for the result of the work after the engine has returned."""
 _QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
-"""Ray shall not tell anybody that it runs, nor warn of GPUs, which its processes leave alone."""
+"""Turn off Ray's usage report, and its warning about GPUs, which the processes do not use."""
 
 
-def simulate(work: Work, say: Say, plan: SitePlan, sites: Sequence[str], n_processes: int) -> None:
-    """Do the work while Flower has the sites; Ray is started for it and stopped after it.
+@dataclass(frozen=True, slots=True)
+class FlowerSimulation:
+    """How Flower's simulation engine is used.
 
     Args:
-        work: Runs in a thread of this process, as Flower has it.
-        say: Gets its lines.
-        plan: What the processes need.
-        sites: Names of the sites.
-        n_processes: That train at the same time.
+        n_processes: That train at the same time; 0 = one per site, or per core if these are
+            fewer. All together use every core once.
 
     Raises:
-        InverseDeidError: What the work raised.
-        ClusterError: Ray could not be started, or was lost.
+        ConfigurationError: Flower or Ray is not installed.
     """
-    os.environ.update(_QUIET)
-    be_quiet()
-    import ray
-    from flwr.simulation import run_simulation
 
-    from inverse_deid.research.federated.flower.site_app import site_app
+    n_processes: int = 0
 
-    ended, result = Event(), Future[None]()
-    server = _study_app(work, say, sites, ended, result)
-    try:
-        run_simulation(server, site_app(plan), len(sites), backend_config=_backend(n_processes))
-    except RuntimeError as error:
-        if not result.done():
-            raise ClusterError(
-                f"Flower's simulation engine cannot be used here ({_root(error)}); leave out --engine"
-            ) from error
-    finally:
-        ended.set()
-        ray.shutdown()
-    result.result(_END_S)
+    def __post_init__(self) -> None:
+        found = {name: find_version(name) for name in ("flwr", "ray")}
+        if not found["flwr"].startswith(FLOWER) or found["ray"] == "none":
+            here = ", ".join(f"{name} {number}" for name, number in found.items())
+            hint = install_hint("federated-simulation")
+            raise ConfigurationError(f"--engine flower needs flwr {FLOWER}x and ray, found {here}: {hint}")
+
+    def count_processes(self, n_sites: int) -> int:
+        """Return the number of processes for a number of sites; none would be idle."""
+        return min(n_sites, self.n_processes or n_threads_each(1))
+
+    def describe(self, n_sites: int) -> str:
+        """Describe the engine for a report."""
+        n = self.count_processes(n_sites)
+        packages = f"Flower {find_version('flwr')} on Ray {find_version('ray')}"
+        return f"{packages}, processes: {n}, threads of each: {n_threads_each(n)}"
 
 
-def _study_app(work: Work, say: Say, sites: Sequence[str], ended: Event, result: Future[None]) -> Any:  # noqa: ANN401 - Flower is imported when it is needed
-    """The ServerApp. What the work raises goes on in the thread that waits for the result."""
+def make_flower_engine(
+    simulation: FlowerSimulation,
+    settings: FederatedStudySettings,
+    hashes: Mapping[str, str],
+    sites: Sequence[str],
+) -> Engine:
+    """Return an engine in which sites are nodes of Flower and the work is its ServerApp.
+
+    Ray is started for the work and stopped after it. The engine raises what the work raised, and
+    `ClusterError` if Ray could not be started, or was lost.
+
+    Args:
+        simulation: How many processes.
+        settings: The study, with absolute paths.
+        hashes: SHA-256 of its corpora, by path.
+        sites: Names, in the order of their places.
+    """
+    n_processes = simulation.count_processes(len(sites))
+    plan = SitePlan(settings, tuple(hashes.items()), n_threads_each(n_processes))
+
+    def run(work: Work, say: Say) -> None:
+        os.environ.update(_QUIET)
+        be_quiet()
+        import ray
+        from flwr.simulation import run_simulation
+
+        from inverse_deid.research.federated.flower.epochs import make_site_app
+
+        ended, result = Event(), Future[None]()
+        app, backend = _make_study_app(work, say, sites, ended, result), _configure_backend(n_processes)
+        try:
+            run_simulation(app, make_site_app(plan), len(sites), backend_config=backend)
+        except RuntimeError as error:
+            if not result.done():
+                root: BaseException = error
+                while root.__cause__ is not None:
+                    root = root.__cause__
+                raise ClusterError(
+                    f"Flower's simulation engine cannot be used here ({type(root).__name__}). "
+                    "Run without --engine flower"
+                ) from error
+        finally:
+            ended.set()
+            ray.shutdown()
+        result.result(_END_S)
+
+    return run
+
+
+def _make_study_app(work: Work, say: Say, sites: Sequence[str], ended: Event, result: Future[None]) -> Any:  # noqa: ANN401 - Flower is imported when it is needed
+    """Return the ServerApp. Errors of the work reach the thread that waits for the result."""
     from flwr.serverapp import Grid, ServerApp
 
-    from inverse_deid.research.federated.flower.node_sites import NodeSites
+    from inverse_deid.research.federated.flower.epochs import NodeSites
 
     app = ServerApp()
 
@@ -78,7 +127,7 @@ def _study_app(work: Work, say: Say, sites: Sequence[str], ended: Event, result:
             say(line)
 
         try:
-            work(nodes.of, tell)
+            work(nodes.select, tell)
             result.set_result(None)
         except BaseException as error:  # noqa: BLE001 - nothing is lost
             result.set_exception(error)
@@ -86,15 +135,8 @@ def _study_app(work: Work, say: Say, sites: Sequence[str], ended: Event, result:
     return app
 
 
-def _root(error: BaseException) -> str:
-    """What went wrong first, without its message."""
-    while error.__cause__ is not None:
-        error = error.__cause__
-    return type(error).__name__
-
-
-def _backend(n_processes: int) -> dict[str, Any]:
-    """A Ray of its own on this machine, with a CPU for each process."""
+def _configure_backend(n_processes: int) -> dict[str, Any]:
+    """Return the settings of a separate Ray on this machine, with a CPU for each process."""
     return {
         "init_args": {
             "address": "local",

@@ -15,7 +15,6 @@ from keras import layers
 
 from inverse_deid.core.phi import HyperClass
 from inverse_deid.core.values import FloatArray
-from inverse_deid.network.lstm import Lstm
 from inverse_deid.research.representations.attacks.outcome import (
     Outcome,
     Scene,
@@ -82,7 +81,7 @@ def _seen(sentences: Sequence[VectorSentence]) -> list[FloatArray]:
 
 def _network(dim: int, word_dim: int) -> keras.Model:
     vectors, valid = layers.Input((None, dim)), layers.Input((None,), dtype="bool")
-    lstm = layers.Bidirectional(Lstm(UNITS, return_sequences=True))
+    lstm = layers.Bidirectional(layers.LSTM(UNITS, return_sequences=True))
     return keras.Model([vectors, valid], layers.Dense(word_dim)(lstm(vectors, mask=valid)), name="inverse")
 
 

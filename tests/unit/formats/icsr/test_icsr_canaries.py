@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from icsr_canaries import CANARIES, TAIL, TEXT, Planter, Spot, is_left, sample
 
-from inverse_deid.formats.icsr.elements import Dialect, Kind, elements
-from inverse_deid.formats.icsr.profiles import Action, builtin_names, builtin_profile
+from inverse_deid.formats.icsr.elements import Dialect, ElementKind, elements
+from inverse_deid.formats.icsr.profiles import FieldAction, builtin_names, builtin_profile
 
 DIALECTS: list[Dialect] = ["r3", "r2"]
 DOCS = Path(__file__).parents[4] / "docs" / "icsr.md"
@@ -37,8 +37,15 @@ def documented() -> set[Survivor]:
 def row_of(element: str, spot: Spot, profile: str) -> str:
     """Which row of the table lets a canary stand in a place; "" = none."""
     if element:
-        kind, is_kept = elements()[element].kind, builtin_profile(profile).actions[element] == Action.KEEP
-        kept = {Kind.IDENTIFIER: "identifiers", Kind.PRODUCT: "product names", Kind.DATE: "dates"}
+        kind, is_kept = (
+            elements()[element].kind,
+            builtin_profile(profile).actions[element] == FieldAction.KEEP,
+        )
+        kept = {
+            ElementKind.IDENTIFIER: "identifiers",
+            ElementKind.PRODUCT: "product names",
+            ElementKind.DATE: "dates",
+        }
         return kept.get(kind, "") if is_kept else ""
     if spot.slot in ("displayName", "codeSystemName"):
         return "words beside a code"

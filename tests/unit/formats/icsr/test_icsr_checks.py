@@ -2,13 +2,20 @@ import json
 
 import pytest
 from icsr_messages import ALL_KEEP, invent
-from icsr_trees import a_year_later, keep_texts, mark_texts, masked_file, only_case, pseudonym, treating
+from icsr_trees import (
+    REPLACEMENTS,
+    keep_texts,
+    mark_texts,
+    mask_message,
+    masked_file,
+    only_case,
+    treating,
+)
 from lxml import etree
 
 from inverse_deid.core.errors import StageError
 from inverse_deid.formats.icsr.checks import Finding, Rule, check_case
 from inverse_deid.formats.icsr.elements import elements
-from inverse_deid.formats.icsr.masking import mask_message
 from inverse_deid.formats.icsr.profiles import builtin_names, builtin_profile, profile_from
 
 DIALECTS = ["r3", "r2"]
@@ -17,7 +24,7 @@ PUBLIC = builtin_profile("public")
 
 def case_and_output(dialect="r3", profile=PUBLIC, mask=mark_texts, **given):
     case = only_case(invent(dialect, given=given).data)
-    return case, case.rewritten(mask(case), profile, pseudonym, a_year_later).node
+    return case, case.rewrite(mask(case), profile, REPLACEMENTS).node
 
 
 def place(node: etree._Element, element: str, dialect: str = "r3") -> etree._Element:
@@ -49,20 +56,20 @@ def unexpected(case, rewritten, profile=PUBLIC) -> set[tuple[Rule, str]]:
 def test_what_is_written_passes(dialect, name, seed):
     case = only_case(invent(dialect, seed=seed, share=0.7).data)
     profile = builtin_profile(name)
-    rewritten = case.rewritten(mark_texts(case), profile, pseudonym, a_year_later)
+    rewritten = case.rewrite(mark_texts(case), profile, REPLACEMENTS)
     assert unexpected(case, rewritten, profile) == set()
 
 
 def test_what_is_kept_passes():
     case = only_case(invent("r3").data)
-    assert unexpected(case, case.rewritten(keep_texts(case), ALL_KEEP), ALL_KEEP) == set()
+    assert unexpected(case, case.rewrite(keep_texts(case), ALL_KEEP), ALL_KEEP) == set()
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 @pytest.mark.parametrize("name", builtin_names())
 def test_a_string_that_nobody_let_out_is_found_wherever_it_stands(dialect, name):
     case, profile = only_case(invent(dialect, share=0.5).data), builtin_profile(name)
-    rewritten = case.rewritten(mark_texts(case), profile, pseudonym, a_year_later)
+    rewritten = case.rewrite(mark_texts(case), profile, REPLACEMENTS)
     for node in list(rewritten.node.iter())[1::3]:
         path = "".join(f"/{n.tag}" for n in [*node.iterancestors(), node])
         node.tail, tail = "then dizzy", node.tail
@@ -155,13 +162,13 @@ def test_a_mask_where_nothing_is_known_is_found():
 def test_a_mask_that_was_there_before_is_not_ours():
     data = invent("r3", given={"C.3.3.5": "Quispe"}).data
     case = only_case(data.replace(b"<family>Quispe</family>", b'<family nullFlavor="MSK"/>'))
-    assert found(case, case.rewritten(mark_texts(case), ALL_KEEP).node, ALL_KEEP) == set()
+    assert found(case, case.rewrite(mark_texts(case), ALL_KEEP).node, ALL_KEEP) == set()
 
 
 def test_a_masked_free_text_that_still_holds_words_is_found():
     data = invent("r3").data.replace(b"<text>", b'<text nullFlavor="MSK">', 1)
     case = only_case(data)
-    findings = found(case, case.rewritten(mark_texts(case), ALL_KEEP).node, ALL_KEEP)
+    findings = found(case, case.rewrite(mark_texts(case), ALL_KEEP).node, ALL_KEEP)
     assert findings == {(Rule.VALUE_LEFT, "H.1"), (Rule.NO_NARRATIVE, "H.1")}
 
 
@@ -278,7 +285,7 @@ def test_a_short_known_value_is_not_looked_for():
 def test_an_embedded_file_that_is_left_is_found():
     case = only_case(invent("r3").data)
     kept = profile_from("mine", {"base": "public", "attachments": "keep"})
-    node = case.rewritten(mark_texts(case), kept, pseudonym, a_year_later).node
+    node = case.rewrite(mark_texts(case), kept, REPLACEMENTS).node
     assert {rule for rule, _ in found(case, node)} == {Rule.ATTACHMENT_LEFT}
 
 

@@ -2,7 +2,7 @@ import pytest
 from icsr_messages import invent
 from icsr_trees import only_case, parts_of
 
-from inverse_deid.formats.icsr.elements import Kind, elements, elements_in, path_words
+from inverse_deid.formats.icsr.elements import ElementKind, elements, elements_in, path_words
 from inverse_deid.formats.icsr.survey import Sort
 
 DIALECTS = ["r3", "r2"]
@@ -24,13 +24,13 @@ def found_values(part) -> dict[str, list[str]]:
 
 def test_every_kind_has_its_elements():
     kinds = [element.kind for element in elements().values()]
-    assert {kind: kinds.count(kind) for kind in Kind} == {
-        Kind.FREE_TEXT: 31,
-        Kind.IDENTIFIER: 62,
-        Kind.DATE: 23,
-        Kind.AGE: 5,
-        Kind.ATTACHMENT: 2,
-        Kind.PRODUCT: 5,
+    assert {kind: kinds.count(kind) for kind in ElementKind} == {
+        ElementKind.FREE_TEXT: 31,
+        ElementKind.IDENTIFIER: 62,
+        ElementKind.DATE: 23,
+        ElementKind.AGE: 5,
+        ElementKind.ATTACHMENT: 2,
+        ElementKind.PRODUCT: 5,
     }
 
 
@@ -52,7 +52,7 @@ def test_facts_of_an_element(element, r3, r2, msk, required):
 
 
 def test_no_free_text_may_be_masked_as_a_whole_but_the_medical_history():
-    free = {e.id for e in elements().values() if e.kind == Kind.FREE_TEXT and e.msk}
+    free = {e.id for e in elements().values() if e.kind == ElementKind.FREE_TEXT and e.msk}
     assert free == {"D.7.2"}
 
 

@@ -8,11 +8,19 @@ from dataclasses import replace
 
 import pytest
 from icsr_messages import ALL_KEEP, invent
-from icsr_trees import REPLACEMENTS, cases_of, keep_texts, mark_texts, masked_file, only_case
+from icsr_trees import (
+    REPLACEMENTS,
+    TreatedCase,
+    cases_of,
+    keep_texts,
+    mark_texts,
+    mask_message,
+    masked_file,
+    only_case,
+)
 
-from inverse_deid.formats.icsr.masking import TreatedCase, mask_message
 from inverse_deid.formats.icsr.profiles import builtin_profile
-from inverse_deid.formats.icsr.telling_ids import tells_time
+from inverse_deid.formats.icsr.rewriting import tells_time
 
 THIRD_PARTY = builtin_profile("third-party")
 SURNAME = {"C.2.r.1.4": "Okonkwo"}

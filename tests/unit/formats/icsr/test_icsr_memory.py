@@ -1,9 +1,8 @@
 import psutil
 import pytest
 from icsr_messages import invent
-from icsr_trees import treating
+from icsr_trees import mask_message, treating
 
-from inverse_deid.formats.icsr.masking import mask_message
 from inverse_deid.formats.icsr.profiles import builtin_profile
 
 N_CASES = 2_000

@@ -3,9 +3,9 @@ from pathlib import Path
 import pytest
 
 from inverse_deid.core.errors import ConfigurationError
-from inverse_deid.formats.icsr.elements import Kind, elements
+from inverse_deid.formats.icsr.elements import ElementKind, elements
 from inverse_deid.formats.icsr.profiles import (
-    Action,
+    FieldAction,
     builtin_names,
     builtin_profile,
     profile_from,
@@ -29,30 +29,32 @@ def listed(profile, action):
 
 def test_eudravigilance_masks_thirteen_and_blanks_eleven_elements_and_keeps_the_rest():
     profile = builtin_profile("eudravigilance")
-    assert listed(profile, Action.MASK) == THIRTEEN
-    assert listed(profile, Action.BLANK) == ELEVEN
-    others = {Action.KEEP, Action.TEXT, Action.DROP}
+    assert listed(profile, FieldAction.MASK) == THIRTEEN
+    assert listed(profile, FieldAction.BLANK) == ELEVEN
+    others = {FieldAction.KEEP, FieldAction.TEXT, FieldAction.DROP}
     assert {profile.actions[e] for e in set(elements()) - THIRTEEN - ELEVEN} == others
-    assert listed(profile, Action.DROP) == {"C.1.6.1.r.2", "C.4.r.2"}
+    assert listed(profile, FieldAction.DROP) == {"C.1.6.1.r.2", "C.4.r.2"}
 
 
 @pytest.mark.parametrize("name", builtin_names())
 def test_free_text_goes_through_the_masker_in_every_profile(name):
     profile = builtin_profile(name)
-    assert listed(profile, Action.TEXT) == {e.id for e in elements().values() if e.kind == Kind.FREE_TEXT}
+    assert listed(profile, FieldAction.TEXT) == {
+        e.id for e in elements().values() if e.kind == ElementKind.FREE_TEXT
+    }
 
 
 @pytest.mark.parametrize("name", builtin_names())
 def test_a_profile_does_only_what_the_element_allows(name):
     for element, action in builtin_profile(name).actions.items():
         known = elements()[element]
-        assert action != Action.MASK or known.msk
-        assert action not in (Action.DROP, Action.BLANK) or not known.required
+        assert action != FieldAction.MASK or known.msk
+        assert action not in (FieldAction.DROP, FieldAction.BLANK) or not known.required
 
 
 def test_fda_keeps_the_reporter():
     profile = builtin_profile("fda")
-    assert {profile.actions[e] for e in elements() if e.startswith(("C.2", "FDA.C.2"))} == {Action.KEEP}
+    assert {profile.actions[e] for e in elements() if e.startswith(("C.2", "FDA.C.2"))} == {FieldAction.KEEP}
 
 
 @pytest.mark.parametrize("name", ["third-party", "public"])
@@ -60,55 +62,55 @@ def test_nothing_that_names_a_person_is_kept(name):
     profile = builtin_profile(name)
     persons = {"name", "name or initials", "phone", "email"}
     assert all(profile.removes(e.id) for e in elements().values() if e.known in persons)
-    assert profile.actions["D.2.1"] == Action.MASK
+    assert profile.actions["D.2.1"] == FieldAction.MASK
 
 
 def test_public_keeps_products_only():
-    kept = listed(builtin_profile("public"), Action.KEEP)
-    assert kept - {"G.k.4.r.7"} == {e.id for e in elements().values() if e.kind == Kind.PRODUCT}
+    kept = listed(builtin_profile("public"), FieldAction.KEEP)
+    assert kept - {"G.k.4.r.7"} == {e.id for e in elements().values() if e.kind == ElementKind.PRODUCT}
 
 
 def test_an_unlisted_element_of_an_own_profile_is_removed():
     profile = profile_from("mine", {"keep": ["D.1"]})
-    assert profile.actions["D.1"] == Action.KEEP
-    assert profile.actions["D.1.1.1"] == Action.MASK
-    assert profile.actions["C.3.3.5"] == Action.DROP
-    assert profile.actions["C.1.1"] == Action.PSEUDONYM
-    assert profile.actions["C.1.4"] == Action.DATE
-    assert profile.actions["G.k.2.3.r.1"] == Action.KEEP
-    assert profile.attachments == Action.DROP
+    assert profile.actions["D.1"] == FieldAction.KEEP
+    assert profile.actions["D.1.1.1"] == FieldAction.MASK
+    assert profile.actions["C.3.3.5"] == FieldAction.DROP
+    assert profile.actions["C.1.1"] == FieldAction.PSEUDONYM
+    assert profile.actions["C.1.4"] == FieldAction.DATE
+    assert profile.actions["G.k.2.3.r.1"] == FieldAction.KEEP
+    assert profile.attachments == FieldAction.DROP
 
 
 def test_an_own_profile_that_keeps_the_rest_keeps_words_beside_codes_and_other_dates():
     profile = profile_from("mine", {"otherwise": "keep", "mask": ["D.1"]})
-    assert (profile.display_names, profile.other_dates) == (Action.KEEP, Action.KEEP)
-    assert not profile.asks_for(Action.DATE)
+    assert (profile.display_names, profile.other_dates) == (FieldAction.KEEP, FieldAction.KEEP)
+    assert not profile.asks_for(FieldAction.DATE)
     strict = profile_from("mine", {})
-    assert (strict.display_names, strict.other_dates) == (Action.DROP, Action.DATE)
+    assert (strict.display_names, strict.other_dates) == (FieldAction.DROP, FieldAction.DATE)
 
 
 def test_the_longer_entry_wins():
     profile = profile_from(
         "mine", {"otherwise": "keep", "mask": ["C.2.r.*"], "keep": ["C.2.r.2.*", "C.2.r.1.1"]}
     )
-    assert profile.actions["C.2.r.1.4"] == Action.MASK
-    assert profile.actions["C.2.r.2.1"] == Action.KEEP
-    assert profile.actions["C.2.r.1.1"] == Action.KEEP
+    assert profile.actions["C.2.r.1.4"] == FieldAction.MASK
+    assert profile.actions["C.2.r.2.1"] == FieldAction.KEEP
+    assert profile.actions["C.2.r.1.1"] == FieldAction.KEEP
 
 
 def test_a_profile_can_build_on_another():
     profile = profile_from("mine", {"base": "eudravigilance", "mask": ["D.1"], "attachments": "keep"})
-    assert listed(profile, Action.MASK) == THIRTEEN | {"D.1"}
-    assert listed(profile, Action.BLANK) == ELEVEN
-    assert profile.attachments == Action.KEEP
+    assert listed(profile, FieldAction.MASK) == THIRTEEN | {"D.1"}
+    assert listed(profile, FieldAction.BLANK) == ELEVEN
+    assert profile.attachments == FieldAction.KEEP
     assert profile.name == "mine"
 
 
 def test_with_dates_every_kept_date_is_changed_and_nothing_else():
     before, after = builtin_profile("eudravigilance"), builtin_profile("eudravigilance").with_dates()
     changed = {e for e in elements() if before.actions[e] != after.actions[e]}
-    assert changed == {e.id for e in elements().values() if e.kind == Kind.DATE}
-    assert after.other_dates == Action.DATE
+    assert changed == {e.id for e in elements().values() if e.kind == ElementKind.DATE}
+    assert after.other_dates == FieldAction.DATE
 
 
 @pytest.mark.parametrize(
@@ -122,12 +124,12 @@ def test_with_dates_every_kept_date_is_changed_and_nothing_else():
         ({"blank": ["D.1"]}, "not valid"),
         ({"pseudonym": ["D.2.1"]}, "not made for"),
         ({"date": ["D.1"]}, "not made for"),
-        ({"mask": ["Z.9"]}, "no known E2B element"),
-        ({"mask": ["Z.*"]}, "no known E2B element"),
-        ({"mask": ["D.1"], "keep": ["D.1"]}, "list it once"),
-        ({"mask": "D.1"}, "must be a list"),
-        ({"attachments": "burn"}, "keep or drop"),
-        ({"colour": "red"}, "unknown key"),
+        ({"mask": ["Z.9"]}, "not a known E2B element"),
+        ({"mask": ["Z.*"]}, "not a known E2B element"),
+        ({"mask": ["D.1"], "keep": ["D.1"]}, "List it once"),
+        ({"mask": "D.1"}, "expected `array`"),
+        ({"attachments": "burn"}, "drop, keep"),
+        ({"colour": "red"}, "no setting 'colour'"),
         ({"base": "nobody"}, "no profile"),
         ({"base": "fda", "otherwise": "keep"}, "one of them"),
     ],
@@ -141,7 +143,7 @@ def test_a_profile_file_is_named_after_itself(tmp_path: Path):
     path = tmp_path / "partner.toml"
     path.write_text('base = "public"\nkeep = ["C.2.r.3"]\n', encoding="utf-8")
     profile = read_profile(path)
-    assert (profile.name, profile.actions["C.2.r.3"]) == ("partner", Action.KEEP)
+    assert (profile.name, profile.actions["C.2.r.3"]) == ("partner", FieldAction.KEEP)
 
 
 @pytest.mark.parametrize("data", [b"mask = [", b"\xff", None])

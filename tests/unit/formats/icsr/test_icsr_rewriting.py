@@ -13,10 +13,10 @@ from icsr_trees import (
 from lxml import etree
 
 from inverse_deid.core.errors import ConfigurationError, StageError
-from inverse_deid.formats.icsr.elements import NAMESPACES, Kind, elements, elements_in
-from inverse_deid.formats.icsr.known import KnownValue, KnownValueFinder, known_value
-from inverse_deid.formats.icsr.profiles import Action, builtin_names, builtin_profile, profile_from
-from inverse_deid.formats.icsr.rewriting import Done, fitted
+from inverse_deid.formats.icsr.elements import NAMESPACES, ElementKind, elements, elements_in
+from inverse_deid.formats.icsr.known import KnownValue, KnownValueFinder, find_known_value
+from inverse_deid.formats.icsr.profiles import FieldAction, builtin_names, builtin_profile, profile_from
+from inverse_deid.formats.icsr.rewriting import Done, Replacements, fit_text
 from inverse_deid.formats.icsr.survey import Sort
 
 DIALECTS = ["r3", "r2"]
@@ -24,7 +24,7 @@ NO_FILES = {"C.1.6.1.r.2": None, "C.4.r.2": None}
 
 
 def rewritten(case, profile=ALL_KEEP, texts=None, dates=a_year_later):
-    return case.rewritten(keep_texts(case) if texts is None else texts, profile, pseudonym, dates)
+    return case.rewrite(keep_texts(case) if texts is None else texts, profile, Replacements(pseudonym, dates))
 
 
 def kept_but(**lists):
@@ -63,7 +63,7 @@ def test_keeping_everything_keeps_the_document_type():
 def test_masking_the_texts_changes_the_free_texts_only(dialect):
     case = only_case(invent(dialect).data)
     node = rewritten(case, texts=mark_texts(case)).node
-    free = {e.id for e in elements_in(dialect, batch=False) if e.kind == Kind.FREE_TEXT}
+    free = {e.id for e in elements_in(dialect, batch=False) if e.kind == ElementKind.FREE_TEXT}
     assert changed_elements(case, node) == free
     assert {at(case, element, node)[0] for element in free} == {"PHI"}
 
@@ -81,7 +81,7 @@ def test_eudravigilance_touches_its_thirteen_and_eleven_elements_only(dialect):
     case = only_case(invent(dialect, given=NO_FILES).data)
     profile = builtin_profile("eudravigilance")
     there = {e.id for e in elements_in(dialect, batch=False)}
-    listed = {e for e, action in profile.actions.items() if action in (Action.MASK, Action.BLANK)}
+    listed = {e for e, action in profile.actions.items() if action in (FieldAction.MASK, FieldAction.BLANK)}
     assert len(listed) == 24
     assert changed_elements(case, rewritten(case, profile).node) == listed & there
     assert len(listed & there) == (24 if dialect == "r3" else 23)  # R2 has no reporter's telephone
@@ -189,7 +189,7 @@ def test_ids_become_the_pseudonyms_that_are_given(dialect):
         asked.append((element, value))
         return "ps-1"
 
-    node = case.rewritten(keep_texts(case), kept_but(pseudonym=["C.1.1"]), name).node
+    node = case.rewrite(keep_texts(case), kept_but(pseudonym=["C.1.1"]), Replacements(name)).node
     assert asked == [("C.1.1", "SE-HALDEN-7")]
     assert at(case, "C.1.1", node) == ["ps-1"]
 
@@ -247,7 +247,7 @@ def test_the_date_function_is_not_asked_about_what_is_no_date():
     asked = []
     case = only_case(invent("r3", given={"E.i.4": "20201340", "E.i.5": "20200105"}).data)
     profile = kept_but(date=["E.i.4", "E.i.5"])
-    case.rewritten(keep_texts(case), profile, None, lambda date: asked.append(date.value))
+    case.rewrite(keep_texts(case), profile, Replacements(None, lambda date: asked.append(date.value)))
     assert asked == ["20200105"]
 
 
@@ -456,7 +456,7 @@ def test_words_beside_a_code_that_repeat_a_masked_value_are_left_out():
     ],
 )
 def test_a_text_that_is_too_long_ends_at_a_word(text, longest, fits):
-    assert fitted(text, longest, "PHI") == fits
+    assert fit_text(text, longest, "PHI") == fits
 
 
 def test_a_masked_text_that_became_too_long_is_shortened_and_listed():
@@ -469,7 +469,7 @@ def test_a_masked_text_that_became_too_long_is_shortened_and_listed():
 
 def test_an_empty_masked_text_becomes_the_marker():
     case = only_case(invent("r3").data)
-    result = case.rewritten(["" for _ in case.free_texts], ALL_KEEP, marker="XXX")
+    result = case.rewrite(["" for _ in case.free_texts], ALL_KEEP, Replacements(marker="XXX"))
     assert at(case, "H.1", result.node) == ["XXX"]
 
 
@@ -478,21 +478,23 @@ def test_an_empty_masked_text_becomes_the_marker():
 def test_a_profile_that_needs_a_key_or_dates_says_so(name, given):
     case = only_case(invent("r3").data)
     with pytest.raises(ConfigurationError):
-        case.rewritten(keep_texts(case), builtin_profile(name), *given)
+        case.rewrite(keep_texts(case), builtin_profile(name), Replacements(*given))
 
 
 @pytest.mark.parametrize("texts", [[], ["PHI"], ["bad \x00"] * 26])
 def test_masked_texts_that_do_not_fit_are_refused(texts):
     case = only_case(invent("r3", share=0.9).data)
     with pytest.raises(StageError):
-        case.rewritten(texts, ALL_KEEP)
+        case.rewrite(texts, ALL_KEEP)
 
 
 @pytest.mark.parametrize("name", ["", " ", "x" * 101, "a\x00"])
 def test_a_pseudonym_that_does_not_fit_is_refused(name):
     case = only_case(invent("r3").data)
     with pytest.raises(StageError, match=r"C\.1\.1"):
-        case.rewritten(keep_texts(case), kept_but(pseudonym=["C.1.1"]), lambda element, value: name)
+        case.rewrite(
+            keep_texts(case), kept_but(pseudonym=["C.1.1"]), Replacements(lambda element, value: name)
+        )
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
@@ -540,12 +542,12 @@ def test_the_known_values_of_a_case(dialect):
     ],
 )
 def test_a_name_is_told_from_initials(text, sort):
-    assert known_value("D.1", "name or initials", text).sort == sort
+    assert find_known_value("D.1", "name or initials", text).sort == sort
 
 
 @pytest.mark.parametrize("text", ["", " - ", "UNKNOWN", "Privacy", "n/a", "None"])
 def test_what_says_nothing_is_no_known_value(text):
-    assert known_value("D.1", "name", text) is None
+    assert find_known_value("D.1", "name", text) is None
 
 
 @pytest.mark.parametrize(
@@ -564,12 +566,12 @@ def test_what_says_nothing_is_no_known_value(text):
     ],
 )
 def test_what_stands_in_every_text_is_no_known_value(sort, text, value):
-    known = known_value("X", sort, text)
+    known = find_known_value("X", sort, text)
     assert (None if known is None else known.value) == value
 
 
 def test_a_single_letter_is_an_initial():
-    assert known_value("C.2.r.1.3", "name", "J.").sort == "initials"
+    assert find_known_value("C.2.r.1.3", "name", "J.").sort == "initials"
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from inverse_deid.core.errors import ConfigurationError, UnreadableInputError
 from inverse_deid.core.values import Document
 from inverse_deid.network.config import NetworkConfig, TrainingConfig
-from inverse_deid.network.encoding import quantised
+from inverse_deid.network.encoding import quantise
 from inverse_deid.research.ablations.epochs import epoch_path, read_epoch, write_epoch
 from inverse_deid.research.ablations.variants import DocumentKind, Variant, base_variant, read_variants
 from inverse_deid.research.studies.training import keep_last
@@ -16,7 +16,7 @@ from inverse_deid.training.corpora.surrogates import SurrogateMaker
 from inverse_deid.training.corpora.synthetic import synthetic_document
 
 TRAINING = TrainingConfig(synthetic=8, weak=3, seed=5, phi_weight=2.5, class_weights={"NAME": 2.0})
-VECTORS = quantised(["the", "patient", "rash"], np.eye(3, 100, dtype=np.float32))
+VECTORS = quantise(["the", "patient", "rash"], np.eye(3, 100, dtype=np.float32))
 
 
 def variant_of(network, leave_out=()):

@@ -12,6 +12,8 @@ from inverse_deid.evaluation.evaluation import evaluate_masks
 from inverse_deid.research.comparison.bilstm import NETWORK, TRAINING, BiLstm
 from inverse_deid.research.comparison.systems import make_system
 
+pytestmark = pytest.mark.slow
+
 TINY = tiny_networks.network_config(post_space=False, feature_set="none", targets="fine", dropout=0.0)
 SHORT = tiny_networks.training_config(epochs=12, learning_rate=0.05, word_dropout=0.0)
 

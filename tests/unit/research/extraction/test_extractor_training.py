@@ -17,6 +17,8 @@ from inverse_deid.research.extraction.tagger import new_tagger
 from inverse_deid.research.extraction.training import measure, refuse_overlap, train_tagger
 from inverse_deid.text.tokenizer import tokenize
 
+pytestmark = pytest.mark.slow
+
 ONE = {CONCEPTS: BOTH[CONCEPTS]}
 
 

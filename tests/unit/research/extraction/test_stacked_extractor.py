@@ -11,6 +11,8 @@ from inverse_deid.research.extraction.network import CHOICE, MASKED
 from inverse_deid.research.extraction.passage_inputs import CONCEPTS, PHI, network_inputs, padded_labels
 from inverse_deid.research.extraction.tagger import new_tagger
 
+pytestmark = pytest.mark.slow
+
 N_LABELS = 5
 
 

@@ -1,11 +1,15 @@
 """Sites that differ in what must be common are refused before anything is trained."""
 
-import dataclasses
-
+import msgspec
 import pytest
 
-from inverse_deid.core.errors import ConfigurationError
-from inverse_deid.research.federated.agreement import Declaration, check_agreement, problem_with
+from inverse_deid.core.errors import UpdateError
+from inverse_deid.research.federated.messages import (
+    Declaration,
+    Envelope,
+    pack_declaration,
+    unpack_declaration,
+)
 
 EAST = Declaration(
     site="east", version="0.1.0", network="n", training="t", lexicon="l", word_vectors="v", n_tokens=100
@@ -13,11 +17,11 @@ EAST = Declaration(
 
 
 def site(**changed):
-    return dataclasses.replace(EAST, site="west", **changed)
+    return msgspec.structs.replace(EAST, site="west", **changed)
 
 
 def test_like_sites_agree():
-    check_agreement([EAST, site(n_tokens=7)])
+    assert site(n_tokens=7).find_problem(EAST) is None
 
 
 @pytest.mark.parametrize(
@@ -32,18 +36,19 @@ def test_like_sites_agree():
         ({"n_tokens": 0}, "no training document"),
     ],
 )
-def test_the_site_and_what_differs_are_named_in_one_line(changed, word):
-    with pytest.raises(ConfigurationError, match=word) as caught:
-        check_agreement([EAST, site(**changed)])
-    message = str(caught.value)
-    assert message.startswith("site west: ")
+def test_a_difference_is_named_in_one_line(changed, word):
+    message = site(**changed).find_problem(EAST)
+    assert word in message
     assert "\n" not in message
 
 
-def test_a_name_is_given_once():
-    with pytest.raises(ConfigurationError, match="east: named twice"):
-        check_agreement([EAST, EAST])
-
-
 def test_the_first_site_may_be_the_empty_one():
-    assert problem_with(dataclasses.replace(EAST, n_tokens=0), EAST)
+    assert msgspec.structs.replace(EAST, n_tokens=0).find_problem(EAST)
+
+
+@pytest.mark.parametrize("changed", [{"n_tokens": "many"}, {"surprise": 1}, {"site": None}])
+def test_a_declaration_that_cannot_be_read_is_refused(changed):
+    envelope = pack_declaration(EAST)
+    assert unpack_declaration(envelope) == EAST
+    with pytest.raises(UpdateError, match="cannot be read"):
+        unpack_declaration(Envelope({**envelope.header, **changed}))

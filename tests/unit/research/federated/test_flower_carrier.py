@@ -6,10 +6,8 @@ import numpy as np
 import pytest
 
 from inverse_deid.core.errors import ConfigurationError, OutputExistsError, UpdateError
-from inverse_deid.research.federated.flower_carrier import DECLARE, FlowerCarrier
-from inverse_deid.research.federated.flower_site import Last
-from inverse_deid.research.federated.messages import Envelope, opened, sealed
-from inverse_deid.research.federated.rounds import State, state_envelope
+from inverse_deid.research.federated.flower.superlink import DECLARE, FlowerCarrier, LastReply
+from inverse_deid.research.federated.messages import Envelope, TrainingState, open_sealed, pack_state, seal
 
 KEYS = {"east": b"e" * 32, "west": b"w" * 32}
 SAID = Envelope({"kind": "declaration"})
@@ -25,10 +23,10 @@ class Link:
         self.replies.clear()
 
     def send(self, site, data, limit_s):
-        assert opened(data, KEYS[site])
+        assert open_sealed(data, KEYS[site])
         self.asked.append((site, self.now))
         if len([one for one, _ in self.asked if one == site]) == self.after[site]:
-            self.replies[site] = sealed(SAID, KEYS[site])
+            self.replies[site] = seal(SAID, KEYS[site])
         return True
 
     def collect(self):
@@ -44,12 +42,12 @@ class Link:
 
 def state(*, finished=False):
     zeros = np.zeros(2, np.float32), np.zeros(0, np.int64)
-    return State("run", 3, "average", 3, tuple(KEYS), tuple(KEYS), 1, finished, *zeros)
+    return TrainingState("run", 3, "average", 3, tuple(KEYS), tuple(KEYS), 1, finished, *zeros)
 
 
 def test_a_question_that_was_lost_is_asked_again(tmp_path):
     link = Link(east=1, west=3)
-    found = link.carrier(tmp_path).answers(state(), 100)
+    found = link.carrier(tmp_path).gather_answers(state(), 100)
     assert set(found) == set(KEYS)
     assert [round(when) for site, when in link.asked if site == "west"] == [0, 25, 50]
     assert [when for site, when in link.asked if site == "east"] == [0]
@@ -57,7 +55,7 @@ def test_a_question_that_was_lost_is_asked_again(tmp_path):
 
 def test_waiting_ends(tmp_path):
     link = Link(east=1, west=0)
-    assert set(link.carrier(tmp_path).declarations(tuple(KEYS), 100)) == {"east"}
+    assert set(link.carrier(tmp_path).gather_declarations(tuple(KEYS), 100)) == {"east"}
     assert 100 <= link.now < 102
     assert link.carrier(tmp_path).conclude(state(finished=True), 10) == ["east", "west"]
 
@@ -65,8 +63,8 @@ def test_waiting_ends(tmp_path):
 def test_a_reply_of_another_key_is_an_answer_that_cannot_be_used(tmp_path):
     link = Link(east=0, west=1)
     link.replies = {}
-    link.collect = lambda: {"east": sealed(SAID, KEYS["west"])}
-    found = link.carrier(tmp_path).answers(state(), 5)
+    link.collect = lambda: {"east": seal(SAID, KEYS["west"])}
+    found = link.carrier(tmp_path).gather_answers(state(), 5)
     assert isinstance(found["east"], UpdateError)
 
 
@@ -81,44 +79,48 @@ def test_a_checkpoint_is_an_earlier_run(tmp_path):
 def test_a_site_works_once_on_a_question():
     worked = []
     site = SimpleNamespace(
-        config=SimpleNamespace(name="east"),
+        name="east",
         say=lambda line: None,
-        declared=lambda: b"declared",
-        answered=lambda given: worked.append(given.number) or b"answer",
+        declare=lambda: b"declared",
+        answer=lambda given: worked.append(given.number) or b"answer",
     )
-    last = Last()
+    last = LastReply()
     assert last.reply(site, DECLARE) == (b"declared", None)
     for _ in range(2):
-        data, given = last.reply(site, state_envelope(state()))
+        data, given = last.reply(site, pack_state(state()))
         assert (data, given.number) == (b"answer", 3)
     assert worked == [3]
-    data, given = last.reply(site, state_envelope(state(finished=True)))
+    data, given = last.reply(site, pack_state(state(finished=True)))
     assert (data, given.finished) == (b"declared", True)
 
 
 @pytest.mark.parametrize(
     ("tables", "words"),
     [
-        ("[exchange]\nkeys = 'keys'", "either exchange.folder, or a table"),
+        ("[exchange]\nkeys = 'keys'", "either exchange.folder or a table"),
         (
             "[exchange]\nkeys = 'keys'\nfolder = 'x'\n[flower]\nsuperlink = 'a:1'",
-            "root_certificates is missing",
+            "lacks the setting 'root_certificates'",
         ),
-        ("[exchange]\nkeys = 'keys'\n[flower]\nsuperlink = 'https://a:1'", "superlink is HOST:PORT"),
-        ("[exchange]\nkeys = 'keys'\n[flower]\ninsecure = true", "no setting insecure"),
+        (
+            "[exchange]\nkeys = 'keys'\n[flower]\nsuperlink = 'https://a:1'\nroot_certificates = 'c'\n"
+            "secret = 's'\nnode_keys = 'n'",
+            "superlink must be HOST:PORT",
+        ),
+        ("[exchange]\nkeys = 'keys'\n[flower]\ninsecure = true", "no setting 'insecure'"),
         (
             "[exchange]\nkeys = 'keys'\nfolder = 'x'\n[flower]\nsuperlink = 'a:1'\nroot_certificates = 'c'\n"
             "secret = 's'\nnode_keys = 'n'",
-            "either exchange.folder, or a table",
+            "either exchange.folder or a table",
         ),
     ],
 )
 def test_bad_settings_are_refused_in_one_line(tmp_path, tables, words):
     pytest.importorskip("tensorflow")
-    from inverse_deid.research.federated.deployment_file import read_server_config
+    from inverse_deid.research.federated.settings import read_server_settings
 
     path = tmp_path / "server.toml"
     path.write_text(f"[server]\nsites = ['east']\n{tables}\n")
     with pytest.raises(ConfigurationError, match=words) as refused:
-        read_server_config(path)
+        read_server_settings(path)
     assert "\n" not in str(refused.value)

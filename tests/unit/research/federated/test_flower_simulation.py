@@ -1,5 +1,6 @@
 """Flower's simulation engine without Ray: packages, messages, what a node answers, an engine that stops."""
 
+import re
 from threading import Event
 
 import numpy as np
@@ -8,11 +9,10 @@ import pytest
 pytest.importorskip("tensorflow")
 
 from inverse_deid.core.errors import ClusterError, ConfigurationError, InputError, StageError
-from inverse_deid.research.federated import flower_simulation
-from inverse_deid.research.federated.flower_simulation import FlowerSimulation
-from inverse_deid.research.federated.local_training import LocalEpoch
-from inverse_deid.research.federated.simulated_site import SimulatedSite, SitePlan
-from inverse_deid.research.federated.site_training import SiteTask
+from inverse_deid.research.federated.flower import simulation
+from inverse_deid.research.federated.flower.simulated_site import SimulatedSite, SitePlan
+from inverse_deid.research.federated.flower.simulation import FlowerSimulation
+from inverse_deid.research.federated.local_training import LocalEpoch, SiteTask
 
 WEIGHTS = [np.array([[0.1, -2.5]], np.float32), np.zeros(3, np.float32)]
 OPTIMIZER = [np.array(7, np.int64), np.full(2, 0.25, np.float32)]
@@ -22,7 +22,7 @@ TASK = SiteTask(1, WEIGHTS, (3, 0, 1, 0))
 @pytest.fixture
 def packages(monkeypatch):
     found = {"flwr": "1.41.0", "ray": "2.55.1"}
-    monkeypatch.setattr(flower_simulation, "_version", found.__getitem__)
+    monkeypatch.setattr(simulation, "find_version", found.__getitem__)
     return found
 
 
@@ -36,11 +36,13 @@ def test_missing_packages_are_named_before_anything_is_read(packages, name, vers
 
 @pytest.mark.parametrize(("wanted", "n_sites", "found"), [(2, 5, 2), (8, 5, 5), (0, 1, 1)])
 def test_no_process_is_idle(packages, wanted, n_sites, found):
-    assert FlowerSimulation(wanted).processes(n_sites) == found
+    assert FlowerSimulation(wanted).count_processes(n_sites) == found
 
 
 def test_a_corpus_that_changed_meanwhile_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("inverse_deid.research.federated.simulated_site._only_threads", lambda n: None)
+    monkeypatch.setattr(
+        "inverse_deid.research.federated.flower.simulated_site._limit_threads", lambda n: None
+    )
     corpus = tmp_path / "train.jsonl"
     corpus.write_text("{}\n")
     with pytest.raises(InputError, match="changed since the study began"):
@@ -53,7 +55,7 @@ class Standing:
     def __init__(self, problem=None):
         self.problem, self.asked = problem, []
 
-    def epoch(self, task, proximal, optimizer):
+    def train_epoch(self, task, proximal, optimizer):
         self.asked.append((task, proximal, optimizer))
         if self.problem:
             raise self.problem
@@ -66,16 +68,16 @@ def answers(monkeypatch):
     pytest.importorskip("flwr")
     from flwr.app import RecordDict
 
-    from inverse_deid.research.federated.flower import site_app
-    from inverse_deid.research.federated.flower.epoch_messages import Answer, Question
+    from inverse_deid.research.federated.flower import epochs
 
     def run(standing, *runs):
-        monkeypatch.setattr(site_app, "simulated_site", lambda plan: standing)
+        monkeypatch.setattr(epochs, "find_simulated_site", lambda plan: standing)
         state = RecordDict()
         records = [
-            site_app.answered(None, Question(TASK, number, 0.5).record(), state).record() for number in runs
+            epochs.answer_question(None, epochs.EpochQuestion(TASK, number, 0.5).pack(), state).pack()
+            for number in runs
         ]
-        return [Answer.of(record) for record in records], records
+        return [epochs.EpochAnswer.unpack(record) for record in records], records
 
     return run
 
@@ -107,12 +109,16 @@ def test_a_node_keeps_the_optimizer_within_a_run_and_sends_it_nowhere(answers):
     ("problem", "line"),
     [
         (StageError("the loss is not a number"), "the loss is not a number"),
-        (ValueError("a narrative of Zora"), "an unforeseen error (ValueError) in a local epoch"),
+        (
+            ValueError("a narrative of Zora"),
+            r"an unforeseen error \(ValueError at test_flower_simulation\.py:\d+\) in a local epoch",
+        ),
     ],
 )
 def test_a_node_answers_in_one_line_what_goes_wrong(answers, problem, line):
     (answer,), _ = answers(Standing(problem), 0)
-    assert (answer.epoch, answer.problem) == (None, line)
+    assert answer.epoch is None
+    assert re.fullmatch(line, answer.problem)
 
 
 class Silent:
@@ -134,11 +140,11 @@ class Silent:
 @pytest.mark.parametrize("n_nodes", [0, 2])
 def test_nobody_waits_for_an_engine_that_has_stopped(n_nodes):
     pytest.importorskip("flwr")
-    from inverse_deid.research.federated.direct_grid import as_server
-    from inverse_deid.research.federated.flower.node_sites import NodeSites
+    from inverse_deid.research.federated.flower.epochs import NodeSites
+    from inverse_deid.research.federated.flower.secure_protocol import act_as_server
 
     ended = Event()
     ended.set()
-    train = NodeSites(Silent(n_nodes), ("east", "west"), ended).of(0.0)()
-    with as_server(), pytest.raises(ClusterError, match="has stopped"):
+    train = NodeSites(Silent(n_nodes), ("east", "west"), ended).select(0.0)()
+    with act_as_server(), pytest.raises(ClusterError, match="has stopped"):
         train([TASK])

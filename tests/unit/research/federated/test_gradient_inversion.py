@@ -8,20 +8,20 @@ pytest.importorskip("tensorflow")
 from tiny_networks import N_FEATURES, network_config
 
 from inverse_deid.network.batches import Example
-from inverse_deid.network.encoding import quantised, word_numbers
+from inverse_deid.network.encoding import quantise, word_numbers
 from inverse_deid.network.network import build_network
-from inverse_deid.research.federated.attacks.attempts import Inversion
-from inverse_deid.research.federated.attacks.inversion import named_words
-from inverse_deid.research.federated.encoded_sites import EncodedSite
-from inverse_deid.research.federated.local_config import LocalConfig
+from inverse_deid.research.federated.attacks.inversion import InversionAttack, name_words
+from inverse_deid.research.federated.documents import EncodedSite
 from inverse_deid.research.federated.local_training import LocalTrainer
-from inverse_deid.research.federated.selection import SelectiveSettings
-from inverse_deid.research.federated.weights import weights_of
+from inverse_deid.research.federated.settings import EpochSettings, SelectiveSettings
+from inverse_deid.research.federated.weights import copy_weights
+
+pytestmark = pytest.mark.slow
 
 DIM = 24
 WORDS = [a + b + c for a in "bdfgk" for b in "aeiou" for c in "lmnrs"]
-VECTORS = quantised(WORDS, np.random.default_rng(1).normal(size=(len(WORDS), DIM)).astype(np.float32))
-SGD = LocalConfig(learning_rate=0.1, batch_tokens=64, window=64)
+VECTORS = quantise(WORDS, np.random.default_rng(1).normal(size=(len(WORDS), DIM)).astype(np.float32))
+SGD = EpochSettings(learning_rate=0.1, batch_tokens=64, window=64)
 
 
 def text(rng, n_tokens):
@@ -41,14 +41,14 @@ def attempt(n_documents, n_tokens, **changed):
     network = build_network(config, N_FEATURES, VECTORS.matrix())
     rng = np.random.default_rng(4)
     site = EncodedSite("east", [text(rng, n_tokens) for _ in range(n_documents)], [])
-    made = Inversion(config, VECTORS.matrix(), weights_of(network), [site], 1, 64)
+    made = InversionAttack(config, VECTORS.matrix(), copy_weights(network), [site], 1, 64)
     return made, LocalTrainer(network, config, SGD)
 
 
 @pytest.mark.parametrize("characters", [{}, {"characters": "one-hot", "char_dim": 128}])
 def test_one_step_on_one_text_gives_its_words_and_characters_away(characters):
     made, trainer = attempt(3, 9, **characters)
-    found = made.one_step(trainer)
+    found = made.attack_steps(trainer)
     assert found["n"] == 3
     assert found["words"]["precision"] == 1.0
     assert found["words"]["recall"] > 0.9
@@ -57,7 +57,7 @@ def test_one_step_on_one_text_gives_its_words_and_characters_away(characters):
 
 def test_an_epoch_over_many_words_names_none():
     made, trainer = attempt(12, 12)
-    found, _ = made.epoch(trainer, SelectiveSettings())
+    found, _ = made.attack_epochs(trainer, SelectiveSettings())
     assert found["words"] == {"precision": None, "recall": 0.0, "there": found["words"]["there"]}
     assert found["words"]["there"] > DIM
     assert found["characters"]["precision"] == 1.0
@@ -65,7 +65,7 @@ def test_an_epoch_over_many_words_names_none():
 
 def test_selected_changes_name_no_word():
     made, trainer = attempt(1, 9)
-    whole, selected = made.epoch(trainer, SelectiveSettings(upload=0.5, tau=0.0))
+    whole, selected = made.attack_epochs(trainer, SelectiveSettings(upload=0.5, tau=0.0))
     assert whole["words"]["recall"] > 0.9
     assert not selected["words"]["recall"]
     assert selected["characters"]["precision"] == 1.0
@@ -73,10 +73,10 @@ def test_selected_changes_name_no_word():
 
 def test_dropout_hides_words():
     made, trainer = attempt(3, 9, dropout=0.5)
-    assert (made.one_step(trainer)["words"]["recall"] or 0.0) < 0.5
+    assert (made.attack_steps(trainer)["words"]["recall"] or 0.0) < 0.5
 
 
 def test_no_change_names_nothing():
     made, trainer = attempt(1, 9)
     still = [np.zeros_like(array) for array in made.start]
-    assert named_words(still, trainer.layout, made.config, made.matrix) == set()
+    assert name_words(still, trainer.layout, made.config, made.matrix) == set()

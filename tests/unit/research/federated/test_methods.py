@@ -2,6 +2,7 @@
 
 from functools import partial
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -11,15 +12,16 @@ from tiny_networks import are_equal, examples, network_config, new_network
 
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.research.federated import methods
-from inverse_deid.research.federated.local_config import LocalConfig
-from inverse_deid.research.federated.local_training import LocalTrainer
-from inverse_deid.research.federated.methods import COMMON, Course, Site
-from inverse_deid.research.federated.selection import SelectiveSettings
-from inverse_deid.research.federated.site_training import DirectEpochs
-from inverse_deid.research.federated.weights import layout_of, weights_of
+from inverse_deid.research.federated.documents import EncodedSite
+from inverse_deid.research.federated.local_training import DirectEpochs, LocalTrainer
+from inverse_deid.research.federated.methods import COMMON, Course
+from inverse_deid.research.federated.settings import EpochSettings, SelectiveSettings
+from inverse_deid.research.federated.weights import copy_weights, read_layout
+
+pytestmark = pytest.mark.slow
 
 CONFIG = network_config(token_units=4)
-LOCAL = LocalConfig(learning_rate=0.1, batch_tokens=32, window=16)
+LOCAL = EpochSettings(learning_rate=0.1, batch_tokens=32, window=16)
 
 
 @pytest.fixture(scope="module")
@@ -29,17 +31,19 @@ def trainer():
 
 @pytest.fixture(scope="module")
 def start():
-    return weights_of(new_network(CONFIG, seed=5))
+    return copy_weights(new_network(CONFIG, seed=5))
 
 
 @pytest.fixture(scope="module")
 def course(trainer, start):
-    sites = [Site(name, examples(CONFIG, i, 6)) for i, name in enumerate(("east", "west", "north"))]
+    sites = [
+        EncodedSite(name, examples(CONFIG, i, 6), []) for i, name in enumerate(("east", "west", "north"))
+    ]
     return course_of(trainer, sites, start, n_epochs=2, seed=7)
 
 
 def course_of(trainer, sites, start, n_epochs, seed):
-    begin = partial(DirectEpochs, trainer, [site.examples for site in sites])
+    begin = partial(DirectEpochs, trainer, [site.train for site in sites])
     return Course(trainer, sites, begin, start, n_epochs, seed)
 
 
@@ -59,9 +63,9 @@ def test_an_epoch_depends_on_its_seed_alone(course, start):
 
 
 def test_a_site_keeps_its_optimizer_within_a_run_alone(start):
-    local = LocalConfig(optimizer="adam", learning_rate=0.01, batch_tokens=32, window=16)
+    local = EpochSettings(optimizer="adam", learning_rate=0.01, batch_tokens=32, window=16)
     trainer = LocalTrainer(new_network(CONFIG, seed=1), CONFIG, local)
-    sites = [Site(name, examples(CONFIG, i, 6)) for i, name in enumerate(("east", "west"))]
+    sites = [EncodedSite(name, examples(CONFIG, i, 6), []) for i, name in enumerate(("east", "west"))]
     course = course_of(trainer, sites, start, n_epochs=1, seed=7)
     train = course.begin()
     first, other = train(course.tasks(0, [start, start]))
@@ -72,7 +76,7 @@ def test_a_site_keeps_its_optimizer_within_a_run_alone(start):
 
 
 def test_isolated_sites_never_meet(course, start):
-    last = list(methods.isolated(course))[-1]
+    last = list(methods.train_alone(course))[-1]
     for number, site in enumerate(course.sites):
         alone = by_hand(course, number, 1, by_hand(course, number, 0, start))
         assert are_equal(last.networks[site.name], alone)
@@ -84,12 +88,12 @@ def test_round_robin_hands_the_network_on(course, start):
     for epoch in range(2):
         for number in range(3):
             weights = by_hand(course, number, epoch, weights)
-    last = list(methods.round_robin(course))[-1]
+    last = list(methods.train_in_turns(course))[-1]
     assert are_equal(last.networks[COMMON], weights)
 
 
 def test_the_mean_is_that_of_the_sites(course, start):
-    first = next(methods.averaged(course))
+    first = next(methods.train_averaged(course))
     dones = [one_epoch(course, number, 0, start) for number in range(3)]
     n_tokens = np.array([done.n_tokens for done in dones], np.float64)
     for i, array in enumerate(first.networks[COMMON]):
@@ -100,14 +104,17 @@ def test_the_mean_is_that_of_the_sites(course, start):
 
 
 def test_central_training_sees_all_documents(course):
-    outcome = next(methods.central(course))
+    outcome = next(methods.train_centrally(course))
     assert list(outcome.networks) == [COMMON]
     assert outcome.n_sent == 0
 
 
 def test_selective_without_any_exchange_is_isolated(course):
     settings = dict.fromkeys(("east", "west", "north"), SelectiveSettings(download=0, upload=0))
-    found, alone = list(methods.selective(course, settings))[-1], list(methods.isolated(course))[-1]
+    found, alone = (
+        list(methods.train_selectively(course, settings))[-1],
+        list(methods.train_alone(course))[-1],
+    )
     for name in settings:
         assert are_equal(found.networks[name], alone.networks[name])
 
@@ -115,7 +122,7 @@ def test_selective_without_any_exchange_is_isolated(course):
 def test_selective_with_full_exchange_is_round_robin_in_the_drawn_order(course, start):
     everything = SelectiveSettings(download=1, upload=1, gamma=1e6, tau=0)
     settings = dict.fromkeys(("east", "west", "north"), everything)
-    outcome = next(methods.selective(course, settings))
+    outcome = next(methods.train_selectively(course, settings))
     order = course.rng(0, 2).permutation(3).tolist()
     weights = start
     for number in order:
@@ -132,24 +139,25 @@ def test_selective_sends_at_most_its_share(course):
         "north": SelectiveSettings(download=0.0, upload=0.25),
     }
     n = course.trainer.layout.n_numbers
-    outcome = next(methods.selective(course, settings))
+    outcome = next(methods.train_selectively(course, settings))
     assert outcome.n_received == int(0.1 * n) + int(0.5 * n)
     assert 0 < outcome.n_sent <= int(0.5 * n) + int(0.25 * n)
 
 
 def test_the_proximal_term_keeps_a_site_near(course, start):
-    near = LocalTrainer(new_network(CONFIG, seed=1), CONFIG, LOCAL, proximal=5.0)
+    local = msgspec.structs.replace(LOCAL, proximal=5.0)
+    near = LocalTrainer(new_network(CONFIG, seed=1), CONFIG, local)
     free = by_hand(course, 0, 0, start)
-    held = near.epoch(course.sites[0].examples, start, (7, 0, 0, 0)).weights
+    held = near.train_epoch(course.sites[0].train, start, (7, 0, 0, 0)).weights
     layout = near.layout
-    moved = [float(np.linalg.norm(layout.flat(w) - layout.flat(start))) for w in (held, free)]
+    moved = [float(np.linalg.norm(layout.flatten(w) - layout.flatten(start))) for w in (held, free)]
     assert 0 < moved[0] < 0.9 * moved[1]
 
 
 def test_training_lowers_the_loss(trainer, start):
-    sites = [Site("east", examples(CONFIG, 0, 30))]
+    sites = [EncodedSite("east", examples(CONFIG, 0, 30), [])]
     course = course_of(trainer, sites, start, n_epochs=6, seed=1)
-    losses = [outcome.loss for outcome in methods.central(course)]
+    losses = [outcome.loss for outcome in methods.train_centrally(course)]
     assert losses[-1] < losses[0]
 
 
@@ -157,4 +165,4 @@ def test_the_word_matrix_is_never_among_the_weights(trainer):
     assert not any("word_embedding" in name for name in trainer.layout.names)
     learned = new_network(network_config(learn_words=True), seed=1)
     with pytest.raises(ConfigurationError, match="learn_words"):
-        layout_of(learned)
+        read_layout(learned)

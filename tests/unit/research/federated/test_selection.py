@@ -4,14 +4,15 @@ import numpy as np
 import pytest
 
 from inverse_deid.core.errors import ConfigurationError, UpdateError
-from inverse_deid.research.federated.parameter_server import ParameterServer
-from inverse_deid.research.federated.selection import (
+from inverse_deid.core.settings import make_settings
+from inverse_deid.research.federated.selective import (
+    ParameterServer,
     Selected,
-    SelectiveSettings,
-    most_updated,
-    n_of,
-    selected_changes,
+    choose_most_updated,
+    count_share,
+    select_changes,
 )
+from inverse_deid.research.federated.settings import SelectiveSettings
 
 # The example of eight weights.
 #   number             0      1      2      3        4      5       6       7
@@ -47,7 +48,7 @@ def test_the_most_updated_weights_are_taken(theta_d, wanted):
 
 def test_a_tie_is_broken_by_chance_and_only_a_tie():
     counts = np.array([5, 2, 2, 2, 2, 0, 9, 0])
-    found = [frozenset(most_updated(counts, 0.5, rng(seed)).tolist()) for seed in range(200)]
+    found = [frozenset(choose_most_updated(counts, 0.5, rng(seed)).tolist()) for seed in range(200)]
     assert all({0, 6} <= taken and not {5, 7} & taken for taken in found)
     assert {number for taken in found for number in taken} == {0, 1, 2, 3, 4, 6}
 
@@ -55,7 +56,7 @@ def test_a_tie_is_broken_by_chance_and_only_a_tie():
 @pytest.mark.parametrize(("theta_u", "n"), [(0.0, 0), (0.125, 1), (0.5, 4), (0.6, 4), (0.625, 5), (1.0, 5)])
 def test_changes_are_filtered_clamped_and_drawn(theta_u, n):
     settings = SelectiveSettings(upload=theta_u, gamma=10, tau=0.0001)
-    given = selected_changes(CHANGES, settings, rng())
+    given = select_changes(CHANGES, settings, rng())
     assert len(given) == n
     assert set(given.indices.tolist()) <= set(CLAMPED)
     assert given.indices.tolist() == sorted(set(given.indices.tolist()))
@@ -63,7 +64,7 @@ def test_changes_are_filtered_clamped_and_drawn(theta_u, n):
 
 
 def test_all_large_changes_leave_when_theta_u_allows_it():
-    given = selected_changes(CHANGES, SelectiveSettings(upload=1), rng())
+    given = select_changes(CHANGES, SelectiveSettings(upload=1), rng())
     assert dict(zip(given.indices.tolist(), given.values.tolist(), strict=True)) == {
         i: float(np.float32(value)) for i, value in CLAMPED.items()
     }
@@ -71,14 +72,14 @@ def test_all_large_changes_leave_when_theta_u_allows_it():
 
 def test_a_change_of_exactly_tau_stays():
     changes = np.array([0.5, -0.5, 0.75], np.float32)
-    given = selected_changes(changes, SelectiveSettings(upload=1, tau=0.5), rng())
+    given = select_changes(changes, SelectiveSettings(upload=1, tau=0.5), rng())
     assert given.indices.tolist() == [2]
 
 
 def test_the_draw_is_uniform():
     drawn = np.zeros(8)
     for seed in range(2000):
-        drawn[selected_changes(CHANGES, SelectiveSettings(upload=0.25), rng(seed)).indices] += 1
+        drawn[select_changes(CHANGES, SelectiveSettings(upload=0.25), rng(seed)).indices] += 1
     # two of five candidates each time: 800 expected, four standard deviations are 88
     assert drawn[[2, 3, 4]].sum() == 0
     assert np.abs(drawn[[0, 1, 5, 6, 7]] - 800).max() < 88
@@ -94,7 +95,7 @@ def test_the_server_adds_and_counts():
 def test_two_sites_one_after_the_other():
     """The second site takes what the first one gave, and nothing else."""
     server = ParameterServer(GLOBAL)
-    first = selected_changes(CHANGES, SelectiveSettings(upload=1), rng())
+    first = select_changes(CHANGES, SelectiveSettings(upload=1), rng())
     server.upload(first)
     taken = server.download(0.625, rng())
     assert taken.indices.tolist() == [0, 1, 5, 6, 7]
@@ -122,7 +123,7 @@ def test_the_server_refuses_bad_changes_whole(changes):
 
 def test_a_site_gives_no_infinite_change():
     with pytest.raises(ValueError, match="finite"):
-        selected_changes(np.array([np.inf], np.float32), SelectiveSettings(), rng())
+        select_changes(np.array([np.inf], np.float32), SelectiveSettings(), rng())
 
 
 @pytest.mark.parametrize(
@@ -133,13 +134,14 @@ def test_a_site_gives_no_infinite_change():
         {"upload": 2},
         {"upload": float("nan")},
         {"gamma": 0},
+        {"gamma": float("inf")},
         {"tau": -1},
     ],
 )
 def test_settings_out_of_range_are_refused(values):
     with pytest.raises(ConfigurationError):
-        SelectiveSettings(**values)
+        make_settings(values, SelectiveSettings)
 
 
 def test_shares_are_rounded_down_but_not_by_the_binary_system():
-    assert [n_of(share, 100) for share in (0.29, 0.57, 0.58, 0.005, 1)] == [29, 57, 58, 0, 100]
+    assert [count_share(share, 100) for share in (0.29, 0.57, 0.58, 0.005, 1)] == [29, 57, 58, 0, 100]

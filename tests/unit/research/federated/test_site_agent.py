@@ -11,16 +11,14 @@ from tiny_networks import are_equal, examples, network_config, new_network
 
 from inverse_deid.core.errors import UpdateError
 from inverse_deid.research.federated import methods
-from inverse_deid.research.federated.coordinator import CommonTraining, first_state, next_state
-from inverse_deid.research.federated.local_config import LocalConfig
-from inverse_deid.research.federated.local_training import LocalTrainer
-from inverse_deid.research.federated.messages import opened, sealed
-from inverse_deid.research.federated.methods import COMMON, Course, Site
-from inverse_deid.research.federated.rounds import reply_envelope, reply_of
-from inverse_deid.research.federated.selection import SelectiveSettings
-from inverse_deid.research.federated.site_agent import SiteAgent
-from inverse_deid.research.federated.site_training import DirectEpochs
-from inverse_deid.research.federated.weights import weights_of
+from inverse_deid.research.federated.documents import EncodedSite
+from inverse_deid.research.federated.local_training import DirectEpochs, LocalTrainer
+from inverse_deid.research.federated.messages import open_sealed, pack_reply, seal, unpack_reply
+from inverse_deid.research.federated.methods import COMMON, Course
+from inverse_deid.research.federated.rounds import begin_training, end_round
+from inverse_deid.research.federated.settings import CommonTraining, EpochSettings, SelectiveSettings
+from inverse_deid.research.federated.site import SiteAgent
+from inverse_deid.research.federated.weights import copy_weights
 
 CONFIG = network_config(token_units=4)
 SITES = ("east", "west", "north")
@@ -31,24 +29,22 @@ PLANTED = "Zora", "Okonkwo", "Velmo", "Lindero"
 
 @pytest.fixture(scope="module")
 def trainer():
-    local = LocalConfig(optimizer="adam", learning_rate=0.01, batch_tokens=32, window=16)
+    local = EpochSettings(optimizer="adam", learning_rate=0.01, batch_tokens=32, window=16)
     return LocalTrainer(new_network(CONFIG, seed=1), CONFIG, local)
 
 
 @pytest.fixture(scope="module")
 def course(trainer):
-    sites = [Site(name, examples(CONFIG, i, 6)) for i, name in enumerate(SITES)]
-    begin = partial(DirectEpochs, trainer, [site.examples for site in sites])
-    return Course(trainer, sites, begin, weights_of(new_network(CONFIG, seed=5)), n_epochs=2, seed=7)
+    sites = [EncodedSite(name, examples(CONFIG, i, 6), []) for i, name in enumerate(SITES)]
+    begin = partial(DirectEpochs, trainer, [site.train for site in sites])
+    return Course(trainer, sites, begin, copy_weights(new_network(CONFIG, seed=5)), n_epochs=2, seed=7)
 
 
 @pytest.fixture
 def agents(course, tmp_path):
     settings = SelectiveSettings(download=0.5, upload=0.5, tau=0)
     return {
-        site.name: SiteAgent(
-            site.name, course.trainer, site.examples, settings, tmp_path / f"{site.name}.npz"
-        )
+        site.name: SiteAgent(site.name, course.trainer, site.train, settings, tmp_path / f"{site.name}.npz")
         for site in course.sites
     }
 
@@ -57,42 +53,42 @@ def play(way, course, agents, sent=None):
     """A whole run, every reply sealed and opened on its way."""
     agreed = CommonTraining(way=way, sites=SITES, epochs=2, seed=7)
     layout = course.trainer.layout
-    state = first_state(agreed, "run", layout, course.start)
+    state = begin_training(agreed, "run", layout, course.start)
     while not state.finished:
         replies = {}
         for name in state.asked:
-            data = sealed(reply_envelope(agents[name].answer(state)), KEY)
+            data = seal(pack_reply(agents[name].answer(state)), KEY)
             if sent is not None:
                 sent.append(data)
-            replies[name] = reply_of(opened(data, KEY))
-        state, report = next_state(agreed, layout, state, replies)
+            replies[name] = unpack_reply(open_sealed(data, KEY))
+        state, report = end_round(agreed, layout, state, replies)
         assert not report.left_out
     return state
 
 
 @pytest.mark.parametrize(
-    ("way", "method"), [("average", methods.averaged), ("round-robin", methods.round_robin)]
+    ("way", "method"), [("average", methods.train_averaged), ("round-robin", methods.train_in_turns)]
 )
 def test_messages_change_nothing(way, method, course, agents):
     wanted = list(method(course))[-1].networks[COMMON]
-    found = course.trainer.layout.arrays(play(way, course, agents).weights)
+    found = course.trainer.layout.split(play(way, course, agents).weights)
     assert are_equal(found, wanted)
 
 
 def test_selective_sites_end_with_networks_of_their_own(course, agents):
     state = play("selective", course, agents)
-    results = [agents[name].result(state) for name in SITES]
+    results = [agents[name].end(state) for name in SITES]
     assert not np.array_equal(results[0], results[1])
     assert state.counts.max() > 1
 
 
 def test_an_answer_that_was_lost_is_made_again(course, agents):
-    state = first_state(
+    state = begin_training(
         CommonTraining(way="selective", sites=SITES, epochs=2), "run", course.trainer.layout, course.start
     )
     agreed = CommonTraining(way="selective", sites=SITES, epochs=2)
     first = {name: agents[name].answer(state) for name in SITES}
-    state, _ = next_state(agreed, course.trainer.layout, state, first)
+    state, _ = end_round(agreed, course.trainer.layout, state, first)
     once, again = (agents["east"].answer(state).changes for _ in range(2))
     assert np.array_equal(once.indices, again.indices)
     assert np.array_equal(once.values, again.values)
@@ -100,7 +96,7 @@ def test_an_answer_that_was_lost_is_made_again(course, agents):
 
 def test_no_word_leaves_a_site(course, agents):
     """Names are planted in the documents; every byte that is sent is searched for them."""
-    every = {word for site in course.sites for example in site.examples for word in example.words}
+    every = {word for site in course.sites for example in site.train for word in example.words}
     words = {word for word in every if len(word) > 3}  # shorter ones may stand in numbers by chance
     assert set(PLANTED) <= words
     for way in ("average", "selective", "round-robin"):
@@ -120,7 +116,7 @@ def test_no_row_of_the_word_matrix_leaves_a_site(course, agents):
 
 
 def test_a_state_of_another_network_is_refused(course, agents):
-    state = first_state(
+    state = begin_training(
         CommonTraining(way="average", sites=SITES, epochs=1), "run", course.trainer.layout, course.start
     )
     from dataclasses import replace

@@ -4,39 +4,37 @@ import numpy as np
 import pytest
 from tiny_networks import examples, network_config
 
-from inverse_deid.research.federated.learning_curves import learning_curves
-from inverse_deid.research.federated.measuring import Scored, measures, scored
-from inverse_deid.research.studies.panels import Band
+from inverse_deid.research.federated.runs import ScoredTokens, measure_tokens, score_tokens
 
 
 def tokens(is_phi, p_safe, masked=None, lengths=None):
     p = np.array(p_safe, np.float32)
     chosen = p < 0.5 if masked is None else np.array(masked)
-    return Scored(np.array(is_phi), p, chosen, lengths or (len(is_phi),))
+    return ScoredTokens(np.array(is_phi), p, chosen, lengths or (len(is_phi),))
 
 
 def test_f1_counts_tokens():
-    found = measures(tokens([True, True, True, False, False], [0.1, 0.2, 0.9, 0.3, 0.8]), 0.9)
+    found = measure_tokens(tokens([True, True, True, False, False], [0.1, 0.2, 0.9, 0.3, 0.8]), 0.9)
     assert found.precision == found.recall == pytest.approx(2 / 3)
     assert found.f1 == pytest.approx(2 / 3)
 
 
 def test_recall_at_precision_takes_the_best_threshold():
-    found = measures(tokens([True, True, True, False], [0.1, 0.2, 0.9, 0.8]), 0.75)
+    found = measure_tokens(tokens([True, True, True, False], [0.1, 0.2, 0.9, 0.8]), 0.75)
     assert found.recall_at_precision == 1.0
-    assert measures(
+    assert measure_tokens(
         tokens([True, True, True, False], [0.1, 0.2, 0.9, 0.8]), 0.9
     ).recall_at_precision == pytest.approx(2 / 3)
 
 
 def test_nothing_to_find_is_undefined():
-    found = measures(tokens([False], [0.9]), 0.9)
+    found = measure_tokens(tokens([False], [0.9]), 0.9)
     assert (found.f1, found.recall, found.recall_at_precision) == (None, None, None)
 
 
 def test_some_documents():
     whole = tokens([True, False, True, True], [0.1, 0.9, 0.2, 0.9], lengths=(2, 1, 1))
-    part = whole.of([2, 0])
+    part = whole.select([2, 0])
     assert part.lengths == (2, 1)
     assert part.p_safe.tolist() == pytest.approx([0.1, 0.9, 0.9])
 
@@ -45,13 +43,5 @@ def test_a_row_without_a_number_is_masked():
     some = examples(network_config(), 0, 1)
     rows = np.full((len(some[0]), 2), [0.9, 0.1], np.float32)
     rows[0] = np.nan
-    found = scored(some, [rows])
+    found = score_tokens(some, [rows])
     assert found.is_masked.tolist() == [True] + [False] * (len(some[0]) - 1)
-
-
-def test_the_figure_shows_every_curve():
-    curve = Band("C <0.1>", "#2e7d32", range(1, 3), [0.5, 0.9], [0.4, 0.8], [0.6, 0.95])
-    svg = learning_curves({"C <0.1>": [curve], "other": [curve]}, 0.3)
-    assert svg.count("<polyline") == 2
-    assert "C &lt;0.1&gt;" in svg
-    assert svg.startswith("<svg")

@@ -5,8 +5,8 @@ import pytest
 
 from inverse_deid.core.errors import OutputError, UnreadableInputError, UpdateError
 from inverse_deid.research.federated.file_exchange import FileExchange, read_key
-from inverse_deid.research.federated.leaving import LeavingLog
-from inverse_deid.research.federated.messages import Envelope, opened, sealed
+from inverse_deid.research.federated.messages import Envelope, open_sealed, seal
+from inverse_deid.research.federated.site import LeavingLog
 
 KEY = b"east key of the test, 32 bytes.."
 
@@ -18,7 +18,7 @@ def envelope():
 
 
 def test_a_message_is_read_as_it_was_written(envelope):
-    found = opened(sealed(envelope, KEY), KEY)
+    found = open_sealed(seal(envelope, KEY), KEY)
     assert found.header == {"kind": "reply", "number": 3}
     assert {name: array.tolist() for name, array in found.arrays.items()} == {
         "weights": [[0, 1, 2], [3, 4, 5]],
@@ -27,23 +27,23 @@ def test_a_message_is_read_as_it_was_written(envelope):
 
 
 def test_any_changed_byte_is_found(envelope):
-    data = sealed(envelope, KEY)
+    data = seal(envelope, KEY)
     for position in range(len(data)):
         changed = bytearray(data)
         changed[position] ^= 1
         with pytest.raises(UpdateError):
-            opened(bytes(changed), KEY)
+            open_sealed(bytes(changed), KEY)
 
 
 @pytest.mark.parametrize("change", [lambda d: d[:-1], lambda d: d + b"x", lambda d: b"", lambda d: d[:10]])
 def test_a_cut_or_longer_message_is_refused(envelope, change):
     with pytest.raises(UpdateError):
-        opened(change(sealed(envelope, KEY)), KEY)
+        open_sealed(change(seal(envelope, KEY)), KEY)
 
 
 def test_another_key_is_refused(envelope):
     with pytest.raises(UpdateError, match="another key"):
-        opened(sealed(envelope, b"west"), KEY)
+        open_sealed(seal(envelope, b"west"), KEY)
 
 
 @pytest.mark.parametrize(
@@ -66,12 +66,12 @@ def test_a_sealed_lie_about_the_arrays_is_refused(arrays):
     header = json.dumps({"kind": "reply", "arrays": arrays}).encode()
     body = struct.pack("<I", len(header)) + header + b"\0" * 4
     with pytest.raises(UpdateError, match="cannot be read"):
-        opened(b"IDF1" + messages._tag(body, KEY) + body, KEY)
+        open_sealed(b"IDF1" + messages._tag(body, KEY) + body, KEY)
 
 
 def test_nothing_but_numbers_is_sent():
     with pytest.raises(ValueError, match="not sent"):
-        sealed(Envelope({}, {"words": np.array(["Okonkwo"])}), KEY)
+        seal(Envelope({}, {"words": np.array(["Okonkwo"])}), KEY)
 
 
 def test_waiting_ends(tmp_path, envelope):
@@ -81,23 +81,23 @@ def test_waiting_ends(tmp_path, envelope):
         now[0] += n_seconds
 
     exchange = FileExchange(tmp_path, {"east": KEY, "west": KEY}, wait, lambda: now[0])
-    exchange.send("from", "east", "reply-000003", sealed(envelope, KEY))
+    exchange.send("from", "east", "reply-000003", seal(envelope, KEY))
     assert list(exchange.gather(["east", "west"], "reply-000003", 5)) == ["east"]
     assert 5 <= now[0] < 6
 
 
 def test_a_message_of_another_key_is_an_answer_that_cannot_be_used(tmp_path, envelope):
     exchange = FileExchange(tmp_path, {"east": KEY})
-    exchange.send("from", "east", "reply-000003", sealed(envelope, b"a thief's"))
+    exchange.send("from", "east", "reply-000003", seal(envelope, b"a thief's"))
     assert isinstance(exchange.gather(["east"], "reply-000003", 1)["east"], UpdateError)
 
 
 def test_the_newest_state_counts(tmp_path):
     exchange = FileExchange(tmp_path, {"east": KEY})
-    assert exchange.latest("east") is None
+    assert exchange.find_latest("east") is None
     for number in (0, 9, 10):
         exchange.send("to", "east", f"state-{number:06}", b"x")
-    assert exchange.latest("east") == "state-000010"
+    assert exchange.find_latest("east") == "state-000010"
 
 
 def test_a_key_must_be_long_enough(tmp_path):
@@ -126,5 +126,5 @@ def test_the_log_says_what_left_and_when(tmp_path, envelope):
 
 def test_what_cannot_be_noted_is_an_error(tmp_path, envelope):
     (tmp_path / "private").write_text("no folder")
-    with pytest.raises(OutputError, match="nothing was sent"):
+    with pytest.raises(OutputError, match="Nothing was sent"):
         LeavingLog(tmp_path / "private" / "leaving.log").write(envelope, b"", "the server")

@@ -7,11 +7,11 @@ import pytest
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.phi import PhiType
 from inverse_deid.core.values import Document, PhiSpan
-from inverse_deid.research.federated.splitting import (
-    site_of,
+from inverse_deid.research.federated.documents import (
+    drop_patients_of,
+    find_site,
     split_by_kind,
     split_evenly,
-    without_patients_of,
 )
 
 KINDS = {"narratives": ["v-"], "letters": ["L1-", "L2-"]}
@@ -78,13 +78,13 @@ def test_a_patient_of_two_kinds_goes_where_most_documents_are():
 @pytest.mark.parametrize(("doc_id", "word"), [("x-1", "no site"), ("L1-1", "several")])
 def test_a_document_of_no_clear_site_is_refused(doc_id, word):
     kinds = {"narratives": ["v-", "L1"], "letters": ["L1-"]}
-    with pytest.raises(ConfigurationError, match=f"{doc_id}: of the kind of {word}"):
-        site_of(doc_id, kinds)
+    with pytest.raises(ConfigurationError, match=f"{doc_id}: its id fits {word}"):
+        find_site(doc_id, kinds)
 
 
 def test_patients_of_the_test_documents_are_left_out(docs):
     test = [of_patient("t-1", "Zorvald Quentissa"), of_patient("t-2", "Ambrosine Teldrake")]
-    left = without_patients_of(docs, test)
+    left = drop_patients_of(docs, test)
     assert len(left) == len(docs) - 3
     assert not [doc for doc in left if doc.text.startswith("Zorvald Quentissa ")]
 

@@ -6,8 +6,7 @@ import pytest
 
 from inverse_deid.core.phi import PhiType
 from inverse_deid.core.values import Document, PhiSpan
-from inverse_deid.training.corpora.augment import with_fresh_surrogates
-from inverse_deid.training.corpora.surrogates import SurrogateMaker
+from inverse_deid.training.corpora.surrogates import SurrogateMaker, with_fresh_surrogates
 
 TEXT = "Tamsin Yarrow, 44, saw Dr. Quill on 3/4/2019; Yarrow called 555-0144."
 

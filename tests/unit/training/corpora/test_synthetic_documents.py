@@ -9,10 +9,9 @@ from inverse_deid.core.phi import PhiType
 from inverse_deid.training.corpora.ages import AGE_FORMS
 from inverse_deid.training.corpora.people import FORMS
 from inverse_deid.training.corpora.places import WORK_FORMS
-from inverse_deid.training.corpora.safe import draw_safe
 from inverse_deid.training.corpora.surrogates import SurrogateMaker
 from inverse_deid.training.corpora.synthetic import load_layouts, synthetic_document
-from inverse_deid.training.corpora.templates import draw_cast
+from inverse_deid.training.corpora.templates import draw_cast, draw_safe
 from inverse_deid.training.corpora.wordlists import load_lines, load_lists, read_data
 
 _SLOT = re.compile(r"\{([A-Za-z_]+)(?:\.([a-z_]+))?\}")

@@ -10,12 +10,12 @@ import pytest
 
 from inverse_deid.core.phi import PhiType
 from inverse_deid.core.values import Document
-from inverse_deid.training.corpora import dates, lookalikes
+from inverse_deid.training.corpora import dates, templates
 from inverse_deid.training.corpora.building import hard_wrapped
-from inverse_deid.training.corpora.generation import generated_documents
 from inverse_deid.training.corpora.names import load_name_pools
 from inverse_deid.training.corpora.people import Person, write_name
 from inverse_deid.training.corpora.places import WORK_FORMS, draw_work
+from inverse_deid.training.corpora.synthetic import generate_documents
 from inverse_deid.training.corpora.wordlists import words
 
 N_DOCUMENTS = 1500
@@ -112,7 +112,7 @@ SAFE = {
 
 @pytest.fixture(scope="module")
 def docs() -> list[Document]:
-    return list(generated_documents(N_DOCUMENTS, 11))
+    return list(generate_documents(N_DOCUMENTS, 11))
 
 
 @pytest.fixture(scope="module")
@@ -204,7 +204,7 @@ def test_safe_numbers_that_look_alike_stay_unmarked(docs: list[Document], name: 
 
 def test_names_stand_beside_the_word_that_they_are(docs: list[Document]) -> None:
     """A drug, an eponym or a word is safe in the very document in which it is somebody's name."""
-    known = {name.casefold() for _, name, _ in lookalikes.load_lookalikes()}
+    known = {name.casefold() for _, name, _ in templates.load_lookalikes()}
     beside: set[str] = set()
     for doc in docs:
         safe = set(re.findall(r"[a-z]+", _without_identifiers(doc).casefold()))
@@ -218,7 +218,7 @@ def test_names_stand_beside_the_word_that_they_are(docs: list[Document]) -> None
 
 
 def test_every_lookalike_has_a_phrase_with_the_word() -> None:
-    for _, name, phrases in lookalikes.load_lookalikes():
+    for _, name, phrases in templates.load_lookalikes():
         assert any(re.search(rf"(?i)\b{name}\b", phrase) for phrase in phrases), name
 
 

@@ -1,0 +1,230 @@
+"""One run of `inverse-deid mask`: plan, load, mask, and say what was done."""
+
+from __future__ import annotations
+
+import secrets
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+from datetime import time as time_of_day
+from functools import cache, partial
+from pathlib import Path
+from typing import cast
+
+import click
+from tqdm import tqdm
+
+from inverse_deid import __version__
+from inverse_deid.cli.mask_settings import (
+    STANDARD_INPUT,
+    CaseMaskerMaker,
+    MaskOptions,
+    describe_settings,
+    make_case_settings,
+    make_profile,
+    open_masker,
+)
+from inverse_deid.cli.summary import exit_status, failure_lines, mask_notes, summary_lines, warning_lines
+from inverse_deid.core.errors import ConfigurationError
+from inverse_deid.core.extras import missing_extra
+from inverse_deid.engine.checks import check_ids, check_paths
+from inverse_deid.engine.jobs import Job, PlanSettings, plan_jobs
+from inverse_deid.engine.journal import Journal
+from inverse_deid.engine.run import run_jobs
+from inverse_deid.engine.run_report import RunReport, hash_known
+from inverse_deid.engine.run_settings import RunSettings, settings_fingerprint
+from inverse_deid.engine.streams import mask_pipe
+from inverse_deid.engine.tally import Tally
+from inverse_deid.formats.icsr.profiles import DEFAULT_PROFILE
+from inverse_deid.formats.known_values import read_known_values
+from inverse_deid.formats.registry import FORMATS
+from inverse_deid.masking.case_masker import CaseMasker
+
+INTERRUPTED = 130
+MIB = 1024 * 1024
+
+
+def run_mask(inputs: tuple[str, ...], options: MaskOptions) -> int:
+    """Mask, print failures and a summary, and return the exit status.
+
+    Raises:
+        InverseDeidError: Nothing can be done.
+    """
+    options.check(inputs)
+    started = time.monotonic()
+    is_pipe = inputs == (STANDARD_INPUT,)
+    try:
+        if options.engine == "ray":
+            tally = _mask_on_cluster(inputs, options)
+        else:
+            tally = _mask_pipe(options) if is_pipe else _mask_files(inputs, options)
+    except KeyboardInterrupt:
+        remedy = "" if is_pipe else ". Run the same command with --resume to continue"
+        click.echo(f"inverse-deid: stopped{remedy}", err=True)
+        return INTERRUPTED
+    for line in failure_lines(tally):
+        click.echo(f"inverse-deid: {line}", err=True)
+    for line in warning_lines(tally.columns) if options.keep_all_columns else ():
+        click.echo(line, err=True)
+    was_complete = bool(tally.n_found_complete) and not tally.n_documents and not tally.n_failures
+    if not options.quiet and not was_complete:
+        for line in (*summary_lines(tally, time.monotonic() - started), *mask_notes(options, tally)):
+            click.echo(line, err=True)
+    return exit_status(tally)
+
+
+def _mask_files(inputs: tuple[str, ...], options: MaskOptions) -> Tally:
+    """Plan, load the model, mask; planning comes first because it is quick to fail."""
+    plan = PlanSettings(
+        out=options.folder,
+        format=options.format,
+        explain=options.explain,
+        with_text=options.with_text,
+        offsets=options.offsets,
+        surrogates=options.makes_surrogates,
+        annotations=options.annotations,
+        maps=options.maps,
+    )
+    jobs, tally = plan_jobs([Path(given) for given in inputs], plan)
+    check_paths(jobs, options.given_paths)
+    n_refused = tally.n_failures
+    if jobs:
+        _mask_jobs(jobs, options, tally)
+    is_nothing_left = options.resume and not n_refused and tally.n_found_complete == len(jobs)
+    if is_nothing_left and not options.quiet:
+        complete = "the file is" if len(jobs) == 1 else f"all {len(jobs):,} files are"
+        click.echo(f"Nothing is left to do: {complete} complete.", err=True)
+    return tally
+
+
+def _mask_jobs(jobs: Sequence[Job], options: MaskOptions, tally: Tally) -> None:
+    """Mask the files, unless an earlier run completed them; what is done is added to the tally."""
+    load_profile = cache(partial(make_profile, options))  # files without cases need none
+    if options.profile is not None:
+        load_profile()
+    known = {} if options.known is None else read_known_values(options.known)
+    if options.known is not None:
+        check_ids(jobs, known, options.known, options.read_options)
+    with open_masker(options, known) as masker:
+        known_sha256 = hash_known(known)
+        fingerprint = settings_fingerprint(
+            __version__,
+            masker.fingerprint,
+            options.read_options,
+            options.format_name,
+            options.explain,
+            options.with_text,
+            options.annotations,
+            options.maps,
+            load_profile() if options.profile_file else options.profile or DEFAULT_PROFILE,
+            options.marker,
+            known_sha256,
+        )
+        journal = Journal(options.folder, fingerprint)
+        if options.resume and not tally.n_failures and journal.is_finished(jobs):
+            _check_report_exists(options.run_report)
+            tally.n_found_complete = len(jobs)
+            return
+        report = None
+        if options.run_report is not None:
+            described = describe_settings(options, masker, load_profile(), known_sha256)
+            report = RunReport(described, masker.settings.key)
+        with _Progress(options) as progress:
+            run = RunSettings(
+                fingerprint=fingerprint,
+                read_options=options.read_options,
+                force=options.force,
+                resume=options.resume,
+                on_progress=progress.add,
+                load_profile=load_profile,
+                key=masker.settings.key or secrets.token_bytes(32),
+                marker=options.marker,
+                n_at_once=options.workers,
+                on_file=(lambda _job, _entry: None) if report is None else report.add,
+            )
+            tally.merge(run_jobs(jobs, journal, masker, run))
+        if report is not None and options.run_report is not None:
+            report.write(options.run_report, tally)
+        if not tally.n_failures:
+            journal.finish(jobs)
+
+
+def _check_report_exists(report: Path | None) -> None:
+    """Refuse to report a run that was complete before: what it counted is gone.
+
+    Raises:
+        ConfigurationError: A run report is asked for and does not exist.
+    """
+    if report is not None and not report.exists():
+        raise ConfigurationError(
+            f"{report}: the run was complete before. For a report mask again with --force, without --resume"
+        )
+
+
+def _mask_pipe(options: MaskOptions) -> Tally:
+    if sys.stdin is None or sys.stdout is None:
+        raise ConfigurationError("standard input or output is closed. Connect both, or give files and --out")
+    with open_masker(options) as masker, _Progress(options) as progress:
+        run = RunSettings(
+            fingerprint="",
+            read_options=options.read_options,
+            on_progress=progress.add,
+            n_at_once=options.workers,
+        )
+        kind = options.format or FORMATS["text"]
+        return mask_pipe(sys.stdin.buffer, sys.stdout.buffer, kind, masker, run)
+
+
+def _mask_on_cluster(inputs: tuple[str, ...], options: MaskOptions) -> Tally:
+    try:
+        from inverse_deid.scale.cluster import Cluster
+        from inverse_deid.scale.run import PARTITION_BYTES, RayRun, mask_with_ray
+    except ImportError as error:
+        raise missing_extra("--engine ray", error.name, "scale") from error
+    # Every worker must take the same day for today, also after midnight.
+    today = datetime.combine(make_case_settings(options, None).today, time_of_day())
+    options = replace(options, today=today)
+    profile = make_profile(options)
+    mib = options.partition_mib
+    with _Progress(options) as progress:
+        run = RayRun(
+            inputs=inputs,
+            out=options.out or "",
+            cluster=Cluster(options.address, max(options.threads, 1)),
+            format=options.format,
+            read_options=options.read_options,
+            partition_bytes=PARTITION_BYTES if mib is None else max(1, int(mib * MIB)),
+            resume=options.resume,
+            force=options.force,
+            on_progress=progress.add,
+            describe=lambda masker: describe_settings(options, cast(CaseMasker, masker), profile, ""),
+        )
+        return mask_with_ray(run, CaseMaskerMaker(options))
+
+
+class _Progress:
+    """Documents and tokens per second on a terminal, nothing in a pipe."""
+
+    def __init__(self, options: MaskOptions) -> None:
+        is_shown = sys.stderr.isatty() and not options.quiet
+        self._bar = tqdm(unit=" documents", file=sys.stderr, disable=not is_shown, leave=False)
+        self._started = time.monotonic()
+        self._n_tokens = 0
+        self._counting = threading.Lock()
+
+    def __enter__(self) -> _Progress:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._bar.close()
+
+    def add(self, n_documents: int, n_tokens: int) -> None:
+        """Count a batch; may be called from several threads."""
+        with self._counting:
+            self._n_tokens += n_tokens
+            rate = self._n_tokens / max(time.monotonic() - self._started, 1e-3)
+            self._bar.set_postfix_str(f"{rate:,.0f} tokens/s", refresh=False)
+            self._bar.update(n_documents)

@@ -1,0 +1,408 @@
+"""What was given to `inverse-deid mask`: which options exclude each other, and what they make."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from datetime import date, datetime
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from inverse_deid.cli.report_files import check_target
+from inverse_deid.cli.secret_files import KEY_VARIABLE, read_secret
+from inverse_deid.core.errors import ConfigurationError, UnreadableInputError
+from inverse_deid.engine.checks import GivenPaths
+from inverse_deid.engine.masker import FingerprintedMasker
+from inverse_deid.engine.run_report import REPORT_MARK, describe_profile, hash_with_key, hash_words
+from inverse_deid.engine.worker_pool import WorkerPool, n_threads_each
+from inverse_deid.formats.encodings import normal_encoding
+from inverse_deid.formats.icsr.profiles import DEFAULT_PROFILE, Profile, builtin_profile, read_profile
+from inverse_deid.formats.known_values import KnownOfDocuments
+from inverse_deid.formats.records import Format, ReadOptions
+from inverse_deid.formats.registry import FORMATS, input_errors
+from inverse_deid.masking.case_masker import CaseMasker
+from inverse_deid.replacement.case_dates import DEFAULT_SPAN_YEARS
+from inverse_deid.replacement.markers import MarkerKind, markers_of
+from inverse_deid.replacement.reversal import check_cryptography
+from inverse_deid.replacement.settings import AgeMode, CaseSettings, DateMode
+from inverse_deid.replacement.surrogates import SurrogatesFor
+from inverse_deid.text.tokenizer import tokenize
+
+if TYPE_CHECKING:
+    from inverse_deid.masking.assemble import MaskingSettings
+    from inverse_deid.masking.pipeline import Deidentifier
+    from inverse_deid.network.scorer import Device
+
+STANDARD_INPUT = "-"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MaskOptions:
+    """The options, under the names of `cli.mask`; None = not given."""
+
+    out: str | None = None
+    format_name: str | None = None
+    force: bool = False
+    resume: bool = False
+    quiet: bool = False
+    text_column: tuple[str, ...] = ("text",)
+    id_column: str | None = None
+    keep_column: tuple[str, ...] = ()
+    keep_all_columns: bool = False
+    delimiter: str | None = None
+    encoding: str = "utf-8"
+    operating_point: str | None = None
+    low: float | None = None
+    high: float | None = None
+    certificate: Path | None = None
+    allow_low_thresholds: bool = False
+    allow: Path | None = None
+    deny: Path | None = None
+    known: Path | None = None
+    policy: Literal["case-aware", "literal"] = "case-aware"
+    rules_only: bool = False
+    model: Path | None = None
+    lexicon: Path | None = None
+    marker: str = "PHI"
+    replace: str | None = None
+    dates: str | None = None
+    date_span_years: int | None = None
+    day_first: bool | None = None
+    today: datetime | None = None
+    ages: str | None = None
+    age_bands: str | None = None
+    key: Path | None = None
+    profile: str | None = None
+    explain: bool = False
+    with_text: bool = False
+    offsets: bool = False
+    annotations: Path | None = None
+    maps: Path | None = None
+    run_report: Path | None = None
+    workers: int = 1
+    threads: int = 0
+    engine: Literal["serial", "ray"] = "serial"
+    address: str | None = None
+    partition_mib: float | None = None
+
+    @property
+    def folder(self) -> Path:
+        """The output folder on this machine."""
+        return Path(self.out or "")
+
+    @property
+    def format(self) -> Format | None:
+        """The format of all inputs, None = by suffix."""
+        return None if self.format_name is None else FORMATS[self.format_name]
+
+    @property
+    def marker_kind(self) -> MarkerKind:
+        """The replacement of masks without a surrogate, date or age."""
+        return "category" if self.replace == "category" else "marker"
+
+    @property
+    def makes_surrogates(self) -> bool:
+        """Whether made-up values replace masked words."""
+        return self.replace == "surrogate"
+
+    @property
+    def profile_file(self) -> Path | None:
+        """The file of the user's own profile, None = one of ours."""
+        name = self.profile or ""
+        is_file = name.endswith(".toml") or "/" in name or "\\" in name
+        return Path(name) if is_file else None
+
+    @property
+    def read_options(self) -> ReadOptions:
+        """How files are read."""
+        return ReadOptions(
+            encoding=normal_encoding(self.encoding),
+            text_columns=self.text_column,
+            id_column=self.id_column,
+            keep_columns=self.keep_column,
+            keep_all_columns=self.keep_all_columns,
+            delimiter={"tab": "\t", r"\t": "\t"}.get(self.delimiter or "", self.delimiter),
+            with_offsets=self.offsets,
+        )
+
+    @property
+    def given_paths(self) -> GivenPaths:
+        """The files and folders that options name."""
+        read = {
+            "--key": self.key,
+            "--known": self.known,
+            "--allow": self.allow,
+            "--deny": self.deny,
+            "--certificate": self.certificate,
+            "--lexicon": self.lexicon,
+            "--profile": self.profile_file,
+        }
+        folders = {"--out": self.folder, "--annotations": self.annotations, "--map": self.maps}
+        return GivenPaths(
+            out=self.folder,
+            read={option: path for option, path in read.items() if path is not None},
+            written={} if self.run_report is None else {"--run-report": self.run_report},
+            folders={option: path for option, path in folders.items() if path is not None},
+        )
+
+    def check(self, inputs: tuple[str, ...]) -> None:
+        """Refuse options that contradict each other or lack something, before anything is loaded.
+
+        Raises:
+            ConfigurationError: They contradict each other, or a key or a package is missing.
+            OutputExistsError: The run report would overwrite another file.
+        """
+        delimiter = self.read_options.delimiter
+        if delimiter is not None and (len(delimiter) != 1 or delimiter in '"\r\n'):
+            raise ConfigurationError("--delimiter must be one character, or tab")
+        if self.with_text and not self.explain:
+            raise ConfigurationError("--with-text adds words and probabilities to --explain. Give both")
+        if self.offsets and self.format is not None and not self.format.has_offsets:
+            raise ConfigurationError("--offsets is for JSON Lines. Leave it out, or give --format jsonl")
+        if "" in inputs:
+            raise ConfigurationError("an INPUT is empty text. Give a file or folder (. is this folder)")
+        if self.engine == "ray":
+            self._check_cluster(inputs)
+        elif self.address is not None or self.partition_mib is not None:
+            raise ConfigurationError("--address and --partition-mib are for --engine ray. Add it")
+        if STANDARD_INPUT in inputs:
+            self._check_pipe(inputs)
+        elif self.out is None:
+            raise ConfigurationError("give the folder for the masked files with --out")
+        elif self.run_report is not None:
+            check_target(self.run_report, REPORT_MARK, force=self.force or self.resume)
+        self._check_key()
+
+    def _check_key(self) -> None:
+        """Refuse replacements that lack a key or a package."""
+        needs_key = {"--replace surrogate": self.makes_surrogates, "--map": self.maps is not None}
+        given = [option for option, is_given in needs_key.items() if is_given]
+        if given and self.key is None and read_secret(None) is None:
+            raise ConfigurationError(f"{given[0]} needs a key: give --key FILE or set {KEY_VARIABLE}")
+        if self.makes_surrogates:
+            from inverse_deid.replacement.faker_names import load_surrogate_names
+
+            load_surrogate_names()
+        if self.maps is not None:
+            check_cryptography()
+
+    def _check_pipe(self, inputs: tuple[str, ...]) -> None:
+        if len(inputs) > 1:
+            raise ConfigurationError("- (standard input) cannot be combined with files")
+        if self.explain or self.resume or self.out is not None or self.annotations is not None:
+            raise ConfigurationError(
+                "- writes to standard output. Leave out --out, --explain, --annotations and --resume"
+            )
+        if any(path is not None for path in (self.known, self.maps, self.run_report)):
+            raise ConfigurationError("--known, --map and --run-report are for files. Leave them out with -")
+        if self.offsets and (self.format is None or not self.format.has_offsets):
+            raise ConfigurationError("--offsets is for JSON Lines. Add --format jsonl, or leave it out")
+        if self.format is not None and not self.format.can_be_piped:
+            raise ConfigurationError(f"{self.format} cannot come from standard input. Give the file")
+
+    def _check_cluster(self, inputs: tuple[str, ...]) -> None:
+        """Refuse what a cluster cannot do."""
+        given = {
+            "-": STANDARD_INPUT in inputs,
+            "--explain": self.explain,
+            "--offsets": self.offsets,
+            "--annotations": self.annotations is not None,
+            "--known": self.known is not None,
+            "--run-report": self.run_report is not None,
+            "--profile": self.profile is not None,
+            "--map": self.maps is not None,
+            "--workers": self.workers != 1,
+            f"--format {self.format}": self.format is not None and not self.format.can_be_split,
+        }
+        refused = [name for name, is_given in given.items() if is_given]
+        if refused:
+            raise ConfigurationError(
+                f"--engine ray masks files of JSON Lines, CSV and Parquet. Leave out {', '.join(refused)}, "
+                "or --engine"
+            )
+
+
+def make_masking_settings(options: MaskOptions) -> MaskingSettings:
+    """Return the part of the options that the de-identifier needs."""
+    from inverse_deid.masking.assemble import MaskingSettings
+
+    is_shared = options.workers > 1 and not options.threads
+    return MaskingSettings(
+        model=options.model,
+        lexicon=options.lexicon,
+        policy=options.policy,
+        rules_only=options.rules_only,
+        marker=options.marker,
+        replace=options.marker_kind,
+        operating_point=options.operating_point,
+        low=options.low,
+        high=options.high,
+        certificate=options.certificate,
+        allow_low_thresholds=options.allow_low_thresholds,
+        allow=read_words(options.allow, phrases=False),
+        deny=read_words(options.deny, phrases=True),
+        n_threads=n_threads_each(options.workers) if is_shared else options.threads,
+    )
+
+
+def make_case_settings(options: MaskOptions, key: bytes | None) -> CaseSettings:
+    """Return what replaces dates, ages and ids.
+
+    Raises:
+        ConfigurationError: Options that contradict each other.
+    """
+    return CaseSettings(
+        today=date.today() if options.today is None else options.today.date(),  # noqa: DTZ011, RUF100 - a person's day
+        dates=DateMode(options.dates or DateMode.MASK),
+        ages=AgeMode(options.ages or AgeMode.MASK),
+        age_bands=options.age_bands,
+        day_first=options.day_first,
+        key=key,
+        date_span_years=options.date_span_years or DEFAULT_SPAN_YEARS,
+    )
+
+
+def make_profile(options: MaskOptions) -> Profile:
+    """Return what happens to the structured fields of case reports; dates and ages agree with the texts.
+
+    Raises:
+        ConfigurationError: No profile has this name, or its file cannot be used.
+    """
+    file = options.profile_file
+    profile = builtin_profile(options.profile or DEFAULT_PROFILE) if file is None else read_profile(file)
+    profile = profile if options.dates in (None, "mask") else profile.with_dates()
+    return profile if options.ages in (None, "mask") else profile.with_ages()
+
+
+def _make_surrogates(options: MaskOptions, key: bytes | None) -> SurrogatesFor | None:
+    """Return what gives every case its surrogates, None = markers."""
+    if not options.makes_surrogates:
+        return None
+    from inverse_deid.lexicon import load_lexicon
+    from inverse_deid.replacement.surrogates import KeyedSurrogates
+    from inverse_deid.rules.medical_words import MedicalWords
+
+    return KeyedSurrogates(key or b"", MedicalWords(load_lexicon(options.lexicon)).among)
+
+
+def load_masker(settings: MaskingSettings) -> Deidentifier:
+    """Load lexicon and model, in this process or in a worker."""
+    from inverse_deid.masking.assemble import build_deidentifier
+
+    return build_deidentifier(settings)
+
+
+def make_case_masker(
+    options: MaskOptions,
+    load: Callable[[MaskingSettings], FingerprintedMasker] = load_masker,
+    known: KnownOfDocuments | None = None,
+) -> CaseMasker:
+    """Return a masker that replaces dates and ages; errors that are cheap to find come first.
+
+    Args:
+        options: What was given.
+        load: Loads the de-identifier.
+        known: Identifiers that documents must not show.
+    """
+    settings = make_case_settings(options, read_secret(options.key))
+    masking = make_masking_settings(options)
+    surrogates = _make_surrogates(options, settings.key)
+    return CaseMasker(load(masking), settings, surrogates, known=known)
+
+
+@contextmanager
+def open_masker(options: MaskOptions, known: KnownOfDocuments | None = None) -> Iterator[CaseMasker]:
+    """Open the masker of a run; if it has several workers, they end with the context."""
+    with ExitStack() as stack:
+
+        def start_workers(masking: MaskingSettings) -> WorkerPool:
+            markers = markers_of(options.marker_kind, options.marker)
+            return stack.enter_context(WorkerPool(partial(load_masker, masking), options.workers, markers))
+
+        yield make_case_masker(options, load_masker if options.workers == 1 else start_workers, known)
+
+
+@dataclass(frozen=True, slots=True)
+class CaseMaskerMaker:
+    """Makes the masker on any machine; paths and options are sent there, keys and words of lists are not."""
+
+    options: MaskOptions
+
+    def __call__(self, *, n_threads: int, device: Device) -> CaseMasker:
+        """Load lexicon and model."""
+
+        def load(masking: MaskingSettings) -> Deidentifier:
+            return load_masker(replace(masking, n_threads=n_threads, device=device))
+
+        return make_case_masker(self.options, load)
+
+
+def describe_settings(
+    options: MaskOptions, masker: CaseMasker, profile: Profile, known_sha256: str
+) -> dict[str, Any]:
+    """Return everything that shapes the output, for reports: no values, and of words keyed hashes alone."""
+    cases = masker.settings
+    hide = partial(hash_with_key, cases.key)
+    lists = {
+        "allow": read_words(options.allow, phrases=False),
+        "deny": read_words(options.deny, phrases=True),
+    }
+    return {
+        "fingerprint_hmac_sha256": hide(masker.fingerprint),
+        **masker.made_of,
+        "policy": options.policy,
+        "rules_only": options.rules_only,
+        "operating_point": options.operating_point,
+        "allow_low_thresholds": options.allow_low_thresholds,
+        "certificate": None if options.certificate is None else str(options.certificate),
+        "marker": options.marker,
+        "category_markers": options.marker_kind == "category",
+        "text_columns": list(options.text_column),
+        "id_column": options.id_column,
+        "keep_columns": list(options.keep_column),
+        "keep_all_columns": options.keep_all_columns,
+        "surrogates": options.makes_surrogates,
+        "maps": options.maps is not None,
+        **{name: {"n": len(words), "hmac_sha256": hide(hash_words(words))} for name, words in lists.items()},
+        "known_hmac_sha256": hide(known_sha256) if options.known is not None else None,
+        "dates": str(cases.dates),
+        "date_span_years": cases.date_span_years,
+        "day_first": cases.day_first,
+        "ages": str(cases.ages),
+        "age_bands": cases.age_bands,
+        "today": cases.today.isoformat(),
+        "key_given": cases.key is not None,
+        "profile": describe_profile(profile),
+    }
+
+
+def read_words(path: Path | None, *, phrases: bool) -> frozenset[str]:
+    """Return the words or phrases of a file, one per line; blank lines and lines with # are skipped.
+
+    Raises:
+        UnreadableInputError: The file cannot be read or is not UTF-8.
+        ConfigurationError: A line has no word or, where phrases are not allowed, several words.
+    """
+    if path is None:
+        return frozenset()
+    text = None
+    try:
+        with input_errors():
+            text = path.read_bytes().decode("utf-8-sig")
+    except UnicodeError:
+        pass
+    except UnreadableInputError as error:
+        raise UnreadableInputError(f"{path} {error}") from None
+    if text is None:
+        raise UnreadableInputError(f"{path} is not UTF-8 text. Save it as UTF-8, one word per line")
+    lines = {number: line.strip() for number, line in enumerate(text.splitlines(), start=1)}
+    words = {number: line for number, line in lines.items() if line and not line.startswith("#")}
+    for number, line in words.items():
+        found = tokenize(line).words
+        if not found or (not phrases and found != [line]):
+            raise ConfigurationError(
+                f"{path} line {number} is not one word of letters and digits. Give each part its own line"
+            )
+    return frozenset(words.values())

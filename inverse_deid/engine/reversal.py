@@ -1,0 +1,234 @@
+"""Reversal maps of files: what masking writes into them, and how the originals are put back.
+
+A map belongs to one masked file of one run: `reveal_documents` and `reveal_message` refuse any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import BinaryIO
+
+import numpy as np
+
+from inverse_deid.core.errors import InputError
+from inverse_deid.core.values import Decisions, MaskedDocument
+from inverse_deid.formats.icsr.cases import Case
+from inverse_deid.formats.icsr.messages import BrokenCase, Message
+from inverse_deid.formats.icsr.rewriting import RewrittenCase, fit_text
+from inverse_deid.formats.icsr.survey import TAIL, TEXT, Sort, bare_path
+from inverse_deid.formats.icsr.writing import MessageWriter
+from inverse_deid.formats.records import Record, Source, Writable
+from inverse_deid.replacement.reversal import (
+    HiddenCase,
+    HiddenText,
+    MapReader,
+    MapWriter,
+    digest,
+    hide,
+    reveal,
+)
+from inverse_deid.text.tokenizer import tokenize
+
+
+@dataclass(frozen=True, slots=True)
+class ReversalSink:
+    """Writes one entry per masked document or case (a `Sink`).
+
+    Args:
+        writer: Of the map.
+        encoding: In which the masked texts are written.
+        marker: Replaces what does not fit into an element of a case safety report.
+    """
+
+    writer: MapWriter = field(repr=False)
+    encoding: str = "utf-8"
+    marker: str = "PHI"
+
+    def write(self, record: Record, masked: Sequence[MaskedDocument]) -> None:
+        """Write the entry of one document; where records have several texts, it names the columns."""
+        if record.report is not None:
+            self.writer.add(hide_report(record.report, masked, self.marker))
+        if record.report is not None or not masked:
+            return
+        places = zip(record.columns or ("",), masked, strict=True)
+        texts = (hide(one, location=place, encoding=self.encoding) for place, one in places)
+        self.writer.add(HiddenCase(masked[0].id, tuple(texts)))
+
+    def finish(self) -> None:
+        """Write the end of the map; the file stays open."""
+        self.writer.finish()
+
+
+def hide_report(case: Case, docs: Sequence[MaskedDocument], marker: str) -> HiddenCase:
+    """Return the entry of one case safety report, or of a part around the cases, that was written.
+
+    Args:
+        case: As it was read.
+        docs: What became of its free texts, one each.
+        marker: Stands for what does not fit into an element.
+    """
+    texts = [
+        hide(doc, location=text.path, written=fit_text(doc.text, text.max_length, marker))
+        for text, doc in zip(case.free_texts, docs, strict=True)
+    ]
+    return HiddenCase(case.case_id, tuple(texts))
+
+
+_TOO_FEW = "has more documents than the map; give the file and the map of one run"
+_TOO_MANY = "has fewer documents than the map; give the file and the map of one run"
+
+
+@dataclass(slots=True)
+class Revealed:
+    """What was done.
+
+    Args:
+        n_revealed: Documents or cases whose originals were put back.
+        n_masked: Those that were left masked.
+        n_missing: Texts of the map whose element is not in the file, since the profile left it out.
+    """
+
+    n_revealed: int = 0
+    n_masked: int = 0
+    n_missing: int = 0
+
+    def count(self, *, is_asked: bool) -> None:
+        """Count one document or case."""
+        self.n_revealed += is_asked
+        self.n_masked += not is_asked
+
+
+def reveal_documents(
+    source: Source, target: Writable, reader: MapReader, *, only: str | None = None
+) -> Revealed:
+    """Write a masked file of documents with their originals, in the same format.
+
+    Args:
+        source: The masked file.
+        target: Takes the bytes.
+        reader: The map.
+        only: The id of the one document to reveal; None = all.
+
+    Raises:
+        InputError: The file is not the one that the map was made for, or either is damaged.
+    """
+    encoding = reader.about.get("encoding", "utf-8")
+    done, cases, sink = Revealed(), reader.cases(), source.sink(target)
+    none, numbers = np.zeros(0, np.uint8), np.zeros(0, np.float32)
+    nothing = tokenize(""), Decisions(none > 0, none, numbers, numbers, none)
+    for record in source.records():
+        if record.problem:
+            raise InputError(f"{source.unit} {record.number} {record.problem}")
+        if not record.docs:
+            sink.write(record, ())
+            continue
+        case = _next(cases)
+        originals = _read_originals(record, case.texts, encoding, f"{source.unit} {record.number}")
+        is_asked = only in (None, case.document)
+        done.count(is_asked=is_asked)
+        texts = originals if is_asked else [doc.text for doc in record.docs]
+        docs = zip(record.docs, texts, strict=True)
+        sink.write(record, [MaskedDocument(doc.id, text, (), (), *nothing) for doc, text in docs])
+    sink.finish()
+    _check_end(cases)
+    return done
+
+
+def reveal_message(
+    stream: BinaryIO, target: Writable, reader: MapReader, *, only: str | None = None
+) -> Revealed:
+    """Write a masked E2B message with its original free texts; structured fields stay as they are.
+
+    Args:
+        stream: The masked message.
+        target: Takes the bytes.
+        reader: The map.
+        only: The id (C.1.1) of the one case to reveal, its own or its pseudonym; None = all.
+
+    Raises:
+        InputError: The file is not the one that the map was made for, or either is damaged.
+    """
+    message = Message(stream)
+    writer = MessageWriter(target, message.frame)
+    done, cases = Revealed(), reader.cases()
+    marker = reader.about.get("marker", "PHI")
+    for part in message.parts():
+        if isinstance(part, BrokenCase):
+            raise InputError(f"case {part.number} {part.error}")
+        hidden = _next(cases)
+        originals = list(_match_originals(part, hidden, marker, done))
+        is_asked = only is None or only in (hidden.document, part.case_id)
+        if is_asked:
+            _put(part, originals)
+        if part.is_case:
+            done.count(is_asked=is_asked)
+        writer.write(writer.render(RewrittenCase(part.node, (), part.tail)))
+    writer.finish()
+    _check_end(cases)
+    return done
+
+
+def _next(cases: Iterator[HiddenCase]) -> HiddenCase:
+    case = next(cases, None)
+    if case is None:
+        raise InputError(_TOO_FEW)
+    return case
+
+
+def _check_end(cases: Iterator[HiddenCase]) -> None:
+    if next(cases, None) is not None:
+        raise InputError(_TOO_MANY)
+
+
+def _read_originals(record: Record, hidden: Sequence[HiddenText], encoding: str, where: str) -> list[str]:
+    """Return the original of each text of a document."""
+    if [one.location for one in hidden] != list(record.columns or ("",)):
+        raise InputError(
+            f"{where} has {len(record.docs)} texts and {len(hidden)} in the map, or of other columns. Name "
+            "the columns as they were masked"
+        )
+    problem = ""
+    try:
+        texts = zip(record.docs, hidden, strict=True)
+        return [reveal(doc.text, one, encoding) for doc, one in texts]
+    except InputError as error:
+        problem = str(error)
+    raise InputError(f"{where} {problem}")
+
+
+def _match_originals(part: Case, hidden: HiddenCase, marker: str, done: Revealed) -> Iterator[str]:
+    """Return the original of each free text; a text that the map does not know must be a marker.
+
+    Elements that the profile left out are in the map but not in the file.
+    """
+    waiting = list(hidden.texts)
+    for text in part.free_texts:
+        place, sha256 = bare_path(text.path), digest(text.text)
+        found = next(
+            (i for i, h in enumerate(waiting) if h.sha256 == sha256 and bare_path(h.location) == place), None
+        )
+        if found is None and text.text != marker:
+            where = f"case {part.number}" if part.is_case else "a part around the cases"
+            raise InputError(
+                f"{where} has a text that the map was not made for: it was changed, or the map belongs to "
+                "another file"
+            )
+        done.n_missing += found or 0
+        yield text.text if found is None else reveal(text.text, waiting[found])
+        waiting = waiting if found is None else waiting[found + 1 :]
+    done.n_missing += len(waiting)
+
+
+def _put(part: Case, originals: Sequence[str]) -> None:
+    """Write the texts into the elements of the case."""
+    nodes = list(part.node.iter())
+    values = [value for value in part.values if value.sort == Sort.FREE_TEXT]
+    for value, original in zip(values, originals, strict=True):
+        node = nodes[value.index]
+        if value.slot == TEXT:
+            node.text = original
+        elif value.slot == TAIL:
+            node.tail = original
+        else:
+            node.set(value.slot, original)

@@ -1,0 +1,120 @@
+"""Sources of many records: a file with a checkpoint after each batch, or a pipe that keeps nothing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import BinaryIO
+
+from inverse_deid.core.errors import InputError, InverseDeidError, OutputError
+from inverse_deid.engine.job_files import JobFiles, Written
+from inverse_deid.engine.jobs import Job
+from inverse_deid.engine.journal import Entry, input_fingerprint, read_progress, write_progress
+from inverse_deid.engine.masker import Masker
+from inverse_deid.engine.run_settings import RunSettings
+from inverse_deid.engine.serial import SourceProgress, mask_source
+from inverse_deid.engine.tally import Tally
+from inverse_deid.formats.records import Format, ReadOptions, ReportingSink
+from inverse_deid.formats.registry import input_errors, open_input, open_source
+
+PIPE_NAME = "standard input"
+
+
+def write_stream_job(job: Job, masker: Masker, run: RunSettings) -> Written:
+    """Write all output files, complete and on the disk, but not yet under their names.
+
+    Raises:
+        InverseDeidError: The file cannot be read, or its output cannot be written.
+    """
+    with input_errors():
+        input_print = input_fingerprint(job.input)
+    resumed = _read_progress(job, input_print, run)
+    with open_input(job.input) as stream:
+        with input_errors():
+            source = open_source(stream, job.name, job.format, _read_options(job, run))
+        files = JobFiles(job, resumed, key=run.key, marker=run.marker)
+        begun = resumed or Entry(input_print, run.fingerprint, 0, {}, Tally())
+        n_records = begun.n_records
+        progress = SourceProgress(job.shown, begun.tally, run.on_progress, run.n_at_once, run.key, run.marker)
+        is_kept = False
+        try:
+            sinks = files.sinks(source)
+            for n_records in mask_source(source, sinks, masker, progress, begun.n_records):
+                if source.resumable:
+                    write_progress(job, begun.at(n_records, files.sync()))
+            for sink in sinks:
+                sink.finish()
+            report = next((sink.as_json() for sink in sinks if isinstance(sink, ReportingSink)), None)
+            entry = replace(begun.at(n_records, files.sync()), report=report)
+            is_kept = True
+        except (OutputError, KeyboardInterrupt):
+            is_kept = source.resumable
+            raise
+        finally:
+            files.close() if is_kept else files.discard()
+    return entry, files
+
+
+def _read_options(job: Job, run: RunSettings) -> ReadOptions:
+    """Return how a file is read; only case safety reports need the profile."""
+    return replace(run.read_options, profile=run.profile) if job.format.holds_cases else run.read_options
+
+
+def _read_progress(job: Job, input_print: str, run: RunSettings) -> Entry | None:
+    """Return where an interrupted run was safe, None = begin again."""
+    entry = read_progress(job) if run.resume else None
+    if entry is None:
+        return None
+    try:
+        entry.check(input_print, run.fingerprint)
+    except InverseDeidError:
+        if not run.force:
+            raise
+        return None
+    return entry
+
+
+class _Pipe:
+    """A pipe to write into; a closed one is an error with a remedy."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+
+    def write(self, data: bytes, /) -> int:
+        problem = ""
+        try:
+            left = memoryview(data)
+            while left:
+                left = left[self._stream.write(left) :]  # without a buffer a part may be taken
+            self._stream.flush()
+        except OSError as error:
+            problem = error.strerror or type(error).__name__
+        if problem:
+            raise OutputError(f"standard output cannot be written: {problem}. The rest was not masked")
+        return len(data)
+
+
+def mask_pipe(given: BinaryIO, target: BinaryIO, kind: Format, masker: Masker, run: RunSettings) -> Tally:
+    """Mask a stream and write it out; what was wrong with the input is in the tally.
+
+    Args:
+        given: The input.
+        target: The output.
+        kind: Format of both.
+        masker: Masks the documents.
+        run: Only reading, progress and batches at once matter.
+
+    Raises:
+        OutputError: The output was closed.
+    """
+    tally = Tally()
+    try:
+        with input_errors():
+            source = open_source(given, "stdin", kind, run.read_options)
+        sink = source.sink(_Pipe(target))
+        progress = SourceProgress(PIPE_NAME, tally, run.on_progress, run.n_at_once)
+        for _ in mask_source(source, [sink], masker, progress):
+            pass
+        sink.finish()
+    except InputError as error:
+        tally.fail(PIPE_NAME, str(error))
+    return tally

@@ -1,0 +1,234 @@
+"""The documents of a study: read, dealt out to the sites, encoded once for all methods and seeds.
+
+Sites are disjoint, and all documents of one patient are at one site.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from inverse_deid.core.errors import ConfigurationError
+from inverse_deid.core.values import Document
+from inverse_deid.lexicon import load_lexicon
+from inverse_deid.network.batches import Example
+from inverse_deid.network.encoding import WordVectors
+from inverse_deid.research.federated.network import load_vectors
+from inverse_deid.research.federated.settings import FederatedStudySettings
+from inverse_deid.text.tokenizer import tokenize
+from inverse_deid.training.corpus import (
+    hold_out_patients,
+    patient_groups,
+    read_annotated,
+    read_type_mapping,
+)
+from inverse_deid.training.examples import ExampleMaker, Weights
+
+Say = Callable[[str], None]
+"""Takes a line of progress."""
+
+Split = dict[str, list[Document]]
+"""The documents of each site by its name."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EncodedSite:
+    """A site's documents as the network reads them.
+
+    Args:
+        train: Trained on.
+        held_out: Calibrated on, never trained on.
+        own_test: Numbers of the test documents of the site's own kind; empty where
+            sites do not differ in kind.
+    """
+
+    name: str
+    train: list[Example] = field(repr=False)
+    held_out: list[Example] = field(repr=False)
+    own_test: tuple[int, ...] = field(default=(), repr=False)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EncodedStudy:
+    """The sites in a fixed order, test documents of no site, and the public vocabulary."""
+
+    sites: tuple[EncodedSite, ...]
+    test: list[Example] = field(repr=False)
+    vectors: WordVectors = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class DealtDocuments:
+    """Training and held-out documents of each site, and the test documents of no site.
+
+    `n_left_out` counts training documents of patients who are in the test documents.
+    """
+
+    sites: Mapping[str, tuple[list[Document], list[Document]]] = field(repr=False)
+    test: list[Document] = field(repr=False)
+    n_left_out: int
+
+
+def deal_documents(settings: FederatedStudySettings) -> DealtDocuments:
+    """Read the documents of a study and deal them out.
+
+    Raises:
+        InputError: A corpus cannot be read.
+        ConfigurationError: A site is empty.
+    """
+    data, deal = settings.data, settings.sites
+    types = read_type_mapping(data.mapping)
+    test = [doc for path in data.test for doc in read_annotated(path, types)]
+    everything = [doc for path in data.train for doc in read_annotated(path, types)]
+    docs = drop_patients_of(everything, test)
+    kinds = deal.kinds
+    split = split_by_kind(docs, kinds) if kinds else split_evenly(docs, len(deal.names), deal.seed)
+    sites = {name: hold_out_patients(some, deal.held_out, deal.seed) for name, some in split.items()}
+    return DealtDocuments(sites, test, len(everything) - len(docs))
+
+
+class DocumentEncoder:
+    """Turns documents of a study into what the network reads."""
+
+    def __init__(self, settings: FederatedStudySettings, vectors: WordVectors) -> None:
+        self._maker = ExampleMaker(settings.network, load_lexicon(), vectors)
+        self._phi_weight = settings.training.phi_weight
+
+    def encode(self, docs: Sequence[Document], *, to_train_on: bool) -> list[Example]:
+        """Encode documents; protected health information (PHI) is weighted `to_train_on`."""
+        weights = Weights(phi=self._phi_weight if to_train_on else 1.0)
+        made = self._maker.make_many([(doc, weights) for doc in docs])
+        return [example for example in made if len(example)]
+
+
+def encode_study(settings: FederatedStudySettings, say: Say) -> EncodedStudy:
+    """Read and encode the documents of a study.
+
+    Raises:
+        InputError: A corpus cannot be read.
+        ConfigurationError: A site is empty or lacks PHI, or the vectors do not fit the network.
+    """
+    vectors = load_vectors(settings.data.word_vectors, settings.network)
+    dealt = deal_documents(settings)
+    if dealt.n_left_out:
+        say(f"left out: {dealt.n_left_out} documents of patients who are in the test documents")
+    encoder = DocumentEncoder(settings, vectors)
+    own_test = _find_own_tests(settings.sites.kinds, dealt.test)
+    sites = []
+    for name, (train, held_out) in dealt.sites.items():
+        site = EncodedSite(
+            name,
+            encoder.encode(train, to_train_on=True),
+            encoder.encode(held_out, to_train_on=False),
+            own_test.get(name, ()),
+        )
+        _check_phi(site)
+        sites.append(site)
+        say(f"{name}: {len(train)} documents, {count_tokens(site.train)} tokens, {len(held_out)} held out")
+    return EncodedStudy(tuple(sites), encoder.encode(dealt.test, to_train_on=False), vectors)
+
+
+def count_tokens(examples: Sequence[Example]) -> int:
+    """Return the number of tokens of documents."""
+    return sum(map(len, examples))
+
+
+def _find_own_tests(
+    kinds: Mapping[str, Sequence[str]], test: Sequence[Document]
+) -> Mapping[str, tuple[int, ...]]:
+    """Return the numbers of the test documents of each site's kind."""
+    if not kinds:
+        return {}
+    numbers = {doc.id: i for i, doc in enumerate(test)}
+    return {name: tuple(numbers[doc.id] for doc in docs) for name, docs in split_by_kind(test, kinds).items()}
+
+
+def _check_phi(site: EncodedSite) -> None:
+    for examples, purpose in ((site.train, "to train on"), (site.held_out, "to calibrate on")):
+        if not any((example.labels > 0).any() for example in examples):
+            raise ConfigurationError(
+                f"site {site.name}: no document with PHI {purpose}. Give it more documents, or change "
+                "sites.seed or sites.held_out"
+            )
+
+
+def split_evenly(docs: Sequence[Document], n_sites: int, seed: int) -> Split:
+    """Split documents into sites of about equal size; documents of one patient stay together.
+
+    Returns:
+        The sites `site-1`, `site-2` and so on.
+
+    Raises:
+        ConfigurationError: A site stays empty.
+
+    Source:
+        Festag and Spreckelsen 2020, "Experiments": five private sets of similar size,
+        all records of a patient in one.
+    """
+    groups: dict[int, list[Document]] = defaultdict(list)
+    for doc, number in zip(docs, patient_groups(docs), strict=True):
+        groups[number].append(doc)
+    drawn = [groups[number] for number in sorted(groups)]
+    random.Random(seed).shuffle(drawn)
+    sites: Split = {f"site-{i + 1}": [] for i in range(n_sites)}
+    sizes = dict.fromkeys(sites, 0)
+    for group in drawn:
+        smallest = min(sites, key=lambda name: sizes[name])
+        sites[smallest] += group
+        sizes[smallest] += sum(len(tokenize(doc.text)) for doc in group)
+    _refuse_empty(sites)
+    return sites
+
+
+def split_by_kind(docs: Sequence[Document], kinds: Mapping[str, Sequence[str]]) -> Split:
+    """Split documents into sites that differ in what they write, by the ids of the documents.
+
+    Returns:
+        The documents of each site. All documents of a patient are at the site of most of them.
+
+    Raises:
+        ConfigurationError: A document is not of exactly one site's kind, or a site stays empty.
+    """
+    numbers = patient_groups(docs)
+    votes: dict[int, Counter[str]] = defaultdict(Counter)
+    for doc, number in zip(docs, numbers, strict=True):
+        votes[number][find_site(doc.id, kinds)] += 1
+    sites: Split = {name: [] for name in kinds}
+    for doc, number in zip(docs, numbers, strict=True):
+        sites[votes[number].most_common(1)[0][0]].append(doc)
+    _refuse_empty(sites)
+    return sites
+
+
+def drop_patients_of(docs: Sequence[Document], of: Sequence[Document]) -> list[Document]:
+    """Leave out documents of patients who are in other documents, and copies of those documents."""
+    numbers = patient_groups([*of, *docs])
+    apart = set(numbers[: len(of)])
+    return [doc for doc, number in zip(docs, numbers[len(of) :], strict=True) if number not in apart]
+
+
+def find_site(doc_id: str, kinds: Mapping[str, Sequence[str]]) -> str:
+    """Return the site of a document's kind.
+
+    Raises:
+        ConfigurationError: No site, or several.
+
+    Example:
+        >>> find_site("L1-07", {"letters": ["L1-", "L2-"], "narratives": ["vaers-"]})
+        'letters'
+    """
+    found = [name for name, prefixes in kinds.items() if doc_id.startswith(tuple(prefixes))]
+    if len(found) != 1:
+        which = "several sites" if found else "no site"
+        raise ConfigurationError(f"document {doc_id}: its id fits {which}. Correct [sites.kinds]")
+    return found[0]
+
+
+def _refuse_empty(sites: Split) -> None:
+    empty = [name for name, docs in sites.items() if not docs]
+    if empty:
+        raise ConfigurationError(
+            f"site {', '.join(empty)}: has no document. Give more documents or fewer sites"
+        )

@@ -1,0 +1,144 @@
+"""Flower's SecAgg+, at the server and at the sites, with its messages kept in this process.
+
+A study thus needs no cluster for it.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from flwr.app import ArrayRecord, ConfigRecord, Context, Message, RecordDict
+from flwr.client import NumPyClient
+from flwr.client.mod import secaggplus_mod
+from flwr.clientapp import ClientApp
+from flwr.common import parameters_to_ndarrays
+from flwr.common.constant import SUPERLINK_NODE_ID
+from flwr.compat.common.recorddict_compat import arrayrecord_to_parameters
+from flwr.server import LegacyContext, ServerConfig
+from flwr.server.compat.grid_client_proxy import GridClientProxy
+from flwr.server.strategy import FedAvg
+from flwr.server.workflow import SecAggPlusWorkflow
+from flwr.serverapp import Grid
+from flwr.supercore.task_identity import TaskIdentity
+
+from inverse_deid.core.errors import UpdateError
+from inverse_deid.research.federated.weights import Update, Weights
+
+_PARAMETERS, _CONFIGS, _ROUND = "parameters", "config", "current_round"
+_RECONSTRUCTION = 0.6
+"""Share of the sites that must stay to remove the masks of the others."""
+_STEP_LIMIT_S = 300.0
+_FIRST = SUPERLINK_NODE_ID + 1
+
+
+def run_protocol(updates: Sequence[Update], clipping_range: float, n_levels: int, modulus: int) -> Weights:
+    """Run one round: set-up, exchange of keys, masked weights, removal of the masks.
+
+    Args:
+        updates: Of all sites.
+        clipping_range: No weight is larger.
+        n_levels: Steps that the range is rounded to.
+        modulus: Above the sum of the levels of all sites.
+
+    Raises:
+        UpdateError: The protocol did not finish.
+    """
+    n_sites = len(updates)
+    places = {_FIRST + place: _make_context(_FIRST + place, place=place) for place in range(n_sites)}
+    grid = _DirectGrid(_make_client_app(updates), places)
+    strategy = FedAvg(min_fit_clients=n_sites, min_available_clients=n_sites, fraction_evaluate=0.0)
+    context = LegacyContext(_make_context(0), ServerConfig(num_rounds=1), strategy)
+    context.state.array_records[_PARAMETERS] = ArrayRecord([np.zeros(1, np.float32)])
+    context.state.config_records[_CONFIGS] = ConfigRecord({_ROUND: 1})
+    for node in grid.get_node_ids():
+        context.client_manager.register(GridClientProxy(node, grid, 0))
+    protocol = SecAggPlusWorkflow(
+        num_shares=1.0,
+        reconstruction_threshold=_RECONSTRUCTION,
+        max_weight=float(max(update.n_tokens for update in updates)),
+        clipping_range=clipping_range,
+        quantization_range=n_levels,
+        modulus_range=modulus,
+        timeout=_STEP_LIMIT_S,
+    )
+    with act_as_server():
+        protocol(grid, context)
+    found = parameters_to_ndarrays(
+        arrayrecord_to_parameters(context.state.array_records[_PARAMETERS], keep_input=True)
+    )
+    if [array.shape for array in found] != [array.shape for array in updates[0].weights]:
+        raise UpdateError("secure aggregation did not finish: too few sites stayed")
+    return [np.asarray(array, np.float32) for array in found]
+
+
+def _make_client_app(updates: Sequence[Update]) -> ClientApp:
+    """Return an app of sites that only mask the weights that they have."""
+
+    class Masking(NumPyClient):  # type: ignore[misc]
+        """Flower's way to hold weights."""
+
+        def __init__(self, update: Update) -> None:
+            self._update = update
+
+        def fit(self, parameters: Any, config: Any) -> Any:  # noqa: ANN401 - as Flower declares it
+            return [array.astype(np.float64) for array in self._update.weights], self._update.n_tokens, {}
+
+    def make_client(context: Context) -> Any:  # noqa: ANN401
+        return Masking(updates[int(context.node_config["place"])]).to_client()
+
+    return ClientApp(client_fn=make_client, mods=[secaggplus_mod])
+
+
+def _make_context(node: int, **config: int) -> Context:
+    """Return the context of a node that has done nothing yet."""
+    return Context(run_id=0, node_id=node, node_config=dict(config), state=RecordDict(), run_config={})
+
+
+@contextmanager
+def act_as_server() -> Iterator[None]:
+    """Make messages as a server without a run; afterwards as whatever ran here before."""
+    names = ("_task_id", "_run_id", "_node_id")
+    before = [getattr(TaskIdentity, name) for name in names]
+    TaskIdentity.task_id = TaskIdentity.run_id = 1
+    TaskIdentity.node_id = SUPERLINK_NODE_ID
+    try:
+        yield
+    finally:
+        for name, value in zip(names, before, strict=True):
+            setattr(TaskIdentity, name, value)
+
+
+class _DirectGrid(Grid):  # type: ignore[misc]
+    """Flower requires a subclass. Both sides get copies, as over a network."""
+
+    def __init__(self, app: Callable[[Message, Context], Message], contexts: dict[int, Context]) -> None:
+        self._app, self._contexts = app, contexts
+
+    def set_run(self, run: Any) -> None:  # noqa: ANN401 - as Flower declares it
+        raise NotImplementedError
+
+    @property
+    def run(self) -> Any:  # noqa: ANN401
+        raise NotImplementedError
+
+    def create_message(self, *given: Any, **named: Any) -> Message:  # noqa: ANN401
+        raise NotImplementedError
+
+    def push_messages(self, messages: Iterable[Message]) -> Iterable[str]:
+        raise NotImplementedError
+
+    def pull_messages(self, message_ids: Iterable[str]) -> Iterable[Message]:
+        raise NotImplementedError
+
+    def get_node_ids(self) -> list[int]:
+        return list(self._contexts)
+
+    def send_and_receive(self, messages: Iterable[Message], *, timeout: float | None = None) -> list[Message]:
+        return [
+            copy.deepcopy(self._app(copy.deepcopy(one), self._contexts[one.metadata.dst_node_id]))
+            for one in messages
+        ]

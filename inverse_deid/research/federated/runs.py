@@ -1,0 +1,257 @@
+"""What a run of a study does: train a method with a seed and measure it, or attack changes of weights."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from inverse_deid.core.values import BoolArray, FloatArray, RuleVerdicts
+from inverse_deid.network.batches import Example
+from inverse_deid.research.federated import methods
+from inverse_deid.research.federated.attacks.inversion import attempt_inversion
+from inverse_deid.research.federated.attacks.membership import attempt_membership
+from inverse_deid.research.federated.documents import EncodedStudy
+from inverse_deid.research.federated.local_training import BeginRun, DirectEpochs, LocalTrainer
+from inverse_deid.research.federated.methods import COMMON, Course, EpochOutcome
+from inverse_deid.research.federated.network import CommonNetwork
+from inverse_deid.research.federated.settings import FederatedStudySettings, MethodSettings
+from inverse_deid.research.studies.records import Record
+from inverse_deid.research.studies.study import Say
+from inverse_deid.training.calibration import ScoredCorpus, calibrate, densities, measure, recall_at_precision
+
+SelectSites = Callable[[float], BeginRun]
+"""Returns the sites with a proximal term; 0 = none."""
+
+Work = Callable[[SelectSites, Say], None]
+"""Work with sites. It says its lines through the given function."""
+
+Engine = Callable[[Work, Say], None]
+"""Provides sites for as long as the work takes."""
+
+
+def make_direct_engine(common: CommonNetwork, study: EncodedStudy) -> Engine:
+    """Return an engine in which the sites take turns in this process."""
+    documents = [site.train for site in study.sites]
+
+    def run(work: Work, say: Say) -> None:
+        work(lambda proximal: partial(DirectEpochs, common.trainer_with(proximal), documents), say)
+
+    return run
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FederatedRun:
+    """One method with one seed, or the attempts on changes of weights.
+
+    Args:
+        kind: Name of the method.
+    """
+
+    name: str
+    kind: str
+    seed: int
+    depends_on: tuple[object, ...]
+
+
+def list_runs(settings: FederatedStudySettings) -> list[FederatedRun]:
+    """Return every method with every seed."""
+    epochs = settings.study.epochs
+    return [
+        FederatedRun(f"{name}-{seed}", name, seed, (name, method, epochs, seed))
+        for seed in settings.study.seeds
+        for name, method in settings.methods.items()
+    ]
+
+
+def list_inversion(settings: FederatedStudySettings) -> FederatedRun:
+    """Return the run of the attempts on changes of weights, which depend on no trained method."""
+    chosen = [method.selection() for method in settings.methods.values() if method.way == "selective"]
+    seed = settings.study.seeds[0]
+    return FederatedRun("inversion", "inversion", seed, (seed, chosen[:1]))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StudyWork:
+    """What all runs of a study share.
+
+    Args:
+        common: Its network, for method A and for all measurements.
+    """
+
+    settings: FederatedStudySettings
+    study: EncodedStudy
+    common: CommonNetwork
+
+    def invert(self, run: FederatedRun, say: Say) -> Record:
+        """Make the attempts on changes of weights."""
+        return {"attempts": attempt_inversion(self.settings, self.study, self.common)}
+
+    def run_method(self, run: FederatedRun, select_sites: SelectSites, say: Say) -> Record:
+        """Train a method and measure it after every epoch.
+
+        Returns:
+            A row for every epoch, the threshold that each site calibrates at the end, and the
+            attempt on membership.
+
+        Raises:
+            StageError: A loss is not a number.
+        """
+        method, study = self.settings.methods[run.kind], self.study
+        proximal = method.proximal or 0.0
+        trainer = self.common.trainer_with(proximal)
+        begin, start = select_sites(proximal), self.common.start(run.seed)
+        course = Course(trainer, study.sites, begin, start, self.settings.study.epochs, run.seed)
+        epochs: list[dict[str, Any]] = []
+        for number, outcome in enumerate(_train(course, method), start=1):
+            found = {
+                name: score_tokens(study.test, trainer.predict(weights, study.test))
+                for name, weights in outcome.networks.items()
+            }
+            rows = self._measure_sites(found)
+            numbers = {name: getattr(outcome, name) for name in ("loss", "n_sent", "n_received", "seconds")}
+            epochs.append({**numbers, "sites": rows})
+            f1 = [row["all"]["f1"] or 0.0 for row in rows.values()]
+            say(
+                f"{run.kind}, seed {run.seed}, epoch {number}: loss {outcome.loss:.4f}, F1 mean "
+                f"{np.mean(f1):.4f} (from {min(f1):.4f} to {max(f1):.4f}), {outcome.seconds:.0f} s"
+            )
+        networks = {site.name: _of_site(outcome.networks, site.name) for site in study.sites}
+        return {
+            "epochs": epochs,
+            "calibrated": self._calibrate(trainer, outcome, found),
+            "membership": attempt_membership(trainer, study.sites, networks, run.seed),
+        }
+
+    def _measure_sites(self, found: Mapping[str, ScoredTokens]) -> dict[str, dict[str, Any]]:
+        """Measure each site's network on all test documents and on those of the site's own kind."""
+        precision = self.settings.study.precision
+        whole = {name: dataclasses.asdict(measure_tokens(one, precision)) for name, one in found.items()}
+        rows = {}
+        for site in self.study.sites:
+            rows[site.name] = {"all": _of_site(whole, site.name)}
+            if site.own_test:
+                own = _of_site(found, site.name).select(site.own_test)
+                rows[site.name]["own"] = dataclasses.asdict(measure_tokens(own, precision))
+        return rows
+
+    def _calibrate(
+        self, trainer: LocalTrainer, last: EpochOutcome, found: Mapping[str, ScoredTokens]
+    ) -> dict[str, dict[str, float | None]]:
+        """Calibrate each site's threshold on its own held-out documents, and measure it on the test ones."""
+        rows: dict[str, dict[str, float | None]] = {}
+        for site in self.study.sites:
+            weights = _of_site(last.networks, site.name)
+            held_out = score_tokens(site.held_out, trainer.predict(weights, site.held_out))
+            thresholds = calibrate([held_out.for_calibration(site.name)], self.settings.study.recall)
+            tested = _of_site(found, site.name)
+            tested = tested.select(site.own_test) if site.own_test else tested
+            point = measure(tested.for_calibration(site.name), thresholds)
+            rows[site.name] = {"high": thresholds.high, "recall": point.recall, "precision": point.precision}
+        return rows
+
+
+def _train(course: Course, method: MethodSettings) -> Iterator[EpochOutcome]:
+    if method.way == "selective":
+        selections = {site.name: method.selection(site.name) for site in course.sites}
+        return methods.train_selectively(course, selections)
+    if method.way == "secure-average":
+        from inverse_deid.research.federated.flower.secure_aggregation import average_securely
+
+        return methods.train_averaged(course, average_securely)
+    ways = {
+        "central": methods.train_centrally,
+        "round-robin": methods.train_in_turns,
+        "isolated": methods.train_alone,
+        "average": methods.train_averaged,
+    }
+    return ways[method.way](course)
+
+
+def _of_site(found: Mapping[str, Any], name: str) -> Any:  # noqa: ANN401 - whatever is kept by network
+    return found[name] if name in found else found[COMMON]
+
+
+@dataclass(frozen=True, slots=True)
+class TokenMeasures:
+    """Protected health information (PHI) against safe, one decision per token; None = undefined.
+
+    Args:
+        f1: Of the most probable class, whatever type of PHI it is.
+        recall_at_precision: Highest recall of any threshold at the wanted precision.
+    """
+
+    f1: float | None
+    precision: float | None
+    recall: float | None
+    recall_at_precision: float | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ScoredTokens:
+    """The tokens of documents as a network sees them, in one row.
+
+    Args:
+        is_phi: bool (n_tokens,), gold.
+        p_safe: float32 (n_tokens,).
+        is_masked: bool (n_tokens,), the most probable class is not *safe*.
+        lengths: Tokens of each document.
+    """
+
+    is_phi: BoolArray = field(repr=False)
+    p_safe: FloatArray = field(repr=False)
+    is_masked: BoolArray = field(repr=False)
+    lengths: tuple[int, ...] = field(repr=False)
+
+    def select(self, documents: Sequence[int]) -> ScoredTokens:
+        """Return the tokens of some documents, by their numbers."""
+        chosen = np.zeros(len(self.lengths), np.bool_)
+        chosen[list(documents)] = True
+        tokens = np.repeat(chosen, self.lengths)
+        kept = tuple(n for n, is_chosen in zip(self.lengths, chosen.tolist(), strict=True) if is_chosen)
+        return ScoredTokens(self.is_phi[tokens], self.p_safe[tokens], self.is_masked[tokens], kept)
+
+    def for_calibration(self, name: str) -> ScoredCorpus:
+        """Return what calibration reads: the network alone, without rules."""
+        verdicts = RuleVerdicts.silent(len(self.is_phi))
+        parts = np.split(self.p_safe, np.cumsum(self.lengths)[:-1])
+        return ScoredCorpus(name, self.is_phi, self.p_safe, verdicts, densities(parts))
+
+
+def score_tokens(examples: Sequence[Example], probabilities: Sequence[FloatArray]) -> ScoredTokens:
+    """Join what a network says of documents: float32 (n_tokens, n_classes) of each.
+
+    A row with NaN counts as masked.
+    """
+    rows = np.concatenate(list(probabilities))
+    best: npt.NDArray[np.int64] = rows.argmax(axis=1)
+    return ScoredTokens(
+        np.concatenate([example.labels > 0 for example in examples]),
+        rows[:, 0].copy(),
+        np.asarray((best != 0) | np.isnan(rows).any(axis=1)),
+        tuple(len(example) for example in examples),
+    )
+
+
+def measure_tokens(found: ScoredTokens, precision: float) -> TokenMeasures:
+    """Measure the tokens of documents.
+
+    Example:
+        >>> flags = np.array([True, True, False])
+        >>> masked = np.array([True, False, False])
+        >>> measure_tokens(ScoredTokens(flags, np.array([0.1, 0.9, 0.8], np.float32), masked, (3,)), 0.9)
+        TokenMeasures(f1=0.6666666666666666, precision=1.0, recall=0.5, recall_at_precision=0.5)
+    """
+    hits = int((found.is_phi & found.is_masked).sum())
+    n_masked, n_phi = int(found.is_masked.sum()), int(found.is_phi.sum())
+    return TokenMeasures(
+        f1=2 * hits / (n_masked + n_phi) if n_masked + n_phi else None,
+        precision=hits / n_masked if n_masked else None,
+        recall=hits / n_phi if n_phi else None,
+        recall_at_precision=recall_at_precision(found.is_phi, found.p_safe, precision) if n_phi else None,
+    )

@@ -1,0 +1,456 @@
+"""Settings of a study, of a server and of a site, as their TOML files hold them.
+
+Everything is checked before anything is read or trained.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Annotated, Literal, TypeVar
+
+import msgspec
+
+from inverse_deid.core.errors import ConfigurationError
+from inverse_deid.core.settings import change_settings, make_settings, read_settings, read_toml
+from inverse_deid.network.config import NetworkConfig, Share, Size, TrainingConfig
+
+SharedWay = Literal["average", "round-robin", "selective"]
+"""The methods in which documents stay at their sites."""
+
+Way = Literal["central", "round-robin", "selective", "isolated", "average", "secure-average"]
+LEAST_SECURE = 3
+"""Sites of secure aggregation: with two, each knows the other's network from the mean."""
+
+InnerShare = Annotated[float, msgspec.Meta(gt=0, lt=1)]
+Positive = Annotated[float, msgspec.Meta(gt=0, le=sys.float_info.max)]
+NotNegative = Annotated[float, msgspec.Meta(ge=0, le=sys.float_info.max)]
+PositiveShare = Annotated[float, msgspec.Meta(gt=0, le=1)]
+Seed = Annotated[int, msgspec.Meta(ge=0, lt=2**31)]
+Corpora = Annotated[tuple[Path, ...], msgspec.Meta(min_length=1)]
+
+_File = TypeVar("_File")
+_NAME = re.compile(r"[A-Za-z0-9][\w.-]*", re.ASCII)
+_ADDRESS = re.compile(r"(?!.*//)\S+:\d{1,5}")
+
+
+def _check_names(setting: str, names: Iterable[str]) -> None:
+    """Names of methods and sites are parts of file names."""
+    wrong = [name for name in names if not _NAME.fullmatch(name)]
+    if wrong:
+        raise ConfigurationError(
+            f"{setting}: {wrong[0]!r} has other characters than letters, digits, ., _ and -"
+        )
+
+
+class SelectiveSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a site exchanges in distributed selective SGD. No other site learns it.
+
+    Args:
+        download: Share of the global weights taken before each epoch (theta_d).
+        upload: Largest share of all weights whose changes are given after it (theta_u).
+        gamma: Changes are clamped to [-gamma, gamma].
+        tau: Changes that are not larger in absolute value are kept back.
+    """
+
+    download: Share = 0.1
+    upload: Share = 0.5
+    gamma: Positive = 10.0
+    tau: NotNegative = 0.0001
+
+
+class OwnSelection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A part of `SelectiveSettings`; None = as for the other sites."""
+
+    download: Share | None = None
+    upload: Share | None = None
+    gamma: Positive | None = None
+    tau: NotNegative | None = None
+
+
+class EpochSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How every site trains an epoch: the same everywhere, since all sites train one network.
+
+    Args:
+        optimizer: Plain *sgd* as in the paper, or *adam*, whose moments stay at the site.
+        learning_rate: Constant.
+        clip_norm: Global norm that gradients are clipped to; 0 = no clipping.
+        batch_tokens: Tokens per batch. The loss is the mean over them.
+        window: Largest number of tokens of a training window. With the same number for
+            `batch_tokens`, a step sees about one piece of text.
+        phi_weight: Weight of a token of protected health information (PHI) in the loss;
+            a safe one weighs 1.
+        word_dropout: Share of words hidden from the word embedding, doubled on PHI.
+        dictionary_dropout: Share of tokens whose dictionary features are hidden.
+        proximal: mu of FedProx: half of it times the squared distance to the weights at the
+            start of an epoch is added to the loss; 0 = no such term.
+    """
+
+    optimizer: Literal["sgd", "adam"] = "sgd"
+    learning_rate: Positive = 0.9
+    clip_norm: NotNegative = 0.0
+    batch_tokens: Size = 128
+    window: Size = 128
+    phi_weight: Positive = 1.0
+    word_dropout: Share = 0.0
+    dictionary_dropout: Share = 0.0
+    proximal: NotNegative = 0.0
+
+    def dropouts(self) -> TrainingConfig:
+        """Return the dropouts as the trainer of one site alone reads them."""
+        return TrainingConfig(word_dropout=self.word_dropout, dictionary_dropout=self.dictionary_dropout)
+
+
+class CorpusSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The table [data] of a study.
+
+    Args:
+        train: Annotated corpora that are dealt out to the sites.
+        test: Annotated corpora that no site trains on.
+        mapping: TOML file that translates the types of another scheme.
+        word_vectors: File of public word vectors; None = those of the packaged model.
+    """
+
+    train: Corpora
+    test: Corpora
+    mapping: Path | None = None
+    word_vectors: Path | None = None
+
+
+class DealSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The table [sites] of a study: how documents are dealt out.
+
+    Args:
+        number: Sites of about equal size; None = 5, or one per kind.
+        kinds: Prefixes of the ids of each site's documents, by site.
+        held_out: Share of each site's documents to calibrate on, never trained on.
+        seed: Decides which document is where.
+    """
+
+    number: Size | None = None
+    kinds: dict[str, tuple[str, ...]] = {}
+    held_out: InnerShare = 0.1
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        if self.kinds and self.number is not None:
+            raise ConfigurationError("sites.number and sites.kinds exclude each other. Remove one of them")
+        _check_names("sites.kinds", self.kinds)
+        if any(not prefixes or "" in prefixes for prefixes in self.kinds.values()):
+            raise ConfigurationError("sites.kinds: every site needs prefixes of document ids")
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the sites in order."""
+        return list(self.kinds) or [f"site-{i + 1}" for i in range(self.number or 5)]
+
+
+class MeasureSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The table [study] of a study.
+
+    Args:
+        seeds: Each method runs once per seed.
+        precision: At which recall is measured.
+        recall: To which each site calibrates its threshold on its own held-out documents.
+    """
+
+    epochs: Size = 25
+    seeds: tuple[Seed, ...] = (1, 2, 3)
+    precision: PositiveShare = 0.95
+    recall: PositiveShare = 0.98
+
+    def __post_init__(self) -> None:
+        if not self.seeds or len(set(self.seeds)) != len(self.seeds):
+            raise ConfigurationError("study.seeds: give at least one seed, each of them once")
+
+
+class MethodSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A table [methods.NAME] of a study.
+
+    Args:
+        download: As in `SelectiveSettings`, as are upload, gamma and tau; None = its default.
+        sites: What single sites set for themselves.
+        proximal: mu of FedProx; None = FedAvg.
+    """
+
+    way: Way
+    download: Share | None = None
+    upload: Share | None = None
+    gamma: Positive | None = None
+    tau: NotNegative | None = None
+    sites: dict[str, OwnSelection] = {}
+    proximal: NotNegative | None = None
+
+    def selection(self, site: str | None = None) -> SelectiveSettings:
+        """Return what a site exchanges; None = a site without settings of its own."""
+        own = self.sites.get(site, OwnSelection()) if site else OwnSelection()
+        names = SelectiveSettings.__struct_fields__
+        given = [{name: getattr(one, name) for name in names} for one in (self, own)]
+        values = [{name: value for name, value in one.items() if value is not None} for one in given]
+        return SelectiveSettings(**{**values[0], **values[1]})
+
+    def find_problem(self, sites: Iterable[str]) -> str | None:
+        """Describe what does not fit the way or the sites of the study; None = everything fits."""
+        selective = [*SelectiveSettings.__struct_fields__, "sites"]
+        given = [name for name in selective if getattr(self, name) not in (None, {})]
+        if given and self.way != "selective":
+            return f"no setting {', '.join(given)}; only the way 'selective' has it"
+        if self.proximal is not None and self.way != "average":
+            return "no setting proximal; only the way 'average' has it"
+        unknown = sorted(set(self.sites) - set(sites))
+        if unknown:
+            return f"sites: no site {', '.join(unknown)} in the study. It has: {', '.join(sites)}"
+        return None
+
+
+class FederatedStudySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The file of a study; `methods` are compared in this order."""
+
+    data: CorpusSettings
+    methods: dict[str, MethodSettings]
+    sites: DealSettings = DealSettings()
+    study: MeasureSettings = MeasureSettings()
+    network: NetworkConfig = NetworkConfig()
+    training: EpochSettings = EpochSettings()
+
+    def __post_init__(self) -> None:
+        if not self.methods:
+            raise ConfigurationError("no table [methods.NAME]: add at least one method to compare")
+        _check_names("methods", self.methods)
+        for name, method in self.methods.items():
+            problem = method.find_problem(self.sites.names)
+            if problem:
+                raise ConfigurationError(f"methods.{name}: {problem}")
+        ways = {method.way for method in self.methods.values()}
+        if "secure-average" in ways and len(self.sites.names) < LEAST_SECURE:
+            raise ConfigurationError(f"secure-average needs at least {LEAST_SECURE} sites")
+        if self.training.proximal:
+            raise ConfigurationError("training.proximal: set it per method in a study")
+        _refuse_learned_words(self.network)
+
+
+class CommonTraining(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The table [server]: what the centres agreed upon.
+
+    Args:
+        least_sites: With fewer usable answers a round changes nothing.
+        checkpoint: File from which a stopped server resumes.
+        word_vectors: File of public word vectors; None = those of the packaged model.
+    """
+
+    sites: tuple[str, ...]
+    way: SharedWay = "average"
+    epochs: Size = 25
+    least_sites: Size = 1
+    seed: int = 1
+    checkpoint: Path = Path("server-checkpoint.npz")
+    word_vectors: Path | None = None
+
+    def __post_init__(self) -> None:
+        if not self.sites or len(set(self.sites)) != len(self.sites):
+            raise ConfigurationError("server.sites: name every site once")
+        _check_names("server.sites", self.sites)
+        if self.least_sites > len(self.sites):
+            raise ConfigurationError("server.least_sites: larger than the number of sites. Lower it")
+
+    @property
+    def n_rounds(self) -> int:
+        """Rounds of the whole run; in round robin each site has its own."""
+        return self.epochs * (len(self.sites) if self.way == "round-robin" else 1)
+
+    @property
+    def agreed(self) -> tuple[object, ...]:
+        """The settings with which a run can be resumed; the files may have been moved."""
+        return (self.way, self.sites, self.epochs, self.least_sites, self.seed)
+
+
+class ServerExchange(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The table [exchange] of a server.
+
+    Args:
+        keys: Folder with SITE.key for every site.
+        folder: Carries messages as files; None with Flower.
+        join_s: Seconds within which all sites must have declared themselves.
+        answer_s: Seconds within which a site must answer a round.
+    """
+
+    keys: Path
+    folder: Path | None = None
+    join_s: Annotated[float, msgspec.Meta(gt=0)] = 600.0
+    answer_s: Annotated[float, msgspec.Meta(gt=0)] = 3600.0
+
+
+class FlowerServer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Flower's SuperLink as the server reaches it, always over TLS.
+
+    Args:
+        superlink: HOST:PORT.
+        root_certificates: PEM file of whoever signed the SuperLink's certificate.
+        secret: The file that `flower-superlink` got as `--superexec-auth-secret-file`.
+        node_keys: Folder with the public key SITE.pub of every site.
+    """
+
+    superlink: str
+    root_certificates: Path
+    secret: Path
+    node_keys: Path
+
+    def __post_init__(self) -> None:
+        _check_address(self.superlink)
+
+
+class ServerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The file of a server; [network] and [training] are the same at every site."""
+
+    server: CommonTraining
+    exchange: ServerExchange
+    flower: FlowerServer | None = None
+    network: NetworkConfig = NetworkConfig()
+    training: EpochSettings = EpochSettings()
+
+    def __post_init__(self) -> None:
+        _check_carrier(self.exchange.folder, self.flower)
+        _refuse_learned_words(self.network)
+
+
+class LocalSite(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The table [site].
+
+    Args:
+        documents: Annotated corpora. They stay here.
+        mapping: TOML file that translates the types of another scheme.
+        held_out: Share of the documents to calibrate on, never trained on.
+        seed: Decides which documents are held out.
+        private: Folder for memory and log.
+        model: Folder for the finished model.
+        word_vectors: File of public word vectors; None = those of the packaged model.
+    """
+
+    name: str
+    documents: Corpora
+    mapping: Path | None = None
+    held_out: InnerShare = 0.1
+    seed: int = 1
+    private: Path = Path("private")
+    model: Path = Path("model")
+    word_vectors: Path | None = None
+
+    def __post_init__(self) -> None:
+        _check_names("site.name", [self.name])
+
+
+class SiteExchange(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The table [exchange] of a site.
+
+    Args:
+        key: The site's key.
+        folder: Carries messages as files; None with Flower.
+        patience_s: Seconds without word from the server after which the site gives up.
+    """
+
+    key: Path
+    folder: Path | None = None
+    patience_s: Positive = 3600.0
+
+
+class FlowerSite(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Flower's SuperLink as a site reaches it: as `FlowerServer`, with the site's private key."""
+
+    superlink: str
+    root_certificates: Path
+    node_key: Path
+
+    def __post_init__(self) -> None:
+        _check_address(self.superlink)
+
+
+class SiteSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The file of a site; [network] and [training] are the same at every site."""
+
+    site: LocalSite
+    exchange: SiteExchange
+    flower: FlowerSite | None = None
+    selective: SelectiveSettings = SelectiveSettings()
+    network: NetworkConfig = NetworkConfig()
+    training: EpochSettings = EpochSettings()
+
+    def __post_init__(self) -> None:
+        _check_carrier(self.exchange.folder, self.flower)
+        _refuse_learned_words(self.network)
+
+
+def read_study_settings(path: Path) -> FederatedStudySettings:
+    """Read the file of a study, or raise `ConfigurationError`; paths in it count from its folder."""
+    methods = read_toml(path).get("methods")
+    for name, method in methods.items() if isinstance(methods, dict) else ():
+        try:
+            make_settings(method, MethodSettings)
+        except ConfigurationError as error:  # so that the message names the method
+            raise ConfigurationError(f"{path}: methods.{name}: {error}") from error
+    return read_settings(path, FederatedStudySettings)
+
+
+def restrict_study(
+    settings: FederatedStudySettings, only: tuple[str, ...], epochs: int | None, seeds: tuple[int, ...]
+) -> FederatedStudySettings:
+    """Return a study with fewer methods, other epochs or other seeds.
+
+    Args:
+        settings: As read.
+        only: Names of methods; () = all.
+        epochs: None = as in the file.
+        seeds: () = as in the file.
+
+    Raises:
+        ConfigurationError: The study does not have a method, or a seed occurs twice.
+    """
+    unknown = sorted(set(only) - set(settings.methods))
+    if unknown:
+        raise ConfigurationError(
+            f"--only: no method {', '.join(unknown)} in the study. It has: {', '.join(settings.methods)}"
+        )
+    study = change_settings(
+        settings.study, epochs=epochs or settings.study.epochs, seeds=seeds or settings.study.seeds
+    )
+    methods = {name: method for name, method in settings.methods.items() if not only or name in only}
+    return msgspec.structs.replace(settings, methods=methods, study=study)
+
+
+def read_server_settings(path: Path) -> ServerSettings:
+    """Read the file of a server, or raise `ConfigurationError`; paths in it count from its folder."""
+    return _read_with_paths(path, ServerSettings, "server", {"checkpoint": "server-checkpoint.npz"})
+
+
+def read_site_settings(path: Path) -> SiteSettings:
+    """Read the file of a site, or raise `ConfigurationError`; paths in it count from its folder."""
+    return _read_with_paths(path, SiteSettings, "site", {"private": "private", "model": "model"})
+
+
+def _read_with_paths(path: Path, kind: type[_File], table: str, paths: Mapping[str, str]) -> _File:
+    """Read a file of settings in which the defaults of some paths count from its folder as well."""
+    values = read_toml(path)
+    if isinstance(values.get(table), dict):
+        values[table] = {**paths, **values[table]}
+    try:
+        return make_settings(values, kind, folder=path.parent)
+    except ConfigurationError as error:
+        raise ConfigurationError(f"{path}: {error}") from error
+
+
+def _check_address(superlink: str) -> None:
+    if not _ADDRESS.fullmatch(superlink):
+        raise ConfigurationError("flower.superlink must be HOST:PORT, such as leader.example.org:8000")
+
+
+def _check_carrier(folder: Path | None, flower: object) -> None:
+    if (folder is None) == (flower is None):
+        raise ConfigurationError("give either exchange.folder or a table [flower]")
+
+
+def _refuse_learned_words(network: NetworkConfig) -> None:
+    if network.learn_words:
+        raise ConfigurationError(
+            "network.learn_words must be false: sites share a vocabulary that is public and fixed"
+        )

@@ -1,0 +1,345 @@
+"""The tables and learning curves of a study, from the records of its runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from inverse_deid.research.federated.documents import EncodedStudy, count_tokens
+from inverse_deid.research.federated.settings import FederatedStudySettings, MethodSettings
+from inverse_deid.research.studies.figures import LineChart, curve_of, draw_charts
+from inverse_deid.research.studies.records import Record
+from inverse_deid.research.studies.tables import Cell, Table, frame_of, mean, spread
+
+PUBLISHED = (
+    "Published: mean F1 0.955 for collaborative against 0.962 for central training after 200 epochs, on the "
+    "2014 i2b2 corpus, another one (Festag and Spreckelsen 2020, abstract)."
+)
+_COLOURS = {
+    "central": "#111111",
+    "round-robin": "#c2185b",
+    "selective": "#2e7d32",
+    "isolated": "#d32f2f",
+    "average": "#1565c0",
+    "secure-average": "#00838f",
+}
+_FRAME_OF_FIGURE = ("central", "round-robin", "isolated")
+"""Ways that every chart shows beside one of the others."""
+
+
+class StudyFrames:
+    """The records of a study as tidy frames.
+
+    Attributes:
+        epochs: A row per method, seed and epoch.
+        scores: A row per method, seed, epoch, site and part of the test documents (*all*, or a site's *own*).
+        calibrated: A row per method, seed and site.
+        membership: A row per method, seed and kind of tokens; none where a record is older than the attempt.
+    """
+
+    def __init__(
+        self,
+        settings: FederatedStudySettings,
+        sites: Sequence[str],
+        records: Mapping[tuple[str, int], Record],
+    ) -> None:
+        self.settings, self.sites = settings, tuple(sites)
+        epochs: list[dict[str, Any]] = []
+        scores: list[dict[str, Any]] = []
+        calibrated: list[dict[str, Any]] = []
+        membership: list[dict[str, Any]] = []
+        for (method, seed), record in records.items():
+            run = {"method": method, "seed": seed}
+            for number, epoch in enumerate(record["epochs"], start=1):
+                epochs.append({**run, "epoch": number, **{k: v for k, v in epoch.items() if k != "sites"}})
+                for site, parts in epoch["sites"].items():
+                    place = {**run, "epoch": number, "site": site}
+                    scores += [{**place, "part": part, **row} for part, row in parts.items()]
+            calibrated += [{**run, "site": site, **row} for site, row in record["calibrated"].items()]
+            attempts = record.get("membership", {})
+            membership += [{**run, "tokens": tokens, **row} for tokens, row in attempts.items() if row]
+        self.epochs, self.scores = pd.DataFrame(epochs), pd.DataFrame(scores)
+        self.calibrated, self.membership = pd.DataFrame(calibrated), pd.DataFrame(membership)
+
+    @property
+    def part(self) -> str:
+        """Test documents that matter to a site: of its *own* kind where sites differ in kind, else *all*."""
+        return "own" if "own" in set(self.scores["part"]) else "all"
+
+    def average_sites(self, method: str, measure: str, part: str = "all") -> dict[str, float | None]:
+        """Return a measure after the last epoch for every site, mean over seeds."""
+        rows = _select(self.scores, method=method, part=part, epoch=self.settings.study.epochs)
+        return {site: mean(_select(rows, site=site)[measure]) for site in self.sites}
+
+    def average(self, method: str, measure: str) -> float | None:
+        """Return a measure on all test documents after the last epoch, mean over sites and seeds."""
+        return mean(self.average_sites(method, measure).values())
+
+    def average_curve(self, method: str) -> pd.DataFrame:
+        """Return mean, lowest and highest F1 of sites after each epoch, mean over seeds; undefined is 0."""
+        f1 = _select(self.scores, method=method, part="all")["f1"].astype(float).fillna(0.0).to_numpy()
+        by_site = f1.reshape(len(self.settings.study.seeds), -1, len(self.sites))  # seeds, epochs, sites
+        curves = (by_site.mean(axis=2), by_site.min(axis=2), by_site.max(axis=2))
+        middle, low, high = (curve.mean(axis=0) for curve in curves)
+        numbers = np.arange(1, len(middle) + 1)
+        return pd.DataFrame({"epoch": numbers, "mean": middle, "lowest site": low, "highest site": high})
+
+    def average_epoch(self, method: str, column: str) -> float:
+        """Return the mean over epochs and seeds of a number that each epoch has."""
+        return float(_select(self.epochs, method=method)[column].to_numpy().mean())
+
+    def find_methods(self, way: str) -> list[str]:
+        """Return the methods of a way, in order."""
+        return [name for name, method in self.settings.methods.items() if method.way == way]
+
+
+def _select(frame: pd.DataFrame, **values: object) -> pd.DataFrame:
+    """Return the rows with these values."""
+    for column, value in values.items():
+        frame = frame[frame[column] == value]
+    return frame
+
+
+def make_sections(
+    frames: StudyFrames, study: EncodedStudy, attempts: Mapping[str, Any]
+) -> dict[str, list[Table]]:
+    """Return the tables of the report by heading."""
+    return {
+        "Experiments": [_tabulate_sites(study), _tabulate_experiments(frames.settings)],
+        "Scores": [_tabulate_scores(frames), _tabulate_differences(frames), _tabulate_recall(frames)],
+        "Thresholds": [_tabulate_thresholds(frames)],
+        "Cost": [_tabulate_exchange(frames), _tabulate_seconds(frames)],
+        "What leaks": [_tabulate_membership(frames), _tabulate_inversion(attempts)],
+        "Curves": [_tabulate_curves(frames)],
+    }
+
+
+def _tabulate_sites(study: EncodedStudy) -> Table:
+    rows = [
+        (site.name, len(site.train), count_tokens(site.train), len(site.held_out), len(site.own_test) or None)
+        for site in study.sites
+    ]
+    columns = ("site", "training documents", "tokens", "held out", "test documents of its kind")
+    note = f"Test documents, of no site: {len(study.test)}, {count_tokens(study.test):,} tokens."
+    return Table("sites", "Sites", frame_of(columns, rows), notes=(note,))
+
+
+def _tabulate_experiments(settings: FederatedStudySettings) -> Table:
+    """Return what each method does: table 2 of the paper."""
+
+    def describe(name: str, method: MethodSettings) -> tuple[Cell, ...]:
+        chosen = method.selection()
+        shares: Sequence[Cell] = (chosen.download, chosen.upload, chosen.gamma, chosen.tau)
+        shares = shares if method.way == "selective" else (None,) * 4
+        return (name, method.way, *shares, method.proximal or None, ", ".join(method.sites) or None)
+
+    columns = ("method", "way", "theta_d", "theta_u", "gamma", "tau", "mu", "sites with own settings")
+    rows = [describe(name, method) for name, method in settings.methods.items()]
+    return Table("experiments", "Experiments", frame_of(columns, rows), digits=4)
+
+
+def _tabulate_scores(frames: StudyFrames) -> Table:
+    """Return F1 after the last epoch: table 3 of the paper."""
+    study = frames.settings.study
+    last = _select(frames.scores, part="all", epoch=study.epochs)
+    rows = []
+    for name in frames.settings.methods:
+        by_site = [value for value in frames.average_sites(name, "f1").values() if value is not None]
+        by_seed = [mean(_select(last, method=name, seed=seed)["f1"]) for seed in study.seeds]
+        rows.append(
+            (
+                name,
+                frames.average(name, "f1"),
+                min(by_site, default=None),
+                max(by_site, default=None),
+                frames.average(name, "precision"),
+                frames.average(name, "recall"),
+                spread(by_seed),
+            )
+        )
+    columns = ("method", "mean F1", "lowest site", "highest site", "precision", "recall", "spread over seeds")
+    title = f"F1 on all test documents after epoch {study.epochs}"
+    return Table("scores", title, frame_of(columns, rows), notes=(PUBLISHED,), digits=4)
+
+
+def _tabulate_differences(frames: StudyFrames) -> Table:
+    """Return how far distributed selective SGD is below central and above isolated training."""
+    central, isolated = (frames.find_methods(way) for way in ("central", "isolated"))
+    rows: list[tuple[Cell, ...]] = []
+    for name in frames.find_methods("selective"):
+        own = frames.average_sites(name, "f1")
+        alone = frames.average_sites(isolated[0], "f1") if isolated else {}
+        to_central = _subtract(mean(own.values()), frames.average(central[0], "f1") if central else None)
+        ahead = {site: _subtract(own[site], value) for site, value in alone.items()}
+        site = find_worst_site(ahead)
+        least = ahead[site] if site else None
+        aim = "not measured"
+        if to_central is not None and least is not None:
+            aim = "reached" if to_central >= -0.02 and least > 0 else "missed"
+        rows.append((name, to_central, least, site, aim))
+    columns = ("method", "mean F1 - central", "F1 - isolated, least site", "which", "aim")
+    return Table(
+        "differences",
+        "Distributed selective SGD against central and isolated training",
+        frame_of(columns, rows),
+        notes=(
+            "The aim: at most 0.02 below central training, and better than isolated training at every site.",
+        ),
+        digits=4,
+        signed=True,
+    )
+
+
+def _subtract(one: float | None, other: float | None) -> float | None:
+    return None if one is None or other is None else one - other
+
+
+def find_worst_site(values: Mapping[str, float | None]) -> str | None:
+    """Return the site of the lowest figure, the first of equals; None if there is no figure.
+
+    Example:
+        >>> find_worst_site({"east": 0.9, "west": 0.8, "north": None})
+        'west'
+    """
+    known = {site: value for site, value in values.items() if value is not None}
+    return min(known, key=lambda site: known[site]) if known else None
+
+
+def _tabulate_recall(frames: StudyFrames) -> Table:
+    """Return recall at a fixed precision for each site, and the worst site."""
+    part = frames.part
+    rows = []
+    for name in frames.settings.methods:
+        by_site = frames.average_sites(name, "recall_at_precision", part)
+        rows.append((name, mean(by_site.values()), find_worst_site(by_site), *by_site.values()))
+    documents = "test documents of the site's own kind" if part == "own" else "all test documents"
+    return Table(
+        "recall-at-precision",
+        f"Recall at precision {frames.settings.study.precision:g}, {documents}",
+        frame_of(("method", "mean", "worst site", *frames.sites), rows),
+        notes=("0: no threshold reaches the precision.",),
+        digits=4,
+    )
+
+
+def _tabulate_thresholds(frames: StudyFrames) -> Table:
+    """Return what each site's own threshold does on the test documents."""
+    rows = []
+    for name in frames.settings.methods:
+        for site in frames.sites:
+            found = _select(frames.calibrated, method=name, site=site)
+            rows.append((f"{name}, {site}", *(mean(found[what]) for what in ("high", "recall", "precision"))))
+    wanted = frames.settings.study.recall
+    return Table(
+        "calibrated",
+        f"Thresholds that each site calibrates to recall {wanted:g} on its own held-out documents",
+        frame_of(("method and site", "threshold", "recall", "precision"), rows),
+        digits=4,
+    )
+
+
+def _tabulate_exchange(frames: StudyFrames) -> Table:
+    n_sites = len(frames.sites)
+    rows = []
+    for name in frames.settings.methods:
+        sent, received = (frames.average_epoch(name, what) for what in ("n_sent", "n_received"))
+        rows.append((name, round(sent / n_sites), round(received / n_sites)))
+    return Table(
+        "exchange",
+        "Numbers that a site sends and receives in an epoch, mean",
+        frame_of(("method", "sent", "received"), rows),
+        notes=(
+            "Method A moves the documents themselves. Secure aggregation masks its numbers and also sends "
+            "keys.",
+        ),
+    )
+
+
+def _tabulate_seconds(frames: StudyFrames) -> Table:
+    rows = [(name, frames.average_epoch(name, "seconds")) for name in frames.settings.methods]
+    title = "Seconds of training steps for one epoch of all sites"
+    return Table("seconds", title, frame_of(("method", "seconds"), rows), digits=1)
+
+
+def _tabulate_membership(frames: StudyFrames) -> Table:
+    """Return how well a threshold on its loss tells whether a document was trained on."""
+    rows: list[tuple[Cell, ...]] = []
+    for name in frames.settings.methods:
+        for tokens in ("all tokens", "tokens of PHI"):
+            cells: list[Cell] = [None] * 5
+            found = frames.membership
+            found = _select(found, method=name, tokens=tokens) if len(found) else found
+            if len(found):
+                counts = [int(found[what].iloc[0]) for what in ("n_members", "n_others")]
+                cells = [*(mean(found[what]) for what in ("auc", "low", "high")), *counts]
+            rows.append((name, tokens, *cells))
+    columns = ("method", "loss of", "AUC", "low", "high", "training documents", "others")
+    return Table(
+        "membership",
+        "Membership: is the loss of a training document lower than that of another one?",
+        frame_of(columns, rows),
+        notes=(
+            "0.5: losses tell nothing, 1: everything. The interval of 95 % is over documents. AUC and "
+            "interval are means over seeds. Others are the site's held-out documents. The attacker has the "
+            "network that a method ends with.",
+        ),
+        digits=3,
+    )
+
+
+def _tabulate_inversion(attempts: Mapping[str, Any]) -> Table:
+    """Return what a change of weights gives away of the documents that it was learned from."""
+    rows: list[tuple[Cell, ...]] = []
+    for seen, found in attempts.items():
+        for what in ("characters", "words"):
+            shares = (found[what][name] for name in ("there", "recall", "precision"))
+            rows.append((seen, found["n"], f"which {what} occur", *shares))
+    columns = ("the attacker sees", "attempts", "asks", "there, mean", "found", "right of those named")
+    return Table(
+        "inversion",
+        "Gradient inversion: what a change of weights names",
+        frame_of(columns, rows),
+        notes=(
+            "Only words of the public vocabulary: a change cannot name others, only their characters. "
+            "No value: nothing was named. A and D send no change.",
+        ),
+        digits=3,
+    )
+
+
+def _tabulate_curves(frames: StudyFrames) -> Table:
+    rows: Iterable[tuple[Cell, ...]] = (
+        (name, *point)
+        for name in frames.settings.methods
+        for point in frames.average_curve(name).itertuples(index=False, name=None)
+    )
+    columns = ("method", "epoch", "mean", "lowest site", "highest site")
+    title = "F1 after each epoch, mean over seeds"
+    return Table("learning-curves", title, frame_of(columns, rows), digits=4)
+
+
+def draw_curves(frames: StudyFrames) -> str:
+    """Draw F1 over the epochs as an SVG file, as in figure 6 of the paper.
+
+    A chart for each method that keeps documents at their sites, beside A, B and D: the mean over
+    sites and seeds as a line, the range over sites as an area.
+    """
+    ways = {name: method.way for name, method in frames.settings.methods.items()}
+    columns = ("epoch", "mean", "lowest site", "highest site")
+    curves = {
+        name: curve_of(name, _COLOURS[way], frames.average_curve(name), columns) for name, way in ways.items()
+    }
+    common = [curves[name] for name, way in ways.items() if way in _FRAME_OF_FIGURE]
+    charts = {name: [*common, curves[name]] for name, way in ways.items() if way not in _FRAME_OF_FIGURE}
+    late = min(value for curve in curves.values() for value in curve.low[len(curve.low) // 4 :])
+    lowest = max(0.0, int(10 * late) / 10 if late < 1 else 0.9)
+    return draw_charts(
+        "F1 on the test documents over the epochs",
+        [
+            LineChart(title=title, x_title="epoch", curves=shown, lowest=lowest)
+            for title, shown in (charts or {"all": common}).items()
+        ],
+    )
