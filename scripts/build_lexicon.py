@@ -18,9 +18,8 @@ from lexicon_sources.packages import Packages, read_pins
 from pin_packaged_data import pin
 
 from inverse_deid.core.packaged import packaged_path
-from inverse_deid.lexicon.artefact import dump_artefact
-from inverse_deid.lexicon.build import Frequency, compile_lexicon
-from inverse_deid.lexicon.lists import list_folders, read_list, read_source
+from inverse_deid.lexicon.artefact import Frequency, compile_lexicon, dump_artefact
+from inverse_deid.lexicon.entries import list_folders, read_list, read_source
 
 ROOT = Path(__file__).resolve().parent.parent
 FREQUENCIES = "english_frequencies"

@@ -18,8 +18,7 @@ from dataclasses import dataclass, field
 from queue import SimpleQueue
 from types import TracebackType
 
-from inverse_deid.core.errors import ConfigurationError, InverseDeidError, StageError
-from inverse_deid.core.unforeseen import describe_error
+from inverse_deid.core.errors import ConfigurationError, InverseDeidError, StageError, describe_error
 from inverse_deid.core.values import Document, MaskedDocument
 from inverse_deid.masking.case_masker import DocumentMasker
 from inverse_deid.masking.pipeline import mask_everything

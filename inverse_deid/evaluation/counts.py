@@ -29,7 +29,7 @@ from inverse_deid.evaluation.groups import (
     TYPE_NUMBER,
 )
 from inverse_deid.evaluation.harmless import HarmlessTokens
-from inverse_deid.text.folding import folded
+from inverse_deid.text.matching import fold
 from inverse_deid.text.tokenizer import tokenize
 
 Int64Array = npt.NDArray[np.int64]
@@ -268,7 +268,7 @@ def _count_entities(doc: Document, gold: GoldTokens, recalled: BoolArray) -> tup
     """Return int64 (n_groups,) twice: distinct identifiers, and those without a missed token."""
     words: dict[int, list[str]] = {}
     for i, span in enumerate(gold.spans.tolist()):
-        words.setdefault(span, []).append(folded(doc.text[gold.starts[i] : gold.ends[i]]))
+        words.setdefault(span, []).append(fold(doc.text[gold.starts[i] : gold.ends[i]]))
     leaking_spans = set(gold.spans[~recalled].tolist())
     leaks: dict[tuple[int, tuple[str, ...]], bool] = {}
     for span, spoken in words.items():

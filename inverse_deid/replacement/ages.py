@@ -18,7 +18,7 @@ from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.values import KnownIdentifier, KnownSort
 from inverse_deid.replacement.case_texts import CaseTexts
 from inverse_deid.replacement.masked_words import MaskedWords, Proposal
-from inverse_deid.text.folding import folded
+from inverse_deid.text.matching import fold
 from inverse_deid.text.tokenizer import tokenize
 
 DAYS_A_YEAR = 365.25
@@ -391,7 +391,7 @@ class AgeReplacer:
             for value in case.known_values()
             if not (isinstance(value, KnownIdentifier) and value.sort is KnownSort.DATE)
         )
-        self._identifying = frozenset(folded(word) for value in values for word in tokenize(value).words)
+        self._identifying = frozenset(fold(word) for value in values for word in tokenize(value).words)
 
     def propose(self, text: MaskedWords) -> list[Proposal]:
         """Propose words for the ages of one text."""
@@ -399,7 +399,7 @@ class AgeReplacer:
         tokens = text.masked.tokens
         for span in text.age_spans():
             own = tokens.words[span.first : span.stop]
-            if text.is_denied(span) or any(folded(word) in self._identifying for word in own):
+            if text.is_denied(span) or any(fold(word) in self._identifying for word in own):
                 continue
             words = self._policy.replacement(
                 text.words(span), tokens.text[span.end : span.end + _AFTER_CHARS]

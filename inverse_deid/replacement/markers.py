@@ -44,4 +44,4 @@ def category_marker(fallback: str) -> MarkerFor:
 
     Where no category is known (rules only, failed documents) it is the fallback.
     """
-    return lambda decisions: lambda first, stop: f"[{decisions.suspected(first, stop) or fallback}]"
+    return lambda decisions: lambda first, stop: f"[{decisions.suspect(first, stop) or fallback}]"

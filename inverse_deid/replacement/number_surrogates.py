@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from inverse_deid.replacement.keys import Draws
 from inverse_deid.replacement.reserved import GENERIC_WORDS, Reserved, digits_of, joined
-from inverse_deid.text.folding import folded
+from inverse_deid.text.matching import fold
 
 _TRIES = 200
 _MIN_SIGNS = 4
@@ -133,7 +133,7 @@ class NumberSurrogates:
         """Tell whether all letters are labels that name nobody in this case, few capitals, or single."""
         return all(
             not self._reserved.is_name(word)
-            if folded(word) in GENERIC_WORDS
+            if fold(word) in GENERIC_WORDS
             else len(word) == 1 or (word.isupper() and len(word) <= _MAX_CAPITALS)
             for word in _WORD.findall(text)
         )
@@ -221,7 +221,7 @@ def _same_shape(text: str, rng: random.Random) -> str:
     pieces: list[str] = []
     position = 0
     for word in _WORD.finditer(text):
-        if folded(word.group()) in GENERIC_WORDS:
+        if fold(word.group()) in GENERIC_WORDS:
             pieces += ("".join(same_kind(char, rng) for char in text[position : word.start()]), word.group())
             position = word.end()
     return "".join((*pieces, *(same_kind(char, rng) for char in text[position:])))

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from inverse_deid.replacement.faker_names import Sex, SurrogateNames
 from inverse_deid.replacement.keys import Draws
 from inverse_deid.replacement.reserved import Reserved, in_case_of, joined
-from inverse_deid.text.folding import folded
+from inverse_deid.text.matching import fold
 
 MAX_NAME_WORDS = 6
 
@@ -122,7 +122,7 @@ class PersonSurrogates:
         if word.key in _PARTICLES and not is_last:
             return self._draw(word, [_PARTICLES], lower=word.text[0].islower())
         if len(word.key) == 1 or self._is_initials(word):
-            other = (self._letters[folded(char)[0]] if char.isalpha() else char for char in word.text)
+            other = (self._letters[fold(char)[0]] if char.isalpha() else char for char in word.text)
             pairs = zip(other, word.text, strict=True)
             return "".join(new.upper() if old.isupper() else new for new, old in pairs)
         if word.text.islower() and not (self._pools.knows(word.key) or word.key in self._cased):

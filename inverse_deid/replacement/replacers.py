@@ -20,8 +20,7 @@ from inverse_deid.replacement.dates import DateReplacer
 from inverse_deid.replacement.masked_words import MaskedWords, Proposal
 from inverse_deid.replacement.settings import CaseSettings
 from inverse_deid.replacement.surrogates import SurrogateReplacer, SurrogatesFor
-from inverse_deid.text.gaps import forbidden_gaps
-from inverse_deid.text.rendering import Piece, substitute
+from inverse_deid.text.rendering import Piece, forbidden_gaps, substitute
 
 
 class Replacer(Protocol):

@@ -18,9 +18,14 @@ from typing import Any, BinaryIO, Protocol, cast
 import msgspec
 
 from inverse_deid import __version__
-from inverse_deid.core.errors import ConfigurationError, InputError, InverseDeidError, UnreadableInputError
+from inverse_deid.core.errors import (
+    ConfigurationError,
+    InputError,
+    InverseDeidError,
+    UnreadableInputError,
+    describe_error,
+)
 from inverse_deid.core.files import WrittenState
-from inverse_deid.core.unforeseen import describe_error
 from inverse_deid.engine.masker import Masker, mask_records
 from inverse_deid.engine.serial import BatchLimits, batches, guard_records, write_batch
 from inverse_deid.engine.tally import Tally

@@ -21,8 +21,7 @@ from inverse_deid.core.errors import AnnotationError, ModelError, StageError
 from inverse_deid.core.thresholds import EVERYTHING_MASKED, Thresholds
 from inverse_deid.core.values import BoolArray, Document, RuleAnalysis, Tokens
 from inverse_deid.masking.pipeline import Deidentifier, Scores, Stages
-from inverse_deid.text.alignment import span_of_token
-from inverse_deid.text.tokenizer import tokenize
+from inverse_deid.text.tokenizer import span_of_token, tokenize
 from inverse_deid.training.calibration import thresholds_at
 from inverse_deid.training.documents import corpus_sha256
 

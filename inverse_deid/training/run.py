@@ -36,9 +36,8 @@ from inverse_deid.network.scorer import Scorer, ScorerInput
 from inverse_deid.network.training import Watch, enough_memory, fit, probabilities
 from inverse_deid.rules.analysis import RuleAnalyser
 from inverse_deid.rules.words import DICTIONARY_FEATURE_NAMES
-from inverse_deid.text.alignment import span_of_token
 from inverse_deid.text.interning import InternedWords
-from inverse_deid.text.tokenizer import tokenize
+from inverse_deid.text.tokenizer import span_of_token, tokenize
 from inverse_deid.training.augmentation import EpochRecipe, EpochsAhead
 from inverse_deid.training.calibration import (
     AtOneRecall,

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Set
 from importlib import import_module
 from typing import Any, Final
 
-from inverse_deid.lexicon.keys import strip_accents
+from inverse_deid.lexicon.entries import strip_accents
 from lexicon_sources.english import mostly_lower
 from lexicon_sources.packages import Packages
 

@@ -29,8 +29,7 @@ from inverse_deid.research.comparison.systems import (
     make_system,
     usual_systems,
 )
-from inverse_deid.text.alignment import span_of_token
-from inverse_deid.text.tokenizer import tokenize
+from inverse_deid.text.tokenizer import span_of_token, tokenize
 from inverse_deid.training.corpus import near_duplicate_groups, read_annotated, without_near_duplicates
 from inverse_deid.training.documents import corpus_sha256
 

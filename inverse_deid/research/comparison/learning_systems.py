@@ -29,8 +29,7 @@ from inverse_deid.network.encoding import WordVectors
 from inverse_deid.research.comparison.ready_systems import MostProbableClass
 from inverse_deid.research.comparison.systems import not_fitted, ranges_of
 from inverse_deid.research.studies.training import new_network
-from inverse_deid.text.alignment import span_of_token
-from inverse_deid.text.tokenizer import tokenize
+from inverse_deid.text.tokenizer import span_of_token, tokenize
 from inverse_deid.training.augmentation import EpochMaker, EpochRecipe
 
 WINDOW = 2

@@ -35,12 +35,9 @@ from inverse_deid.network.config import Targets, class_names, class_of
 from inverse_deid.network.folder import ModelParts
 from inverse_deid.network.scorer import Scorer, ScorerInput
 from inverse_deid.research.studies.records import Arrays, read_arrays, write_arrays
-from inverse_deid.rules.allowlist import Policy
-from inverse_deid.rules.analysis import RuleAnalyser
-from inverse_deid.text.alignment import span_of_token
+from inverse_deid.rules.analysis import Policy, RuleAnalyser
 from inverse_deid.text.interning import InternedWords
-from inverse_deid.text.joined import join
-from inverse_deid.text.tokenizer import tokenize
+from inverse_deid.text.tokenizer import join, span_of_token, tokenize
 from inverse_deid.training.calibration import ScoredCorpus, densities
 
 NO_TYPE = -1

@@ -37,7 +37,7 @@ from inverse_deid.research.thesis.tables import (
     find_best_pair,
     thesis_tables,
 )
-from inverse_deid.rules.allowlist import Policy
+from inverse_deid.rules.analysis import Policy
 from inverse_deid.training.config import RunConfig, read_run_config
 from inverse_deid.training.corpus import read_annotated, read_type_mapping, split_by_group
 from inverse_deid.training.documents import corpus_sha256

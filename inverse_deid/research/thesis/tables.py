@@ -16,7 +16,7 @@ from inverse_deid.research.studies.report import read_published
 from inverse_deid.research.studies.scoring import AnalysedCorpus, TokenScores
 from inverse_deid.research.studies.tables import Cell, Table, frame_of
 from inverse_deid.research.thesis.runs import TrainedRun, measure_accuracy
-from inverse_deid.rules.allowlist import POLICIES, Policy
+from inverse_deid.rules.analysis import POLICIES, Policy
 
 PAIRS: Mapping[str, Thresholds] = {"low": Thresholds(0.8, 0.9), "high": Thresholds(0.9, 0.95)}
 """The published pairs."""
