@@ -15,9 +15,16 @@ import numpy as np
 
 from inverse_deid.core.errors import AnnotationError, FormatError
 from inverse_deid.core.values import Document
-from inverse_deid.evaluation.counts import Counts, Range, WordTest, count_document
+from inverse_deid.evaluation.counts import (
+    GROUPS,
+    Counts,
+    GroupKind,
+    Range,
+    WordTest,
+    count_document,
+    group_number,
+)
 from inverse_deid.evaluation.figures import FIGURES, GroupFigures, Share, group_figures
-from inverse_deid.evaluation.groups import GROUPS, GroupKind, group_number
 from inverse_deid.evaluation.harmless import HarmlessTokens, read_harmless
 from inverse_deid.evaluation.provenance import name_files
 from inverse_deid.evaluation.resampling import N_RESAMPLES, SEED, bootstrap_all

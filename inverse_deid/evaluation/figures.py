@@ -12,8 +12,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from inverse_deid.evaluation.counts import Counts, Int64Array, SafeKind
-from inverse_deid.evaluation.groups import GroupKind, group_number
+from inverse_deid.evaluation.counts import Counts, GroupKind, Int64Array, SafeKind, group_number
 
 _ALL = group_number(GroupKind.ALL)
 _HIPAA = group_number(GroupKind.HIPAA)

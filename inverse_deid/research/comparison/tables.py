@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from inverse_deid.evaluation.counts import Counts
+from inverse_deid.evaluation.counts import GROUPS, Counts, GroupKind, group_number
 from inverse_deid.evaluation.figures import FIGURES, Share, group_figures
-from inverse_deid.evaluation.groups import GROUPS, GroupKind, group_number
-from inverse_deid.evaluation.paired_test import paired_permutation_test
-from inverse_deid.evaluation.resampling import Figure
+from inverse_deid.evaluation.resampling import Figure, paired_permutation_test
 from inverse_deid.evaluation.uncertainty import FEW_UNITS, Interval, Method
 from inverse_deid.research.comparison.comparison import Comparison, Result
 from inverse_deid.research.studies.tables import Cell, Table, frame_of

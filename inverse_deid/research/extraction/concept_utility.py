@@ -15,8 +15,8 @@ from typing import Protocol
 from inverse_deid.core.errors import AnnotationError
 from inverse_deid.evaluation.added_reports import ConceptRecord
 from inverse_deid.evaluation.counts import Range
-from inverse_deid.evaluation.paired_test import PairedTest, paired_ratio_test
 from inverse_deid.evaluation.plain_text import align
+from inverse_deid.evaluation.resampling import PairedTest, paired_ratio_test
 from inverse_deid.research.extraction.concepts import ConceptDocument, ConceptSpan
 from inverse_deid.research.extraction.gold import gold_of
 from inverse_deid.research.extraction.passage_inputs import CONCEPTS

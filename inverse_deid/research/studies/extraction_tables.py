@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from inverse_deid.evaluation.paired_test import paired_ratio_test
+from inverse_deid.evaluation.resampling import paired_ratio_test
 from inverse_deid.research.extraction.concept_utility import N_PERMUTATIONS
 from inverse_deid.research.extraction.passage_inputs import CONCEPTS, PHI
 from inverse_deid.research.extraction.views import View

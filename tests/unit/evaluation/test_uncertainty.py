@@ -8,12 +8,10 @@ from scipy.stats import binomtest
 from inverse_deid.core.errors import ConfigurationError, StageError
 from inverse_deid.core.values import Document
 from inverse_deid.evaluation import paired_test, resampling
-from inverse_deid.evaluation.counts import Counts
+from inverse_deid.evaluation.counts import Counts, GroupKind, group_number
 from inverse_deid.evaluation.evaluation import evaluate_masks
 from inverse_deid.evaluation.figures import FIGURES, Share
-from inverse_deid.evaluation.groups import GroupKind, group_number
-from inverse_deid.evaluation.paired_test import paired_permutation_test
-from inverse_deid.evaluation.resampling import bootstrap, bootstrap_all
+from inverse_deid.evaluation.resampling import bootstrap, bootstrap_all, paired_permutation_test
 from inverse_deid.evaluation.uncertainty import (
     Interval,
     Method,
