@@ -26,11 +26,7 @@ _KINDS = "`risk --json`, `utility --json`, `leaks grade --json` or `research ext
 class ConceptRecord(ReportPart, frozen=True):
     """The extraction of one type of concepts from original and masked texts. None is undefined.
 
-    Args:
-        gold: Gold concepts.
-        touched: Gold concepts of which a mask covers a character.
-        difference: F1 on masked texts less F1 on original texts.
-        p_value: Of a paired permutation test.
+    The difference is F1 on masked less F1 on original texts, and a mask covers a character of `touched`.
     """
 
     gold: int
@@ -98,10 +94,6 @@ def list_plain_added(added: Sequence[AddedReport]) -> dict[str, Any]:
 
 def refuse_foreign(added: Sequence[AddedReport], evaluation: Evaluation) -> None:
     """Refuse a risk, or grades, of other documents or masks. Utility has a gold set of its own.
-
-    Args:
-        added: Reports of other measurements.
-        evaluation: The evaluation that shows them.
 
     Raises:
         AnnotationError: A report counted other documents or other leaks.

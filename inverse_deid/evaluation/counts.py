@@ -202,10 +202,6 @@ class GoldTokens:
 def find_gold_tokens(doc: Document, tokens: Tokens) -> GoldTokens:
     """Return every piece that a gold span cuts out of a token.
 
-    Args:
-        doc: Its gold spans are sorted and disjoint.
-        tokens: The tokens of its text.
-
     Example:
         >>> from inverse_deid.core.phi import PhiType
         >>> from inverse_deid.core.values import PhiSpan
@@ -249,19 +245,9 @@ def check_masks(doc: Document, masks: Sequence[Range]) -> None:
 def count_document(
     doc: Document, masks: Sequence[Range], harmless: HarmlessTokens, clinical: WordTest | None = None
 ) -> Counts:
-    """Count one document: the one place where anything is counted.
+    """Count one document as one row: the one place where anything is counted.
 
-    Args:
-        doc: With its gold spans.
-        masks: Half-open ranges of the original text, in any order. They may overlap.
-        harmless: Missed tokens that the corrected recall forgives.
-        clinical: Recognises clinical words. None leaves them among the other words.
-
-    Returns:
-        One row.
-
-    Raises:
-        AnnotationError: A mask is empty, reversed or outside the text.
+    `clinical` recognises clinical words. None leaves them among the other words. Raises as `check_masks`.
     """
     check_masks(doc, masks)
     tokens = tokenize(doc.text)
@@ -297,10 +283,6 @@ def count_document(
 
 def count_masked_before(n_chars: int, masks: Sequence[Range]) -> Int64Array:
     """Return how many characters before each offset are masked: int64 (n_chars + 1,).
-
-    Args:
-        n_chars: Length of the text.
-        masks: Half-open ranges of it, in any order. They may overlap.
 
     Example:
         >>> count_masked_before(4, [(1, 3), (2, 3)]).tolist()

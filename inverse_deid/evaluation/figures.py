@@ -97,12 +97,7 @@ class GroupFigures:
 
 
 def group_figures(counts: Counts, group: int) -> GroupFigures:
-    """Return the figures of one group.
-
-    Args:
-        counts: Of any number of documents.
-        group: Its column, see `group_number`.
-    """
+    """Return the figures of the group in a column, see `group_number`."""
 
     def total(column: Int64Array) -> int:
         return int(column[:, group].sum())

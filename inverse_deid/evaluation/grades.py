@@ -38,12 +38,9 @@ _MAX_UNDEFINED = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Kappa:
-    """Agreement beyond chance, in [-1, 1].
+    """Agreement beyond chance, in [-1, 1], with its interval.
 
-    Args:
-        value: None if chance alone leaves no room for disagreement.
-        low: Lower end of the interval; None if there are too few documents for one.
-        high: Upper end.
+    The value is None if chance alone leaves no room for disagreement, the ends if documents are too few.
     """
 
     value: float | None
@@ -55,11 +52,8 @@ class Kappa:
 class Agreement:
     """The judgements of things that two people both judged.
 
-    Args:
-        observed: Things that both judged equally.
-        kappa: Every disagreement counts equally.
-        linear_kappa: A disagreement counts by its number of steps.
-        table: Things by the judgement of the first (rows) and the second (columns).
+    In `kappa` every disagreement counts equally, in `linear_kappa` by its number of steps. The table counts
+    things by the judgement of the first (rows) and the second (columns).
     """
 
     observed: Share
@@ -93,11 +87,7 @@ def measure_agreement(judgements: Int64Array, documents: Int64Array, *, n_steps:
 
 
 def cohen_kappa(table: Sequence[Sequence[int]], *, linear: bool = False) -> float | None:
-    """Return Cohen's kappa of the judgements of two people, or None if it is undefined.
-
-    Args:
-        table: Counts, (n_steps, n_steps), as in `Agreement.table`.
-        linear: A disagreement counts by its number of steps.
+    """Return Cohen's kappa of an `Agreement.table`, or None if it is undefined.
 
     Example:
         >>> cohen_kappa([[20, 5, 0], [10, 15, 0], [0, 0, 0]])
@@ -172,12 +162,7 @@ _WRITTEN: Mapping[str, int] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GradedList:
-    """A list of leaks with the grades of one reviewer.
-
-    Args:
-        leaks: In the order of the list.
-        grades: int64 (n_leaks,), values of `Grade`, -1 = not graded.
-    """
+    """A list of leaks with the grades of one reviewer: values of `Grade`, or `NOT_JUDGED`."""
 
     leaks: tuple[ListedLeak, ...] = field(repr=False)
     grades: Int64Array
@@ -185,18 +170,7 @@ class GradedList:
 
 @dataclass(frozen=True, slots=True)
 class GroupGrades:
-    """The grades of the leaks of one PHI type, or of all.
-
-    Args:
-        name: The type, or `ALL`.
-        n_leaks: Graded or not.
-        n_documents: Documents with such a leak.
-        by_grade: For each reviewer the leaks of each `Grade`.
-        ungraded: For each reviewer the leaks without a grade.
-        direct_to_any: Leaks that at least one reviewer calls direct.
-        direct_to_all: Leaks that every reviewer calls direct.
-        agreement: None with a single reviewer.
-    """
+    """The grades of the leaks of one PHI type, or of all, graded or not."""
 
     name: str
     n_leaks: int

@@ -151,11 +151,7 @@ def build_report(
 ) -> EvaluationReport:
     """Build the report of an evaluation.
 
-    Args:
-        evaluation: What was counted.
-        intervals: Of this evaluation. None draws documents with the default settings.
-        provenance: What the figures were made of.
-        scores: What `p_safe` alone is worth. Sets `curve` and `reliability`.
+    Without intervals, documents are drawn with the default settings. `scores` set `curve` and `reliability`.
 
     Example:
         >>> from inverse_deid.evaluation.evaluation import evaluate_masks

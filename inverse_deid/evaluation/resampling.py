@@ -47,7 +47,7 @@ def bootstrap(
     confidence: float = CONFIDENCE,
     seed: int = SEED,
 ) -> Interval | None:
-    """Return the percentile interval of a figure over resampled clusters.
+    """Return the percentile interval of a figure over resampled clusters, None if it is undefined.
 
     Each resample draws as many clusters as there are, with replacement. Draws with nothing to
     measure are left out. If both percentiles are one value (nothing was missed, or there is
@@ -55,21 +55,7 @@ def bootstrap(
     Pearson with each cluster that has something to measure as one trial, and `method` says so.
     Percentiles of fewer than about 20 clusters are too close to each other.
 
-    Args:
-        counts: One row per document.
-        figure: One of `FIGURES`, or any other ratio of sums of counts.
-        clusters: (n_documents,), equal numbers or names for documents that are drawn
-            together. None draws each document by itself.
-        n_resamples: Draws.
-        confidence: In (0, 1).
-        seed: Of the draws.
-
-    Returns:
-        None if the figure is undefined.
-
-    Raises:
-        ConfigurationError: `n_resamples` or `confidence` is out of range.
-        StageError: The clusters have another length, or the figure is not a ratio of sums.
+    Figure, clusters and errors are as for `bootstrap_all`.
 
     Example:
         >>> from inverse_deid.evaluation.figures import FIGURES
@@ -95,9 +81,14 @@ def bootstrap_all(
     confidence: float = CONFIDENCE,
     seed: int = SEED,
 ) -> dict[Key, Interval | None]:
-    """Return the intervals of many figures on the same draws, with arguments and errors as `bootstrap`.
+    """Return the intervals of many figures on the same draws, as `bootstrap`.
 
-    `figures` returns all figures of some documents, always under the same keys.
+    `figures` returns all figures of some documents, always under the same keys. Each is a ratio of sums of
+    counts. `clusters` (n_documents,) has equal numbers or names for documents that are drawn together.
+
+    Raises:
+        ConfigurationError: `n_resamples` or `confidence` is out of range.
+        StageError: The clusters have another length, or a figure is not a ratio of sums.
     """
     check_confidence(confidence)
     if n_resamples < 1:
@@ -185,10 +176,7 @@ def flatten_counts(counts: Counts) -> Float64Array:
 def sum_clusters(rows: Float64Array, clusters: npt.ArrayLike | None) -> Float64Array:
     """Return the sum of the rows of each cluster: float64 (n_clusters, n_columns).
 
-    Args:
-        rows: float64 (n_documents, n_columns).
-        clusters: (n_documents,), equal numbers or names for documents of one cluster. None
-            makes each document a cluster.
+    Documents of one cluster have equal numbers or names. None makes each document a cluster.
 
     Raises:
         StageError: The clusters have another length.
@@ -283,14 +271,6 @@ def paired_permutation_test(
     systems differ in at most 12 clusters. Otherwise swaps are random, and p is
     (hits + 1) / (n_permutations + 1). Swaps that leave a figure undefined are hits.
 
-    Args:
-        counts_a: Of the first system.
-        counts_b: Of the second.
-        figure: One of `FIGURES`, or any other ratio of sums of counts.
-        clusters: As in `bootstrap`.
-        n_permutations: Random swaps.
-        seed: Of these.
-
     Returns:
         None if the figure is undefined for one of the systems.
 
@@ -319,15 +299,7 @@ def paired_ratio_test(
 ) -> PairedTest | None:
     """Test any figure that is a ratio of sums over clusters, as `paired_permutation_test`.
 
-    Args:
-        a: float64 (n_clusters, 2), what each cluster adds to part and whole in the first system.
-        b: The same for the second system.
-        n_permutations: Random swaps.
-        seed: Of these.
-        most_enumerated: Most differing clusters of which all swaps are tried.
-
-    Returns:
-        None if the figure is undefined for one of the systems.
+    `a` and `b` are what each cluster adds to part and whole in each system, float64 (n_clusters, 2).
     """
     total_a, total_b = a.sum(0), b.sum(0)
     if not (total_a[1] and total_b[1]):

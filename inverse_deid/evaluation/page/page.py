@@ -398,12 +398,6 @@ def render_page(
     It contains numbers and settings, the harmless list, and the ids of at most 50 documents
     with leaks. No narrative text.
 
-    Args:
-        report: The evaluation.
-        added: Reports of other measurements.
-        title: Heading of the page.
-        command: The call of the evaluation, if the page is to show it.
-
     Example:
         >>> from inverse_deid.evaluation.evaluation import evaluate_masks
         >>> from inverse_deid.evaluation.report import build_report
@@ -458,11 +452,8 @@ def _list_facts(report: EvaluationReport) -> list[str]:
 class Reading:
     """How to read the intervals.
 
-    Args:
-        confidences: In percent, each once. Empty without intervals.
-        unit: The independent units: document or patient.
-        n_few: Number of units with identifiers, if they are too few.
-        is_alike: Whether all resamples of an interval were equal.
+    Confidences are in percent, each once. `n_few` is the number of units with identifiers if they are
+    too few. `is_alike` if all resamples of an interval were equal.
     """
 
     confidences: tuple[str, ...]
