@@ -21,10 +21,7 @@ _ALL = "ALL"
 
 @dataclass(frozen=True, slots=True)
 class HarmlessTokens:
-    """The harmless tokens inside identifiers of each type.
-
-    Args:
-        words: Folded words by type. A type without words is absent.
+    """The folded harmless words inside identifiers of each type. A type without words is absent.
 
     Example:
         >>> HarmlessTokens({PhiType.AGE: frozenset({"years"})}).holds(PhiType.AGE, "Years")

@@ -10,8 +10,8 @@ import pandas as pd
 
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.settings import change_settings
+from inverse_deid.evaluation.counts import GROUPS, GroupKind
 from inverse_deid.evaluation.evaluation import Evaluation
-from inverse_deid.evaluation.groups import GROUPS, GroupKind
 from inverse_deid.research.studies.records import Record, fingerprint
 from inverse_deid.research.studies.report import Report, read_published
 from inverse_deid.research.studies.scoring import (

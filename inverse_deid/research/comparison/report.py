@@ -20,12 +20,10 @@ from inverse_deid import __version__
 from inverse_deid.core.errors import OutputExistsError
 from inverse_deid.core.files import output_errors, printable, write_folder
 from inverse_deid.core.revision import revision
-from inverse_deid.evaluation.counts import Counts
+from inverse_deid.evaluation.counts import GROUPS, Counts, GroupKind, group_number
 from inverse_deid.evaluation.figures import FIGURES, Share, encode_record, group_figures
-from inverse_deid.evaluation.groups import GROUPS, GroupKind, group_number
-from inverse_deid.evaluation.paired_test import paired_permutation_test
 from inverse_deid.evaluation.report import build_report
-from inverse_deid.evaluation.resampling import Figure
+from inverse_deid.evaluation.resampling import Figure, paired_permutation_test
 from inverse_deid.evaluation.uncertainty import FEW_UNITS, Interval, Method
 from inverse_deid.lexicon import load_lexicon
 from inverse_deid.masking.assemble import packaged_model

@@ -22,8 +22,8 @@ import numpy.typing as npt
 from inverse_deid.core.errors import AnnotationError
 from inverse_deid.evaluation.added_reports import ConceptRecord
 from inverse_deid.evaluation.counts import Range
-from inverse_deid.evaluation.paired_test import PairedTest, paired_ratio_test
 from inverse_deid.evaluation.plain_text import align
+from inverse_deid.evaluation.resampling import PairedTest, paired_ratio_test
 from inverse_deid.research.extraction.concepts import CONCEPTS, ConceptDocument, ConceptSpan, select_gold
 from inverse_deid.research.extraction.views import rewrite
 

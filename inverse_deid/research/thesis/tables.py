@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 from inverse_deid.core.thresholds import Thresholds
 from inverse_deid.core.values import RuleVerdicts
+from inverse_deid.evaluation.counts import GROUPS, GroupKind
 from inverse_deid.evaluation.evaluation import Evaluation
 from inverse_deid.evaluation.figures import GroupFigures
-from inverse_deid.evaluation.groups import GROUPS, GroupKind
 from inverse_deid.masking.combine import decide_without_network
 from inverse_deid.research.studies.report import read_published
 from inverse_deid.research.studies.scoring import AnalysedCorpus, TokenScores
