@@ -133,11 +133,11 @@ def _name_keys(path: list[str], values: object, convert: Callable[[object], obje
                         break
                 except ConfigurationError:
                     continue
-        part = named[number]
-        if isinstance(node, dict) and part in node:
-            node = node[part]
+        step = named[number]
+        if isinstance(node, dict) and step in node:
+            node = node[step]
         elif isinstance(node, list | tuple):
-            node = node[int(part.strip("[]"))]
+            node = node[int(step.strip("[]"))]
         else:
             break
     return named
