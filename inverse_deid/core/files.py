@@ -62,12 +62,12 @@ def output_errors(path: Path) -> Iterator[None]:
 
 def _remedy(error: OSError) -> str:
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return "no space left on the disk; free some space and run again (mask goes on with --resume)"
+        return "no space left on the disk. Free some space and run again"
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-        return "no permission to write there; choose another folder with --out"
+        return "no permission to write there. Choose another folder"
     if error.errno in (errno.ENAMETOOLONG, errno.EINVAL):
-        return "its name is too long or not allowed there; rename the input file"
-    return f"{error.strerror or type(error).__name__}; choose another folder with --out"
+        return "its name is too long or not allowed there. Rename the input, or choose another name"
+    return f"{error.strerror or type(error).__name__}. Choose another folder, or free some space"
 
 
 def replace_folder(folder: Path, staging: Path) -> None:

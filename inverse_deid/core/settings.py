@@ -18,7 +18,11 @@ Example:
 
 from __future__ import annotations
 
+import copy
+import re
 import tomllib
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -27,6 +31,9 @@ import msgspec
 from inverse_deid.core.errors import ConfigurationError
 
 Settings = TypeVar("Settings")
+
+_PART = re.compile(r"\[\.\.\.\]|\[\d+\]|[^.\[\]`]+")
+"""A step in the path of a setting: a key, an index or a name."""
 
 
 def read_settings(path: Path, kind: type[Settings]) -> Settings:
@@ -84,7 +91,9 @@ def make_settings(values: object, kind: type[Settings], *, folder: Path | None =
     try:
         return msgspec.convert(values, kind, dec_hook=decode)
     except msgspec.ValidationError as error:
-        raise ConfigurationError(_describe(str(error), kind)) from error
+        fault, _, place = str(error).partition(" - at `$")
+        path = _name_keys(_PART.findall(place), values, partial(msgspec.convert, type=kind, dec_hook=decode))
+        raise ConfigurationError(_describe(fault, path, kind)) from error
 
 
 def change_settings(settings: Settings, **changes: object) -> Settings:
@@ -103,18 +112,48 @@ def as_plain_values(settings: object) -> dict[str, Any]:
     return plain
 
 
-def _describe(message: str, kind: type) -> str:
-    """Turn a message of msgspec into setting, fault and remedy."""
-    fault, _, place = message.partition(" - at `$")
-    name = place.rstrip("`").strip(".")
-    subject = name or "the file"
+def _name_keys(path: list[str], values: object, convert: Callable[[object], object]) -> list[str]:
+    """Replace `[...]`, which is all that msgspec tells of a key, by the key of the dictionary.
+
+    The key is the one that alone gives a fault at the same place.
+    """
+    node = plain = copy.deepcopy(values)
+    named = list(path)
+    for number, part in enumerate(path):
+        if part == "[...]" and isinstance(node, dict):
+            entries = dict(node)
+            for key, value in entries.items():
+                node.clear()
+                node[key] = value
+                try:
+                    convert(plain)
+                except msgspec.ValidationError as error:
+                    if _PART.findall(str(error).partition(" - at `$")[2]) == path:
+                        named[number] = key
+                        break
+                except ConfigurationError:
+                    continue
+        step = named[number]
+        if isinstance(node, dict) and step in node:
+            node = node[step]
+        elif isinstance(node, list | tuple):
+            node = node[int(step.strip("[]"))]
+        else:
+            break
+    return named
+
+
+def _describe(fault: str, path: Sequence[str], kind: type) -> str:
+    """Turn a message of msgspec about the setting at a path into setting, fault and remedy."""
+    subject = ".".join(path).replace(".[", "[") or "the file"
+    found = _type_at(path, kind)
     if "unknown field" in fault:
-        known = ", ".join(_fields(_type_at(name, kind)))
+        fields = found.fields if isinstance(found, msgspec.inspect.StructType) else ()
+        known = ", ".join(field.encode_name for field in fields)
         return f"{subject} has no setting {fault.split('`')[1]!r}. It has: {known}"
     if "missing required field" in fault:
         return f"{subject} lacks the setting {fault.split('`')[1]!r}. Add it"
     fault = fault[:1].lower() + fault[1:]
-    found = _type_at(name, kind)
     options = found.types if isinstance(found, msgspec.inspect.UnionType) else (found,)
     for option in options:
         if isinstance(option, msgspec.inspect.LiteralType):
@@ -122,16 +161,10 @@ def _describe(message: str, kind: type) -> str:
     return f"{subject}: {fault}. Correct the setting"
 
 
-def _fields(found: msgspec.inspect.Type | None) -> list[str]:
-    if isinstance(found, msgspec.inspect.StructType):
-        return [field.encode_name for field in found.fields]
-    return []
-
-
-def _type_at(name: str, kind: type) -> msgspec.inspect.Type | None:
-    """Return the type of a setting by its dotted name; None = unknown."""
+def _type_at(path: Sequence[str], kind: type) -> msgspec.inspect.Type | None:
+    """Return the type of the setting at a path; None = unknown."""
     found: msgspec.inspect.Type | None = msgspec.inspect.type_info(kind)
-    for part in filter(None, name.replace("[", ".[").split(".")):
+    for part in path:
         options = found.types if isinstance(found, msgspec.inspect.UnionType) else (found,)
         found = next(filter(None, (_inner_type(option, part) for option in options)), None)
     return found

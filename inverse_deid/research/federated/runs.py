@@ -14,8 +14,7 @@ import numpy.typing as npt
 from inverse_deid.core.values import BoolArray, FloatArray, RuleVerdicts
 from inverse_deid.network.batches import Example
 from inverse_deid.research.federated import methods
-from inverse_deid.research.federated.attacks.inversion import attempt_inversion
-from inverse_deid.research.federated.attacks.membership import attempt_membership
+from inverse_deid.research.federated.attacks import attempt_inversion, attempt_membership
 from inverse_deid.research.federated.documents import EncodedStudy
 from inverse_deid.research.federated.local_training import BeginRun, DirectEpochs, LocalTrainer
 from inverse_deid.research.federated.methods import COMMON, Course, EpochOutcome

@@ -383,12 +383,6 @@ class SiteSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 def read_study_settings(path: Path) -> FederatedStudySettings:
     """Read the file of a study, or raise `ConfigurationError`; paths in it count from its folder."""
-    methods = read_toml(path).get("methods")
-    for name, method in methods.items() if isinstance(methods, dict) else ():
-        try:
-            make_settings(method, MethodSettings)
-        except ConfigurationError as error:  # so that the message names the method
-            raise ConfigurationError(f"{path}: methods.{name}: {error}") from error
     return read_settings(path, FederatedStudySettings)
 
 

@@ -20,8 +20,14 @@ class Training(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
             raise ConfigurationError("training.rate must be below 1 for a CRF")
 
 
+class Method(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    way: Literal["average", "central"] = "central"
+    shares: dict[str, tuple[float, ...]] = {}
+
+
 class Run(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     gold: tuple[Path, ...] = ()
+    methods: dict[str, Method] = {}
     training: Training = Training()
 
 
@@ -42,7 +48,7 @@ def test_paths_count_from_the_folder_of_the_file(tmp_path):
     ("text", "told"),
     [
         ("[training]\nepoch = 1", "training has no setting 'epoch'. It has: epochs, rate, output"),
-        ("goldd = 1", "the file has no setting 'goldd'. It has: gold, training"),
+        ("goldd = 1", "the file has no setting 'goldd'. It has: gold, methods, training"),
         ("[training]\nepochs = 0", "training.epochs: expected `int` >= 1. Correct the setting"),
         ("[training]\nepochs = true", "training.epochs: expected `int`, got `bool`"),
         ('[training]\noutput = "x"', "training.output: invalid enum value 'x'. Choose one of crf, softmax"),
@@ -51,6 +57,16 @@ def test_paths_count_from_the_folder_of_the_file(tmp_path):
         ("training = 1", "training: expected `object`, got `int`"),
         ('[training]\noutput = "crf"\nrate = 1', "training.rate must be below 1 for a CRF"),
         ("x", "not valid TOML"),
+        (
+            '[methods.A]\n[methods.B]\nway = "x"\n[methods.C]\nway = "y"',
+            "methods.B.way: invalid enum value 'x'. Choose one of average, central",
+        ),
+        ("[methods.A]\n[methods.B]\nrate = 1", "methods.B has no setting 'rate'. It has: way, shares"),
+        ("[methods]\nA = 1", "methods.A: expected `object`, got `int`"),
+        (
+            "[methods.A.shares]\neast = [1]\nwest = [1, 'x']",
+            "methods.A.shares.west[1]: expected `float`, got `str`",
+        ),
     ],
 )
 def test_every_error_names_file_and_setting(tmp_path, text, told):

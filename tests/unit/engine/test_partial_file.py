@@ -80,7 +80,11 @@ def test_a_changed_partial_file_is_refused(tmp_path, change):
 
 @pytest.mark.parametrize(
     ("number", "remedy"),
-    [(errno.ENOSPC, "free some space"), (errno.EROFS, "another folder"), (errno.EIO, "another folder")],
+    [
+        (errno.ENOSPC, "Free some space"),
+        (errno.EROFS, "another folder"),
+        (errno.EIO, "Choose another folder"),
+    ],
 )
 def test_system_errors_name_a_remedy(tmp_path, number, remedy):
     with pytest.raises(OutputError, match=remedy), output_errors(tmp_path):

@@ -87,7 +87,7 @@ def test_a_full_disk_leaves_the_older_model_or_none(tmp_path, monkeypatch, place
         write_model(parts(), target)
     monkeypatch.setattr(place, failure)
     with pytest.raises(
-        OutputError, match="model cannot be written: no space left on the disk; free some space"
+        OutputError, match=r"model cannot be written: no space left on the disk\. Free some space"
     ):
         write_model(parts(b"second"), target)
     monkeypatch.undo()
@@ -131,7 +131,7 @@ def test_the_system_refuses_to_write_more(older, limit):
     paths = [str(ROOT), str(Path(__file__).parent)]
     command = [sys.executable, "-c", LIMITED, str(older), str(limit), *paths]
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
-    assert done.stdout.startswith(f"OutputError {older} cannot be written: File too large; ")
+    assert done.stdout.startswith(f"OutputError {older} cannot be written: File too large. ")
     assert only(older) == b"first"
 
 

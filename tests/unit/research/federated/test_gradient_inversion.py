@@ -10,7 +10,7 @@ from tiny_networks import N_FEATURES, network_config
 from inverse_deid.network.batches import Example
 from inverse_deid.network.encoding import quantise, word_numbers
 from inverse_deid.network.network import build_network
-from inverse_deid.research.federated.attacks.inversion import InversionAttack, name_words
+from inverse_deid.research.federated.attacks import InversionAttack, name_words
 from inverse_deid.research.federated.documents import EncodedSite
 from inverse_deid.research.federated.local_training import LocalTrainer
 from inverse_deid.research.federated.settings import EpochSettings, SelectiveSettings

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from inverse_deid.research.federated.attacks.membership import measure_losses, measure_membership
+from inverse_deid.research.federated.attacks import measure_losses, measure_membership
 
 pytestmark = pytest.mark.slow
 

@@ -44,8 +44,8 @@ def test_a_site_has_its_own_settings(tmp_path):
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        ("download = 0.1", "download = 1.5", "methods.C: download: expected `float` <= 1.0"),
-        ("upload = 0.25", "upload = -0.1", "upload: expected `float` >= 0.0"),
+        ("download = 0.1", "download = 1.5", "methods.C.download: expected `float` <= 1.0"),
+        ("upload = 0.25", "upload = -0.1", "methods.C.sites.site-2.upload: expected `float` >= 0.0"),
         ("upload = 0.25", "upload = 'x'", "upload: expected `float"),
         ("site-2", "site-3", "no site site-3 in the study. It has: site-1, site-2"),
         ("number = 2", "number = 0", "sites.number: expected `int` >= 1"),
@@ -53,10 +53,14 @@ def test_a_site_has_its_own_settings(tmp_path):
         ("number = 2", "number = 2\nkinds = {a = ['x']}", "exclude each other"),
         ("number = 2", "kinds = {a = ['']}", "prefixes of document ids"),
         ("number = 2", "kinds = {'a/b' = ['x']}", "letters, digits"),
-        ('"central"', '"pooled"', "Choose one of average, central"),
+        (
+            '"central"',
+            '"pooled"',
+            "methods.A.way: invalid enum value 'pooled'. Choose one of average, central",
+        ),
         ('way = "central"', 'way = "central"\ndownload = 0.1', "no setting download"),
         ('way = "central"', 'way = "central"\nproximal = 0.1', "only the way 'average'"),
-        ("proximal = 0.01", "proximal = -1", "proximal: expected `float` >= 0.0"),
+        ("proximal = 0.01", "proximal = -1", "methods.FedProx.proximal: expected `float` >= 0.0"),
         ("[sites]", "[training]\nproximal = 0.1\n[sites]", "set it per method"),
         ("[sites]", "[network]\nlearn_words = true\n[sites]", "learn_words"),
         ("[sites]", "[network]\ncharacters = 'one-hot'\n[sites]", "char_dim must be 128"),

@@ -1,18 +1,25 @@
-"""Gradient inversion: what a change of weights tells of the documents that it was learned from.
+"""Attempts to learn about documents from weights and their changes, measured whether or not they succeed.
 
-Two readings, both exact where they apply. *Characters*: the weights of a character that does not occur
-do not change. *Words*: the change of a token LSTM's kernel is a sum over tokens of the token's input
-times an error, so its rows for the word vectors span at most the vectors of the words that occur. The
-vocabulary is public: a word whose vector is in that span did occur. With as many different words as
-dimensions the span is the whole space and tells nothing.
+*Membership*: was a document trained on? The attempt asks a network for its loss on the document. An
+attacker with a network and a document guesses that it was trained on if the loss is low. No threshold
+is chosen. The measure is how often, in a pair of a training document and another document of the same
+site, the training document has the lower loss.
 
-Source: Petrov et al. 2024, "DAGER: Exact Gradient Inversion for Large Language Models"
-(the span check), here for an LSTM.
+*Gradient inversion*: what a change of weights tells of the documents that it was learned from, in two
+readings that are exact where they apply. Characters: the weights of a character that does not occur do
+not change. Words: the change of a token LSTM's kernel is a sum over tokens of the token's input times an
+error, so its rows for the word vectors span at most the vectors of the words that occur. The vocabulary
+is public: a word whose vector is in that span did occur. With as many different words as dimensions the
+span is the whole space and tells nothing.
+
+Source: Yeom et al. 2018, "Privacy Risk in Machine Learning", section 3 (loss threshold); Petrov et al.
+2024, "DAGER: Exact Gradient Inversion for Large Language Models" (the span check), here for an LSTM.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import dataclasses
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +30,6 @@ from inverse_deid.core.values import FloatArray
 from inverse_deid.network.batches import Example, windows
 from inverse_deid.network.config import NetworkConfig
 from inverse_deid.network.encoding import PAD, character_codes, one_hot_characters
-from inverse_deid.research.federated.attacks.membership import draw_examples
 from inverse_deid.research.federated.documents import EncodedSite, EncodedStudy
 from inverse_deid.research.federated.local_training import LocalTrainer
 from inverse_deid.research.federated.network import CommonNetwork
@@ -31,9 +37,16 @@ from inverse_deid.research.federated.selective import select_changes
 from inverse_deid.research.federated.settings import FederatedStudySettings, SelectiveSettings
 from inverse_deid.research.federated.weights import WeightLayout, Weights
 
-_WINDOWS_PER_SITE = 4
+Losses = npt.NDArray[np.float64]
+Group = tuple[Losses, Losses]
+"""Losses of training documents and of others, which are compared only with each other."""
+
+_N_SAMPLES = 1000
+_SMALLEST = 1e-12
+_MEMBERS_PER_OTHER = 3
 _OWN = 4
 """Keeps the random stream of the attempts apart."""
+_WINDOWS_PER_SITE = 4
 _FAINTEST = 1e-5
 """Directions of the span that are weaker than this share of the strongest one are rounding errors."""
 _FARTHEST = 0.05
@@ -41,28 +54,103 @@ _FARTHEST = 0.05
 
 
 @dataclass(frozen=True, slots=True)
-class RecoveredItems:
-    """How many items an attempt named, and how many occurred.
+class Membership:
+    """How well losses separate training documents from others.
 
     Args:
-        right: Named, and occurred.
-        named: Named.
-        there: Occurred.
+        auc: Share of pairs in which the training document has the lower loss; equal losses
+            count half. 0.5 = losses tell nothing, 1 = everything.
+        low: Of the 95 % interval, from resampled documents.
     """
 
-    right: int
-    named: int
-    there: int
+    auc: float
+    low: float
+    high: float
+    n_members: int
+    n_others: int
 
-    @property
-    def precision(self) -> float | None:
-        """Share of the named items that occurred; None if nothing was named."""
-        return self.right / self.named if self.named else None
 
-    @property
-    def recall(self) -> float | None:
-        """Share of the items that occurred and were named; None if nothing occurred."""
-        return self.right / self.there if self.there else None
+def measure_losses(
+    examples: Sequence[Example], probabilities: Sequence[FloatArray], *, phi_only: bool = False
+) -> Losses:
+    """Return the mean loss of each document: float64 (n_documents,), in nats per token.
+
+    `probabilities` are float32 (n_tokens, n_classes) per document. With `phi_only`, only tokens of
+    protected health information (PHI) count, and documents without any are left out.
+    """
+    found = []
+    for example, rows in zip(examples, probabilities, strict=True):
+        counted = example.labels > 0 if phi_only else np.ones(len(example), np.bool_)
+        if counted.any():
+            right = rows[np.arange(len(example)), example.labels][counted].astype(np.float64)
+            found.append(-np.log(np.maximum(right, _SMALLEST)).mean())
+    return np.array(found, np.float64)
+
+
+def measure_membership(groups: Sequence[Group], rng: np.random.Generator) -> Membership | None:
+    """Measure the attempt.
+
+    Args:
+        groups: Of each site. Documents of different sites are not compared.
+        rng: Resamples documents for the interval.
+
+    Returns:
+        None if no site has both kinds of documents.
+
+    Example:
+        >>> low, high = np.array([0.1, 0.2]), np.array([0.15, 0.9])
+        >>> measure_membership([(low, high)], np.random.default_rng(1)).auc
+        0.75
+    """
+    wins = [  # (members, others): 1 where the training document has the lower loss, 0.5 for equal losses
+        (np.sign(others[None, :] - members[:, None]) + 1) / 2
+        for members, others in groups
+        if len(members) and len(others)
+    ]
+    if not wins:
+        return None
+
+    def resample(one: Losses) -> Losses:
+        rows, columns = (rng.integers(n, size=n) for n in one.shape)
+        return one[np.ix_(rows, columns)]
+
+    drawn = [_average([resample(one) for one in wins]) for _ in range(_N_SAMPLES)]
+    low, high = np.quantile(drawn, (0.025, 0.975))
+    n_members, n_others = (sum(one.shape[axis] for one in wins) for axis in (0, 1))
+    return Membership(_average(wins), float(low), float(high), n_members, n_others)
+
+
+def _average(wins: Sequence[Losses]) -> float:
+    return float(sum(one.sum() for one in wins) / sum(one.size for one in wins))
+
+
+def attempt_membership(
+    trainer: LocalTrainer, sites: Sequence[EncodedSite], networks: Mapping[str, Weights], seed: int
+) -> dict[str, Any]:
+    """Attempt membership on the networks that a method ended with.
+
+    Members are training documents of the sites, three for each held-out document, which are the others.
+
+    Returns:
+        For all tokens and for those of PHI: the fields of `Membership`, None where undefined.
+    """
+    groups: dict[str, list[Group]] = {"all tokens": [], "tokens of PHI": []}
+    for number, site in enumerate(sites):
+        members = draw_examples(site.train, _MEMBERS_PER_OTHER * len(site.held_out), [seed, number, _OWN])
+        asked = [(docs, trainer.predict(networks[site.name], docs)) for docs in (members, site.held_out)]
+        for name, rows in groups.items():
+            low, high = (measure_losses(*pair, phi_only=name != "all tokens") for pair in asked)
+            rows.append((low, high))
+    found = {
+        name: measure_membership(rows, np.random.default_rng([seed, _OWN])) for name, rows in groups.items()
+    }
+    return {name: dataclasses.asdict(one) if one else None for name, one in found.items()}
+
+
+def draw_examples(examples: Sequence[Example], n_wanted: int, seed: Sequence[int]) -> list[Example]:
+    """Draw some examples, in their order."""
+    drawn = np.random.default_rng(list(seed)).permutation(len(examples))[:n_wanted]
+    return [examples[i] for i in sorted(drawn.tolist())]
 
 
 def name_characters(change: Sequence[FloatArray], layout: WeightLayout, config: NetworkConfig) -> set[int]:
@@ -176,10 +264,10 @@ class InversionAttack:
         for examples, vector in zip(learned, changes, strict=True):
             change = layout.split(vector)
             named = name_characters(change, layout, self.config)
-            characters.append(_compare(named, find_characters(examples, self.config)))
+            characters.append((named, find_characters(examples, self.config)))
             named = name_words(change, layout, self.config, self.matrix)
             occurred = {int(row) for example in examples for row in example.word_rows} - {0}
-            words.append(_compare(named, occurred))
+            words.append((named, occurred))
         return {"n": len(learned), "characters": _summarise(characters), "words": _summarise(words)}
 
 
@@ -205,12 +293,12 @@ def attempt_inversion(
     }
 
 
-def _compare(named: set[int], there: set[int]) -> RecoveredItems:
-    return RecoveredItems(len(named & there), len(named), len(there))
-
-
-def _summarise(found: Sequence[RecoveredItems]) -> dict[str, float | None]:
-    whole = RecoveredItems(
-        *(sum(getattr(one, name) for one in found) for name in ("right", "named", "there"))
-    )
-    return {"precision": whole.precision, "recall": whole.recall, "there": whole.there / max(len(found), 1)}
+def _summarise(found: Sequence[tuple[set[int], set[int]]]) -> dict[str, float | None]:
+    """Count the items that attempts named and those that occurred; None where nothing was."""
+    n_named, n_there = (sum(len(pair[side]) for pair in found) for side in (0, 1))
+    n_right = sum(len(named & there) for named, there in found)
+    return {
+        "precision": n_right / n_named if n_named else None,
+        "recall": n_right / n_there if n_there else None,
+        "there": n_there / max(len(found), 1),
+    }
