@@ -344,13 +344,13 @@ def test_what_is_read_is_never_overwritten(shared, tmp_path):
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        ("[representation]\nneighbours = 1", "neighbours is at least 2"),
-        ("[representation]\ndim = 5", "dim is even"),
-        ('[representation]\nprocedure = "magic"', "three-phase, reversal"),
-        ("[tagger]\ncolour = 1", "no setting colour"),
-        ("[learning]\nepochs = 0", "at least 1"),
-        ("tagger = 3", "tagger is a table"),
-        ("[other]", "unknown tables other"),
+        ("[representation]\nneighbours = 1", "neighbours: expected `int` >= 2"),
+        ("[representation]\ndim = 5", "dim: expected `int` that's a multiple of 2"),
+        ('[representation]\nprocedure = "magic"', "reversal, three-phase"),
+        ("[tagger]\ncolour = 1", "tagger has no setting 'colour'"),
+        ("[learning]\nepochs = 0", "epochs: expected `int` >= 1"),
+        ("tagger = 3", "tagger: expected `object`"),
+        ("[other]", "no setting 'other'"),
     ],
 )
 def test_settings_that_cannot_be_used_are_refused(tmp_path, line, expected):

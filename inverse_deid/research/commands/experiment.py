@@ -226,16 +226,7 @@ def sharing_study(config: Path, options: StudyOptions) -> None:
     on pseudonymised words and on representations. The report shows table 2 and figures 4
     and 5 of the paper beside the published figures.
     """
-    from inverse_deid.research.studies.sharing import SharingSettings, run_sharing
-    from inverse_deid.research.studies.sharing_config import read_study_config
+    from inverse_deid.research.representations.config import read_study_config
+    from inverse_deid.research.representations.study import run_sharing
 
-    settings = SharingSettings(
-        config=read_study_config(config),
-        config_path=config,
-        folder=options.folder,
-        seeds=options.seeds,
-        only=options.only,
-        command=options.command,
-        force=options.force,
-    )
-    run_sharing(settings, options.say)
+    run_sharing(read_study_config(config), config, options)

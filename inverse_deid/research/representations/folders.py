@@ -18,7 +18,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -30,12 +29,12 @@ import numpy as np
 from inverse_deid.core.errors import ConfigurationError, ModelError
 from inverse_deid.core.files import sha256_if_readable, write_folder
 from inverse_deid.core.seals import is_sealed
+from inverse_deid.core.settings import as_plain_values, make_settings
 from inverse_deid.core.thresholds import OperatingPoints, read_operating_points, write_operating_points
 from inverse_deid.core.values import FloatArray
 from inverse_deid.network.encoding import WordVectors
 from inverse_deid.network.folder import write_manifest
 from inverse_deid.research.representations.config import RepresentationConfig, TaggerConfig
-from inverse_deid.research.setting_tables import check_table
 
 FORMAT_VERSION = 3
 REPRESENTATION, NETWORK = "private representation", "network over a private representation"
@@ -132,7 +131,7 @@ def write_network(network: PrivateNetwork, folder: Path) -> None:
     def fill(staging: Path) -> None:
         (staging / "representation").mkdir()
         _fill_representation(network.representation, staging / "representation")
-        _write_json(staging / "config.json", dataclasses.asdict(network.config))
+        _write_json(staging / "config.json", as_plain_values(network.config))
         np.savez_compressed(staging / "weights.npz", **network.weights)  # type: ignore[arg-type]
         points = write_operating_points(network.operating_points)
         values = {**_made(NETWORK, network.provenance), "operating_points": points}
@@ -143,7 +142,7 @@ def write_network(network: PrivateNetwork, folder: Path) -> None:
 
 def _fill_representation(representation: Representation, folder: Path) -> None:
     vectors = representation.word_vectors
-    _write_json(folder / "config.json", dataclasses.asdict(representation.config))
+    _write_json(folder / "config.json", as_plain_values(representation.config))
     (folder / "words.txt").write_text("\n".join(vectors.words) + "\n", encoding="utf-8")
     np.savez_compressed(folder / "word_vectors.npz", codes=vectors.codes, scale=vectors.scale)
     np.savez_compressed(folder / "weights.npz", **representation.weights)  # type: ignore[arg-type]
@@ -188,13 +187,13 @@ def read_representation(folder: Path) -> Representation:
     """
     manifest = _read_manifest(folder, REPRESENTATION, _REPRESENTATION_FILES)
     try:
-        config = check_table(_read_config(folder), "representation", RepresentationConfig)
+        config = make_settings(_read_config(folder), RepresentationConfig)
         words = (folder / "words.txt").read_text(encoding="utf-8").splitlines()
         with np.load(folder / "word_vectors.npz", allow_pickle=False) as arrays:
             vectors = WordVectors(tuple(words), arrays["codes"], arrays["scale"])
         check_vectors(vectors)
         return Representation(
-            config=RepresentationConfig(**config),
+            config=config,
             word_vectors=vectors,
             weights=_read_weights(folder),
             provenance=_checked_provenance(manifest.get("provenance", {})),
@@ -232,7 +231,7 @@ def read_network(folder: Path) -> PrivateNetwork:
     """
     manifest = _read_manifest(folder, NETWORK, _NETWORK_FILES)
     try:
-        config = TaggerConfig(**check_table(_read_config(folder), "tagger", TaggerConfig))
+        config = make_settings(_read_config(folder), TaggerConfig)
         weights = _read_weights(folder)
     except (KeyError, ValueError, OSError, ConfigurationError) as error:
         raise ModelError(f"{folder}: damaged ({type(error).__name__}). Train it again") from error

@@ -6,7 +6,6 @@ Source: Friedrich et al. 2019, section 5.4 and figure 3 (three phases after Feut
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from inverse_deid.core.settings import change_settings
 from inverse_deid.core.values import FloatArray
 from inverse_deid.research.representations.batches import VectorSentence, batches, with_vectors
 from inverse_deid.research.representations.config import LearningConfig, SharingConfig
@@ -161,7 +161,7 @@ class _Training:
             lambda _: epoch_loss(step, ((batch,) for batch in self._fresh_pairs())),
             self._adversary,
             [self._networks.adversary],
-            dataclasses.replace(self._config, epochs=own.epochs, patience=own.patience),
+            change_settings(self._config, epochs=own.epochs, patience=own.patience),
         )
 
     def alternating(self) -> list[EpochRecord]:

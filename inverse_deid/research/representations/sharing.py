@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from inverse_deid.core.errors import ConfigurationError
+from inverse_deid.core.settings import as_plain_values
 from inverse_deid.core.values import Document, FloatArray, RuleVerdicts
 from inverse_deid.network.encoding import WordVectors
 from inverse_deid.research.representations.attacks.measure import measure, told
@@ -121,7 +122,7 @@ def publish_representation(
     provenance = {
         "data": {corpus.name: corpus_sha256(corpus)},
         "documents": len(docs),
-        "settings": dataclasses.asdict(config),
+        "settings": as_plain_values(config),
         "epochs": [dataclasses.asdict(record) for record in records],
         "attacks": {
             one.name: {"share": one.share, "margin": one.margin, "chance": one.chance} for one in attacks
@@ -238,7 +239,7 @@ def train_on_pool(
     provenance = {
         "data": {pool.name: corpus_sha256(pool)},
         "sentences": len(shared.sentences),
-        "settings": {name: dataclasses.asdict(getattr(config, name)) for name in ("tagger", "learning")},
+        "settings": {name: as_plain_values(getattr(config, name)) for name in ("tagger", "learning")},
         "epochs": [dataclasses.asdict(record) for record in records],
     }
     write_network(

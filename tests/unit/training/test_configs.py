@@ -6,8 +6,7 @@ import pytest
 
 from inverse_deid.network.config import TrainingConfig
 from inverse_deid.research.extraction.study import read_extraction_study
-from inverse_deid.research.representations.config import read_sharing_config
-from inverse_deid.research.studies.sharing_config import read_study_config
+from inverse_deid.research.representations.config import read_sharing_config, read_study_config
 from inverse_deid.training.config import read_run_config
 from inverse_deid.training.corpus import read_type_mapping
 

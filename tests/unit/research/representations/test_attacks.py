@@ -139,7 +139,7 @@ def test_hits_are_counted_by_document():
 
 
 def test_nothing_to_attack_is_refused():
-    with pytest.raises(ConfigurationError, match="nothing to attack"):
+    with pytest.raises(ConfigurationError, match="Nothing to attack"):
         outcome("x", np.zeros(0, np.bool_), [], 0.5)
 
 

@@ -1,6 +1,5 @@
 """The networks: what is frozen stays, reversed gradients are negative, noise is learned, losses are right."""
 
-import dataclasses
 import math
 
 import numpy as np
@@ -11,9 +10,11 @@ pytest.importorskip("tensorflow")
 pytest.importorskip("sklearn")
 
 import keras
+import msgspec
 import tensorflow as tf
 
 from inverse_deid.core.errors import ConfigurationError
+from inverse_deid.core.settings import make_settings
 from inverse_deid.research.representations import procedures
 from inverse_deid.research.representations.adversary import GradientReversal, build_adversary
 from inverse_deid.research.representations.batches import batches, padded, with_vectors
@@ -264,7 +265,7 @@ def test_a_procedure_runs_its_phases(material, procedure):
     [("pre_training", {"representer", "tagger"}), ("pre_training_adversary", {"adversary"})],
 )
 def test_a_phase_freezes_what_it_does_not_train(material, phase, moving):
-    config = dataclasses.replace(CONFIG, learning=LearningConfig(epochs=1, batch=64, learning_rate=0.01))
+    config = msgspec.structs.replace(CONFIG, learning=LearningConfig(epochs=1, batch=64, learning_rate=0.01))
     some = procedures.new_networks(config, tiny.DIM)
     every = {name: getattr(some, name) for name in ("representer", "tagger", "adversary")}
     before = {name: list(weights_by_path(network).values()) for name, network in every.items()}
@@ -304,9 +305,9 @@ def test_the_adversary_passes_over_the_pairs_as_often_as_told(material, monkeypa
         return lambda *given: trained.append(tuple(names)) or 0.5
 
     monkeypatch.setattr(procedures, "training_step", step)
-    passes = dataclasses.replace(CONFIG.adversary, passes=3)
-    learning = dataclasses.replace(CONFIG.learning, epochs=1, batch=1000)
-    config = dataclasses.replace(CONFIG, adversary=passes, learning=learning)
+    passes = msgspec.structs.replace(CONFIG.adversary, passes=3)
+    learning = msgspec.structs.replace(CONFIG.learning, epochs=1, batch=1000)
+    config = msgspec.structs.replace(CONFIG, adversary=passes, learning=learning)
     some = procedures.new_networks(config, tiny.DIM)
     procedures._Training(some, material, config, lambda line: None).alternating()
     assert trained == [("representer",), ("tagger", "adversary"), ("adversary",), ("adversary",)]
@@ -335,8 +336,8 @@ def test_noise_that_is_much_or_little_is_what_it_says():
 @pytest.mark.parametrize("value", [math.nan, 0.0, -1.0, math.inf, 1e9])
 def test_noise_out_of_range_is_refused(value):
     for name in ("noise_in", "noise_out", "privacy_weight"):
-        with pytest.raises(ConfigurationError, match="above 0 and at most"):
-            RepresentationConfig(**{name: value})
+        with pytest.raises(ConfigurationError, match=f"{name}: expected `float` (> 0.0|<= 1000.0)"):
+            make_settings({name: value}, RepresentationConfig)
 
 
 def test_secret_draws_are_normal_and_never_the_same():

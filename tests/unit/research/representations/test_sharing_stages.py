@@ -1,6 +1,4 @@
-"""A run of the study of shared representations goes on behind the last stage that is done."""
-
-import dataclasses
+"""A run of the study of private representations resumes after its last finished stage."""
 
 import numpy as np
 import pytest
@@ -10,17 +8,18 @@ pytest.importorskip("tensorflow")
 pytest.importorskip("sklearn")
 
 import keras
+import msgspec
 
 from inverse_deid.core.errors import ConfigurationError
+from inverse_deid.research.representations import runs, study
 from inverse_deid.research.representations.attacks.outcome import Outcome
+from inverse_deid.research.representations.config import read_study_config
+from inverse_deid.research.representations.runs import Stages, list_runs
 from inverse_deid.research.representations.sharing import SplitSentences
 from inverse_deid.research.representations.steps import EpochRecord
 from inverse_deid.research.representations.tagger import build_tagger
-from inverse_deid.research.studies import sharing, sharing_runs
 from inverse_deid.research.studies.records import write_record
-from inverse_deid.research.studies.sharing import SharingSettings, run_sharing
-from inverse_deid.research.studies.sharing_config import read_study_config, runs_of
-from inverse_deid.research.studies.stages import Stages
+from inverse_deid.research.studies.study import StudyOptions
 
 pytestmark = pytest.mark.slow
 
@@ -76,22 +75,22 @@ def test_a_stage_is_not_repeated_and_its_weights_come_back(tmp_path):
 
     for _ in range(2):
         own, stages = network(), Stages(tmp_path, "run", "key")
-        record = stages.trained("first", {"own": own}, trains(own))
+        record = stages.train("first", {"own": own}, trains(own))
         assert all((weight == 7).all() for weight in own.get_weights())
         assert record["epochs"] == 2
         assert record["cpu_seconds"] >= 0
     assert calls == ["train"]
     own = network()
-    Stages(tmp_path, "run", "other key").trained("first", {"own": own}, trains(own))
+    Stages(tmp_path, "run", "other key").train("first", {"own": own}, trains(own))
     assert len(calls) == 2
     stages.forget_weights()
     assert not (tmp_path / "models" / "run").exists()
     own = network()
-    stages.trained("first", {"own": own}, trains(own))
+    stages.train("first", {"own": own}, trains(own))
     assert len(calls) == 3
 
 
-def test_an_interrupted_run_goes_on_behind_its_last_stage(config, tmp_path, monkeypatch):
+def test_an_interrupted_run_resumes_after_its_last_stage(config, tmp_path, monkeypatch):
     done = []
 
     def outcome(name):
@@ -121,20 +120,20 @@ def test_an_interrupted_run_goes_on_behind_its_last_stage(config, tmp_path, monk
         assert len(sentences(1)) == len(split.train)
         return build_tagger(tagger, held_out[0].vectors.shape[1]), [EpochRecord("network", 1, 0.5, 0.5)]
 
-    monkeypatch.setattr(sharing_runs, "pre_train", pre_trains)
-    monkeypatch.setattr(sharing_runs, "train_against_adversaries", trains)
-    monkeypatch.setattr(sharing_runs, "train_tagger", trained)
-    monkeypatch.setattr(sharing_runs, "continued_adversary", outcome("same sentence"))
-    monkeypatch.setattr(sharing_runs, "inverse_model", lambda *_, **__: [outcome("inverse")()])
-    monkeypatch.setattr(sharing_runs, "look_up", outcome("look-up"))
-    monkeypatch.setattr(sharing_runs, "nearest_token", outcome("nearest"))
+    monkeypatch.setattr(runs, "pre_train", pre_trains)
+    monkeypatch.setattr(runs, "train_against_adversaries", trains)
+    monkeypatch.setattr(runs, "train_tagger", trained)
+    monkeypatch.setattr(runs, "continued_adversary", outcome("same sentence"))
+    monkeypatch.setattr(runs, "inverse_model", lambda *_, **__: [outcome("inverse")()])
+    monkeypatch.setattr(runs, "look_up", outcome("look-up"))
+    monkeypatch.setattr(runs, "nearest_token", outcome("nearest"))
     split = SplitSentences(tiny.sentences(4, 1), tiny.sentences(2, 2))
     vectors = tiny.vectors()
-    data = sharing_runs.StudyData(split, tiny.sentences(2, 3), vectors, vectors.matrix())
-    one, other = (run for run in runs_of(config, (1,)) if run.kind == "adversarial")
+    data = runs.StudyData(split, tiny.sentences(2, 3), vectors, vectors.matrix())
+    one, other = (run for run in list_runs(config, (1,)) if run.kind == "adversarial")
 
     def executed(run):
-        return sharing_runs.execute(run, data, config, Stages(tmp_path, run.name, "key"), lambda line: None)
+        return runs.do_run(run, data, config, Stages(tmp_path, run.name, "key"), lambda line: None)
 
     with pytest.raises(KeyboardInterrupt):
         executed(one)
@@ -160,7 +159,7 @@ def test_an_interrupted_run_goes_on_behind_its_last_stage(config, tmp_path, monk
     assert len(done) == begun + 7
     executed(other)  # whose first phase is that of the other N
     assert done[begun + 7 :] == ["representation", "network", "same sentence"]
-    (alone,) = (run for run in runs_of(config, (1,)) if run.kind == "noise alone")
+    (alone,) = (run for run in list_runs(config, (1,)) if run.kind == "noise alone")
     found = executed(alone)  # on the same first phase, without adversaries
     assert done[begun + 10 :] == ["network"]
     assert found["f1"] == found["readings"]["without noise"]["f1"]
@@ -186,47 +185,43 @@ def test_a_run_that_is_done_is_not_repeated(config, tmp_path, monkeypatch):
             "readings": READINGS,
         }
 
-    monkeypatch.setattr(sharing, "execute", executes)
-    monkeypatch.setattr(sharing, "read_study_data", lambda corpus, config: None)
+    monkeypatch.setattr(study, "do_run", executes)
+    monkeypatch.setattr(study, "read_study_data", lambda corpus, config: None)
 
-    def study(**given):
-        settings = SharingSettings(
-            config=config, config_path=tmp_path / "study.toml", folder=tmp_path / "out", **given
-        )
-        run_sharing(settings, lambda line: None)
+    def do_study(**given):
+        options = StudyOptions(folder=tmp_path / "out", say=lambda line: None, **given)
+        study.run_sharing(config, tmp_path / "study.toml", options)
 
-    study(seeds=(2,), only=("reversal",))
+    do_study(seeds=(2,), only=("reversal",))
     assert done == ["invented-reversal-3-2"]
     assert not (tmp_path / "out" / "models").exists()
     weights = tmp_path / "out" / "models"
     for seed in (1, 2, 3):  # 3 goes on side by side
         write_record(weights / f"invented-pre-training-{seed}" / "pre-training.npz", "key", {})
-    study(seeds=(1, 2))
+    do_study(seeds=(1, 2))
     assert [path.name for path in weights.iterdir()] == ["invented-pre-training-3"]
     assert len(done) == len(set(done)) == 2 * 8
     assert "not done yet" not in (tmp_path / "out" / "report.md").read_text()
-    with pytest.raises(ConfigurationError, match="no runs other; known: non-private"):
-        study(only=("other",))
+    with pytest.raises(ConfigurationError, match="no runs named other"):
+        do_study(seeds=(1, 2), only=("other",))
 
 
 @pytest.mark.parametrize("change", ["swapped", "mapping", "learned"])
 def test_other_data_are_another_study(config, tmp_path, monkeypatch, change):
-    monkeypatch.setattr(sharing, "_records", lambda *_: {})
+    monkeypatch.setattr(study, "list_runs", lambda *_: [])
 
-    def study(config):
-        run_sharing(
-            SharingSettings(config=config, config_path=tmp_path / "study.toml", folder=tmp_path / "out"),
-            lambda line: None,
-        )
+    def do_study(config):
+        options = StudyOptions(folder=tmp_path / "out", seeds=(1,), say=lambda line: None)
+        study.run_sharing(config, tmp_path / "study.toml", options)
 
-    study(config)
+    do_study(config)
     (corpus,) = config.corpora
     changed = {
         "swapped": {"train": corpus.test, "test": corpus.train},
         "mapping": {"mapping": corpus.train},
         "learned": {"learned": True},
     }[change]
-    other = dataclasses.replace(config, corpora=(dataclasses.replace(corpus, **changed),))
+    other = msgspec.structs.replace(config, corpora=(msgspec.structs.replace(corpus, **changed),))
     with pytest.raises(ConfigurationError, match="study with other data"):
-        study(other)
-    study(config)
+        do_study(other)
+    do_study(config)

@@ -9,10 +9,15 @@ pytest.importorskip("tensorflow")
 pytest.importorskip("sklearn")
 
 from inverse_deid.core.errors import ConfigurationError
+from inverse_deid.research.representations.config import read_study_config
 from inverse_deid.research.representations.procedures import PRE_TRAINING_ADVERSARY
-from inverse_deid.research.studies.corpus_vectors import learned_vectors
-from inverse_deid.research.studies.sharing_config import read_study_config, runs_of
-from inverse_deid.research.studies.sharing_report import DISTINGUISHING, figures_of, sections
+from inverse_deid.research.representations.runs import learn_vectors, list_runs
+from inverse_deid.research.representations.tables import (
+    DISTINGUISHING,
+    draw_figures,
+    make_head,
+    make_sections,
+)
 
 STUDY = """
 [study]
@@ -38,7 +43,7 @@ def test_paths_count_from_the_file(tmp_path):
 
 
 def test_every_kind_runs_with_every_seed_under_its_own_name(tmp_path):
-    runs = runs_of(read(tmp_path, STUDY), (1, 2))
+    runs = list_runs(read(tmp_path, STUDY), (1, 2))
     assert len(runs) == 2 * (2 + 2 + 1 + 2 + 1) == len({run.name for run in runs})
     assert {run.neighbours for run in runs if run.kind == "adversarial"} == {100, 500}
     assert {run.neighbours for run in runs if run.kind == "reversal"} == {100}
@@ -47,14 +52,16 @@ def test_every_kind_runs_with_every_seed_under_its_own_name(tmp_path):
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("[study]\nneighbours = [100]", "names no corpus"),
-        (STUDY.replace("[100, 500]", "[1, 100]"), "at least 2"),
-        (STUDY.replace("[100, 500]", '["a"]'), "whole numbers"),
+        ("[study]\nneighbours = [100]", "lacks the setting 'corpora'"),
+        (STUDY.replace("[100, 500]", "[1, 100]"), ">= 2"),
+        (STUDY.replace("[100, 500]", '["a"]'), "expected `int`"),
         (STUDY.replace("[100, 500]", "[500]"), "study.attacked"),
-        (STUDY.replace("train =", "trane ="), r"\[\[corpora\]\] holds"),
-        (STUDY.replace('test = "sub/test.jsonl"\n', ""), "lacks test"),
-        (STUDY + STUDY[STUDY.index("[[corpora]]") :], "one name"),
-        (STUDY + "[other]\n", "unknown tables other"),
+        (STUDY.replace("train =", "trane ="), "has no setting 'trane'"),
+        (STUDY.replace('test = "sub/test.jsonl"\n', ""), "lacks the setting 'test'"),
+        (STUDY + STUDY[STUDY.index("[[corpora]]") :], "the same name"),
+        (STUDY.replace("sub/test", "train"), "trained on, so it cannot be the test file"),
+        ("corpora = []\n" + STUDY[: STUDY.index("[[")], "length >= 1"),
+        (STUDY + "[other]\n", "has no setting 'other'"),
     ],
 )
 def test_settings_that_cannot_be_used_are_refused(tmp_path, text, expected):
@@ -90,13 +97,14 @@ def record_of(run):
 
 
 def tables_of(config, records):
-    head, found = sections(config, records, (1, 2))
+    found = make_sections(config, records, (1, 2))
+    head = make_head(config, records, len(list_runs(config, (1, 2))) - len(records))
     return head, {table.name: table for tables in found.values() for table in tables}
 
 
 def test_the_tables_hold_means_ranges_and_aims(tmp_path):
     config = read(tmp_path, STUDY)
-    records = {run: record_of(run) for run in runs_of(config, (1, 2))}
+    records = {run: record_of(run) for run in list_runs(config, (1, 2))}
     head, tables = tables_of(config, records)
     assert not any("not done yet" in line for line in head)
     assert any("made the runs: 1." in line for line in head)
@@ -117,8 +125,8 @@ def test_the_tables_hold_means_ranges_and_aims(tmp_path):
 
 def test_the_figures_show_what_the_tables_hold(tmp_path):
     config = read(tmp_path, STUDY)
-    records = {run: record_of(run) for run in runs_of(config, (1, 2))}
-    figures = figures_of(config, records)
+    records = {run: record_of(run) for run in list_runs(config, (1, 2))}
+    figures = draw_figures(config, records)
     # F1 from 0.7: 0.955 without protection, 0.945 and 0.805 with pseudonyms, 0.905 twice with vectors.
     words, right = 'points="52,97.8 352,214.5" class="curve"', 'points="404,302 704,102" class="curve"'
     assert words in figures["figure-4.svg"]
@@ -130,7 +138,7 @@ def test_the_figures_show_what_the_tables_hold(tmp_path):
 
 
 def test_figures_without_runs_are_empty(tmp_path):
-    figures = figures_of(read(tmp_path, STUDY), {})
+    figures = draw_figures(read(tmp_path, STUDY), {})
     assert [drawing.count("<polyline") for drawing in figures.values()] == [1, 3]
     assert 'points=""' in figures["figure-4.svg"]
     assert "non-private" not in figures["figure-4.svg"]
@@ -145,7 +153,7 @@ def test_runs_that_are_missing_leave_cells_empty(tmp_path):
 
 def test_a_study_of_some_seeds_or_revisions_says_so(tmp_path):
     config = read(tmp_path, STUDY + "[tagger]\nunits = 2\n")
-    plan = runs_of(config, (1, 2))
+    plan = list_runs(config, (1, 2))
     records = {run: record_of(run) for run in plan if run.seed == 1 or run.kind != "adversarial"}
     some = plan[0]
     records[some] = {**records[some], "revision": "2"}
@@ -163,9 +171,9 @@ def test_a_note_of_the_study_stands_in_the_report(tmp_path):
 
 def test_learned_vectors_hold_the_words_that_occur_twice():
     docs = tiny.documents(10)
-    found = learned_vectors([*docs, dataclasses.replace(docs[0], text="hapax", spans=())], 4, 1)
+    found = learn_vectors([*docs, dataclasses.replace(docs[0], text="hapax", spans=())], 4, 1)
     assert found.dim == 4
     assert {"rash", "mild"} <= set(found.words)
     assert "hapax" not in found.words
     with pytest.raises(ConfigurationError, match="need more text"):
-        learned_vectors(docs[:1], 100, 1)
+        learn_vectors(docs[:1], 100, 1)

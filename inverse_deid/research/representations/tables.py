@@ -1,0 +1,334 @@
+"""The tables and figures of the study, with the published values next to ours."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from inverse_deid.evaluation.resampling import bootstrap_share
+from inverse_deid.research.representations.attacks.distinguishing import DISTINGUISHING
+from inverse_deid.research.representations.config import StudyConfig
+from inverse_deid.research.representations.procedures import PRE_TRAINING_ADVERSARY
+from inverse_deid.research.representations.representer import NOISE_IN, NOISE_OUT
+from inverse_deid.research.representations.runs import CALIBRATED_RECALL, Kind, SharingRun
+from inverse_deid.research.studies.figures import LineChart, curve_of, draw_charts
+from inverse_deid.research.studies.report import read_published
+from inverse_deid.research.studies.tables import Cell, Table, frame_of, mean, spread
+
+Records = Mapping[SharingRun, Mapping[str, Any]]
+Measures = pd.DataFrame
+"""One row per run: `corpus`, `kind`, `N`, and what the tables show of it; NaN = not measured."""
+
+ACCURACY_AIM = 0.55
+"""Largest acceptable accuracy of the adversary after continued training."""
+
+_PSEUDONYMISED, _ADVERSARIAL, _ADVERSARY = "#8e5a00", "#1565c0", "#b71c1c"
+_LEFT = ("n_unknown", "n_same", "n_part")
+_READ = ("f1", "recall at threshold", "precision at threshold")
+
+PROTECTION = (
+    "What is protected: neither text nor ids nor the order of sentences is written, and words are "
+    "replaced by noisy vectors, drawn anew at each encoding; how much the attackers below recover from them "
+    "is in the tables. What is not: casing, class and number of the tokens of each sentence are written as "
+    "they are, so that an unusual sentence may be known by its shape, and two files of one corpus can be "
+    "joined by it, which takes noise away: no corpus should be shared twice. Of words without a vector only "
+    "casing and class are seen; others are hidden only so far as the attacks show. This is a practical "
+    "criterion, measured with these attackers on these documents; it is no proof, and a better attacker may "
+    "do better."
+)
+
+
+def make_head(config: StudyConfig, records: Records, n_missing: int) -> list[str]:
+    """Return the paragraphs before the tables."""
+    head = [PROTECTION]
+    if config.study.note:
+        head += ["", config.study.note]
+    if n_missing:
+        head += [
+            "",
+            f"{n_missing} runs are not done yet: empty cells, means over fewer seeds, aims not judged.",
+        ]
+    made_at = sorted({str(record["revision"]) for record in records.values()})
+    if made_at:
+        head += ["", f"Revision of the program that made the runs: {', '.join(made_at)}."]
+    return head
+
+
+def make_sections(config: StudyConfig, records: Records, seeds: Sequence[int]) -> dict[str, list[Table]]:
+    """Return all tables by heading."""
+    measures = _collect(records)
+    return {
+        "De-identification": [_table_2(config, measures)],
+        "Pseudonymisation": [_figure_4(config, measures), _survival(config, measures)],
+        "Representation": [
+            _figure_5(config, measures),
+            _readings(config, measures),
+            _noise(config, measures),
+            _aims(config, measures, len(seeds)),
+        ],
+        "Attacks": [_attacks(config, records)],
+    }
+
+
+def draw_figures(config: StudyConfig, records: Records) -> dict[str, str]:
+    """Draw figures 4 and 5, a row of charts per corpus; return the SVG texts by file name."""
+    measures = _collect(records)
+    by_words, by_vectors = _figure_4(config, measures).frame, _figure_5(config, measures).frame
+    simple: list[LineChart] = []
+    private: list[LineChart] = []
+    chart = partial(LineChart, x_title="neighbours N", is_logarithmic=True)
+    for corpus in (corpus.name for corpus in config.corpora):
+        words, vectors = (frame[frame["corpus"] == corpus] for frame in (by_words, by_vectors))
+        columns = ("N", "F1", "lowest", "highest")
+        curves = [curve_of("pseudonymised", _PSEUDONYMISED, words, columns)]
+        plain = mean(_select(measures, corpus, "non-private")["f1"])
+        guide = None if plain is None else (plain, f"non-private {plain:.3f}")
+        for charts in (simple, private):
+            if charts is private:
+                curves = [*curves, curve_of("adversarial", _ADVERSARIAL, vectors, columns)]
+            lows = [low for curve in curves for low in curve.low] + ([] if plain is None else [plain])
+            lowest = math.floor(10 * min(lows, default=0.9) - 0.2) / 10
+            charts.append(chart(title=f"{corpus}: F1", curves=curves, lowest=lowest, guide=guide))
+        accuracy = curve_of("adversary", _ADVERSARY, vectors, ("N", "adversary", "lowest ", "highest "))
+        aim = (ACCURACY_AIM, f"aim: at most {ACCURACY_AIM:.3f}")
+        private.append(chart(title=f"{corpus}: accuracy", curves=[accuracy], lowest=0.5, guide=aim))
+    return {
+        "figure-4.svg": draw_charts("F1 after pseudonymisation with N neighbours", simple),
+        "figure-5.svg": draw_charts("F1 with the representation, and accuracy of the adversary", private),
+    }
+
+
+def _collect(records: Records) -> Measures:
+    """Return what the tables show of each run, one row per run."""
+    rows = []
+    for run, record in records.items():
+        row = {"corpus": run.corpus.name, "kind": run.kind, "N": run.neighbours, "f1": float(record["f1"])}
+        if left := record.get("survival"):
+            row |= {name: left[name] / left["n_tokens"] for name in _LEFT}
+            row["neighbours"] = left["neighbours_with_original"]
+        if DISTINGUISHING in (attacks := record.get("attacks", {})):
+            row["adversary"] = float(attacks[DISTINGUISHING]["share"])
+        epochs = [one for one in record.get("phases", ()) if one["phase"] == PRE_TRAINING_ADVERSARY]
+        if epochs:  # the epoch that was kept, before the representation learned to deceive
+            kept = min(epochs, key=lambda one: float(one["validation"]))
+            row["before"] = float(kept["adversary_accuracy"])
+        for reading, figures in record.get("readings", {}).items():
+            row |= {f"{reading} {name}": figures[name] for name in _READ}
+        for layer, values in record.get("noise", {}).items():
+            row |= {f"{layer} {i}": float(value) for i, value in enumerate(values)}
+        rows.append(row)
+    names = ("corpus", "kind", "N", "f1", *_LEFT, "neighbours", "adversary", "before")
+    read = [f"{reading} {name}" for reading in ("without noise", "with noise") for name in _READ]
+    noise = [f"{layer} {i}" for layer in (NOISE_IN, NOISE_OUT) for i in range(3)]
+    return pd.DataFrame(rows, columns=[*names, *read, *noise])
+
+
+def _select(measures: Measures, corpus: str, kind: Kind, n: int | None = None) -> Measures:
+    found = measures[(measures["corpus"] == corpus) & (measures["kind"] == kind)]
+    return found if n is None else found[found["N"] == n]
+
+
+def _lowest(values: pd.Series) -> float | None:
+    return None if values.dropna().empty else float(values.min())
+
+
+def _highest(values: pd.Series) -> float | None:
+    return None if values.dropna().empty else float(values.max())
+
+
+Columns = Sequence[tuple[str, str, Callable[[pd.Series], float | None]]]
+"""Titles of columns, what they show and how it is summarised over seeds."""
+_F1: Columns = (("F1", "f1", mean), ("lowest", "f1", _lowest), ("highest", "f1", _highest))
+
+
+def _by_neighbours(config: StudyConfig, measures: Measures, kind: Kind, columns: Columns) -> pd.DataFrame:
+    """Summarise the runs of a kind over seeds, one row per corpus and N."""
+    rows: list[tuple[Cell, ...]] = []
+    for corpus in (corpus.name for corpus in config.corpora):
+        for n in config.study.neighbours:
+            found = _select(measures, corpus, kind, n)
+            rows.append((corpus, n, *(summarise(found[name]) for _, name, summarise in columns)))
+    return frame_of(("corpus", "N", *(title for title, *_ in columns)), rows)
+
+
+def _table_2(config: StudyConfig, measures: Measures) -> Table:
+    facts, n = read_published()["representations"], config.study.attacked
+    plan: tuple[tuple[Kind, str, int], ...] = (
+        ("non-private", "non-private", 1),
+        ("non-private, no casing", "non-private, no casing", 1),
+        ("pseudonymised", f"pseudonymised, N = {n}", n),
+        ("noise alone", "noise alone, before adversarial training", n),
+        ("adversarial", f"adversarial, N = {n}", n),
+        ("reversal", f"adversarial by gradient reversal, N = {n}", n),
+    )
+    rows: list[tuple[Cell, ...]] = []
+    for kind, title, neighbours in plan:
+        cells: list[Cell] = [title]
+        for corpus in config.corpora:
+            values = _select(measures, corpus.name, kind, neighbours)["f1"]
+            cells += [mean(values), spread(values)]
+        rows.append((*cells, facts["fasttext"].get(kind), facts["glove"].get(kind)))
+    names = [name for corpus in config.corpora for name in (corpus.name, f"{corpus.name}, spread")]
+    return Table(
+        "table-2",
+        "F1 of PHI tokens (table 2), mean over seeds",
+        frame_of(("network", *names, "published, FastText", "published, GloVe"), rows),
+        notes=(
+            f"Published: {facts['source']}, on other data ({facts['data']}), N = 100, HIPAA types. Ours "
+            "counts all types. Networks over a representation learn from vectors that were drawn once and "
+            "read test documents without noise. Spread is the largest minus the smallest of the seeds.",
+        ),
+        digits=4,
+    )
+
+
+def _figure_4(config: StudyConfig, measures: Measures) -> Table:
+    return Table(
+        "figure-4",
+        "F1 after pseudonymisation with N neighbours (figure 4)",
+        _by_neighbours(config, measures, "pseudonymised", _F1),
+        notes=(
+            "![figure 4](figure-4.svg)",
+            "Published, read off the text: about 95 % at N = 500, about 90 % at N = 1000, no significant "
+            "loss up to N = 200.",
+        ),
+        digits=4,
+    )
+
+
+def _survival(config: StudyConfig, measures: Measures) -> Table:
+    titles = ("no vector", "the same", "a part", "neighbours that hold the original")
+    columns = [(title, name, mean) for title, name in zip(titles, (*_LEFT, "neighbours"), strict=True)]
+    return Table(
+        "survival",
+        "What is left of PHI tokens after pseudonymisation",
+        _by_neighbours(config, measures, "pseudonymised", columns),
+        notes=(
+            "Shares of all PHI tokens of the training documents. Published for N = 100: 7.37 neighbours hold "
+            "the original with FastText, 0.44 with GloVe.",
+        ),
+        digits=4,
+    )
+
+
+def _figure_5(config: StudyConfig, measures: Measures) -> Table:
+    columns: Columns = (
+        *_F1,
+        ("adversary before", "before", mean),
+        ("adversary", "adversary", mean),
+        ("lowest ", "adversary", _lowest),
+        ("highest ", "adversary", _highest),
+    )
+    return Table(
+        "figure-5",
+        "F1 with the representation, and accuracy of the adversary after continued training (figure 5)",
+        _by_neighbours(config, measures, "adversarial", columns),
+        notes=(
+            "![figure 5](figure-5.svg)",
+            "Before: right answers on the documents that decide when to stop, when the adversary had been "
+            "pre-trained and the representation had not yet learned to deceive it.",
+            "A guess is right in half of the pairs. Published: above 95 % up to N = 1000; the adversary "
+            "at chance up to N = 500, above it at N = 1000.",
+        ),
+        digits=4,
+    )
+
+
+def _readings(config: StudyConfig, measures: Measures) -> Table:
+    """What the noise would cost the users who mask."""
+    columns = [
+        (f"{title}{end}", f"{reading} {name}", mean)
+        for reading, end in (("without noise", ""), ("with noise", ", noise"))
+        for title, name in zip(("F1", "recall", "precision"), _READ, strict=True)
+    ]
+    return Table(
+        "readings",
+        "The same networks, reading documents without noise and with it",
+        _by_neighbours(config, measures, "adversarial", columns),
+        notes=(
+            "Recall and precision of PHI tokens at the threshold that reaches a recall of "
+            f"{CALIBRATED_RECALL} on held-out private vectors, which have noise. `mask` reads without it. "
+            "Means over seeds.",
+        ),
+        digits=4,
+    )
+
+
+def _noise(config: StudyConfig, measures: Measures) -> Table:
+    """What training made of the standard deviations."""
+    titles = ("words, least", "median", "most", "vectors, least", "median ", "most ")
+    places = [f"{layer} {i}" for layer in (NOISE_IN, NOISE_OUT) for i in range(3)]
+    columns = [(title, name, mean) for title, name in zip(titles, places, strict=True)]
+    part = config.representation
+    return Table(
+        "noise",
+        "Standard deviation of the noise after training, over dimensions",
+        _by_neighbours(config, measures, "adversarial", columns),
+        notes=(
+            f"It began at {part.noise_in} on words and {part.noise_out} on private vectors, which are in "
+            "(-1, 1) without it. Means over seeds.",
+        ),
+    )
+
+
+def _aims(config: StudyConfig, measures: Measures, n_seeds: int) -> Table:
+    """The project's aims, met or missed; judged when all seeds are finished."""
+    rows: list[tuple[Cell, ...]] = []
+    n = config.study.attacked
+    for corpus in (corpus.name for corpus in config.corpora):
+        plain = _select(measures, corpus, "non-private")["f1"]
+        found = _select(measures, corpus, "adversarial", n)
+        moved, ours = (
+            _select(measures, corpus, kind, 500)["f1"] for kind in ("pseudonymised", "adversarial")
+        )
+        aims = (
+            (f"loss against non-private, N = {n}: at most 0.01", plain, found["f1"], operator.le, 0.01),
+            (
+                f"adversary, N = {n}: at most {ACCURACY_AIM}",
+                found["adversary"],
+                None,
+                operator.le,
+                ACCURACY_AIM,
+            ),
+            ("gain against pseudonymised, N = 500: above 0", ours, moved, operator.gt, 0),
+        )
+        for title, one, other, compare, aim in aims:
+            if min(len(one), n_seeds if other is None else len(other)) < n_seeds:
+                rows.append((corpus, title, None, "not judged yet"))
+                continue
+            value = (mean(one) or 0.0) - (0.0 if other is None else mean(other) or 0.0)
+            rows.append((corpus, title, value, "met" if compare(value, aim) else "missed"))
+    return Table("aims", "Aims", frame_of(("corpus", "aim", "value", "result"), rows), digits=4)
+
+
+def _attacks(config: StudyConfig, records: Records) -> Table:
+    n = config.study.attacked
+    rows: list[tuple[Cell, ...]] = []
+    for run, record in records.items():
+        for name, found in record.get("attacks", {}).items() if run.neighbours == n else ():
+            interval = bootstrap_share(found["hits"], found["trials"])
+            bounds = (None, None) if interval is None else (interval.low, interval.high)
+            n_trials = int(np.sum(found["trials"]))
+            label = f"{run.corpus.name}, {run.kind}, seed {run.seed}"
+            rows.append((label, name, float(found["share"]), *bounds, float(found["chance"]), n_trials))
+    return Table(
+        "attacks",
+        f"Attacks on held-out documents, N = {n}",
+        frame_of(("representation", "attack", "right", "low", "high", "chance", "trials"), rows),
+        notes=(
+            "95 % intervals from drawing whole documents again. Chance is what is right without "
+            "looking at a representation. PHI tokens with a vector are attacked, of one line safe words.",
+            "New adversary: trained from the start on the frozen representation, where the first was trained "
+            "further; without noise: on the same network with its noise taken away, to see what the noise "
+            "hides. Before adversarial training: what the noise that it begins with hides by itself.",
+            "Gradient reversal trains all networks once an epoch, so that its adversary had as many passes "
+            "as it had epochs.",
+        ),
+        digits=4,
+    )
