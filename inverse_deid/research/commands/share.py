@@ -116,7 +116,7 @@ def pseudonymise(
     made = pseudonymise_corpus(corpus, vectors, n_neighbours, given["mapping"], alike=alike)
     write_whole(out, map(gold_json_line, made.docs))
     progress(quiet=quiet)(f"{len(made.docs)} sentences written to {out}")
-    for line in made.told():
+    for line in made.summary():
         click.echo(line)
 
 

@@ -26,30 +26,40 @@ from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.settings import change_settings
 from inverse_deid.core.values import Document, FloatArray
 from inverse_deid.network.encoding import WordVectors, quantise
-from inverse_deid.research.representations.attacks.distinguishing import continued_adversary
-from inverse_deid.research.representations.attacks.inverse import inverse_model
-from inverse_deid.research.representations.attacks.lookup import look_up, nearest_token
-from inverse_deid.research.representations.attacks.measure import N_ENCODINGS
-from inverse_deid.research.representations.attacks.outcome import Outcome, Scene
-from inverse_deid.research.representations.batches import VectorSentence, with_vectors
+from inverse_deid.research.representations.attacks import (
+    N_ENCODINGS,
+    Outcome,
+    Scene,
+    continue_adversary,
+    find_nearest_tokens,
+    invert,
+    look_up,
+)
 from inverse_deid.research.representations.config import SharingConfig, StudiedCorpus, StudyConfig
-from inverse_deid.research.representations.encoding import encoded
-from inverse_deid.research.representations.losses import Networks
-from inverse_deid.research.representations.neighbours import phi_neighbours
-from inverse_deid.research.representations.procedures import (
+from inverse_deid.research.representations.networks import (
+    Networks,
+    build_networks,
+    class_probabilities,
+    encode_sentences,
+    noise_range,
+    remove_noise,
+)
+from inverse_deid.research.representations.pseudonyms import measure_survival, phi_neighbours, pseudonymise
+from inverse_deid.research.representations.sentences import (
+    Sentence,
+    VectorSentence,
+    sentences_of,
+    with_vectors,
+)
+from inverse_deid.research.representations.sharing import SplitSentences, scored, split_sentences
+from inverse_deid.research.representations.training import (
+    EpochRecord,
     Material,
     is_pre_trained,
-    new_networks,
     pre_train,
     train_against_adversaries,
+    train_tagger,
 )
-from inverse_deid.research.representations.pseudonyms import pseudonymised, survival
-from inverse_deid.research.representations.representer import noise_range, remove_noise
-from inverse_deid.research.representations.sentences import Sentence, sentences_of
-from inverse_deid.research.representations.sharing import SplitSentences, scored, split_sentences
-from inverse_deid.research.representations.steps import EpochRecord
-from inverse_deid.research.representations.tagger import class_probabilities
-from inverse_deid.research.representations.tagger_training import train_tagger
 from inverse_deid.research.studies.records import (
     Record,
     fingerprint,
@@ -314,8 +324,8 @@ class _RunStages:
         train, matrix, survived = self._data.split.train, self._data.matrix, {}
         if self._run.kind == "pseudonymised":
             table = phi_neighbours(matrix, train, self._run.neighbours)
-            moved = pseudonymised(train, table, np.random.default_rng(self._run.seed))
-            left = survival(train, moved, table, self._data.vectors.words)
+            moved = pseudonymise(train, table, np.random.default_rng(self._run.seed))
+            left = measure_survival(train, moved, table, self._data.vectors.words)
             train, survived = moved, {"survival": dataclasses.asdict(left)}
         sides = (train, self._data.split.held_out, self._data.test)
         known, held_out, test = (with_vectors(side, matrix) for side in sides)
@@ -326,14 +336,14 @@ class _RunStages:
         self, train: list[VectorSentence], held_out: list[VectorSentence]
     ) -> tuple[keras.Model, list[EpochRecord]]:
         settings = self.settings
-        return train_tagger(lambda _: train, held_out, settings.tagger, settings.learning, self._say)
+        return train_tagger(train, held_out, settings.tagger, settings.learning, self._say)
 
     def make_networks(self) -> Networks:
         """Make the networks of all other stages, and find the neighbours of all PHI tokens."""
         data = self._data
         sentences = [*data.split.train, *data.split.held_out, *data.test]
         self._table = phi_neighbours(data.matrix, sentences, self._run.neighbours)
-        self.networks = new_networks(self.settings, data.matrix.shape[1])
+        self.networks = build_networks(self.settings, data.matrix.shape[1])
         return self.networks
 
     def pre_train(self) -> Record:
@@ -369,7 +379,7 @@ class _RunStages:
         return {**found, "epochs": len(records), "readings": readings}
 
     def _encode(self, side: Sequence[Sentence], rng: np.random.Generator | None) -> list[VectorSentence]:
-        return encoded(self.networks.representer, side, self._data.matrix, rng)
+        return encode_sentences(self.networks.representer, side, self._data.matrix, rng)
 
     def attack_further(self) -> Record:
         """Train the adversary further."""
@@ -377,7 +387,7 @@ class _RunStages:
 
     def _continue_adversary(self, networks: Networks) -> Outcome:
         given, n_epochs = self._material(self._data.test), self._study.adversary_epochs
-        return continued_adversary(networks, given, self.settings.learning, self._say, n_epochs=n_epochs)
+        return continue_adversary(networks, given, self.settings.learning, self._say, n_epochs=n_epochs)
 
     def attack_pre_trained(self) -> Record:
         """Attack before the representation learns to deceive: what the noise hides by itself."""
@@ -399,19 +409,19 @@ class _RunStages:
         return {"attacks": attacks}
 
     def _renew_adversary(self) -> Networks:
-        new = new_networks(self.settings, self._data.matrix.shape[1])
+        new = build_networks(self.settings, self._data.matrix.shape[1])
         new.representer.set_weights(self.networks.representer.get_weights())
         return new
 
     def attack_inversely(self) -> Record:
         """Learn the way back to the words."""
         n_epochs = self._study.inverse_epochs
-        found = inverse_model(self._scene(), self.settings.learning, self._say, n_epochs=n_epochs)
+        found = invert(self._scene(), self.settings.learning, self._say, n_epochs=n_epochs)
         return _record_attacks(found)
 
     def attack_by_look_up(self) -> Record:
         """Attack without training."""
-        return _record_attacks([*self._look_up(), nearest_token(self._scene(), self._draws(3))])
+        return _record_attacks([*self._look_up(), find_nearest_tokens(self._scene(), self._draws(3))])
 
     def _look_up(self) -> list[Outcome]:
         return [look_up(self._scene(), self._table, self._draws(2), n) for n in N_ENCODINGS]

@@ -1,7 +1,7 @@
-"""Random numbers for what leaves a house: those of the system, which nobody can foretell.
+"""Random numbers for released data: those of the system, which nobody can predict.
 
-Those of an ordinary generator could be foretold by somebody who knows some of them, and whoever
-knows a sentence knows the noise that was added to it, or the neighbours that were drawn for it.
+Anyone who knows some numbers of an ordinary generator could predict the others. Anyone who knows a
+sentence knows the noise that was added to it, or the neighbours that were drawn for it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class SecretNormal:
     """Normal draws."""
 
     def standard_normal(self, size: tuple[int, ...], dtype: type[np.float32]) -> FloatArray:
-        """Draws of that shape."""
+        """Return draws of that shape."""
         numbers = np.frombuffer(secrets.token_bytes(8 * int(np.prod(size))), np.uint64)
         uniform = ((numbers >> np.uint64(11)) + 0.5) * 2.0**-53  # never 0 nor 1
         drawn: FloatArray = ndtri(uniform).astype(dtype).reshape(size)
@@ -33,16 +33,16 @@ class SecretChoices:
     """Draws of whole numbers."""
 
     def integers(self, n: int) -> int:
-        """One of 0 to n - 1."""
+        """Return one of 0 to n - 1."""
         return secrets.randbelow(n)
 
 
 Choices = np.random.Generator | SecretChoices
-"""Draws whole numbers; for what leaves the house, `SecretChoices`."""
+"""Draws whole numbers; for released data, `SecretChoices`."""
 
 
 def in_secret_order(given: Iterable[_T]) -> list[_T]:
-    """What belongs to several documents, or to several institutions, shuffled."""
+    """Return items of several documents, or of several institutions, shuffled."""
     order = list(given)
     secrets.SystemRandom().shuffle(order)
     return order

@@ -1,7 +1,7 @@
-"""The Parquet file that leaves an institution: vectors, casings and classes of sentences.
+"""The Parquet file that an institution releases: vectors, casings and classes of sentences.
 
-One row a sentence, in random order; no text, no id, no offset. Metadata says which
-representation made it, so that vectors of two of them are never mixed.
+It has one row per sentence, in random order; no text, no id, no offset. Metadata names the
+representation that made it, so that vectors of two of them are never mixed.
 
 ::
 
@@ -24,21 +24,19 @@ import numpy as np
 from inverse_deid.core.errors import (
     ConfigurationError,
     FormatError,
-    OutputError,
     OutputExistsError,
     UnreadableInputError,
 )
 from inverse_deid.core.phi import HyperClass
-from inverse_deid.research.representations.batches import VectorSentence
-from inverse_deid.research.representations.casing import N_CASINGS
 from inverse_deid.research.representations.secret_draws import in_secret_order
+from inverse_deid.research.representations.sentences import N_CASINGS, VectorSentence
+from inverse_deid.research.studies.records import open_whole
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 FORMAT_VERSION = 1
 _KEY = b"inverse_deid"
-_COLUMNS = ("vectors", "casings", "classes")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,7 +55,7 @@ class SharedSentences:
 
 
 def refuse_existing(path: Path, *, force: bool) -> None:
-    """Refuse to overwrite, before any work is done.
+    """Refuse to overwrite a file before any work is done.
 
     Raises:
         OutputExistsError: The file exists, and `force` is not given; or it is a folder.
@@ -72,21 +70,8 @@ def write_shared(shared: SharedSentences, path: Path) -> None:
     Raises:
         OutputError: It cannot be written.
     """
-    import pyarrow.parquet
-
-    table = _table(shared)
-    staging = path.with_name(f".{path.name}.partial")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        pyarrow.parquet.write_table(table, staging)
-        staging.replace(path)
-    except OSError as error:
-        staging.unlink(missing_ok=True)
-        raise OutputError(f"{path}: cannot be written ({error.strerror}). Make room") from error
-
-
-def _table(shared: SharedSentences) -> pa.Table:
     import pyarrow as pa
+    import pyarrow.parquet
 
     meta = {
         "format": FORMAT_VERSION,
@@ -94,17 +79,22 @@ def _table(shared: SharedSentences) -> pa.Table:
         "representation": shared.representation,
         "classes": list(HyperClass),
     }
-    kinds = (pa.float32(), pa.uint8(), pa.uint8())
-    schema = pa.schema(
-        [pa.field(name, pa.list_(kind)) for name, kind in zip(_COLUMNS, kinds, strict=True)],
-        metadata={_KEY: json.dumps(meta).encode()},
-    )
+    schema = _schema().with_metadata({_KEY: json.dumps(meta).encode()})
     columns = [
         [sentence.vectors.ravel() for sentence in shared.sentences],
         [sentence.casings.astype(np.uint8) for sentence in shared.sentences],
         [sentence.classes.astype(np.uint8) for sentence in shared.sentences],
     ]
-    return pa.table([pa.array(c, pa.list_(k)) for c, k in zip(columns, kinds, strict=True)], schema=schema)
+    arrays = [pa.array(column, kind) for column, kind in zip(columns, schema.types, strict=True)]
+    with open_whole(path) as stream:
+        pyarrow.parquet.write_table(pa.table(arrays, schema=schema), stream)
+
+
+def _schema() -> pa.Schema:
+    import pyarrow as pa
+
+    numbers = pa.list_(pa.uint8())
+    return pa.schema({"vectors": pa.list_(pa.float32()), "casings": numbers, "classes": numbers})
 
 
 def read_shared(path: Path) -> SharedSentences:
@@ -115,10 +105,10 @@ def read_shared(path: Path) -> SharedSentences:
         FormatError: No such file, of another version, or vectors of the wrong size.
     """
     table = _read_table(path)
-    meta = _meta(path, table)
-    columns = [[np.asarray(cell.values) for cell in table.column(name)] for name in _COLUMNS]
+    meta = _read_meta(path, table)
+    columns = [[np.asarray(cell.values) for cell in table.column(name)] for name in table.schema.names]
     sentences = [
-        _sentence(path, number, meta["dim"], cells)
+        _check_sentence(path, number, meta["dim"], cells)
         for number, cells in enumerate(zip(*columns, strict=True), start=1)
     ]
     if not sentences:
@@ -139,29 +129,23 @@ def _read_table(path: Path) -> pa.Table:
     raise FormatError(f"{path}: is not a Parquet file or is damaged. Give what `share encode` wrote")
 
 
-def _meta(path: Path, table: pa.Table) -> dict[str, Any]:
-    import pyarrow as pa
-
-    given = (table.schema.metadata or {}).get(_KEY, b"")
+def _read_meta(path: Path, table: pa.Table) -> dict[str, Any]:
     found = None
     with suppress(ValueError):
-        found = json.loads(given)
-    if not isinstance(found, dict) or table.schema.names != list(_COLUMNS):
+        found = json.loads((table.schema.metadata or {}).get(_KEY, b""))
+    schema = _schema()
+    if not isinstance(found, dict) or table.schema.names != schema.names:
         raise FormatError(f"{path}: has no private sentences. Give what `share encode` wrote")
     if found.get("format") != FORMAT_VERSION or found.get("classes") != list(HyperClass):
         raise FormatError(f"{path}: private sentences of another version. Encode again with this one")
-    kinds = [pa.list_(pa.float32()), pa.list_(pa.uint8()), pa.list_(pa.uint8())]
-    is_whole = table.schema.types == kinds and not any(column.null_count for column in table.columns)
-    if (
-        not is_whole
-        or not isinstance(found.get("dim"), int)
-        or not isinstance(found.get("representation"), str)
-    ):
+    is_whole = table.schema.types == schema.types and not any(column.null_count for column in table.columns)
+    is_described = isinstance(found.get("dim"), int) and isinstance(found.get("representation"), str)
+    if not is_whole or not is_described:
         raise FormatError(f"{path}: damaged. Encode again")
     return found
 
 
-def _sentence(path: Path, number: int, dim: int, cells: Sequence[np.ndarray]) -> VectorSentence:
+def _check_sentence(path: Path, number: int, dim: int, cells: Sequence[np.ndarray]) -> VectorSentence:
     vectors, casings, classes = cells
     n_tokens = len(classes)
     if len(vectors) != n_tokens * dim:
@@ -177,11 +161,8 @@ def _sentence(path: Path, number: int, dim: int, cells: Sequence[np.ndarray]) ->
     return VectorSentence(vectors.reshape(n_tokens, dim), casings, classes.astype(np.int32))
 
 
-def pooled(files: Sequence[tuple[Path, SharedSentences]]) -> SharedSentences:
-    """The sentences of all files together, in random order.
-
-    Args:
-        files: Each with its path, for messages.
+def pool_sentences(files: Sequence[tuple[Path, SharedSentences]]) -> SharedSentences:
+    """Return the sentences of all files in random order; their paths are for messages.
 
     Raises:
         ConfigurationError: A file is given twice, or was made by another representation.

@@ -6,7 +6,7 @@ Source: Friedrich et al. 2019, section 5 (the way of the data between institutio
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -16,10 +16,8 @@ from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.settings import as_plain_values
 from inverse_deid.core.values import Document, FloatArray, RuleVerdicts
 from inverse_deid.network.encoding import WordVectors
-from inverse_deid.research.representations.attacks.measure import measure, told
-from inverse_deid.research.representations.batches import VectorSentence
+from inverse_deid.research.representations.attacks import describe_attack, measure_attacks
 from inverse_deid.research.representations.config import SharingConfig
-from inverse_deid.research.representations.encoding import encoded
 from inverse_deid.research.representations.folders import (
     NETWORK,
     REPRESENTATION,
@@ -31,28 +29,36 @@ from inverse_deid.research.representations.folders import (
     write_network,
     write_representation,
 )
-from inverse_deid.research.representations.neighbours import phi_neighbours
-from inverse_deid.research.representations.procedures import material, new_networks, train_representation
-from inverse_deid.research.representations.pseudonymous_text import Pseudonymous, pseudonymous
-from inverse_deid.research.representations.representer import noise_range
+from inverse_deid.research.representations.networks import (
+    build_networks,
+    class_probabilities,
+    encode_sentences,
+    load_representer,
+    noise_range,
+    weights_by_path,
+)
+from inverse_deid.research.representations.pseudonyms import (
+    PseudonymousCorpus,
+    phi_neighbours,
+    replace_words,
+)
 from inverse_deid.research.representations.secret_draws import SecretChoices, SecretNormal, in_secret_order
 from inverse_deid.research.representations.sentences import (
     Sentence,
+    VectorSentence,
     require_two,
     sentences_of,
     written_sentences,
 )
 from inverse_deid.research.representations.shared_file import (
     SharedSentences,
-    pooled,
+    pool_sentences,
     read_shared,
     refuse_existing,
     write_shared,
 )
-from inverse_deid.research.representations.steps import Say
-from inverse_deid.research.representations.tagger import class_probabilities
-from inverse_deid.research.representations.tagger_training import train_tagger
-from inverse_deid.research.representations.weights import load_representer, weights_by_path
+from inverse_deid.research.representations.training import find_material, train_representation, train_tagger
+from inverse_deid.research.studies.study import Say
 from inverse_deid.training.calibration import ScoredCorpus, operating_points
 from inverse_deid.training.config import CalibrationConfig
 from inverse_deid.training.corpus import read_annotated, read_type_mapping, split_by_group
@@ -61,7 +67,7 @@ from inverse_deid.training.documents import corpus_sha256
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SplitSentences:
-    """The sentences of a corpus, those of held-out documents apart."""
+    """The sentences of a corpus, with held-out documents apart."""
 
     train: list[Sentence] = field(repr=False)
     held_out: list[Sentence] = field(repr=False)
@@ -81,15 +87,13 @@ def split_sentences(
             f"{len(docs)} document(s) cannot be split into a training and a held-out part. Give more, or "
             "change learning.validation_share or seed"
         )
-    numbers = vectors.numbers()
-    return SplitSentences(_of_part(rest, "training", numbers), _of_part(held_out, "held-out", numbers))
-
-
-def _of_part(docs: Sequence[Document], part: str, numbers: Mapping[str, int]) -> list[Sentence]:
-    try:
-        return sentences_of(docs, numbers)
-    except ConfigurationError as error:
-        raise ConfigurationError(f"of the {len(docs)} document(s) of the {part} part: {error}") from error
+    sides = []
+    for part, name in ((rest, "training"), (held_out, "held-out")):
+        try:
+            sides.append(sentences_of(part, vectors.numbers()))
+        except ConfigurationError as error:
+            raise ConfigurationError(f"the {len(part)} document(s) of the {name} part: {error}") from error
+    return SplitSentences(*sides)
 
 
 def publish_representation(
@@ -99,11 +103,11 @@ def publish_representation(
 
     Args:
         corpus: Annotated documents.
-        out: Takes the representation alone: neither the network nor the adversary.
+        out: Receives the representation alone: neither the network nor the adversary.
         config: Networks, procedure, rates, seed.
         vectors: Public word vectors; their words are published.
         mapping: As `read_type_mapping`.
-        say: Gets a line after each epoch and on each attack; numbers only.
+        say: Receives a line per epoch and attack; numbers only.
 
     Raises:
         InverseDeidError: The corpus, the settings or the folder cannot be used.
@@ -111,14 +115,13 @@ def publish_representation(
     refuse_other(out, REPRESENTATION)
     check_vectors(vectors)
     docs = read_annotated(corpus, read_type_mapping(mapping))
-    numbers = vectors.numbers()
-    require_two(sentences_of(docs, numbers))
+    require_two(sentences_of(docs, vectors.numbers()))
     learning = config.learning
     split = split_sentences(docs, vectors, learning.validation_share, learning.seed)
-    given = material(split.train, split.held_out, vectors.matrix(), config.representation.neighbours)
-    networks = new_networks(config, vectors.dim)
+    given = find_material(split.train, split.held_out, vectors.matrix(), config.representation.neighbours)
+    networks = build_networks(config, vectors.dim)
     records = train_representation(networks, given, config, say)
-    attacks = measure(networks, given, config, say)
+    attacks = measure_attacks(networks, given, config, say)
     provenance = {
         "data": {corpus.name: corpus_sha256(corpus)},
         "documents": len(docs),
@@ -138,12 +141,12 @@ def publish_representation(
 
 def pseudonymise_corpus(
     corpus: Path, vectors: WordVectors, n_neighbours: int, mapping: Path | None, *, alike: bool
-) -> Pseudonymous:
-    """The sentences of a corpus as text, in random order, every annotated word replaced.
+) -> PseudonymousCorpus:
+    """Return the sentences of a corpus as text, in random order, every annotated word replaced.
 
     Args:
         corpus: Annotated documents.
-        vectors: Word vectors; who knows them knows from which words each came.
+        vectors: Word vectors; anyone who knows them knows from which words each came.
         n_neighbours: N, the choices for each word, itself included.
         mapping: As `read_type_mapping`.
         alike: All mentions of a word in a document become the same.
@@ -157,24 +160,16 @@ def pseudonymise_corpus(
     sentences = [one.sentence for one in written]
     require_two(sentences)
     table = phi_neighbours(vectors.matrix(), sentences, n_neighbours)
-    return pseudonymous(written, table, vectors.words, SecretChoices(), alike=alike)
+    return replace_words(written, table, vectors.words, SecretChoices(), alike=alike)
 
 
 def encode_corpus(
     corpus: Path, representation_folder: Path, out: Path, mapping: Path | None, say: Say, *, force: bool
 ) -> int:
-    """Write the private sentences of a corpus; noise and order are drawn again each time.
+    """Write the private sentences of a corpus and return their number.
 
-    Args:
-        corpus: Annotated documents.
-        representation_folder: What writes them.
-        out: The file.
-        mapping: As `read_type_mapping`.
-        say: Gets a line on each attack that the provider measured; numbers only.
-        force: Overwrite the file.
-
-    Returns:
-        How many sentences were written.
+    Noise and order are drawn again each time. `say` receives a line per attack that the provider
+    measured; numbers only. `force` overwrites the file.
 
     Raises:
         InverseDeidError: The corpus, the representation or the file cannot be used.
@@ -182,27 +177,26 @@ def encode_corpus(
     refuse_existing(out, force=force)
     representation = read_representation(representation_folder)
     for name, found in representation.provenance.get("attacks", {}).items():
-        say(f"the provider measured: {told(name, found['share'], found['margin'], found['chance'])}")
+        line = describe_attack(name, found["share"], found["margin"], found["chance"])
+        say(f"the provider measured: {line}")
     vectors = representation.word_vectors
     sentences = sentences_of(read_annotated(corpus, read_type_mapping(mapping)), vectors.numbers())
     require_two(sentences)
-    private = encoded(load_representer(representation), sentences, vectors.matrix(), SecretNormal())
+    representer = load_representer(representation)
+    private = encode_sentences(representer, sentences, vectors.matrix(), SecretNormal())
     shared = SharedSentences(in_secret_order(private), representation.config.dim, representation.fingerprint)
     write_shared(shared, out)
     return len(sentences)
 
 
 def pool_files(files: Sequence[Path], out: Path, *, force: bool) -> int:
-    """Write the sentences of several institutions into one file, in random order.
-
-    Returns:
-        How many sentences were written.
+    """Write the sentences of several institutions into one file, in random order; return their number.
 
     Raises:
         InverseDeidError: A file cannot be used, or was made by another representation.
     """
     refuse_existing(out, force=force)
-    shared = pooled([(path, read_shared(path)) for path in files])
+    shared = pool_sentences([(path, read_shared(path)) for path in files])
     write_shared(shared, out)
     return len(shared.sentences)
 
@@ -220,7 +214,7 @@ def train_on_pool(
         representation_folder: What made the vectors.
         out: The folder.
         config: Network, rates, seed.
-        say: Gets a line after each epoch; numbers only.
+        say: Receives a line after each epoch; numbers only.
 
     Raises:
         InverseDeidError: The pool, the representation, the settings or the folder cannot be used.
@@ -233,8 +227,8 @@ def train_on_pool(
             f"{pool}: was made by another representation than {representation_folder}. Give the one that "
             "encoded it"
         )
-    train, held_out = _split(shared.sentences, config)
-    tagger, records = train_tagger(lambda _: train, held_out, config.tagger, config.learning, say)
+    train, held_out = _split_pool(shared.sentences, config)
+    tagger, records = train_tagger(train, held_out, config.tagger, config.learning, say)
     points = operating_points([scored(held_out, class_probabilities(tagger, held_out))], CalibrationConfig())
     provenance = {
         "data": {pool.name: corpus_sha256(pool)},
@@ -247,10 +241,10 @@ def train_on_pool(
     )
 
 
-def _split(
+def _split_pool(
     sentences: Sequence[VectorSentence], config: SharingConfig
 ) -> tuple[list[VectorSentence], list[VectorSentence]]:
-    """Sentences to learn from and others to calibrate on; both hold PHI."""
+    """Return sentences to learn from and others to calibrate on; both have PHI."""
     order = np.random.default_rng(config.learning.seed).permutation(len(sentences))
     n_held_out = max(1, round(config.learning.validation_share * len(sentences)))
     sides = [sentences[i] for i in order[n_held_out:]], [sentences[i] for i in order[:n_held_out]]
@@ -262,11 +256,9 @@ def _split(
 
 
 def scored(sentences: Sequence[VectorSentence], probabilities: Sequence[FloatArray]) -> ScoredCorpus:
-    """Return the input of calibration. No rule has seen these tokens, as they have no text.
+    """Return the input of calibration, from `class_probabilities`.
 
-    Args:
-        sentences: With their classes.
-        probabilities: Of the classes of each token, from `class_probabilities`.
+    No rule has seen these tokens, because they have no text.
     """
     is_phi = np.concatenate([sentence.classes > 0 for sentence in sentences])
     p_safe = np.concatenate([rows[:, 0] for rows in probabilities])

@@ -12,11 +12,11 @@ import numpy as np
 import pandas as pd
 
 from inverse_deid.evaluation.resampling import bootstrap_share
-from inverse_deid.research.representations.attacks.distinguishing import DISTINGUISHING
+from inverse_deid.research.representations.attacks import DISTINGUISHING
 from inverse_deid.research.representations.config import StudyConfig
-from inverse_deid.research.representations.procedures import PRE_TRAINING_ADVERSARY
-from inverse_deid.research.representations.representer import NOISE_IN, NOISE_OUT
+from inverse_deid.research.representations.networks import NOISE_IN, NOISE_OUT
 from inverse_deid.research.representations.runs import CALIBRATED_RECALL, Kind, SharingRun
+from inverse_deid.research.representations.training import PRE_TRAINING_ADVERSARY
 from inverse_deid.research.studies.figures import LineChart, curve_of, draw_charts
 from inverse_deid.research.studies.report import read_published
 from inverse_deid.research.studies.tables import Cell, Table, frame_of, mean, spread

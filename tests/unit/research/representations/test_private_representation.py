@@ -15,9 +15,7 @@ import tensorflow as tf
 
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.settings import make_settings
-from inverse_deid.research.representations import procedures
-from inverse_deid.research.representations.adversary import GradientReversal, build_adversary
-from inverse_deid.research.representations.batches import batches, padded, with_vectors
+from inverse_deid.research.representations import training
 from inverse_deid.research.representations.config import (
     AdversaryConfig,
     LearningConfig,
@@ -25,18 +23,32 @@ from inverse_deid.research.representations.config import (
     SharingConfig,
     TaggerConfig,
 )
-from inverse_deid.research.representations.losses import (
+from inverse_deid.research.representations.networks import (
     RANDOM_LOSS,
+    GradientReversal,
     Losses,
+    TaggerLoss,
+    TrainableNoise,
+    build_adversary,
     build_networks,
+    build_tagger,
+    class_probabilities,
+    remove_noise,
+    represent_batch,
     representation_loss,
+    weights_by_path,
 )
-from inverse_deid.research.representations.pairs import movable_sentences, pair_batches, pairs, twin
-from inverse_deid.research.representations.representer import TrainableNoise, remove_noise, represented
 from inverse_deid.research.representations.secret_draws import SecretNormal
-from inverse_deid.research.representations.steps import EarlyStopping, tensors, training_step
-from inverse_deid.research.representations.tagger import TaggerLoss, build_tagger, class_probabilities
-from inverse_deid.research.representations.weights import weights_by_path
+from inverse_deid.research.representations.sentences import batches, pad_sentences, with_vectors
+from inverse_deid.research.representations.training import (
+    EarlyStopping,
+    draw_pairs,
+    movable_sentences,
+    move_token,
+    pair_batches,
+    tensors,
+    training_step,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -51,12 +63,11 @@ CONFIG = SharingConfig(
 
 @pytest.fixture(scope="module")
 def material():
-    return procedures.material(tiny.sentences(6, 1), tiny.sentences(3, 2), MATRIX, 3)
+    return training.find_material(tiny.sentences(6, 1), tiny.sentences(3, 2), MATRIX, 3)
 
 
 @pytest.fixture(scope="module")
 def networks():
-    keras.utils.set_random_seed(4)
     return build_networks(CONFIG, tiny.DIM)
 
 
@@ -65,7 +76,7 @@ def some_batch(material):
 
 
 def some_pairs(material):
-    made = pairs(movable_sentences(material.train), material.table, np.random.default_rng(1))
+    made = draw_pairs(movable_sentences(material.train), material.table, np.random.default_rng(1))
     return tensors(next(pair_batches(made, MATRIX, 8)))
 
 
@@ -175,14 +186,14 @@ def test_an_adversary_that_may_see_the_words_learns_the_task(material):
     step = training_step(loss, [adversary], LearningConfig(learning_rate=0.02))
     rng = np.random.default_rng(1)
     for _ in range(12):
-        made = pairs(movable_sentences(material.train), material.table, rng)
+        made = draw_pairs(movable_sentences(material.train), material.table, rng)
         found = [step(tensors(batch)) for batch in pair_batches(made, MATRIX, 8, rng)]
     assert np.mean(found) < 0.8 * RANDOM_LOSS
 
 
 def test_pairs_differ_in_one_phi_token_at_most_and_no_side_tells(material):
     sentences = movable_sentences(material.train)
-    made = pairs(sentences * 40, material.table, np.random.default_rng(1))
+    made = draw_pairs(sentences * 40, material.table, np.random.default_rng(1))
     for pair in made:
         differing = np.flatnonzero(pair.first.rows != pair.second.rows).tolist()
         assert differing == ([] if pair.same else [pair.moved])
@@ -196,7 +207,7 @@ def test_pairs_differ_in_one_phi_token_at_most_and_no_side_tells(material):
 def test_a_twin_is_never_the_sentence_itself(material):
     rng = np.random.default_rng(1)
     for sentence in movable_sentences(material.train) * 10:
-        moved, place = twin(sentence, material.table, rng)
+        moved, place = move_token(sentence, material.table, rng)
         assert moved.rows[place] != sentence.rows[place]
         assert moved.rows[place] in material.table.of(sentence.rows[place : place + 1])[0]
 
@@ -215,7 +226,7 @@ def test_padding_changes_no_probability():
 def test_the_loss_of_the_tagger_is_that_of_the_sequence_per_token():
     tagger = build_tagger(TaggerConfig(units=3, layers=1, casing=False), tiny.DIM)
     tagger.get_layer("crf").transitions.assign(np.zeros((8, 8), np.float32))
-    batch = padded(with_vectors(tiny.sentences()[:3], MATRIX))
+    batch = pad_sentences(with_vectors(tiny.sentences()[:3], MATRIX))
     chances = tagger.predict_on_batch([batch.vectors, batch.casings, batch.valid])
     picked = np.take_along_axis(chances, batch.classes[..., None], axis=2)[..., 0][batch.valid]
     given = tensors(batch)
@@ -245,8 +256,8 @@ def test_a_procedure_runs_its_phases(material, procedure):
         learning=LearningConfig(epochs=2, patience=2, batch=16),
     )
     lines = []
-    new = procedures.new_networks(config, tiny.DIM)
-    records = procedures.train_representation(new, material, config, lines.append)
+    new = build_networks(config, tiny.DIM)
+    records = training.train_representation(new, material, config, lines.append)
     phases = {
         "three-phase": ["pre-training", "pre-training of the adversary", "alternating"],
         "reversal": ["reversal"],
@@ -262,14 +273,14 @@ def test_a_procedure_runs_its_phases(material, procedure):
 
 @pytest.mark.parametrize(
     ("phase", "moving"),
-    [("pre_training", {"representer", "tagger"}), ("pre_training_adversary", {"adversary"})],
+    [("pre_train", {"representer", "tagger"}), ("pre_train_adversary", {"adversary"})],
 )
 def test_a_phase_freezes_what_it_does_not_train(material, phase, moving):
     config = msgspec.structs.replace(CONFIG, learning=LearningConfig(epochs=1, batch=64, learning_rate=0.01))
-    some = procedures.new_networks(config, tiny.DIM)
+    some = build_networks(config, tiny.DIM)
     every = {name: getattr(some, name) for name in ("representer", "tagger", "adversary")}
     before = {name: list(weights_by_path(network).values()) for name, network in every.items()}
-    getattr(procedures._Training(some, material, config, lambda line: None), phase)()
+    getattr(training.PhaseTraining(some, material, config, lambda line: None), phase)()
     for name, network in every.items():
         after = weights_by_path(network)
         moved = dict(zip(after, changed(before[name], after.values()), strict=True))
@@ -279,20 +290,20 @@ def test_a_phase_freezes_what_it_does_not_train(material, phase, moving):
 
 
 def test_the_noise_is_held_in_pre_training_and_learns_in_the_alternation(material):
-    some = procedures.new_networks(CONFIG, tiny.DIM)
+    some = build_networks(CONFIG, tiny.DIM)
     noises = [some.representer.get_layer(name) for name in ("noise_in", "noise_out")]
 
     def deviations():
         return [np.array(noise.standard_deviations) for noise in noises]
 
-    training = procedures._Training(some, material, CONFIG, lambda line: None)
+    phases = training.PhaseTraining(some, material, CONFIG, lambda line: None)
     before = deviations()
     assert [values[0] for values in before] == pytest.approx(
         [CONFIG.representation.noise_in, CONFIG.representation.noise_out]
     )
-    training.pre_training()
+    phases.pre_train()
     assert not any(changed(before, deviations()))
-    training.alternating()
+    phases.alternate()
     assert all((old != new).all() for old, new in zip(before, deviations(), strict=True))
 
 
@@ -304,21 +315,21 @@ def test_the_adversary_passes_over_the_pairs_as_often_as_told(material, monkeypa
         names = [network.name for network in networks]
         return lambda *given: trained.append(tuple(names)) or 0.5
 
-    monkeypatch.setattr(procedures, "training_step", step)
+    monkeypatch.setattr(training, "training_step", step)
     passes = msgspec.structs.replace(CONFIG.adversary, passes=3)
     learning = msgspec.structs.replace(CONFIG.learning, epochs=1, batch=1000)
     config = msgspec.structs.replace(CONFIG, adversary=passes, learning=learning)
-    some = procedures.new_networks(config, tiny.DIM)
-    procedures._Training(some, material, config, lambda line: None).alternating()
+    some = build_networks(config, tiny.DIM)
+    training.PhaseTraining(some, material, config, lambda line: None).alternate()
     assert trained == [("representer",), ("tagger", "adversary"), ("adversary",), ("adversary",)]
 
 
 def test_silence_takes_the_noise_away(networks, material):
-    some = procedures.new_networks(CONFIG, tiny.DIM)
+    some = build_networks(CONFIG, tiny.DIM)
     given = some_batch(material)
 
     def vectors():
-        return np.asarray(represented(some.representer, given["vectors"], given["valid"]))
+        return np.asarray(represent_batch(some.representer, given["vectors"], given["valid"]))
 
     assert not np.array_equal(vectors(), vectors())
     remove_noise(some.representer)

@@ -11,13 +11,19 @@ import keras
 
 from inverse_deid.core.errors import ModelError
 from inverse_deid.research.representations.config import RepresentationConfig, TaggerConfig
-from inverse_deid.research.representations.encoding import encoded
 from inverse_deid.research.representations.folders import PrivateNetwork, Representation
-from inverse_deid.research.representations.representer import build_representer
+from inverse_deid.research.representations.networks import (
+    N_CLASSES,
+    build_representer,
+    build_tagger,
+    class_probabilities,
+    encode_sentences,
+    load_representer,
+    load_tagger,
+    weights_by_path,
+)
 from inverse_deid.research.representations.scoring import PrivateScorer
 from inverse_deid.research.representations.sentences import sentences_of
-from inverse_deid.research.representations.tagger import N_CLASSES, build_tagger, class_probabilities
-from inverse_deid.research.representations.weights import load_representer, load_tagger, weights_by_path
 from inverse_deid.text.tokenizer import tokenize
 
 pytestmark = pytest.mark.slow
@@ -58,7 +64,9 @@ def test_texts_are_read_without_the_noise_that_hides_what_is_shared(noisy):
     assert np.allclose(noisy.probabilities(tokens), silent, atol=1e-5)
     given, matrix = network(2.0), tiny.vectors().matrix()
     sentences = sentences_of([tiny.annotated("[Okonkwo] had a mild rash.")], tiny.vectors().numbers())
-    shared = encoded(load_representer(given.representation), sentences, matrix, np.random.default_rng(1))
+    shared = encode_sentences(
+        load_representer(given.representation), sentences, matrix, np.random.default_rng(1)
+    )
     (answer,) = class_probabilities(load_tagger(given), shared)
     assert np.abs(answer - silent).max() > 1e-3
 

@@ -11,8 +11,7 @@ pytest.importorskip("nltk")
 
 from inverse_deid.core.phi import PhiType
 from inverse_deid.core.values import Document, PhiSpan
-from inverse_deid.research.representations.neighbours import phi_neighbours
-from inverse_deid.research.representations.pseudonymous_text import other_characters, pseudonymous
+from inverse_deid.research.representations.pseudonyms import other_characters, phi_neighbours, replace_words
 from inverse_deid.research.representations.secret_draws import SecretChoices, in_secret_order
 from inverse_deid.research.representations.sentences import written_sentences
 
@@ -23,7 +22,7 @@ MATRIX = VECTORS.matrix()
 def made(docs, n=4, rng=None, *, alike=False):
     written = written_sentences(docs, VECTORS.numbers())
     table = phi_neighbours(MATRIX, [one.sentence for one in written], n)
-    return pseudonymous(written, table, VECTORS.words, rng or SecretChoices(), alike=alike)
+    return replace_words(written, table, VECTORS.words, rng or SecretChoices(), alike=alike)
 
 
 def surfaces(doc):

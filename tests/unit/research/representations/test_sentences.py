@@ -7,8 +7,7 @@ import tiny_representations as tiny
 pytest.importorskip("nltk")
 
 from inverse_deid.core.errors import ConfigurationError
-from inverse_deid.research.representations.casing import Casing, casings
-from inverse_deid.research.representations.sentences import require_two, sentences_of
+from inverse_deid.research.representations.sentences import Casing, casings_of, require_two, sentences_of
 
 NUMBERS = tiny.vectors().numbers()
 
@@ -24,8 +23,8 @@ def test_a_sentence_holds_rows_casings_and_classes():
 
 
 def test_casings_of_other_letters():
-    assert casings(["Ärzte", "élan", "pH", "1b2c3", "٣", "ß7"]).tolist() == [4, 2, 6, 1, 0, 5]
-    assert casings([]).dtype == np.uint8
+    assert casings_of(["Ärzte", "élan", "pH", "1b2c3", "٣", "ß7"]).tolist() == [4, 2, 6, 1, 0, 5]
+    assert casings_of([]).dtype == np.uint8
 
 
 def test_documents_without_phi_are_refused():

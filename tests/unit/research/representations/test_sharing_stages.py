@@ -12,12 +12,12 @@ import msgspec
 
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.research.representations import runs, study
-from inverse_deid.research.representations.attacks.outcome import Outcome
+from inverse_deid.research.representations.attacks import Outcome
 from inverse_deid.research.representations.config import read_study_config
+from inverse_deid.research.representations.networks import build_tagger
 from inverse_deid.research.representations.runs import Stages, list_runs
 from inverse_deid.research.representations.sharing import SplitSentences
-from inverse_deid.research.representations.steps import EpochRecord
-from inverse_deid.research.representations.tagger import build_tagger
+from inverse_deid.research.representations.training import EpochRecord
 from inverse_deid.research.studies.records import write_record
 from inverse_deid.research.studies.study import StudyOptions
 
@@ -117,16 +117,16 @@ def test_an_interrupted_run_resumes_after_its_last_stage(config, tmp_path, monke
 
     def trained(sentences, held_out, tagger, learning, say):
         done.append("network")
-        assert len(sentences(1)) == len(split.train)
+        assert len(sentences) == len(split.train)
         return build_tagger(tagger, held_out[0].vectors.shape[1]), [EpochRecord("network", 1, 0.5, 0.5)]
 
     monkeypatch.setattr(runs, "pre_train", pre_trains)
     monkeypatch.setattr(runs, "train_against_adversaries", trains)
     monkeypatch.setattr(runs, "train_tagger", trained)
-    monkeypatch.setattr(runs, "continued_adversary", outcome("same sentence"))
-    monkeypatch.setattr(runs, "inverse_model", lambda *_, **__: [outcome("inverse")()])
+    monkeypatch.setattr(runs, "continue_adversary", outcome("same sentence"))
+    monkeypatch.setattr(runs, "invert", lambda *_, **__: [outcome("inverse")()])
     monkeypatch.setattr(runs, "look_up", outcome("look-up"))
-    monkeypatch.setattr(runs, "nearest_token", outcome("nearest"))
+    monkeypatch.setattr(runs, "find_nearest_tokens", outcome("nearest"))
     split = SplitSentences(tiny.sentences(4, 1), tiny.sentences(2, 2))
     vectors = tiny.vectors()
     data = runs.StudyData(split, tiny.sentences(2, 3), vectors, vectors.matrix())

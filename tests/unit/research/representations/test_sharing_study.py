@@ -10,7 +10,6 @@ pytest.importorskip("sklearn")
 
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.research.representations.config import read_study_config
-from inverse_deid.research.representations.procedures import PRE_TRAINING_ADVERSARY
 from inverse_deid.research.representations.runs import learn_vectors, list_runs
 from inverse_deid.research.representations.tables import (
     DISTINGUISHING,
@@ -18,6 +17,7 @@ from inverse_deid.research.representations.tables import (
     make_head,
     make_sections,
 )
+from inverse_deid.research.representations.training import PRE_TRAINING_ADVERSARY
 
 STUDY = """
 [study]
