@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -10,6 +12,9 @@ from inverse_deid.core.phi import PhiType
 from inverse_deid.core.values import Document, PhiSpan
 from inverse_deid.network.encoding import WordVectors, quantise
 from inverse_deid.research.representations.sentences import Sentence, sentences_of
+
+if TYPE_CHECKING:
+    from inverse_deid.research.representations.training import Material
 
 NAMES = ("okonkwo", "lindero", "zora", "velmora", "tamsin", "brask")
 SAFE = ("the", "patient", "had", "a", "rash", "was", "seen", "by", "fever", "mild", "and", "cough")
@@ -49,3 +54,12 @@ def documents(n_documents: int = 6, seed: int = 1) -> list[Document]:
 def sentences(n_documents: int = 6, seed: int = 1) -> list[Sentence]:
     """The documents as sentences."""
     return sentences_of(documents(n_documents, seed), vectors().numbers())
+
+
+def material(train: Sequence[Sentence], validation: Sequence[Sentence], n_neighbours: int) -> Material:
+    """The sentences with the neighbours of their PHI tokens."""
+    from inverse_deid.research.representations.pseudonyms import phi_neighbours
+    from inverse_deid.research.representations.training import Material
+
+    matrix = vectors().matrix()
+    return Material(train, validation, matrix, phi_neighbours(matrix, [*train, *validation], n_neighbours))

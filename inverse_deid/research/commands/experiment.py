@@ -110,11 +110,7 @@ def _use_threads(n_threads: int) -> None:
 
 
 def command_line(ctx: click.Context) -> str:
-    """Return the command with the options that differ from their defaults, ready to be given again.
-
-    Args:
-        ctx: Of a parsed command.
-    """
+    """Return a parsed command with the options that differ from their defaults, ready to be given again."""
     words = ["inverse-deid", *ctx.command_path.split()[1:]]
     for param in ctx.command.params:
         value = ctx.params.get(param.name or "")

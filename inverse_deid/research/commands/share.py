@@ -37,7 +37,7 @@ _REPRESENTATION = click.option(
     "--representation", required=True, type=_FOLDER, help="Folder that `share init` wrote."
 )
 _FORCE = click.option("--force", is_flag=True, help="Overwrite the file.")
-_QUIET = click.option("-q", "--quiet", is_flag=True, help="No lines of progress.")
+_QUIET = click.option("-q", "--quiet", is_flag=True, help="Do not print progress.")
 
 
 def _out(metavar: str, text: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -60,7 +60,7 @@ def share() -> None:
 
 @share.command()
 @click.argument("corpus", type=_ANY)
-@_out("FOLDER", "Takes the representation.")
+@_out("FOLDER", "Folder for the representation.")
 @_CONFIG
 @_MAPPING
 @_WORD_VECTORS
@@ -82,7 +82,7 @@ def init(corpus: Path, out: Path, word_vectors: Path | None, quiet: bool, **give
 
 @share.command()
 @click.argument("corpus", type=_ANY)
-@_out("FILE.jsonl", "Takes the sentences, as `inverse-deid train` and `fine-tune` read them.")
+@_out("FILE.jsonl", "File for the sentences, as `inverse-deid train` and `fine-tune` read them.")
 @click.option(
     "--neighbours",
     "n_neighbours",
@@ -123,7 +123,7 @@ def pseudonymise(
 @share.command()
 @click.argument("corpus", type=_ANY)
 @_REPRESENTATION
-@_out("FILE.parquet", "Takes vectors, casings and classes.")
+@_out("FILE.parquet", "File for vectors, casings and classes.")
 @_MAPPING
 @_FORCE
 @_QUIET
@@ -147,7 +147,7 @@ def encode(
 
 @share.command()
 @click.argument("files", nargs=-1, required=True, type=_FILE, metavar="FILE.parquet...")
-@_out("FILE.parquet", "Takes the sentences of all.")
+@_out("FILE.parquet", "File for the sentences of all.")
 @_FORCE
 @_QUIET
 def pool(files: tuple[Path, ...], out: Path, force: bool, quiet: bool) -> None:
@@ -163,7 +163,7 @@ def pool(files: tuple[Path, ...], out: Path, force: bool, quiet: bool) -> None:
 @share.command()
 @click.argument("pooled", type=_FILE, metavar="FILE.parquet")
 @_REPRESENTATION
-@_out("FOLDER", "Takes the model, for `inverse-deid mask --model`.")
+@_out("FOLDER", "Folder for the model, for `inverse-deid mask --model`.")
 @_CONFIG
 @_QUIET
 def train(pooled: Path, representation: Path, out: Path, config_path: Path | None, quiet: bool) -> None:

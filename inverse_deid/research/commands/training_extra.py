@@ -1,4 +1,4 @@
-"""What the commands that train share: asking for the packages of an extra, lines of progress."""
+"""Parts of all commands that train: the packages of an extra, lines of progress."""
 
 from __future__ import annotations
 
@@ -11,12 +11,7 @@ from inverse_deid.core.extras import need_modules
 
 
 def need_training(purpose: str, extra: str, *more: str) -> None:
-    """Make sure that Keras and TensorFlow are there, before anything is read.
-
-    Args:
-        purpose: What needs them, for the message.
-        extra: The extra that brings them.
-        more: Further modules of the extra.
+    """Make sure that Keras, TensorFlow and `more` modules of an extra are installed.
 
     Raises:
         ConfigurationError: One is missing; the line says how to install it.
@@ -26,5 +21,5 @@ def need_training(purpose: str, extra: str, *more: str) -> None:
 
 
 def progress(*, quiet: bool) -> Callable[[str], None]:
-    """Where lines of progress go: to standard output, or nowhere."""
+    """Return what prints lines of progress, or discards them."""
     return (lambda line: None) if quiet else click.echo

@@ -49,7 +49,6 @@ from inverse_deid.research.representations.training import (
     epoch_loss,
     movable_sentences,
     pair_batches,
-    tensors,
     training_step,
 )
 from inverse_deid.research.studies.study import Say
@@ -230,7 +229,7 @@ def continue_adversary(
     sentences = movable_sentences(given.train)
     for epoch in range(1, n_epochs + 1):
         made = draw_pairs(sentences, given.table, rng)
-        loss = epoch_loss(step, map(tensors, pair_batches(made, given.matrix, config.batch, rng)))
+        loss = epoch_loss(step, pair_batches(made, given.matrix, config.batch, rng))
         if epoch % 10 == 0 or epoch == n_epochs:
             say(f"adversary, further epoch {epoch}: loss {loss:.4f}")
     held_out = draw_pairs(movable_sentences(given.validation), given.table, rng)
@@ -238,8 +237,8 @@ def continue_adversary(
     guess = compile_function(losses.answers)
     answers, same = [np.zeros(0, np.float32)], [np.zeros(0, np.float32)]
     for batch in pair_batches(held_out, given.matrix, config.batch):
-        answers.append(np.asarray(guess(tensors(batch))))
-        same.append(batch.same)
+        answers.append(np.asarray(guess(batch)))
+        same.append(np.asarray(batch["same"]))
     right = (np.concatenate(answers) > 0.5) == (np.concatenate(same) > 0.5)
     return count_outcome(DISTINGUISHING, right, [pair.first.document for pair in held_out], 0.5)
 

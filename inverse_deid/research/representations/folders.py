@@ -22,9 +22,10 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
+from msgspec import Struct
 
 from inverse_deid.core.errors import ConfigurationError, ModelError
 from inverse_deid.core.files import sha256_if_readable, write_folder
@@ -32,6 +33,7 @@ from inverse_deid.core.seals import is_sealed
 from inverse_deid.core.settings import as_plain_values, make_settings
 from inverse_deid.core.thresholds import OperatingPoints, read_operating_points, write_operating_points
 from inverse_deid.core.values import FloatArray
+from inverse_deid.network.config import Share
 from inverse_deid.network.encoding import WordVectors
 from inverse_deid.network.folder import write_manifest
 from inverse_deid.research.representations.config import RepresentationConfig, TaggerConfig
@@ -49,7 +51,7 @@ _NETWORK_FILES = (
     "representation/manifest.json",
     *(f"representation/{name}" for name in _REPRESENTATION_FILES),
 )
-Weights = Mapping[str, FloatArray]
+Config = TypeVar("Config", RepresentationConfig, TaggerConfig)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,53 +62,60 @@ class Representation:
         config: Its sizes.
         word_vectors: Of the words that it reads.
         weights: By path.
-        provenance: Data hashes, settings, what was measured; no narrative text.
+        provenance: Data hashes, settings, results of attacks; no narrative text.
         fingerprint: Changes with anything in the folder; "" = not read from one.
     """
 
     config: RepresentationConfig
     word_vectors: WordVectors = field(repr=False)
-    weights: Weights = field(repr=False)
+    weights: Mapping[str, FloatArray] = field(repr=False)
     provenance: Mapping[str, Any] = field(default_factory=dict)
     fingerprint: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PrivateNetwork:
-    """A de-identification network over a representation.
-
-    Args:
-        config: Its sizes.
-        weights: By path.
-        representation: What it reads through.
-        operating_points: Their thresholds by name.
-        provenance: As above.
-    """
+    """A de-identification network over a representation; see `Representation`."""
 
     config: TaggerConfig
-    weights: Weights = field(repr=False)
+    weights: Mapping[str, FloatArray] = field(repr=False)
     representation: Representation
     operating_points: OperatingPoints
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
 
-def folder_kind(folder: Path) -> str | None:
-    """Which of the two kinds of folder this is; None = neither."""
+class _AttackFigures(Struct, frozen=True):
+    share: Share
+    margin: Share
+    chance: Share
+
+
+class _Provenance(Struct, frozen=True):
+    """What `share encode` prints of a representation."""
+
+    attacks: dict[str, _AttackFigures] = {}
+
+    def __post_init__(self) -> None:
+        if not all(name.isprintable() for name in self.attacks):
+            raise ConfigurationError("attacks: names must be printable")
+
+
+def _read_object(path: Path) -> dict[str, Any]:
+    """Return the JSON object of a file; empty if there is none."""
     try:
-        manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+        found = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        return None
-    kind = manifest.get("kind") if isinstance(manifest, dict) else None
-    return kind if kind in _REMEDIES else None
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def refuse_other(folder: Path, kind: str) -> None:
-    """Refuse to write where something else stands; ask before a long training.
+    """Refuse to write over anything else; ask before a long training.
 
     Raises:
         ModelError: The folder exists and is not of this kind.
     """
-    if folder.exists() and folder_kind(folder) != kind:
+    if folder.exists() and _read_object(folder / "manifest.json").get("kind") != kind:
         raise ModelError(f"{folder}: exists and is not a {kind}. Choose another name")
 
 
@@ -131,10 +140,9 @@ def write_network(network: PrivateNetwork, folder: Path) -> None:
     def fill(staging: Path) -> None:
         (staging / "representation").mkdir()
         _fill_representation(network.representation, staging / "representation")
-        _write_json(staging / "config.json", as_plain_values(network.config))
-        np.savez_compressed(staging / "weights.npz", **network.weights)  # type: ignore[arg-type]
         points = write_operating_points(network.operating_points)
-        values = {**_made(NETWORK, network.provenance), "operating_points": points}
+        values = {**_manifest(NETWORK, network.provenance), "operating_points": points}
+        _write_parts(staging, network.config, network.weights)
         write_manifest(staging, values, _NETWORK_FILES)
 
     write_folder(folder, fill)
@@ -142,28 +150,32 @@ def write_network(network: PrivateNetwork, folder: Path) -> None:
 
 def _fill_representation(representation: Representation, folder: Path) -> None:
     vectors = representation.word_vectors
-    _write_json(folder / "config.json", as_plain_values(representation.config))
     (folder / "words.txt").write_text("\n".join(vectors.words) + "\n", encoding="utf-8")
     np.savez_compressed(folder / "word_vectors.npz", codes=vectors.codes, scale=vectors.scale)
-    np.savez_compressed(folder / "weights.npz", **representation.weights)  # type: ignore[arg-type]
-    write_manifest(folder, _made(REPRESENTATION, representation.provenance), _REPRESENTATION_FILES)
+    _write_parts(folder, representation.config, representation.weights)
+    write_manifest(folder, _manifest(REPRESENTATION, representation.provenance), _REPRESENTATION_FILES)
 
 
-def _made(kind: str, provenance: Mapping[str, Any]) -> dict[str, Any]:
+def _manifest(kind: str, provenance: Mapping[str, Any]) -> dict[str, Any]:
     return {"kind": kind, "format": FORMAT_VERSION, "provenance": dict(provenance)}
 
 
-def _write_json(path: Path, values: Mapping[str, Any]) -> None:
-    path.write_text(json.dumps(values, indent=1, default=dict) + "\n", encoding="utf-8")
+def _write_parts(folder: Path, config: Struct, weights: Mapping[str, FloatArray]) -> None:
+    text = json.dumps(as_plain_values(config), indent=1) + "\n"
+    (folder / "config.json").write_text(text, encoding="utf-8")
+    np.savez_compressed(folder / "weights.npz", **weights)  # type: ignore[arg-type]
+
+
+def _read_parts(folder: Path, kind: type[Config]) -> tuple[Config, dict[str, FloatArray]]:
+    values = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    with np.load(folder / "weights.npz", allow_pickle=False) as arrays:
+        return make_settings(values, kind), dict(arrays)
 
 
 def _read_manifest(folder: Path, kind: str, files: tuple[str, ...]) -> dict[str, Any]:
     """Read a manifest and check every file that belongs to it."""
-    try:
-        manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        manifest = None
-    if not isinstance(manifest, dict) or manifest.get("kind") != kind:
+    manifest = _read_object(folder / "manifest.json")
+    if manifest.get("kind") != kind:
         raise ModelError(f"{folder}: is not a {kind}. {_REMEDIES[kind]}")
     if manifest.get("format") != FORMAT_VERSION:
         raise ModelError(
@@ -187,40 +199,17 @@ def read_representation(folder: Path) -> Representation:
     """
     manifest = _read_manifest(folder, REPRESENTATION, _REPRESENTATION_FILES)
     try:
-        config = make_settings(_read_config(folder), RepresentationConfig)
+        config, weights = _read_parts(folder, RepresentationConfig)
         words = (folder / "words.txt").read_text(encoding="utf-8").splitlines()
         with np.load(folder / "word_vectors.npz", allow_pickle=False) as arrays:
             vectors = WordVectors(tuple(words), arrays["codes"], arrays["scale"])
         check_vectors(vectors)
-        return Representation(
-            config=config,
-            word_vectors=vectors,
-            weights=_read_weights(folder),
-            provenance=_checked_provenance(manifest.get("provenance", {})),
-            fingerprint=sha256_if_readable(folder / "manifest.json"),
-        )
+        provenance = manifest.get("provenance", {})
+        make_settings(provenance, _Provenance)
+        fingerprint = sha256_if_readable(folder / "manifest.json")
+        return Representation(config, vectors, weights, provenance, fingerprint)
     except (KeyError, ValueError, OSError, ConfigurationError) as error:
         raise ModelError(f"{folder}: damaged ({type(error).__name__}). Get the folder again") from error
-
-
-def _checked_provenance(given: Any) -> dict[str, Any]:  # noqa: ANN401 - whatever the file holds
-    """Refuse figures of attacks that cannot be reported.
-
-    Raises:
-        ValueError: They are not shares by name.
-    """
-    attacks = given.get("attacks", {}) if isinstance(given, dict) else None
-    names = ("share", "margin", "chance")
-    if not isinstance(attacks, dict) or not all(
-        attack.isprintable() and isinstance(found, dict) and all(_is_share(found.get(name)) for name in names)
-        for attack, found in attacks.items()
-    ):
-        raise ValueError("no shares by name")
-    return dict(given)
-
-
-def _is_share(value: object) -> bool:
-    return isinstance(value, float) and 0 <= value <= 1
 
 
 def read_network(folder: Path) -> PrivateNetwork:
@@ -231,25 +220,12 @@ def read_network(folder: Path) -> PrivateNetwork:
     """
     manifest = _read_manifest(folder, NETWORK, _NETWORK_FILES)
     try:
-        config = make_settings(_read_config(folder), TaggerConfig)
-        weights = _read_weights(folder)
+        config, weights = _read_parts(folder, TaggerConfig)
+        points = read_operating_points(manifest.get("operating_points"))
     except (KeyError, ValueError, OSError, ConfigurationError) as error:
         raise ModelError(f"{folder}: damaged ({type(error).__name__}). Train it again") from error
-    try:
-        points = read_operating_points(manifest.get("operating_points"))
-    except ConfigurationError as error:
-        raise ModelError(f"{folder}/manifest.json: damaged. Train the network again") from error
     representation = read_representation(folder / "representation")
     return PrivateNetwork(config, weights, representation, points, manifest.get("provenance", {}))
-
-
-def _read_config(folder: Path) -> Any:  # noqa: ANN401 - whatever the file holds
-    return json.loads((folder / "config.json").read_text(encoding="utf-8"))
-
-
-def _read_weights(folder: Path) -> dict[str, FloatArray]:
-    with np.load(folder / "weights.npz", allow_pickle=False) as arrays:
-        return dict(arrays)
 
 
 def check_vectors(vectors: WordVectors) -> None:

@@ -57,7 +57,7 @@ from inverse_deid.research.representations.shared_file import (
     refuse_existing,
     write_shared,
 )
-from inverse_deid.research.representations.training import find_material, train_representation, train_tagger
+from inverse_deid.research.representations.training import Material, train_representation, train_tagger
 from inverse_deid.research.studies.study import Say
 from inverse_deid.training.calibration import ScoredCorpus, operating_points
 from inverse_deid.training.config import CalibrationConfig
@@ -118,7 +118,9 @@ def publish_representation(
     require_two(sentences_of(docs, vectors.numbers()))
     learning = config.learning
     split = split_sentences(docs, vectors, learning.validation_share, learning.seed)
-    given = find_material(split.train, split.held_out, vectors.matrix(), config.representation.neighbours)
+    matrix, n_neighbours = vectors.matrix(), config.representation.neighbours
+    table = phi_neighbours(matrix, [*split.train, *split.held_out], n_neighbours)
+    given = Material(split.train, split.held_out, matrix, table)
     networks = build_networks(config, vectors.dim)
     records = train_representation(networks, given, config, say)
     attacks = measure_attacks(networks, given, config, say)

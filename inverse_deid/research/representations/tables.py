@@ -135,11 +135,11 @@ def _select(measures: Measures, corpus: str, kind: Kind, n: int | None = None) -
 
 
 def _lowest(values: pd.Series) -> float | None:
-    return None if values.dropna().empty else float(values.min())
+    return min(values.dropna(), default=None)
 
 
 def _highest(values: pd.Series) -> float | None:
-    return None if values.dropna().empty else float(values.max())
+    return max(values.dropna(), default=None)
 
 
 Columns = Sequence[tuple[str, str, Callable[[pd.Series], float | None]]]

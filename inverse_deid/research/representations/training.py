@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,7 +23,7 @@ import tensorflow as tf
 
 from inverse_deid.core.errors import ConfigurationError, StageError
 from inverse_deid.core.settings import change_settings
-from inverse_deid.core.values import BoolArray, FloatArray
+from inverse_deid.core.values import FloatArray
 from inverse_deid.research.representations.config import LearningConfig, SharingConfig, TaggerConfig
 from inverse_deid.research.representations.networks import (
     Losses,
@@ -33,8 +33,9 @@ from inverse_deid.research.representations.networks import (
     hold_noise,
     representation_loss,
 )
-from inverse_deid.research.representations.pseudonyms import Neighbours, phi_neighbours
+from inverse_deid.research.representations.pseudonyms import Neighbours
 from inverse_deid.research.representations.sentences import (
+    Batch,
     Sentence,
     VectorSentence,
     batch_numbers,
@@ -44,7 +45,7 @@ from inverse_deid.research.representations.sentences import (
 )
 from inverse_deid.research.studies.study import Say
 
-Tensors = Mapping[str, Any]
+Tensors = dict[str, Any]
 PRE_TRAINING, PRE_TRAINING_ADVERSARY, ALTERNATING, REVERSAL = (
     "pre-training",
     "pre-training of the adversary",
@@ -68,23 +69,6 @@ class Pair:
     second: Sentence = field(repr=False)
     same: bool
     moved: int
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class PairBatch:
-    """Padded pairs.
-
-    Args:
-        first: float32 (batch, time, word_dim), word vectors.
-        second: float32 (batch, time, word_dim), word vectors.
-        valid: bool (batch, time).
-        same: float32 (batch,), 1 = the same sentence.
-    """
-
-    first: FloatArray = field(repr=False)
-    second: FloatArray = field(repr=False)
-    valid: BoolArray = field(repr=False)
-    same: FloatArray = field(repr=False)
 
 
 def movable_sentences(sentences: Sequence[Sentence]) -> list[Sentence]:
@@ -125,18 +109,24 @@ def draw_pairs(sentences: Sequence[Sentence], table: Neighbours, rng: np.random.
 
 def pair_batches(
     given: Sequence[Pair], matrix: FloatArray, size: int, rng: np.random.Generator | None = None
-) -> Iterator[PairBatch]:
-    """Yield all pairs once, in batches of `size`; word vectors are looked up in `matrix`."""
+) -> Iterator[Tensors]:
+    """Yield all pairs once, in batches of `size`; word vectors are looked up in `matrix`.
+
+    Returns:
+        Word vectors `first` and `second` float32 (batch, time, word_dim), `valid` bool (batch, time),
+        and `same` float32 (batch,), 1 = the same sentence.
+    """
     for numbers in batch_numbers([len(pair.first) for pair in given], size, rng):
         chosen = [given[i] for i in numbers]
         lengths = np.array([len(pair.first) for pair in chosen])
         longest = int(lengths.max())
-        yield PairBatch(
-            first=pad_rows([matrix[pair.first.rows] for pair in chosen], longest, np.float32),
-            second=pad_rows([matrix[pair.second.rows] for pair in chosen], longest, np.float32),
-            valid=np.arange(longest) < lengths[:, None],
-            same=np.array([pair.same for pair in chosen], np.float32),
-        )
+        arrays = {
+            "first": pad_rows([matrix[pair.first.rows] for pair in chosen], longest, np.float32),
+            "second": pad_rows([matrix[pair.second.rows] for pair in chosen], longest, np.float32),
+            "valid": np.arange(longest) < lengths[:, None],
+            "same": np.array([pair.same for pair in chosen], np.float32),
+        }
+        yield {name: tf.convert_to_tensor(array) for name, array in arrays.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +148,7 @@ class EpochRecord:
     adversary_accuracy: float | None = None
 
 
-def tensors(batch: Any) -> dict[str, Any]:  # noqa: ANN401 - a `Batch` or a `PairBatch`
+def tensors(batch: Batch) -> Tensors:
     """Return the arrays of a batch by name, as tensors."""
     return {name: tf.convert_to_tensor(getattr(batch, name)) for name in batch.__slots__}
 
@@ -327,17 +317,6 @@ class Material:
     table: Neighbours = field(repr=False)
 
 
-def find_material(
-    train: Sequence[Sentence], validation: Sequence[Sentence], matrix: FloatArray, n_neighbours: int
-) -> Material:
-    """Look the neighbours up.
-
-    Raises:
-        ConfigurationError: There are fewer words than neighbours asked for.
-    """
-    return Material(train, validation, matrix, phi_neighbours(matrix, [*train, *validation], n_neighbours))
-
-
 def train_representation(
     networks: Networks, given: Material, config: SharingConfig, say: Say
 ) -> list[EpochRecord]:
@@ -391,7 +370,7 @@ class PhaseTraining:
         pairs = draw_pairs(movable_sentences(given.validation), given.table, rng)
         size = self._config.batch
         self._held_out = [tensors(batch) for batch in batches(held_out, size)]
-        self._held_out_pairs = [tensors(batch) for batch in pair_batches(pairs, given.matrix, size)]
+        self._held_out_pairs = list(pair_batches(pairs, given.matrix, size))
 
     def pre_train(self) -> list[EpochRecord]:
         """Phase 1: train representation and de-identification network for the task alone.
@@ -465,7 +444,7 @@ class PhaseTraining:
     def _draw_pairs(self) -> Iterator[Tensors]:
         """Draw new pairs of all sentences that allow it, in batches."""
         pairs = draw_pairs(self._movable, self._given.table, self._rng)
-        return map(tensors, pair_batches(pairs, self._given.matrix, self._config.batch, self._rng))
+        return pair_batches(pairs, self._given.matrix, self._config.batch, self._rng)
 
     def _join_batches(self) -> Iterator[tuple[Tensors, Tensors]]:
         """Yield batches of sentences with batches of pairs, until both have been seen once."""

@@ -29,7 +29,6 @@ from inverse_deid.research.representations.config import (
 from inverse_deid.research.representations.networks import build_networks, weights_by_path
 from inverse_deid.research.representations.pseudonyms import Neighbours
 from inverse_deid.research.representations.sentences import Sentence
-from inverse_deid.research.representations.training import find_material
 
 pytestmark = pytest.mark.slow
 
@@ -54,7 +53,7 @@ def scene(noise):
 
 @pytest.fixture(scope="module")
 def given():
-    return find_material(KNOWN, HELD_OUT, MATRIX, 4)
+    return tiny.material(KNOWN, HELD_OUT, 4)
 
 
 def test_an_attacker_gets_the_better_the_oftener_a_sentence_was_shared(given):

@@ -63,7 +63,7 @@ CONFIG = SharingConfig(
 
 @pytest.fixture(scope="module")
 def material():
-    return training.find_material(tiny.sentences(6, 1), tiny.sentences(3, 2), MATRIX, 3)
+    return tiny.material(tiny.sentences(6, 1), tiny.sentences(3, 2), 3)
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +77,7 @@ def some_batch(material):
 
 def some_pairs(material):
     made = draw_pairs(movable_sentences(material.train), material.table, np.random.default_rng(1))
-    return tensors(next(pair_batches(made, MATRIX, 8)))
+    return next(pair_batches(made, MATRIX, 8))
 
 
 def changed(before, after):
@@ -187,7 +187,7 @@ def test_an_adversary_that_may_see_the_words_learns_the_task(material):
     rng = np.random.default_rng(1)
     for _ in range(12):
         made = draw_pairs(movable_sentences(material.train), material.table, rng)
-        found = [step(tensors(batch)) for batch in pair_batches(made, MATRIX, 8, rng)]
+        found = [step(batch) for batch in pair_batches(made, MATRIX, 8, rng)]
     assert np.mean(found) < 0.8 * RANDOM_LOSS
 
 
