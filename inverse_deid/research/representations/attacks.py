@@ -214,13 +214,9 @@ def continue_adversary(
 ) -> Outcome:
     """Train the adversary of some networks further, in place, and count its right answers.
 
-    Args:
-        networks: Representation and adversary; the representation stays as it is.
-        given: The attacker trains on its training sentences and is judged on its validation
-            sentences, which must be of documents that the representation was not trained on.
-        config: Rates and batches.
-        say: Receives lines of progress; numbers only.
-        n_epochs: All are run; the last one counts.
+    The representation stays as it is. The attacker trains on the training sentences and is judged on
+    the validation sentences, which must be of documents that the representation was not trained on.
+    All epochs are run; the last one counts. `say` receives lines of progress; numbers only.
     """
     keras.utils.set_random_seed(config.seed)
     rng = np.random.default_rng(config.seed)

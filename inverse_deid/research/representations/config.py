@@ -113,7 +113,7 @@ class SharingConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class StudiedCorpus(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A corpus of the study; `name` is shown in tables.
+    """A corpus of the study.
 
     Args:
         name: In tables and in names of files.

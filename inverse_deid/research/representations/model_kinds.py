@@ -1,4 +1,4 @@
-"""The entry points through which `mask --model` opens the folders of this study."""
+"""The entry points through which `mask --model` opens folders of representations."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def open_network(folder: Path) -> tuple[TokenScorer, OperatingPoints]:
     network = read_network(folder)
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     try:
-        from inverse_deid.research.representations.scoring import PrivateScorer
+        from inverse_deid.research.representations.networks import PrivateScorer
     except ImportError as error:
         raise missing_extra("a model over a representation", error.name, "train") from error
     return PrivateScorer(network), network.operating_points

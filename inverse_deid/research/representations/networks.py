@@ -1,4 +1,4 @@
-"""The networks: private representation, de-identification network and adversaries; their losses.
+"""The networks: private representation, de-identification network and adversaries; their losses and scores.
 
 The representation is R = N_out + LSTM(E + N_in), with noise whose strength is learned. Two BiLSTM layers
 and a CRF read it. Two adversaries ask whether two sequences come from the same sentence.
@@ -22,19 +22,24 @@ from keras import layers
 
 from inverse_deid.core.errors import ModelError
 from inverse_deid.core.phi import HyperClass
-from inverse_deid.core.values import FloatArray
+from inverse_deid.core.values import FloatArray, RuleAnalysis, Tokens
+from inverse_deid.masking.pipeline import Scores
 from inverse_deid.network.crf import Crf
+from inverse_deid.network.encoding import word_numbers
 from inverse_deid.research.representations.config import RepresentationConfig, SharingConfig, TaggerConfig
 from inverse_deid.research.representations.folders import PrivateNetwork, Representation
 from inverse_deid.research.representations.secret_draws import SecretNormal
 from inverse_deid.research.representations.sentences import (
+    LONGEST,
     N_CASINGS,
     Batch,
     Sentence,
     VectorSentence,
+    casings_of,
     predict_sentences,
     with_vectors,
 )
+from inverse_deid.research.sentences import sentence_bounds
 
 NOISE_IN, NOISE_OUT = "noise_in", "noise_out"
 """Names of the layers of noise, on words and on private vectors."""
@@ -139,10 +144,7 @@ def noise_range(representer: keras.Model) -> dict[str, list[float]]:
 def represent_batch(representer: keras.Model, vectors: Any, valid: Any) -> Any:  # noqa: ANN401 - tensors
     """Represent a batch in training, with fresh draws of TensorFlow's global generator.
 
-    Args:
-        representer: From `build_representer`.
-        vectors: float32 (batch, time, word_dim).
-        valid: bool (batch, time).
+    `vectors` are float32 (batch, time, word_dim), `valid` is bool (batch, time).
     """
     shape = tf.shape(vectors)
     draws_in = tf.random.normal(shape)
@@ -156,14 +158,10 @@ def encode_sentences(
     matrix: FloatArray,
     rng: np.random.Generator | SecretNormal | None,
 ) -> list[VectorSentence]:
-    """Represent sentences, in order.
+    """Represent sentences, in order; `matrix` is float32 (n_words + 1, word_dim), row 0 is zero.
 
-    Args:
-        representer: From `load_representer`.
-        sentences: Any.
-        matrix: float32 (n_words + 1, word_dim), row 0 is zero.
-        rng: Draws the noise. Anyone who can predict it can remove the noise, so released noise is
-            drawn by `SecretNormal`. None = no noise.
+    `rng` draws the noise, None = no noise. Anyone who can predict it can remove the noise, so
+    released noise is drawn by `SecretNormal`.
     """
 
     def draw(*shape: int) -> FloatArray:
@@ -391,3 +389,37 @@ def _assign_weights(network: keras.Model, weights: Mapping[str, FloatArray]) -> 
         raise ModelError(f"the weights of the {network.name} are damaged. Get the folder again")
     for variable in network.trainable_variables:
         variable.assign(weights[variable.path])
+
+
+class PrivateScorer:
+    """Scores the tokens of a text through a representation, for `mask`.
+
+    The noise protects shared data. Masking shares nothing, so texts are read without noise.
+
+    Raises:
+        ModelError: The weights do not fit.
+    """
+
+    def __init__(self, network: PrivateNetwork) -> None:
+        vectors = network.representation.word_vectors
+        self._numbers, self._matrix = vectors.numbers(), vectors.matrix()
+        self._representer = load_representer(network.representation)
+        self._tagger = load_tagger(network)
+
+    def probabilities(self, tokens: Tokens) -> FloatArray:
+        """Return float32 (n_tokens, n_classes), classes of `HyperClass`; the first is `p_safe`."""
+        found = np.full((len(tokens), N_CLASSES), np.nan, np.float32)
+        parts = [slice(*bound) for bound in sentence_bounds(tokens, LONGEST)]
+        rows, casings = word_numbers(tokens.words, self._numbers), casings_of(tokens.words)
+        unknown = np.zeros(len(tokens), np.int32)
+        sentences = [Sentence(rows[part], casings[part], unknown[part]) for part in parts]
+        private = encode_sentences(self._representer, sentences, self._matrix, None)
+        for part, answer in zip(parts, class_probabilities(self._tagger, private), strict=True):
+            found[part] = answer
+        return found
+
+    def score(self, tokens: Sequence[Tokens], analyses: Sequence[RuleAnalysis]) -> list[Scores]:
+        """Score the tokens of each document as the pipeline asks for it."""
+        del analyses  # the network reads words and casing alone
+        found = [self.probabilities(one) for one in tokens]
+        return [Scores(one[:, 0], (one[:, 1:].argmax(axis=1) + 1).astype(np.uint8)) for one in found]

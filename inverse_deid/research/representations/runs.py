@@ -280,15 +280,15 @@ def do_run(run: SharingRun, data: StudyData, config: StudyConfig, stages: Stages
     if is_pre_trained(stage.settings):
         task = {"representer": networks.representer, "tagger": networks.tagger}
         shared = dataclasses.replace(stages, run=run.pre_training)
-        phases += shared.train("pre-training", task, stage.pre_train)["phases"]
+        phases += shared.train("pre-training", task, lambda: stage.train(pre_train))["phases"]
         if run.kind == "noise alone":
             return _join_stages({"network": stages.record("network", stage.train_on_encodings)})
         if attacked:
             done["pre-trained"] = stages.record("pre-trained", stage.attack_pre_trained)
 
     def train() -> Record:
-        found = stage.train_representation()
-        return {**found, "phases": [*phases, *found["phases"]]}
+        found = stage.train(train_against_adversaries)["phases"]
+        return {"phases": [*phases, *found], "noise": noise_range(networks.representer)}
 
     kept = {"representer": networks.representer, "adversary": networks.adversary}
     done["representation"] = stages.train("representation", kept, train)
@@ -346,16 +346,8 @@ class _RunStages:
         self.networks = build_networks(self.settings, data.matrix.shape[1])
         return self.networks
 
-    def pre_train(self) -> Record:
-        """Train the task alone: a stage that the runs of every N share."""
-        return self._train(pre_train)
-
-    def train_representation(self) -> Record:
-        """Train the representation against the adversaries, and measure its noise."""
-        found = self._train(train_against_adversaries)
-        return {**found, "noise": noise_range(self.networks.representer)}
-
-    def _train(self, train: Callable[..., list[EpochRecord]]) -> Record:
+    def train(self, train: Callable[..., list[EpochRecord]]) -> Record:
+        """Train some phases; runs of every N share the task alone."""
         given = self._material(self._data.split.held_out)
         records = train(self.networks, given, self.settings, self._say)
         return {"phases": [dataclasses.asdict(one) for one in records]}

@@ -99,15 +99,10 @@ def split_sentences(
 def publish_representation(
     corpus: Path, out: Path, config: SharingConfig, vectors: WordVectors, mapping: Path | None, say: Say
 ) -> None:
-    """Train a representation and write the folder that a provider publishes.
+    """Train a representation on annotated documents and write the folder that a provider publishes.
 
-    Args:
-        corpus: Annotated documents.
-        out: Receives the representation alone: neither the network nor the adversary.
-        config: Networks, procedure, rates, seed.
-        vectors: Public word vectors; their words are published.
-        mapping: As `read_type_mapping`.
-        say: Receives a line per epoch and attack; numbers only.
+    It contains the representation alone, neither the network nor the adversary, and the words of the
+    public word vectors. `say` receives a line per epoch and attack; numbers only.
 
     Raises:
         InverseDeidError: The corpus, the settings or the folder cannot be used.
@@ -146,12 +141,8 @@ def pseudonymise_corpus(
 ) -> PseudonymousCorpus:
     """Return the sentences of a corpus as text, in random order, every annotated word replaced.
 
-    Args:
-        corpus: Annotated documents.
-        vectors: Word vectors; anyone who knows them knows from which words each came.
-        n_neighbours: N, the choices for each word, itself included.
-        mapping: As `read_type_mapping`.
-        alike: All mentions of a word in a document become the same.
+    Each word has N choices, itself included; anyone who knows the word vectors knows from which words
+    each came. With `alike`, all mentions of a word in a document become the same.
 
     Raises:
         InverseDeidError: The corpus, the vectors or their number cannot be used.
@@ -211,12 +202,8 @@ def train_on_pool(
     Sentences are held out, as documents are not known: sentences of one document may be on
     both sides, and the thresholds may be a little too good.
 
-    Args:
-        pool: What `pool_files` or `encode_corpus` wrote.
-        representation_folder: What made the vectors.
-        out: The folder.
-        config: Network, rates, seed.
-        say: Receives a line after each epoch; numbers only.
+    The pool was written by `pool_files` or `encode_corpus`. `say` receives a line after each epoch;
+    numbers only.
 
     Raises:
         InverseDeidError: The pool, the representation, the settings or the folder cannot be used.

@@ -14,6 +14,7 @@ from inverse_deid.research.representations.config import RepresentationConfig, T
 from inverse_deid.research.representations.folders import PrivateNetwork, Representation
 from inverse_deid.research.representations.networks import (
     N_CLASSES,
+    PrivateScorer,
     build_representer,
     build_tagger,
     class_probabilities,
@@ -22,7 +23,6 @@ from inverse_deid.research.representations.networks import (
     load_tagger,
     weights_by_path,
 )
-from inverse_deid.research.representations.scoring import PrivateScorer
 from inverse_deid.research.representations.sentences import sentences_of
 from inverse_deid.text.tokenizer import tokenize
 
