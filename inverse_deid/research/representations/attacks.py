@@ -87,7 +87,7 @@ class Scene:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Outcome:
+class AttackOutcome:
     """An attack on held-out documents.
 
     Args:
@@ -118,7 +118,7 @@ class Outcome:
         return min(1.0, float(_Z * math.sqrt(variance) / self.trials.sum()))
 
 
-def count_outcome(name: str, right: BoolArray, documents: Sequence[int], chance: float) -> Outcome:
+def count_outcome(name: str, right: BoolArray, documents: Sequence[int], chance: float) -> AttackOutcome:
     """Count trials by document: `right` is bool (n_trials,), `documents` names the document of each.
 
     Raises:
@@ -134,7 +134,7 @@ def count_outcome(name: str, right: BoolArray, documents: Sequence[int], chance:
         )
     _, numbers = np.unique(np.asarray(documents), return_inverse=True)
     hits, trials = np.bincount(numbers, right), np.bincount(numbers)
-    return Outcome(name, hits.astype(np.int64), trials.astype(np.int64), chance)
+    return AttackOutcome(name, hits.astype(np.int64), trials.astype(np.int64), chance)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -181,7 +181,9 @@ def blind_chance(known: Targets, wanted: Targets) -> float:
     return right / max(1, len(wanted.rows))
 
 
-def measure_attacks(networks: Networks, given: Material, config: SharingConfig, say: Say) -> list[Outcome]:
+def measure_attacks(
+    networks: Networks, given: Material, config: SharingConfig, say: Say
+) -> list[AttackOutcome]:
     """Train the adversary further, and look known sentences up, on the held-out documents.
 
     These documents also decided when training stopped, so the figures may be a little too good.
@@ -198,7 +200,7 @@ def measure_attacks(networks: Networks, given: Material, config: SharingConfig, 
 
 
 def describe_attack(name: str, share: float, margin: float, chance: float) -> str:
-    """Return a line on an attack; see `Outcome`.
+    """Return a line on an attack; see `AttackOutcome`.
 
     Example:
         >>> describe_attack("guess", 0.513, 0.04, 0.5)
@@ -211,7 +213,7 @@ def describe_attack(name: str, share: float, margin: float, chance: float) -> st
 
 def continue_adversary(
     networks: Networks, given: Material, config: LearningConfig, say: Say, n_epochs: int = ADVERSARY_EPOCHS
-) -> Outcome:
+) -> AttackOutcome:
     """Train the adversary of some networks further, in place, and count its right answers.
 
     The representation stays as it is. The attacker trains on the training sentences and is judged on
@@ -239,7 +241,7 @@ def continue_adversary(
     return count_outcome(DISTINGUISHING, right, [pair.first.document for pair in held_out], 0.5)
 
 
-def invert(scene: Scene, config: LearningConfig, say: Say, n_epochs: int = 20) -> list[Outcome]:
+def invert(scene: Scene, config: LearningConfig, say: Say, n_epochs: int = 20) -> list[AttackOutcome]:
     """Learn the way back to the words from the attacker's documents, and try it on those of others.
 
     The attacker has the published representation and encodes their documents again in every
@@ -295,7 +297,9 @@ def _join_features(sentences: Sequence[VectorSentence]) -> list[VectorSentence]:
     ]
 
 
-def _count_recovered(scene: Scene, answers: Sequence[FloatArray], unit: FloatArray, *, safe: bool) -> Outcome:
+def _count_recovered(
+    scene: Scene, answers: Sequence[FloatArray], unit: FloatArray, *, safe: bool
+) -> AttackOutcome:
     """Count the tokens whose word is the nearest to the answer."""
     known, wanted = find_targets(scene.known, safe=safe), find_targets(scene.held_out, safe=safe)
     found = [np.zeros(0, np.int32)]
@@ -308,7 +312,7 @@ def _count_recovered(scene: Scene, answers: Sequence[FloatArray], unit: FloatArr
     return count_outcome(name, np.concatenate(found) == wanted.rows, wanted.documents.tolist(), chance)
 
 
-def look_up(scene: Scene, table: Neighbours, rng: np.random.Generator, n_encodings: int = 1) -> Outcome:
+def look_up(scene: Scene, table: Neighbours, rng: np.random.Generator, n_encodings: int = 1) -> AttackOutcome:
     """Tell a sentence from the same with another name, knowing all candidates.
 
     For every sentence with PHI the attacker has a list: the sentence, and others in which one
@@ -357,7 +361,7 @@ def _draw_candidates(sentence: Sentence, table: Neighbours, rng: np.random.Gener
     return found
 
 
-def find_nearest_tokens(scene: Scene, rng: np.random.Generator) -> Outcome:
+def find_nearest_tokens(scene: Scene, rng: np.random.Generator) -> AttackOutcome:
     """Recover a PHI token as the word of the attacker's nearest vector of the same class.
 
     The attacker's documents go through the network without noise, and the file contains the

@@ -32,8 +32,8 @@ from inverse_deid.research.representations.secret_draws import SecretNormal
 from inverse_deid.research.representations.sentences import (
     LONGEST,
     N_CASINGS,
-    Batch,
     Sentence,
+    SentenceBatch,
     VectorSentence,
     casings_of,
     predict_sentences,
@@ -167,7 +167,7 @@ def encode_sentences(
     def draw(*shape: int) -> FloatArray:
         return np.zeros(shape, np.float32) if rng is None else rng.standard_normal(shape, np.float32)
 
-    def predict(batch: Batch) -> FloatArray:
+    def predict(batch: SentenceBatch) -> FloatArray:
         draws_in = draw(*batch.vectors.shape)
         draws_out = draw(*batch.valid.shape, representer.output_shape[-1])
         found: FloatArray = representer.predict_on_batch([batch.vectors, draws_in, draws_out, batch.valid])
@@ -224,7 +224,7 @@ class TaggerLoss:
         self._scorer = keras.Model(tagger.inputs, tagger.get_layer("scores").output)
 
     def __call__(self, vectors: Any, batch: dict[str, Any], *, training: bool) -> Any:  # noqa: ANN401
-        """Return a scalar; `vectors` are float32 (batch, time, dim), the rest is as in `Batch`."""
+        """Return a scalar; `vectors` are float32 (batch, time, dim), the rest is as in `SentenceBatch`."""
         inputs = [vectors, batch["casings"], batch["valid"]]
         scores = self._scorer(inputs, training=training)
         allowed = tf.cast(tf.one_hot(batch["classes"], N_CLASSES), tf.bool)

@@ -28,7 +28,7 @@ from inverse_deid.core.values import Document, FloatArray
 from inverse_deid.network.encoding import WordVectors, quantise
 from inverse_deid.research.representations.attacks import (
     N_ENCODINGS,
-    Outcome,
+    AttackOutcome,
     Scene,
     continue_adversary,
     find_nearest_tokens,
@@ -51,7 +51,7 @@ from inverse_deid.research.representations.sentences import (
     sentences_of,
     with_vectors,
 )
-from inverse_deid.research.representations.sharing import SplitSentences, scored, split_sentences
+from inverse_deid.research.representations.sharing import scored, split_sentences
 from inverse_deid.research.representations.training import (
     EpochRecord,
     Material,
@@ -143,7 +143,8 @@ def list_runs(config: StudyConfig, seeds: Sequence[int]) -> list[SharingRun]:
 class StudyData:
     """A corpus, with the vectors of its words and their matrix."""
 
-    split: SplitSentences = field(repr=False)
+    train: list[Sentence] = field(repr=False)
+    held_out: list[Sentence] = field(repr=False)
     test: list[Sentence] = field(repr=False)
     vectors: WordVectors = field(repr=False)
     matrix: FloatArray = field(repr=False)
@@ -165,8 +166,8 @@ def read_study_data(corpus: StudiedCorpus, config: StudyConfig) -> StudyData:
         vectors = learn_vectors(docs, config.study.learned_dim, learning.seed)
     else:
         vectors = load_word_vectors(corpus.word_vectors)
-    split = split_sentences(docs, vectors, learning.validation_share, learning.seed)
-    return StudyData(split, sentences_of(test, vectors.numbers()), vectors, vectors.matrix())
+    train, held_out = split_sentences(docs, vectors, learning.validation_share, learning.seed)
+    return StudyData(train, held_out, sentences_of(test, vectors.numbers()), vectors, vectors.matrix())
 
 
 def learn_vectors(docs: Sequence[Document], dim: int, seed: int) -> WordVectors:
@@ -209,7 +210,7 @@ def learn_vectors(docs: Sequence[Document], dim: int, seed: int) -> WordVectors:
 
 
 @dataclass(frozen=True, slots=True)
-class Stages:
+class FinishedStages:
     """The finished stages of one run of the study in `folder`; results with another key do not count."""
 
     folder: Path
@@ -268,7 +269,7 @@ class Stages:
             (self.folder / "models").rmdir()
 
 
-def do_run(run: SharingRun, data: StudyData, config: StudyConfig, stages: Stages, say: Say) -> Record:
+def do_run(run: SharingRun, data: StudyData, config: StudyConfig, stages: FinishedStages, say: Say) -> Record:
     """Do the stages of a run that are missing; the record contains only numbers."""
     stage = _RunStages(run, data, config, say)
     if run.kind not in ("adversarial", "reversal", "noise alone"):
@@ -321,13 +322,13 @@ class _RunStages:
 
     def train_on_words(self) -> Record:
         """Train a network on word vectors; pseudonymised once, as what is shared is shared once."""
-        train, matrix, survived = self._data.split.train, self._data.matrix, {}
+        train, matrix, survived = self._data.train, self._data.matrix, {}
         if self._run.kind == "pseudonymised":
             table = phi_neighbours(matrix, train, self._run.neighbours)
             moved = pseudonymise(train, table, np.random.default_rng(self._run.seed))
             left = measure_survival(train, moved, table, self._data.vectors.words)
             train, survived = moved, {"survival": dataclasses.asdict(left)}
-        sides = (train, self._data.split.held_out, self._data.test)
+        sides = (train, self._data.held_out, self._data.test)
         known, held_out, test = (with_vectors(side, matrix) for side in sides)
         tagger, records = self._train_tagger(known, held_out)
         return {**binary_f1(test, class_probabilities(tagger, test)), "epochs": len(records), **survived}
@@ -341,25 +342,26 @@ class _RunStages:
     def make_networks(self) -> Networks:
         """Make the networks of all other stages, and find the neighbours of all PHI tokens."""
         data = self._data
-        sentences = [*data.split.train, *data.split.held_out, *data.test]
+        sentences = [*data.train, *data.held_out, *data.test]
         self._table = phi_neighbours(data.matrix, sentences, self._run.neighbours)
         self.networks = build_networks(self.settings, data.matrix.shape[1])
         return self.networks
 
     def train(self, train: Callable[..., list[EpochRecord]]) -> Record:
         """Train some phases; runs of every N share the task alone."""
-        given = self._material(self._data.split.held_out)
+        given = self._material(self._data.held_out)
         records = train(self.networks, given, self.settings, self._say)
         return {"phases": [dataclasses.asdict(one) for one in records]}
 
     def train_on_encodings(self) -> Record:
         """Encode training documents and train a new network on them; tests need no noise."""
-        rng, split, test = self._draws(1), self._data.split, self._data.test
-        train, held_out, noisy = (self._encode(side, rng) for side in (split.train, split.held_out, test))
+        rng, data = self._draws(1), self._data
+        sides = (data.train, data.held_out, data.test)
+        train, held_out, noisy = (self._encode(side, rng) for side in sides)
         tagger, records = self._train_tagger(train, held_out)
         thresholds = calibrate([scored(held_out, class_probabilities(tagger, held_out))], CALIBRATED_RECALL)
         readings = {}
-        for reading, side in (("without noise", self._encode(test, None)), ("with noise", noisy)):
+        for reading, side in (("without noise", self._encode(data.test, None)), ("with noise", noisy)):
             probabilities = class_probabilities(tagger, side)
             point = measure(scored(side, probabilities), thresholds)
             readings[reading] = {
@@ -377,7 +379,7 @@ class _RunStages:
         """Train the adversary further."""
         return _record_attacks([self._continue_adversary(self.networks)])
 
-    def _continue_adversary(self, networks: Networks) -> Outcome:
+    def _continue_adversary(self, networks: Networks) -> AttackOutcome:
         given, n_epochs = self._material(self._data.test), self._study.adversary_epochs
         return continue_adversary(networks, given, self.settings.learning, self._say, n_epochs=n_epochs)
 
@@ -415,21 +417,21 @@ class _RunStages:
         """Attack without training."""
         return _record_attacks([*self._look_up(), find_nearest_tokens(self._scene(), self._draws(3))])
 
-    def _look_up(self) -> list[Outcome]:
+    def _look_up(self) -> list[AttackOutcome]:
         return [look_up(self._scene(), self._table, self._draws(2), n) for n in N_ENCODINGS]
 
     def _material(self, held_out: Sequence[Sentence]) -> Material:
-        return Material(self._data.split.train, held_out, self._data.matrix, self._table)
+        return Material(self._data.train, held_out, self._data.matrix, self._table)
 
     def _scene(self) -> Scene:
         data = self._data
-        return Scene(self.networks.representer, data.split.train, data.test, data.matrix)
+        return Scene(self.networks.representer, data.train, data.test, data.matrix)
 
     def _draws(self, stage: int) -> np.random.Generator:
         return np.random.default_rng([self._run.seed, self._run.neighbours, stage])
 
 
-def _record_attacks(found: Sequence[Outcome], title: str = "") -> Record:
+def _record_attacks(found: Sequence[AttackOutcome], title: str = "") -> Record:
     return {
         "attacks": {
             f"{one.name}{title}": {

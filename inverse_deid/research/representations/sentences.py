@@ -217,7 +217,7 @@ class VectorSentence:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Batch:
+class SentenceBatch:
     """Padded sentences.
 
     Args:
@@ -238,11 +238,11 @@ def with_vectors(sentences: Sequence[Sentence], matrix: FloatArray) -> list[Vect
     return [VectorSentence(matrix[s.rows], s.casings, s.classes) for s in sentences]
 
 
-def pad_sentences(sentences: Sequence[VectorSentence]) -> Batch:
+def pad_sentences(sentences: Sequence[VectorSentence]) -> SentenceBatch:
     """Pad sentences to the length of the longest."""
     lengths = np.array([len(sentence) for sentence in sentences])
     longest = max(_FEWEST_STEPS, int(lengths.max()))
-    return Batch(
+    return SentenceBatch(
         vectors=pad_rows([s.vectors for s in sentences], longest, np.float32),
         casings=pad_rows([s.casings for s in sentences], longest, np.int32),
         classes=pad_rows([s.classes for s in sentences], longest, np.int32),
@@ -272,14 +272,14 @@ def batch_numbers(lengths: Sequence[int], size: int, rng: np.random.Generator | 
 
 def batches(
     sentences: Sequence[VectorSentence], size: int, rng: np.random.Generator | None = None
-) -> Iterator[Batch]:
+) -> Iterator[SentenceBatch]:
     """Yield all sentences once, in batches of `size`; see `batch_numbers`."""
     for numbers in batch_numbers([len(sentence) for sentence in sentences], size, rng):
         yield pad_sentences([sentences[i] for i in numbers])
 
 
 def predict_sentences(
-    sentences: Sequence[VectorSentence], predict: Callable[[Batch], FloatArray]
+    sentences: Sequence[VectorSentence], predict: Callable[[SentenceBatch], FloatArray]
 ) -> list[FloatArray]:
     """Return a float32 (n_tokens, any) per sentence, in order, of predictions (batch, time, any)."""
     found = [np.zeros((0, 0), np.float32)] * len(sentences)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -65,18 +64,10 @@ from inverse_deid.training.corpus import read_annotated, read_type_mapping, spli
 from inverse_deid.training.documents import corpus_sha256
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class SplitSentences:
-    """The sentences of a corpus, with held-out documents apart."""
-
-    train: list[Sentence] = field(repr=False)
-    held_out: list[Sentence] = field(repr=False)
-
-
 def split_sentences(
     docs: Sequence[Document], vectors: WordVectors, share: float, seed: int
-) -> SplitSentences:
-    """Hold out whole groups of documents.
+) -> tuple[list[Sentence], list[Sentence]]:
+    """Return sentences to learn from and of held-out documents; whole groups of documents are held out.
 
     Raises:
         ConfigurationError: A side is empty, has no PHI or no known word.
@@ -87,13 +78,14 @@ def split_sentences(
             f"{len(docs)} document(s) cannot be split into a training and a held-out part. Give more, or "
             "change learning.validation_share or seed"
         )
-    sides = []
-    for part, name in ((rest, "training"), (held_out, "held-out")):
+
+    def read(part: Sequence[Document], name: str) -> list[Sentence]:
         try:
-            sides.append(sentences_of(part, vectors.numbers()))
+            return sentences_of(part, vectors.numbers())
         except ConfigurationError as error:
             raise ConfigurationError(f"the {len(part)} document(s) of the {name} part: {error}") from error
-    return SplitSentences(*sides)
+
+    return read(rest, "training"), read(held_out, "held-out")
 
 
 def publish_representation(
@@ -112,10 +104,10 @@ def publish_representation(
     docs = read_annotated(corpus, read_type_mapping(mapping))
     require_two(sentences_of(docs, vectors.numbers()))
     learning = config.learning
-    split = split_sentences(docs, vectors, learning.validation_share, learning.seed)
+    train, held_out = split_sentences(docs, vectors, learning.validation_share, learning.seed)
     matrix, n_neighbours = vectors.matrix(), config.representation.neighbours
-    table = phi_neighbours(matrix, [*split.train, *split.held_out], n_neighbours)
-    given = Material(split.train, split.held_out, matrix, table)
+    table = phi_neighbours(matrix, [*train, *held_out], n_neighbours)
+    given = Material(train, held_out, matrix, table)
     networks = build_networks(config, vectors.dim)
     records = train_representation(networks, given, config, say)
     attacks = measure_attacks(networks, given, config, say)

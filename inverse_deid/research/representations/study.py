@@ -11,8 +11,8 @@ import keras
 from inverse_deid.core.revision import revision
 from inverse_deid.research.representations.config import TABLES, StudyConfig
 from inverse_deid.research.representations.runs import (
+    FinishedStages,
     SharingRun,
-    Stages,
     StudyData,
     do_run,
     list_runs,
@@ -62,7 +62,7 @@ def run_sharing(config: StudyConfig, path: Path, options: StudyOptions) -> None:
         if name not in data:
             data.clear()
             data[name] = read_study_data(run.corpus, config)
-        record = do_run(run, data[name], config, Stages(study.folder, run.name, study.key), say)
+        record = do_run(run, data[name], config, FinishedStages(study.folder, run.name, study.key), say)
         return {**record, "revision": revision()}
 
     records = dict(study.finish(runs, work))
@@ -87,4 +87,4 @@ def _forget_weights(study: Study, runs: Sequence[SharingRun]) -> None:
     if len(finished) == len(runs):
         finished += {run.pre_training for run in runs}
     for name in finished:
-        Stages(study.folder, name, study.key).forget_weights()
+        FinishedStages(study.folder, name, study.key).forget_weights()

@@ -35,8 +35,8 @@ from inverse_deid.research.representations.networks import (
 )
 from inverse_deid.research.representations.pseudonyms import Neighbours
 from inverse_deid.research.representations.sentences import (
-    Batch,
     Sentence,
+    SentenceBatch,
     VectorSentence,
     batch_numbers,
     batches,
@@ -148,7 +148,7 @@ class EpochRecord:
     adversary_accuracy: float | None = None
 
 
-def tensors(batch: Batch) -> Tensors:
+def tensors(batch: SentenceBatch) -> Tensors:
     """Return the arrays of a batch by name, as tensors."""
     return {name: tf.convert_to_tensor(getattr(batch, name)) for name in batch.__slots__}
 

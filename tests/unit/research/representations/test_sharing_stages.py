@@ -12,11 +12,10 @@ import msgspec
 
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.research.representations import runs, study
-from inverse_deid.research.representations.attacks import Outcome
+from inverse_deid.research.representations.attacks import AttackOutcome
 from inverse_deid.research.representations.config import read_study_config
 from inverse_deid.research.representations.networks import build_tagger
-from inverse_deid.research.representations.runs import Stages, list_runs
-from inverse_deid.research.representations.sharing import SplitSentences
+from inverse_deid.research.representations.runs import FinishedStages, list_runs
 from inverse_deid.research.representations.training import EpochRecord
 from inverse_deid.research.studies.records import write_record
 from inverse_deid.research.studies.study import StudyOptions
@@ -74,14 +73,14 @@ def test_a_stage_is_not_repeated_and_its_weights_come_back(tmp_path):
         return train
 
     for _ in range(2):
-        own, stages = network(), Stages(tmp_path, "run", "key")
+        own, stages = network(), FinishedStages(tmp_path, "run", "key")
         record = stages.train("first", {"own": own}, trains(own))
         assert all((weight == 7).all() for weight in own.get_weights())
         assert record["epochs"] == 2
         assert record["cpu_seconds"] >= 0
     assert calls == ["train"]
     own = network()
-    Stages(tmp_path, "run", "other key").train("first", {"own": own}, trains(own))
+    FinishedStages(tmp_path, "run", "other key").train("first", {"own": own}, trains(own))
     assert len(calls) == 2
     stages.forget_weights()
     assert not (tmp_path / "models" / "run").exists()
@@ -98,7 +97,7 @@ def test_an_interrupted_run_resumes_after_its_last_stage(config, tmp_path, monke
             done.append(name)
             if done == [*PRE_TRAINED, "representation", "network", "same sentence"]:
                 raise KeyboardInterrupt
-            return Outcome(name, np.array([1]), np.array([2]), 0.5)
+            return AttackOutcome(name, np.array([1]), np.array([2]), 0.5)
 
         return attack
 
@@ -117,7 +116,7 @@ def test_an_interrupted_run_resumes_after_its_last_stage(config, tmp_path, monke
 
     def trained(sentences, held_out, tagger, learning, say):
         done.append("network")
-        assert len(sentences) == len(split.train)
+        assert len(sentences) == len(split[0])
         return build_tagger(tagger, held_out[0].vectors.shape[1]), [EpochRecord("network", 1, 0.5, 0.5)]
 
     monkeypatch.setattr(runs, "pre_train", pre_trains)
@@ -127,13 +126,13 @@ def test_an_interrupted_run_resumes_after_its_last_stage(config, tmp_path, monke
     monkeypatch.setattr(runs, "invert", lambda *_, **__: [outcome("inverse")()])
     monkeypatch.setattr(runs, "look_up", outcome("look-up"))
     monkeypatch.setattr(runs, "find_nearest_tokens", outcome("nearest"))
-    split = SplitSentences(tiny.sentences(4, 1), tiny.sentences(2, 2))
+    split = (tiny.sentences(4, 1), tiny.sentences(2, 2))
     vectors = tiny.vectors()
-    data = runs.StudyData(split, tiny.sentences(2, 3), vectors, vectors.matrix())
+    data = runs.StudyData(*split, tiny.sentences(2, 3), vectors, vectors.matrix())
     one, other = (run for run in list_runs(config, (1,)) if run.kind == "adversarial")
 
     def executed(run):
-        return runs.do_run(run, data, config, Stages(tmp_path, run.name, "key"), lambda line: None)
+        return runs.do_run(run, data, config, FinishedStages(tmp_path, run.name, "key"), lambda line: None)
 
     with pytest.raises(KeyboardInterrupt):
         executed(one)
