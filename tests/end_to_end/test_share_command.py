@@ -330,13 +330,13 @@ def test_what_is_read_is_never_overwritten(shared, tmp_path):
     shutil.copy(shared / "one.jsonl", corpus)
     shutil.copy(shared / "one.parquet", part)
     made = ["--representation", shared / "representation", "--force"]
-    assert "is read" in refused("encode", corpus, "--out", corpus, *made)
-    assert "is read" in refused(*pseudonymise(shared, corpus, corpus, "--force"))
-    assert "is read" in refused(*pseudonymise(shared, tmp_path, corpus, "--force"))
-    assert "is read" in refused(*pseudonymise(shared, corpus, shared / "vectors.npz", "--force"))
+    assert "is the input" in refused("encode", corpus, "--out", corpus, *made)
+    assert "is the input" in refused(*pseudonymise(shared, corpus, corpus, "--force"))
+    assert "is the input" in refused(*pseudonymise(shared, tmp_path, corpus, "--force"))
+    assert "is the input" in refused(*pseudonymise(shared, corpus, shared / "vectors.npz", "--force"))
     manifest = shared / "representation" / "manifest.json"
-    assert "is read" in refused("encode", corpus, "--out", manifest, *made)
-    assert "is read" in refused("pool", part, shared / "two.parquet", "--out", part, "--force")
+    assert "is the input" in refused("encode", corpus, "--out", manifest, *made)
+    assert "is the input" in refused("pool", part, shared / "two.parquet", "--out", part, "--force")
     assert corpus.read_bytes() == (shared / "one.jsonl").read_bytes()
     assert part.read_bytes() == (shared / "one.parquet").read_bytes()
 
