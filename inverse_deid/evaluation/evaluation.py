@@ -19,13 +19,14 @@ from inverse_deid.evaluation.counts import (
     GROUPS,
     Counts,
     GroupKind,
+    HarmlessTokens,
     Range,
     WordTest,
     count_document,
     group_number,
+    read_harmless,
 )
 from inverse_deid.evaluation.figures import FIGURES, GroupFigures, Share, group_figures
-from inverse_deid.evaluation.harmless import HarmlessTokens, read_harmless
 from inverse_deid.evaluation.provenance import name_files
 from inverse_deid.evaluation.resampling import N_RESAMPLES, SEED, bootstrap_all
 from inverse_deid.evaluation.uncertainty import CONFIDENCE, Interval, clopper_pearson

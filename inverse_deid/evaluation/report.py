@@ -83,25 +83,6 @@ class CurveRecord(ReportPart, frozen=True):
     points: CurvePoints
 
 
-class BinRecord(ReportPart, frozen=True):
-    """A `ReliabilityBin`."""
-
-    low: float
-    high: float
-    tokens: int
-    mean_p_safe: float | None
-    safe: Share
-    interval: Interval | None
-
-
-class ReliabilityRecord(ReportPart, frozen=True):
-    """A `Reliability`. `unknown` counts the tokens without `p_safe`."""
-
-    expected_calibration_error: float | None
-    unknown: int
-    bins: list[BinRecord]
-
-
 class DocumentRecord(ReportPart, frozen=True):
     """The counts of one document: what a paired comparison or a resampling needs."""
 
@@ -138,7 +119,7 @@ class EvaluationReport(ReportPart, frozen=True, kw_only=True, tag_field="format"
     over_masking: dict[str, Share]
     categories: CategoryRecords
     curve: CurveRecord | msgspec.UnsetType | None = UNSET
-    reliability: ReliabilityRecord | msgspec.UnsetType = UNSET
+    reliability: Reliability | msgspec.UnsetType = UNSET
     by_document: list[DocumentRecord]
 
 
@@ -190,7 +171,7 @@ def build_report(
             fine=_record_groups(evaluation, intervals, GroupKind.FINE),
         ),
         curve=UNSET if scores is None else _record_curve(scores.curve),
-        reliability=UNSET if scores is None else _record_reliability(scores.reliability),
+        reliability=UNSET if scores is None else scores.reliability,
         by_document=_record_documents(evaluation),
     )
 
@@ -219,24 +200,6 @@ def _record_curve(curve: Curve | None) -> CurveRecord | None:
         safe_kept=curve.safe_kept.tolist(),
     )
     return CurveRecord(average_precision=curve.average_precision, thresholds=len(curve), points=points)
-
-
-def _record_reliability(found: Reliability) -> ReliabilityRecord:
-    return ReliabilityRecord(
-        expected_calibration_error=found.expected_calibration_error,
-        unknown=found.n_unknown,
-        bins=[
-            BinRecord(
-                low=row.low,
-                high=row.high,
-                tokens=row.safe.whole,
-                mean_p_safe=row.mean_p_safe,
-                safe=row.safe,
-                interval=row.interval,
-            )
-            for row in found.bins
-        ],
-    )
 
 
 def _record_documents(evaluation: Evaluation) -> list[DocumentRecord]:
@@ -416,7 +379,7 @@ def _score_lines(scores: ScoreFigures, interval_head: str) -> Iterator[str]:
         [
             ("p_safe alone: average precision", precision),
             ("  expected calibration error", "-" if error is None else f"{error:.4f}"),
-            ("  tokens without p_safe", f"{found.n_unknown:,}"),
+            ("  tokens without p_safe", f"{found.unknown:,}"),
         ]
     )
     yield ""

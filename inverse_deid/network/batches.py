@@ -94,13 +94,10 @@ def windows(examples: Sequence[Example], size: int, rng: np.random.Generator | N
 def batches(
     examples: Sequence[Example], batch_tokens: int, max_characters: int, rng: np.random.Generator | None
 ) -> Iterator[Batch]:
-    """Gather examples of similar length into batches, in random order.
+    """Gather windows of similar length into batches of about `batch_tokens` padded tokens, in random order.
 
-    Args:
-        examples: Windows.
-        batch_tokens: Most padded tokens per batch, unless one example is longer.
-        max_characters: Most characters to read of a word.
-        rng: None = the order is by length.
+    A window that is longer is a batch of its own. Of a word at most `max_characters` are read. Without
+    `rng` the order is by length.
     """
     jitter = rng.uniform(0, 8, len(examples)) if rng is not None else np.zeros(len(examples))
     order = np.argsort([len(e) for e in examples] + jitter, kind="stable")

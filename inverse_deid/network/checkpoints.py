@@ -39,11 +39,9 @@ class State:
 
 
 class Checkpoints:
-    """Saves and restores the state of one run in a folder.
+    """Saves and restores the state of one run, as `checkpoint.npz` in a folder.
 
-    Args:
-        folder: The folder of `checkpoint.npz`, made when first needed.
-        run: Identifies configuration and data. A checkpoint of another run is refused.
+    `run` identifies configuration and data. A checkpoint of another run is refused.
     """
 
     def __init__(self, folder: Path, run: str) -> None:

@@ -37,17 +37,10 @@ _FILES = ("config.json", "words.txt", "word_vectors.npz", "characters.onnx", "to
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ModelParts:
-    """The content of a model folder.
+    """The content of a model folder: the two graphs as bytes, and trainable weights by path.
 
-    Args:
-        network: Shape of the network.
-        feature_names: The features it reads, in order.
-        word_vectors: Its vocabulary.
-        characters: `characters.onnx` as bytes.
-        tokens: `tokens.onnx` as bytes.
-        weights: Trainable weights by path.
-        operating_points: Their thresholds by name.
-        provenance: Data hashes, seed, configuration, revision; free form, no narrative text.
+    The feature names are in the order in which the network reads them. The provenance (data hashes, seed,
+    configuration, revision) is free form, without narrative text.
     """
 
     network: NetworkConfig
@@ -127,12 +120,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 
 
 def read_checked_manifest(folder: Path, version: int | str, names: Sequence[str]) -> dict[str, Any]:
-    """Read the manifest of a folder of some format, and check its seal and the hash of every file.
-
-    Args:
-        folder: The folder.
-        version: Its format.
-        names: Its other files.
+    """Read the manifest of a folder of a format, and check its seal and the hash of every named file.
 
     Raises:
         ModelError: Missing, damaged, altered or of another format.

@@ -42,14 +42,8 @@ INVENTED_SHARE = 0.35
 class EpochRecipe:
     """The data and settings from which a worker process makes the examples of an epoch.
 
-    Args:
-        gold: Annotated documents.
-        carriers: Real narratives without annotation; may be empty.
-        network: The network's configuration.
-        training: Numbers, shares and seed.
-        vectors: The vocabulary.
-        teachers: Models whose opinion is learned along with the labels.
-        lexicon: Lexicon artefact, None = the packaged one.
+    `gold` is annotated, `carriers` are real narratives without annotation (possibly none). The opinion of
+    teachers is learned along with the labels. `lexicon` is a file, None = the packaged one.
 
     Raises:
         ConfigurationError: The network cannot learn from the teachers.

@@ -40,10 +40,7 @@ def threshold_sequence(like: Thresholds = EVERYTHING_MASKED) -> tuple[Thresholds
     """Return the thresholds that calibration tries, the safest first, in steps of a tenth of a logit.
 
     They never depend on data: a sequence chosen by the scores of the PHI would void the
-    guarantee. A step changes the odds by a tenth, so finer steps would not matter.
-
-    Args:
-        like: Thresholds of the model, with the slope to use.
+    guarantee. A step changes the odds by a tenth, so finer steps would not matter. `like` gives the slope.
     """
     logits = np.linspace(HIGHEST_LOGIT, LOWEST_LOGIT, N_STEPS + 1)
     return tuple(thresholds_at(float(high), like) for high in 1 / (1 + np.exp(-logits)))
@@ -51,11 +48,9 @@ def threshold_sequence(like: Thresholds = EVERYTHING_MASKED) -> tuple[Thresholds
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CalibrationSet:
-    """The documents with PHI tokens, and the owner of each.
+    """The documents with PHI tokens, in the order of the gold.
 
-    Args:
-        docs: In the order of the gold.
-        owners: For each the number of its patient, or its own; int64 (n_docs,), from 0 on.
+    `owners`, int64 (n_docs,), from 0 on, is the number of each document's patient, or its own.
     """
 
     docs: tuple[Document, ...] = field(repr=False)
@@ -68,11 +63,7 @@ class CalibrationSet:
 
 
 def calibration_set(gold: Sequence[Document], patients: Sequence[str] | None = None) -> CalibrationSet:
-    """Return the documents with PHI; those of one patient count once.
-
-    Args:
-        gold: Annotated documents.
-        patients: The patient of each; None = each document is of another patient.
+    """Return the documents with PHI; those of one patient count once. None = each is of another patient.
 
     Raises:
         AnnotationError: Two documents have the same id, or two documents that count apart
@@ -167,13 +158,9 @@ def count_kept_phi(
     sequence: Sequence[Thresholds],
     on_batch: Callable[[int], object] = lambda n_documents: None,
 ) -> KeptPhi:
-    """Run the pipeline over a calibration set.
+    """Run the pipeline over a calibration set at thresholds, the safest first, not at those of `stages`.
 
-    Args:
-        calibration: The documents with PHI.
-        stages: Rules and network; their own thresholds do not matter.
-        sequence: The thresholds, the safest first.
-        on_batch: Receives the number of documents done since the last call.
+    `on_batch` receives the number of documents done since the last call.
 
     Raises:
         StageError: A document could not be analysed, or thresholds are not nested.

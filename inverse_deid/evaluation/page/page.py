@@ -11,7 +11,7 @@ from msgspec import UnsetType
 
 from inverse_deid.core.phi import HYPER_CLASS_OF
 from inverse_deid.evaluation.added_reports import AddedReport
-from inverse_deid.evaluation.curves import choose_corners
+from inverse_deid.evaluation.curves import Reliability, ReliabilityBin, choose_corners
 from inverse_deid.evaluation.page.added import show_added, show_provenance
 from inverse_deid.evaluation.page.blocks import (
     Chart,
@@ -48,12 +48,10 @@ from inverse_deid.evaluation.page.measures import (
     plain_label,
 )
 from inverse_deid.evaluation.report import (
-    BinRecord,
     CurveRecord,
     DocumentRecord,
     EvaluationReport,
     GroupRecord,
-    ReliabilityRecord,
 )
 from inverse_deid.evaluation.uncertainty import FEW_UNITS, Method
 
@@ -319,7 +317,7 @@ def _choose_target(points: Sequence[CurvePoint], target: float) -> TableRow:
     return TableRow((name, *shares, "masks all" if best.threshold is None else number(best.threshold)))
 
 
-def _chart_reliability(found: ReliabilityRecord) -> Chart:
+def _chart_reliability(found: Reliability) -> Chart:
     title = "Reliability of the probabilities"
     sentence = f"On the diagonal, 80 of 100 words with a probability of 80{SPACE}% are safe."
     if any(row.interval is not None for row in found.bins):
@@ -335,7 +333,7 @@ def _chart_reliability(found: ReliabilityRecord) -> Chart:
     return Chart(title, sentence, drawing, numbers, is_labelled=False)
 
 
-def _tabulate_bin(row: BinRecord) -> TableRow:
+def _tabulate_bin(row: ReliabilityBin) -> TableRow:
     safe = Measure.of(row.safe, row.interval)
     ends = f"{number(row.low)} to {number(row.high)}"
     cells = (number(row.tokens), percent(row.mean_p_safe), percent(safe.value), percent_range(safe))

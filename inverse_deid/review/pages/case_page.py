@@ -19,7 +19,7 @@ from inverse_deid.core.phi import HYPER_CLASS_OF, HyperClass, PhiType
 from inverse_deid.core.values import Reason, Tokens
 from inverse_deid.review.approval import approve, count_unseen
 from inverse_deid.review.editing import act, add_note, redo, undo
-from inverse_deid.review.pages.overview_pages import find_next
+from inverse_deid.review.pages.form_pages import find_next
 from inverse_deid.review.pages.visits import Visit
 from inverse_deid.review.reading import close_case, keep_lock, open_case, open_dispute, view_case
 from inverse_deid.review.store import MaskingFacts

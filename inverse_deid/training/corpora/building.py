@@ -13,10 +13,7 @@ Move = tuple[int, int, int]
 
 
 class TextBuilder:
-    """Collects pieces of text; a marked piece becomes a span.
-
-    Args:
-        change_case: Applied to every piece before it is added, so offsets stay exact.
+    """Collects pieces of text; a marked piece becomes a span. `change_case` must keep lengths.
 
     Example:
         >>> builder = TextBuilder()
@@ -62,11 +59,7 @@ class TextBuilder:
 
 
 def hard_wrapped(text: str, width: int) -> str:
-    r"""Break long lines at spaces; each break replaces one space, so that offsets stay.
-
-    Args:
-        text: Any text.
-        width: Most characters per line, where spaces allow.
+    r"""Break lines longer than `width` at spaces; each break replaces one space, so that offsets stay.
 
     Example:
         >>> hard_wrapped("seen by Dr. Okafor", 12)

@@ -37,27 +37,13 @@ class PlantingSite:
 
 
 def inject(doc: Document, maker: SurrogateMaker, rng: random.Random) -> Document:
-    """Plant identifiers with exact spans. Existing spans of the document move along.
-
-    Args:
-        doc: A carrier; its own spans (weak labels) are kept.
-        maker: Makes the identifiers.
-        rng: Decides the places and texts.
-
-    Returns:
-        A document with the same id and meta, more text and more spans.
-    """
+    """Plant identifiers with exact spans into a carrier. Its own spans (weak labels) move along."""
     return inject_around(doc, maker, rng).doc
 
 
 @dataclass(frozen=True, slots=True)
 class Injected:
-    """A document with planted identifiers, and the new places of its old text.
-
-    Args:
-        doc: The document.
-        moves: The copied stretches, in order. Text between them was replaced.
-    """
+    """A document with planted identifiers, and the copied stretches in order; all else is new."""
 
     doc: Document
     moves: tuple[Move, ...] = field(repr=False)

@@ -8,8 +8,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from inverse_deid.training.corpora.identifiers import fill_pattern
-from inverse_deid.training.corpora.names import NamePools
-from inverse_deid.training.corpora.people import draw_given, draw_surname
+from inverse_deid.training.corpora.people import NamePools, draw_given, draw_surname
 from inverse_deid.training.corpora.wordlists import words
 
 _SLOT = re.compile(r"\{(stem|plural|compound|city|saint|surname|given)\}")

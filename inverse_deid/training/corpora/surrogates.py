@@ -13,13 +13,14 @@ from inverse_deid.core.phi import PhiType
 from inverse_deid.core.values import Document, PhiSpan
 from inverse_deid.training.corpora import ages, dates, identifiers, places
 from inverse_deid.training.corpora.building import TextBuilder
-from inverse_deid.training.corpora.names import NamePools, load_name_pools
 from inverse_deid.training.corpora.people import (
+    NamePools,
     Person,
     draw_form,
     draw_given,
     draw_person,
     draw_surname,
+    load_name_pools,
     write_name,
 )
 from inverse_deid.training.corpora.wordlists import words
@@ -34,11 +35,9 @@ _LISTED = {PhiType.STATE: "states", PhiType.COUNTRY: "countries"}
 class CaseContext:
     """The habits and replaced names that the surrogates of one document share.
 
-    Args:
-        consistent: The same original name token gives the same surrogate token.
-        tokens: Name tokens already replaced, by their case-folded original.
-        day_first: Whether the document writes the day before the month.
-        after: The text right after the span to replace (it tells an age's unit).
+    If `consistent`, the same original name token gives the same surrogate token; `tokens` has those
+    replaced so far, by their case-folded original. `after` is the text after the span to replace (it
+    tells an age's unit).
     """
 
     consistent: bool = True
@@ -64,15 +63,10 @@ class SurrogateMaker:
         self.shape_share = shape_share
 
     def make(self, phi_type: PhiType, original: str, context: CaseContext | None = None) -> str:
-        """Return a fresh surrogate; about half keep the rough shape of the original.
+        """Return a fresh surrogate, not empty and without white space at its ends.
 
-        Args:
-            phi_type: The type of the original.
-            original: The identifier to replace, not empty.
-            context: What the document's surrogates share; None makes each its own.
-
-        Returns:
-            A text that is not empty and has no white space at its ends.
+        About half keep the rough shape of the original, which is not empty. Without a context, each is
+        drawn on its own.
         """
         context = context or CaseContext(consistent=False)
         keep_shape = self.rng.random() < self.shape_share

@@ -26,11 +26,8 @@ _CASES: dict[str, Callable[[str], str]] = {"upper": str.upper, "lower": str.lowe
 class Layout:
     """The plan of a kind of document.
 
-    Args:
-        name: The kind.
-        weight: How often it is drawn, relative to the others.
-        case: `upper`, `lower` or empty for as written.
-        lines: Template lines; `%% clinical 2-5 inline` stands for sentences of a style.
+    `weight` is how often it is drawn, relative to the others, and `case` is `upper`, `lower` or empty for
+    as written. Template lines such as `%% clinical 2-5 inline` are replaced by sentences of a style.
     """
 
     name: str
@@ -40,11 +37,7 @@ class Layout:
 
 
 def synthetic_document(rng: random.Random, maker: SurrogateMaker) -> Document:
-    """Invent a document with exact spans.
-
-    Args:
-        rng: Decides the layout and the name of the document.
-        maker: Makes the identifiers.
+    """Invent a document with exact spans. `rng` decides its layout and name.
 
     Example:
         >>> rng = random.Random(0)
@@ -94,13 +87,9 @@ def generate_documents(
 ) -> Iterator[Document]:
     """Generate documents. The same arguments give the same documents, and a longer run starts with them.
 
-    Args:
-        n_documents: Number of documents.
-        seed: Of all random choices.
-        carriers: Narratives without annotation. Patterns mark certain dates and ages in
-            them. Unmarked text may still identify.
-        invented_share: Share of the documents that are invented whole, in [0, 1]; all
-            of them without carriers.
+    `invented_share` of the documents, in [0, 1], are invented whole (all of them without carriers). The
+    others are carriers: narratives without annotation, in which patterns mark certain dates and ages.
+    Their unmarked text may still identify.
 
     Example:
         >>> [doc.id for doc in generate_documents(2, 7)]
