@@ -235,13 +235,8 @@ class Counts:
 class GoldTokens:
     """The gold tokens of a document in text order, as int64 arrays (n_gold_tokens,).
 
-    Args:
-        starts: Offset of the first character.
-        ends: Offset after the last character.
-        types: Number of the PHI type, see `TYPE_NUMBER`.
-        spans: Index of the gold span.
-        tokens: Index of the token of the text that contains it.
-        n_tokens: Tokens of the text.
+    Each is from offset `starts` up to `ends`. `types` are numbers of `TYPE_NUMBER`, `spans` of gold spans,
+    `tokens` of the tokens of the text that contain them. The text has `n_tokens`.
     """
 
     starts: Int64Array

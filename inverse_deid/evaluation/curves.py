@@ -50,12 +50,8 @@ class Curve:
 def recall_precision_curve(is_phi: BoolArray, p_safe: npt.ArrayLike) -> Curve | None:
     """Return the curve at every threshold that makes a difference and masks something.
 
-    Args:
-        is_phi: bool (n_tokens,), gold truth.
-        p_safe: (n_tokens,), probability of *safe* in [0, 1], NaN = unknown.
-
-    Returns:
-        One point per distinct value, or None if there is no PHI or no safe token.
+    `is_phi`, bool (n_tokens,), is the gold truth. `p_safe`, (n_tokens,), is the probability of *safe*, NaN =
+    unknown. The curve has one point per distinct value. It is None if there is no PHI or no safe token.
 
     Raises:
         StageError: The lengths differ, or a value is not a probability.
@@ -93,17 +89,10 @@ def _check_scores(is_phi: BoolArray, p_safe: npt.ArrayLike) -> Float64Array:
 
 
 def choose_corners(points: Float64Array, n_points: int) -> Int64Array:
-    """Choose the points that are needed to draw a line.
+    """Choose the points that are needed to draw a line: their numbers in rising order, int64.
 
     Start with both ends and add the point farthest from the lines drawn so far, until all
-    points are on them or `n_points` are chosen.
-
-    Args:
-        points: float64 (n, n_dimensions), in the order of the line.
-        n_points: The most points to choose, at least 2.
-
-    Returns:
-        int64, their numbers in rising order.
+    points, float64 (n, n_dimensions), are on them or `n_points` (at least 2) are chosen.
 
     Raises:
         ConfigurationError: Fewer than 2 points are asked for.

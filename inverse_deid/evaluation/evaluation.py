@@ -39,14 +39,10 @@ _OF_DOCUMENTS = "documents_"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Evaluation:
-    """The effect of masks on documents.
+    """The effect of masks on documents, which are in the order of the gold, one row of `counts` each.
 
-    Args:
-        ids: The documents, in the order of the gold.
-        counts: One row per document, in this order.
-        missing: Documents without masks, counted as unmasked.
-        harmless: The list for the corrected recall.
-        has_clinical: Whether clinical words were counted apart.
+    `missing` documents have no masks and count as unmasked. `harmless` is the list for the corrected recall,
+    and `has_clinical` whether clinical words were counted apart.
     """
 
     ids: tuple[str, ...]

@@ -83,11 +83,9 @@ def _encode_share(share: Share) -> dict[str, float | int | None]:
 class GroupFigures:
     """The figures of one group of PHI.
 
-    Args:
-        recall: Masked tokens of the gold tokens.
-        corrected_recall: The same, with missed tokens on the harmless list counted as masked.
-        documents_without_leak: Documents without a missed token, of those with PHI of the group.
-        entities_masked: Distinct identifiers with all mentions masked, of all of them.
+    `recall` is the share of gold tokens masked, and the corrected one counts missed tokens on the harmless
+    list as masked. Documents without a missed token are of those with PHI of the group. Distinct identifiers
+    are masked if all of their mentions are.
     """
 
     recall: Share

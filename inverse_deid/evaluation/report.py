@@ -11,7 +11,7 @@ import msgspec
 from msgspec import UNSET
 
 from inverse_deid.evaluation.counts import GROUPS, GroupKind, SafeKind, group_number
-from inverse_deid.evaluation.curves import Curve, Reliability, ReliabilityBin, ScoreFigures
+from inverse_deid.evaluation.curves import Curve, Reliability, ScoreFigures
 from inverse_deid.evaluation.evaluation import Evaluation, Intervals, intervals_of
 from inverse_deid.evaluation.figures import (
     FIGURES,
@@ -383,15 +383,10 @@ def _score_lines(scores: ScoreFigures, interval_head: str) -> Iterator[str]:
         ]
     )
     yield ""
-    yield from align(
-        [
-            ("p_safe", "mean", "really safe", interval_head, "part", "of"),
-            *(_bin_row(row) for row in found.bins if row.safe.whole),
-        ]
-    )
-
-
-def _bin_row(row: ReliabilityBin) -> tuple[str, ...]:
-    share, part, whole = share_cells(row.safe)
-    mean, interval = f"{row.mean_p_safe:.4f}", format_interval(row.interval)
-    return f"{row.low:.2f} to {row.high:.2f}", mean, share, interval, part, whole
+    rows = [("p_safe", "mean", "really safe", interval_head, "part", "of")]
+    for row in found.bins:
+        if row.safe.whole:
+            share, part, whole = share_cells(row.safe)
+            mean, interval = f"{row.mean_p_safe:.4f}", format_interval(row.interval)
+            rows.append((f"{row.low:.2f} to {row.high:.2f}", mean, share, interval, part, whole))
+    yield from align(rows)

@@ -218,11 +218,9 @@ def estimate_risk(counts: Counts, assumptions: Assumptions) -> Risk:
 class _Way:
     """The probability that a document is re-identified in one way, if there is an attack.
 
-    Args:
-        at_risk: bool (n_documents,), whether enough leaked.
-        counted: float64 (n_documents,), from the leaks.
-        independent: float64 (n_documents,), from the identifiers and the leak rate of each type.
-        upper: Upper bound of the mean of `counted` over documents like these.
+    Of arrays (n_documents,), `at_risk` says whether enough leaked, `counted` is from the leaks, and
+    `independent` from the identifiers and the leak rate of each type. `upper` bounds the mean of `counted`
+    over documents like these.
     """
 
     at_risk: BoolArray
@@ -271,12 +269,10 @@ def _catch_enough(needed: int, n_leaked: Int64Array, caught: float) -> Float64Ar
 
 
 def _leak_enough(needed: int, there: Int64Array, rates: Float64Array) -> Float64Array:
-    """Return the probability that `needed` identifiers leak and are caught, independently.
+    """Return the probability that `needed` (at least 1) identifiers leak and are caught, independently.
 
-    Args:
-        needed: At least 1.
-        there: (n_documents, n_types), identifiers.
-        rates: (n_types,), probability that an identifier leaks and is caught.
+    `there`, (n_documents, n_types), are identifiers, and `rates`, (n_types,), the probability that one
+    leaks and is caught.
     """
     fewer = np.zeros((len(there), needed))
     fewer[:, 0] = 1

@@ -125,19 +125,18 @@ def read_checked_manifest(folder: Path, version: int | str, names: Sequence[str]
     Raises:
         ModelError: Missing, damaged, altered or of another format.
     """
+    damaged = ModelError(f"{folder}/manifest.json: damaged or altered. Install or train the model again")
     try:
         manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
     except OSError as error:
         raise ModelError(f"{folder}: no readable manifest.json. Give a model folder") from error
     except ValueError as error:
-        raise ModelError(
-            f"{folder}/manifest.json: damaged or altered. Install or train the model again"
-        ) from error
+        raise damaged from error
     if not isinstance(manifest, dict) or manifest.get("format") != version:
         raise ModelError(f"{folder}: not of model format {version}. Train it with this version")
     hashes = manifest.get("sha256")
     if not isinstance(hashes, dict) or not is_sealed(manifest):
-        raise ModelError(f"{folder}/manifest.json: damaged or altered. Install or train the model again")
+        raise damaged
     for name in names:
         if hashes.get(name) != sha256_if_readable(folder / name):
             raise ModelError(f"{folder}/{name}: altered or missing. Install or train the model again")

@@ -72,10 +72,7 @@ Cases = Mapping[int, Row[Any]]
 class OutputSettings:
     """How a store was made, as far as an export needs to know; JSON in the store.
 
-    Args:
-        cases: Replacements of dates, ages and ids.
-        profile: Treatment of the structured fields of case reports.
-        read_options: How files are read.
+    `cases` replace dates, ages and ids, and `profile` treats the structured fields of case reports.
     """
 
     cases: CaseSettings
@@ -101,14 +98,10 @@ class OutputSettings:
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """Result of an export.
+    """Result of an export: cases in the files, and cases left out because they are not released.
 
-    Args:
-        n_cases: Cases in the files.
-        n_left_out: Cases that are not released.
-        problems: One sentence for each case or file that could not be written.
-        files: The files written.
-        columns: The `ColumnFate` of each column of tables.
+    `problems` has one sentence for each case or file that could not be written. `columns` is the `ColumnFate`
+    of each column of tables.
     """
 
     n_cases: int

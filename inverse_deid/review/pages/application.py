@@ -47,14 +47,10 @@ _LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServeSettings:
-    """Where the pages are served.
+    """Where the pages are served: an IP address, and a port in [1, 65535].
 
-    Args:
-        address: IP address to listen on.
-        port: In [1, 65535].
-        certificate: PEM file of the certificate chain.
-        private_key: PEM file of its key.
-        proxy: IP address of the proxy that ends TLS; its statements about clients are trusted.
+    Certificate (chain) and private key are PEM files. The proxy, at an IP address, ends TLS, and its
+    statements about clients are trusted.
 
     Raises:
         ConfigurationError: Not loopback and neither TLS nor a proxy; a certificate without key or a key
