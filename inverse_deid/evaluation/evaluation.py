@@ -7,11 +7,12 @@ import io
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
+from msgspec.structs import asdict
 
 from inverse_deid.core.errors import AnnotationError, FormatError
 from inverse_deid.core.values import Document
@@ -185,8 +186,7 @@ def _shares(counts: Counts, columns: Sequence[int]) -> dict[tuple[int | None, st
     """Return all figures by column of the group (None for the overall figures) and name."""
     found: dict[tuple[int | None, str], Share] = {(None, name): f(counts) for name, f in FIGURES.items()}
     for column in columns:
-        figures = group_figures(counts, column)
-        found |= {(column, entry.name): getattr(figures, entry.name) for entry in fields(figures)}
+        found |= {(column, name): share for name, share in asdict(group_figures(counts, column)).items()}
     return found
 
 

@@ -6,7 +6,6 @@ A share of nothing is undefined: `None`, neither 0 nor 1.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Annotated, Any
 
@@ -79,8 +78,7 @@ def _encode_share(share: Share) -> dict[str, float | int | None]:
     return {"share": share.value, "part": share.part, "whole": share.whole}
 
 
-@dataclass(frozen=True, slots=True)
-class GroupFigures:
+class GroupFigures(ReportPart, frozen=True):
     """The figures of one group of PHI.
 
     `recall` is the share of gold tokens masked, and the corrected one counts missed tokens on the harmless
@@ -102,10 +100,10 @@ def group_figures(counts: Counts, group: int) -> GroupFigures:
 
     phi, recalled, documents = total(counts.phi), total(counts.recalled), total(counts.documents)
     return GroupFigures(
-        Share(recalled, phi),
-        Share(recalled + total(counts.harmless_missed), phi),
-        Share(documents - total(counts.leaking), documents),
-        Share(total(counts.entities_masked), total(counts.entities)),
+        recall=Share(recalled, phi),
+        corrected_recall=Share(recalled + total(counts.harmless_missed), phi),
+        documents_without_leak=Share(documents - total(counts.leaking), documents),
+        entities_masked=Share(total(counts.entities_masked), total(counts.entities)),
     )
 
 

@@ -63,13 +63,10 @@ class Agreement:
 
 
 def measure_agreement(judgements: Int64Array, documents: Int64Array, *, n_steps: int, seed: int) -> Agreement:
-    """Compare the judgements of two people.
+    """Compare the judgements of two people on a scale of `n_steps`, with intervals over resampled documents.
 
-    Args:
-        judgements: int64 (2, n), in [0, n_steps), or `NOT_JUDGED`.
-        documents: int64 (n,), number of the document of each thing.
-        n_steps: Of the scale.
-        seed: Of the resampling of documents.
+    The judgements, int64 (2, n), are in [0, n_steps), or `NOT_JUDGED`, each of a thing in the document of a
+    number, int64 (n,).
     """
     both: BoolArray = (judgements != NOT_JUDGED).all(0)
     first, second = judgements[:, both]

@@ -85,8 +85,7 @@ class Aim:
 def count_needed(target: float, confidence: float | None) -> int:
     """Return how many documents with PHI can prove a target if no document leaks.
 
-    Returns:
-        The smallest n with (1 - target)^n <= 1 - confidence, or with 1 / (n + 1) <= target.
+    This is the smallest n with (1 - target)^n <= 1 - confidence, or with 1 / (n + 1) <= target.
 
     Source: Hanley and Lippman-Hand 1983, If nothing goes wrong, is everything all right?
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import fields
 from typing import Literal
 
 import msgspec
 from msgspec import UNSET
+from msgspec.structs import asdict
 
 from inverse_deid.evaluation.counts import GROUPS, GroupKind, SafeKind, group_number
 from inverse_deid.evaluation.curves import Curve, Reliability, ScoreFigures
@@ -49,13 +49,9 @@ _KIND_TITLES = {
 FORMAT_NAME = "inverse-deid evaluation"
 
 
-class GroupRecord(ReportPart, frozen=True):
-    """The `GroupFigures` of a group of PHI types, and their intervals by name."""
+class GroupRecord(GroupFigures, frozen=True):
+    """The figures of a group of PHI types, and their intervals by name."""
 
-    recall: Share
-    corrected_recall: Share
-    documents_without_leak: Share
-    entities_masked: Share
     intervals: dict[str, Interval | None]
 
 
@@ -180,12 +176,10 @@ def _record_groups(evaluation: Evaluation, intervals: Intervals, kind: GroupKind
     found = {}
     for group in GROUPS:
         if group.kind is kind:
-            figures = evaluation.group(kind, group.name)
-            shares = {entry.name: getattr(figures, entry.name) for entry in fields(figures)}
+            shares = asdict(evaluation.group(kind, group.name))
             number = group_number(kind, group.name)
             found[group.name] = GroupRecord(
-                **shares,
-                intervals={name: intervals.group(number, name) for name in shares},
+                **shares, intervals={name: intervals.group(number, name) for name in shares}
             )
     return found
 

@@ -48,8 +48,8 @@ _COLUMN = {fine: group_number(GroupKind.FINE, fine) for fine in PhiType}
 _Probability = Annotated[int, msgspec.Meta(ge=0, le=1)] | Annotated[float, msgspec.Meta(ge=0, le=1)]
 
 
-class Assumptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The assumptions of an estimate. `risk.toml` gives the reasons. Probabilities are in [0, 1].
+class AssumedValues(ReportPart, frozen=True):
+    """The assumed values of an estimate. `risk.toml` gives the reasons. Probabilities are in [0, 1].
 
     Args:
         direct: Types of which one leaked identifier is enough.
@@ -65,9 +65,6 @@ class Assumptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         prevalence: Share of people with such a case.
         threshold: Accepted risk.
         confidence: Of the upper bound, in (0, 1).
-
-    Raises:
-        ConfigurationError: A type is not in exactly one list, or a value is out of range.
     """
 
     direct: tuple[PhiType, ...]
@@ -83,6 +80,14 @@ class Assumptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     prevalence: _Probability
     threshold: _Probability
     confidence: Annotated[float, msgspec.Meta(gt=0, lt=1)]
+
+
+class Assumptions(AssumedValues, frozen=True):
+    """The assumptions of an estimate, checked.
+
+    Raises:
+        ConfigurationError: A type is not in exactly one list, or a value is out of range.
+    """
 
     def __post_init__(self) -> None:
         listed = (*self.direct, *self.quasi, *self.neither)
@@ -293,22 +298,9 @@ def _count_type_leaks(counts: Counts, assumptions: Assumptions) -> Iterator[Type
             yield TypeLeaks(fine, is_direct, documents, bound.high, Share(there - masked, there))
 
 
-class AssumptionRecord(ReportPart, frozen=True):
+class AssumptionRecord(AssumedValues, frozen=True):
     """The `Assumptions`, and the probabilities that derive from them."""
 
-    direct: list[PhiType]
-    quasi: list[PhiType]
-    neither: list[PhiType]
-    quasi_needed: int
-    caught: int | float
-    direct_identifies: int | float
-    persons_alike: int | float
-    deliberate: int | float
-    breach: int | float
-    acquaintances: int
-    prevalence: int | float
-    threshold: int | float
-    confidence: float
     quasi_identifies: float
     inadvertent: float
     attack: int | float
@@ -336,7 +328,7 @@ def report_risk(evaluation: Evaluation, risk: Risk, provenance: Provenance) -> R
     """Return the report of the risk of an evaluation, with the files that were read."""
     assumed = risk.assumptions
     values = {name: getattr(assumed, name) for name in AssumptionRecord.__struct_fields__}
-    lists = {name: sorted(values[name]) for name in ("direct", "quasi", "neither")}
+    lists = {name: tuple(sorted(values[name])) for name in ("direct", "quasi", "neither")}
     return RiskReport(
         note=" ".join(NO_PROOF),
         documents=len(evaluation.ids),

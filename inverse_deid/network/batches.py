@@ -56,15 +56,11 @@ class Example:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Batch:
-    """Padded examples: the inputs of the network by name, labels and weights.
+    """Padded examples: the inputs that `build_network` describes by name, labels and weights.
 
-    Args:
-        inputs: As `build_network` describes them.
-        labels: int32 (batch, time).
-        weights: float32 (batch, time), 0 on padding.
-        opinion: float16 (batch, time, n_classes), as `Example` says, or
-            (batch, time, 0) without teachers.
-        members: Which of the given examples are in the batch.
+    Labels are int32 and weights, 0 on padding, float32, both (batch, time). `opinion`, float16
+    (batch, time, n_classes), is as in `Example`, or (batch, time, 0) without teachers. `members` are the
+    numbers of the given examples that are in the batch.
     """
 
     inputs: dict[str, np.ndarray] = field(repr=False)

@@ -21,14 +21,10 @@ _DAMAGES = (OSError, EOFError, KeyError, TypeError, ValueError, zipfile.BadZipFi
 
 @dataclass(frozen=True, slots=True, eq=False)
 class State:
-    """The state of a run.
+    """The state of a run after `epoch` epochs, of about `n_batches` batches, which fix its learning rates.
 
-    Args:
-        n_batches: Approximate number of batches per epoch. It fixes the schedule of the learning rate.
-        epoch: Epochs done.
-        best_epoch: The best of them, counted from 1; 0 before the first.
-        best_gain: The result of validation in that epoch.
-        best_weights: The trainable weights of that epoch, empty without patience.
+    The best epoch, counted from 1, is 0 before the first, `best_gain` its result of validation, and
+    `best_weights` its trainable weights, empty without patience.
     """
 
     n_batches: int

@@ -78,32 +78,30 @@ def fit(
     _Training(network, data, config, dictionary_columns, watch or Watch()).run()
 
 
+@dataclass(slots=True)
 class _Training:
     """One call of `fit`."""
 
-    def __init__(
-        self,
-        network: keras.Model,
-        data: EpochData,
-        config: TrainingConfig,
-        dictionary_columns: Sequence[int],
-        watch: Watch,
-    ) -> None:
-        self._network, self._data, self._config, self._watch = network, data, config, watch
-        self._dictionary_columns = dictionary_columns
-        self._names = [t.name for t in network.inputs]
-        self._max_characters = int(network.get_layer("characters").output.shape[1])
-        self._counted: Sequence[Example] | None = None
+    network: keras.Model
+    data: EpochData
+    config: TrainingConfig
+    dictionary_columns: Sequence[int]
+    watch: Watch
+    first: Sequence[Example] | None = None
+    """The examples of the first epoch, if they were made to count its batches."""
 
     def run(self) -> None:
-        config, network, watch = self._config, self._network, self._watch
+        config, network, watch = self.config, self.network, self.watch
         if config.patience and watch.validate is None:
             raise ConfigurationError(
                 "training.patience needs validation. Give held-out documents, or set it to 0"
             )
         keras.utils.set_random_seed(config.seed)
         state = watch.checkpoints.read() if watch.checkpoints else None
-        state = state or State(n_batches=self._count_batches())
+        if state is None:
+            self.first = self.data(0)
+            n_tokens = sum(map(len, self.first))
+            state = State(n_batches=max(1, round(1.04 * n_tokens / config.batch_tokens)))
         optimizer = _optimizer(config, config.epochs * state.n_batches)
         with enough_memory("before the first batch"):
             optimizer.build(network.trainable_variables)
@@ -128,44 +126,41 @@ class _Training:
             for variable, weight in zip(network.trainable_variables, state.best_weights, strict=True):
                 variable.assign(weight)
 
-    def _count_batches(self) -> int:
-        self._counted = self._data(0)
-        n_tokens = sum(map(len, self._counted))
-        return max(1, round(1.04 * n_tokens / self._config.batch_tokens))
-
     def _batches(self, epoch: int) -> Iterator[Batch]:
         """Return the batches of an epoch; its random choices depend on seed and epoch alone."""
-        config = self._config
-        examples, self._counted = self._counted, None
+        config = self.config
+        examples, self.first = self.first, None
         if examples is None:
-            examples = self._data(epoch)
+            examples = self.data(epoch)
         rng = np.random.default_rng([config.seed, epoch])
         noisy = [
-            with_dropouts(example, config, self._dictionary_columns, rng)
+            with_dropouts(example, config, self.dictionary_columns, rng)
             for example in windows(examples, config.window, rng)
         ]
-        return batches(noisy, config.batch_tokens, self._max_characters, rng)
+        max_characters = int(self.network.get_layer("characters").output.shape[1])
+        return batches(noisy, config.batch_tokens, max_characters, rng)
 
     def _epoch(self, step: TrainingStep, state: State) -> EpochReport:
         epoch = state.epoch + 1
         data = self._batches(state.epoch)
+        names = [t.name for t in self.network.inputs]
         start, total, weight, n_tokens = time.perf_counter(), 0.0, 0.0, 0
         for done, batch in enumerate(data, start=1):
-            inputs = {name: batch.inputs[name] for name in self._names}
+            inputs = {name: batch.inputs[name] for name in names}
             with enough_memory(f"on a batch of {'x'.join(map(str, batch.labels.shape))} tokens"):
                 loss = float(step(inputs, batch.labels, batch.weights, batch.opinion))
             batch_weight = float(batch.weights.sum())
             total, weight = total + loss, weight + batch_weight
             n_tokens += int(batch.inputs["valid"].sum())
-            self._watch.on_batch(epoch, done, state.n_batches, loss / max(batch_weight, 1.0))
+            self.watch.on_batch(epoch, done, state.n_batches, loss / max(batch_weight, 1.0))
         loss = total / max(weight, 1.0)
         if not np.isfinite(loss):
             raise StageError(f"the loss of epoch {epoch} is not a number. Lower training.learning_rate")
         report = EpochReport(epoch, loss, n_tokens, time.perf_counter() - start)
-        if self._watch.validate is None:
+        if self.watch.validate is None:
             return report
         with enough_memory("on the held-out documents"):
-            gain = self._watch.validate(self._network)
+            gain = self.watch.validate(self.network)
         return dataclasses.replace(report, gain=gain, best=gain > state.best_gain)
 
 

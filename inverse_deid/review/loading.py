@@ -13,12 +13,7 @@ from pathlib import Path
 
 from sqlalchemy import Connection, insert, inspect
 
-from inverse_deid.core.errors import (
-    InputError,
-    OutputExistsError,
-    StageError,
-    UnreadableInputError,
-)
+from inverse_deid.core.errors import InputError, OutputExistsError, StageError, UnreadableInputError
 from inverse_deid.core.files import output_errors, partial_path
 from inverse_deid.core.values import Document, MaskedDocument
 from inverse_deid.engine.jobs import Job, PlanSettings, plan_jobs

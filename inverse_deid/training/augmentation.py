@@ -22,14 +22,13 @@ from inverse_deid.network.batches import Example
 from inverse_deid.network.config import NetworkConfig, TrainingConfig
 from inverse_deid.network.encoding import WordVectors
 from inverse_deid.network.folder import ModelParts
-from inverse_deid.training.corpora.inject import draw_carrier, inject
 from inverse_deid.training.corpora.surrogates import (
     SurrogateMaker,
     identifiers_by_type,
     with_exchanged_identifiers,
     with_fresh_surrogates,
 )
-from inverse_deid.training.corpora.synthetic import synthetic_document
+from inverse_deid.training.corpora.synthetic import draw_carrier, inject, synthetic_document
 from inverse_deid.training.examples import ExampleMaker, Weights, check_teachers
 
 _AT_ONCE = 128

@@ -235,15 +235,10 @@ def precision_at(corpus: ScoredCorpus, recall: float, like: Thresholds = EVERYTH
 
 
 def recall_at_precision(is_phi: BoolArray, p_safe: FloatArray, precision: float) -> float:
-    """Return the highest recall of PHI tokens at which the masked ones hold that share of PHI.
+    """Return the highest recall of PHI tokens at which the masked ones have that share of PHI, in [0, 1].
 
-    Args:
-        is_phi: bool (n_tokens,).
-        p_safe: float32 (n_tokens,); the lowest are masked first.
-        precision: Wanted share of PHI among masked tokens, in [0, 1].
-
-    Returns:
-        In [0, 1]; 0 if no threshold reaches the precision or there is no PHI.
+    Tokens with the lowest `p_safe`, float32 (n_tokens,), are masked first. The recall is 0 if no threshold
+    reaches the precision or there is no PHI.
 
     Example:
         >>> recall_at_precision(np.array([True, True, False]), np.array([0.1, 0.9, 0.5]), 1.0)

@@ -87,11 +87,10 @@ OFFICIAL_SIZES = (790, 514)
 
 
 def official_split(folder: Path) -> OfficialSplit | None:
-    """Return the official training and test folders below a folder of the 2014 i2b2 release.
+    """Return the official training and test folders below a folder of the 2014 i2b2 release, if it has both.
 
-    Returns:
-        `training-PHI-Gold-Set1` and `-Set2` against `testing-PHI-Gold-fixed`, whatever
-        follows `training-` and `testing-`; None if the folder does not hold both.
+    They are `training-PHI-Gold-Set1` and `-Set2` against `testing-PHI-Gold-fixed`, whatever follows
+    `training-` and `testing-`.
     """
     if not folder.is_dir():
         return None

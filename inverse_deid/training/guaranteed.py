@@ -126,11 +126,9 @@ def _is_phi(doc: Document, tokens: Tokens) -> BoolArray:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KeptPhi:
-    """How much PHI is kept, one row a document or patient with PHI.
+    """How much PHI is kept, one row a document or patient with PHI, the safest threshold first.
 
-    Args:
-        n_phi: int64 (n_counted,), PHI tokens.
-        n_kept: int64 (n_counted, n_thresholds), of these the kept ones, the safest threshold first.
+    Of `n_phi` tokens, int64 (n_counted,), `n_kept`, int64 (n_counted, n_thresholds), are kept.
 
     Raises:
         StageError: A lower threshold keeps less.

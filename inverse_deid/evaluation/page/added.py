@@ -110,7 +110,7 @@ def _show_risk(report: RiskReport) -> Section:
         *([tabulate_grid("Leaks by type", types)] if types else []),
         tabulate_values(
             "Assumptions",
-            {plain_label(name): value for name, value in settings.items() if not isinstance(value, list)},
+            {plain_label(name): value for name, value in settings.items() if not isinstance(value, tuple)},
         ),
     ]
     return Section("risk", "Risk of re-identification", (sentence,), tuple(tables))

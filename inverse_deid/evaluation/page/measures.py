@@ -116,11 +116,6 @@ def percent_range(measure: Measure, digits: int = _MAX_DIGITS) -> str:
     return f"{'*' * measure.is_alike}{low:.{digits}f}{DASH}{high:.{digits}f}{SPACE}%"
 
 
-def number_range(measure: Measure) -> str:
-    """Return the interval of a number that is not a share, or a dash."""
-    return f"{number(measure.low)} to {number(measure.high)}" if measure.has_interval else DASH
-
-
 def number(value: float | bool | None) -> str:
     """Return a number for a cell: whole numbers in full, others with four digits. None is a dash.
 

@@ -47,12 +47,7 @@ from inverse_deid.evaluation.page.measures import (
     percent_range,
     plain_label,
 )
-from inverse_deid.evaluation.report import (
-    CurveRecord,
-    DocumentRecord,
-    EvaluationReport,
-    GroupRecord,
-)
+from inverse_deid.evaluation.report import CurveRecord, DocumentRecord, EvaluationReport, GroupRecord
 from inverse_deid.evaluation.uncertainty import FEW_UNITS, Method
 
 MAX_IDS = 50

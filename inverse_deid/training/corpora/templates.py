@@ -20,10 +20,9 @@ from types import MappingProxyType
 
 from inverse_deid.core.phi import PhiType
 from inverse_deid.training.corpora import ages, dates, places
-from inverse_deid.training.corpora.building import TextBuilder
 from inverse_deid.training.corpora.identifiers import fill_pattern
 from inverse_deid.training.corpora.people import FORMS, NamePools, Person, draw_person, write_name
-from inverse_deid.training.corpora.surrogates import SurrogateMaker
+from inverse_deid.training.corpora.surrogates import SurrogateMaker, TextBuilder
 from inverse_deid.training.corpora.wordlists import load_lines, load_lists
 
 _RANGE = re.compile(r"\[(\d[\d,]*(?:\.\d+)?)-(\d[\d,]*(?:\.\d+)?)\]")
