@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 from msgspec.structs import asdict
 
-from inverse_deid.core.errors import AnnotationError, FormatError
+from inverse_deid.core.errors import AnnotationError, FormatError, name_documents
 from inverse_deid.core.values import Document
 from inverse_deid.evaluation.counts import (
     GROUPS,
@@ -33,7 +33,6 @@ from inverse_deid.evaluation.resampling import N_RESAMPLES, SEED, bootstrap_all
 from inverse_deid.evaluation.uncertainty import CONFIDENCE, Interval, clopper_pearson
 from inverse_deid.formats.registry import input_errors, open_input
 
-_MAX_IDS_SHOWN = 10
 _OF_DOCUMENTS = "documents_"
 """Start of the names of figures that count documents instead of tokens."""
 
@@ -251,17 +250,3 @@ def _check_ids(ids: Sequence[str], masks: Mapping[str, object], *, allow_missing
 def find_repeated(ids: Iterable[str]) -> list[str]:
     """Return the ids that occur more than once, sorted."""
     return sorted(doc_id for doc_id, n in Counter(ids).items() if n > 1)
-
-
-def name_documents(ids: Sequence[str]) -> str:
-    r"""Name documents in a message: printable, and only the first 10.
-
-    Example:
-        >>> name_documents(["a", "b\n"]), name_documents([str(i) for i in range(12)])
-        ('documents a, b?', 'documents 0, 1, 2, 3, 4, 5, 6, 7, 8, 9 and 2 more')
-    """
-    first = ", ".join(
-        "".join(sign if sign.isprintable() else "?" for sign in doc_id) for doc_id in ids[:_MAX_IDS_SHOWN]
-    )
-    more = f" and {len(ids) - _MAX_IDS_SHOWN:,} more" if len(ids) > _MAX_IDS_SHOWN else ""
-    return f"document{'s' if len(ids) > 1 else ''} {first}{more}"

@@ -74,7 +74,7 @@ def measure_agreement(judgements: Int64Array, documents: Int64Array, *, n_steps:
     tables = np.zeros((int(numbers.max(initial=-1)) + 1, n_steps, n_steps))
     np.add.at(tables, (numbers, first, second), 1)
     drawn = _resample_tables(tables, seed)
-    distances = np.abs(np.subtract.outer(np.arange(n_steps), np.arange(n_steps)))
+    distances = np.abs(np.subtract.outer(np.arange(n_steps), np.arange(n_steps))).astype(np.float64)
     table = tables.sum(0)
     return Agreement(
         Share(int(np.trace(table)), int(table.sum())),

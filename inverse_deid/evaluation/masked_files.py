@@ -15,10 +15,10 @@ from typing import Annotated, Any, Literal
 import msgspec
 import numpy as np
 
-from inverse_deid.core.errors import AnnotationError, FormatError
+from inverse_deid.core.errors import AnnotationError, FormatError, name_documents
 from inverse_deid.core.values import BoolArray, Document, Reason
 from inverse_deid.evaluation.counts import Int64Array, Range, check_masks, find_gold_tokens
-from inverse_deid.evaluation.evaluation import find_repeated, name_documents
+from inverse_deid.evaluation.evaluation import find_repeated
 from inverse_deid.evaluation.figures import Proportion
 from inverse_deid.evaluation.provenance import list_visible, name_files
 from inverse_deid.evaluation.uncertainty import Float64Array

@@ -15,7 +15,7 @@ from typing import Literal
 
 import numpy as np
 
-from inverse_deid.core.errors import AnnotationError
+from inverse_deid.core.errors import AnnotationError, name_documents
 from inverse_deid.evaluation.causality_set import (
     CausalityDocument,
     DrugRole,
@@ -25,7 +25,7 @@ from inverse_deid.evaluation.causality_set import (
     UtilitySpan,
 )
 from inverse_deid.evaluation.counts import Int64Array, Range, count_masked_before
-from inverse_deid.evaluation.evaluation import Evaluation, evaluate_masks, name_documents
+from inverse_deid.evaluation.evaluation import Evaluation, evaluate_masks
 from inverse_deid.evaluation.figures import Proportion, ReportPart, Share
 from inverse_deid.evaluation.masked_files import MaskedOutput, masks_by_id
 from inverse_deid.evaluation.provenance import Provenance

@@ -56,15 +56,6 @@ class Checkpoints:
                 f"{self._path}: left by an interrupted run. Resume it with --resume, or {_REMEDY}"
             )
 
-    def n_epochs(self) -> int:
-        """Return how many epochs the saved run has done; 0 without one.
-
-        Raises:
-            ConfigurationError: It is damaged or belongs to another run.
-        """
-        state = self.read()
-        return state.epoch if state else 0
-
     def read(self) -> State | None:
         """Return the saved state, None if there is none.
 

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from inverse_deid.core.errors import AnnotationError, ModelError, StageError
+from inverse_deid.core.errors import AnnotationError, ModelError, StageError, name_documents
 from inverse_deid.core.thresholds import EVERYTHING_MASKED, Thresholds
 from inverse_deid.core.values import BoolArray, Document, RuleAnalysis, Tokens
 from inverse_deid.masking.pipeline import Deidentifier, Scores, Stages
@@ -29,7 +29,6 @@ HIGHEST_LOGIT, LOWEST_LOGIT, N_STEPS = 14.0, -6.0, 200
 """`high` from 0.999999 to 0.0025; above, single precision tells few probabilities apart."""
 
 _BATCH_CHARS = 400_000
-_MAX_IDS_SHOWN = 5
 
 Int64Array = npt.NDArray[np.int64]
 Keeps = Mapping[int, BoolArray]
@@ -71,7 +70,7 @@ def calibration_set(gold: Sequence[Document], patients: Sequence[str] | None = N
     """
     if twice := _with_company([doc.id for doc in gold], [doc.id for doc in gold]):
         raise AnnotationError(
-            f"duplicate ids in the gold: {_name_documents(twice)}. Give every document its own id"
+            f"duplicate ids in the gold: {name_documents(twice)}. Give every document its own id"
         )
     owners = [doc.id for doc in gold] if patients is None else patients
     pairs = list(zip(gold, owners, strict=True))
@@ -80,7 +79,7 @@ def calibration_set(gold: Sequence[Document], patients: Sequence[str] | None = N
     first = {(doc.text, name): doc for doc, name in counted}.values()
     if copies := _with_company([doc.text for doc in first], [doc.id for doc in first]):
         raise AnnotationError(
-            f"the same text is in {_name_documents(copies)}. Leave the copy out, or state "
+            f"the same text is in {name_documents(copies)}. Leave the copy out, or state "
             "with --patients that they belong to one patient"
         )
     owned = np.array([numbers[name] for _, name in counted], np.int64)
@@ -93,12 +92,6 @@ def _with_company(keys: Sequence[str], ids: Sequence[str]) -> list[str]:
     for key, doc_id in zip(keys, ids, strict=True):
         members[key].append(doc_id)
     return [doc_id for found in members.values() if len(found) > 1 for doc_id in dict.fromkeys(found)]
-
-
-def _name_documents(ids: Sequence[str]) -> str:
-    shown = ["".join(sign if sign.isprintable() else "?" for sign in name) for name in ids[:_MAX_IDS_SHOWN]]
-    more = f" and {len(ids) - len(shown)} more" if len(ids) > len(shown) else ""
-    return f"document{'s' * (len(ids) > 1)} {', '.join(shown)}{more}"
 
 
 def refuse_training_documents(gold: Path, provenance: Mapping[str, object]) -> None:
@@ -209,7 +202,7 @@ class _AnalysedBatch:
         deidentifier = Deidentifier(dataclasses.replace(self._stages, thresholds=thresholds))
         masked = deidentifier.mask_many([self._docs[row] for row in rows])
         if failed := [doc.id for doc in masked if doc.failed]:
-            raise StageError(f"could not analyse {_name_documents(failed)}. Leave it out and report it")
+            raise StageError(f"could not analyse {name_documents(failed)}. Leave it out and report it")
         return {row: doc.decisions.keep for row, doc in zip(rows, masked, strict=True)}
 
     def n_kept(self, row: int, keeps: Keeps) -> int:

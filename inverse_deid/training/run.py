@@ -238,7 +238,8 @@ def _fit(
     if config.training.patience and validate is None:
         raise ConfigurationError("training.patience needs held-out PHI. Raise training.validation_share")
     checkpoints = Checkpoints(training_folder(folder), _run_key(config, data, vectors, around))
-    n_done = checkpoints.n_epochs()
+    state = checkpoints.read()
+    n_done = state.epoch if state else 0
     if n_done:
         around.say(f"resuming after epoch {n_done} of {config.training.epochs}")
     names = enumerate(feature_names(config.network.feature_set))
