@@ -6,7 +6,6 @@ A share of nothing is undefined: `None`, neither 0 nor 1.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from types import MappingProxyType
 from typing import Annotated, Any
 
 import msgspec
@@ -123,21 +122,19 @@ def _measure_safe_kept(counts: Counts) -> Share:
     return Share(safe - int(counts.false_masks.sum()), safe)
 
 
-FIGURES: Mapping[str, Callable[[Counts], Share]] = MappingProxyType(
-    {
-        "recall_hipaa": lambda counts: group_figures(counts, _HIPAA).recall,
-        "recall_hipaa_corrected": lambda counts: group_figures(counts, _HIPAA).corrected_recall,
-        "recall_all": lambda counts: group_figures(counts, _ALL).recall,
-        "recall_all_corrected": lambda counts: group_figures(counts, _ALL).corrected_recall,
-        "recall_short_names": lambda counts: group_figures(counts, _SHORT_NAMES).recall,
-        "precision": _measure_precision,
-        "precision_overlap": _measure_precision_overlap,
-        "safe_kept": _measure_safe_kept,
-        "documents_without_leak": lambda counts: group_figures(counts, _ALL).documents_without_leak,
-        "documents_without_hipaa_leak": lambda counts: group_figures(counts, _HIPAA).documents_without_leak,
-        "entities_masked": lambda counts: group_figures(counts, _ALL).entities_masked,
-    }
-)
+FIGURES: Mapping[str, Callable[[Counts], Share]] = {
+    "recall_hipaa": lambda counts: group_figures(counts, _HIPAA).recall,
+    "recall_hipaa_corrected": lambda counts: group_figures(counts, _HIPAA).corrected_recall,
+    "recall_all": lambda counts: group_figures(counts, _ALL).recall,
+    "recall_all_corrected": lambda counts: group_figures(counts, _ALL).corrected_recall,
+    "recall_short_names": lambda counts: group_figures(counts, _SHORT_NAMES).recall,
+    "precision": _measure_precision,
+    "precision_overlap": _measure_precision_overlap,
+    "safe_kept": _measure_safe_kept,
+    "documents_without_leak": lambda counts: group_figures(counts, _ALL).documents_without_leak,
+    "documents_without_hipaa_leak": lambda counts: group_figures(counts, _HIPAA).documents_without_leak,
+    "entities_masked": lambda counts: group_figures(counts, _ALL).entities_masked,
+}
 """The overall figures by name.
 
 `precision` is the share of masked tokens that a gold span touches. `precision_overlap`

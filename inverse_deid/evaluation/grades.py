@@ -13,7 +13,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 from pathlib import Path
-from types import MappingProxyType
 from typing import Literal
 
 import numpy as np
@@ -126,13 +125,11 @@ class Grade(IntEnum):
     NONE = 2
 
 
-_WRITTEN: Mapping[str, int] = MappingProxyType(
-    {
-        "": NOT_JUDGED,
-        **{grade.name.lower(): grade for grade in Grade},
-        **{grade.name[0].lower(): grade for grade in Grade},
-    }
-)
+_WRITTEN: Mapping[str, int] = {
+    "": NOT_JUDGED,
+    **{grade.name.lower(): grade for grade in Grade},
+    **{grade.name[0].lower(): grade for grade in Grade},
+}
 
 
 @dataclass(frozen=True, slots=True, eq=False)

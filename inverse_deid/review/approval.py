@@ -73,7 +73,7 @@ def _conclude(
 def count_unseen(store: ReviewStore, user_id: int, case_id: int, seen: Sequence[TokenRange]) -> int:
     """Count the doubtful words that the user should have looked at before approving, and did not.
 
-    For an adjudicator these are words in dispute. A reviewer who is blind to the model has none.
+    For an adjudicator these are words in dispute, and 0 for a reviewer who is blind to the model.
 
     Raises:
         NotAllowedError: The user never opened the case.

@@ -16,7 +16,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from functools import cache
-from types import MappingProxyType
 
 from inverse_deid.core.phi import PhiType
 from inverse_deid.training.corpora import ages, dates, places
@@ -35,12 +34,10 @@ _ROLES = (PhiType.PATIENT, PhiType.RELATIVE, PhiType.DOCTOR)
 _DAY_MONTH_SWAP = (("{m}/{d}/", "{d}/{m}/"), ("{mm}/{dd}/", "{dd}/{mm}/"), ("{m}/{d}", "{d}/{m}"))
 
 
-_OWN_FORMS: Mapping[bool, Mapping[str, str]] = MappingProxyType(
-    {
-        True: {"": "last", "lower": "last_lower", "caps": "last_caps"},
-        False: {"": "first", "lower": "first_lower", "caps": "first_caps"},
-    }
-)
+_OWN_FORMS: Mapping[bool, Mapping[str, str]] = {
+    True: {"": "last", "lower": "last_lower", "caps": "last_caps"},
+    False: {"": "first", "lower": "first_lower", "caps": "first_caps"},
+}
 """By whether the surname is the word: the forms that show the word alone."""
 
 
