@@ -73,12 +73,13 @@ def measure_agreement(judgements: Int64Array, documents: Int64Array, *, n_steps:
     tables = np.zeros((int(numbers.max(initial=-1)) + 1, n_steps, n_steps))
     np.add.at(tables, (numbers, first, second), 1)
     drawn = _resample_tables(tables, seed)
-    distances = np.abs(np.subtract.outer(np.arange(n_steps), np.arange(n_steps))).astype(np.float64)
+    distances = np.abs(np.subtract.outer(np.arange(n_steps), np.arange(n_steps)))
+    by_step = np.asarray(distances / max(n_steps - 1.0, 1.0), np.float64)
     table = tables.sum(0)
     return Agreement(
         Share(int(np.trace(table)), int(table.sum())),
         _estimate_kappa(table, drawn, (distances > 0) * 1.0),
-        _estimate_kappa(table, drawn, distances / max(n_steps - 1.0, 1.0)),
+        _estimate_kappa(table, drawn, by_step),
         tuple(tuple(int(n) for n in row) for row in table),
     )
 
