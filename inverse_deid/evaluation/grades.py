@@ -78,7 +78,7 @@ def measure_agreement(judgements: Int64Array, documents: Int64Array, *, n_steps:
     table = tables.sum(0)
     return Agreement(
         Share(int(np.trace(table)), int(table.sum())),
-        _estimate_kappa(table, drawn, (distances > 0) * 1.0),
+        _estimate_kappa(table, drawn, (distances > 0).astype(np.float64)),
         _estimate_kappa(table, drawn, by_step),
         tuple(tuple(int(n) for n in row) for row in table),
     )
