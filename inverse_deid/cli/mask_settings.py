@@ -298,13 +298,7 @@ def make_case_masker(
     load: Callable[[MaskingSettings], DocumentMasker] = load_masker,
     known: KnownOfDocuments | None = None,
 ) -> CaseMasker:
-    """Return a masker that replaces dates and ages; errors that are cheap to find come first.
-
-    Args:
-        options: What was given.
-        load: Loads the de-identifier.
-        known: Identifiers that documents must not show.
-    """
+    """Return a masker that replaces dates and ages; errors that are cheap to find come first."""
     settings = make_case_settings(options, read_secret(options.key))
     masking = make_masking_settings(options)
     surrogates = _make_surrogates(options, settings.key)

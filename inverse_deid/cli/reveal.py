@@ -112,14 +112,7 @@ def _check_target(target: Path, inputs: Sequence[Path], *, force: bool) -> None:
 
 
 def _reveal(write: Callable[..., Revealed], target: Path, reader: MapReader, only: str | None) -> Revealed:
-    """Write the file; it gets its name only if all of it fits the map.
-
-    Args:
-        write: Writes the originals of one masked file.
-        target: The file with the originals.
-        reader: The map.
-        only: The id of the one document or case to reveal, None = all.
-    """
+    """Write the file; it gets its name only if all of it fits the map."""
     file = PartialFile(target, private=True)
     is_complete = False
     try:

@@ -61,13 +61,7 @@ class ReversalSink:
 
 
 def hide_report(case: Case, docs: Sequence[MaskedDocument], marker: str) -> HiddenCase:
-    """Return the entry of one case safety report, or of a part around the cases, that was written.
-
-    Args:
-        case: As it was read.
-        docs: Its masked free texts.
-        marker: Replaces what does not fit into an element.
-    """
+    """Return the entry of one case safety report, or of a part around the cases, that was written."""
     texts = [
         hide(doc, location=text.path, written=fit_text(doc.text, text.max_length, marker))
         for text, doc in zip(case.free_texts, docs, strict=True)
@@ -102,13 +96,7 @@ class Revealed:
 def reveal_documents(
     source: Source, target: Writable, reader: MapReader, *, only: str | None = None
 ) -> Revealed:
-    """Write a masked file of documents with their originals, in the same format.
-
-    Args:
-        source: The masked file.
-        target: Takes the bytes.
-        reader: The map.
-        only: The id of the one document to reveal; None = all.
+    """Write a masked file with the originals of all documents, or of the one whose id is `only`.
 
     Raises:
         InputError: The file is not the one that the map was made for, or either is damaged.
@@ -140,11 +128,7 @@ def reveal_message(
 ) -> Revealed:
     """Write a masked E2B message with its original free texts; structured fields stay as they are.
 
-    Args:
-        stream: The masked message.
-        target: Takes the bytes.
-        reader: The map.
-        only: The id (C.1.1) of the one case to reveal, its own or its pseudonym; None = all.
+    `only` is the id (C.1.1) of the one case to reveal, its own or its pseudonym; None = all.
 
     Raises:
         InputError: The file is not the one that the map was made for, or either is damaged.

@@ -87,15 +87,7 @@ def write_batch(
     name: str,
     unit: str,
 ) -> None:
-    """Write and count a batch; a record that cannot be written is noted with its number.
-
-    Args:
-        results: Each record and its masked texts.
-        sinks: All get every record that can be written.
-        tally: Counts.
-        name: The file in a failure.
-        unit: A record in a failure: line, row, case.
-    """
+    """Write and count a batch; a record that cannot be written is noted with its number."""
     for record, masked in results:
         where = f"{name} {unit} {record.number}" if record.number else name
         if problem := record.problem or _write(record, masked, sinks):
@@ -127,12 +119,7 @@ def mask_source(
 ) -> Iterator[int]:
     """Mask a source; after each batch is written, yield how many of its records are done.
 
-    Args:
-        source: Read from its beginning.
-        sinks: All get every record that can be written.
-        masker: Masks the documents.
-        progress: Counts, and notifies.
-        n_before: Records at the beginning that are read but not masked again.
+    The first `n_before` records are read but not masked again.
 
     Raises:
         InputError: The file breaks off or has no records.

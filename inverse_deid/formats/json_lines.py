@@ -209,11 +209,7 @@ def _is_unicode(text: str) -> bool:
 
 
 def read_gold_json_lines(stream: BinaryIO, types: TypeMapping = OUR_TYPES) -> Iterator[Document]:
-    """Yield annotated documents: `{"id", "text", "spans": [{"start", "end", "type"}]}`.
-
-    Args:
-        stream: The bytes, UTF-8.
-        types: The meaning of the type names.
+    """Yield annotated documents, UTF-8: `{"id", "text", "spans": [{"start", "end", "type"}]}`.
 
     Raises:
         FormatError: A line is broken (the message names the line).

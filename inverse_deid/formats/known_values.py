@@ -31,10 +31,7 @@ Row = tuple[int, str, list[tuple[str, str]], str]
 
 
 def read_known_values(path: Path) -> KnownOfDocuments:
-    """Read a sidecar.
-
-    Args:
-        path: JSON Lines if it ends in `.jsonl` or `.ndjson`, else CSV.
+    """Read a sidecar: JSON Lines if its name ends in `.jsonl` or `.ndjson`, else CSV.
 
     Raises:
         UnreadableInputError: The file cannot be read or is not UTF-8.
@@ -79,10 +76,7 @@ def _gather(path: Path, rows: Iterable[Row]) -> dict[str, tuple[KnownIdentifier,
 
 
 def values_of(cells: Iterable[tuple[str, str]]) -> tuple[tuple[KnownIdentifier, ...], str]:
-    """Return the identifiers of one document, and what is wrong with one of them ("" = nothing).
-
-    Args:
-        cells: The name of each (`name`, `date`, `known` and so on) and its value.
+    """Return the identifiers in the named cells of one document, and what is wrong with one ("" = nothing).
 
     Example:
         >>> [value.sort.value for value in values_of([("name", "Amara Okonkwo")])[0]]

@@ -58,9 +58,7 @@ def format_of(path: PurePath) -> Format:
 def sniff_format(file: Path, place: PurePath) -> Format:
     """Return the format of a file by its suffix and, where formats share a suffix, by its first bytes.
 
-    Args:
-        file: The file. One that cannot be read has the usual format of its suffix.
-        place: Its name, with the suffix.
+    A file that cannot be read has the usual format of its suffix.
 
     Raises:
         FormatError: The suffix is unknown.

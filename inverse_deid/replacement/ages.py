@@ -337,10 +337,7 @@ and of ICH E7 (65 years and more).
 
 @dataclass(frozen=True, slots=True)
 class BandedAges:
-    """Replaces an age by its band, in the unit of the age.
-
-    Args:
-        scheme: One scheme for a whole run.
+    """Replaces an age by its band, in the unit of the age; one scheme serves a whole run.
 
     Example:
         >>> policy = BandedAges(BAND_SCHEMES["10-years"])
@@ -377,12 +374,7 @@ def _add_rest(label: str, reading: AgeReading, after: str) -> str:
 
 
 class AgeReplacer:
-    """Replaces the ages of one case (a `Replacer`).
-
-    Args:
-        policy: Of the run.
-        case: An age that repeats a known identifier of the case stays masked.
-    """
+    """Replaces the ages of one case (a `Replacer`); one that repeats a known identifier stays masked."""
 
     def __init__(self, policy: AgePolicy, case: CaseTexts) -> None:
         self._policy = policy

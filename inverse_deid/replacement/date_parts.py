@@ -234,12 +234,7 @@ def ordinal_suffix(number: int) -> str:
 
 
 def write_day(number: int, like: str, *, padded: bool) -> str:
-    """Return the day of the month: `5`, `05`, `5th` or `fifth`.
-
-    Args:
-        number: 1 to 31.
-        like: A day as written.
-        padded: Two digits for a plain number.
+    """Return the day of the month, 1 to 31: `5`, `05` (padded), `5th` or `fifth`, in the manner of `like`.
 
     Example:
         >>> [write_day(3, like, padded=True) for like in ("12TH", "12", "ninth")]

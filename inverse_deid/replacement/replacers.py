@@ -60,13 +60,7 @@ def replace_case(
     settings: CaseSettings,
     surrogates_for: SurrogatesFor | None = None,
 ) -> MaskedCase:
-    """Replace the dates, ages and other masked words of a case as the settings say.
-
-    Args:
-        case: The case.
-        docs: Its masked texts, with markers.
-        settings: Of the run.
-        surrogates_for: None = the other words keep their markers.
+    """Replace the dates and ages of a case as the settings say, and with surrogates its other masked words.
 
     Raises:
         ConfigurationError: The settings cannot be applied to this case.

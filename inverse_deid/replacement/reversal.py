@@ -175,10 +175,6 @@ class Target(Protocol):
 class _RecordChain:
     """Seals or opens the records of one file in order.
 
-    Args:
-        key: At least 16 secret bytes.
-        salt: Of the file.
-
     Raises:
         ConfigurationError: A short key, or `cryptography` is not installed.
     """
@@ -282,10 +278,6 @@ class MapWriter:
 
 class MapReader:
     """Reads a map, one case at a time.
-
-    Args:
-        stream: The file, at its beginning.
-        key: The secret with which it was written.
 
     Raises:
         ConfigurationError: A short key, or `cryptography` is not installed.

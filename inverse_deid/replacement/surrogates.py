@@ -158,11 +158,7 @@ class CaseSurrogates:
         self._category_of: dict[str, HyperClass] = {}
 
     def replacement(self, text: str, category: HyperClass) -> str | None:
-        """Return the surrogate of a masked text.
-
-        Args:
-            text: The words of one mask, as in the original.
-            category: The network's guess, SAFE = not known.
+        """Return the surrogate of the words of one mask; the category is a guess, SAFE = not known.
 
         Returns:
             None to keep the marker: dates, ages, and everything that is not understood as a whole.

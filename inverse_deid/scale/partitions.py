@@ -173,11 +173,6 @@ class RunPlan:
 def begin(plan: RunPlan, *, resume: bool, force: bool) -> dict[str, Receipt]:
     """Prepare the output folder, and return the receipts of what is done there, by target.
 
-    Args:
-        plan: The plan of the run.
-        resume: Continue a run of the same settings and inputs.
-        force: Remove what an earlier run of these inputs left, and start again.
-
     Raises:
         OutputExistsError: Outputs exist.
         ConfigurationError: The run to be resumed had other settings.

@@ -66,11 +66,6 @@ class RayRun:
 def mask_with_ray(run: RayRun, make_masker: MaskerMaker, workers: Workers = mask_on_ray) -> Tally:
     """Mask files on a Ray cluster, one output file per partition.
 
-    Args:
-        run: What is masked, and how.
-        make_masker: Makes the masker, here and in every actor.
-        workers: Does the partitions.
-
     Returns:
         What was done, with all failures, in the order of the inputs.
 

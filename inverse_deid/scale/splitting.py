@@ -38,10 +38,7 @@ _BLOCK_BYTES = 1 << 20
 def find_inputs(addresses: Sequence[str], out: Place, kind: Format | None) -> tuple[list[Partition], Tally]:
     """Return all files, each as one partition, in a fixed order, and a tally of what cannot be masked.
 
-    Args:
-        addresses: Files or folders.
-        out: The output folder; files there are not inputs.
-        kind: Of all files; None: by suffix.
+    Files in the output folder are not inputs. Without a format, the suffix tells it.
     """
     tally = Tally()
     found: dict[str, Partition] = {}

@@ -48,12 +48,7 @@ def describe_api() -> dict[str, Any]:
 
 
 def build_app(masker: Masker, settings: ServiceSettings) -> Starlette:
-    """Return the application; requests are masked while its lifespan runs.
-
-    Args:
-        masker: Masks documents; is called in one thread.
-        settings: What is allowed, and who may ask.
-    """
+    """Return the application; requests are masked while its lifespan runs."""
     service = _Service(Batcher(masker, settings.batching), settings)
     app = Starlette(
         routes=[

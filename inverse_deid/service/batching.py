@@ -44,12 +44,7 @@ class _Waiting:
 
 
 class Batcher:
-    """Masks the documents of requests, several requests at once.
-
-    Args:
-        masker: Is called in one thread only.
-        settings: How requests are gathered.
-    """
+    """Masks the documents of requests, several requests at once; the masker is called in one thread only."""
 
     def __init__(self, masker: Masker, settings: BatchingSettings) -> None:
         self._masker = masker

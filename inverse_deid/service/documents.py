@@ -36,11 +36,7 @@ class MaskRequest:
 
 
 def read_request(body: bytes, max_documents: int) -> MaskRequest:
-    """Read the documents of a request.
-
-    Args:
-        body: `{"id", "text", "known"}`, or `{"documents": [...]}` with several of them.
-        max_documents: How many there may be.
+    """Read a request: `{"id", "text", "known"}`, or `{"documents": [...]}` with several of them.
 
     Raises:
         FormatError: It is something else; the message lists all faults of the first bad document.
@@ -70,13 +66,7 @@ def read_request(body: bytes, max_documents: int) -> MaskRequest:
 
 
 def answer_of(request: MaskRequest, masked: Sequence[MaskedDocument], operating_point: str) -> dict[str, Any]:
-    """Return the answer to a request: ids, masked texts and counts, never an original.
-
-    Args:
-        request: What was asked for.
-        masked: One per document, in order.
-        operating_point: How sure a kept word is.
-    """
+    """Return the answer to a request: ids, masked texts and counts, never an original."""
     answers = [
         {
             "id": doc_id,

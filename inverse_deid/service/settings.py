@@ -17,10 +17,7 @@ MIN_TOKEN_CHARS = 16
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """The secret that every client must send; kept as a hash, compared in constant time.
-
-    Args:
-        digest: SHA-256 of the secret.
+    """The secret that every client must send, kept as its SHA-256 and compared in constant time.
 
     Example:
         >>> Token.of("not-a-secret-00001").fits("not-a-secret-00002")
@@ -82,10 +79,6 @@ class ServiceSettings:
 
 def check_address(host: str, token: Token | None) -> None:
     """Refuse to listen to others without a token.
-
-    Args:
-        host: Name or address to listen on.
-        token: Clients must send it.
 
     Raises:
         ConfigurationError: Others could connect without a token, or the address does not exist.

@@ -51,11 +51,7 @@ AgeFor = Callable[[AgeElement], AgeElement | None]
 
 
 def is_age(text: str, element: str = "") -> bool:
-    """Return whether a value is the number of an age, or the code of a group.
-
-    Args:
-        text: The value.
-        element: Its E2B element; a group of ages has seven codes.
+    """Return whether a value is the number of an age, or in `AGE_GROUP` the code of one of seven groups.
 
     Example:
         >>> is_age("48"), is_age("about 48"), is_age("48", AGE_GROUP), is_age("5", AGE_GROUP)

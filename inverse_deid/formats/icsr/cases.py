@@ -114,12 +114,7 @@ class Case:
     def rewrite(
         self, masked_texts: Sequence[str], profile: Profile, given: Replacements | None = None
     ) -> RewrittenCase:
-        """Return the case with masked texts in place and its structured fields as the profile says.
-
-        Args:
-            masked_texts: One for each of `free_texts`.
-            profile: What happens to the structured fields.
-            given: The values of ids, dates and ages, as far as the profile asks for them.
+        """Return the case with a masked text for each of `free_texts`, and its fields as the profile says.
 
         Raises:
             ConfigurationError: The profile asks for pseudonyms or dates that `given` lacks.
@@ -150,13 +145,7 @@ class Case:
 
 
 def case_from(number: int, node: etree._Element, tail: str, dialect: MessageDialect) -> Case:
-    """Return a case from its XML.
-
-    Args:
-        number: Which case of the file, from 1; 0 = an element around the cases.
-        node: Without comments and instructions.
-        tail: The white space after it.
-        dialect: R3 or R2.
+    """Return a case from its XML, which has no comments and instructions; see `Case`.
 
     Raises:
         FormatError: It contains an entity.
@@ -166,11 +155,7 @@ def case_from(number: int, node: etree._Element, tail: str, dialect: MessageDial
 
 
 class Answers:
-    """Notes the answers of the functions for ids, dates and ages.
-
-    Args:
-        given: The functions.
-    """
+    """Notes the answers of the functions for ids, dates and ages."""
 
     def __init__(self, given: Replacements) -> None:
         self.given = given

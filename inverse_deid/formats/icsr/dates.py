@@ -167,10 +167,6 @@ def stamp_with(value: str, date: StampDate) -> str:
 
     If the new date is less precise than the old one, nothing follows it.
 
-    Args:
-        value: A time stamp that `parse_stamp` understands.
-        date: The date to write.
-
     Example:
         >>> stamp_with("200901151430-0500", StampDate(2011, 7, 2))
         '201107021430-0500'

@@ -127,12 +127,7 @@ def _table() -> dict[str, Any]:
 
 @lru_cache(maxsize=4)
 def elements_in(dialect: Dialect, *, batch: bool) -> tuple[Element, ...]:
-    """Return the elements that a case, or the parts of a batch around its cases, can contain.
-
-    Args:
-        dialect: R3 or R2.
-        batch: True for the parts outside the cases.
-    """
+    """Return the elements that a case can contain, or (`batch`) the parts of a batch around its cases."""
     return tuple(e for e in elements().values() if dialect in e.places and e.batch == batch)
 
 

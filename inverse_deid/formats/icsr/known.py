@@ -66,11 +66,6 @@ def find_known_value(element: str, sort: str, text: str) -> KnownValue | None:
     Dates must be known to the day; numbers, phones and addresses need four letters or digits,
     since shorter ones (a telephone country code) are in every text.
 
-    Args:
-        element: Id of the element.
-        sort: As the table names it; `name or initials` is decided by the text.
-        text: Its value.
-
     Example:
         >>> find_known_value("C.2.r.2.7", "phone", "tel:+44 20 5550 1")
         KnownValue(element='C.2.r.2.7', sort='phone')

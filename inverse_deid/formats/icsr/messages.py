@@ -101,10 +101,6 @@ class _Open(NamedTuple):
 class Message:
     """An open E2B message; `parts` can be run through once.
 
-    Args:
-        stream: The bytes.
-        limits: What one case may be.
-
     Raises:
         FormatError: Not XML, not E2B, or with declarations of entities.
         UnreadableInputError: Empty, or of an encoding that is not read or not the declared one.
@@ -357,11 +353,7 @@ def _broken(events: etree.iterparse, prolog: Prolog) -> FormatError:
 
 
 def read_cases(stream: BinaryIO, limits: Limits | None = None) -> Iterator[Case | BrokenCase]:
-    """Yield the cases of a message, and the faults of those that cannot be read.
-
-    Args:
-        stream: The bytes of an R3 or R2 message, single or batch.
-        limits: What one case may be.
+    """Yield the cases of a message, single or batch, and the faults of those that cannot be read.
 
     Raises:
         FormatError: Not XML, not E2B, or with declarations of entities.

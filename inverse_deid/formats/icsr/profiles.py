@@ -156,11 +156,7 @@ def read_profile(path: Path) -> Profile:
 
 
 def profile_from(name: str, table: Mapping[str, Any]) -> Profile:
-    """Make a profile of the values of a TOML file.
-
-    Args:
-        name: Of the profile.
-        table: See `ProfileSettings`.
+    """Make a profile of the values of a TOML file, see `ProfileSettings`.
 
     Raises:
         ConfigurationError: An unknown key, element or setting, two actions for one element, or an action

@@ -76,10 +76,7 @@ class Prolog:
 
 
 def is_icsr(head: bytes) -> bool:
-    """Return whether XML begins like an E2B message, well formed or not.
-
-    Args:
-        head: The first bytes of a file.
+    """Return whether the first bytes of XML are those of an E2B message, well formed or not.
 
     Example:
         >>> is_icsr(b'<?xml version="1.0"?><ichicsr lang="en">'), is_icsr(b"<deIdi2b2>")
@@ -97,11 +94,7 @@ def is_icsr(head: bytes) -> bool:
 
 
 def release_doctype(doctype: str, root: str) -> str:
-    """Return a document type declaration with only the base name of its DTD; "" = not a DTD of ICH.
-
-    Args:
-        doctype: As in the file.
-        root: Name of the outermost element, which it must name.
+    """Return the document type of `root` with only the base name of its DTD; "" = not a DTD of ICH.
 
     Example:
         >>> release_doctype('<!DOCTYPE ichicsr SYSTEM "C:/okonkwo/icsr21xml.dtd">', "ichicsr")

@@ -135,14 +135,7 @@ def _number_ids(case: etree._Element, *, moves_dates: bool) -> Iterator[Change]:
 
 
 class CaseRewriter:
-    """Rewrites one case, on a copy.
-
-    Args:
-        dialect: R3 or R2.
-        profile: What happens to the structured fields.
-        given: The new ids, dates and ages.
-        known: The identifiers that the case states.
-    """
+    """Rewrites one case, on a copy; `known` are the identifiers that the case states."""
 
     def __init__(
         self, dialect: MessageDialect, profile: Profile, given: Replacements, known: Sequence[KnownValue]
@@ -157,12 +150,7 @@ class CaseRewriter:
     def rewrite(
         self, root: etree._Element, values: Sequence[Value], masked_texts: Sequence[str]
     ) -> tuple[etree._Element, tuple[Change, ...]]:
-        """Return a rewritten copy of a case, and what was done.
-
-        Args:
-            root: The case.
-            values: Its values, as `survey` found them.
-            masked_texts: One for each free text, in the order of `values`.
+        """Return a rewritten copy of a case with a masked text for each free text, and what was done.
 
         Raises:
             ConfigurationError: The profile asks for pseudonyms or dates that the replacements lack.
@@ -370,16 +358,11 @@ def _action_for_the_unexpected(element: Element | None) -> FieldAction:
 
 
 def fit_text(text: str, longest: int | None, marker: str) -> str:
-    """Return a masked text that fits its element.
+    """Return a masked text that fits its element of `longest` characters, None = no limit.
 
     A text that is too long ends with a marker, which replaces everything after it: a marker of the text, or
     one after the last whole word that leaves room for it. If no word fits, the result is the marker. An empty
     text becomes the marker, since an element with words may not become empty.
-
-    Args:
-        text: The masked text.
-        longest: Longest text of the element in characters, None = no limit.
-        marker: Replaces what does not fit.
 
     Example:
         >>> fit_text("well until PHI came", 15, "PHI")

@@ -111,13 +111,7 @@ def _problem(problem: CaseProblem) -> dict[str, Any]:
 
 
 class ReportSource:
-    """An open E2B message (a `Source`).
-
-    Args:
-        message: The message.
-        name: Of the file: cases without an id of two files are different cases.
-        profile: What happens to the structured fields.
-    """
+    """An open E2B message (a `Source`)."""
 
     unit = "case"
     resumable = False
@@ -160,13 +154,7 @@ class ReportSource:
 
 
 class ReportSink:
-    """Writes rewritten cases (a `Sink`) and counts what was done to them.
-
-    Args:
-        target: Takes the bytes.
-        message: The message that is read.
-        profile: What happens to the structured fields.
-    """
+    """Writes rewritten cases (a `Sink`) and counts what was done to them."""
 
     def __init__(self, target: Writable, message: Message, profile: Profile) -> None:
         self._message = message
@@ -246,12 +234,7 @@ def _collect_known(part: Case) -> tuple[KnownIdentifier, ...]:
 
 
 def read_reports(stream: BinaryIO, options: ReadOptions, name: str) -> ReportSource:
-    """Open a message of one or more case safety reports.
-
-    Args:
-        stream: The bytes of an R3 or R2 message.
-        options: Only the profile matters.
-        name: Of the file.
+    """Open a message of one or more case safety reports; of the options only the profile matters.
 
     Raises:
         FormatError: Not XML, not E2B, or with declarations of entities.

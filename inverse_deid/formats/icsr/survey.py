@@ -99,12 +99,7 @@ class Survey:
 
 
 def survey(root: etree._Element, dialect: MessageDialect, *, batch: bool) -> Survey:
-    """Return the contents of a case, or of a part of a batch around its cases.
-
-    Args:
-        root: The XML element of the case, without comments and instructions.
-        dialect: R3 or R2.
-        batch: Whether it is a part outside the cases.
+    """Return the contents of a case without comments, or (`batch`) of a part of a batch around its cases.
 
     Raises:
         FormatError: It contains an entity.

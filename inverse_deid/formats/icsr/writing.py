@@ -38,12 +38,7 @@ class Frame:
 
 
 class MessageWriter:
-    """Writes a message in the encoding that it had.
-
-    Args:
-        target: Takes the bytes.
-        frame: Everything around the cases.
-    """
+    """Writes a message in the encoding that it had."""
 
     def __init__(self, target: Writable, frame: Frame) -> None:
         self._target = target
