@@ -83,21 +83,13 @@ class CalibrateOptions:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Calibrated:
-    """The chosen thresholds and their result on the calibration set.
-
-    Args:
-        thresholds: The chosen ones.
-        n_counted: Documents or patients with PHI.
-        n_leaking: Of these, those with any PHI token kept.
-        mean_loss: The figure that was compared with the target, in [0, 1].
-        evaluation: Of masking all documents with these thresholds.
-    """
+    """The chosen thresholds and their result on the calibration set."""
 
     thresholds: Thresholds
-    n_counted: int
-    n_leaking: int
-    mean_loss: float
-    evaluation: Evaluation
+    n_counted: int  # documents or patients with PHI
+    n_leaking: int  # of these, those with any PHI token kept
+    mean_loss: float  # the figure that was compared with the target, in [0, 1]
+    evaluation: Evaluation  # of masking all documents with these thresholds
 
 
 @click.command()

@@ -26,19 +26,12 @@ _Key = str | tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class GivenPaths:
-    """The other paths of a command, by the options that gave them.
+    """The other paths of a command, by the options that gave them."""
 
-    Args:
-        out: Folder of the masked files, which contains the journal.
-        read: Files that are read (a key, lists of words).
-        written: Files that are written (a run report).
-        folders: Folders that are written into.
-    """
-
-    out: Path
-    read: Mapping[str, Path] = field(default_factory=dict)
-    written: Mapping[str, Path] = field(default_factory=dict)
-    folders: Mapping[str, Path] = field(default_factory=dict)
+    out: Path  # folder of the masked files, which contains the journal
+    read: Mapping[str, Path] = field(default_factory=dict)  # files that are read (a key, lists of words)
+    written: Mapping[str, Path] = field(default_factory=dict)  # files that are written (a run report)
+    folders: Mapping[str, Path] = field(default_factory=dict)  # folders that are written into
 
 
 def check_paths(jobs: Sequence[Job], given: GivenPaths) -> None:

@@ -33,17 +33,11 @@ from inverse_deid.text.tokenizer import tokenize
 
 @dataclass(frozen=True, slots=True)
 class ReversalSink:
-    """Writes one entry per masked document or case (a `Sink`).
+    """Writes one entry per masked document or case (a `Sink`)."""
 
-    Args:
-        writer: Of the map.
-        encoding: In which the masked texts are written.
-        marker: Replaces what does not fit into an element of a case safety report.
-    """
-
-    writer: MapWriter = field(repr=False)
-    encoding: str = "utf-8"
-    marker: str = "PHI"
+    writer: MapWriter = field(repr=False)  # of the map
+    encoding: str = "utf-8"  # in which the masked texts are written
+    marker: str = "PHI"  # replaces what does not fit into an element of a case safety report
 
     def write(self, record: Record, masked: Sequence[MaskedDocument]) -> None:
         """Write the entry of one document; where records have several texts, it names the columns."""
@@ -75,17 +69,11 @@ _TOO_MANY = "has fewer documents than the map; give the file and the map of one 
 
 @dataclass(slots=True)
 class Revealed:
-    """What was done.
+    """What was done."""
 
-    Args:
-        n_revealed: Documents or cases whose originals were put back.
-        n_masked: Those that were left masked.
-        n_missing: Texts of the map whose element is not in the file, since the profile left it out.
-    """
-
-    n_revealed: int = 0
-    n_masked: int = 0
-    n_missing: int = 0
+    n_revealed: int = 0  # documents or cases whose originals were put back
+    n_masked: int = 0  # those that were left masked
+    n_missing: int = 0  # texts of the map whose element is not in the file, since the profile left it out
 
     def count(self, *, is_asked: bool) -> None:
         """Count one document or case."""

@@ -23,23 +23,14 @@ OnProgress = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class SourceProgress:
-    """How a source is masked, how far it is, and who is notified.
+    """How a source is masked, how far it is, and who is notified."""
 
-    Args:
-        name: The file in messages.
-        tally: Counts what was written; a resumed run begins with what was counted before.
-        on_progress: Told of every batch.
-        n_at_once: How many batches the masker takes at once.
-        key: For the pseudonyms of report ids.
-        marker: Replaces a text of a report that cannot be shown at all.
-    """
-
-    name: str
-    tally: Tally
-    on_progress: OnProgress
-    n_at_once: int = 1
-    key: bytes = field(default=b"", repr=False)
-    marker: str = "PHI"
+    name: str  # the file in messages
+    tally: Tally  # counts what was written; a resumed run begins with what was counted before
+    on_progress: OnProgress  # told of every batch
+    n_at_once: int = 1  # how many batches the masker takes at once
+    key: bytes = field(default=b"", repr=False)  # for the pseudonyms of report ids
+    marker: str = "PHI"  # replaces a text of a report that cannot be shown at all
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,17 +22,11 @@ _FIELDS = frozenset({"id", "text", "known"})
 
 @dataclass(frozen=True, slots=True)
 class MaskRequest:
-    """What was asked for.
+    """What was asked for."""
 
-    Args:
-        docs: The documents, numbered; their ids are in `ids`.
-        ids: The id of each document as it was given, a string or a whole number.
-        is_many: Whether they came as a list, and go back as one.
-    """
-
-    docs: tuple[Document, ...]
-    ids: tuple[str | int, ...] = field(repr=False)
-    is_many: bool
+    docs: tuple[Document, ...]  # numbered; their ids are in `ids`
+    ids: tuple[str | int, ...] = field(repr=False)  # of each document, as given
+    is_many: bool  # whether they came as a list, and go back as one
 
 
 def read_request(body: bytes, max_documents: int) -> MaskRequest:

@@ -53,23 +53,15 @@ def _digest(secret: str) -> bytes:
 class ServiceSettings:
     """What a service allows.
 
-    Args:
-        operating_point: Its name, which answers show.
-        token: Clients must send it; None = no token (on a loopback address alone).
-        max_body_bytes: Size of a request.
-        max_documents: Documents in a request.
-        seconds: How long a request may take, reading and waiting included.
-        batching: How requests are gathered.
-
     Raises:
         ConfigurationError: A limit is not above 0.
     """
 
-    operating_point: str = "balanced"
-    token: Token | None = None
-    max_body_bytes: int = 1_000_000
-    max_documents: int = 1000
-    seconds: float = 30.0
+    operating_point: str = "balanced"  # its name, which answers show
+    token: Token | None = None  # clients must send it; None = no token (on a loopback address alone)
+    max_body_bytes: int = 1_000_000  # size of a request
+    max_documents: int = 1000  # documents in a request
+    seconds: float = 30.0  # how long a request may take, reading and waiting included
     batching: BatchingSettings = field(default_factory=BatchingSettings)
 
     def __post_init__(self) -> None:

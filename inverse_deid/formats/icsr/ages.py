@@ -33,17 +33,11 @@ _GROUP = re.compile(r"\s*[0-6]\s*", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class AgeElement:
-    """One structured age of a case.
+    """One structured age of a case."""
 
-    Args:
-        element: Its E2B element.
-        number: As it is written; of a group of ages, its code.
-        unit: In UCUM, "" = not stated or not known.
-    """
-
-    element: str
-    number: str = field(repr=False)
-    unit: str
+    element: str  # its E2B element
+    number: str = field(repr=False)  # as it is written; of a group of ages, its code
+    unit: str  # in UCUM, "" = not stated or not known
 
 
 AgeFor = Callable[[AgeElement], AgeElement | None]

@@ -33,39 +33,23 @@ CASE_ID = "C.1.1"
 
 @dataclass(frozen=True, slots=True)
 class TextElement:
-    """One free text of a case.
+    """One free text of a case."""
 
-    Args:
-        element: Its E2B element, "" = not known.
-        path: Its place in the case.
-        text: The text.
-        max_length: Longest text of the element in characters, None = no limit stated.
-    """
-
-    element: str
-    path: str
+    element: str  # its E2B element, "" = not known
+    path: str  # its place in the case
     text: str = field(repr=False)
-    max_length: int | None
+    max_length: int | None  # longest text of the element in characters, None = no limit stated
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Case:
-    """One case, or one of the elements around the cases of a batch, which is treated like a case.
+    """One case, or one of the elements around the cases of a batch, which is treated like a case."""
 
-    Args:
-        number: Which case of the file, from 1; 0 = an element around the cases.
-        dialect: R3 or R2.
-        node: Its XML, without comments and instructions.
-        tail: The white space after it in the batch.
-        values: All of its values that are not structure.
-        n_nodes: Its XML elements.
-    """
-
-    number: int
+    number: int  # which case of the file, from 1; 0 = an element around the cases
     dialect: MessageDialect
-    node: etree._Element = field(repr=False)
-    tail: str = field(repr=False)
-    values: tuple[Value, ...] = field(repr=False)
+    node: etree._Element = field(repr=False)  # its XML, without comments and instructions
+    tail: str = field(repr=False)  # the white space after it in the batch
+    values: tuple[Value, ...] = field(repr=False)  # all of its values that are not structure
     n_nodes: int
 
     @property

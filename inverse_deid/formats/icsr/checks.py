@@ -62,16 +62,10 @@ class Rule(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something wrong with a rewritten case; never a value.
-
-    Args:
-        rule: What is wrong.
-        element: Its E2B element, "" = not known.
-        path: Where.
-    """
+    """Something wrong with a rewritten case; never a value."""
 
     rule: Rule
-    element: str
+    element: str  # its E2B element, "" = not known
     path: str
 
 

@@ -47,17 +47,11 @@ _NAME_STEPS = re.compile(r"(?:/name(?:\[\d+\])?)?/[^/]*$")
 
 @dataclass(frozen=True, slots=True)
 class KnownValue:
-    """An identifier that must be masked in every free text of the case.
+    """An identifier that must be masked in every free text of the case."""
 
-    Args:
-        element: The E2B element that states it.
-        sort: name, initials, date, number, organisation, address, phone or email.
-        value: As it is written, without `tel:` and the like; dates as digits.
-    """
-
-    element: str
-    sort: str
-    value: str = field(repr=False)
+    element: str  # the E2B element that states it
+    sort: str  # name, initials, date, number, organisation, address, phone or email
+    value: str = field(repr=False)  # as it is written, without `tel:` and the like; dates as digits
 
 
 def find_known_value(element: str, sort: str, text: str) -> KnownValue | None:

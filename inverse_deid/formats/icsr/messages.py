@@ -32,47 +32,29 @@ _LIMIT_ERRORS = frozenset({"ERR_RESOURCE_LIMIT"})
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Limits of one case.
+    """Limits of one case."""
 
-    Args:
-        max_case_bytes: Bytes of its XML.
-        max_depth: Elements inside one another.
-    """
-
-    max_case_bytes: int = MAX_RECORD_BYTES
-    max_depth: int = 100
+    max_case_bytes: int = MAX_RECORD_BYTES  # bytes of its XML
+    max_depth: int = 100  # elements inside one another
 
 
 @dataclass(frozen=True, slots=True)
 class BrokenCase:
-    """A case that could not be read.
+    """A case that could not be read."""
 
-    Args:
-        number: Which case of the file, from 1; 0 = something around the cases.
-        error: Why.
-    """
-
-    number: int
+    number: int  # which case of the file, from 1; 0 = something around the cases
     error: InputError
 
 
 @dataclass(slots=True)
 class Stripped:
-    """Counts of what was left out while reading because it is neither element nor value.
-
-    Args:
-        n_comments: XML comments.
-        n_instructions: Processing instructions.
-        n_attributes: Attributes of the outermost element that are not structure.
-        n_stray_texts: Texts between the parts of a batch.
-        n_locations: Schema locations and document types that were cut to a base name or left out.
-    """
+    """Counts of what was left out while reading because it is neither element nor value."""
 
     n_comments: int = 0
     n_instructions: int = 0
-    n_attributes: int = 0
-    n_stray_texts: int = 0
-    n_locations: int = 0
+    n_attributes: int = 0  # attributes of the outermost element that are not structure
+    n_stray_texts: int = 0  # texts between the parts of a batch
+    n_locations: int = 0  # schema locations and document types that were cut to a base name or left out
 
 
 class _Meter:

@@ -58,21 +58,13 @@ _ROOTS = frozenset(("MCCI_IN200100UV01", "PORR_IN049016UV", "ichicsr", "safetyre
 
 @dataclass(frozen=True, slots=True)
 class Prolog:
-    """The start of a file, before the first element.
+    """The start of a file, before the first element."""
 
-    Args:
-        codec: The encoding of the file.
-        mark: Its byte-order mark, b"" = none.
-        declaration: `<?xml ...?>` as in the file, "" = none.
-        doctype: `<!DOCTYPE ...>` as in the file, "" = none.
-        head: The bytes that were read so far.
-    """
-
-    codec: str
-    mark: bytes
-    declaration: str
-    doctype: str
-    head: bytes = field(repr=False)
+    codec: str  # the encoding of the file
+    mark: bytes  # its byte-order mark, b"" = none
+    declaration: str  # `<?xml ...?>` as in the file, "" = none
+    doctype: str  # `<!DOCTYPE ...>` as in the file, "" = none
+    head: bytes = field(repr=False)  # the bytes that were read so far
 
 
 def is_icsr(head: bytes) -> bool:

@@ -75,51 +75,31 @@ _GONE = frozenset((Done.LEFT_OUT, Done.FILE_LEFT_OUT, Done.DATE_REMOVED, Done.WI
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What was done to one value.
+    """What was done to one value."""
 
-    Args:
-        element: Its E2B element, "" = not known.
-        path: Its place in the case.
-        done: What was done.
-    """
-
-    element: str
-    path: str
+    element: str  # its E2B element, "" = not known
+    path: str  # its place in the case
     done: Done
 
 
 @dataclass(frozen=True, slots=True)
 class Replacements:
-    """The functions that replace ids, dates and ages.
+    """The functions that replace ids, dates and ages."""
 
-    Args:
-        pseudonym: For ids; needed if the profile asks for pseudonyms.
-        date_value: For dates; needed if the profile asks for dates.
-        age_value: For ages; without it the ages that the profile asks for are left out.
-        marker: Replaces a text that cannot be shown at all.
-    """
-
-    pseudonym: PseudonymFor | None = None
-    date_value: DateFor | None = None
-    age_value: AgeFor | None = None
-    marker: str = DEFAULT_MARKER
+    pseudonym: PseudonymFor | None = None  # for ids; needed if the profile asks for pseudonyms
+    date_value: DateFor | None = None  # for dates; needed if the profile asks for dates
+    age_value: AgeFor | None = None  # for ages; without it the ages that the profile asks for are left out
+    marker: str = DEFAULT_MARKER  # replaces a text that cannot be shown at all
 
 
 @dataclass(frozen=True, slots=True)
 class RewrittenCase:
-    """A rewritten case.
-
-    Args:
-        node: Its XML.
-        changes: What was done, one entry per value.
-        tail: The white space after it in the batch.
-        allowed: All strings, other than structure, that it may contain.
-    """
+    """A rewritten case."""
 
     node: etree._Element = field(repr=False)
-    changes: tuple[Change, ...]
-    tail: str = ""
-    allowed: frozenset[str] = field(default=frozenset(), repr=False)
+    changes: tuple[Change, ...]  # one per value
+    tail: str = ""  # the white space after it in the batch
+    allowed: frozenset[str] = field(default=frozenset(), repr=False)  # strings, but structure
 
 
 def _number_ids(case: etree._Element, *, moves_dates: bool) -> Iterator[Change]:

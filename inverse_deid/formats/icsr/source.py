@@ -38,38 +38,23 @@ MAX_CASES_LISTED = 1000
 
 @dataclass(frozen=True, slots=True)
 class CaseProblem:
-    """Why a case was not written.
+    """Why a case was not written."""
 
-    Args:
-        number: Which case of the file, from 1; 0 = a part around the cases.
-        reason: In words, without values.
-        findings: What the rule check found.
-    """
-
-    number: int
-    reason: str
-    findings: tuple[Finding, ...] = ()
+    number: int  # which case of the file, from 1; 0 = a part around the cases
+    reason: str  # in words, without values
+    findings: tuple[Finding, ...] = ()  # what the rule check found
 
 
 @dataclass(slots=True)
 class MessageReport:
-    """What was done to one message.
+    """What was done to one message."""
 
-    Args:
-        profile: Name of the profile.
-        n_cases: Cases that were written.
-        n_problems: Cases that were not written.
-        problems: The first of them.
-        done: How often what was done, by element id ("" = not known), path and deed.
-        stripped: Comments, instructions and the like that were left out, by name.
-    """
-
-    profile: str
-    n_cases: int = 0
-    n_problems: int = 0
-    problems: list[CaseProblem] = field(default_factory=list)
-    done: Counter[tuple[str, str, Done]] = field(default_factory=Counter)
-    stripped: dict[str, int] = field(default_factory=dict)
+    profile: str  # its name
+    n_cases: int = 0  # cases that were written
+    n_problems: int = 0  # cases that were not written
+    problems: list[CaseProblem] = field(default_factory=list)  # the first of them
+    done: Counter[tuple[str, str, Done]] = field(default_factory=Counter)  # by element id, path and deed
+    stripped: dict[str, int] = field(default_factory=dict)  # what was left out
 
     def add(self, changes: Iterable[Change]) -> None:
         """Count what was done to a case."""

@@ -45,22 +45,13 @@ class Sort(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """One value of a case.
+    """One value of a case."""
 
-    Args:
-        index: Which XML element of the case, in document order.
-        slot: Its text, the text after it, or the name of an attribute.
-        sort: How it is treated.
-        element: Its entry in the table, None = no entry.
-        path: Its place; names that the table does not use are shown as `*`.
-        text: The value.
-    """
-
-    index: int
-    slot: str
+    index: int  # which XML element of the case, in document order
+    slot: str  # its text, the text after it, or the name of an attribute
     sort: Sort
-    element: Element | None
-    path: str
+    element: Element | None  # its entry in the table, None = no entry
+    path: str  # its place; names that the table does not use are shown as `*`
     text: str = field(repr=False)
 
     @property
@@ -81,17 +72,11 @@ _SORT_OF_KIND = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Survey:
-    """The contents of a case.
+    """The contents of a case."""
 
-    Args:
-        nodes: Its XML elements in document order.
-        named: The slots that the table names, by index of the XML element and slot; with or without a value.
-        values: All values that are not structure.
-    """
-
-    nodes: tuple[etree._Element, ...] = field(repr=False)
-    named: Mapping[tuple[int, str], Element] = field(repr=False)
-    values: tuple[Value, ...] = field(repr=False)
+    nodes: tuple[etree._Element, ...] = field(repr=False)  # in document order
+    named: Mapping[tuple[int, str], Element] = field(repr=False)  # by index and slot
+    values: tuple[Value, ...] = field(repr=False)  # all that are not structure
 
     def nodes_of(self, element: str) -> list[etree._Element]:
         """Return the XML elements of a known element."""

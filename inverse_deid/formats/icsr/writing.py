@@ -16,25 +16,15 @@ from inverse_deid.formats.records import Writable
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """The frame of a message: everything around the cases.
+    """The frame of a message: everything around the cases."""
 
-    Args:
-        prolog: Before the first element.
-        dialect: R3 or R2.
-        tag: The outermost element.
-        attributes: Of it, those that are structure.
-        namespaces: That it declares.
-        lead: White space before its first part.
-        is_single: Whether it is itself the only case.
-    """
-
-    prolog: Prolog
+    prolog: Prolog  # before the first element
     dialect: MessageDialect
     tag: str
-    attributes: tuple[tuple[str, str], ...]
-    namespaces: dict[str | None, str]
-    lead: str
-    is_single: bool
+    attributes: tuple[tuple[str, str], ...]  # of it, those that are structure
+    namespaces: dict[str | None, str]  # that it declares
+    lead: str  # white space before its first part
+    is_single: bool  # whether it is itself the only case
 
 
 class MessageWriter:
