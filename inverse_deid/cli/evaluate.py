@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +14,8 @@ import numpy as np
 from inverse_deid.cli.report_files import check_target, write_json
 from inverse_deid.core.errors import ConfigurationError, FormatError
 from inverse_deid.core.files import write_whole
-from inverse_deid.core.values import BoolArray, Document
-from inverse_deid.evaluation.added_reports import (
-    AddedReport,
-    list_plain_added,
-    read_added,
-    refuse_foreign,
-)
+from inverse_deid.core.values import Document
+from inverse_deid.evaluation.added_reports import AddedReport, list_plain_added, read_added, refuse_foreign
 from inverse_deid.evaluation.counts import WordTest
 from inverse_deid.evaluation.curves import ScoreFigures, measure_scores
 from inverse_deid.evaluation.evaluation import evaluate_masks, intervals_of, read_patients
@@ -185,19 +181,13 @@ def _measure_explained(
 
 def _make_clinical_test(lexicon: Lexicon) -> WordTest:
     """Return a test for words that the packaged lists contain as clinical, and not as function words."""
-    known: dict[str, bool] = {}
 
+    @cache
     def is_clinical(word: str) -> bool:
         flags = lexicon.flags(word)
         return bool(flags & _CLINICAL) and not flags & WordFlag.STOP_WORD
 
-    def test(words: Sequence[str]) -> BoolArray:
-        for word in words:
-            if word not in known:
-                known[word] = is_clinical(word)
-        return np.array([known[word] for word in words], np.bool_)
-
-    return test
+    return lambda words: np.array([is_clinical(word) for word in words], np.bool_)
 
 
 def _write_reports(

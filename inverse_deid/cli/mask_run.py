@@ -125,7 +125,11 @@ def _mask_jobs(jobs: Sequence[Job], options: MaskOptions, tally: Tally) -> None:
         )
         journal = Journal(options.folder, fingerprint)
         if options.resume and not tally.n_failures and journal.is_finished(jobs):
-            _check_report_exists(options.run_report)
+            if options.run_report is not None and not options.run_report.exists():
+                raise ConfigurationError(  # what it would count is gone
+                    f"{options.run_report}: the run was complete before. For a report mask again with "
+                    "--force, without --resume"
+                )
             tally.n_found_complete = len(jobs)
             return
         report = None
@@ -150,18 +154,6 @@ def _mask_jobs(jobs: Sequence[Job], options: MaskOptions, tally: Tally) -> None:
             report.write(options.run_report, tally)
         if not tally.n_failures:
             journal.finish(jobs)
-
-
-def _check_report_exists(report: Path | None) -> None:
-    """Refuse to report a run that was complete before: what it counted is gone.
-
-    Raises:
-        ConfigurationError: A run report is asked for and does not exist.
-    """
-    if report is not None and not report.exists():
-        raise ConfigurationError(
-            f"{report}: the run was complete before. For a report mask again with --force, without --resume"
-        )
 
 
 def _mask_pipe(options: MaskOptions) -> Tally:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from datetime import date
 from enum import IntEnum, StrEnum
 
 import numpy as np
@@ -31,6 +32,7 @@ MAX_KNOWN_TOTAL_CHARS = 20_000
 """Limits on the known values of one document: how many, how long each (characters, words) and together."""
 
 _WORD = re.compile(r"[^\W_]+")
+_ISO_DATE = re.compile(r"(\d{4})-?(\d\d)-?(\d\d)", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -74,6 +76,15 @@ class KnownIdentifier:
 
     value: str = field(repr=False)  # as it is written; dates as `CCYYMMDD`
     sort: KnownSort = KnownSort.OTHER  # what it is; OTHER = what it looks like
+
+
+def day_of(value: str) -> date | None:
+    """Return the day of `CCYYMMDD` or `CCYY-MM-DD`, None = not such a day."""
+    match = _ISO_DATE.fullmatch(value.strip())
+    try:
+        return date(*map(int, match.groups())) if match else None
+    except ValueError:
+        return None
 
 
 def find_known_problem(known: Sequence[str | KnownIdentifier]) -> str:

@@ -18,7 +18,7 @@ from inverse_deid.engine.jobs import Job
 from inverse_deid.engine.journal import JOURNAL_NAME, progress_path
 from inverse_deid.formats.known_values import KnownOfDocuments
 from inverse_deid.formats.records import ReadOptions
-from inverse_deid.formats.registry import input_errors, open_input, open_source
+from inverse_deid.formats.registry import input_errors, open_input
 
 _MAX_IDS_SHOWN = 10
 _Key = str | tuple[int, int]
@@ -94,7 +94,7 @@ def _read_ids(job: Job, options: ReadOptions) -> Iterator[str]:
         return
     try:
         with open_input(job.input) as stream, input_errors():
-            source = open_source(stream, job.name, job.format, options)
+            source = job.format.open(stream, options, job.name)
             for record in source.records():
                 if record.doc is not None:
                     yield record.doc.id

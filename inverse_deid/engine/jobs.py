@@ -9,12 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Literal
 
-from inverse_deid.core.errors import (
-    ConfigurationError,
-    InputError,
-    OutputExistsError,
-    UnreadableInputError,
-)
+from inverse_deid.core.errors import ConfigurationError, InputError, OutputExistsError, UnreadableInputError
 from inverse_deid.core.files import printable
 from inverse_deid.engine.tally import Tally
 from inverse_deid.formats.records import Format

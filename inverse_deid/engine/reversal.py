@@ -127,7 +127,7 @@ def reveal_message(
     marker = reader.about.get("marker", "PHI")
     for part in message.parts():
         if isinstance(part, BrokenCase):
-            raise InputError(f"case {part.number} {part.error}")
+            raise InputError(f"case {part.number} {part.reason}")
         hidden = _next(cases)
         originals = list(_match_originals(part, hidden, marker, done))
         is_asked = only is None or only in (hidden.document, part.case_id)

@@ -2,14 +2,7 @@
 
 from __future__ import annotations
 
-from inverse_deid.formats.icsr.ages import (
-    AGE_GROUP,
-    DECADE,
-    GESTATION,
-    HIGH_AGE_YEARS,
-    AgeElement,
-    years_of,
-)
+from inverse_deid.formats.icsr.ages import AGE_GROUP, DECADE, GESTATION, HIGH_AGE_YEARS, AgeElement, years_of
 from inverse_deid.formats.icsr.dates import DateElement, StampDate, parse_stamp
 from inverse_deid.formats.icsr.rewriting import Replacements
 from inverse_deid.formats.icsr.survey import Sort

@@ -20,7 +20,7 @@ from inverse_deid.core.files import PartialFile
 from inverse_deid.core.values import Document, MaskedDocument
 from inverse_deid.formats.icsr.profiles import Profile
 from inverse_deid.formats.records import ReadOptions, Record, Sink
-from inverse_deid.formats.registry import FORMATS, open_source
+from inverse_deid.formats.registry import FORMATS
 from inverse_deid.masking.case_masker import CaseMasker
 from inverse_deid.masking.case_reports import replacements_of, texts_of
 from inverse_deid.masking.pipeline import mask_everything
@@ -166,7 +166,7 @@ class _Releases:
         if kind.needs_all_records and n_waiting:
             raise ReviewError(f"{n_waiting} rows are not released, and a Parquet file needs all rows")
         options = replace(self._settings.read_options, profile=self._settings.profile)
-        opened = open_source(io.BytesIO(data), source.name, kind, options)
+        opened = kind.open(io.BytesIO(data), options, source.name)
         sink = opened.sink(file)
         for record in opened.records():
             if record.problem and not record.is_frame:

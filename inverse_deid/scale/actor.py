@@ -30,7 +30,7 @@ from inverse_deid.engine.masker import Masker, mask_records
 from inverse_deid.engine.serial import BatchLimits, batches, guard_records, write_batch
 from inverse_deid.engine.tally import Tally
 from inverse_deid.formats.records import ReadOptions, Record, Source
-from inverse_deid.formats.registry import input_errors, open_source
+from inverse_deid.formats.registry import input_errors
 from inverse_deid.masking.case_masker import DocumentMasker
 from inverse_deid.network.scorer import Device
 from inverse_deid.scale.partitions import Partition, Receipt, receipt_name
@@ -62,7 +62,7 @@ def open_partition(partition: Partition, options: ReadOptions) -> Iterator[Sourc
         with closing(stream):
             with storage_errors(place), input_errors():
                 name = PurePosixPath(partition.name).name
-                source = open_source(stream, name, partition.format, options)
+                source = partition.format.open(stream, options, name)
             yield source
 
 

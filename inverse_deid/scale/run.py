@@ -18,11 +18,7 @@ from inverse_deid.scale.actor import ActorJob, MaskerMaker, Outcome, Work
 from inverse_deid.scale.cluster import MAX_ATTEMPTS, Cluster, mask_on_ray
 from inverse_deid.scale.partitions import Partition, Receipt, RunPlan, begin, end
 from inverse_deid.scale.splitting import find_inputs, split_all
-from inverse_deid.scale.storage import (
-    Place,
-    is_in_one_process,
-    place_of,
-)
+from inverse_deid.scale.storage import Place, is_in_one_process, place_of
 
 PARTITION_BYTES = 16 * 1024 * 1024
 

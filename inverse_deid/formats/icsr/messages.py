@@ -16,7 +16,7 @@ from typing import BinaryIO, NamedTuple, cast
 
 from lxml import etree
 
-from inverse_deid.core.errors import FormatError, InputError
+from inverse_deid.core.errors import FormatError
 from inverse_deid.formats.icsr.cases import Case, case_from
 from inverse_deid.formats.icsr.dialects import R2, R3, MessageDialect, StringRole, remove_keeping_tail
 from inverse_deid.formats.icsr.elements import HL7
@@ -43,7 +43,7 @@ class BrokenCase:
     """A case that could not be read."""
 
     number: int  # which case of the file, from 1; 0 = something around the cases
-    error: InputError
+    reason: str
 
 
 @dataclass(slots=True)
@@ -119,7 +119,8 @@ class Message:
                 yield from self._finish()
         yield from self._finish()
         if self._failure is not None:
-            yield BrokenCase(self._n_cases + 1 if self._is_in_case() else 0, self._failure)
+            is_in_case = self._open is not None and self._open.node.tag == self.frame.dialect.case_tag
+            yield BrokenCase(self._n_cases + 1 if is_in_case else 0, str(self._failure))
 
     def _read_root(self, prolog: Prolog) -> etree._Element:
         """Read to the start of the outermost element."""
@@ -207,9 +208,6 @@ class Message:
             self._comments.append(node)
         return False
 
-    def _is_in_case(self) -> bool:
-        return self._open is not None and self._open.node.tag == self.frame.dialect.case_tag
-
     def _check_limits(self) -> None:
         if self._open is None or self._problem:
             return
@@ -236,15 +234,12 @@ class Message:
         self._n_cases += is_case
         number = self._n_cases if is_case else 0
         tail = self._detach(node)
-        yield BrokenCase(number, FormatError(problem)) if problem else self._case(number, node, tail)
-
-    def _case(self, number: int, node: etree._Element, tail: str) -> Case | BrokenCase:
-        refusal = ""
+        case: Case | None = None
         try:
-            return case_from(number, node, tail, self.frame.dialect)
+            case = None if problem else case_from(number, node, tail, self.frame.dialect)
         except FormatError as error:
-            refusal = str(error)
-        return BrokenCase(number, FormatError(refusal))
+            problem = str(error)
+        yield BrokenCase(number, problem) if case is None else case
 
     def _detach(self, node: etree._Element) -> str:
         """Take a part without comments out of the tree, and return the white space after it."""

@@ -94,12 +94,12 @@ class Replacements:
 
 @dataclass(frozen=True, slots=True)
 class RewrittenCase:
-    """A rewritten case."""
+    """A rewritten case; `allowed` are all strings, other than structure, that it may contain."""
 
     node: etree._Element = field(repr=False)
     changes: tuple[Change, ...]  # one per value
     tail: str = ""  # the white space after it in the batch
-    allowed: frozenset[str] = field(default=frozenset(), repr=False)  # strings, but structure
+    allowed: frozenset[str] = field(default=frozenset(), repr=False)
 
 
 def _number_ids(case: etree._Element, *, moves_dates: bool) -> Iterator[Change]:
@@ -205,7 +205,10 @@ class CaseRewriter:
         """Treat a value other than free text as the profile says."""
         match value.sort:
             case Sort.ATTACHMENT:
-                return self._attachment(value, node)
+                if self._profile.attachments == FieldAction.KEEP:
+                    return Done.KEPT
+                self._dialect.leave_out(node, "", value.element)
+                return Done.FILE_LEFT_OUT
             case Sort.FILE:
                 self._dialect.empty(node, "")
                 self._dialect.drop_file_marks(node)
@@ -215,12 +218,6 @@ class CaseRewriter:
                 return self._display(value, node)
             case _:
                 return self._rewrite_structured(value, node)
-
-    def _attachment(self, value: Value, node: etree._Element) -> Done:
-        if self._profile.attachments == FieldAction.KEEP:
-            return Done.KEPT
-        self._dialect.leave_out(node, "", value.element)
-        return Done.FILE_LEFT_OUT
 
     def _display(self, value: Value, node: etree._Element) -> Done:
         if self._profile.display_names == FieldAction.DROP:
@@ -241,7 +238,9 @@ class CaseRewriter:
         if action == FieldAction.KEEP:
             if is_as_expected(value):
                 return Done.KEPT
-            action = _action_for_the_unexpected(element)
+            action = FieldAction.MASK if element is not None and element.msk else FieldAction.DROP
+            if element is None or element.kind == ElementKind.DATE:
+                action = FieldAction.DATE
         if action == FieldAction.DATE:
             return self._date(value, node, attribute)
         if action == FieldAction.AGE:
@@ -328,13 +327,6 @@ class CaseRewriter:
             self._dialect.write_date(node, attribute, StampDate(date.year))
         else:
             self._dialect.empty(node, attribute)
-
-
-def _action_for_the_unexpected(element: Element | None) -> FieldAction:
-    """Return the action for a value that the profile keeps and that is not as expected."""
-    if element is None or element.kind == ElementKind.DATE:
-        return FieldAction.DATE
-    return FieldAction.MASK if element.msk else FieldAction.DROP
 
 
 def fit_text(text: str, longest: int | None, marker: str) -> str:

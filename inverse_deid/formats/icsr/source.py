@@ -113,9 +113,13 @@ class ReportSource:
         batch = ""
         for part in self._message.parts():
             if isinstance(part, BrokenCase):
-                yield Record(part.number, problem=str(part.error))
+                yield Record(part.number, problem=part.reason)
                 continue
             batch = next((v.text for v in part.values if v.element_id == _BATCH_NUMBER), batch)
+            # Secret shifts depend on this id: a part around the cases moves on its own.
+            case_id = part.case_id or f"case {part.number} without id of {self._name}"
+            if not part.is_case:
+                case_id = f"around the cases of {batch or self._name}"
             known = _collect_known(part)
             name = f"case {part.number}"
             docs = (Document(f"{name} {text.path}", text.text, known=known) for text in part.free_texts)
@@ -123,19 +127,13 @@ class ReportSource:
                 part.number,
                 tuple(docs),
                 problem=find_known_problem(known) if part.free_texts else "",
-                case_id=self._id_of(part, batch),
+                case_id=case_id,
                 report=part,
             )
 
     def sink(self, target: Writable, *, resumed: bool = False) -> ReportSink:
         """Return what writes the message in the encoding that it had."""
         return ReportSink(target, self._message, self._profile)
-
-    def _id_of(self, part: Case, batch: str) -> str:
-        """Return what shifts depend on: a part around the cases moves on its own."""
-        if not part.is_case:
-            return f"around the cases of {batch or self._name}"
-        return part.case_id or f"case {part.number} without id of {self._name}"
 
 
 class ReportSink:

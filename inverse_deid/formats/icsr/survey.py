@@ -150,10 +150,11 @@ class _Surveyor:
                 yield self._value(index, WHOLE, Sort.FREE_TEXT, element, all_text(node))
                 return
             text = node.text
-            is_structure = (index, TEXT) not in self._no_ages and self._is_structure(
-                node, text or "", element
-            )
-            if text and not text.isspace() and not is_structure:
+            if not text or text.isspace():
+                return
+            is_structure = element is None and self._dialect.role_of_text(node, text) == StringRole.STRUCTURE
+            is_structure |= self._dialect.is_code(node, text)
+            if (index, TEXT) in self._no_ages or not is_structure:
                 yield self._value(index, TEXT, Sort.FREE_TEXT, element, text)
 
     def _whole(
@@ -200,11 +201,6 @@ class _Surveyor:
         """Return the free-text element whose text contains a nested element."""
         parent = node.getparent()
         return None if parent is None else self._owners.get(self._index.get(parent, -1))
-
-    def _is_structure(self, node: etree._Element, text: str, element: Element | None) -> bool:
-        if self._dialect.is_code(node, text):
-            return True
-        return element is None and self._dialect.role_of_text(node, text) == StringRole.STRUCTURE
 
     def _value(self, index: int, slot: str, sort: Sort, element: Element | None, text: str) -> Value:
         return Value(index, slot, sort, element, self._paths.of(self._nodes[index], slot), text)

@@ -67,8 +67,11 @@ class MessageWriter:
         text = data.decode(self._frame.prolog.codec)
         single = self._frame.is_single
         shell = etree.Element("shell")
+        parser = etree.XMLParser(
+            resolve_entities=False, no_network=True, load_dtd=False, attribute_defaults=False
+        )
         try:
-            read = etree.fromstring(text if single else f"{self._start}{text}{self._end}", _plain_parser())
+            read = etree.fromstring(text if single else f"{self._start}{text}{self._end}", parser)
         except (etree.XMLSyntaxError, ValueError):
             raise StageError("a rewritten case is not XML") from None
         if single:
@@ -93,10 +96,6 @@ class MessageWriter:
 
     def _encode(self, text: str) -> bytes:
         return text.encode(self._frame.prolog.codec, "xmlcharrefreplace")
-
-
-def _plain_parser() -> etree.XMLParser:
-    return etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, attribute_defaults=False)
 
 
 def _tags(shell: etree._Element) -> tuple[str, str]:
