@@ -15,7 +15,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from inverse_deid.core.errors import ConfigurationError
-from inverse_deid.core.values import KnownIdentifier, KnownSort
+from inverse_deid.core.values import KnownSort
 from inverse_deid.replacement.case_texts import CaseTexts
 from inverse_deid.replacement.masked_words import MaskedWords, Proposal
 from inverse_deid.text.matching import fold
@@ -363,11 +363,7 @@ class AgeReplacer:
 
     def __init__(self, policy: AgePolicy, case: CaseTexts) -> None:
         self._policy = policy
-        values = (
-            value.value if isinstance(value, KnownIdentifier) else value
-            for value in case.known_values()
-            if not (isinstance(value, KnownIdentifier) and value.sort is KnownSort.DATE)
-        )
+        values = (known.value for known in case.known_values if known.sort is not KnownSort.DATE)
         self._identifying = frozenset(fold(word) for value in values for word in tokenize(value).words)
 
     def propose(self, text: MaskedWords) -> list[Proposal]:

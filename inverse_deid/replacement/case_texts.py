@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import date
 
@@ -33,6 +32,8 @@ class CaseTexts:
         known = dict.fromkeys(doc.known for doc in self.docs)
         return next(filter(None, map(find_known_problem, known)), "")
 
-    def known_values(self) -> Iterator[str | KnownIdentifier]:
-        """Yield the known identifiers of all texts."""
-        return (value for known in {doc.known for doc in self.docs} for value in known)
+    @property
+    def known_values(self) -> list[KnownIdentifier]:
+        """The known identifiers of all texts."""
+        found = (value for known in {doc.known for doc in self.docs} for value in known)
+        return [KnownIdentifier(value) if isinstance(value, str) else value for value in found]

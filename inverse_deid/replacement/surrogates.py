@@ -15,7 +15,6 @@ from itertools import groupby
 from typing import Protocol
 
 from inverse_deid.core.phi import HyperClass
-from inverse_deid.core.values import KnownIdentifier
 from inverse_deid.replacement.case_texts import CaseTexts
 from inverse_deid.replacement.faker_names import faker_version, faker_words, load_surrogate_names
 from inverse_deid.replacement.keys import Draws
@@ -99,9 +98,7 @@ class SurrogateReplacer:
     """
 
     def __init__(self, case: CaseTexts, texts: Sequence[MaskedWords], surrogates_for: SurrogatesFor) -> None:
-        known = [
-            value.value if isinstance(value, KnownIdentifier) else value for value in case.known_values()
-        ]
+        known = [identifier.value for identifier in case.known_values]
         hidden = [text.masked.tokens.text[start:end] for text in texts for start, end in text.masked.masks]
         self._surrogate = surrogates_for(case, [*known, *case.values, *hidden])
 
