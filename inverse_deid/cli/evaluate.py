@@ -109,7 +109,7 @@ def evaluate(gold: Path, masked: Path, **given: Any) -> None:  # noqa: ANN401 - 
         raise ConfigurationError("--json and --html name the same file. Give each its own.")
     for path in targets:
         check_target(path, FORMAT_NAME, force=options.force)
-    if options.added and options.json_path is None and options.html is None:
+    if options.added and not targets:
         raise ConfigurationError("--add needs a report to add to. Give --html FILE or --json FILE.")
     added = read_added(options.added)
     forgiven = read_harmless(options.harmless)
@@ -123,12 +123,9 @@ def evaluate(gold: Path, masked: Path, **given: Any) -> None:  # noqa: ANN401 - 
             docs, masks, harmless=forgiven, clinical=clinical, allow_missing=options.allow_missing
         )
     refuse_foreign(added, evaluation)
-    explain = options.explain
-    scores = (
-        None
-        if explain is None
-        else _measure_explained(docs, evaluation.missing, explain, confidence=options.confidence)
-    )
+    explain, scores = options.explain, None
+    if explain is not None:
+        scores = _measure_explained(docs, evaluation.missing, explain, confidence=options.confidence)
     intervals = intervals_of(
         evaluation,
         patients,
@@ -136,7 +133,7 @@ def evaluate(gold: Path, masked: Path, **given: Any) -> None:  # noqa: ANN401 - 
         confidence=options.confidence,
         seed=options.seed,
     )
-    if options.json_path is not None or options.html is not None:
+    if targets:
         read = trace_sources(
             gold=gold,
             masked=masked,
@@ -148,7 +145,7 @@ def evaluate(gold: Path, masked: Path, **given: Any) -> None:  # noqa: ANN401 - 
         _write_reports(report, added, options, private=scores is not None)
     for line in table_lines(evaluation, intervals, scores):
         click.echo(line)
-    if scores is not None and (options.json_path is not None or options.html is not None):
+    if scores is not None and targets:
         click.echo(
             "note: CONFIDENTIAL: the curve contains the probabilities of single words. Leave out --explain "
             "for a report that you pass on.",
