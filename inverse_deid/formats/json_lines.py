@@ -277,6 +277,7 @@ def gold_json_line(doc: Document) -> bytes:
         AnnotationError: The text or the id contains half a character (a lone surrogate).
 
     Example:
+        >>> from inverse_deid.core.phi import PhiType
         >>> gold_json_line(Document("d1", "Ann", (PhiSpan(0, 3, PhiType.PATIENT),)))
         b'{"id": "d1", "text": "Ann", "spans": [{"start": 0, "end": 3, "type": "PATIENT"}]}\n'
     """
