@@ -83,21 +83,13 @@ class CalibrateOptions:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Calibrated:
-    """The chosen thresholds and their result on the calibration set.
-
-    Args:
-        thresholds: The chosen ones.
-        n_counted: Documents or patients with PHI.
-        n_leaking: Of these, those with any PHI token kept.
-        mean_loss: The figure that was compared with the target, in [0, 1].
-        evaluation: Of masking all documents with these thresholds.
-    """
+    """The chosen thresholds and their result on the calibration set."""
 
     thresholds: Thresholds
-    n_counted: int
-    n_leaking: int
-    mean_loss: float
-    evaluation: Evaluation
+    n_counted: int  # documents or patients with PHI
+    n_leaking: int  # of these, those with any PHI token kept
+    mean_loss: float  # the figure that was compared with the target, in [0, 1]
+    evaluation: Evaluation  # of masking all documents with these thresholds
 
 
 @click.command()
@@ -182,21 +174,16 @@ def _choose_thresholds(
         kept = count_kept_phi(calibration, stages, sequence, bar.update)
     losses = kept.leaking() if aim.unit is Unit.DOCUMENT else kept.share_kept()
     step = choose_step(losses.sum(axis=0), calibration.n_counted, aim)
-    stages = dataclasses.replace(stages, thresholds=sequence[step])
+    deidentifier = Deidentifier(dataclasses.replace(stages, thresholds=sequence[step]))
+    batches = (gold[i : i + _BATCH_DOCUMENTS] for i in range(0, len(gold), _BATCH_DOCUMENTS))
+    masks = {doc.id: doc.masks for batch in batches for doc in deidentifier.mask_many(batch)}
     return Calibrated(
         thresholds=sequence[step],
         n_counted=calibration.n_counted,
         n_leaking=int(kept.leaking()[:, step].sum()),
         mean_loss=float(losses[:, step].mean()),
-        evaluation=_evaluate(gold, Deidentifier(stages)),
+        evaluation=evaluate_masks(gold, masks),
     )
-
-
-def _evaluate(gold: Sequence[Document], deidentifier: Deidentifier) -> Evaluation:
-    """Mask all documents of the calibration set and evaluate the masks."""
-    batches = [gold[i : i + _BATCH_DOCUMENTS] for i in range(0, len(gold), _BATCH_DOCUMENTS)]
-    masked = [doc for batch in batches for doc in deidentifier.mask_many(batch)]
-    return evaluate_masks(gold, {doc.id: doc.masks for doc in masked})
 
 
 def _certificate(calibrated: Calibrated, assembly: Assembly, options: CalibrateOptions) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +14,8 @@ import numpy as np
 from inverse_deid.cli.report_files import check_target, write_json
 from inverse_deid.core.errors import ConfigurationError, FormatError
 from inverse_deid.core.files import write_whole
-from inverse_deid.core.values import BoolArray, Document
-from inverse_deid.evaluation.added_reports import (
-    AddedReport,
-    list_plain_added,
-    read_added,
-    refuse_foreign,
-)
+from inverse_deid.core.values import Document
+from inverse_deid.evaluation.added_reports import AddedReport, list_plain_added, read_added, refuse_foreign
 from inverse_deid.evaluation.counts import WordTest, read_harmless
 from inverse_deid.evaluation.curves import ScoreFigures, measure_scores
 from inverse_deid.evaluation.evaluation import evaluate_masks, intervals_of, read_patients
@@ -112,7 +108,7 @@ def evaluate(gold: Path, masked: Path, **given: Any) -> None:  # noqa: ANN401 - 
         raise ConfigurationError("--json and --html name the same file. Give each its own.")
     for path in targets:
         check_target(path, FORMAT_NAME, force=options.force)
-    if options.added and options.json_path is None and options.html is None:
+    if options.added and not targets:
         raise ConfigurationError("--add needs a report to add to. Give --html FILE or --json FILE.")
     added = read_added(options.added)
     forgiven = read_harmless(options.harmless)
@@ -126,12 +122,9 @@ def evaluate(gold: Path, masked: Path, **given: Any) -> None:  # noqa: ANN401 - 
             docs, masks, harmless=forgiven, clinical=clinical, allow_missing=options.allow_missing
         )
     refuse_foreign(added, evaluation)
-    explain = options.explain
-    scores = (
-        None
-        if explain is None
-        else _measure_explained(docs, evaluation.missing, explain, confidence=options.confidence)
-    )
+    explain, scores = options.explain, None
+    if explain is not None:
+        scores = _measure_explained(docs, evaluation.missing, explain, confidence=options.confidence)
     intervals = intervals_of(
         evaluation,
         patients,
@@ -139,7 +132,7 @@ def evaluate(gold: Path, masked: Path, **given: Any) -> None:  # noqa: ANN401 - 
         confidence=options.confidence,
         seed=options.seed,
     )
-    if options.json_path is not None or options.html is not None:
+    if targets:
         read = trace_sources(
             gold=gold,
             masked=masked,
@@ -151,7 +144,7 @@ def evaluate(gold: Path, masked: Path, **given: Any) -> None:  # noqa: ANN401 - 
         _write_reports(report, added, options, private=scores is not None)
     for line in table_lines(evaluation, intervals, scores):
         click.echo(line)
-    if scores is not None and (options.json_path is not None or options.html is not None):
+    if scores is not None and targets:
         click.echo(
             "note: CONFIDENTIAL: the curve contains the probabilities of single words. Leave out --explain "
             "for a report that you pass on.",
@@ -184,19 +177,13 @@ def _measure_explained(
 
 def _make_clinical_test(lexicon: Lexicon) -> WordTest:
     """Return a test for words that the packaged lists contain as clinical, and not as function words."""
-    known: dict[str, bool] = {}
 
+    @cache
     def is_clinical(word: str) -> bool:
         flags = lexicon.flags(word)
         return bool(flags & _CLINICAL) and not flags & WordFlag.STOP_WORD
 
-    def test(words: Sequence[str]) -> BoolArray:
-        for word in words:
-            if word not in known:
-                known[word] = is_clinical(word)
-        return np.array([known[word] for word in words], np.bool_)
-
-    return test
+    return lambda words: np.array([is_clinical(word) for word in words], np.bool_)
 
 
 def _write_reports(

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import gzip
-import os
-import shutil
+import io
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import click
 
-from inverse_deid.core.errors import ConfigurationError, OutputError, OutputExistsError
+from inverse_deid.core.errors import ConfigurationError, OutputExistsError
 from inverse_deid.core.extras import missing_extra
-from inverse_deid.core.files import partial_path, printable, replace_folder
+from inverse_deid.core.files import output_errors, printable, write_folder, write_whole
 from inverse_deid.core.phi import PhiType
 from inverse_deid.core.values import Document
 from inverse_deid.formats.i2b2_xml import gold_i2b2_xml
@@ -64,7 +62,7 @@ class GenerateOptions:
                 f"{printable(self.out)} is not a .jsonl or .jsonl.gz file. "
                 "Rename it, or give --format i2b2 for a folder"
             )
-        with _output_errors(self.out):
+        with output_errors(self.out):
             self._check_existing()
 
     def _check_existing(self) -> None:
@@ -160,12 +158,17 @@ def generate(**given: Any) -> None:  # noqa: ANN401 - click's options, typed in 
     options.check()
     docs = _documents(options)
     summary = Summary()
-    with _stage(options.out) as staging:
-        counted = _count(docs, options.documents, summary)
-        if options.is_folder:
-            _write_i2b2_xml(counted, staging)
-        else:
-            _write_json_lines(counted, staging, packed=options.out.suffix.lower() == ".gz")
+    counted = _count(docs, options.documents, summary)
+    if options.is_folder:
+
+        def fill(folder: Path) -> None:
+            for doc in counted:
+                (folder / f"{doc.id}.xml").write_bytes(gold_i2b2_xml(doc))
+
+        write_folder(options.out, fill)
+    else:
+        lines = map(gold_json_line, counted)
+        write_whole(options.out, _pack(lines) if options.out.suffix.lower() == ".gz" else lines)
     for line in summary.lines():
         click.echo(line)
     if options.carriers:
@@ -200,56 +203,13 @@ def _count(docs: Iterable[Document], n_documents: int, summary: Summary) -> Iter
         yield doc
 
 
-def _write_json_lines(docs: Iterable[Document], staging: Path, *, packed: bool) -> None:
-    with staging.open("wb") as file:
-        # without name and time, for the same bytes again
-        with gzip.GzipFile("", "wb", fileobj=file, mtime=0) if packed else nullcontext(file) as target:
-            for doc in docs:
-                target.write(gold_json_line(doc))
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def _write_i2b2_xml(docs: Iterable[Document], staging: Path) -> None:
-    staging.mkdir()
-    for doc in docs:
-        (staging / f"{doc.id}.xml").write_bytes(gold_i2b2_xml(doc))
-
-
-@contextmanager
-def _stage(out: Path) -> Iterator[Path]:
-    """Return a hidden place beside `out`: gets that name when all is written, goes away if it is not."""
-    staging = partial_path(out)
-    try:
-        with _output_errors(out):
-            out.parent.mkdir(parents=True, exist_ok=True)
-            _remove(staging)
-            yield staging
-            if staging.is_dir():
-                replace_folder(out, staging)
-            else:
-                staging.replace(out)
-    finally:
-        with suppress(OSError):
-            _remove(staging)
-
-
-def _remove(path: Path) -> None:
-    if path.is_dir():
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)
-
-
-@contextmanager
-def _output_errors(out: Path) -> Iterator[None]:
-    """Turn what the operating system raises into one line with a remedy."""
-    problem = ""
-    try:
-        yield
-    except OSError as error:
-        problem = error.strerror or type(error).__name__
-    if problem:
-        raise OutputError(
-            f"{printable(out)} cannot be written ({problem}). Make room, or choose another place with --out"
-        )
+def _pack(lines: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield lines as gzip without name and time, for the same bytes again."""
+    packed = io.BytesIO()
+    with gzip.GzipFile("", "wb", fileobj=packed, mtime=0) as packer:
+        for line in lines:
+            packer.write(line)
+            yield packed.getvalue()
+            packed.seek(0)
+            packed.truncate()
+    yield packed.getvalue()

@@ -14,11 +14,7 @@ Commands = Mapping[str, Mapping[str, tuple[str, str]]]
 
 
 class LazyGroup(click.Group):
-    """A click group that lists its commands under headings (click asks for a subclass).
-
-    Args:
-        commands: The commands by heading.
-    """
+    """A click group that lists its commands under headings (click asks for a subclass)."""
 
     def __init__(self, *args: Any, commands: Commands, **given: Any) -> None:  # noqa: ANN401 - as click declares it
         super().__init__(*args, **given)

@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-import zipfile
 from pathlib import Path
 
 import click
 
-from inverse_deid.core.errors import InverseDeidError, OutputExistsError
+from inverse_deid.cli.report_files import check_target
 from inverse_deid.core.files import write_whole
 from inverse_deid.lexicon import Lexicon, load_lexicon
-from inverse_deid.lexicon.artefact import dump_artefact, parse_artefact
+from inverse_deid.lexicon.artefact import MANIFEST, dump_artefact, parse_artefact
 from inverse_deid.lexicon.lexicon import explain_word, format_explanation
 from inverse_deid.lexicon.licensed import make_licensed_lists, merge_lists
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
-
-
-class _InputProblem(click.ClickException):
-    """An error in one line, with exit status 2."""
-
-    exit_code = 2
 
 
 @click.group()
@@ -41,32 +34,15 @@ def build(meddra: Path | None, whodrug: Path | None, out: Path, base: Path | Non
     """
     if meddra is None and whodrug is None:
         raise click.UsageError("Give --meddra FOLDER, --whodrug FILE or both.")
-    try:
-        _check_out(out, force=force)
-        known = load_lexicon(base)
-        lists = make_licensed_lists(meddra, whodrug, known)
-        data = dump_artefact(merge_lists(known, lists))
-        write_whole(out, [data])
-    except InverseDeidError as error:
-        raise _InputProblem(str(error)) from error
+    check_target(out, MANIFEST, force=force)
+    known = load_lexicon(base)
+    lists = make_licensed_lists(meddra, whodrug, known)
+    data = dump_artefact(merge_lists(known, lists))
+    write_whole(out, [data])
     built = Lexicon(parse_artefact(data))
     for word_list in lists:
         click.echo(f"{word_list.name}: {len(word_list.entries):,} entries")
     click.echo(f"{out}: {len(built):,} words, version {built.version}")
-
-
-def _check_out(out: Path, *, force: bool) -> None:
-    """Refuse to overwrite a file, except a lexicon with `--force`.
-
-    Raises:
-        OutputExistsError: The file exists.
-    """
-    if not out.exists():
-        return
-    if not zipfile.is_zipfile(out):
-        raise OutputExistsError(f"{out} exists and is not a lexicon. Choose another name with --out.")
-    if not force:
-        raise OutputExistsError(f"{out} exists. Give --force to overwrite it.")
 
 
 @lexicon.command()
@@ -78,9 +54,6 @@ def explain(words: tuple[str, ...], path: Path | None) -> None:
         raise click.UsageError(
             "a WORD is empty or cannot be printed. Give words in the encoding of the terminal."
         )
-    try:
-        known = load_lexicon(path)
-    except InverseDeidError as error:
-        raise _InputProblem(str(error)) from error
+    known = load_lexicon(path)
     for word in words:
         click.echo(format_explanation(explain_word(known, word)))

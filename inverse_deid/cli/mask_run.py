@@ -26,11 +26,12 @@ from inverse_deid.cli.mask_settings import (
     make_case_settings,
     make_profile,
     open_masker,
+    read_known,
 )
 from inverse_deid.cli.summary import exit_status, failure_lines, mask_notes, summary_lines, warning_lines
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.extras import missing_extra
-from inverse_deid.engine.checks import check_ids, check_paths
+from inverse_deid.engine.checks import check_paths
 from inverse_deid.engine.jobs import Job, PlanSettings, plan_jobs
 from inverse_deid.engine.journal import Journal
 from inverse_deid.engine.run import run_jobs
@@ -39,7 +40,6 @@ from inverse_deid.engine.run_settings import RunSettings, settings_fingerprint
 from inverse_deid.engine.streams import mask_pipe
 from inverse_deid.engine.tally import Tally
 from inverse_deid.formats.icsr.profiles import DEFAULT_PROFILE
-from inverse_deid.formats.known_values import read_known_values
 from inverse_deid.formats.registry import FORMATS
 from inverse_deid.masking.case_masker import CaseMasker
 
@@ -105,9 +105,7 @@ def _mask_jobs(jobs: Sequence[Job], options: MaskOptions, tally: Tally) -> None:
     load_profile = cache(partial(make_profile, options))  # files without cases need none
     if options.profile is not None:
         load_profile()
-    known = {} if options.known is None else read_known_values(options.known)
-    if options.known is not None:
-        check_ids(jobs, known, options.known, options.read_options)
+    known = read_known(options, jobs)
     with open_masker(options, known) as masker:
         known_sha256 = hash_known(known)
         fingerprint = settings_fingerprint(
@@ -125,7 +123,11 @@ def _mask_jobs(jobs: Sequence[Job], options: MaskOptions, tally: Tally) -> None:
         )
         journal = Journal(options.folder, fingerprint)
         if options.resume and not tally.n_failures and journal.is_finished(jobs):
-            _check_report_exists(options.run_report)
+            if options.run_report is not None and not options.run_report.exists():
+                raise ConfigurationError(  # what it would count is gone
+                    f"{options.run_report}: the run was complete before. For a report mask again with "
+                    "--force, without --resume"
+                )
             tally.n_found_complete = len(jobs)
             return
         report = None
@@ -150,18 +152,6 @@ def _mask_jobs(jobs: Sequence[Job], options: MaskOptions, tally: Tally) -> None:
             report.write(options.run_report, tally)
         if not tally.n_failures:
             journal.finish(jobs)
-
-
-def _check_report_exists(report: Path | None) -> None:
-    """Refuse to report a run that was complete before: what it counted is gone.
-
-    Raises:
-        ConfigurationError: A run report is asked for and does not exist.
-    """
-    if report is not None and not report.exists():
-        raise ConfigurationError(
-            f"{report}: the run was complete before. For a report mask again with --force, without --resume"
-        )
 
 
 def _mask_pipe(options: MaskOptions) -> Tally:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from datetime import date, datetime
@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any, Literal
 from inverse_deid.cli.report_files import check_target
 from inverse_deid.cli.secret_files import KEY_VARIABLE, read_secret
 from inverse_deid.core.errors import ConfigurationError, UnreadableInputError
-from inverse_deid.engine.checks import GivenPaths
+from inverse_deid.engine.checks import GivenPaths, check_ids
+from inverse_deid.engine.jobs import Job
 from inverse_deid.engine.run_report import REPORT_MARK, describe_profile, hash_with_key, hash_words
 from inverse_deid.engine.worker_pool import WorkerPool, n_threads_each
 from inverse_deid.formats.encodings import normal_encoding
 from inverse_deid.formats.icsr.profiles import DEFAULT_PROFILE, Profile, builtin_profile, read_profile
-from inverse_deid.formats.known_values import KnownOfDocuments
+from inverse_deid.formats.known_values import KnownOfDocuments, read_known_values
 from inverse_deid.formats.records import Format, ReadOptions
 from inverse_deid.formats.registry import FORMATS, input_errors
 from inverse_deid.masking.case_masker import CaseMasker, DocumentMasker
@@ -298,13 +299,7 @@ def make_case_masker(
     load: Callable[[MaskingSettings], DocumentMasker] = load_masker,
     known: KnownOfDocuments | None = None,
 ) -> CaseMasker:
-    """Return a masker that replaces dates and ages; errors that are cheap to find come first.
-
-    Args:
-        options: What was given.
-        load: Loads the de-identifier.
-        known: Identifiers that documents must not show.
-    """
+    """Return a masker that replaces dates and ages; errors that are cheap to find come first."""
     settings = make_case_settings(options, read_secret(options.key))
     masking = make_masking_settings(options)
     surrogates = _make_surrogates(options, settings.key)
@@ -375,6 +370,20 @@ def describe_settings(
         "key_given": cases.key is not None,
         "profile": describe_profile(profile),
     }
+
+
+def read_known(options: MaskOptions, jobs: Sequence[Job]) -> KnownOfDocuments:
+    """Return the identifiers that documents must not show.
+
+    Raises:
+        UnreadableInputError: The file cannot be read.
+        FormatError: A row cannot be used, or an id belongs to no document of the jobs.
+    """
+    if options.known is None:
+        return {}
+    known = read_known_values(options.known)
+    check_ids(jobs, known, options.known, options.read_options)
+    return known
 
 
 def read_words(path: Path | None, *, phrases: bool) -> frozenset[str]:

@@ -40,10 +40,6 @@ def check_target(path: Path, mark: str, *, force: bool) -> None:
 def refuse_read(path: Path, read: Iterable[Path]) -> None:
     """Refuse to overwrite the input, even with `--force`.
 
-    Args:
-        path: The file to write, or the folder to replace.
-        read: The files and folders of the input.
-
     Raises:
         OutputExistsError: It is one of them, contains one of them, or exists inside one of them.
     """

@@ -17,7 +17,7 @@ from inverse_deid.core.files import PartialFile
 from inverse_deid.engine.reversal import Revealed, reveal_documents, reveal_message
 from inverse_deid.formats.encodings import normal_encoding
 from inverse_deid.formats.records import ReadOptions
-from inverse_deid.formats.registry import FORMATS, input_errors, open_input, open_source, sniff_format
+from inverse_deid.formats.registry import FORMATS, input_errors, open_input, sniff_format
 from inverse_deid.replacement.reversal import MapReader
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
@@ -77,7 +77,7 @@ def reveal(masked: Path, map_path: Path, **given: Any) -> None:  # noqa: ANN401 
             if kind.holds_cases:
                 write = partial(reveal_message, stream)
             else:
-                write = partial(reveal_documents, open_source(stream, masked.name, kind, options))
+                write = partial(reveal_documents, kind.open(stream, options, masked.name))
             done = _reveal(write, target, reader, given["only"])
         except InverseDeidError as error:
             raise InputError(f"{masked} (with {map_path}): {error}") from None
@@ -112,14 +112,7 @@ def _check_target(target: Path, inputs: Sequence[Path], *, force: bool) -> None:
 
 
 def _reveal(write: Callable[..., Revealed], target: Path, reader: MapReader, only: str | None) -> Revealed:
-    """Write the file; it gets its name only if all of it fits the map.
-
-    Args:
-        write: Writes the originals of one masked file.
-        target: The file with the originals.
-        reader: The map.
-        only: The id of the one document or case to reveal, None = all.
-    """
+    """Write the file; it gets its name only if all of it fits the map."""
     file = PartialFile(target, private=True)
     is_complete = False
     try:

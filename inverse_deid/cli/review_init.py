@@ -16,6 +16,7 @@ from inverse_deid.cli.mask_settings import (
     make_case_settings,
     make_masking_settings,
     make_profile,
+    read_known,
 )
 from inverse_deid.cli.review_store import make_key, store_options
 from inverse_deid.cli.summary import exit_status, failure_lines, summary_lines, warning_lines
@@ -73,9 +74,6 @@ def init(inputs: tuple[Path, ...], address: str, key: Path | None, **given: Any)
 
     Exit status: 0 all done, 1 some cases failed and are listed, 2 nothing was done.
     """
-    from inverse_deid.engine.checks import check_ids
-    from inverse_deid.formats.known_values import read_known_values
-
     policy = ReviewPolicy(
         approvals=given.pop("approvals"),
         blind_to_model=given.pop("blind_to_model"),
@@ -92,9 +90,7 @@ def init(inputs: tuple[Path, ...], address: str, key: Path | None, **given: Any)
     if not jobs:
         first = tally.failures[0]
         raise UnreadableInputError(f"{first.where} {first.reason}")
-    known = {} if options.known is None else read_known_values(options.known)
-    if options.known is not None:
-        check_ids(jobs, known, options.known, options.read_options)
+    known = read_known(options, jobs)
     masker = load_masker(make_masking_settings(options))
     secret, made = make_key(address, key)
     is_complete = False

@@ -15,11 +15,6 @@ _MAX_SECRET_BYTES = 4096
 def read_secret(path: Path | None, option: str = "--key", variable: str = KEY_VARIABLE) -> bytes | None:
     """Return a secret without one line break at its end; all else may be part of it. None = not given.
 
-    Args:
-        path: The file that the user named.
-        option: The option that names it.
-        variable: The environment variable that may hold the secret instead.
-
     Raises:
         UnreadableInputError: The file cannot be read.
         ConfigurationError: File and variable are both given, or the secret is too long.

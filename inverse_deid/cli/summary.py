@@ -18,12 +18,7 @@ MAX_FAILURES_SHOWN = 50
 
 
 def summary_lines(tally: Tally, seconds: float) -> Iterator[str]:
-    """Return the summary, without the failures.
-
-    Args:
-        tally: What was done.
-        seconds: How long it took, loading included.
-    """
+    """Return the summary, without the failures."""
     yield f"documents  {tally.n_documents:>12,}"
     yield f"tokens     {tally.n_tokens:>12,}"
     counts = {reason: n for reason, n in zip(Reason, tally.tokens_by_reason, strict=True) if not reason.keeps}
@@ -39,10 +34,7 @@ def summary_lines(tally: Tally, seconds: float) -> Iterator[str]:
 
 
 def column_lines(columns: Mapping[str, str]) -> Iterator[str]:
-    """Return what became of the columns of tables.
-
-    Args:
-        columns: The fate of each, see `ColumnFate`.
+    """Return what became of the columns of tables, see `ColumnFate`.
 
     Example:
         >>> list(column_lines({"text": "masked", "id": "id", "dob": "dropped"}))[1]

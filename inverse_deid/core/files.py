@@ -92,10 +92,6 @@ def replace_folder(folder: Path, staging: Path) -> None:
 def write_folder(folder: Path, fill: Callable[[Path], None]) -> None:
     """Write a folder whole or not at all; an older one of that name is replaced.
 
-    Args:
-        folder: Its name.
-        fill: Writes the files into an empty folder next to it.
-
     Raises:
         OutputError: The folder cannot be written.
     """
@@ -278,12 +274,7 @@ class PartialFile:
 
 
 def write_whole(path: Path, pieces: Iterable[bytes], *, private: bool = False) -> None:
-    """Write a file whole or not at all.
-
-    Args:
-        path: Its name.
-        pieces: Its bytes.
-        private: Readable by its owner alone (mode 600), from the first byte on.
+    """Write a file whole or not at all; a private one has mode 600 from its first byte on.
 
     Raises:
         OutputError: It cannot be written.

@@ -39,10 +39,6 @@ _PART = re.compile(r"\[\.\.\.\]|\[\d+\]|[^.\[\]`]+")
 def read_settings(path: Path, kind: type[Settings]) -> Settings:
     """Read a TOML file.
 
-    Args:
-        path: The file.
-        kind: The Struct that the file is.
-
     Raises:
         ConfigurationError: The file cannot be read, is not TOML, or has a setting that is unknown, of
             another type or out of range. The message names file, setting and remedy.
@@ -72,12 +68,7 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def make_settings(values: object, kind: type[Settings], *, folder: Path | None = None) -> Settings:
-    """Make settings of plain values.
-
-    Args:
-        values: A mapping with strings as keys, as TOML gives it.
-        kind: The Struct to make.
-        folder: What a relative `Path` counts from; None = paths stay as they are.
+    """Make settings of plain values, as TOML gives them; relative paths count from `folder`.
 
     Raises:
         ConfigurationError: A setting is unknown, of another type or out of range.

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from datetime import date
 from enum import IntEnum, StrEnum
 
 import numpy as np
@@ -31,6 +32,7 @@ MAX_KNOWN_TOTAL_CHARS = 20_000
 """Limits on the known values of one document: how many, how long each (characters, words) and together."""
 
 _WORD = re.compile(r"[^\W_]+")
+_ISO_DATE = re.compile(r"(\d{4})-?(\d\d)-?(\d\d)", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -70,15 +72,19 @@ class KnownSort(StrEnum):
 
 @dataclass(frozen=True, slots=True, order=True)
 class KnownIdentifier:
-    """A value that is known to identify somebody in a case.
+    """A value that is known to identify somebody in a case."""
 
-    Args:
-        value: As it is written; dates as `CCYYMMDD`.
-        sort: What it is; OTHER = what it looks like.
-    """
+    value: str = field(repr=False)  # as it is written; dates as `CCYYMMDD`
+    sort: KnownSort = KnownSort.OTHER  # what it is; OTHER = what it looks like
 
-    value: str = field(repr=False)
-    sort: KnownSort = KnownSort.OTHER
+
+def day_of(value: str) -> date | None:
+    """Return the day of `CCYYMMDD` or `CCYY-MM-DD`, None = not such a day."""
+    match = _ISO_DATE.fullmatch(value.strip())
+    try:
+        return date(*map(int, match.groups())) if match else None
+    except ValueError:
+        return None
 
 
 def find_known_problem(known: Sequence[str | KnownIdentifier]) -> str:
@@ -268,26 +274,14 @@ class Decisions:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MaskedDocument:
-    """A document with everything that was not confidently safe replaced.
+    """A document with all that was not surely safe replaced; ranges are half-open, sorted and disjoint."""
 
-    Args:
-        id: The id of the original document.
-        text: The masked text.
-        masks: Sorted, disjoint half-open ranges of the *original* text that were replaced.
-        replaced: For each mask the range of the masked text that replaces it.
-        tokens: The tokens of the original.
-        decisions: One per token.
-        failed: A stage failed, so the whole document was masked.
-        stand_ins: The number of masks with another replacement than a marker, by its kind (date, age).
-        is_plain: The replacements could not be worked out, so all masks are markers.
-    """
-
-    id: str
-    text: str = field(repr=False)
-    masks: tuple[tuple[int, int], ...] = field(repr=False)
-    replaced: tuple[tuple[int, int], ...] = field(repr=False)
-    tokens: Tokens = field(repr=False)
-    decisions: Decisions = field(repr=False)
-    failed: bool = False
-    stand_ins: Mapping[str, int] = field(default_factory=dict)
-    is_plain: bool = False
+    id: str  # of the original document
+    text: str = field(repr=False)  # the masked text
+    masks: tuple[tuple[int, int], ...] = field(repr=False)  # ranges of the *original* text
+    replaced: tuple[tuple[int, int], ...] = field(repr=False)  # for each mask the range of `text`
+    tokens: Tokens = field(repr=False)  # of the original
+    decisions: Decisions = field(repr=False)  # one per token
+    failed: bool = False  # a stage failed, so the whole document was masked
+    stand_ins: Mapping[str, int] = field(default_factory=dict)  # masks without a marker, by kind (date, age)
+    is_plain: bool = False  # the replacements could not be worked out, so all masks are markers

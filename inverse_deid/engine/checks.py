@@ -18,7 +18,7 @@ from inverse_deid.engine.jobs import Job
 from inverse_deid.engine.journal import JOURNAL_NAME, progress_path
 from inverse_deid.formats.known_values import KnownOfDocuments
 from inverse_deid.formats.records import ReadOptions
-from inverse_deid.formats.registry import input_errors, open_input, open_source
+from inverse_deid.formats.registry import input_errors, open_input
 
 _MAX_IDS_SHOWN = 10
 _Key = str | tuple[int, int]
@@ -26,19 +26,12 @@ _Key = str | tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class GivenPaths:
-    """The other paths of a command, by the options that gave them.
+    """The other paths of a command, by the options that gave them."""
 
-    Args:
-        out: Folder of the masked files, which contains the journal.
-        read: Files that are read (a key, lists of words).
-        written: Files that are written (a run report).
-        folders: Folders that are written into.
-    """
-
-    out: Path
-    read: Mapping[str, Path] = field(default_factory=dict)
-    written: Mapping[str, Path] = field(default_factory=dict)
-    folders: Mapping[str, Path] = field(default_factory=dict)
+    out: Path  # folder of the masked files, which contains the journal
+    read: Mapping[str, Path] = field(default_factory=dict)  # files that are read (a key, lists of words)
+    written: Mapping[str, Path] = field(default_factory=dict)  # files that are written (a run report)
+    folders: Mapping[str, Path] = field(default_factory=dict)  # folders that are written into
 
 
 def check_paths(jobs: Sequence[Job], given: GivenPaths) -> None:
@@ -101,7 +94,7 @@ def _read_ids(job: Job, options: ReadOptions) -> Iterator[str]:
         return
     try:
         with open_input(job.input) as stream, input_errors():
-            source = open_source(stream, job.name, job.format, options)
+            source = job.format.open(stream, options, job.name)
             for record in source.records():
                 if record.doc is not None:
                     yield record.doc.id

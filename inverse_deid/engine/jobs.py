@@ -9,12 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Literal
 
-from inverse_deid.core.errors import (
-    ConfigurationError,
-    InputError,
-    OutputExistsError,
-    UnreadableInputError,
-)
+from inverse_deid.core.errors import ConfigurationError, InputError, OutputExistsError, UnreadableInputError
 from inverse_deid.core.files import printable
 from inverse_deid.engine.tally import Tally
 from inverse_deid.formats.records import Format
@@ -25,42 +20,25 @@ Role = Literal["masked", "explain", "annotations", "map"]
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """One file that a job writes.
-
-    Args:
-        role: Its purpose.
-        path: Its final name.
-        private: Readable by its owner alone (mode 600).
-        with_text: An explanation that contains the original words.
-    """
+    """One file that a job writes."""
 
     role: Role
     path: Path
-    private: bool = False
-    with_text: bool = False
+    private: bool = False  # readable by its owner alone (mode 600)
+    with_text: bool = False  # an explanation that contains the original words
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One input file and what becomes of it.
-
-    Args:
-        input: The file.
-        shown: Its path as the user knows it, printable.
-        name: Its place in the output folder; also the id of a document without one.
-        format: Its format.
-        n_bytes: Size of the input.
-        identity: Device and inode of the input, to recognise it under another name.
-        outputs: What is written; the first is the masked file.
-    """
+    """One input file and what becomes of it."""
 
     input: Path
-    shown: str
-    name: str
+    shown: str  # its path as the user knows it, printable
+    name: str  # its place in the output folder; also the id of a document without one
     format: Format
     n_bytes: int
-    identity: tuple[int, int]
-    outputs: tuple[Output, ...]
+    identity: tuple[int, int]  # device and inode of the input, to recognise it under another name
+    outputs: tuple[Output, ...]  # what is written; the first is the masked file
 
     @property
     def target(self) -> Path:
@@ -70,27 +48,16 @@ class Job:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanSettings:
-    """Where outputs go and which there are.
+    """Where outputs go and which there are."""
 
-    Args:
-        out: Folder of the masked files.
-        format: For all inputs; None: by suffix.
-        explain: Write `NAME.explain.jsonl` beside each masked file.
-        with_text: The explanation contains the tokens and their probabilities; it is private.
-        offsets: The masked JSON Lines contain offsets of the originals; they are private.
-        surrogates: Made-up words replace masked ones; the explanation tells which, and is private.
-        annotations: Folder for annotation XML with the originals, None = not written.
-        maps: Folder for reversal maps with the encrypted originals, None = not written.
-    """
-
-    out: Path
-    format: Format | None = None
-    explain: bool = False
-    with_text: bool = False
-    offsets: bool = False
-    surrogates: bool = False
-    annotations: Path | None = None
-    maps: Path | None = None
+    out: Path  # folder of the masked files
+    format: Format | None = None  # for all inputs; None: by suffix
+    explain: bool = False  # write `NAME.explain.jsonl` beside each masked file
+    with_text: bool = False  # the explanation contains the tokens and their probabilities; it is private
+    offsets: bool = False  # the masked JSON Lines contain offsets of the originals; they are private
+    surrogates: bool = False  # made-up words replace masked ones; the explanation tells which, and is private
+    annotations: Path | None = None  # folder for annotation XML with the originals, None = not written
+    maps: Path | None = None  # folder for reversal maps with the encrypted originals, None = not written
 
     @property
     def folders(self) -> list[Path]:

@@ -68,23 +68,14 @@ def check_unchanged(job: Job, input_print: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One file: complete if in the journal, else done up to a record.
+    """One file: complete if in the journal, else done up to a record."""
 
-    Args:
-        input: Fingerprint of the input.
-        settings: Fingerprint of model, lexicon and all options that shape the output.
-        n_records: Records of the input that are done.
-        files: By role (masked, explain, annotations, map), what is written.
-        tally: What was counted.
-        report: For a file of case reports: what was done to which element, without values.
-    """
-
-    input: str
-    settings: str
-    n_records: int
-    files: dict[str, WrittenState]
+    input: str  # fingerprint of the input
+    settings: str  # fingerprint of model, lexicon and all options that shape the output
+    n_records: int  # records of the input that are done
+    files: dict[str, WrittenState]  # by role (masked, explain, annotations, map), what is written
     tally: Tally
-    report: dict[str, Any] | None = None
+    report: dict[str, Any] | None = None  # for case reports: what was done to which element, no values
 
     def as_json(self, shown: str) -> dict[str, Any]:
         """Return a dictionary that `from_json` reads; `shown`, the name of the input, is left out."""

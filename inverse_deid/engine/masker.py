@@ -82,12 +82,6 @@ def mask_with_fields(
 ) -> list[tuple[Record, tuple[MaskedDocument, ...]]]:
     """Mask the texts of a batch, and the fields of those records that are case safety reports.
 
-    Args:
-        masker: Masks the texts.
-        records: The batch.
-        key: For the pseudonyms of report ids.
-        marker: Replaces a text of a report that cannot be shown at all.
-
     Returns:
         Each record, with its `fields` if it is a report, and its masked texts.
     """

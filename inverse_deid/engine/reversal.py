@@ -33,17 +33,11 @@ from inverse_deid.text.tokenizer import tokenize
 
 @dataclass(frozen=True, slots=True)
 class ReversalSink:
-    """Writes one entry per masked document or case (a `Sink`).
+    """Writes one entry per masked document or case (a `Sink`)."""
 
-    Args:
-        writer: Of the map.
-        encoding: In which the masked texts are written.
-        marker: Replaces what does not fit into an element of a case safety report.
-    """
-
-    writer: MapWriter = field(repr=False)
-    encoding: str = "utf-8"
-    marker: str = "PHI"
+    writer: MapWriter = field(repr=False)  # of the map
+    encoding: str = "utf-8"  # in which the masked texts are written
+    marker: str = "PHI"  # replaces what does not fit into an element of a case safety report
 
     def write(self, record: Record, masked: Sequence[MaskedDocument]) -> None:
         """Write the entry of one document; where records have several texts, it names the columns."""
@@ -61,13 +55,7 @@ class ReversalSink:
 
 
 def hide_report(case: Case, docs: Sequence[MaskedDocument], marker: str) -> HiddenCase:
-    """Return the entry of one case safety report, or of a part around the cases, that was written.
-
-    Args:
-        case: As it was read.
-        docs: Its masked free texts.
-        marker: Replaces what does not fit into an element.
-    """
+    """Return the entry of one case safety report, or of a part around the cases, that was written."""
     texts = [
         hide(doc, location=text.path, written=fit_text(doc.text, text.max_length, marker))
         for text, doc in zip(case.free_texts, docs, strict=True)
@@ -81,17 +69,11 @@ _TOO_MANY = "has fewer documents than the map; give the file and the map of one 
 
 @dataclass(slots=True)
 class Revealed:
-    """What was done.
+    """What was done."""
 
-    Args:
-        n_revealed: Documents or cases whose originals were put back.
-        n_masked: Those that were left masked.
-        n_missing: Texts of the map whose element is not in the file, since the profile left it out.
-    """
-
-    n_revealed: int = 0
-    n_masked: int = 0
-    n_missing: int = 0
+    n_revealed: int = 0  # documents or cases whose originals were put back
+    n_masked: int = 0  # those that were left masked
+    n_missing: int = 0  # texts of the map whose element is not in the file, since the profile left it out
 
     def count(self, *, is_asked: bool) -> None:
         """Count one document or case."""
@@ -102,13 +84,7 @@ class Revealed:
 def reveal_documents(
     source: Source, target: Writable, reader: MapReader, *, only: str | None = None
 ) -> Revealed:
-    """Write a masked file of documents with their originals, in the same format.
-
-    Args:
-        source: The masked file.
-        target: Takes the bytes.
-        reader: The map.
-        only: The id of the one document to reveal; None = all.
+    """Write a masked file with the originals of all documents, or of the one whose id is `only`.
 
     Raises:
         InputError: The file is not the one that the map was made for, or either is damaged.
@@ -140,11 +116,7 @@ def reveal_message(
 ) -> Revealed:
     """Write a masked E2B message with its original free texts; structured fields stay as they are.
 
-    Args:
-        stream: The masked message.
-        target: Takes the bytes.
-        reader: The map.
-        only: The id (C.1.1) of the one case to reveal, its own or its pseudonym; None = all.
+    `only` is the id (C.1.1) of the one case to reveal, its own or its pseudonym; None = all.
 
     Raises:
         InputError: The file is not the one that the map was made for, or either is damaged.
@@ -155,7 +127,7 @@ def reveal_message(
     marker = reader.about.get("marker", "PHI")
     for part in message.parts():
         if isinstance(part, BrokenCase):
-            raise InputError(f"case {part.number} {part.error}")
+            raise InputError(f"case {part.number} {part.reason}")
         hidden = _next(cases)
         originals = list(_match_originals(part, hidden, marker, done))
         is_asked = only is None or only in (hidden.document, part.case_id)

@@ -29,7 +29,7 @@ from inverse_deid.engine.serial import BATCH_CHARS, FIRST_BATCH_CHARS, write_bat
 from inverse_deid.engine.streams import write_stream_job
 from inverse_deid.engine.tally import Tally
 from inverse_deid.formats.records import Record, Source
-from inverse_deid.formats.registry import input_errors, open_input, open_source
+from inverse_deid.formats.registry import input_errors, open_input
 
 _Opened = tuple[str, Source, Record]
 """Fingerprint of the input, its source and its one record."""
@@ -51,7 +51,7 @@ class _DocumentGroup:
                 with input_errors():
                     input_print = input_fingerprint(job.input)
                     with open_input(job.input) as stream:
-                        source = open_source(stream, job.name, job.format, run.read_options)
+                        source = job.format.open(stream, run.read_options, job.name)
                         self._opened[job] = input_print, source, next(source.records())
             except InverseDeidError as error:
                 if job in todo:

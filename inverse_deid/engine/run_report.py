@@ -33,11 +33,7 @@ _PURPOSE = b"inverse-deid run report 2 "
 
 
 def hash_with_key(key: bytes | None, sha256: str) -> str | None:
-    """Return an HMAC-SHA256 that compares values only for those who have the key, None = no key.
-
-    Args:
-        key: Secret bytes.
-        sha256: Of the value, in hexadecimal digits.
+    """Return an HMAC-SHA256 of a hash that only holders of the key can compare, None = no key.
 
     Example:
         >>> hash_with_key(None, "00") is None, len(hash_with_key(b"sixteen bytes or", "00") or "")

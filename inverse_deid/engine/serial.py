@@ -23,23 +23,14 @@ OnProgress = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class SourceProgress:
-    """How a source is masked, how far it is, and who is notified.
+    """How a source is masked, how far it is, and who is notified."""
 
-    Args:
-        name: The file in messages.
-        tally: Counts what was written; a resumed run begins with what was counted before.
-        on_progress: Told of every batch.
-        n_at_once: How many batches the masker takes at once.
-        key: For the pseudonyms of report ids.
-        marker: Replaces a text of a report that cannot be shown at all.
-    """
-
-    name: str
-    tally: Tally
-    on_progress: OnProgress
-    n_at_once: int = 1
-    key: bytes = field(default=b"", repr=False)
-    marker: str = "PHI"
+    name: str  # the file in messages
+    tally: Tally  # counts what was written; a resumed run begins with what was counted before
+    on_progress: OnProgress  # told of every batch
+    n_at_once: int = 1  # how many batches the masker takes at once
+    key: bytes = field(default=b"", repr=False)  # for the pseudonyms of report ids
+    marker: str = "PHI"  # replaces a text of a report that cannot be shown at all
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,15 +78,7 @@ def write_batch(
     name: str,
     unit: str,
 ) -> None:
-    """Write and count a batch; a record that cannot be written is noted with its number.
-
-    Args:
-        results: Each record and its masked texts.
-        sinks: All get every record that can be written.
-        tally: Counts.
-        name: The file in a failure.
-        unit: A record in a failure: line, row, case.
-    """
+    """Write and count a batch; a record that cannot be written is noted with its number."""
     for record, masked in results:
         where = f"{name} {unit} {record.number}" if record.number else name
         if problem := record.problem or _write(record, masked, sinks):
@@ -127,12 +110,7 @@ def mask_source(
 ) -> Iterator[int]:
     """Mask a source; after each batch is written, yield how many of its records are done.
 
-    Args:
-        source: Read from its beginning.
-        sinks: All get every record that can be written.
-        masker: Masks the documents.
-        progress: Counts, and notifies.
-        n_before: Records at the beginning that are read but not masked again.
+    The first `n_before` records are read but not masked again.
 
     Raises:
         InputError: The file breaks off or has no records.

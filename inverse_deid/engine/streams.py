@@ -14,7 +14,7 @@ from inverse_deid.engine.run_settings import RunSettings
 from inverse_deid.engine.serial import SourceProgress, mask_source
 from inverse_deid.engine.tally import Tally
 from inverse_deid.formats.records import Format, ReportingSink
-from inverse_deid.formats.registry import input_errors, open_input, open_source
+from inverse_deid.formats.registry import input_errors, open_input
 
 PIPE_NAME = "standard input"
 
@@ -32,7 +32,7 @@ def write_stream_job(job: Job, masker: Masker, run: RunSettings) -> Written:
         with input_errors():
             # Only case safety reports need the profile.
             profile = run.profile if job.format.holds_cases else run.read_options.profile
-            source = open_source(stream, job.name, job.format, replace(run.read_options, profile=profile))
+            source = job.format.open(stream, replace(run.read_options, profile=profile), job.name)
         files = JobFiles(job, resumed, key=run.key, marker=run.marker)
         begun = resumed or Entry(input_print, run.fingerprint, 0, {}, Tally())
         n_records = begun.n_records
@@ -101,7 +101,7 @@ def mask_pipe(given: BinaryIO, target: BinaryIO, kind: Format, masker: Masker, r
     tally = Tally()
     try:
         with input_errors():
-            source = open_source(given, "stdin", kind, run.read_options)
+            source = kind.open(given, run.read_options, "stdin")
         sink = source.sink(_Pipe(target))
         progress = SourceProgress(PIPE_NAME, tally, run.on_progress, run.n_at_once)
         for _ in mask_source(source, [sink], masker, progress):

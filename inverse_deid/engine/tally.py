@@ -24,29 +24,17 @@ class Failure(NamedTuple):
 
 @dataclass(slots=True)
 class Tally:
-    """Running counts of a file or of a whole run.
+    """Running counts of a file or of a whole run."""
 
-    Args:
-        n_documents: Written, including documents that were masked completely after a failure.
-        n_failed_documents: Of these, masked completely because a stage failed.
-        n_tokens: Tokens of the originals.
-        n_failures: Failed documents, left out records and failed files.
-        failures: The first of them.
-        columns: What became of each column of a table, see `ColumnFate`.
-        tokens_by_reason: Counts in the order of `Reason`.
-        stand_ins: Masks that show something else than a marker, by its sort (date, age).
-        n_found_complete: Files that an earlier run had completed.
-    """
-
-    n_documents: int = 0
-    n_failed_documents: int = 0
-    n_tokens: int = 0
-    n_failures: int = 0
-    failures: list[Failure] = field(default_factory=list)
-    columns: dict[str, str] = field(default_factory=dict)
-    tokens_by_reason: list[int] = field(default_factory=lambda: [0] * len(Reason))
-    stand_ins: dict[str, int] = field(default_factory=dict)
-    n_found_complete: int = 0
+    n_documents: int = 0  # written, including documents masked completely after a failure
+    n_failed_documents: int = 0  # of these, masked completely because a stage failed
+    n_tokens: int = 0  # of the originals
+    n_failures: int = 0  # failed documents, left out records and failed files
+    failures: list[Failure] = field(default_factory=list)  # the first of them
+    columns: dict[str, str] = field(default_factory=dict)  # the `ColumnFate` of each column of a table
+    tokens_by_reason: list[int] = field(default_factory=lambda: [0] * len(Reason))  # in the order of `Reason`
+    stand_ins: dict[str, int] = field(default_factory=dict)  # by sort: masks that show no marker (date, age)
+    n_found_complete: int = 0  # files that an earlier run had completed
 
     def __post_init__(self) -> None:
         if len(self.tokens_by_reason) != len(Reason):

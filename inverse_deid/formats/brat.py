@@ -51,12 +51,7 @@ def brat_annotations(doc: Document) -> bytes:
 
 
 def annotation_lines(text: str, spans: Iterable[TextBound]) -> bytes:
-    """Return the annotation file of spans of any types, numbered from T1.
-
-    Args:
-        text: The text that the spans belong to.
-        spans: Type, start and end of each.
-    """
+    """Return the annotation file of spans of any types (type, start, end), numbered from T1."""
     lines = []
     for number, (kind, first, last) in enumerate(spans, start=1):
         pieces = _pieces(text, first, last)
@@ -77,13 +72,7 @@ def _pieces(text: str, first: int, last: int) -> list[tuple[int, int]]:
 
 
 def read_gold_brat(text: bytes, annotations: bytes, name: str, types: TypeMapping = OUR_TYPES) -> Document:
-    """Read a document; lines other than text-bound annotations (relations, notes) are skipped.
-
-    Args:
-        text: The text file, UTF-8.
-        annotations: The annotation file, UTF-8.
-        name: Becomes the id of the document.
-        types: What the type names mean.
+    """Read a text and its annotation file, both UTF-8; relations, notes and the like are skipped.
 
     Raises:
         AnnotationError: Not UTF-8, a line that cannot be read, offsets outside the text, an unknown type.
@@ -103,11 +92,6 @@ def read_gold_brat(text: bytes, annotations: bytes, name: str, types: TypeMappin
 
 def read_text_bound(text: bytes, annotations: bytes, name: str) -> tuple[str, list[TextBound]]:
     """Return the text and its text-bound annotations of any types, in the order of the file.
-
-    Args:
-        text: The text file, UTF-8.
-        annotations: The annotation file, UTF-8.
-        name: Names the document in errors.
 
     Raises:
         AnnotationError: Not UTF-8, a line that cannot be read, offsets outside the text.

@@ -45,19 +45,12 @@ class ColumnFate(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The columns of a table and what happens to them.
+    """The columns of a table and what happens to them."""
 
-    Args:
-        names: All of them, in the order of the file.
-        fates: What happens to each.
-        text_columns: Those that are masked, in the order of the options.
-        id_index: Position of the id, None = no id.
-    """
-
-    names: tuple[str, ...] = field(repr=False)
+    names: tuple[str, ...] = field(repr=False)  # all of them, in the order of the file
     fates: tuple[ColumnFate, ...]
-    text_columns: tuple[str, ...]
-    id_index: int | None
+    text_columns: tuple[str, ...]  # those that are masked, in the order of the options
+    id_index: int | None  # position of the id, None = no id
 
     @property
     def by_name(self) -> dict[str, ColumnFate]:

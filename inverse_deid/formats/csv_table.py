@@ -40,21 +40,13 @@ _NUMBER = re.compile(r"[+-](?:\d+(?:[.,]\d*)?|[.,]\d+)(?:[eE][+-]?\d+)?", re.ASC
 
 @dataclass(frozen=True, slots=True)
 class CsvLayout:
-    """How a table is written and what happens to its columns.
-
-    Args:
-        columns: Of the file.
-        codec: Encoding and byte-order mark.
-        delimiter: Between the cells.
-        line_end: Of the header.
-        is_masked: The table is the output of masking; cells are written unchanged.
-    """
+    """How a table is written and what happens to its columns."""
 
     columns: Columns
-    codec: TextCodec
-    delimiter: str
-    line_end: str
-    is_masked: bool = False
+    codec: TextCodec  # encoding and byte-order mark
+    delimiter: str  # between the cells
+    line_end: str  # of the header
+    is_masked: bool = False  # the table is the output of masking; cells are written unchanged
 
     def encode_row(self, cells: Sequence[str]) -> bytes:
         """Return one row as bytes."""

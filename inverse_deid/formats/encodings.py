@@ -60,11 +60,7 @@ def normal_encoding(encoding: str) -> str:
 
 
 def detect_codec(head: bytes, encoding: str) -> TextCodec:
-    """Return the codec of a text that begins with `head`, if it is of the given encoding.
-
-    Args:
-        head: At least the first four bytes.
-        encoding: As the user gave it.
+    """Return the codec of a text that begins with `head` (four bytes or more), if it is of this encoding.
 
     Raises:
         UnreadableInputError: The byte-order mark belongs to another encoding.

@@ -151,12 +151,7 @@ def _file(text: str, tags: list[str]) -> bytes:
 
 
 def read_i2b2_xml(stream: BinaryIO, options: ReadOptions, name: str) -> I2b2Xml:
-    """Read the text of a file for masking.
-
-    Args:
-        stream: The bytes; the encoding is the one that the XML declares.
-        options: Nothing of them matters.
-        name: Becomes the id of the document.
+    """Read the text of a file for masking, in the encoding that the XML declares.
 
     Raises:
         FormatError: Broken XML, a document type declaration, or no single `TEXT`.
@@ -173,11 +168,6 @@ def read_i2b2_xml(stream: BinaryIO, options: ReadOptions, name: str) -> I2b2Xml:
 
 def read_gold_i2b2_xml(stream: BinaryIO, name: str, types: TypeMapping = OUR_TYPES) -> Document:
     """Read text and gold tags; a repeated tag counts once.
-
-    Args:
-        stream: The bytes.
-        name: Becomes the id of the document.
-        types: What the TYPE names mean.
 
     Raises:
         FormatError: As `read_i2b2_xml`.

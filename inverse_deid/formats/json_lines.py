@@ -209,11 +209,7 @@ def _is_unicode(text: str) -> bool:
 
 
 def read_gold_json_lines(stream: BinaryIO, types: TypeMapping = OUR_TYPES) -> Iterator[Document]:
-    """Yield annotated documents: `{"id", "text", "spans": [{"start", "end", "type"}]}`.
-
-    Args:
-        stream: The bytes, UTF-8.
-        types: The meaning of the type names.
+    """Yield annotated documents, UTF-8: `{"id", "text", "spans": [{"start", "end", "type"}]}`.
 
     Raises:
         FormatError: A line is broken (the message names the line).
@@ -281,6 +277,7 @@ def gold_json_line(doc: Document) -> bytes:
         AnnotationError: The text or the id contains half a character (a lone surrogate).
 
     Example:
+        >>> from inverse_deid.core.phi import PhiType
         >>> gold_json_line(Document("d1", "Ann", (PhiSpan(0, 3, PhiType.PATIENT),)))
         b'{"id": "d1", "text": "Ann", "spans": [{"start": 0, "end": 3, "type": "PATIENT"}]}\n'
     """

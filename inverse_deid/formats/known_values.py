@@ -10,13 +10,12 @@ of `core.values` is refused. The file is as confidential as the documents.
 from __future__ import annotations
 
 import csv
-import datetime
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from inverse_deid.core.errors import FormatError, UnreadableInputError
-from inverse_deid.core.values import KnownIdentifier, KnownSort, find_known_problem
+from inverse_deid.core.values import KnownIdentifier, KnownSort, day_of, find_known_problem
 from inverse_deid.formats.strict_json import RepeatedKeyError, parse_json
 
 KnownOfDocuments = Mapping[str, tuple[KnownIdentifier, ...]]
@@ -24,17 +23,13 @@ KnownOfDocuments = Mapping[str, tuple[KnownIdentifier, ...]]
 _MAX_PROBLEMS_SHOWN = 10
 _COLUMN = re.compile(r"(?P<sort>[a-z]+)(?:[\s_-]*\d+)?")
 _SORTS = {"known": KnownSort.OTHER, **{str(sort): sort for sort in KnownSort}}
-_DATE = re.compile(r"(\d{4})-?(\d\d)-?(\d\d)", re.ASCII)
 
 Row = tuple[int, str, list[tuple[str, str]], str]
 """Number, id, column and value of each cell, and what is wrong with it ("" = nothing)."""
 
 
 def read_known_values(path: Path) -> KnownOfDocuments:
-    """Read a sidecar.
-
-    Args:
-        path: JSON Lines if it ends in `.jsonl` or `.ndjson`, else CSV.
+    """Read a sidecar: JSON Lines if its name ends in `.jsonl` or `.ndjson`, else CSV.
 
     Raises:
         UnreadableInputError: The file cannot be read or is not UTF-8.
@@ -79,10 +74,7 @@ def _gather(path: Path, rows: Iterable[Row]) -> dict[str, tuple[KnownIdentifier,
 
 
 def values_of(cells: Iterable[tuple[str, str]]) -> tuple[tuple[KnownIdentifier, ...], str]:
-    """Return the identifiers of one document, and what is wrong with one of them ("" = nothing).
-
-    Args:
-        cells: The name of each (`name`, `date`, `known` and so on) and its value.
+    """Return the identifiers in the named cells of one document, and what is wrong with one ("" = nothing).
 
     Example:
         >>> [value.sort.value for value in values_of([("name", "Amara Okonkwo")])[0]]
@@ -99,21 +91,13 @@ def values_of(cells: Iterable[tuple[str, str]]) -> tuple[tuple[KnownIdentifier, 
         if not any(map(str.isalnum, value)):
             continue
         if sort is KnownSort.DATE:
-            value = _digits(value)
-            if not value:
+            day = day_of(value)
+            if day is None:
                 return (), "has a date that is not written like 1980-05-12"
+            value = f"{day:%Y%m%d}"
         values[KnownIdentifier(value, sort)] = None
     problem = find_known_problem(tuple(values))
     return (() if problem else tuple(values)), problem
-
-
-def _digits(value: str) -> str:
-    """Return the day as `CCYYMMDD`, "" = not a day."""
-    match = _DATE.fullmatch(value)
-    try:
-        return f"{datetime.date(*map(int, match.groups())):%Y%m%d}" if match else ""
-    except ValueError:
-        return ""
 
 
 def _csv_rows(path: Path, text: str) -> Iterator[Row]:

@@ -74,11 +74,6 @@ def read_whole(stream: BinaryIO) -> bytes:
 def read_plain_text(stream: BinaryIO, options: ReadOptions, name: str) -> PlainText:
     """Read a text file.
 
-    Args:
-        stream: The bytes.
-        options: Only the encoding matters.
-        name: Becomes the id of the document.
-
     Raises:
         UnreadableInputError: Empty, binary, too large or in another encoding.
 

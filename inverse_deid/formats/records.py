@@ -134,13 +134,7 @@ class Record:
 def texts_by_column(
     record: Record, masked: Sequence[MaskedDocument], text_columns: Sequence[str]
 ) -> dict[str, str]:
-    """Return the masked texts of a row by the names of their columns.
-
-    Args:
-        record: The row.
-        masked: Its masked texts.
-        text_columns: All that are masked in the file.
-    """
+    """Return the masked texts of a row by the names of their columns."""
     names = record.columns or text_columns[: len(masked)]
     return {name: one.text for name, one in zip(names, masked, strict=True)}
 

@@ -14,7 +14,7 @@ from typing import BinaryIO, cast
 from inverse_deid.core.errors import FormatError, UnreadableInputError
 from inverse_deid.formats import csv_table, i2b2_xml, json_lines, parquet_table, plain_text
 from inverse_deid.formats.icsr import source as icsr
-from inverse_deid.formats.records import Format, ReadOptions, Source
+from inverse_deid.formats.records import Format
 
 _ALL = (
     plain_text.FORMAT,
@@ -58,9 +58,7 @@ def format_of(path: PurePath) -> Format:
 def sniff_format(file: Path, place: PurePath) -> Format:
     """Return the format of a file by its suffix and, where formats share a suffix, by its first bytes.
 
-    Args:
-        file: The file. One that cannot be read has the usual format of its suffix.
-        place: Its name, with the suffix.
+    A file that cannot be read has the usual format of its suffix.
 
     Raises:
         FormatError: The suffix is unknown.
@@ -104,18 +102,3 @@ def input_errors() -> Iterator[None]:
         problem = f"cannot be read ({error.strerror or type(error).__name__}). Copy it to a local disk"
     if problem:
         raise UnreadableInputError(problem)
-
-
-def open_source(stream: BinaryIO, name: str, kind: Format, options: ReadOptions) -> Source:
-    """Open a file of a known format.
-
-    Args:
-        stream: The bytes, unpacked.
-        name: The id of a document without one in the file.
-        kind: The format.
-        options: How to read it.
-
-    Raises:
-        InputError: The file cannot be used at all.
-    """
-    return kind.open(stream, options, name)

@@ -30,7 +30,7 @@ def parse_json(data: str | bytes) -> Any:  # noqa: ANN401 - JSON, not yet looked
         Traceback (most recent call last):
         inverse_deid.formats.strict_json.RepeatedKeyError: has the same key twice in one object
     """
-    return json.loads(data, object_pairs_hook=_object, parse_constant=_refuse, parse_float=_finite)
+    return json.loads(data, object_pairs_hook=_object, parse_constant=_finite, parse_float=_finite)
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -40,12 +40,8 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _refuse(constant: str) -> float:
-    raise ValueError(f"{constant} is not a JSON number")
-
-
 def _finite(digits: str) -> float:
     number = float(digits)
     if not math.isfinite(number):
-        raise ValueError("a number is too large")
+        raise ValueError("a number is too large or not a JSON number")
     return number

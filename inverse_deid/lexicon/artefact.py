@@ -42,7 +42,8 @@ ARRAY_DTYPES: Final[Mapping[str, type[np.generic]]] = {
     "first_name_log": np.uint8,
     "memberships": np.uint16,
 }
-_MANIFEST: Final = "manifest.json"
+MANIFEST: Final = "manifest.json"
+"""The first member of a lexicon."""
 _TIMESTAMP: Final = (1980, 1, 1, 0, 0, 0)
 
 UIntArray = npt.NDArray[Any]
@@ -86,7 +87,7 @@ def dump_artefact(artefact: Artefact) -> bytes:
         "sources": [dict(source) for source in artefact.sources],
     }
     text = json.dumps(manifest, ensure_ascii=False, indent=1, sort_keys=True)
-    return _zip({_MANIFEST: text.encode(), **members})
+    return _zip({MANIFEST: text.encode(), **members})
 
 
 def parse_artefact(data: bytes) -> Artefact:
@@ -109,7 +110,7 @@ def parse_artefact(data: bytes) -> Artefact:
 
 
 def _parse_archive(archive: zipfile.ZipFile) -> Artefact:
-    manifest_bytes = archive.read(_MANIFEST)
+    manifest_bytes = archive.read(MANIFEST)
     manifest = json.loads(manifest_bytes)
     if manifest["format_version"] != FORMAT_VERSION:
         raise LexiconError(

@@ -83,17 +83,11 @@ def packaged_model() -> Path:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Assembly:
-    """A wired pipeline and the hashes of what it was made of.
+    """A wired pipeline and the hashes of what it was made of."""
 
-    Args:
-        stages: Rules, network, thresholds and replacement.
-        model_sha256: `model_fingerprint`; "" = no network.
-        lexicon_sha256: `Lexicon.sha256`.
-    """
-
-    stages: Stages
-    model_sha256: str
-    lexicon_sha256: str
+    stages: Stages  # rules, network, thresholds and replacement
+    model_sha256: str  # `model_fingerprint`; "" = no network
+    lexicon_sha256: str  # `Lexicon.sha256`
 
 
 def build_deidentifier(settings: MaskingSettings) -> Deidentifier:

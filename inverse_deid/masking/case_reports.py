@@ -2,14 +2,7 @@
 
 from __future__ import annotations
 
-from inverse_deid.formats.icsr.ages import (
-    AGE_GROUP,
-    DECADE,
-    GESTATION,
-    HIGH_AGE_YEARS,
-    AgeElement,
-    years_of,
-)
+from inverse_deid.formats.icsr.ages import AGE_GROUP, DECADE, GESTATION, HIGH_AGE_YEARS, AgeElement, years_of
 from inverse_deid.formats.icsr.dates import DateElement, StampDate, parse_stamp
 from inverse_deid.formats.icsr.rewriting import Replacements
 from inverse_deid.formats.icsr.survey import Sort
@@ -27,11 +20,7 @@ _BANDS_THAT_FIT_DECADES = ("5-years", "10-years")
 
 
 def texts_of(record: Record) -> CaseTexts:
-    """Return the texts of a record as one case.
-
-    Args:
-        record: Of any format, with a text or a case safety report.
-    """
+    """Return the texts of a record as one case."""
     if record.report is None:
         return CaseTexts(id=record.case_id or record.docs[0].id, docs=record.docs)
     dates = record.report.dates
@@ -55,13 +44,7 @@ def texts_of(record: Record) -> CaseTexts:
 
 
 def replacements_of(masked: MaskedCase, key: bytes, marker: str) -> Replacements:
-    """Return the replacements of the ids, date and age fields of a case safety report.
-
-    Args:
-        masked: Its masked texts.
-        key: For pseudonyms.
-        marker: Replaces a text that cannot be shown at all.
-    """
+    """Return the replacements of the ids, date and age fields of a case safety report."""
     return Replacements(
         pseudonym=lambda element, value: pseudonym(key, value),
         date_value=lambda field: _replace_date(field, masked.dates),
@@ -76,10 +59,6 @@ def age_field(field: AgeElement, policy: AgePolicy) -> AgeElement | None:
     An age of 90 years or more never stays. A band of years becomes the decade, the only band that
     E2B can express. The `e2b` bands are the age groups, and the field of a group stays. A gestation
     period has no band.
-
-    Args:
-        field: As written.
-        policy: Of the run.
 
     Example:
         >>> age_field(AgeElement("D.2.2a", "48", "a"), AgesUnder90()).number

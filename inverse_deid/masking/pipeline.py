@@ -57,15 +57,10 @@ class Analyser(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scores:
-    """What the network says about the tokens of one document.
+    """What the network says about the tokens of one document."""
 
-    Args:
-        p_safe: float32 (n_tokens,), probability of *safe*.
-        categories: uint8 (n_tokens,), most probable PHI hyper-class (index into `HyperClass`).
-    """
-
-    p_safe: FloatArray = field(repr=False)
-    categories: npt.NDArray[np.uint8] = field(repr=False)
+    p_safe: FloatArray = field(repr=False)  # (n_tokens,), probability of *safe*
+    categories: npt.NDArray[np.uint8] = field(repr=False)  # (n_tokens,), most probable `HyperClass`
 
 
 class TokenScorer(Protocol):
@@ -224,19 +219,12 @@ class Deidentifier:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Part:
-    """Documents of a batch that go through the stages together.
+    """Documents of a batch that go through the stages together."""
 
-    Args:
-        rows: Which documents of the batch.
-        tokens: Of each.
-        analyses: Of each.
-        scores: Waits for the network; None if there is none.
-    """
-
-    rows: Sequence[int]
-    tokens: Sequence[Tokens] = field(repr=False)
-    analyses: Sequence[RuleAnalysis] = field(repr=False)
-    scores: Callable[[], Sequence[Scores] | None] = field(repr=False)
+    rows: Sequence[int]  # which documents of the batch
+    tokens: Sequence[Tokens] = field(repr=False)  # of each document
+    analyses: Sequence[RuleAnalysis] = field(repr=False)  # of each document
+    scores: Callable[[], Sequence[Scores] | None] = field(repr=False)  # waits; None = no network
 
 
 def split_by_length(tokens: Sequence[Tokens]) -> Iterator[list[int]]:

@@ -55,12 +55,6 @@ def open_scorer(
 ) -> tuple[TokenScorer, OperatingPoints]:
     """Read a model folder of any kind.
 
-    Args:
-        folder: The model folder.
-        interned: The words that rules and network share.
-        n_threads: Threads of the network, 0 = one per core.
-        device: Where the network runs.
-
     Returns:
         The scorer, and the operating points of the model.
 

@@ -15,7 +15,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from inverse_deid.core.errors import ConfigurationError
-from inverse_deid.core.values import KnownIdentifier, KnownSort
+from inverse_deid.core.values import KnownSort
 from inverse_deid.replacement.case_texts import CaseTexts
 from inverse_deid.replacement.masked_words import MaskedWords, Proposal
 from inverse_deid.text.matching import fold
@@ -53,23 +53,14 @@ DAYS_OF: dict[AgeUnit, float] = {
 
 @dataclass(frozen=True, slots=True)
 class AgeReading:
-    """An age and how it was written.
+    """An age and how it was written."""
 
-    Args:
-        low_days: The person is at least this old.
-        high_days: The person is younger than this.
-        unit: As written or understood.
-        rest: The text after the number: a unit, or the sex.
-        names_sex: The rest is the sex.
-        is_complete: The number contains its unit: `4/12`, `3y8m`, `70s`.
-    """
-
-    low_days: float = field(repr=False)
-    high_days: float = field(repr=False)
-    unit: AgeUnit
-    rest: str = field(default="", repr=False)
-    names_sex: bool = False
-    is_complete: bool = False
+    low_days: float = field(repr=False)  # the person is at least this old
+    high_days: float = field(repr=False)  # the person is younger than this
+    unit: AgeUnit  # as written or understood
+    rest: str = field(default="", repr=False)  # the text after the number: a unit, or the sex
+    names_sex: bool = False  # the rest is the sex
+    is_complete: bool = False  # the number contains its unit: `4/12`, `3y8m`, `70s`
 
 
 _SMALL_WORDS = (
@@ -272,19 +263,13 @@ class AgesUnder90:
 class BandScheme:
     """Bands of age without gaps.
 
-    Args:
-        name: Recorded by a run.
-        edges_days: The beginning of the second and each later band, rising; the first begins at
-            birth, the last has no end.
-        names: One per band.
-
     Raises:
         ConfigurationError: Edges do not rise, or the number of names is wrong.
     """
 
-    name: str
-    edges_days: tuple[float, ...]
-    names: tuple[str, ...]
+    name: str  # recorded by a run
+    edges_days: tuple[float, ...]  # the beginnings of the second and later bands, rising
+    names: tuple[str, ...]  # one per band; the last has no end
 
     def __post_init__(self) -> None:
         rising = all(a < b for a, b in zip((0.0, *self.edges_days), self.edges_days, strict=False))
@@ -337,10 +322,7 @@ and of ICH E7 (65 years and more).
 
 @dataclass(frozen=True, slots=True)
 class BandedAges:
-    """Replaces an age by its band, in the unit of the age.
-
-    Args:
-        scheme: One scheme for a whole run.
+    """Replaces an age by its band, in the unit of the age; one scheme serves a whole run.
 
     Example:
         >>> policy = BandedAges(BAND_SCHEMES["10-years"])
@@ -377,20 +359,11 @@ def _add_rest(label: str, reading: AgeReading, after: str) -> str:
 
 
 class AgeReplacer:
-    """Replaces the ages of one case (a `Replacer`).
-
-    Args:
-        policy: Of the run.
-        case: An age that repeats a known identifier of the case stays masked.
-    """
+    """Replaces the ages of one case (a `Replacer`); one that repeats a known identifier stays masked."""
 
     def __init__(self, policy: AgePolicy, case: CaseTexts) -> None:
         self._policy = policy
-        values = (
-            value.value if isinstance(value, KnownIdentifier) else value
-            for value in case.known_values()
-            if not (isinstance(value, KnownIdentifier) and value.sort is KnownSort.DATE)
-        )
+        values = (known.value for known in case.known_values if known.sort is not KnownSort.DATE)
         self._identifying = frozenset(fold(word) for value in values for word in tokenize(value).words)
 
     def propose(self, text: MaskedWords) -> list[Proposal]:

@@ -32,17 +32,11 @@ _LONGEST_LEANING_RANGE_DAYS = 183
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A field of a date, or the text between two.
+    """A field of a date, or the text between two."""
 
-    Args:
-        kind: `day`, `month`, `name`, `roman`, `year`, `weekday`; empty for the text between.
-        text: As written.
-        of_last: Belongs to the last day of a range.
-    """
-
-    kind: str
+    kind: str  # `day`, `month`, `name`, `roman`, `year`, `weekday`; empty for the text between
     text: str = field(repr=False)
-    of_last: bool = False
+    of_last: bool = False  # belongs to the last day of a range
 
 
 Layout = tuple[Piece, ...]

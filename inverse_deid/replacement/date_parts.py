@@ -20,11 +20,6 @@ class Precision(StrEnum):
 class PartialDate:
     """A year, a month or a day; the year may be missing until the case fills it.
 
-    Args:
-        year: 1 to 9999, None = not written.
-        month: 1 to 12, None = not known.
-        day: 1 to 31, None = not known; needs a month.
-
     Raises:
         ValueError: No such date exists.
 
@@ -33,9 +28,9 @@ class PartialDate:
         <Precision.MONTH: 'month'>
     """
 
-    year: int | None = field(repr=False)
-    month: int | None = field(default=None, repr=False)
-    day: int | None = field(default=None, repr=False)
+    year: int | None = field(repr=False)  # 1 to 9999, None = not written
+    month: int | None = field(default=None, repr=False)  # 1 to 12, None = not known
+    day: int | None = field(default=None, repr=False)  # 1 to 31, None = not known; needs a month
 
     def __post_init__(self) -> None:
         leap_year = 2000
@@ -106,17 +101,11 @@ class MonthStyle(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class MonthWord:
-    """A name of a month.
+    """A name of a month."""
 
-    Args:
-        number: 1 to 12.
-        language: A key of `MONTHS`.
-        style: Full or short; None for words such as *May*, which are both.
-    """
-
-    number: int
-    language: str
-    style: MonthStyle | None
+    number: int  # 1 to 12
+    language: str  # a key of `MONTHS`
+    style: MonthStyle | None  # full or short; None for words such as *May*, which are both
 
 
 MONTHS: dict[str, tuple[str, str]] = {
@@ -234,12 +223,7 @@ def ordinal_suffix(number: int) -> str:
 
 
 def write_day(number: int, like: str, *, padded: bool) -> str:
-    """Return the day of the month: `5`, `05`, `5th` or `fifth`.
-
-    Args:
-        number: 1 to 31.
-        like: A day as written.
-        padded: Two digits for a plain number.
+    """Return the day of the month, 1 to 31: `5`, `05` (padded), `5th` or `fifth`, in the manner of `like`.
 
     Example:
         >>> [write_day(3, like, padded=True) for like in ("12TH", "12", "ninth")]

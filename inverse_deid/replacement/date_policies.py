@@ -83,17 +83,12 @@ class RelativeDays:
 
     Months and years become `about Month -2` and `about Year -4`: the difference of the calendar
     months or years, which does not reveal a day.
-
-    Args:
-        anchor: Day 0; None masks every date.
-        statement: What Day 0 is, for the first date of the case; has no date and no text of the case.
-        center: Dates far from it are masked; None = the anchor.
     """
 
     case: KnownDates = field(repr=False)
-    anchor: date | None = field(repr=False)
-    statement: str
-    center: date | None = field(default=None, repr=False)
+    anchor: date | None = field(repr=False)  # day 0; None masks every date
+    statement: str  # what Day 0 is, for the first date of the case; has no date and no text of the case
+    center: date | None = field(default=None, repr=False)  # dates far from it are masked; None = the anchor
 
     def replacement(self, text: str) -> str | None:
         """Return the day, the first and last day of a range, or the approximate month or year."""
@@ -157,15 +152,11 @@ class ShiftedDates:
     shifted today, so that it never changes sides. Since the rule looks only at the result, the masks
     do not tell the shift. All dates of a case are written in one style. A date that would not be read
     again as the shifted date is masked, and so is a long range within one month.
-
-    Args:
-        shift_days: 30 to 395; secret.
-        center: Dates far from it are masked; None = the latest date of the case.
     """
 
     case: KnownDates = field(repr=False)
-    shift_days: int = field(repr=False)
-    center: date | None = field(default=None, repr=False)
+    shift_days: int = field(repr=False)  # 30 to 395; secret
+    center: date | None = field(default=None, repr=False)  # dates far from it are masked; None = the latest
 
     def replacement(self, text: str) -> str | None:
         """Return the shifted date in the manner of the original."""

@@ -107,9 +107,6 @@ def write_date(when: date | PartialDate, like: DateReading, *, month_style: Mont
 def orders_in(dates: Iterable[Sequence[DateReading]]) -> frozenset[bool]:
     """Return the orders of the dates of one case that can be read in one order only.
 
-    Args:
-        dates: The possible readings of each.
-
     Returns:
         True for day before month, False for month before day; both if they contradict each other.
 

@@ -89,13 +89,9 @@ Dates = Sequence[tuple[int, int]]
 
 
 def born_on(text: str, dates: Dates) -> set[int]:
-    """Return which dates of a text are dates of birth.
+    """Return which dates of a text (half-open ranges, in order) are dates of birth.
 
     If a cue between two dates can refer to either, both are.
-
-    Args:
-        text: The text.
-        dates: The ranges of its dates, in order: half-open code-point offsets.
 
     Returns:
         Positions in `dates`.

@@ -100,21 +100,13 @@ class Sex(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SurrogateNames:
-    """Names by first letter, a to z, and what the lists know of names.
+    """Names by first letter, a to z, and what the lists know of names."""
 
-    Args:
-        given: Given names, by sex and first letter.
-        surnames: Surnames by first letter.
-        all_surnames: The same in one list.
-        sexes: Sex of known given names, by the name without case and accents.
-        known_surnames: Known surnames, without case and accents.
-    """
-
-    given: Mapping[Sex, Mapping[str, tuple[str, ...]]] = field(repr=False)
-    surnames: Mapping[str, tuple[str, ...]] = field(repr=False)
-    all_surnames: tuple[str, ...] = field(repr=False)
-    sexes: Mapping[str, Sex] = field(repr=False)
-    known_surnames: frozenset[str] = field(repr=False)
+    given: Mapping[Sex, Mapping[str, tuple[str, ...]]] = field(repr=False)  # by sex and first letter
+    surnames: Mapping[str, tuple[str, ...]] = field(repr=False)  # by first letter
+    all_surnames: tuple[str, ...] = field(repr=False)  # the same in one list
+    sexes: Mapping[str, Sex] = field(repr=False)  # of known given names, without case and accents
+    known_surnames: frozenset[str] = field(repr=False)  # without case and accents
 
     def sex_of(self, name: str) -> Sex:
         """Return the sex of a name, without case and accents."""

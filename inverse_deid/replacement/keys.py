@@ -43,10 +43,6 @@ def secret_shift_days(key: bytes, case_id: str) -> int:
 
     Every number is equally likely, multiples of seven included.
 
-    Args:
-        key: At least 16 secret bytes.
-        case_id: The same for all versions of a case.
-
     Raises:
         ConfigurationError: The key is too short or the id is empty.
 
@@ -108,10 +104,6 @@ def pseudonym(key: bytes, value: str) -> str:
 
 class Draws:
     """The random numbers of one case: the same for the same key, id and original.
-
-    Args:
-        key: At least 16 secret bytes.
-        case_id: Not empty.
 
     Raises:
         ConfigurationError: The key is too short or the id is empty.

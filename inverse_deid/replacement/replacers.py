@@ -39,19 +39,12 @@ class Replacer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class MaskedCase:
-    """All texts of one case, masked.
+    """All texts of one case, masked."""
 
-    Args:
-        docs: The masked texts, in the order of the originals.
-        dates: The policy of the dates of the case, for its fields.
-        ages: The policy of its ages, for its fields.
-        is_plain: Only markers were used, since the replacements could not be worked out.
-    """
-
-    docs: tuple[MaskedDocument, ...]
-    dates: DatePolicy = field(repr=False)
-    ages: AgePolicy = field(default_factory=MaskedAges)
-    is_plain: bool = False
+    docs: tuple[MaskedDocument, ...]  # the masked texts, in the order of the originals
+    dates: DatePolicy = field(repr=False)  # the policy of the dates of the case, for its fields
+    ages: AgePolicy = field(default_factory=MaskedAges)  # the policy of its ages, for its fields
+    is_plain: bool = False  # only markers were used, since the replacements could not be worked out
 
 
 def replace_case(
@@ -60,13 +53,7 @@ def replace_case(
     settings: CaseSettings,
     surrogates_for: SurrogatesFor | None = None,
 ) -> MaskedCase:
-    """Replace the dates, ages and other masked words of a case as the settings say.
-
-    Args:
-        case: The case.
-        docs: Its masked texts, with markers.
-        settings: Of the run.
-        surrogates_for: None = the other words keep their markers.
+    """Replace the dates and ages of a case as the settings say, and with surrogates its other masked words.
 
     Raises:
         ConfigurationError: The settings cannot be applied to this case.

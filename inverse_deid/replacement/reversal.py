@@ -54,17 +54,11 @@ Edit = tuple[int, int, str]
 
 
 class HiddenText(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
-    """The originals of one masked text.
+    """The originals of one masked text."""
 
-    Args:
-        location: Its place in the document, "" = the only text of the document.
-        sha256: Of the masked text in the encoding of the file.
-        edits: In text order, not overlapping.
-    """
-
-    location: str
-    sha256: str
-    edits: tuple[Edit, ...]
+    location: str  # its place in the document, "" = the only text of the document
+    sha256: str  # of the masked text in the encoding of the file
+    edits: tuple[Edit, ...]  # in text order, not overlapping
 
     def __repr__(self) -> str:  # no originals
         return f"HiddenText({self.location!r})"
@@ -175,10 +169,6 @@ class Target(Protocol):
 class _RecordChain:
     """Seals or opens the records of one file in order.
 
-    Args:
-        key: At least 16 secret bytes.
-        salt: Of the file.
-
     Raises:
         ConfigurationError: A short key, or `cryptography` is not installed.
     """
@@ -282,10 +272,6 @@ class MapWriter:
 
 class MapReader:
     """Reads a map, one case at a time.
-
-    Args:
-        stream: The file, at its beginning.
-        key: The secret with which it was written.
 
     Raises:
         ConfigurationError: A short key, or `cryptography` is not installed.

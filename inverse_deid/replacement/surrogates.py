@@ -15,7 +15,6 @@ from itertools import groupby
 from typing import Protocol
 
 from inverse_deid.core.phi import HyperClass
-from inverse_deid.core.values import KnownIdentifier
 from inverse_deid.replacement.case_texts import CaseTexts
 from inverse_deid.replacement.faker_names import faker_version, faker_words, load_surrogate_names
 from inverse_deid.replacement.keys import Draws
@@ -99,9 +98,7 @@ class SurrogateReplacer:
     """
 
     def __init__(self, case: CaseTexts, texts: Sequence[MaskedWords], surrogates_for: SurrogatesFor) -> None:
-        known = [
-            value.value if isinstance(value, KnownIdentifier) else value for value in case.known_values()
-        ]
+        known = [identifier.value for identifier in case.known_values]
         hidden = [text.masked.tokens.text[start:end] for text in texts for start, end in text.masked.masks]
         self._surrogate = surrogates_for(case, [*known, *case.values, *hidden])
 
@@ -158,11 +155,7 @@ class CaseSurrogates:
         self._category_of: dict[str, HyperClass] = {}
 
     def replacement(self, text: str, category: HyperClass) -> str | None:
-        """Return the surrogate of a masked text.
-
-        Args:
-            text: The words of one mask, as in the original.
-            category: The network's guess, SAFE = not known.
+        """Return the surrogate of the words of one mask; the category is a guess, SAFE = not known.
 
         Returns:
             None to keep the marker: dates, ages, and everything that is not understood as a whole.

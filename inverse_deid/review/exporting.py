@@ -36,7 +36,7 @@ from inverse_deid.formats.i2b2_xml import gold_i2b2_xml
 from inverse_deid.formats.icsr.profiles import Profile
 from inverse_deid.formats.json_lines import gold_json_line
 from inverse_deid.formats.records import ReadOptions, Record, Sink
-from inverse_deid.formats.registry import FORMATS, input_errors, open_source
+from inverse_deid.formats.registry import FORMATS, input_errors
 from inverse_deid.masking.case_masker import CaseMasker
 from inverse_deid.masking.case_reports import replacements_of, texts_of
 from inverse_deid.masking.pipeline import mask_everything
@@ -186,7 +186,7 @@ class _Releases:
         if kind.needs_all_records and n_waiting:
             raise ReviewError(f"{n_waiting} rows are not released, and a Parquet file needs all rows")
         options = replace(self._settings.read_options, profile=self._settings.profile)
-        opened = open_source(io.BytesIO(data), source.name, kind, options)
+        opened = kind.open(io.BytesIO(data), options, source.name)
         sink = opened.sink(file)
         for record in opened.records():
             if record.problem and not record.is_frame:

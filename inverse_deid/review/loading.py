@@ -23,7 +23,7 @@ from inverse_deid.engine.tally import Tally
 from inverse_deid.formats.icsr.profiles import DEFAULT_PROFILE, Profile, builtin_profile
 from inverse_deid.formats.known_values import KnownOfDocuments
 from inverse_deid.formats.records import Format, ReadOptions, Record
-from inverse_deid.formats.registry import input_errors, open_input, open_source
+from inverse_deid.formats.registry import input_errors, open_input
 from inverse_deid.replacement.settings import CaseSettings
 from inverse_deid.review.contents import join_texts, rank_case, seal_content
 from inverse_deid.review.exporting import OutputSettings
@@ -187,7 +187,7 @@ class _Loader:
         sealed = self._sealer.seal(data, f"file {source_id}")
         row = {"id": source_id, "name": job.name, "format": job.format.name, "sealed": sealed}
         self._connection.execute(insert(SOURCES), row)
-        source = open_source(io.BytesIO(data), job.name, job.format, self._settings.read_options)
+        source = job.format.open(io.BytesIO(data), self._settings.read_options, job.name)
         for record in guard_records(source.records()):
             if record.is_frame:
                 continue

@@ -14,14 +14,13 @@ import unicodedata
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import date
 from functools import lru_cache
 from itertools import product
 
 import numpy as np
 
 from inverse_deid.core.errors import FormatError
-from inverse_deid.core.values import BoolArray, KnownIdentifier, KnownSort, Tokens, find_known_problem
+from inverse_deid.core.values import BoolArray, KnownIdentifier, KnownSort, Tokens, day_of, find_known_problem
 from inverse_deid.replacement.date_parts import MONTHS, ORDINALS
 from inverse_deid.rules.shapes import word_set
 from inverse_deid.text.matching import NearNames, Sequences, fold
@@ -46,7 +45,6 @@ _UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "å": "aa", "ø": 
 _LETTERS = str.maketrans(
     {"ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "æ": "ae", "œ": "oe", "\u0131": "i", "ħ": "h"}
 )
-_ISO_DATE = re.compile(r"(\d{4})-?(\d\d)-?(\d\d)", re.ASCII)
 _PHONE = re.compile(r"[+\d][\d\s()./-]{6,}", re.ASCII)
 
 
@@ -95,15 +93,6 @@ def spellings(known: Iterable[str | KnownIdentifier]) -> Spellings:
         for sort in _sorts(identifier):
             _add(found, identifier.value, sort)
     return found
-
-
-def day_of(value: str) -> date | None:
-    """Return the day of `CCYYMMDD` or `CCYY-MM-DD`, None = not such a day."""
-    match = _ISO_DATE.fullmatch(value.strip())
-    try:
-        return date(*map(int, match.groups())) if match else None
-    except ValueError:
-        return None
 
 
 def _sorts(identifier: KnownIdentifier) -> Iterator[KnownSort]:

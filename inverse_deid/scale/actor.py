@@ -30,7 +30,7 @@ from inverse_deid.engine.masker import Masker, mask_records
 from inverse_deid.engine.serial import BatchLimits, batches, guard_records, write_batch
 from inverse_deid.engine.tally import Tally
 from inverse_deid.formats.records import ReadOptions, Record, Source
-from inverse_deid.formats.registry import input_errors, open_source
+from inverse_deid.formats.registry import input_errors
 from inverse_deid.masking.case_masker import DocumentMasker
 from inverse_deid.network.scorer import Device
 from inverse_deid.scale.partitions import Partition, Receipt, receipt_name
@@ -62,7 +62,7 @@ def open_partition(partition: Partition, options: ReadOptions) -> Iterator[Sourc
         with closing(stream):
             with storage_errors(place), input_errors():
                 name = PurePosixPath(partition.name).name
-                source = open_source(stream, name, partition.format, options)
+                source = partition.format.open(stream, options, name)
             yield source
 
 
@@ -91,16 +91,10 @@ def _open_part(whole: BinaryIO, partition: Partition, options: ReadOptions) -> t
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What is the same for all partitions of a run.
+    """What is the same for all partitions of a run."""
 
-    Args:
-        out: Address of the output folder.
-        settings: Fingerprint of all that shapes the output.
-        read_options: How the files are read.
-    """
-
-    out: str
-    settings: str
+    out: str  # address of the output folder
+    settings: str  # fingerprint of all that shapes the output
     read_options: ReadOptions
 
 
@@ -170,40 +164,24 @@ class MaskerMaker(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ActorJob:
-    """The orders of an actor.
+    """The orders of an actor."""
 
-    Args:
-        work: What is the same for all partitions.
-        make_masker: Makes the masker.
-        fingerprint: The masker must have it.
-        n_threads: Threads of the network.
-        device: Where the network runs.
-        version: Of this package.
-    """
-
-    work: Work
+    work: Work  # what is the same for all partitions
     make_masker: MaskerMaker
-    fingerprint: str
-    n_threads: int = 1
-    device: Device = "cpu"
-    version: str = __version__
+    fingerprint: str  # the masker must have it
+    n_threads: int = 1  # threads of the network
+    device: Device = "cpu"  # where the network runs
+    version: str = __version__  # of this package
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The result of a partition.
-
-    Args:
-        target: Its output.
-        receipt: None = it failed.
-        problem: Why it failed, without text of narratives; "" = it did not fail.
-        is_fatal: The worker cannot mask anything, and the run must stop.
-    """
+    """The result of a partition."""
 
     target: str
-    receipt: Receipt | None = None
-    problem: str = ""
-    is_fatal: bool = False
+    receipt: Receipt | None = None  # None = it failed
+    problem: str = ""  # why it failed, without text of narratives; "" = it did not fail
+    is_fatal: bool = False  # the worker cannot mask anything, and the run must stop
 
     def as_json(self) -> str:
         """Return a text that `from_json` reads."""

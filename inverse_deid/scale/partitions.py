@@ -39,33 +39,19 @@ RUN_FOLDER = ".inverse-deid"
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """A part of one file; it contains offsets and counts, no text.
-
-    Args:
-        address: Of the file.
-        shown: How messages name the file.
-        name: Of the file in the output folder.
-        format: Of the file.
-        fingerprint: Of the whole file, when the run was planned.
-        index: Its place among the partitions of the file, from 0.
-        n_partitions: How many the file has.
-        head_bytes: Length of what every partition begins with: byte-order mark, header.
-        start: Offset of the part in bytes; for Parquet the first row group.
-        end: Offset after it; for Parquet the row group after the last.
-        n_before: Records of the file before this part.
-    """
+    """A part of one file; it contains offsets and counts, no text."""
 
     address: str
-    shown: str
-    name: str
+    shown: str  # how messages name the file
+    name: str  # of the file in the output folder
     format: Format
-    fingerprint: str
-    index: int = 0
-    n_partitions: int = 1
-    head_bytes: int = 0
-    start: int = 0
-    end: int = 0
-    n_before: int = 0
+    fingerprint: str  # of the whole file, when the run was planned
+    index: int = 0  # its place among the partitions of the file, from 0
+    n_partitions: int = 1  # how many the file has
+    head_bytes: int = 0  # length of what every partition begins with: byte-order mark, header
+    start: int = 0  # offset of the part in bytes; for Parquet the first row group
+    end: int = 0  # offset after it; for Parquet the row group after the last
+    n_before: int = 0  # records of the file before this part
 
     @property
     def is_whole(self) -> bool:
@@ -106,20 +92,12 @@ def target_name(name: str, index: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """A partition that is done.
+    """A partition that is done."""
 
-    Args:
-        target: Its output, below the output folder.
-        fingerprint: Of its input file.
-        settings: Fingerprint of all that shapes the output.
-        written: Size and SHA-256 of the output; None = no document of it could be written.
-        tally: What was counted.
-    """
-
-    target: str
-    fingerprint: str
-    settings: str
-    written: WrittenState | None
+    target: str  # its output, below the output folder
+    fingerprint: str  # of its input file
+    settings: str  # fingerprint of all that shapes the output
+    written: WrittenState | None  # size and SHA-256 of the output; None = no document of it could be written
     tally: Tally
 
     def as_json(self) -> dict[str, Any]:
@@ -150,19 +128,12 @@ _PARTIAL = re.compile(r"\..+\.[0-9a-f]{32}\.partial")
 
 @dataclass(frozen=True, slots=True)
 class RunPlan:
-    """The plan of a run.
+    """The plan of a run."""
 
-    Args:
-        out: The output folder.
-        settings: Fingerprint of all that shapes the output.
-        partitions: Of every input file; at least one each.
-        described: The settings for people, without a secret or a value.
-    """
-
-    out: Place
-    settings: str
-    partitions: Sequence[Sequence[Partition]]
-    described: Mapping[str, Any] = field(default_factory=dict)
+    out: Place  # the output folder
+    settings: str  # fingerprint of all that shapes the output
+    partitions: Sequence[Sequence[Partition]]  # of every input file; at least one each
+    described: Mapping[str, Any] = field(default_factory=dict)  # for people: no secret, no value
 
     @property
     def inputs(self) -> dict[str, list[Any]]:
@@ -172,11 +143,6 @@ class RunPlan:
 
 def begin(plan: RunPlan, *, resume: bool, force: bool) -> dict[str, Receipt]:
     """Prepare the output folder, and return the receipts of what is done there, by target.
-
-    Args:
-        plan: The plan of the run.
-        resume: Continue a run of the same settings and inputs.
-        force: Remove what an earlier run of these inputs left, and start again.
 
     Raises:
         OutputExistsError: Outputs exist.

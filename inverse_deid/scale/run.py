@@ -18,11 +18,7 @@ from inverse_deid.scale.actor import ActorJob, MaskerMaker, Outcome, Work
 from inverse_deid.scale.cluster import MAX_ATTEMPTS, Cluster, mask_on_ray
 from inverse_deid.scale.partitions import Partition, Receipt, RunPlan, begin, end
 from inverse_deid.scale.splitting import find_inputs, split_all
-from inverse_deid.scale.storage import (
-    Place,
-    is_in_one_process,
-    place_of,
-)
+from inverse_deid.scale.storage import Place, is_in_one_process, place_of
 
 PARTITION_BYTES = 16 * 1024 * 1024
 
@@ -65,11 +61,6 @@ class RayRun:
 
 def mask_with_ray(run: RayRun, make_masker: MaskerMaker, workers: Workers = mask_on_ray) -> Tally:
     """Mask files on a Ray cluster, one output file per partition.
-
-    Args:
-        run: What is masked, and how.
-        make_masker: Makes the masker, here and in every actor.
-        workers: Does the partitions.
 
     Returns:
         What was done, with all failures, in the order of the inputs.

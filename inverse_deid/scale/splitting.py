@@ -21,16 +21,9 @@ from inverse_deid.formats.csv_table import CsvTable
 from inverse_deid.formats.encodings import split_mark
 from inverse_deid.formats.parquet_table import ParquetTable
 from inverse_deid.formats.records import MAX_RECORD_BYTES, Format, ReadOptions, Source
-from inverse_deid.formats.registry import format_of, open_source, without_gz
+from inverse_deid.formats.registry import format_of, without_gz
 from inverse_deid.scale.partitions import Partition
-from inverse_deid.scale.storage import (
-    Place,
-    fingerprint_of,
-    name_below,
-    open_place,
-    place_of,
-    storage_errors,
-)
+from inverse_deid.scale.storage import Place, fingerprint_of, name_below, open_place, place_of, storage_errors
 
 _BLOCK_BYTES = 1 << 20
 
@@ -38,10 +31,7 @@ _BLOCK_BYTES = 1 << 20
 def find_inputs(addresses: Sequence[str], out: Place, kind: Format | None) -> tuple[list[Partition], Tally]:
     """Return all files, each as one partition, in a fixed order, and a tally of what cannot be masked.
 
-    Args:
-        addresses: Files or folders.
-        out: The output folder; files there are not inputs.
-        kind: Of all files; None: by suffix.
+    Files in the output folder are not inputs. Without a format, the suffix tells it.
     """
     tally = Tally()
     found: dict[str, Partition] = {}
@@ -115,7 +105,7 @@ def split(whole: Partition, options: ReadOptions, partition_bytes: int) -> list[
     if whole.is_packed or (whole.end <= partition_bytes and not has_row_groups):
         return [whole]
     with open_place(place) as stream, storage_errors(place):
-        source = open_source(stream, PurePosixPath(whole.name).name, whole.format, options)
+        source = whole.format.open(stream, options, PurePosixPath(whole.name).name)
     with open_place(place) as stream, storage_errors(place):
         head_bytes, cuts = _cuts(stream, source, options, partition_bytes)
     if has_row_groups and not cuts:

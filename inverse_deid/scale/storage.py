@@ -30,11 +30,7 @@ _STAMPS = ("mtime", "LastModified", "last_modified", "updated", "ETag", "etag")
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A file or folder on some file system.
-
-    Args:
-        fs: The fsspec file system.
-        path: Its path there, with forward slashes.
+    """A file or folder on some file system of fsspec; the path has forward slashes.
 
     Example:
         >>> place_of("/data/masked").child("a/b.csv").path
@@ -206,9 +202,6 @@ class AtomicFile:
 
     It is written under a unique name: two workers that write the same partition, one of them cut off
     and taken for dead, never write into one file.
-
-    Args:
-        place: The final name.
 
     Raises:
         OutputError: It cannot be created or written.

@@ -48,12 +48,7 @@ def describe_api() -> dict[str, Any]:
 
 
 def build_app(masker: Masker, settings: ServiceSettings) -> Starlette:
-    """Return the application; requests are masked while its lifespan runs.
-
-    Args:
-        masker: Masks documents; is called in one thread.
-        settings: What is allowed, and who may ask.
-    """
+    """Return the application; requests are masked while its lifespan runs."""
     service = _Service(Batcher(masker, settings.batching), settings)
     app = Starlette(
         routes=[
@@ -160,8 +155,12 @@ class _Gate:
             await send(message)
 
         try:
-            answer = self._app if self._may(scope) else _refuse_token()
-            await answer(scope, receive, note)
+            if self._may(scope):
+                await self._app(scope, receive, note)
+            else:
+                refused = _problem(HTTPStatus.UNAUTHORIZED, "send the token: Authorization: Bearer TOKEN")
+                refused.headers["www-authenticate"] = "Bearer"
+                await refused(scope, receive, note)
         except ClientDisconnect:
             status = 499
         except Exception as error:  # noqa: BLE001 - its message and its traceback may quote a text
@@ -187,12 +186,6 @@ def _problem(status: HTTPStatus, message: str) -> JSONResponse:
 def _busy(message: str) -> JSONResponse:
     refused = _problem(HTTPStatus.SERVICE_UNAVAILABLE, message)
     refused.headers["retry-after"] = str(RETRY_AFTER_SECONDS)
-    return refused
-
-
-def _refuse_token() -> JSONResponse:
-    refused = _problem(HTTPStatus.UNAUTHORIZED, "send the token: Authorization: Bearer TOKEN")
-    refused.headers["www-authenticate"] = "Bearer"
     return refused
 
 

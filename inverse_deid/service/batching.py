@@ -15,21 +15,13 @@ from inverse_deid.engine.masker import Masker
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchingSettings:
-    """How requests are gathered.
+    """How requests are gathered."""
 
-    Args:
-        wait_seconds: How long the first request of a batch waits for others, 0 = not at all.
-        batch_chars: How much text goes into a batch; a single larger request is one batch.
-        batch_documents: How many documents do.
-        queue_chars: How much text may wait; an empty queue takes any request.
-        queue_requests: How many requests may wait.
-    """
-
-    wait_seconds: float = 0.002
-    batch_chars: int = 50_000
-    batch_documents: int = 64
-    queue_chars: int = 4_000_000
-    queue_requests: int = 256
+    wait_seconds: float = 0.002  # how long the first request of a batch waits for others, 0 = not at all
+    batch_chars: int = 50_000  # how much text goes into a batch; a single larger request is one batch
+    batch_documents: int = 64  # how many documents do
+    queue_chars: int = 4_000_000  # how much text may wait; an empty queue takes any request
+    queue_requests: int = 256  # how many requests may wait
 
 
 class QueueFullError(StageError):
@@ -44,12 +36,7 @@ class _Waiting:
 
 
 class Batcher:
-    """Masks the documents of requests, several requests at once.
-
-    Args:
-        masker: Is called in one thread only.
-        settings: How requests are gathered.
-    """
+    """Masks the documents of requests, several requests at once; the masker is called in one thread only."""
 
     def __init__(self, masker: Masker, settings: BatchingSettings) -> None:
         self._masker = masker

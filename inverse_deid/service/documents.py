@@ -22,25 +22,15 @@ _FIELDS = frozenset({"id", "text", "known"})
 
 @dataclass(frozen=True, slots=True)
 class MaskRequest:
-    """What was asked for.
+    """What was asked for."""
 
-    Args:
-        docs: The documents, numbered; their ids are in `ids`.
-        ids: The id of each document as it was given, a string or a whole number.
-        is_many: Whether they came as a list, and go back as one.
-    """
-
-    docs: tuple[Document, ...]
-    ids: tuple[str | int, ...] = field(repr=False)
-    is_many: bool
+    docs: tuple[Document, ...]  # numbered; their ids are in `ids`
+    ids: tuple[str | int, ...] = field(repr=False)  # of each document, as given
+    is_many: bool  # whether they came as a list, and go back as one
 
 
 def read_request(body: bytes, max_documents: int) -> MaskRequest:
-    """Read the documents of a request.
-
-    Args:
-        body: `{"id", "text", "known"}`, or `{"documents": [...]}` with several of them.
-        max_documents: How many there may be.
+    """Read a request: `{"id", "text", "known"}`, or `{"documents": [...]}` with several of them.
 
     Raises:
         FormatError: It is something else; the message lists all faults of the first bad document.
@@ -70,13 +60,7 @@ def read_request(body: bytes, max_documents: int) -> MaskRequest:
 
 
 def answer_of(request: MaskRequest, masked: Sequence[MaskedDocument], operating_point: str) -> dict[str, Any]:
-    """Return the answer to a request: ids, masked texts and counts, never an original.
-
-    Args:
-        request: What was asked for.
-        masked: One per document, in order.
-        operating_point: How sure a kept word is.
-    """
+    """Return the answer to a request: ids, masked texts and counts, never an original."""
     answers = [
         {
             "id": doc_id,

@@ -17,10 +17,7 @@ MIN_TOKEN_CHARS = 16
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """The secret that every client must send; kept as a hash, compared in constant time.
-
-    Args:
-        digest: SHA-256 of the secret.
+    """The secret that every client must send, kept as its SHA-256 and compared in constant time.
 
     Example:
         >>> Token.of("not-a-secret-00001").fits("not-a-secret-00002")
@@ -56,23 +53,15 @@ def _digest(secret: str) -> bytes:
 class ServiceSettings:
     """What a service allows.
 
-    Args:
-        operating_point: Its name, which answers show.
-        token: Clients must send it; None = no token (on a loopback address alone).
-        max_body_bytes: Size of a request.
-        max_documents: Documents in a request.
-        seconds: How long a request may take, reading and waiting included.
-        batching: How requests are gathered.
-
     Raises:
         ConfigurationError: A limit is not above 0.
     """
 
-    operating_point: str = "balanced"
-    token: Token | None = None
-    max_body_bytes: int = 1_000_000
-    max_documents: int = 1000
-    seconds: float = 30.0
+    operating_point: str = "balanced"  # its name, which answers show
+    token: Token | None = None  # clients must send it; None = no token (on a loopback address alone)
+    max_body_bytes: int = 1_000_000  # size of a request
+    max_documents: int = 1000  # documents in a request
+    seconds: float = 30.0  # how long a request may take, reading and waiting included
     batching: BatchingSettings = field(default_factory=BatchingSettings)
 
     def __post_init__(self) -> None:
@@ -82,10 +71,6 @@ class ServiceSettings:
 
 def check_address(host: str, token: Token | None) -> None:
     """Refuse to listen to others without a token.
-
-    Args:
-        host: Name or address to listen on.
-        token: Clients must send it.
 
     Raises:
         ConfigurationError: Others could connect without a token, or the address does not exist.

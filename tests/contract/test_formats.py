@@ -13,7 +13,7 @@ from fake_maskers import CANARY, keep_all, mask_all
 from inverse_deid.core.errors import InputError
 from inverse_deid.engine.masker import mask_records
 from inverse_deid.formats.records import Format, ReadOptions
-from inverse_deid.formats.registry import FORMATS, open_source
+from inverse_deid.formats.registry import FORMATS
 
 TEXTS = [
     f"Ms. {CANARY} had a rash on day 3.",
@@ -54,12 +54,12 @@ def as_parquet(*texts: str) -> bytes:
 
 
 def texts_of(data: bytes, kind: Format) -> list[str]:
-    source = open_source(io.BytesIO(data), "name", kind, ReadOptions())
+    source = kind.open(io.BytesIO(data), ReadOptions(), "name")
     return [record.doc.text for record in source.records() if record.doc is not None]
 
 
 def through(data: bytes, kind: Format, masker) -> bytes:
-    source = open_source(io.BytesIO(data), "name", kind, ReadOptions())
+    source = kind.open(io.BytesIO(data), ReadOptions(), "name")
     target = io.BytesIO()
     target.close, closed = lambda: None, target.close
     sink = source.sink(target)
@@ -148,7 +148,7 @@ BROKEN_LINES = [
 @pytest.mark.parametrize("line", BROKEN_LINES)
 def test_a_broken_line_is_reported_by_number_and_the_others_are_read(line):
     data = b'{"text": "first"}\n' + line + b'\n{"text": "third"}\n'
-    source = open_source(io.BytesIO(data), "name", FORMATS["jsonl"], ReadOptions())
+    source = FORMATS["jsonl"].open(io.BytesIO(data), ReadOptions(), "name")
     first, second, third = source.records()
     assert (first.doc.text, third.doc.text) == ("first", "third")
     assert second.number == 2
@@ -160,7 +160,7 @@ def test_a_broken_line_is_reported_by_number_and_the_others_are_read(line):
 
 @pytest.mark.parametrize(("kind", "data", "texts"), CASES)
 def test_no_repr_shows_a_narrative(kind, data, texts):
-    source = open_source(io.BytesIO(data), "name", kind, ReadOptions())
+    source = kind.open(io.BytesIO(data), ReadOptions(), "name")
     records = list(source.records())
     masked = mask_records(keep_all(), records)
     assert CANARY not in repr(source) + repr(records) + repr(masked) + repr(source.sink(io.BytesIO()))

@@ -177,7 +177,7 @@ def test_options_that_do_not_fit_are_refused(options, complaint):
 def test_a_full_disk_leaves_nothing_and_says_so(tmp_path, name, options):
     done = generate("--out", tmp_path / name, "--documents", 40, *options, limit_bytes=900)
     assert done.status == 2
-    assert done.stderr.startswith(f"inverse-deid: {tmp_path / name} cannot be written (")
+    assert done.stderr.startswith(f"inverse-deid: {tmp_path / name} cannot be written: ")
     assert len(done.stderr.splitlines()) == 1
     assert list(tmp_path.iterdir()) == []
 

@@ -18,7 +18,7 @@ from inverse_deid.formats.icsr.rewriting import RewrittenCase, fit_text
 from inverse_deid.formats.icsr.survey import Sort
 from inverse_deid.formats.icsr.writing import MessageWriter
 from inverse_deid.formats.records import ReadOptions
-from inverse_deid.formats.registry import FORMATS, open_source
+from inverse_deid.formats.registry import FORMATS
 from inverse_deid.replacement.reversal import MapWriter
 
 KEY = b"an invented key of 27 bytes"
@@ -37,7 +37,7 @@ def masked_file(folder: Path, name: str) -> tuple[Path, Path]:
     """Mask an invented file as the engine does, with its map."""
     kind, text = FILES[name]
     options = ReadOptions(keep_all_columns=kind is FORMATS["csv"])
-    source = open_source(BytesIO(text.encode()), name, kind, options)
+    source = kind.open(BytesIO(text.encode()), options, name)
     masked, mapped = BytesIO(), BytesIO()
     sinks = [source.sink(masked), ReversalSink(MapWriter(mapped, KEY, {"encoding": "utf-8"}))]
     for record in source.records():

@@ -33,17 +33,11 @@ _GROUP = re.compile(r"\s*[0-6]\s*", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class AgeElement:
-    """One structured age of a case.
+    """One structured age of a case."""
 
-    Args:
-        element: Its E2B element.
-        number: As it is written; of a group of ages, its code.
-        unit: In UCUM, "" = not stated or not known.
-    """
-
-    element: str
-    number: str = field(repr=False)
-    unit: str
+    element: str  # its E2B element
+    number: str = field(repr=False)  # as it is written; of a group of ages, its code
+    unit: str  # in UCUM, "" = not stated or not known
 
 
 AgeFor = Callable[[AgeElement], AgeElement | None]
@@ -51,11 +45,7 @@ AgeFor = Callable[[AgeElement], AgeElement | None]
 
 
 def is_age(text: str, element: str = "") -> bool:
-    """Return whether a value is the number of an age, or the code of a group.
-
-    Args:
-        text: The value.
-        element: Its E2B element; a group of ages has seven codes.
+    """Return whether a value is the number of an age, or in `AGE_GROUP` the code of one of seven groups.
 
     Example:
         >>> is_age("48"), is_age("about 48"), is_age("48", AGE_GROUP), is_age("5", AGE_GROUP)

@@ -7,12 +7,12 @@ to be written.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import ParamSpec, TypeVar
 
 from lxml import etree
 
-from inverse_deid.formats.icsr.ages import AgeElement
 from inverse_deid.formats.icsr.dates import (
     DateElement,
     ReportDates,
@@ -30,42 +30,29 @@ from inverse_deid.formats.icsr.survey import Sort, Value, all_text, is_as_expect
 
 CASE_ID = "C.1.1"
 
+_Given = ParamSpec("_Given")
+_Answer = TypeVar("_Answer")
+
 
 @dataclass(frozen=True, slots=True)
 class TextElement:
-    """One free text of a case.
+    """One free text of a case."""
 
-    Args:
-        element: Its E2B element, "" = not known.
-        path: Its place in the case.
-        text: The text.
-        max_length: Longest text of the element in characters, None = no limit stated.
-    """
-
-    element: str
-    path: str
+    element: str  # its E2B element, "" = not known
+    path: str  # its place in the case
     text: str = field(repr=False)
-    max_length: int | None
+    max_length: int | None  # longest text of the element in characters, None = no limit stated
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Case:
-    """One case, or one of the elements around the cases of a batch, which is treated like a case.
+    """One case, or one of the elements around the cases of a batch, which is treated like a case."""
 
-    Args:
-        number: Which case of the file, from 1; 0 = an element around the cases.
-        dialect: R3 or R2.
-        node: Its XML, without comments and instructions.
-        tail: The white space after it in the batch.
-        values: All of its values that are not structure.
-        n_nodes: Its XML elements.
-    """
-
-    number: int
+    number: int  # which case of the file, from 1; 0 = an element around the cases
     dialect: MessageDialect
-    node: etree._Element = field(repr=False)
-    tail: str = field(repr=False)
-    values: tuple[Value, ...] = field(repr=False)
+    node: etree._Element = field(repr=False)  # its XML, without comments and instructions
+    tail: str = field(repr=False)  # the white space after it in the batch
+    values: tuple[Value, ...] = field(repr=False)  # all of its values that are not structure
     n_nodes: int
 
     @property
@@ -114,28 +101,28 @@ class Case:
     def rewrite(
         self, masked_texts: Sequence[str], profile: Profile, given: Replacements | None = None
     ) -> RewrittenCase:
-        """Return the case with masked texts in place and its structured fields as the profile says.
-
-        Args:
-            masked_texts: One for each of `free_texts`.
-            profile: What happens to the structured fields.
-            given: The values of ids, dates and ages, as far as the profile asks for them.
+        """Return the case with a masked text for each of `free_texts`, and its fields as the profile says.
 
         Raises:
             ConfigurationError: The profile asks for pseudonyms or dates that `given` lacks.
             StageError: Masked texts or pseudonyms do not fit.
         """
-        answers = Answers(given or Replacements())
-        rewriter = CaseRewriter(self.dialect, profile, answers.note_answers(), self.known_values)
+        given = given or Replacements()
+        answers: set[str] = set()
+        noting = replace(
+            given,
+            pseudonym=_note(given.pseudonym, lambda answer, *_: answer.strip(), answers),
+            date_value=_note(given.date_value, lambda new, date: stamp_with(date.value, new), answers),
+            age_value=_note(given.age_value, lambda age, _: age.number.strip(), answers),
+        )
+        rewriter = CaseRewriter(self.dialect, profile, noting, self.known_values)
         node, changes = rewriter.rewrite(self.node, self.values, masked_texts)
-        return RewrittenCase(node, changes, self.tail, self._list_allowed(masked_texts, profile, answers))
+        allowed = self._list_allowed(masked_texts, profile, given.marker)
+        return RewrittenCase(node, changes, self.tail, allowed | answers)
 
-    def _list_allowed(
-        self, masked_texts: Sequence[str], profile: Profile, answers: Answers
-    ) -> frozenset[str]:
-        """Return all strings of the rewritten case, other than structure, that are allowed; stripped."""
-        marker = answers.given.marker
-        allowed = {marker, *answers.strings}
+    def _list_allowed(self, masked_texts: Sequence[str], profile: Profile, marker: str) -> frozenset[str]:
+        """Return all strings of the rewritten case, other than structure and answers, that are allowed."""
+        allowed = {marker}
         if self.dialect.name == "r2":
             allowed.add(PRIVACY)
         for text, masked in zip(self.free_texts, masked_texts, strict=True):
@@ -150,13 +137,7 @@ class Case:
 
 
 def case_from(number: int, node: etree._Element, tail: str, dialect: MessageDialect) -> Case:
-    """Return a case from its XML.
-
-    Args:
-        number: Which case of the file, from 1; 0 = an element around the cases.
-        node: Without comments and instructions.
-        tail: The white space after it.
-        dialect: R3 or R2.
+    """Return a case from its XML, which has no comments and instructions; see `Case`.
 
     Raises:
         FormatError: It contains an entity.
@@ -165,43 +146,20 @@ def case_from(number: int, node: etree._Element, tail: str, dialect: MessageDial
     return Case(number, dialect, node, tail, found.values, len(found.nodes))
 
 
-class Answers:
-    """Notes the answers of the functions for ids, dates and ages.
+def _note(
+    function: Callable[_Given, _Answer] | None, write: Callable[..., str], answers: set[str]
+) -> Callable[_Given, _Answer] | None:
+    """Return the same function, whose answers are noted as `write` writes them."""
+    if function is None:
+        return None
 
-    Args:
-        given: The functions.
-    """
+    def answer(*given: _Given.args, **named: _Given.kwargs) -> _Answer:
+        found = function(*given, **named)
+        if found is not None:
+            answers.add(write(found, *given))
+        return found
 
-    def __init__(self, given: Replacements) -> None:
-        self.given = given
-        self.strings: set[str] = set()
-
-    def note_answers(self) -> Replacements:
-        """Return the same functions, whose answers are noted."""
-        given = self.given
-        return replace(
-            given,
-            pseudonym=None if given.pseudonym is None else self._pseudonym,
-            date_value=None if given.date_value is None else self._date,
-            age_value=None if given.age_value is None else self._age,
-        )
-
-    def _pseudonym(self, element: str, value: str) -> str:
-        answer = "" if self.given.pseudonym is None else self.given.pseudonym(element, value)
-        self.strings.add(answer.strip())
-        return answer
-
-    def _date(self, date: DateElement) -> StampDate | None:
-        answer = None if self.given.date_value is None else self.given.date_value(date)
-        if answer is not None:
-            self.strings.add(stamp_with(date.value, answer))
-        return answer
-
-    def _age(self, age: AgeElement) -> AgeElement | None:
-        answer = None if self.given.age_value is None else self.given.age_value(age)
-        if answer is not None:
-            self.strings.add(answer.number.strip())
-        return answer
+    return answer
 
 
 def _list_kept(value: Value, node: etree._Element, profile: Profile) -> Iterator[str]:

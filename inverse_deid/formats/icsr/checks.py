@@ -62,16 +62,10 @@ class Rule(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something wrong with a rewritten case; never a value.
-
-    Args:
-        rule: What is wrong.
-        element: Its E2B element, "" = not known.
-        path: Where.
-    """
+    """Something wrong with a rewritten case; never a value."""
 
     rule: Rule
-    element: str
+    element: str  # its E2B element, "" = not known
     path: str
 
 
@@ -177,7 +171,9 @@ class _Check:
             may_be_masked = element is not None and element.msk
             if not may_be_masked and bare_path(path) not in before:
                 yield Finding(Rule.MASK_NOT_ALLOWED, name, path)
-            if self._dialect.name == "r3" and _holds_something(node):
+            attributes = {str(slot) for slot in node.attrib} - BESIDE_A_MASK
+            is_empty = not attributes and not len(node) and not (node.text or "").strip()
+            if self._dialect.name == "r3" and not is_empty:
                 yield Finding(Rule.VALUE_LEFT, name, path)
 
     def _find_masked_element(self, index: int) -> Element | None:
@@ -245,9 +241,3 @@ class _Check:
         chosen.update(f"{prefix} {uri}" for _, (prefix, uri) in spaces)
         if any(names.finds(text) for text in chosen):
             yield Finding(Rule.KNOWN_VALUE, "", "*")
-
-
-def _holds_something(node: etree._Element) -> bool:
-    """Return whether a masked R3 element contains more than the mark for it."""
-    attributes = {str(name) for name in node.attrib} - BESIDE_A_MASK
-    return bool(attributes) or len(node) > 0 or bool((node.text or "").strip())

@@ -27,11 +27,6 @@ _FIRST_YEAR, _LAST_YEAR = 1850, 2149
 class StampDate:
     """A date of the calendar, as precise as it is known.
 
-    Args:
-        year: 1 to 9999.
-        month: 1 to 12, None = not known.
-        day: Day of the month, None = not known.
-
     Raises:
         ValueError: No such date.
 
@@ -40,9 +35,9 @@ class StampDate:
         '200901'
     """
 
-    year: int = field(repr=False)
-    month: int | None = field(default=None, repr=False)
-    day: int | None = field(default=None, repr=False)
+    year: int = field(repr=False)  # 1 to 9999
+    month: int | None = field(default=None, repr=False)  # 1 to 12, None = not known
+    day: int | None = field(default=None, repr=False)  # day of the month, None = not known
 
     def __post_init__(self) -> None:
         datetime.date(self.year, self.month or 1, self.day or 1)
@@ -68,32 +63,20 @@ class StampDate:
 
 @dataclass(frozen=True, slots=True)
 class DateElement:
-    """One structured date of a case.
+    """One structured date of a case."""
 
-    Args:
-        element: Its E2B element, "" = not known.
-        path: Its place in the case.
-        value: As it is written.
-        date: What it says, None = not a date.
-        is_suspect: Whether it is when a suspect or interacting drug was begun.
-    """
-
-    element: str
-    path: str
-    value: str = field(repr=False)
-    date: StampDate | None = field(repr=False)
-    is_suspect: bool = False
+    element: str  # its E2B element, "" = not known
+    path: str  # its place in the case
+    value: str = field(repr=False)  # as it is written
+    date: StampDate | None = field(repr=False)  # what it says, None = not a date
+    is_suspect: bool = False  # whether it is when a suspect or interacting drug was begun
 
 
 @dataclass(frozen=True, slots=True)
 class ReportDates:
-    """The structured dates of a case.
+    """The structured dates of a case."""
 
-    Args:
-        every: All of them, in the order of the file.
-    """
-
-    every: tuple[DateElement, ...]
+    every: tuple[DateElement, ...]  # all of them, in the order of the file
 
     @property
     def first_dose(self) -> StampDate | None:
@@ -166,10 +149,6 @@ def stamp_with(value: str, date: StampDate) -> str:
     """Return the time stamp with another date, no more precise than it was; its time of day and zone stay.
 
     If the new date is less precise than the old one, nothing follows it.
-
-    Args:
-        value: A time stamp that `parse_stamp` understands.
-        date: The date to write.
 
     Example:
         >>> stamp_with("200901151430-0500", StampDate(2011, 7, 2))

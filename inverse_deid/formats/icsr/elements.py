@@ -38,15 +38,10 @@ class ElementKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ElementPlace:
-    """The place of an element's value.
+    """The place of an element's value."""
 
-    Args:
-        xpath: Finds the XML elements, from the case (or from a part of the batch).
-        attribute: Which attribute of them holds the value, "" = their text.
-    """
-
-    xpath: etree.XPath
-    attribute: str
+    xpath: etree.XPath  # finds the XML elements, from the case (or from a part of the batch)
+    attribute: str  # which attribute of them holds the value, "" = their text
 
     def nodes(self, root: etree._Element) -> list[etree._Element]:
         """Return the XML elements in a case (or a part of the batch)."""
@@ -55,35 +50,20 @@ class ElementPlace:
 
 @dataclass(frozen=True, slots=True)
 class Element:
-    """One E2B data element.
+    """One E2B data element."""
 
-    Args:
-        id: As ICH numbers it, for example `C.2.r.1.4`.
-        name: In words.
-        kind: The sort of its value.
-        max_length: Longest text in characters by dialect, None = no limit stated.
-        msk: Whether MSK (R3) or PRIVACY (R2) may replace the value.
-        required: Whether a message without it is not valid.
-        known: The sort of identifier that free texts must not repeat, "" = none.
-        places: Its places, by dialect; a dialect may lack it.
-        batch: Whether it is outside the cases.
-        whole: Finds what is left out together with an R3 element, from the element; None = itself.
-        values: Which closed set a kept value is of, "" = none.
-        null: Null flavor that an emptied R3 element gets if it can be neither masked nor missing.
-    """
-
-    id: str
-    name: str
+    id: str  # as ICH numbers it, for example `C.2.r.1.4`
+    name: str  # in words
     kind: ElementKind
-    max_length: Mapping[Dialect, int | None]
-    msk: bool
-    required: bool
-    known: str
-    places: Mapping[Dialect, ElementPlace]
-    batch: bool
-    whole: etree.XPath | None
-    values: str
-    null: str
+    max_length: Mapping[Dialect, int | None]  # in characters by dialect, None = no limit stated
+    msk: bool  # whether MSK (R3) or PRIVACY (R2) may replace the value
+    required: bool  # whether a message without it is not valid
+    known: str  # the sort of identifier that free texts must not repeat, "" = none
+    places: Mapping[Dialect, ElementPlace]  # by dialect; a dialect may lack it
+    batch: bool  # whether it is outside the cases
+    whole: etree.XPath | None  # finds, from an R3 element, what is left out with it; None = itself
+    values: str  # which closed set a kept value is of, "" = none
+    null: str  # null flavor of an emptied R3 element that can be neither masked nor missing
 
 
 def nodes_at(xpath: etree.XPath, start: etree._Element) -> list[etree._Element]:
@@ -127,12 +107,7 @@ def _table() -> dict[str, Any]:
 
 @lru_cache(maxsize=4)
 def elements_in(dialect: Dialect, *, batch: bool) -> tuple[Element, ...]:
-    """Return the elements that a case, or the parts of a batch around its cases, can contain.
-
-    Args:
-        dialect: R3 or R2.
-        batch: True for the parts outside the cases.
-    """
+    """Return the elements that a case can contain, or (`batch`) the parts of a batch around its cases."""
     return tuple(e for e in elements().values() if dialect in e.places and e.batch == batch)
 
 

@@ -47,17 +47,11 @@ _NAME_STEPS = re.compile(r"(?:/name(?:\[\d+\])?)?/[^/]*$")
 
 @dataclass(frozen=True, slots=True)
 class KnownValue:
-    """An identifier that must be masked in every free text of the case.
+    """An identifier that must be masked in every free text of the case."""
 
-    Args:
-        element: The E2B element that states it.
-        sort: name, initials, date, number, organisation, address, phone or email.
-        value: As it is written, without `tel:` and the like; dates as digits.
-    """
-
-    element: str
-    sort: str
-    value: str = field(repr=False)
+    element: str  # the E2B element that states it
+    sort: str  # name, initials, date, number, organisation, address, phone or email
+    value: str = field(repr=False)  # as it is written, without `tel:` and the like; dates as digits
 
 
 def find_known_value(element: str, sort: str, text: str) -> KnownValue | None:
@@ -65,11 +59,6 @@ def find_known_value(element: str, sort: str, text: str) -> KnownValue | None:
 
     Dates must be known to the day; numbers, phones and addresses need four letters or digits,
     since shorter ones (a telephone country code) are in every text.
-
-    Args:
-        element: Id of the element.
-        sort: As the table names it; `name or initials` is decided by the text.
-        text: Its value.
 
     Example:
         >>> find_known_value("C.2.r.2.7", "phone", "tel:+44 20 5550 1")

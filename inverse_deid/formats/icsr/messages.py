@@ -16,7 +16,7 @@ from typing import BinaryIO, NamedTuple, cast
 
 from lxml import etree
 
-from inverse_deid.core.errors import FormatError, InputError
+from inverse_deid.core.errors import FormatError
 from inverse_deid.formats.icsr.cases import Case, case_from
 from inverse_deid.formats.icsr.dialects import R2, R3, MessageDialect, StringRole, remove_keeping_tail
 from inverse_deid.formats.icsr.elements import HL7
@@ -32,47 +32,29 @@ _LIMIT_ERRORS = frozenset({"ERR_RESOURCE_LIMIT"})
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Limits of one case.
+    """Limits of one case."""
 
-    Args:
-        max_case_bytes: Bytes of its XML.
-        max_depth: Elements inside one another.
-    """
-
-    max_case_bytes: int = MAX_RECORD_BYTES
-    max_depth: int = 100
+    max_case_bytes: int = MAX_RECORD_BYTES  # bytes of its XML
+    max_depth: int = 100  # elements inside one another
 
 
 @dataclass(frozen=True, slots=True)
 class BrokenCase:
-    """A case that could not be read.
+    """A case that could not be read."""
 
-    Args:
-        number: Which case of the file, from 1; 0 = something around the cases.
-        error: Why.
-    """
-
-    number: int
-    error: InputError
+    number: int  # which case of the file, from 1; 0 = something around the cases
+    reason: str
 
 
 @dataclass(slots=True)
 class Stripped:
-    """Counts of what was left out while reading because it is neither element nor value.
-
-    Args:
-        n_comments: XML comments.
-        n_instructions: Processing instructions.
-        n_attributes: Attributes of the outermost element that are not structure.
-        n_stray_texts: Texts between the parts of a batch.
-        n_locations: Schema locations and document types that were cut to a base name or left out.
-    """
+    """Counts of what was left out while reading because it is neither element nor value."""
 
     n_comments: int = 0
     n_instructions: int = 0
-    n_attributes: int = 0
-    n_stray_texts: int = 0
-    n_locations: int = 0
+    n_attributes: int = 0  # attributes of the outermost element that are not structure
+    n_stray_texts: int = 0  # texts between the parts of a batch
+    n_locations: int = 0  # schema locations and document types that were cut to a base name or left out
 
 
 class _Meter:
@@ -100,10 +82,6 @@ class _Open(NamedTuple):
 
 class Message:
     """An open E2B message; `parts` can be run through once.
-
-    Args:
-        stream: The bytes.
-        limits: What one case may be.
 
     Raises:
         FormatError: Not XML, not E2B, or with declarations of entities.
@@ -141,7 +119,8 @@ class Message:
                 yield from self._finish()
         yield from self._finish()
         if self._failure is not None:
-            yield BrokenCase(self._n_cases + 1 if self._is_in_case() else 0, self._failure)
+            is_in_case = self._open is not None and self._open.node.tag == self.frame.dialect.case_tag
+            yield BrokenCase(self._n_cases + 1 if is_in_case else 0, str(self._failure))
 
     def _read_root(self, prolog: Prolog) -> etree._Element:
         """Read to the start of the outermost element."""
@@ -229,9 +208,6 @@ class Message:
             self._comments.append(node)
         return False
 
-    def _is_in_case(self) -> bool:
-        return self._open is not None and self._open.node.tag == self.frame.dialect.case_tag
-
     def _check_limits(self) -> None:
         if self._open is None or self._problem:
             return
@@ -258,15 +234,12 @@ class Message:
         self._n_cases += is_case
         number = self._n_cases if is_case else 0
         tail = self._detach(node)
-        yield BrokenCase(number, FormatError(problem)) if problem else self._case(number, node, tail)
-
-    def _case(self, number: int, node: etree._Element, tail: str) -> Case | BrokenCase:
-        refusal = ""
+        case: Case | None = None
         try:
-            return case_from(number, node, tail, self.frame.dialect)
+            case = None if problem else case_from(number, node, tail, self.frame.dialect)
         except FormatError as error:
-            refusal = str(error)
-        return BrokenCase(number, FormatError(refusal))
+            problem = str(error)
+        yield BrokenCase(number, problem) if case is None else case
 
     def _detach(self, node: etree._Element) -> str:
         """Take a part without comments out of the tree, and return the white space after it."""
@@ -357,11 +330,7 @@ def _broken(events: etree.iterparse, prolog: Prolog) -> FormatError:
 
 
 def read_cases(stream: BinaryIO, limits: Limits | None = None) -> Iterator[Case | BrokenCase]:
-    """Yield the cases of a message, and the faults of those that cannot be read.
-
-    Args:
-        stream: The bytes of an R3 or R2 message, single or batch.
-        limits: What one case may be.
+    """Yield the cases of a message, single or batch, and the faults of those that cannot be read.
 
     Raises:
         FormatError: Not XML, not E2B, or with declarations of entities.

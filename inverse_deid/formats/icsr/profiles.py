@@ -85,23 +85,16 @@ class ProfileSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 class Profile:
     """What happens to the structured fields.
 
-    Args:
-        name: Of the profile.
-        actions: By element id, for every known element.
-        attachments: Of embedded files, KEEP or DROP.
-        display_names: Of the words for a code, KEEP or DROP.
-        other_dates: Of dates where the table of elements names none: KEEP, DATE or DROP.
-
     Example:
         >>> builtin_profile("eudravigilance").actions["C.2.r.1.4"]
         <FieldAction.MASK: 'mask'>
     """
 
-    name: str
-    actions: Mapping[str, FieldAction]
-    attachments: FieldAction
-    display_names: FieldAction
-    other_dates: FieldAction
+    name: str  # of the profile
+    actions: Mapping[str, FieldAction]  # by element id, for every known element
+    attachments: FieldAction  # of embedded files, KEEP or DROP
+    display_names: FieldAction  # of the words for a code, KEEP or DROP
+    other_dates: FieldAction  # of dates where the table of elements names none: KEEP, DATE or DROP
 
     def with_dates(self) -> Profile:
         """Return the profile with all kept dates changed, for a run that changes the dates of the texts."""
@@ -156,11 +149,7 @@ def read_profile(path: Path) -> Profile:
 
 
 def profile_from(name: str, table: Mapping[str, Any]) -> Profile:
-    """Make a profile of the values of a TOML file.
-
-    Args:
-        name: Of the profile.
-        table: See `ProfileSettings`.
+    """Make a profile of the values of a TOML file, see `ProfileSettings`.
 
     Raises:
         ConfigurationError: An unknown key, element or setting, two actions for one element, or an action

@@ -58,28 +58,17 @@ _ROOTS = frozenset(("MCCI_IN200100UV01", "PORR_IN049016UV", "ichicsr", "safetyre
 
 @dataclass(frozen=True, slots=True)
 class Prolog:
-    """The start of a file, before the first element.
+    """The start of a file, before the first element."""
 
-    Args:
-        codec: The encoding of the file.
-        mark: Its byte-order mark, b"" = none.
-        declaration: `<?xml ...?>` as in the file, "" = none.
-        doctype: `<!DOCTYPE ...>` as in the file, "" = none.
-        head: The bytes that were read so far.
-    """
-
-    codec: str
-    mark: bytes
-    declaration: str
-    doctype: str
-    head: bytes = field(repr=False)
+    codec: str  # the encoding of the file
+    mark: bytes  # its byte-order mark, b"" = none
+    declaration: str  # `<?xml ...?>` as in the file, "" = none
+    doctype: str  # `<!DOCTYPE ...>` as in the file, "" = none
+    head: bytes = field(repr=False)  # the bytes that were read so far
 
 
 def is_icsr(head: bytes) -> bool:
-    """Return whether XML begins like an E2B message, well formed or not.
-
-    Args:
-        head: The first bytes of a file.
+    """Return whether the first bytes of XML are those of an E2B message, well formed or not.
 
     Example:
         >>> is_icsr(b'<?xml version="1.0"?><ichicsr lang="en">'), is_icsr(b"<deIdi2b2>")
@@ -97,11 +86,7 @@ def is_icsr(head: bytes) -> bool:
 
 
 def release_doctype(doctype: str, root: str) -> str:
-    """Return a document type declaration with only the base name of its DTD; "" = not a DTD of ICH.
-
-    Args:
-        doctype: As in the file.
-        root: Name of the outermost element, which it must name.
+    """Return the document type of `root` with only the base name of its DTD; "" = not a DTD of ICH.
 
     Example:
         >>> release_doctype('<!DOCTYPE ichicsr SYSTEM "C:/okonkwo/icsr21xml.dtd">', "ichicsr")

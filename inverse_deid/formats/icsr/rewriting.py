@@ -75,50 +75,30 @@ _GONE = frozenset((Done.LEFT_OUT, Done.FILE_LEFT_OUT, Done.DATE_REMOVED, Done.WI
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What was done to one value.
+    """What was done to one value."""
 
-    Args:
-        element: Its E2B element, "" = not known.
-        path: Its place in the case.
-        done: What was done.
-    """
-
-    element: str
-    path: str
+    element: str  # its E2B element, "" = not known
+    path: str  # its place in the case
     done: Done
 
 
 @dataclass(frozen=True, slots=True)
 class Replacements:
-    """The functions that replace ids, dates and ages.
+    """The functions that replace ids, dates and ages."""
 
-    Args:
-        pseudonym: For ids; needed if the profile asks for pseudonyms.
-        date_value: For dates; needed if the profile asks for dates.
-        age_value: For ages; without it the ages that the profile asks for are left out.
-        marker: Replaces a text that cannot be shown at all.
-    """
-
-    pseudonym: PseudonymFor | None = None
-    date_value: DateFor | None = None
-    age_value: AgeFor | None = None
-    marker: str = DEFAULT_MARKER
+    pseudonym: PseudonymFor | None = None  # for ids; needed if the profile asks for pseudonyms
+    date_value: DateFor | None = None  # for dates; needed if the profile asks for dates
+    age_value: AgeFor | None = None  # for ages; without it the ages that the profile asks for are left out
+    marker: str = DEFAULT_MARKER  # replaces a text that cannot be shown at all
 
 
 @dataclass(frozen=True, slots=True)
 class RewrittenCase:
-    """A rewritten case.
-
-    Args:
-        node: Its XML.
-        changes: What was done, one entry per value.
-        tail: The white space after it in the batch.
-        allowed: All strings, other than structure, that it may contain.
-    """
+    """A rewritten case; `allowed` are all strings, other than structure, that it may contain."""
 
     node: etree._Element = field(repr=False)
-    changes: tuple[Change, ...]
-    tail: str = ""
+    changes: tuple[Change, ...]  # one per value
+    tail: str = ""  # the white space after it in the batch
     allowed: frozenset[str] = field(default=frozenset(), repr=False)
 
 
@@ -135,14 +115,7 @@ def _number_ids(case: etree._Element, *, moves_dates: bool) -> Iterator[Change]:
 
 
 class CaseRewriter:
-    """Rewrites one case, on a copy.
-
-    Args:
-        dialect: R3 or R2.
-        profile: What happens to the structured fields.
-        given: The new ids, dates and ages.
-        known: The identifiers that the case states.
-    """
+    """Rewrites one case, on a copy; `known` are the identifiers that the case states."""
 
     def __init__(
         self, dialect: MessageDialect, profile: Profile, given: Replacements, known: Sequence[KnownValue]
@@ -157,12 +130,7 @@ class CaseRewriter:
     def rewrite(
         self, root: etree._Element, values: Sequence[Value], masked_texts: Sequence[str]
     ) -> tuple[etree._Element, tuple[Change, ...]]:
-        """Return a rewritten copy of a case, and what was done.
-
-        Args:
-            root: The case.
-            values: Its values, as `survey` found them.
-            masked_texts: One for each free text, in the order of `values`.
+        """Return a rewritten copy of a case with a masked text for each free text, and what was done.
 
         Raises:
             ConfigurationError: The profile asks for pseudonyms or dates that the replacements lack.
@@ -237,7 +205,10 @@ class CaseRewriter:
         """Treat a value other than free text as the profile says."""
         match value.sort:
             case Sort.ATTACHMENT:
-                return self._attachment(value, node)
+                if self._profile.attachments == FieldAction.KEEP:
+                    return Done.KEPT
+                self._dialect.leave_out(node, "", value.element)
+                return Done.FILE_LEFT_OUT
             case Sort.FILE:
                 self._dialect.empty(node, "")
                 self._dialect.drop_file_marks(node)
@@ -247,12 +218,6 @@ class CaseRewriter:
                 return self._display(value, node)
             case _:
                 return self._rewrite_structured(value, node)
-
-    def _attachment(self, value: Value, node: etree._Element) -> Done:
-        if self._profile.attachments == FieldAction.KEEP:
-            return Done.KEPT
-        self._dialect.leave_out(node, "", value.element)
-        return Done.FILE_LEFT_OUT
 
     def _display(self, value: Value, node: etree._Element) -> Done:
         if self._profile.display_names == FieldAction.DROP:
@@ -273,7 +238,9 @@ class CaseRewriter:
         if action == FieldAction.KEEP:
             if is_as_expected(value):
                 return Done.KEPT
-            action = _action_for_the_unexpected(element)
+            action = FieldAction.MASK if element is not None and element.msk else FieldAction.DROP
+            if element is None or element.kind == ElementKind.DATE:
+                action = FieldAction.DATE
         if action == FieldAction.DATE:
             return self._date(value, node, attribute)
         if action == FieldAction.AGE:
@@ -362,24 +329,12 @@ class CaseRewriter:
             self._dialect.empty(node, attribute)
 
 
-def _action_for_the_unexpected(element: Element | None) -> FieldAction:
-    """Return the action for a value that the profile keeps and that is not as expected."""
-    if element is None or element.kind == ElementKind.DATE:
-        return FieldAction.DATE
-    return FieldAction.MASK if element.msk else FieldAction.DROP
-
-
 def fit_text(text: str, longest: int | None, marker: str) -> str:
-    """Return a masked text that fits its element.
+    """Return a masked text that fits its element of `longest` characters, None = no limit.
 
     A text that is too long ends with a marker, which replaces everything after it: a marker of the text, or
     one after the last whole word that leaves room for it. If no word fits, the result is the marker. An empty
     text becomes the marker, since an element with words may not become empty.
-
-    Args:
-        text: The masked text.
-        longest: Longest text of the element in characters, None = no limit.
-        marker: Replaces what does not fit.
 
     Example:
         >>> fit_text("well until PHI came", 15, "PHI")

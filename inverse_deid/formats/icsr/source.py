@@ -38,38 +38,23 @@ MAX_CASES_LISTED = 1000
 
 @dataclass(frozen=True, slots=True)
 class CaseProblem:
-    """Why a case was not written.
+    """Why a case was not written."""
 
-    Args:
-        number: Which case of the file, from 1; 0 = a part around the cases.
-        reason: In words, without values.
-        findings: What the rule check found.
-    """
-
-    number: int
-    reason: str
-    findings: tuple[Finding, ...] = ()
+    number: int  # which case of the file, from 1; 0 = a part around the cases
+    reason: str  # in words, without values
+    findings: tuple[Finding, ...] = ()  # what the rule check found
 
 
 @dataclass(slots=True)
 class MessageReport:
-    """What was done to one message.
+    """What was done to one message."""
 
-    Args:
-        profile: Name of the profile.
-        n_cases: Cases that were written.
-        n_problems: Cases that were not written.
-        problems: The first of them.
-        done: How often what was done, by element id ("" = not known), path and deed.
-        stripped: Comments, instructions and the like that were left out, by name.
-    """
-
-    profile: str
-    n_cases: int = 0
-    n_problems: int = 0
-    problems: list[CaseProblem] = field(default_factory=list)
-    done: Counter[tuple[str, str, Done]] = field(default_factory=Counter)
-    stripped: dict[str, int] = field(default_factory=dict)
+    profile: str  # its name
+    n_cases: int = 0  # cases that were written
+    n_problems: int = 0  # cases that were not written
+    problems: list[CaseProblem] = field(default_factory=list)  # the first of them
+    done: Counter[tuple[str, str, Done]] = field(default_factory=Counter)  # by element id, path and deed
+    stripped: dict[str, int] = field(default_factory=dict)  # what was left out
 
     def add(self, changes: Iterable[Change]) -> None:
         """Count what was done to a case."""
@@ -111,13 +96,7 @@ def _problem(problem: CaseProblem) -> dict[str, Any]:
 
 
 class ReportSource:
-    """An open E2B message (a `Source`).
-
-    Args:
-        message: The message.
-        name: Of the file: cases without an id of two files are different cases.
-        profile: What happens to the structured fields.
-    """
+    """An open E2B message (a `Source`)."""
 
     unit = "case"
     resumable = False
@@ -134,9 +113,13 @@ class ReportSource:
         batch = ""
         for part in self._message.parts():
             if isinstance(part, BrokenCase):
-                yield Record(part.number, problem=str(part.error))
+                yield Record(part.number, problem=part.reason)
                 continue
             batch = next((v.text for v in part.values if v.element_id == _BATCH_NUMBER), batch)
+            # Secret shifts depend on this id: a part around the cases moves on its own.
+            case_id = part.case_id or f"case {part.number} without id of {self._name}"
+            if not part.is_case:
+                case_id = f"around the cases of {batch or self._name}"
             known = _collect_known(part)
             name = f"case {part.number}"
             docs = (Document(f"{name} {text.path}", text.text, known=known) for text in part.free_texts)
@@ -144,7 +127,7 @@ class ReportSource:
                 part.number,
                 tuple(docs),
                 problem=find_known_problem(known) if part.free_texts else "",
-                case_id=self._id_of(part, batch),
+                case_id=case_id,
                 report=part,
             )
 
@@ -152,21 +135,9 @@ class ReportSource:
         """Return what writes the message in the encoding that it had."""
         return ReportSink(target, self._message, self._profile)
 
-    def _id_of(self, part: Case, batch: str) -> str:
-        """Return what shifts depend on: a part around the cases moves on its own."""
-        if not part.is_case:
-            return f"around the cases of {batch or self._name}"
-        return part.case_id or f"case {part.number} without id of {self._name}"
-
 
 class ReportSink:
-    """Writes rewritten cases (a `Sink`) and counts what was done to them.
-
-    Args:
-        target: Takes the bytes.
-        message: The message that is read.
-        profile: What happens to the structured fields.
-    """
+    """Writes rewritten cases (a `Sink`) and counts what was done to them."""
 
     def __init__(self, target: Writable, message: Message, profile: Profile) -> None:
         self._message = message
@@ -246,12 +217,7 @@ def _collect_known(part: Case) -> tuple[KnownIdentifier, ...]:
 
 
 def read_reports(stream: BinaryIO, options: ReadOptions, name: str) -> ReportSource:
-    """Open a message of one or more case safety reports.
-
-    Args:
-        stream: The bytes of an R3 or R2 message.
-        options: Only the profile matters.
-        name: Of the file.
+    """Open a message of one or more case safety reports; of the options only the profile matters.
 
     Raises:
         FormatError: Not XML, not E2B, or with declarations of entities.

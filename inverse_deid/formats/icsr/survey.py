@@ -45,22 +45,13 @@ class Sort(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """One value of a case.
+    """One value of a case."""
 
-    Args:
-        index: Which XML element of the case, in document order.
-        slot: Its text, the text after it, or the name of an attribute.
-        sort: How it is treated.
-        element: Its entry in the table, None = no entry.
-        path: Its place; names that the table does not use are shown as `*`.
-        text: The value.
-    """
-
-    index: int
-    slot: str
+    index: int  # which XML element of the case, in document order
+    slot: str  # its text, the text after it, or the name of an attribute
     sort: Sort
-    element: Element | None
-    path: str
+    element: Element | None  # its entry in the table, None = no entry
+    path: str  # its place; names that the table does not use are shown as `*`
     text: str = field(repr=False)
 
     @property
@@ -81,17 +72,11 @@ _SORT_OF_KIND = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Survey:
-    """The contents of a case.
+    """The contents of a case."""
 
-    Args:
-        nodes: Its XML elements in document order.
-        named: The slots that the table names, by index of the XML element and slot; with or without a value.
-        values: All values that are not structure.
-    """
-
-    nodes: tuple[etree._Element, ...] = field(repr=False)
-    named: Mapping[tuple[int, str], Element] = field(repr=False)
-    values: tuple[Value, ...] = field(repr=False)
+    nodes: tuple[etree._Element, ...] = field(repr=False)  # in document order
+    named: Mapping[tuple[int, str], Element] = field(repr=False)  # by index and slot
+    values: tuple[Value, ...] = field(repr=False)  # all that are not structure
 
     def nodes_of(self, element: str) -> list[etree._Element]:
         """Return the XML elements of a known element."""
@@ -99,12 +84,7 @@ class Survey:
 
 
 def survey(root: etree._Element, dialect: MessageDialect, *, batch: bool) -> Survey:
-    """Return the contents of a case, or of a part of a batch around its cases.
-
-    Args:
-        root: The XML element of the case, without comments and instructions.
-        dialect: R3 or R2.
-        batch: Whether it is a part outside the cases.
+    """Return the contents of a case without comments, or (`batch`) of a part of a batch around its cases.
 
     Raises:
         FormatError: It contains an entity.
@@ -170,10 +150,11 @@ class _Surveyor:
                 yield self._value(index, WHOLE, Sort.FREE_TEXT, element, all_text(node))
                 return
             text = node.text
-            is_structure = (index, TEXT) not in self._no_ages and self._is_structure(
-                node, text or "", element
-            )
-            if text and not text.isspace() and not is_structure:
+            if not text or text.isspace():
+                return
+            is_structure = element is None and self._dialect.role_of_text(node, text) == StringRole.STRUCTURE
+            is_structure |= self._dialect.is_code(node, text)
+            if (index, TEXT) in self._no_ages or not is_structure:
                 yield self._value(index, TEXT, Sort.FREE_TEXT, element, text)
 
     def _whole(
@@ -220,11 +201,6 @@ class _Surveyor:
         """Return the free-text element whose text contains a nested element."""
         parent = node.getparent()
         return None if parent is None else self._owners.get(self._index.get(parent, -1))
-
-    def _is_structure(self, node: etree._Element, text: str, element: Element | None) -> bool:
-        if self._dialect.is_code(node, text):
-            return True
-        return element is None and self._dialect.role_of_text(node, text) == StringRole.STRUCTURE
 
     def _value(self, index: int, slot: str, sort: Sort, element: Element | None, text: str) -> Value:
         return Value(index, slot, sort, element, self._paths.of(self._nodes[index], slot), text)

@@ -261,12 +261,7 @@ def is_link(text: str) -> bool:
 
 
 def is_code(code: str, system: str, element: str) -> bool:
-    """Return whether a code looks as those of its code system, or is one of the set of its element.
-
-    Args:
-        code: The code.
-        system: Object identifier of the code system, "" = none is stated.
-        element: Local name of the XML element.
+    """Return whether a code looks as those of its code system, or without one is in the set of its element.
 
     Example:
         >>> is_code("10027940", MEDDRA, "value"), is_code("19430217", MEDDRA, "value")

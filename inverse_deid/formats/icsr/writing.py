@@ -16,34 +16,19 @@ from inverse_deid.formats.records import Writable
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """The frame of a message: everything around the cases.
+    """The frame of a message: everything around the cases."""
 
-    Args:
-        prolog: Before the first element.
-        dialect: R3 or R2.
-        tag: The outermost element.
-        attributes: Of it, those that are structure.
-        namespaces: That it declares.
-        lead: White space before its first part.
-        is_single: Whether it is itself the only case.
-    """
-
-    prolog: Prolog
+    prolog: Prolog  # before the first element
     dialect: MessageDialect
     tag: str
-    attributes: tuple[tuple[str, str], ...]
-    namespaces: dict[str | None, str]
-    lead: str
-    is_single: bool
+    attributes: tuple[tuple[str, str], ...]  # of it, those that are structure
+    namespaces: dict[str | None, str]  # that it declares
+    lead: str  # white space before its first part
+    is_single: bool  # whether it is itself the only case
 
 
 class MessageWriter:
-    """Writes a message in the encoding that it had.
-
-    Args:
-        target: Takes the bytes.
-        frame: Everything around the cases.
-    """
+    """Writes a message in the encoding that it had."""
 
     def __init__(self, target: Writable, frame: Frame) -> None:
         self._target = target
@@ -82,8 +67,11 @@ class MessageWriter:
         text = data.decode(self._frame.prolog.codec)
         single = self._frame.is_single
         shell = etree.Element("shell")
+        parser = etree.XMLParser(
+            resolve_entities=False, no_network=True, load_dtd=False, attribute_defaults=False
+        )
         try:
-            read = etree.fromstring(text if single else f"{self._start}{text}{self._end}", _plain_parser())
+            read = etree.fromstring(text if single else f"{self._start}{text}{self._end}", parser)
         except (etree.XMLSyntaxError, ValueError):
             raise StageError("a rewritten case is not XML") from None
         if single:
@@ -108,10 +96,6 @@ class MessageWriter:
 
     def _encode(self, text: str) -> bytes:
         return text.encode(self._frame.prolog.codec, "xmlcharrefreplace")
-
-
-def _plain_parser() -> etree.XMLParser:
-    return etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False, attribute_defaults=False)
 
 
 def _tags(shell: etree._Element) -> tuple[str, str]:

@@ -24,7 +24,7 @@ from inverse_deid.evaluation.masked_files import masks_by_id, read_masked
 from inverse_deid.evaluation.provenance import name_files, trace_sources
 from inverse_deid.formats.brat import annotation_lines, brat_text
 from inverse_deid.formats.records import ReadOptions
-from inverse_deid.formats.registry import format_of, input_errors, open_input, open_source
+from inverse_deid.formats.registry import format_of, input_errors, open_input
 from inverse_deid.network.folder import refuse_other_folder
 from inverse_deid.research.commands.experiment import study_command
 from inverse_deid.research.commands.training_extra import need_training, progress
@@ -297,7 +297,7 @@ def _read_file(path: Path, name: str) -> Iterator[Document]:
         kind = format_of(path)
         if kind.name not in _READABLE:
             raise FormatError("neither text nor JSON Lines. Give the output of `inverse-deid mask`")
-        source = open_source(stream, name, kind, ReadOptions())
+        source = kind.open(stream, ReadOptions(), name)
         for record in source.records():
             if record.doc is None:
                 raise FormatError(f"{source.unit} {record.number} {record.problem}")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from inverse_deid.cli.lexicon import lexicon as lexicon_command
+from inverse_deid.cli.main import main
 from inverse_deid.core.errors import FormatError, InputError
 from inverse_deid.lexicon import PhraseKind, WordFlag, load_lexicon
 from inverse_deid.lexicon.artefact import compile_lexicon, dump_artefact
@@ -45,7 +45,7 @@ def table(tmp_path: Path, content: str | bytes) -> Path:
 
 
 def run(*arguments: object) -> Result:
-    return CliRunner().invoke(lexicon_command, [str(a) for a in arguments])
+    return CliRunner().invoke(main, ["lexicon", *map(str, arguments)])
 
 
 def test_meddra_terms_are_read(meddra: Path) -> None:
@@ -131,7 +131,7 @@ def test_bad_input_ends_with_one_line_and_status_2(arguments: tuple[str, ...]) -
     result = run(*arguments)
     assert result.exit_code == 2
     assert isinstance(result.exception, SystemExit)
-    assert "Error: " in result.output.splitlines()[-1]
+    assert result.output.splitlines()[-1].startswith(("Error: ", "inverse-deid: "))
 
 
 def test_an_unwritable_output_ends_with_status_2(meddra: Path, base: Path, tmp_path: Path) -> None:

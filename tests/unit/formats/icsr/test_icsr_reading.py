@@ -1,10 +1,11 @@
 import io
+import re
 
 import pytest
 from icsr_messages import R2_DOCTYPE, invent
 from icsr_trees import canonical, cases_of, masked_file, only_case, parts_of
 
-from inverse_deid.core.errors import FormatError, InputError, UnreadableInputError
+from inverse_deid.core.errors import FormatError, UnreadableInputError
 from inverse_deid.formats.icsr.cases import Case
 from inverse_deid.formats.icsr.messages import BrokenCase, Limits, Message, read_cases
 
@@ -25,7 +26,7 @@ def report(number: int, narrative: str = "well", more: str = "") -> str:
 
 def told(data: bytes, limits: Limits | None = None) -> list[str]:
     """The id of every case that was read, the problem of every other."""
-    return [case.case_id if isinstance(case, Case) else str(case.error) for case in cases_of(data, limits)]
+    return [case.case_id if isinstance(case, Case) else case.reason for case in cases_of(data, limits)]
 
 
 @pytest.mark.parametrize("dialect", ["r3", "r2"])
@@ -295,10 +296,9 @@ def test_what_is_broken_is_said_with_its_line_and_the_cases_before_it_are_read(d
     assert first.case_id == "X-1"
     assert isinstance(second, BrokenCase)
     assert second.number == 2
-    with pytest.raises(InputError, match=said):
-        raise second.error
-    assert CANARY not in str(second.error)
-    assert second.error.__context__ is None
+    assert re.search(said, second.reason)
+    assert CANARY not in second.reason
+    assert type(second.reason) is str  # no error, which could refer to the file
 
 
 def test_what_stands_behind_the_message_is_no_case():
