@@ -180,11 +180,7 @@ def _make_epochs(study: Study, data: _AblationData, base: Variant, vectors: Word
     """Write the epochs that are missing; return the seconds that this took."""
     start = time.perf_counter()
     recipe = EpochRecipe(
-        gold=data.gold,
-        carriers=data.carriers,
-        network=base.network,
-        training=base.training,
-        vectors=vectors,
+        gold=data.gold, carriers=data.carriers, network=base.network, training=base.training, vectors=vectors
     )
     folder = study.folder / "epochs"
     missing = [epoch for epoch in range(base.training.epochs) if not epoch_path(folder, epoch).exists()]

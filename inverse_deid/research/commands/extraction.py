@@ -30,18 +30,9 @@ from inverse_deid.research.commands.experiment import study_command
 from inverse_deid.research.commands.training_extra import need_training, progress
 from inverse_deid.research.extraction.concepts import CONCEPTS, PHI, list_types, refuse_overlap
 from inverse_deid.research.extraction.config import KINDS, ExtractorConfig, ExtractorTraining
-from inverse_deid.research.extraction.readers import (
-    ConceptLayout,
-    read_concepts,
-    render_json_line,
-)
+from inverse_deid.research.extraction.readers import ConceptLayout, read_concepts, render_json_line
 from inverse_deid.research.extraction.scoring import measure_utility
-from inverse_deid.research.extraction.views import (
-    View,
-    build_maskers,
-    inject_identifiers,
-    rewrite_documents,
-)
+from inverse_deid.research.extraction.views import View, build_maskers, inject_identifiers, rewrite_documents
 
 if TYPE_CHECKING:
     from inverse_deid.research.extraction.concepts import ConceptSpan
@@ -61,10 +52,7 @@ _LAYOUT = click.option(
     help="Layout of the concepts.  [default: by suffix, where .jsonl is this project's form]",
 )
 _TYPES = click.option(
-    "--types",
-    default="Drug,Effect",
-    show_default=True,
-    help="The concepts that count, separated by commas.",
+    "--types", default="Drug,Effect", show_default=True, help="The concepts that count, separated by commas."
 )
 _MODEL = click.option(
     "--model", required=True, type=_FOLDER, help="Folder written by `research extraction train`."

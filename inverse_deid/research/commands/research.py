@@ -19,17 +19,14 @@ _COMMANDS: Commands = MappingProxyType(
             "ablations": ("inverse_deid.research.commands.experiment", "Change one thing at a time."),
         },
         "Comparison": {
-            "compare": ("inverse_deid.research.commands.compare", "Run several systems side by side."),
+            "compare": ("inverse_deid.research.commands.compare", "Run several systems side by side.")
         },
         "Training without pooled documents": {
             "federated": ("inverse_deid.research.commands.federated", "Train at several sites."),
             "share": ("inverse_deid.research.commands.share", "Share training data as private vectors."),
         },
         "Concepts": {
-            "extraction": (
-                "inverse_deid.research.commands.extraction",
-                "Extract drugs, effects and others.",
-            ),
+            "extraction": ("inverse_deid.research.commands.extraction", "Extract drugs, effects and others.")
         },
     }
 )

@@ -22,13 +22,7 @@ from inverse_deid.evaluation.evaluation import (
 from inverse_deid.evaluation.masked_files import masks_by_id, read_masked
 from inverse_deid.masking.assemble import packaged_model
 from inverse_deid.network.folder import read_manifest
-from inverse_deid.research.comparison.systems import (
-    REFERENCE,
-    SYSTEMS,
-    System,
-    make_system,
-    usual_systems,
-)
+from inverse_deid.research.comparison.systems import REFERENCE, SYSTEMS, System, make_system, usual_systems
 from inverse_deid.text.tokenizer import span_of_token, tokenize
 from inverse_deid.training.corpus import near_duplicate_groups, read_annotated, without_near_duplicates
 from inverse_deid.training.documents import corpus_sha256

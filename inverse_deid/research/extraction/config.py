@@ -6,15 +6,7 @@ from typing import Annotated, Literal, get_args
 
 from msgspec import Meta, Struct
 
-from inverse_deid.network.config import (
-    Count,
-    NetworkConfig,
-    Positive,
-    Seed,
-    ShareBelowOne,
-    Size,
-    Weight,
-)
+from inverse_deid.network.config import Count, NetworkConfig, Positive, Seed, ShareBelowOne, Size, Weight
 
 Kind = Literal["tagger", "multitask", "stacked"]
 KINDS: tuple[Kind, ...] = get_args(Kind)

@@ -184,10 +184,7 @@ def _rewrite_part(corpus: ConceptCorpus, part: str, view: View) -> list[Rewritte
 
 
 def measure_spans(
-    docs: Sequence[ConceptDocument],
-    found: Sequence[Sequence[ConceptSpan]],
-    task: str,
-    kinds: tuple[str, ...],
+    docs: Sequence[ConceptDocument], found: Sequence[Sequence[ConceptSpan]], task: str, kinds: tuple[str, ...]
 ) -> dict[str, Any]:
     """Return F1 by seqeval, all together and by type, and the two parts of its ratio by document.
 

@@ -175,9 +175,7 @@ class ConceptUtility:
 
 
 def measure_utility(
-    docs: Sequence[ConceptDocument],
-    masks: Mapping[str, Sequence[Range]],
-    extractor: Tagger,
+    docs: Sequence[ConceptDocument], masks: Mapping[str, Sequence[Range]], extractor: Tagger
 ) -> ConceptUtility:
     """Let an extractor read original and masked texts, and compare.
 

@@ -29,13 +29,7 @@ from inverse_deid.network.chain import marginals
 from inverse_deid.network.encoding import WordVectors
 from inverse_deid.network.folder import read_checked_manifest, refuse_other_folder, write_manifest
 from inverse_deid.research.best_path import best_path
-from inverse_deid.research.extraction.concepts import (
-    CONCEPTS,
-    ConceptSpan,
-    Types,
-    list_labels,
-    read_labels,
-)
+from inverse_deid.research.extraction.concepts import CONCEPTS, ConceptSpan, Types, list_labels, read_labels
 from inverse_deid.research.extraction.config import ExtractorConfig
 from inverse_deid.research.extraction.network import TaggerNetwork, build_tagger_network
 from inverse_deid.research.extraction.passages import Embedder, Passage, PassageMaker, pad_passages

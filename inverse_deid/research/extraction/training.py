@@ -16,13 +16,7 @@ import tensorflow as tf
 from inverse_deid.core.errors import ConfigurationError, StageError
 from inverse_deid.network.encoding import WordVectors
 from inverse_deid.network.training import enough_memory
-from inverse_deid.research.extraction.concepts import (
-    CONCEPTS,
-    PHI,
-    ConceptDocument,
-    Types,
-    select_gold,
-)
+from inverse_deid.research.extraction.concepts import CONCEPTS, PHI, ConceptDocument, Types, select_gold
 from inverse_deid.research.extraction.config import ExtractorConfig, ExtractorTraining
 from inverse_deid.research.extraction.network import TaggerNetwork
 from inverse_deid.research.extraction.passages import Embedder, Passage, pad_labels, pad_passages

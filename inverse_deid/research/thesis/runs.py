@@ -22,13 +22,7 @@ from inverse_deid.core.settings import as_plain_values
 from inverse_deid.core.values import Document
 from inverse_deid.network.config import NetworkConfig, Targets, TrainingConfig
 from inverse_deid.network.encoding import WordVectors
-from inverse_deid.research.studies.records import (
-    Record,
-    read_arrays,
-    read_record,
-    write_arrays,
-    write_record,
-)
+from inverse_deid.research.studies.records import Record, read_arrays, read_record, write_arrays, write_record
 from inverse_deid.research.studies.scoring import (
     AnalysedCorpus,
     TokenScores,

@@ -219,8 +219,7 @@ def _category_tables(adaptive: Mapping[str, Evaluation]) -> Iterator[Table]:
     yield Table("categories", title, frame_of(("category", "tokens", *by_run), rows))
     theirs = read_published()["thesis"]
     frame = frame_of(
-        ("category", *theirs["adaptive"]),
-        [(name, *values) for name, values in theirs["categories"].items()],
+        ("category", *theirs["adaptive"]), [(name, *values) for name, values in theirs["categories"].items()]
     )
     yield Table("categories-published", "The same as published", frame, (_note("i2b2"),))
 
