@@ -31,7 +31,7 @@ from inverse_deid.research.commands.training_extra import need_training, progres
 from inverse_deid.research.extraction.concepts import CONCEPTS, PHI, list_types, refuse_overlap
 from inverse_deid.research.extraction.config import KINDS, ExtractorConfig, ExtractorTraining
 from inverse_deid.research.extraction.readers import ConceptLayout, read_concepts, render_json_line
-from inverse_deid.research.extraction.scoring import measure_utility
+from inverse_deid.research.extraction.scoring import measure_utility, render_utility
 from inverse_deid.research.extraction.views import View, build_maskers, inject_identifiers, rewrite_documents
 
 if TYPE_CHECKING:
@@ -333,8 +333,8 @@ def cost(gold: Path, masked: Path, model: Path, json_path: Path | None, force: b
         found = measure_utility(docs, masks, load_extractor(model))
     if json_path is not None:
         made_from = trace_sources(gold=gold, masked=masked, model=model)
-        write_json(json_path, encode_record(ConceptReport(provenance=made_from, types=found.records())))
-    for line in found.plain_lines():
+        write_json(json_path, encode_record(ConceptReport(provenance=made_from, types=found)))
+    for line in render_utility(found):
         click.echo(line)
 
 

@@ -49,11 +49,7 @@ class ConceptSpan:
 
 @dataclass(frozen=True, slots=True)
 class ConceptDocument:
-    """A document with marked concepts; its own spans are identifiers.
-
-    Args:
-        doc: Text and identifiers.
-        concepts: Sorted; unlike identifiers they may overlap and nest.
+    """A document whose spans are identifiers, with sorted concepts, which may overlap and nest.
 
     Raises:
         AnnotationError: A concept ends after the text.
@@ -86,10 +82,7 @@ class Entity(NamedTuple):
 
 
 def drop_overlaps(concepts: Sequence[ConceptSpan], types: Collection[str]) -> tuple[ConceptSpan, ...]:
-    """Return the concepts of some types without overlaps: of two that overlap, the longer one stays.
-
-    Returns:
-        Sorted and disjoint; of equally long ones the first stays.
+    """Return the concepts of some types, sorted: of two that overlap, the longer or the first one stays.
 
     Example:
         >>> drop_overlaps([ConceptSpan(0, 9, "Effect"), ConceptSpan(2, 5, "Drug")], {"Drug", "Effect"})
@@ -136,11 +129,7 @@ def list_types(docs: Sequence[ConceptDocument], tasks: Sequence[str], concepts: 
 
 
 def label_tokens(tokens: Tokens, spans: Sequence[ConceptSpan | PhiSpan]) -> list[str]:
-    """Return the label of each token. A token belongs to the first span that touches it.
-
-    Args:
-        tokens: Of the text.
-        spans: Sorted and disjoint.
+    """Return the label of each token: that of the first of these sorted, disjoint spans that touches it.
 
     Example:
         >>> label_tokens(tokenize("had a severe rash"), [ConceptSpan(6, 17, "Effect")])

@@ -34,9 +34,7 @@ LONGEST = 128
 class Embedder(Protocol):
     """Further vectors of words, made outside the network: subwords, contextual embeddings.
 
-    Args:
-        name: Stored with the model, which then asks for the same embedder again.
-        dim: Length of a vector.
+    The model stores the name, and asks for the same embedder again.
     """
 
     name: str
@@ -44,16 +42,13 @@ class Embedder(Protocol):
 
     def vectors(self, words: Sequence[str]) -> FloatArray:
         """Return vectors of the words of one passage: float32 (n_words, dim)."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Passage:
-    """A passage as the network reads it.
+    """A passage as the network reads it; the features of its example are further vectors.
 
-    Args:
-        example: Words, rows of the word matrix, gaps and, as its features, further vectors.
-        labels: int32 (n_tokens,) by task, numbers of `list_labels`; empty without gold.
+    `labels` are int32 (n_tokens,) by task, numbers of `list_labels`; empty without gold.
     """
 
     example: Example = field(repr=False)
@@ -84,18 +79,10 @@ def cut_passages(tokens: Tokens) -> list[tuple[int, int]]:
 
 
 class PassageMaker:
-    """Encodes documents.
-
-    Args:
-        vectors: The vocabulary.
-        types: Of each task.
-        embedders: Give further vectors.
-    """
+    """Encodes documents with a vocabulary, for the types of each task."""
 
     def __init__(self, vectors: WordVectors, types: Types, embedders: Sequence[Embedder] = ()) -> None:
-        self._rows = vectors.numbers()
-        self._embedders = embedders
-        self._types = types
+        self._rows, self._types, self._embedders = vectors.numbers(), types, embedders
 
     def encode_tokens(self, tokens: Tokens) -> list[Passage]:
         """Return the passages of a text, without labels."""

@@ -45,15 +45,9 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedModel:
-    """A model of the study, without a seed.
+    """A model of the study, without a seed: trained on the text `view`, measured on the texts `read`.
 
-    Args:
-        name: Of its records, and in `--only`.
-        kind: Its architecture.
-        tasks: The tasks that it learns.
-        view: The text that it is trained on.
-        read: The texts that it is measured on.
-        is_spanish: On the other corpus.
+    The name is that of its records, and in `--only`.
     """
 
     name: str
@@ -76,13 +70,9 @@ MODELS = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ConceptCorpus:
-    """Documents of the study, by part.
+    """Documents of the study, by the parts `train`, `dev` and `test`, and the concepts that count.
 
-    Args:
-        parts: Those of `train`, `dev` and `test`.
-        concept_types: The concepts that count.
-        vectors: The vocabulary; None = learned from the training documents.
-        maskers: Make the masked views.
+    Vectors are None where the vocabulary is learned from the training documents.
     """
 
     parts: dict[str, list[ConceptDocument]] = field(repr=False)
@@ -93,15 +83,9 @@ class ConceptCorpus:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ExtractionRun:
-    """One training of a model.
+    """One training of a model, whose kind and seed replace those of the settings.
 
-    Args:
-        model: Which model.
-        seed: Of the training.
-        corpus: Its documents.
-        config: Sizes; the kind is that of the model.
-        training: Rates and epochs; the seed is that of the run.
-        made_with: Fingerprint of the packaged files that the run depends on.
+    `made_with` is the fingerprint of the packaged files that the run depends on.
     """
 
     model: PlannedModel

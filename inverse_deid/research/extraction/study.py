@@ -51,11 +51,7 @@ class EnglishData(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
 class SpanishData(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The table [spanish]: annotated documents of another language, for de-identification alone.
 
-    Args:
-        train: A tenth of them is held out if there is no `dev`.
-        test: Measured on.
-        dev: Decide when to stop.
-        mapping: TOML file that maps their types to ours.
+    Without `dev` a tenth of `train` is held out. `mapping` is a TOML file that maps their types to ours.
     """
 
     train: Path
@@ -65,15 +61,9 @@ class SpanishData(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
 
 class ExtractionStudySettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The settings of the study.
+    """The settings of the study; each run replaces kind and seed.
 
-    Args:
-        english: Its documents.
-        spanish: Those of another language; None = none.
-        extractor: Sizes; the kind is that of each run.
-        training: Rates and epochs; the seed is that of each run.
-        multitask: The same for this kind.
-        stacked: The same for this kind.
+    The tables [multitask] and [stacked] are the training of these kinds.
     """
 
     english: EnglishData
@@ -86,8 +76,8 @@ class ExtractionStudySettings(Struct, frozen=True, kw_only=True, forbid_unknown_
     @property
     def joint(self) -> dict[Kind, ExtractorTraining]:
         """The rates and epochs of the kinds that have a table of their own."""
-        found: dict[Kind, ExtractorTraining | None] = {"multitask": self.multitask, "stacked": self.stacked}
-        return {kind: training for kind, training in found.items() if training is not None}
+        kinds: tuple[Kind, ...] = ("multitask", "stacked")
+        return {kind: training for kind in kinds if (training := getattr(self, kind)) is not None}
 
     @property
     def types(self) -> tuple[str, ...]:

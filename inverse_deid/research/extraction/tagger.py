@@ -46,15 +46,7 @@ Found = Mapping[str, tuple[ConceptSpan, ...]]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tagger:
-    """An extractor with everything that it needs to read a text.
-
-    Args:
-        config: Its kind and sizes.
-        types: The types of each task.
-        vectors: Its vocabulary.
-        network: The network.
-        embedders: Give further vectors.
-    """
+    """An extractor with everything that it needs to read a text."""
 
     config: ExtractorConfig
     types: Types
@@ -129,14 +121,9 @@ def new_tagger(
     *,
     seed: int = 0,
 ) -> Tagger:
-    """Return an extractor with fresh weights.
+    """Return an extractor with fresh weights, for the types of one task or, of the joint kinds, of both.
 
-    Args:
-        config: Kind and sizes.
-        types: The types of each task; both tasks for the joint kinds.
-        vectors: The vocabulary.
-        embedders: Give further vectors.
-        seed: Of the draws of a stacked model; weights follow the seed of Keras.
+    The seed is that of the draws of a stacked model; weights follow the seed of Keras.
     """
     n_further = sum(embedder.dim for embedder in embedders)
     network = build_tagger_network(config, types, vectors.matrix(), n_further=n_further, seed=seed)
@@ -146,10 +133,7 @@ def new_tagger(
 def write_tagger(tagger: Tagger, folder: Path, provenance: Mapping[str, Any]) -> None:
     """Write the folder; an older one of that name is replaced when the new one is complete.
 
-    Args:
-        tagger: The extractor.
-        folder: The folder.
-        provenance: Data hashes, seed, settings; free form, no narrative text.
+    The provenance is of free form (data hashes, seed, settings) and contains no narrative text.
 
     Raises:
         ModelError: The folder exists and is not a model folder.
@@ -175,11 +159,7 @@ def write_tagger(tagger: Tagger, folder: Path, provenance: Mapping[str, Any]) ->
 
 
 def read_tagger(folder: Path, embedders: Sequence[Embedder] = ()) -> Tagger:
-    """Read an extractor after checking its folder.
-
-    Args:
-        folder: The folder.
-        embedders: Those that it was trained with, in the same order.
+    """Read an extractor, with the embedders that it was trained with, after checking its folder.
 
     Raises:
         ModelError: Missing, damaged, altered, of another format, or with other embedders.

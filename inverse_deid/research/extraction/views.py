@@ -51,10 +51,7 @@ Maskers = Mapping[View, Masker]
 class RewrittenText:
     """A text after its replacements.
 
-    Args:
-        text: The new text.
-        masks: Half-open ranges of the old text that were replaced, sorted and disjoint.
-        replaced: The range of the new text that replaces each of them.
+    `masks` are half-open ranges of the old text, sorted and disjoint, `replaced` those of the new text.
     """
 
     text: str = field(repr=False)
@@ -102,13 +99,9 @@ def _carry_range(start: int, end: int, here: Sequence[Range], there: Sequence[Ra
 
 
 def rewrite(text: str, masks: Sequence[Range], replace: Callable[[int], str]) -> RewrittenText:
-    """Replace ranges of a text.
+    """Replace ranges of a text, given in any order, by what `replace` returns for the number of a mask.
 
-    Args:
-        text: The old text.
-        masks: In any order; ranges that overlap are replaced as one.
-        replace: Returns the replacement of a mask, given its number in `masks`. Of masks that overlap,
-            the first one counts.
+    Masks that overlap are replaced as one, by the replacement of the first.
 
     Raises:
         AnnotationError: A mask is outside the text.
@@ -177,9 +170,7 @@ def rewrite_documents(docs: Sequence[ConceptDocument], view: View, maskers: Mask
 def build_maskers(views: Collection[View], *, today: date) -> dict[View, Masker]:
     """Return a masker, with the packaged model, for each of the views that needs one.
 
-    Args:
-        views: The views that are wanted.
-        today: Dates of a text cannot be later.
+    Dates of a text cannot be later than `today`.
 
     Raises:
         LexiconError: The packaged lexicon is damaged.
@@ -197,16 +188,11 @@ def build_maskers(views: Collection[View], *, today: date) -> dict[View, Masker]
 def inject_identifiers(
     docs: Sequence[ConceptDocument], seed: int, types: Collection[str]
 ) -> Iterator[ConceptDocument]:
-    """Plant invented identifiers around the concepts of documents; no concept changes.
+    """Plant invented identifiers around the concepts of documents, and yield these with the same ids.
 
-    Args:
-        docs: Carriers with concepts. In those without identifiers, dates and ages that certain patterns
-            find are marked; what is left unmarked may still identify.
-        seed: With the id of a document it decides what is planted there.
-        types: The concepts that are kept, without overlaps.
-
-    Yields:
-        Documents of the same ids with identifiers and concepts.
+    In documents without identifiers, dates and ages that certain patterns find are marked; unmarked ones
+    may still identify. Seed and id decide what is planted. Concepts of these types are kept unchanged,
+    without overlaps.
 
     Raises:
         StageError: A concept was cut, which must not happen.
