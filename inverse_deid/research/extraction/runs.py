@@ -130,9 +130,8 @@ def train_run(run: ExtractionRun, say: Say) -> Record:
         say(f"{run.name}: {epoch}")
 
     model, corpus = run.model, run.corpus
-    train, dev = (
-        rewrite_documents(corpus.parts[part], model.view, corpus.maskers) for part in ("train", "dev")
-    )
+    parts = (corpus.parts[part] for part in ("train", "dev"))
+    train, dev = (rewrite_documents(docs, model.view, corpus.maskers) for docs in parts)
     config = change_settings(run.config, kind=model.kind, learn_words=corpus.vectors is None)
     tagger = train_tagger(
         train,
@@ -178,10 +177,7 @@ def measure_spans(
     tokens = [tokenize(doc.doc.text) for doc in docs]
     gold = select_gold(docs, task, kinds)
     snapped = [snap_spans(each, spans) for each, spans in zip(tokens, found, strict=True)]
-    labels = [
-        [label_tokens(each, row) for each, row in zip(tokens, spans, strict=True)]
-        for spans in (gold, snapped)
-    ]
+    labels = [list(map(label_tokens, tokens, spans)) for spans in (gold, snapped)]
     counts = count_concepts(gold, snapped, kinds)
     f1 = float(f1_score(*labels, zero_division=0))
     if abs(f1 - (counts.score().f1 or 0.0)) > _ROUNDING:

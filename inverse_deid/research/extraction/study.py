@@ -173,9 +173,7 @@ def _hash_packaged_files(model: PlannedModel) -> str | None:
 
 
 def _read_english(settings: ExtractionStudySettings) -> ConceptCorpus:
-    data = settings.english
-    files = {"train": data.train, "dev": data.dev, "test": data.test}
-    parts = {part: read_concepts(path) for part, path in files.items()}
+    parts = {part: read_concepts(getattr(settings.english, part)) for part in ("train", "dev", "test")}
     refuse_overlap(parts)
     vectors = read_model(packaged_model()).word_vectors
     return ConceptCorpus(parts, settings.types, vectors, build_maskers(tuple(View), today=_TODAY))

@@ -29,12 +29,7 @@ _LEAST_SPANISH = 0.955
 
 @dataclass(frozen=True, slots=True)
 class _Outcome:
-    """The results of one model, read on one view.
-
-    Args:
-        dev: Of each seed on the development documents: `f1`, `by_type` and `parts`.
-        test: The same on the test documents.
-    """
+    """The results of one model, read on one view: `f1`, `by_type` and `parts` of each seed."""
 
     dev: Sequence[Mapping[str, Any]] = field(repr=False)
     test: Sequence[Mapping[str, Any]] = field(repr=False)
@@ -92,12 +87,9 @@ def _tabulate_identifiers(records: Records) -> Table:
     facts = read_published()["joint"]
     published = facts["de_identification"]
     base = _collect(records, "phi", _O, PHI)
+    titles = {"phi": "pipeline (tagger alone)", "stacked": "stacked", "multitask": "multitask"}
     rows: list[tuple[Cell, ...]] = []
-    for name, title in (
-        ("phi", "pipeline (tagger alone)"),
-        ("stacked", "stacked"),
-        ("multitask", "multitask"),
-    ):
+    for name, title in titles.items():
         found = _collect(records, name, _O, PHI)
         rows.append((title, found.best_f1, found.mean_f1, found.p_value(base), *published[name]))
     if "spanish-phi" in records:
@@ -132,18 +124,11 @@ def _tabulate_concepts(records: Records) -> Table:
     for name, title, hidden, view, key in models:
         found = _collect(records, name, view)
         p_values = (found.p_value(other) for other in (pipeline, original))
-        published = facts["extraction"][key] if key else (None, None)
-        rows.append((title, hidden, found.best_f1, found.mean_f1, *p_values, *published))
-    columns = (
-        "model",
-        "identifiers hidden",
-        "best seed",
-        "mean",
-        "p against pipeline",
-        "p against original",
-        "published English",
-        "published Spanish",
-    )
+        theirs = facts["extraction"][key] if key else (None, None)
+        rows.append((title, hidden, found.best_f1, found.mean_f1, *p_values, *theirs))
+    tests = ("p against pipeline", "p against original")
+    published = ("published English", "published Spanish")
+    columns = ("model", "identifiers hidden", "best seed", "mean", *tests, *published)
     return Table(
         "extraction",
         "F1 of concepts, exact spans and types (table 3)",
@@ -172,44 +157,35 @@ def _tabulate_types(records: Records) -> Table:
 
 def _tabulate_aims(records: Records) -> Table:
     """Return the project's aims, met or missed, by the means; the test compares the best seeds."""
-
-    def judge(value: float | None, *, is_met: bool) -> str | None:
-        return None if value is None else "met" if is_met else "missed"
-
-    original, predicted = (
-        _collect(records, "concepts-original", _O),
-        _collect(records, "concepts-predicted", _P),
-    )
-    rows: list[tuple[Cell, ...]] = []
-    for title, found in (
-        ("placeholders", predicted),
-        ("marker", _collect(records, "concepts-marker", _M)),
-        ("marker and relative dates", _collect(records, "concepts-relative-dates", _R)),
-    ):
-        loss = original.minus(found)
-        verdict = judge(loss, is_met=(loss or 0) <= _MOST_LOST)
-        rows.append(
-            (f"loss on masked text, {title}: at most {_MOST_LOST}", loss, found.p_value(original), verdict)
-        )
-    stacked = _collect(records, "stacked", _O)
+    original = _collect(records, "concepts-original", _O)
+    views = {"placeholders": _P, "marker": _M, "marker and relative dates": _R}
+    found = {title: _collect(records, f"concepts-{view}", view) for title, view in views.items()}
+    aims: list[tuple[str, float | None, float | None, bool]] = []
+    for title, masked in found.items():
+        loss = original.minus(masked)
+        aim = f"loss on masked text, {title}: at most {_MOST_LOST}"
+        aims.append((aim, loss, masked.p_value(original), (loss or 0) <= _MOST_LOST))
+    stacked, predicted = _collect(records, "stacked", _O), found["placeholders"]
     gain = stacked.minus(predicted)
-    verdict = judge(gain, is_met=(gain or 0) >= 0)
-    rows.append(("stacked against pipeline: at least 0", gain, stacked.p_value(predicted), verdict))
+    aims.append(("stacked against pipeline: at least 0", gain, stacked.p_value(predicted), (gain or 0) >= 0))
     if "spanish-phi" in records:
         f1 = _collect(records, "spanish-phi", _O, PHI).mean_f1
-        verdict = judge(f1, is_met=(f1 or 0) >= _LEAST_SPANISH)
-        rows.append((f"Spanish identifiers: at least {_LEAST_SPANISH}", f1, None, verdict))
+        aims.append(
+            (f"Spanish identifiers: at least {_LEAST_SPANISH}", f1, None, (f1 or 0) >= _LEAST_SPANISH)
+        )
+    rows = [
+        (aim, value, p, None if value is None else "met" if is_met else "missed")
+        for aim, value, p, is_met in aims
+    ]
     return Table("extraction-aims", "Aims", frame_of(("aim", "value", "p", "result"), rows), digits=4)
 
 
 def _tabulate_combinations(records: Records) -> Table:
     facts = read_published()["joint"]["combinations"]
     numbered = [(str(i), *views, facts[str(i)]) for i, views in enumerate(_COMBINATIONS, start=1)]
+    ours = [("ours", *views, (None, None)) for views in _OURS]
     rows: list[tuple[Cell, ...]] = []
-    for line, trained_on, read, published in (
-        *numbered,
-        *(("ours", *views, (None, None)) for views in _OURS),
-    ):
+    for line, trained_on, read, published in (*numbered, *ours):
         found = _collect(records, f"concepts-{trained_on}", read)
         dev = mean([float(one["f1"]) for one in found.dev])
         rows.append((line, trained_on.value, read.value, dev, found.mean_f1, *published))

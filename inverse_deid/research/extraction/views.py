@@ -122,18 +122,17 @@ def rewrite(text: str, masks: Sequence[Range], replace: Callable[[int], str]) ->
             joined[-1] = (joined[-1][0], max(end, joined[-1][1]), joined[-1][2])
         else:
             joined.append((start, end, number))
-    pieces: list[str] = []
+    new = ""
     replaced: list[Range] = []
-    position = length = 0
+    position = 0
     for start, end, number in joined:
         marker = replace(number)
-        length += start - position
-        replaced.append((length, length + len(marker)))
-        length += len(marker)
-        pieces += (text[position:start], marker)
+        new += text[position:start]
+        replaced.append((len(new), len(new) + len(marker)))
+        new += marker
         position = end
-    pieces.append(text[position:])
-    return RewrittenText("".join(pieces), tuple((start, end) for start, end, _ in joined), tuple(replaced))
+    masks = tuple((start, end) for start, end, _ in joined)
+    return RewrittenText(new + text[position:], masks, tuple(replaced))
 
 
 def rewrite_texts(docs: Sequence[ConceptDocument], view: View, maskers: Maskers) -> list[RewrittenText]:
@@ -145,18 +144,16 @@ def rewrite_texts(docs: Sequence[ConceptDocument], view: View, maskers: Maskers)
     if view is View.ORIGINAL:
         return [RewrittenText(doc.doc.text) for doc in docs]
     if view is View.GOLD:
-        return [
-            rewrite(
-                doc.doc.text,
-                [(span.start, span.end) for span in doc.doc.spans],
-                lambda number, doc=doc: f"[{HYPER_CLASS_OF[doc.doc.spans[number].type]}]",  # type: ignore[misc]
-            )
-            for doc in docs
-        ]
+        return [_show_classes(doc.doc) for doc in docs]
     if view not in maskers:
         raise ConfigurationError(f"the view {view} needs a masker")
     masked = maskers[view].mask_many([doc.doc for doc in docs])
     return [RewrittenText(found.text, found.masks, found.replaced) for found in masked]
+
+
+def _show_classes(doc: Document) -> RewrittenText:
+    ranges = [(span.start, span.end) for span in doc.spans]
+    return rewrite(doc.text, ranges, lambda number: f"[{HYPER_CLASS_OF[doc.spans[number].type]}]")
 
 
 def rewrite_documents(docs: Sequence[ConceptDocument], view: View, maskers: Maskers) -> list[ConceptDocument]:
