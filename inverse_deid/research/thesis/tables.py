@@ -71,11 +71,8 @@ class FineTuned:
 
     def evaluate(self, test: JudgedCorpus) -> list[tuple[int, str, Evaluation]]:
         """Evaluate every number of epochs, most first, with both pairs of thresholds."""
-        return [
-            (epochs, pair, test.evaluate_pair(scores, pair))
-            for epochs, scores in sorted(self.scores.items(), reverse=True)
-            for pair in PAIRS
-        ]
+        stages = sorted(self.scores.items(), reverse=True)
+        return [(epochs, pair, test.evaluate_pair(found, pair)) for epochs, found in stages for pair in PAIRS]
 
 
 def find_best(figures: Mapping[str, Figure]) -> str:
@@ -228,14 +225,11 @@ def _fine_tuning_table(tuned: FineTuned, test: JudgedCorpus) -> Table:
     """The form of table 5.8."""
     facts = read_published()["thesis"]
     figures = ("recall_all", "recall_all_corrected", "recall_hipaa", _PRECISION)
-    rows: list[tuple[Cell, ...]] = [
-        (
-            f"{tuned.name} {_tuning_title(epochs)}, {_TITLES[pair]}",
-            *(evaluation.value(figure) for figure in figures),
-            *facts["fine_tuned"].get(f"{epochs}-{pair}", (None, None)),
-        )
-        for epochs, pair, evaluation in tuned.evaluate(test)
-    ]
+    rows: list[tuple[Cell, ...]] = []
+    for epochs, pair, evaluation in tuned.evaluate(test):
+        title = f"{tuned.name} {_tuning_title(epochs)}, {_TITLES[pair]}"
+        theirs = facts["fine_tuned"].get(f"{epochs}-{pair}", (None, None))
+        rows.append((title, *(evaluation.value(figure) for figure in figures), *theirs))
     rows += [
         (line["method"], None, None, None, None, line["recall"], line["precision"])
         for line in facts["earlier"]
