@@ -7,7 +7,7 @@ A new study is a folder beside this one with about three modules:
 - `runs.py`: the runs, dataclasses with `eq=False` that have `name`, `kind` and `depends_on` (see
   `study.Run`), and what one run does. It returns a record of JSON values, best as tidy rows
   (`{"rows": [{"site": "A", "f1": 0.9}]}`).
-- `tables.py`: `Table`s of pandas frames made of the records, and charts (`figures.draw_charts`).
+- `tables.py`: `Table`s of pandas frames made of the records, and charts (`figures.panels`).
 
 ::
 
