@@ -209,19 +209,16 @@ def _train(study: Study, variants: Sequence[Variant], trainer: VariantTrainer) -
         else:
             runs.append(AblationRun(variant=variant, seed=seed))
     records = dict(study.finish(runs, trainer)) | dict(study.finish(students, trainer))
-    order = {variant.name: place for place, variant in enumerate(variants)}
-    return dict(sorted(records.items(), key=lambda item: order[item[0].kind]))
+    order = [variant.name for variant in variants]
+    return dict(sorted(records.items(), key=lambda item: order.index(item[0].kind)))
 
 
 def _cost(variants: Sequence[Variant], records: dict[AblationRun, Record]) -> pd.DataFrame:
     """Return mean seconds and speed of the trainings of each variant."""
-    rows = pd.DataFrame(
-        {"variant": run.kind, **{name: record[name] for name in ("seconds", "tokens_per_second")}}
-        for run, record in records.items()
-    )
-    means = rows.groupby("variant", sort=False).mean()
-    titles = {variant.name: variant.title for variant in variants}
-    means.insert(0, "title", means.index.map(titles))
+    columns = ["seconds", "tokens_per_second"]
+    rows = pd.DataFrame(list(records.values()), index=[run.kind for run in records], columns=columns)
+    means = rows.groupby(level=0, sort=False).mean()
+    means.insert(0, "title", means.index.map({variant.name: variant.title for variant in variants}))
     return means
 
 

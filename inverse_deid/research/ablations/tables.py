@@ -27,26 +27,20 @@ _JUDGED_WITHOUT_ORDER = ("without a leak", "precision")
 def ablation_tables(
     titles: dict[str, str], cost: pd.DataFrame, outcomes: pd.DataFrame
 ) -> dict[str, list[Table]]:
-    """Return all tables by heading.
+    """Return all tables by heading, of variants with these titles, by name, in order.
 
-    Args:
-        titles: Of the variants, by name, in order.
-        cost: Columns `title`, `seconds` and `tokens_per_second` of the trained variants.
-        outcomes: A row for each variant, run and corpus, see `measures.Row`.
+    `cost` has the columns `title`, `seconds` and `tokens_per_second` of the trained variants, `outcomes` a
+    row for each variant, run and corpus, see `measures.Row`.
     """
     measured = set(outcomes["variant"])
     titles = {name: title for name, title in titles.items() if name in measured}
     corpora = outcomes["corpus"].unique()
     speeds = cost.set_axis(["variant", "seconds a run", "tokens a second"], axis=1)
     runs = outcomes[["variant", "seeds", "corpus", *MEASURES]]
+    parts = {"compared": outcomes["is_compared"], "held-out": ~outcomes["is_compared"]}
     return {
         "What helped and what did not": [
-            _verdicts_table(titles, counted, where)
-            for where, counted in (
-                ("compared", outcomes[outcomes["is_compared"]]),
-                ("held-out", outcomes[~outcomes["is_compared"]]),
-            )
-            if len(counted)
+            _verdicts_table(titles, outcomes[part], where) for where, part in parts.items() if part.any()
         ],
         "By corpus": [
             _corpus_table(corpus, number, titles, outcomes[outcomes["corpus"] == corpus])

@@ -56,8 +56,7 @@ def shape(word: str) -> str:
 class TokenFeatures:
     """Describes the tokens of a document by strings such as `0:lower=rash`.
 
-    Args:
-        lexicon: Adds what the dictionaries know of a word and of its neighbours; None = nothing.
+    A lexicon adds what the dictionaries know of a word and of its neighbours.
 
     Example:
         >>> from inverse_deid.text.tokenizer import tokenize
@@ -90,18 +89,9 @@ class TokenFeatures:
         lower, full = word.lower(), shape(word)
         short = _RUNS.sub(r"\1", full)
         brief = (f"lower={lower}", f"shape={short}", *self._flags(word))
-        affixes = [
-            affix
-            for n in range(1, min(_MAX_AFFIX, len(word)) + 1)
-            for affix in (f"begins={lower[:n]}", f"ends={lower[-n:]}")
-        ]
-        own = (
-            f"word={word}",
-            *brief,
-            f"full-shape={full[:_MAX_SHAPE]}",
-            f"length={min(len(word), 10)}",
-            *affixes,
-        )
+        own = [f"word={word}", *brief, f"full-shape={full[:_MAX_SHAPE]}", f"length={min(len(word), 10)}"]
+        for n in range(1, min(_MAX_AFFIX, len(word)) + 1):
+            own += (f"begins={lower[:n]}", f"ends={lower[-n:]}")
         return {
             offset: tuple(f"{offset}:{feature}" for feature in (brief if offset else own))
             for offset in (0, *_OFFSETS)
@@ -262,9 +252,8 @@ class SupportVectorMachine:
             classes = self._model.predict(self._hasher.transform(rows))
             is_masked = np.asarray(classes != HyperClass.SAFE.value, np.bool_)
         ends = np.cumsum([len(one) for one in tokens])
-        return [
-            ranges_of(one, is_masked[end - len(one) : end]) for one, end in zip(tokens, ends, strict=True)
-        ]
+        parts = (is_masked[end - len(one) : end] for one, end in zip(tokens, ends, strict=True))
+        return [ranges_of(one, part) for one, part in zip(tokens, parts, strict=True)]
 
 
 NETWORK = NetworkConfig(
