@@ -213,10 +213,8 @@ def _tables(wanted_recall: float, measured: Sequence[_Measured]) -> dict[str, li
 def _types_table(measured: Sequence[_Measured]) -> Table:
     rows = []
     for group in GROUPS:
-        calibrated, most_probable = (
-            [evaluation.group(group.kind, group.name).recall for evaluation in evaluations]
-            for evaluations in zip(*((one.calibrated, one.most_probable) for one in measured), strict=True)
-        )
+        calibrated = [one.calibrated.group(group.kind, group.name).recall for one in measured]
+        most_probable = [one.most_probable.group(group.kind, group.name).recall for one in measured]
         if group.kind not in (GroupKind.ALL, GroupKind.HYPER, GroupKind.FINE) or not calibrated[0].whole:
             continue
         name = f"{group.name} (group)" if group.kind is GroupKind.HYPER else group.name

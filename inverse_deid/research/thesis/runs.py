@@ -46,10 +46,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ThesisRun:
-    """One training, named as `a-1`, with its seed and number of epochs.
+    """One training, named as `a-1`; its corpora are scored after each epoch, the first for validation.
 
-    The corpora are scored after each epoch; the first is the validation part. `start` has the weights to
-    fine-tune from, None = random ones.
+    `start` has the weights to fine-tune from, None = random ones.
     """
 
     name: str
@@ -146,10 +145,9 @@ def measure_accuracy(corpus: AnalysedCorpus, scores: TokenScores, targets: Targe
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrainedRun:
-    """What a training left.
+    """What a training left: the scores of every corpus by its name, and the loss, after each epoch.
 
-    `epochs` has the scores of every corpus by its name after each epoch, `losses` those of each epoch (None
-    = not noted). `epoch` is the one that counts, from 1.
+    None is a loss that was not noted. `epoch` is the one that counts, from 1.
     """
 
     name: str
