@@ -11,12 +11,7 @@ from inverse_deid.core.extras import need_modules
 
 
 def need_training(purpose: str, extra: str, *more: str) -> None:
-    """Make sure that Keras and TensorFlow are there, before anything is read.
-
-    Args:
-        purpose: What needs them, for the message.
-        extra: The extra that brings them.
-        more: Further modules of the extra.
+    """Make sure that Keras, TensorFlow and `more` modules of an extra are there, before anything is read.
 
     Raises:
         ConfigurationError: One is missing; the line says how to install it.

@@ -26,7 +26,7 @@ from inverse_deid.evaluation.counts import Range
 from inverse_deid.lexicon import Lexicon, WordFlag, load_lexicon
 from inverse_deid.network.config import NetworkConfig, Output, TrainingConfig
 from inverse_deid.network.encoding import WordVectors
-from inverse_deid.research.comparison.ready_systems import MostProbableClass
+from inverse_deid.research.comparison.ready_systems import Network
 from inverse_deid.research.comparison.systems import not_fitted, ranges_of
 from inverse_deid.research.studies.training import new_network
 from inverse_deid.text.tokenizer import span_of_token, tokenize
@@ -324,7 +324,7 @@ class BiLstm:
         self._network = change_settings(network, output=output)
         self._training = change_settings(training, epochs=n_epochs or training.epochs)
         self._vectors = vectors
-        self._trained: MostProbableClass | None = None
+        self._trained: Network | None = None
 
     def fit(self, docs: Sequence[Document], seed: int) -> None:
         """Learn for the given number of epochs, without validation.
@@ -343,7 +343,7 @@ class BiLstm:
         )
         examples = EpochMaker(recipe).examples(0)
         fit(network, lambda epoch: examples, training)
-        self._trained = MostProbableClass(model_parts(network, self._network, vectors))
+        self._trained = Network(model_parts(network, self._network, vectors))
 
     def masks(self, docs: Sequence[Document]) -> list[list[Range]]:
         """Return one range per token whose most probable class is a PHI type."""

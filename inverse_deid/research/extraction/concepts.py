@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
-from typing import NamedTuple
 
 import numpy as np
 
@@ -71,14 +70,6 @@ class ConceptDocument:
     def id(self) -> str:
         """The id of the document."""
         return self.doc.id
-
-
-class Entity(NamedTuple):
-    """The labels of one span: tokens `first` (included) to `last` (excluded)."""
-
-    first: int
-    last: int
-    type: str
 
 
 def drop_overlaps(concepts: Sequence[ConceptSpan], types: Collection[str]) -> tuple[ConceptSpan, ...]:
@@ -147,18 +138,18 @@ def label_tokens(tokens: Tokens, spans: Sequence[ConceptSpan | PhiSpan]) -> list
     return labels
 
 
-def find_entities(labels: Sequence[str]) -> Iterator[Entity]:
-    """Yield the spans of labels, in order.
+def find_entities(labels: Sequence[str]) -> Iterator[tuple[int, int, str]]:
+    """Yield the spans of labels, in order: first token, the token after the last one, and type.
 
     Example:
-        >>> [tuple(entity) for entity in find_entities(["O", "I-Drug", "B-Drug", "I-Effect"])]
+        >>> list(find_entities(["O", "I-Drug", "B-Drug", "I-Effect"]))
         [(1, 2, 'Drug'), (2, 3, 'Drug'), (3, 4, 'Effect')]
     """
     first, current = 0, ""
     for i, label in enumerate([*labels, OUTSIDE]):
         letter, _, name = label.partition("-")
         if current and (letter != "I" or name != current):
-            yield Entity(first, i, current)
+            yield first, i, current
             current = ""
         if name and not current:
             first, current = i, name

@@ -28,12 +28,9 @@ _SMALLEST = 1e-20
 def gumbel_softmax(log_weights: Any, noise: Any, temperature: float) -> Any:  # noqa: ANN401 - tensors
     """Return a point on the simplex near a draw from the categorical distribution.
 
-    As the temperature (above 0) goes to 0, all components but one go to 0.
-
-    Args:
-        log_weights: float32 (..., n_classes), log probabilities up to a constant.
-        noise: float32 of the same shape, draws from Gumbel(0, 1); 0 = the most probable class.
-        temperature: Of the softmax.
+    As the temperature (above 0) goes to 0, all components but one go to 0. `log_weights` are float32
+    (..., n_classes), log probabilities up to a constant, `noise` draws from Gumbel(0, 1) of the same shape;
+    0 = the most probable class.
     """
     return tf.nn.softmax((log_weights + noise) / temperature, axis=-1)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Protocol
 
 import numpy as np
@@ -84,10 +85,6 @@ class PassageMaker:
     def __init__(self, vectors: WordVectors, types: Types, embedders: Sequence[Embedder] = ()) -> None:
         self._rows, self._types, self._embedders = vectors.numbers(), types, embedders
 
-    def encode_tokens(self, tokens: Tokens) -> list[Passage]:
-        """Return the passages of a text, without labels."""
-        return self._encode(tokens, {})
-
     def encode_gold(self, doc: ConceptDocument) -> list[Passage]:
         """Return the passages of an annotated document; a span that is cut continues with an inside label."""
         tokens = tokenize(doc.doc.text)
@@ -96,9 +93,12 @@ class PassageMaker:
             numbers = {label: i for i, label in enumerate(list_labels(kinds))}
             found = label_tokens(tokens, select_spans(doc, task, kinds))
             labels[task] = np.array([numbers[label] for label in found], np.int32)
-        return self._encode(tokens, labels)
+        return self.encode_tokens(tokens, labels)
 
-    def _encode(self, tokens: Tokens, labels: Mapping[str, IntArray]) -> list[Passage]:
+    def encode_tokens(
+        self, tokens: Tokens, labels: Mapping[str, IntArray] = MappingProxyType({})
+    ) -> list[Passage]:
+        """Return the passages of a text, with int32 (n_tokens,) labels by task if there are some."""
         gaps, passages = gap_codes(tokens), []
         for first, last in cut_passages(tokens):
             words, n_tokens = tokens.words[first:last], last - first

@@ -112,10 +112,7 @@ class ExtractionRun:
 
 
 def train_run(run: ExtractionRun, say: Say) -> Record:
-    """Train a model and measure it.
-
-    Returns:
-        Seconds, epochs, and by part, task and view what `measure_spans` returns.
+    """Train a model; return seconds, epochs, and what `measure_spans` returns by part, task and view.
 
     Raises:
         ConfigurationError: The documents have no spans of the types.

@@ -178,11 +178,7 @@ class _Fitting:
             optimizer.learning_rate = float(optimizer.learning_rate) / 2
 
     def run_epoch(self, number: int, *, alone: bool) -> tuple[float, float]:
-        """Learn from all passages once; return mean loss and seconds.
-
-        Raises:
-            StageError: The loss is not a number, or the device is out of memory.
-        """
+        """Learn from all passages once; return mean loss and seconds."""
         begun = time.perf_counter()
         network, config, step, rng = self._network, self._config, self._steps[alone], self._rng
         max_characters = int(network.model.get_layer("characters").output.shape[1])

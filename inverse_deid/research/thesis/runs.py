@@ -75,10 +75,7 @@ def train_thesis_run(run: ThesisRun, place: Path, key: str, say: Say) -> Record:
     """Train a run, or resume it; score and keep the network after every epoch.
 
     Its files are in the folder `place`. The key identifies the run, so that no checkpoint of another one is
-    resumed. `say` receives a line per epoch.
-
-    Returns:
-        Losses of the epochs (None = unknown), seconds without interruptions, and the settings.
+    resumed. The record has losses (None = unknown), seconds without interruptions, and settings.
 
     Raises:
         ConfigurationError: A checkpoint or weights of another run.
