@@ -106,16 +106,11 @@ def _verdicts_table(titles: dict[str, str], counted: pd.DataFrame, where: str) -
         rows.append((title, *verdicts, *(one.value for one in found.values()), width))
     differences = (f"Δ {measure}" for measure in MEASURES)
     columns = ("variant", "order", "at recall 0.99", *differences, "seed spread of AP")
-    return Table(
-        f"verdicts-{where}",
-        f"Differences to the base, mean over {', '.join(counted['corpus'].unique())}",
-        frame_of(columns, rows),
-        notes=(
-            "A difference counts if it is larger than the spread over seeds (largest minus smallest, of the "
-            "base or of the variant, whichever is wider). *order* looks at the average precision, *at recall "
-            "0.99* at the precision there; for document passes, which give no order, they look at documents "
-            "without a leak and at the precision of the masks.",
-        ),
-        digits=4,
-        signed=True,
+    title = f"Differences to the base, mean over {', '.join(counted['corpus'].unique())}"
+    note = (
+        "A difference counts if it is larger than the spread over seeds (largest minus smallest, of the "
+        "base or of the variant, whichever is wider). *order* looks at the average precision, *at recall "
+        "0.99* at the precision there; for document passes, which give no order, they look at documents "
+        "without a leak and at the precision of the masks."
     )
+    return Table(f"verdicts-{where}", title, frame_of(columns, rows), (note,), digits=4, signed=True)

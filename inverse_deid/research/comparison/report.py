@@ -186,14 +186,10 @@ def _methods_table(comparison: Comparison) -> Table:
         rows.append((*cells, speed))
     shares = [column for title in figures for column in _with_bounds(title)]
     columns = ("system", *shares, *(f"p, {title}" for title in figures), "tokens per second")
+    frame, notes = frame_of(columns, rows), tuple(_notes(comparison))
+    shares = frozenset(figures)
     return Table(
-        "methods",
-        "Comparison of methods",
-        frame_of(columns, rows),
-        tuple(_notes(comparison)),
-        digits=4,
-        intervals=frozenset(figures),
-        exact_ends=True,
+        "methods", "Comparison of methods", frame, notes, digits=4, intervals=shares, exact_ends=True
     )
 
 
@@ -202,13 +198,9 @@ def _p_value(comparison: Comparison, result: Result, figure: Figure) -> float | 
     reference = comparison.reference_result
     if reference is None or reference is result:
         return None
-    test = paired_permutation_test(
-        result.evaluation.counts,
-        reference.evaluation.counts,
-        figure,
-        comparison.clusters,
-        seed=comparison.settings.seed,
-    )
+    mine, theirs = result.evaluation.counts, reference.evaluation.counts
+    seed = comparison.settings.seed
+    test = paired_permutation_test(mine, theirs, figure, comparison.clusters, seed=seed)
     return None if test is None else test.p_value
 
 

@@ -96,16 +96,13 @@ def _tabulate_identifiers(records: Records) -> Table:
         found = _collect(records, "spanish-phi", _O, PHI)
         rows.append(("tagger alone, Spanish", found.best_f1, found.mean_f1, None, None, published["phi"][1]))
     columns = ("model", "best seed", "mean", "p against pipeline", "published English", "published Spanish")
-    return Table(
-        "de-identification",
-        "F1 of identifiers, exact spans and types (table 2)",
-        frame_of(columns, rows),
-        notes=(
-            f"Published: {facts['source']}; other data ({facts['data']}). The seed is chosen on the "
-            "development documents.",
-        ),
-        digits=4,
-    )
+    title = "F1 of identifiers, exact spans and types (table 2)"
+    note = f"{_cite(facts)} The seed is chosen on the development documents."
+    return Table("de-identification", title, frame_of(columns, rows), (note,), digits=4)
+
+
+def _cite(facts: Mapping[str, Any]) -> str:
+    return f"Published: {facts['source']}; other data ({facts['data']})."
 
 
 def _tabulate_concepts(records: Records) -> Table:
@@ -129,16 +126,9 @@ def _tabulate_concepts(records: Records) -> Table:
     tests = ("p against pipeline", "p against original")
     published = ("published English", "published Spanish")
     columns = ("model", "identifiers hidden", "best seed", "mean", *tests, *published)
-    return Table(
-        "extraction",
-        "F1 of concepts, exact spans and types (table 3)",
-        frame_of(columns, rows),
-        notes=(
-            f"Published: {facts['source']}; other data ({facts['data']}).",
-            "p: paired permutation test of the best seeds over documents, not corrected for their number.",
-        ),
-        digits=4,
-    )
+    title = "F1 of concepts, exact spans and types (table 3)"
+    note = "p: paired permutation test of the best seeds over documents, not corrected for their number."
+    return Table("extraction", title, frame_of(columns, rows), (_cite(facts), note), digits=4)
 
 
 def _tabulate_types(records: Records) -> Table:
@@ -189,14 +179,11 @@ def _tabulate_combinations(records: Records) -> Table:
         found = _collect(records, f"concepts-{trained_on}", read)
         dev = mean([float(one["f1"]) for one in found.dev])
         rows.append((line, trained_on.value, read.value, dev, found.mean_f1, *published))
-    return Table(
-        "combinations",
-        "F1 of concepts by the text of training and of test, mean over seeds (table 5)",
-        frame_of(("line", "train on", "test on", "dev", "test", "published dev", "published test"), rows),
-        notes=(
-            "original: non-anonymised; predicted, gold: placeholders of the class of each masked or marked "
-            "term; marker: masked without classes; relative-dates: the same with day counts for dates. "
-            "Published: Spanish concepts, other data.",
-        ),
-        digits=4,
+    columns = ("line", "train on", "test on", "dev", "test", "published dev", "published test")
+    title = "F1 of concepts by the text of training and of test, mean over seeds (table 5)"
+    note = (
+        "original: non-anonymised; predicted, gold: placeholders of the class of each masked or marked "
+        "term; marker: masked without classes; relative-dates: the same with day counts for dates. "
+        "Published: Spanish concepts, other data."
     )
+    return Table("combinations", title, frame_of(columns, rows), (note,), digits=4)
