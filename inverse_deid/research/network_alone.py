@@ -178,14 +178,16 @@ def _tables(wanted_recall: float, measured: Sequence[_Measured]) -> dict[str, li
     )
     calibrated = frame[["run", "threshold", *_FIGURES.values()]]
     at_recall = frame[["run", *(f"recall {recall:g}" for recall in RECALLS)]]
-    first = "PHI against safe, one token = one decision"
-    second = f"Threshold calibrated to recall {wanted_recall:g} on the held-out part"
-    third = "Precision at fixed recall, thresholds taken on the test file itself"
+    measure_title = "PHI against safe, one token = one decision"
+    calibration_title = f"Threshold calibrated to recall {wanted_recall:g} on the held-out part"
+    recall_title = "Precision at fixed recall, thresholds taken on the test file itself"
     return {
-        "Most probable class": [Table("most-probable-class", first, most_probable, (note,), digits=4)],
+        "Most probable class": [
+            Table("most-probable-class", measure_title, most_probable, (note,), digits=4)
+        ],
         "Thresholds": [
-            Table("calibrated", second, calibrated, digits=4),
-            Table("precision-at-recall", third, at_recall, digits=4),
+            Table("calibrated", calibration_title, calibrated, digits=4),
+            Table("precision-at-recall", recall_title, at_recall, digits=4),
         ],
         "By type": [_types_table(measured)],
     }
