@@ -133,11 +133,10 @@ def bio_labels(tokens: Tokens, spans: Sequence[PhiSpan]) -> list[str]:
         >>> bio_labels(tokenize("Mr Li-Wu left"), [PhiSpan(3, 8, PhiType.PATIENT)])
         ['O', 'B-NAME', 'I-NAME', 'O']
     """
+    names = [*(HYPER_CLASS_OF[span.type].value for span in spans), OUTSIDE]
     owners = [-1, *span_of_token(tokens, spans).tolist()]
     return [
-        OUTSIDE
-        if owner < 0
-        else f"{'I' if owner == before else 'B'}-{HYPER_CLASS_OF[spans[owner].type].value}"
+        OUTSIDE if owner < 0 else f"{'I' if owner == before else 'B'}-{names[owner]}"
         for before, owner in pairwise(owners)
     ]
 

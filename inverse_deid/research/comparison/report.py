@@ -187,9 +187,9 @@ def _methods_table(comparison: Comparison) -> Table:
     shares = [column for title in figures for column in _with_bounds(title)]
     columns = ("system", *shares, *(f"p, {title}" for title in figures), "tokens per second")
     frame, notes = frame_of(columns, rows), tuple(_notes(comparison))
-    shares = frozenset(figures)
+    titles = frozenset(figures)
     return Table(
-        "methods", "Comparison of methods", frame, notes, digits=4, intervals=shares, exact_ends=True
+        "methods", "Comparison of methods", frame, notes, digits=4, intervals=titles, exact_ends=True
     )
 
 

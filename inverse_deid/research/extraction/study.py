@@ -323,12 +323,10 @@ def run_extraction_study(config: Path, options: StudyOptions) -> None:
         },
         n_seconds={name: sum(record["seconds"] for record in found) for name, found in records.items()},
     )
-    Report(
-        title="Concept extraction",
-        provenance=provenance,
-        text=_explain(corpora, is_whole=all(len(found) == len(options.seeds) for found in records.values())),
-        sections=extraction_tables(records),
-    ).write(study.folder)
+    is_whole = all(len(found) == len(options.seeds) for found in records.values())
+    text, sections = _explain(corpora, is_whole=is_whole), extraction_tables(records)
+    report = Report(title="Concept extraction", provenance=provenance, text=text, sections=sections)
+    report.write(study.folder)
 
 
 def _hash_packaged_files(model: PlannedModel) -> str | None:

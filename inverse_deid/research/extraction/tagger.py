@@ -64,23 +64,20 @@ class Tagger:
         They are the best path of their CRF. The identifiers of a stacked model are the most probable
         class of each token instead, which is exactly what its extractor cannot see.
         """
-        maker = self.passage_maker()
         tokens = [tokenize(text) for text in texts]
-        return self.find_in(tokens, [maker.encode_tokens(each) for each in tokens])
+        return self.find_in(tokens, list(map(self.passage_maker().encode_tokens, tokens)))
 
     def find_in(self, tokens: Sequence[Tokens], passages: Sequence[Sequence[Passage]]) -> list[Found]:
         """Do the same as `find` with the tokens and passages of texts."""
         labels = iter(self.label([passage for one in passages for passage in one]))
-        names = {task: list_labels(kinds) for task, kinds in self.types.items()}
         found: list[Found] = []
         for each, members in zip(tokens, passages, strict=True):
             rows = [next(labels) for _ in members]
-            found.append(
-                {
-                    task: read_labels(each, [listed[i] for row in rows for i in row[task].tolist()])
-                    for task, listed in names.items()
-                }
-            )
+            spans = {}
+            for task, kinds in self.types.items():
+                names = list_labels(kinds)
+                spans[task] = read_labels(each, [names[i] for row in rows for i in row[task].tolist()])
+            found.append(spans)
         return found
 
     def label(self, passages: Sequence[Passage]) -> list[dict[str, IntArray]]:
@@ -106,11 +103,9 @@ class Tagger:
 
     def list_stored_weights(self) -> list[Any]:
         """Return the variables that are stored as weights: all except fixed word vectors."""
-        return [
-            variable
-            for variable in self.network.model.weights
-            if self.config.learn_words or not variable.path.startswith("word_embedding/")
-        ]
+        variables = self.network.model.weights
+        is_learned = self.config.learn_words
+        return [one for one in variables if is_learned or not one.path.startswith("word_embedding/")]
 
 
 def new_tagger(

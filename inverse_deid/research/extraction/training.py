@@ -149,13 +149,9 @@ class _Fitting:
         above, others = network.parts()
         self._variables = (others, above)
         n_steps = config.averaging * math.ceil(len(passages) / config.batch)
+        averaging = {"use_ema": n_steps > 1, "ema_momentum": 1 - 1 / max(1, n_steps)}
         self._optimizers = [
-            keras.optimizers.SGD(
-                rate,
-                global_clipnorm=config.clip_norm,
-                use_ema=n_steps > 1,
-                ema_momentum=1 - 1 / max(1, n_steps),
-            )
+            keras.optimizers.SGD(rate, global_clipnorm=config.clip_norm, **averaging)
             for rate in (config.learning_rate, config.extraction_rate)
         ]
         for optimizer, variables in zip(self._optimizers, self._variables, strict=True):
