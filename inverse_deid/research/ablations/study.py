@@ -84,7 +84,8 @@ def weights_name(run: str) -> str:
 class VariantTrainer:
     """Trains the runs of an ablation, perhaps in several processes.
 
-    The folder is that of the study and contains `epochs` and `runs`. The corpora are scored.
+    The folder is that of the study. `epochs` is read. `runs` receives NAME-SEED.npz, the scores of every
+    corpus, and NAME-SEED.weights.npz, from which a student learns.
     """
 
     folder: Path
