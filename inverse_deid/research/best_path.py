@@ -8,14 +8,10 @@ from inverse_deid.core.values import FloatArray, IntArray
 
 
 def best_path(scores: FloatArray, transitions: FloatArray) -> IntArray:
-    """Return the most probable sequence of classes.
+    """Return the most probable sequence of classes, int32 (n_tokens,), given its scores.
 
-    Args:
-        scores: float32 (n_tokens, n_classes), of one sequence.
-        transitions: float32 (n_classes, n_classes), from row to column.
-
-    Returns:
-        int32 (n_tokens,); of equally probable ones that of the lower classes at the end.
+    Scores are float32 (n_tokens, n_classes), transitions float32 (n_classes, n_classes), from row to column.
+    Of equally probable sequences that of the lower classes at the end is returned.
 
     Source:
         Viterbi 1967; Rabiner 1989, section III B.

@@ -85,13 +85,8 @@ def run_network_alone(
         )
     unseeded = change_settings(config.training, seed=0)
     settings = fingerprint(config.network, unseeded, config.calibration, config.word_vectors)
-    study = Study(
-        "network-alone",
-        options,
-        inputs=(*config.gold, *config.carriers, test_path),
-        shared={"settings": settings},
-        config=config_path,
-    )
+    inputs = (*config.gold, *config.carriers, test_path)
+    study = Study("network-alone", options, inputs=inputs, shared={"settings": settings}, config=config_path)
     test = analyse_corpus(_TEST, read_annotated(test_path, read_type_mapping(config.mapping)))
 
     def work(run: _SeedRun, say: Say) -> Record:
@@ -109,9 +104,8 @@ def run_network_alone(
         n_seconds={f"seed {run.seed}": record["seconds"] for run, record in records.items()},
     )
     sections = _tables(config.calibration.balanced_recall, measured)
-    Report(title="Network alone", provenance=provenance, text=["", text], sections=sections).write(
-        study.folder
-    )
+    report = Report(title="Network alone", provenance=provenance, text=["", text], sections=sections)
+    report.write(study.folder)
 
 
 def _seed_config(config: RunConfig, seed: int) -> RunConfig:
@@ -175,36 +169,25 @@ def _tables(wanted_recall: float, measured: Sequence[_Measured]) -> dict[str, li
         frame = pd.concat([frame, pd.DataFrame([{"run": "mean", **means}], dtype=object)])
     facts = read_published()["meddocan"]
     most_probable = frame[["run", "masked precision", "masked recall", "F1"]]
-    recalls = [f"recall {recall:g}" for recall in RECALLS]
+    most_probable = most_probable.rename(columns=lambda name: name.removeprefix("masked "))
+    note = (
+        f"Published beside it, but of another measure and other data: {facts['source']}: "
+        f"{facts['strict']:.3f} strict, {facts['spans']:.3f} spans, {facts['merged_spans']:.3f} merged "
+        "spans. Those count whole spans; the table counts tokens, of which a span has several, and does not "
+        "ask for the type. They are of interest where the test file is of MEDDOCAN."
+    )
+    calibrated = frame[["run", "threshold", *_FIGURES.values()]]
+    at_recall = frame[["run", *(f"recall {recall:g}" for recall in RECALLS)]]
+    measure_title = "PHI against safe, one token = one decision"
+    calibration_title = f"Threshold calibrated to recall {wanted_recall:g} on the held-out part"
+    recall_title = "Precision at fixed recall, thresholds taken on the test file itself"
     return {
         "Most probable class": [
-            Table(
-                "most-probable-class",
-                "PHI against safe, one token = one decision",
-                most_probable.rename(columns=lambda name: name.removeprefix("masked ")),
-                notes=(
-                    f"Published beside it, but of another measure and other data: {facts['source']}: "
-                    f"{facts['strict']:.3f} strict, {facts['spans']:.3f} spans, "
-                    f"{facts['merged_spans']:.3f} merged spans. Those count whole spans; the table counts "
-                    "tokens, of which a span has several, and does not ask for the type. They are of "
-                    "interest where the test file is of MEDDOCAN.",
-                ),
-                digits=4,
-            )
+            Table("most-probable-class", measure_title, most_probable, (note,), digits=4)
         ],
         "Thresholds": [
-            Table(
-                "calibrated",
-                f"Threshold calibrated to recall {wanted_recall:g} on the held-out part",
-                frame[["run", "threshold", *_FIGURES.values()]],
-                digits=4,
-            ),
-            Table(
-                "precision-at-recall",
-                "Precision at fixed recall, thresholds taken on the test file itself",
-                frame[["run", *recalls]],
-                digits=4,
-            ),
+            Table("calibrated", calibration_title, calibrated, digits=4),
+            Table("precision-at-recall", recall_title, at_recall, digits=4),
         ],
         "By type": [_types_table(measured)],
     }
@@ -213,10 +196,8 @@ def _tables(wanted_recall: float, measured: Sequence[_Measured]) -> dict[str, li
 def _types_table(measured: Sequence[_Measured]) -> Table:
     rows = []
     for group in GROUPS:
-        calibrated, most_probable = (
-            [evaluation.group(group.kind, group.name).recall for evaluation in evaluations]
-            for evaluations in zip(*((one.calibrated, one.most_probable) for one in measured), strict=True)
-        )
+        calibrated = [one.calibrated.group(group.kind, group.name).recall for one in measured]
+        most_probable = [one.most_probable.group(group.kind, group.name).recall for one in measured]
         if group.kind not in (GroupKind.ALL, GroupKind.HYPER, GroupKind.FINE) or not calibrated[0].whole:
             continue
         name = f"{group.name} (group)" if group.kind is GroupKind.HYPER else group.name

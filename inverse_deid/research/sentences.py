@@ -19,14 +19,9 @@ _ABBREVIATIONS = ("dr", "dra", "mr", "mrs", "ms", "prof", "st", "sr", "sra", "no
 
 
 def sentence_bounds(tokens: Tokens, longest: int) -> list[tuple[int, int]]:
-    """Return where the sentences of a text begin and end, in tokens; together they hold every token once.
+    """Return the sentences of a text as half-open ranges of token numbers, each of 1 to `longest` tokens.
 
-    Args:
-        tokens: The tokens of one text.
-        longest: Tokens of the longest sentence. Longer ones are cut.
-
-    Returns:
-        Half-open ranges of token numbers in order, each of 1 to `longest` tokens.
+    They are in order and contain every token once. Longer sentences are cut.
 
     Example:
         >>> from inverse_deid.text.tokenizer import tokenize
@@ -35,11 +30,11 @@ def sentence_bounds(tokens: Tokens, longest: int) -> list[tuple[int, int]]:
     """
     ends = sorted(set(_sentence_ends(tokens.text)))
     cuts = [0, *np.searchsorted(tokens.starts, ends).tolist(), len(tokens)]
-    bounds: list[tuple[int, int]] = []
-    for first, last in pairwise(cuts):
-        starts = range(first, last, longest)
-        bounds += [(start, min(start + longest, last)) for start in starts]
-    return bounds
+    return [
+        (start, min(start + longest, last))
+        for first, last in pairwise(cuts)
+        for start in range(first, last, longest)
+    ]
 
 
 def _sentence_ends(text: str) -> Iterator[int]:

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from inverse_deid.core.thresholds import EVERYTHING_MASKED, Thresholds
-from inverse_deid.core.values import BoolArray, FloatArray, RuleVerdicts
+from inverse_deid.core.values import FloatArray, RuleVerdicts
 from inverse_deid.research.studies.scoring import (
     AnalysedCorpus,
     TokenScores,
@@ -64,37 +64,41 @@ class Judge:
     like: Thresholds = EVERYTHING_MASKED
 
     def measure(
-        self, name: str, seeds: str, scores: Scores, verdicts: Verdicts | None = None
+        self,
+        name: str,
+        seeds: str,
+        scores: Scores,
+        verdicts: Verdicts | None = None,
+        *,
+        has_passes: bool = False,
     ) -> Iterator[Row]:
         """Measure one network, or what takes the place of one, on every corpus.
 
-        Other verdicts may replace those of the rules.
+        Other verdicts may replace those of the rules. Passes over whole documents give no order of tokens,
+        and so no curve.
         """
         verdicts = self.verdicts if verdicts is None else verdicts
-        thresholds = self._calibrate(scores, verdicts)
+        read = [scores[one.name].for_calibration(one, verdicts[one.name]) for one in self.held_out]
+        thresholds = calibrate(read, self.recall, self.like)
         for corpus in (*self.held_out, *self.compared):
             mine, found, is_phi = verdicts[corpus.name], scores[corpus.name], corpus.is_phi
             seen = found.for_calibration(corpus, mine)
-            needed = score_from_high(seen, self.like)
-            keep = found.decide(thresholds, mine, seen.densities).keep
+            decisions = found.decide(thresholds, mine, seen.densities)
+            keep, curve = decisions.keep, dict[str, float | None]()
+            if has_passes:
+                keep = corpus.run_document_passes(mine, decisions)
+            else:
+                needed = score_from_high(seen, self.like)
+                curve = {f"precision at {r:g}": precision_at_recall(is_phi, needed, r) for r in RECALLS}
+                curve["average precision"] = average_precision(is_phi, needed)
             yield {
-                **self._row(name, seeds, corpus, keep),
-                "average precision": average_precision(is_phi, needed),
-                **{f"precision at {r:g}": precision_at_recall(is_phi, needed, r) for r in RECALLS},
+                "variant": name,
+                "seeds": seeds,
+                "corpus": corpus.name,
+                "is_compared": corpus in self.compared,
+                **measure_masks(is_phi, ~keep, corpus.documents),
+                **curve,
             }
-
-    def _row(self, name: str, seeds: str, corpus: AnalysedCorpus, keep: BoolArray) -> Row:
-        return {
-            "variant": name,
-            "seeds": seeds,
-            "corpus": corpus.name,
-            "is_compared": corpus in self.compared,
-            **measure_masks(corpus.is_phi, ~keep, corpus.documents),
-        }
-
-    def _calibrate(self, scores: Scores, verdicts: Verdicts) -> Thresholds:
-        seen = [scores[one.name].for_calibration(one, verdicts[one.name]) for one in self.held_out]
-        return calibrate(seen, self.recall, self.like)
 
     def measure_pools(self, networks: Mapping[int, Scores], sizes: Sequence[int]) -> Iterator[Row]:
         """Measure mean and minimum over every choice of networks of these sizes."""
@@ -118,7 +122,7 @@ class Judge:
             for slope in SLOPES:
                 other = dataclasses.replace(self, like=Thresholds(1.0, 1.0, slope))
                 rows += other.measure(f"slope-{slope:g}", str(seed), scores)
-            rows += self._measure_passes(str(seed), scores)
+            rows += self.measure("passes", str(seed), scores, has_passes=True)
             for learner in LEARNERS:
                 try:
                     learned = learn_combiner(learner, scores, self.verdicts, self.held_out, self.compared)
@@ -131,24 +135,11 @@ class Judge:
                 rows += self.measure(learner, str(seed), learned, plain)
         return rows, list(notes)
 
-    def _measure_passes(self, seeds: str, scores: Scores) -> Iterator[Row]:
-        """Measure the base with the passes over whole documents, at its own thresholds."""
-        thresholds = self._calibrate(scores, self.verdicts)
-        for corpus in (*self.held_out, *self.compared):
-            verdicts, found = self.verdicts[corpus.name], scores[corpus.name]
-            seen = found.for_calibration(corpus, verdicts)
-            decisions = found.decide(thresholds, verdicts, seen.densities)
-            yield self._row("passes", seeds, corpus, corpus.run_document_passes(verdicts, decisions))
-
 
 def pool_scores(networks: Sequence[Scores], pool: Callable[..., FloatArray]) -> dict[str, TokenScores]:
     """Pool `p_safe` over networks by `np.mean`, or by `np.min`: all must call a token safe."""
-    return {
-        name: dataclasses.replace(
-            one, p_safe=pool(np.stack([scores[name].p_safe for scores in networks]), axis=0)
-        )
-        for name, one in networks[0].items()
-    }
+    pooled = {name: pool([scores[name].p_safe for scores in networks], axis=0) for name in networks[0]}
+    return {name: dataclasses.replace(networks[0][name], p_safe=p) for name, p in pooled.items()}
 
 
 def drop_safe(verdicts: RuleVerdicts) -> RuleVerdicts:
@@ -163,13 +154,10 @@ def learn_combiner(
     held_out: Sequence[AnalysedCorpus],
     compared: Sequence[AnalysedCorpus],
 ) -> dict[str, TokenScores] | None:
-    """Return `p_safe` by a model over logit, verdicts and features, learned on held-out documents.
+    """Return `p_safe` of every corpus by a model over logit, verdicts and features; None if impossible.
 
-    Each fold of held-out documents is judged by a model of the others, the compared corpora by a model of
-    all held-out documents.
-
-    Returns:
-        Scores for every corpus; None if a fold leaves one class only.
+    Each fold of held-out documents is judged by a model of the others, and may leave one class only. The
+    compared corpora are judged by a model of all held-out documents.
 
     Raises:
         ImportError: scikit-learn is not installed.

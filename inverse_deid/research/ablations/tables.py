@@ -27,26 +27,20 @@ _JUDGED_WITHOUT_ORDER = ("without a leak", "precision")
 def ablation_tables(
     titles: dict[str, str], cost: pd.DataFrame, outcomes: pd.DataFrame
 ) -> dict[str, list[Table]]:
-    """Return all tables by heading.
+    """Return all tables by heading, of variants with these titles, by name, in order.
 
-    Args:
-        titles: Of the variants, by name, in order.
-        cost: Columns `title`, `seconds` and `tokens_per_second` of the trained variants.
-        outcomes: A row for each variant, run and corpus, see `measures.Row`.
+    `cost` has the columns `title`, `seconds` and `tokens_per_second` of the trained variants, `outcomes` a
+    row for each variant, run and corpus, see `measures.Row`.
     """
     measured = set(outcomes["variant"])
     titles = {name: title for name, title in titles.items() if name in measured}
     corpora = outcomes["corpus"].unique()
     speeds = cost.set_axis(["variant", "seconds a run", "tokens a second"], axis=1)
     runs = outcomes[["variant", "seeds", "corpus", *MEASURES]]
+    parts = {"compared": outcomes["is_compared"], "held-out": ~outcomes["is_compared"]}
     return {
         "What helped and what did not": [
-            _verdicts_table(titles, counted, where)
-            for where, counted in (
-                ("compared", outcomes[outcomes["is_compared"]]),
-                ("held-out", outcomes[~outcomes["is_compared"]]),
-            )
-            if len(counted)
+            _verdicts_table(titles, outcomes[part], where) for where, part in parts.items() if part.any()
         ],
         "By corpus": [
             _corpus_table(corpus, number, titles, outcomes[outcomes["corpus"] == corpus])
@@ -112,16 +106,11 @@ def _verdicts_table(titles: dict[str, str], counted: pd.DataFrame, where: str) -
         rows.append((title, *verdicts, *(one.value for one in found.values()), width))
     differences = (f"Δ {measure}" for measure in MEASURES)
     columns = ("variant", "order", "at recall 0.99", *differences, "seed spread of AP")
-    return Table(
-        f"verdicts-{where}",
-        f"Differences to the base, mean over {', '.join(counted['corpus'].unique())}",
-        frame_of(columns, rows),
-        notes=(
-            "A difference counts if it is larger than the spread over seeds (largest minus smallest, of the "
-            "base or of the variant, whichever is wider). *order* looks at the average precision, *at recall "
-            "0.99* at the precision there; for document passes, which give no order, they look at documents "
-            "without a leak and at the precision of the masks.",
-        ),
-        digits=4,
-        signed=True,
+    title = f"Differences to the base, mean over {', '.join(counted['corpus'].unique())}"
+    note = (
+        "A difference counts if it is larger than the spread over seeds (largest minus smallest, of the "
+        "base or of the variant, whichever is wider). *order* looks at the average precision, *at recall "
+        "0.99* at the precision there; for document passes, which give no order, they look at documents "
+        "without a leak and at the precision of the masks."
     )
+    return Table(f"verdicts-{where}", title, frame_of(columns, rows), (note,), digits=4, signed=True)

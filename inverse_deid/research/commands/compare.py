@@ -7,7 +7,6 @@ import platform
 import re
 import time
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,30 +22,19 @@ _N_PRINTED = 2
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,59}")
 
 
-@dataclass(frozen=True, slots=True)
-class NamedFile:
-    """The masks of a tool: its name, which also names a file, and their path."""
-
-    name: str
-    path: Path
-
-    def __str__(self) -> str:
-        return f"{self.name}={self.path}"
-
-
 class _NamedFileType(click.ParamType):  # type: ignore[type-arg]
     """NAME=FILE."""
 
     name = "NAME=FILE"
 
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> NamedFile:
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
         name, _, file = str(value).partition("=")
         if not (file and _NAME.fullmatch(name)):
             signs = "letters, digits, dots, hyphens and underscores"
             self.fail(f"give NAME=FILE. The name consists of {signs}", param, ctx)
         if Path(file).is_dir():
             self.fail("give a file of JSON Lines, not a folder", param, ctx)
-        return NamedFile(name, Path(file))
+        return f"{name}={Path(file)}"
 
 
 @click.command()
@@ -105,7 +93,7 @@ def compare(test: Path, out: Path, **given: Any) -> None:  # noqa: ANN401 - clic
     from inverse_deid.research.comparison.report import check_folder, write_comparison
 
     start = time.perf_counter()
-    masks = {file.name: file.path for file in given["masks"]}
+    masks = {name: Path(file) for name, _, file in (value.partition("=") for value in given["masks"])}
     if len(masks) < len(given["masks"]):
         raise click.BadParameter("give every file a different name", param_hint="--masks")
     settings = ComparisonSettings(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from dataclasses import asdict
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,18 +31,9 @@ from inverse_deid.research.commands.experiment import study_command
 from inverse_deid.research.commands.training_extra import need_training, progress
 from inverse_deid.research.extraction.concepts import CONCEPTS, PHI, list_types, refuse_overlap
 from inverse_deid.research.extraction.config import KINDS, ExtractorConfig, ExtractorTraining
-from inverse_deid.research.extraction.readers import (
-    ConceptLayout,
-    read_concepts,
-    render_json_line,
-)
-from inverse_deid.research.extraction.scoring import measure_utility
-from inverse_deid.research.extraction.views import (
-    View,
-    build_maskers,
-    inject_identifiers,
-    rewrite_documents,
-)
+from inverse_deid.research.extraction.readers import ConceptLayout, read_concepts, render_json_line
+from inverse_deid.research.extraction.scoring import measure_utility, render_utility
+from inverse_deid.research.extraction.views import View, build_maskers, inject_identifiers, rewrite_documents
 
 if TYPE_CHECKING:
     from inverse_deid.research.extraction.concepts import ConceptSpan
@@ -61,10 +53,7 @@ _LAYOUT = click.option(
     help="Layout of the concepts.  [default: by suffix, where .jsonl is this project's form]",
 )
 _TYPES = click.option(
-    "--types",
-    default="Drug,Effect",
-    show_default=True,
-    help="The concepts that count, separated by commas.",
+    "--types", default="Drug,Effect", show_default=True, help="The concepts that count, separated by commas."
 )
 _MODEL = click.option(
     "--model", required=True, type=_FOLDER, help="Folder written by `research extraction train`."
@@ -158,19 +147,18 @@ def train(**given: Any) -> None:  # noqa: ANN401 - the options are listed above
     today = date.today()  # noqa: DTZ011, RUF100 - a person's day
     maskers = build_maskers([view], today=today)
     train_docs, dev_docs = (rewrite_documents(docs, view, maskers) for docs in (train_docs, dev_docs))
+    tasks = (CONCEPTS,) if config.kind == "tagger" else (PHI, CONCEPTS)
+    if config.learn_words:
+        vectors = make_vectors(train_docs, config.word_dim, training.seed)
+    else:
+        vectors = read_model(packaged_model()).word_vectors
     tagger = train_tagger(
         train_docs,
         dev_docs,
         config,
         training,
-        types=list_types(
-            train_docs,
-            (CONCEPTS,) if config.kind == "tagger" else (PHI, CONCEPTS),
-            _split_types(given["types"]),
-        ),
-        vectors=make_vectors(train_docs, config.word_dim, training.seed)
-        if config.learn_words
-        else read_model(packaged_model()).word_vectors,
+        types=list_types(train_docs, tasks, _split_types(given["types"])),
+        vectors=vectors,
         on_epoch=lambda epoch: say(str(epoch)),
     )
     paths = {part: given[f"{part}_path"] for part in ("train", "dev")}
@@ -203,10 +191,9 @@ def _split_types(types: str) -> tuple[str, ...]:
 
 
 def load_extractor(folder: Path) -> Tagger:
-    """Read the folder of an extractor; Keras is imported only then.
+    """Read the folder of an extractor, as `read_tagger` does; Keras is imported only then.
 
     Raises:
-        ModelError: It is not an extractor, or it is damaged.
         ConfigurationError: The extra `train` is missing.
     """
     need_training("extraction", "train")
@@ -230,7 +217,7 @@ def find(inputs: tuple[Path, ...], model: Path, out: Path | None, brat: Path | N
 
     Exit status: 0 done, 2 refused and nothing written.
     """
-    for path in (path for path in (out, brat) if path is not None):
+    for path in filter(None, (out, brat)):
         refuse_read(path, inputs)
         _refuse_existing(path, force=force)
     docs = [doc for path in inputs for doc in _read_documents(path)]
@@ -305,10 +292,7 @@ def _read_file(path: Path, name: str) -> Iterator[Document]:
 
 
 def _render_line(doc: Document, concepts: Sequence[ConceptSpan]) -> bytes:
-    listed = [
-        {"start": span.start, "end": span.end, "type": span.type, "text": doc.text[span.start : span.end]}
-        for span in concepts
-    ]
+    listed = [{**asdict(span), "text": doc.text[span.start : span.end]} for span in concepts]
     line = json.dumps({"id": doc.id, "concepts": listed}, ensure_ascii=False)
     return line.encode("utf-8", "replace") + b"\n"
 
@@ -345,8 +329,8 @@ def cost(gold: Path, masked: Path, model: Path, json_path: Path | None, force: b
         found = measure_utility(docs, masks, load_extractor(model))
     if json_path is not None:
         made_from = trace_sources(gold=gold, masked=masked, model=model)
-        write_json(json_path, encode_record(ConceptReport(provenance=made_from, types=found.records())))
-    for line in found.plain_lines():
+        write_json(json_path, encode_record(ConceptReport(provenance=made_from, types=found)))
+    for line in render_utility(found):
         click.echo(line)
 
 

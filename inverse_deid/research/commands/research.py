@@ -8,29 +8,20 @@ import click
 
 from inverse_deid.cli.lazy_group import Commands, LazyGroup
 
+_HERE = "inverse_deid.research.commands"
 _COMMANDS: Commands = MappingProxyType(
     {
         "Networks": {
-            "thesis": ("inverse_deid.research.commands.experiment", "Repeat the tables of the KTH thesis."),
-            "network-alone": (
-                "inverse_deid.research.commands.experiment",
-                "Measure a network without rules.",
-            ),
-            "ablations": ("inverse_deid.research.commands.experiment", "Change one thing at a time."),
+            "thesis": (f"{_HERE}.experiment", "Repeat the tables of the KTH thesis."),
+            "network-alone": (f"{_HERE}.experiment", "Measure a network without rules."),
+            "ablations": (f"{_HERE}.experiment", "Change one thing at a time."),
         },
-        "Comparison": {
-            "compare": ("inverse_deid.research.commands.compare", "Run several systems side by side."),
-        },
+        "Comparison": {"compare": (f"{_HERE}.compare", "Run several systems side by side.")},
         "Training without pooled documents": {
-            "federated": ("inverse_deid.research.commands.federated", "Train at several sites."),
-            "share": ("inverse_deid.research.commands.share", "Share training data as private vectors."),
+            "federated": (f"{_HERE}.federated", "Train at several sites."),
+            "share": (f"{_HERE}.share", "Share training data as private vectors."),
         },
-        "Concepts": {
-            "extraction": (
-                "inverse_deid.research.commands.extraction",
-                "Extract drugs, effects and others.",
-            ),
-        },
+        "Concepts": {"extraction": (f"{_HERE}.extraction", "Extract drugs, effects and others.")},
     }
 )
 

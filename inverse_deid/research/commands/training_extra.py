@@ -1,4 +1,4 @@
-"""Parts of all commands that train: the packages of an extra, lines of progress."""
+"""What the commands that train share: asking for the packages of an extra, lines of progress."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from inverse_deid.core.extras import need_modules
 
 
 def need_training(purpose: str, extra: str, *more: str) -> None:
-    """Make sure that Keras, TensorFlow and `more` modules of an extra are installed.
+    """Make sure that Keras, TensorFlow and `more` modules of an extra are there, before anything is read.
 
     Raises:
         ConfigurationError: One is missing; the line says how to install it.
@@ -21,5 +21,5 @@ def need_training(purpose: str, extra: str, *more: str) -> None:
 
 
 def progress(*, quiet: bool) -> Callable[[str], None]:
-    """Return what prints lines of progress, or discards them."""
+    """Where lines of progress go: to standard output, or nowhere."""
     return (lambda line: None) if quiet else click.echo

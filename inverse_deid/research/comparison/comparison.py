@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from inverse_deid.core.errors import ConfigurationError, InputError, StageError, name_documents
 from inverse_deid.core.values import Document
@@ -21,13 +20,7 @@ from inverse_deid.evaluation.evaluation import (
 from inverse_deid.evaluation.masked_files import masks_by_id, read_masked
 from inverse_deid.masking.assemble import packaged_model
 from inverse_deid.network.folder import read_manifest
-from inverse_deid.research.comparison.systems import (
-    REFERENCE,
-    SYSTEMS,
-    System,
-    make_system,
-    usual_systems,
-)
+from inverse_deid.research.comparison.systems import REFERENCE, SYSTEMS, System, make_system, usual_systems
 from inverse_deid.text.tokenizer import span_of_token, tokenize
 from inverse_deid.training.corpus import near_duplicate_groups, read_annotated, without_near_duplicates
 from inverse_deid.training.documents import corpus_sha256
@@ -122,13 +115,7 @@ def compare(settings: ComparisonSettings, say: Say = lambda line: None) -> Compa
     hashes = {str(path): corpus_sha256(path) for path in files}
     docs = read_annotated(settings.test)
     _check_test(settings, names, docs, hashes[str(settings.test)])
-    test = _Test(
-        docs=docs,
-        blind=[Document(doc.id, doc.text) for doc in docs],
-        n_tokens=sum(len(tokenize(doc.text)) for doc in docs),
-        clusters=near_duplicate_groups(docs),
-        seed=settings.seed,
-    )
+    test = _Test(docs, near_duplicate_groups(docs), settings.seed)
     foreign = {name: _read_masks(path, docs) for name, path in settings.masks.items()}
     learners = [name for name in names if SYSTEMS[name].learns]
     train: list[Document] = []
@@ -138,18 +125,7 @@ def compare(settings: ComparisonSettings, say: Say = lambda line: None) -> Compa
         note("--train is ignored: none of the compared systems learns")
     systems = [make_system(name, settings.n_epochs) for name in names]
     results = [_run(system, train if system.name in learners else [], test, say) for system in systems]
-    for name, masks in foreign.items():
-        evaluation, intervals = test.measure(masks)
-        results.append(
-            Result(
-                name=name,
-                title=name,
-                source="masks that were read",
-                masks=masks,
-                evaluation=evaluation,
-                intervals=intervals,
-            )
-        )
+    results += [test.judge(masks, name, name, "masks that were read") for name, masks in foreign.items()]
     return Comparison(
         settings=settings,
         results=tuple(results),
@@ -196,23 +172,17 @@ def _check_test(
         raise ConfigurationError(
             f"{settings.test}: duplicate ids: {name_documents(twice)}. Give every document a unique id"
         )
-    if not _OF_THE_MODEL.isdisjoint(names):
-        provenance = read_manifest(packaged_model())["provenance"]
-        if (corpus := _find_corpus(sha256, provenance)) is not None:
+    if _OF_THE_MODEL.isdisjoint(names):
+        return
+    provenance = read_manifest(packaged_model())["provenance"]
+    numbers = provenance.get("n_documents", {})
+    for corpus, digest in provenance.get("data_sha256", {}).items():
+        n_trained_on = numbers.get(corpus, [1])[0]  # 0 = only compared
+        if digest == sha256 and n_trained_on:
             raise ConfigurationError(
                 f"{settings.test}: the packaged model was trained on it (as {corpus}), so its figures would "
                 "be meaningless. Give other documents, or choose systems without the model with --system"
             )
-
-
-def _find_corpus(sha256: str, provenance: Mapping[str, Any]) -> str | None:
-    """Return the name under which a model was trained on a file; None if it was not, or only compared."""
-    numbers = provenance.get("n_documents", {})
-    for name, digest in provenance.get("data_sha256", {}).items():
-        n_trained_on = numbers.get(name, [1])[0]
-        if digest == sha256 and n_trained_on:
-            return str(name)
-    return None
 
 
 def _read_masks(path: Path, test: Sequence[Document]) -> dict[str, tuple[Range, ...]]:
@@ -274,22 +244,23 @@ def read_training_documents(
     return kept
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class _Test:
-    """The test documents, and the same without their spans, for the systems."""
+    """The test documents, their groups (see `near_duplicate_groups`), and the seed of resampling."""
 
     docs: Sequence[Document] = field(repr=False)
-    blind: Sequence[Document] = field(repr=False)
-    n_tokens: int
     clusters: Sequence[int] = field(repr=False)
     seed: int
 
-    def measure(self, masks: Mapping[str, Sequence[Range]]) -> tuple[Evaluation, Intervals]:
+    def judge(self, masks: Mapping[str, Sequence[Range]], name: str, title: str, source: str) -> Result:
         """Return the figures of masks; documents that belong together are resampled together."""
         found = evaluate_masks(self.docs, masks)
         is_grouped = len(set(self.clusters)) < len(self.clusters)
         groups = [str(number) for number in self.clusters] if is_grouped else None
-        return found, intervals_of(found, groups, seed=self.seed)
+        intervals = intervals_of(found, groups, seed=self.seed)
+        return Result(
+            name=name, title=title, source=source, masks=masks, evaluation=found, intervals=intervals
+        )
 
 
 def _run(system: System, train: Sequence[Document], test: _Test, say: Say) -> Result:
@@ -300,19 +271,14 @@ def _run(system: System, train: Sequence[Document], test: _Test, say: Say) -> Re
         start = time.perf_counter()
         system.fit(train, test.seed)
         learning_seconds = time.perf_counter() - start
-    say(f"{system.name}: masks {len(test.blind):,} documents")
-    masks, seconds = _mask(system, test.blind)
-    evaluation, intervals = test.measure(masks)
-    return Result(
-        name=system.name,
-        title=system.title,
-        source=system.source,
+    say(f"{system.name}: masks {len(test.docs):,} documents")
+    masks, seconds = _mask(system, [Document(doc.id, doc.text) for doc in test.docs])
+    n_tokens = sum(len(tokenize(doc.text)) for doc in test.docs)
+    return replace(
+        test.judge(masks, system.name, system.title, system.source),
         learned_from=len(train) or None,
         learning_seconds=learning_seconds,
-        tokens_per_second=test.n_tokens / seconds if seconds else None,
-        masks=masks,
-        evaluation=evaluation,
-        intervals=intervals,
+        tokens_per_second=n_tokens / seconds if seconds else None,
     )
 
 

@@ -26,7 +26,7 @@ from inverse_deid.evaluation.counts import Range
 from inverse_deid.lexicon import Lexicon, WordFlag, load_lexicon
 from inverse_deid.network.config import NetworkConfig, Output, TrainingConfig
 from inverse_deid.network.encoding import WordVectors
-from inverse_deid.research.comparison.ready_systems import MostProbableClass
+from inverse_deid.research.comparison.ready_systems import Network
 from inverse_deid.research.comparison.systems import not_fitted, ranges_of
 from inverse_deid.research.studies.training import new_network
 from inverse_deid.text.tokenizer import span_of_token, tokenize
@@ -56,8 +56,7 @@ def shape(word: str) -> str:
 class TokenFeatures:
     """Describes the tokens of a document by strings such as `0:lower=rash`.
 
-    Args:
-        lexicon: Adds what the dictionaries know of a word and of its neighbours; None = nothing.
+    A lexicon adds what the dictionaries know of a word and of its neighbours.
 
     Example:
         >>> from inverse_deid.text.tokenizer import tokenize
@@ -90,18 +89,9 @@ class TokenFeatures:
         lower, full = word.lower(), shape(word)
         short = _RUNS.sub(r"\1", full)
         brief = (f"lower={lower}", f"shape={short}", *self._flags(word))
-        affixes = [
-            affix
-            for n in range(1, min(_MAX_AFFIX, len(word)) + 1)
-            for affix in (f"begins={lower[:n]}", f"ends={lower[-n:]}")
-        ]
-        own = (
-            f"word={word}",
-            *brief,
-            f"full-shape={full[:_MAX_SHAPE]}",
-            f"length={min(len(word), 10)}",
-            *affixes,
-        )
+        own = [f"word={word}", *brief, f"full-shape={full[:_MAX_SHAPE]}", f"length={min(len(word), 10)}"]
+        for n in range(1, min(_MAX_AFFIX, len(word)) + 1):
+            own += (f"begins={lower[:n]}", f"ends={lower[-n:]}")
         return {
             offset: tuple(f"{offset}:{feature}" for feature in (brief if offset else own))
             for offset in (0, *_OFFSETS)
@@ -143,11 +133,10 @@ def bio_labels(tokens: Tokens, spans: Sequence[PhiSpan]) -> list[str]:
         >>> bio_labels(tokenize("Mr Li-Wu left"), [PhiSpan(3, 8, PhiType.PATIENT)])
         ['O', 'B-NAME', 'I-NAME', 'O']
     """
+    names = [*(HYPER_CLASS_OF[span.type].value for span in spans), OUTSIDE]
     owners = [-1, *span_of_token(tokens, spans).tolist()]
     return [
-        OUTSIDE
-        if owner < 0
-        else f"{'I' if owner == before else 'B'}-{HYPER_CLASS_OF[spans[owner].type].value}"
+        OUTSIDE if owner < 0 else f"{'I' if owner == before else 'B'}-{names[owner]}"
         for before, owner in pairwise(owners)
     ]
 
@@ -262,9 +251,8 @@ class SupportVectorMachine:
             classes = self._model.predict(self._hasher.transform(rows))
             is_masked = np.asarray(classes != HyperClass.SAFE.value, np.bool_)
         ends = np.cumsum([len(one) for one in tokens])
-        return [
-            ranges_of(one, is_masked[end - len(one) : end]) for one, end in zip(tokens, ends, strict=True)
-        ]
+        parts = (is_masked[end - len(one) : end] for one, end in zip(tokens, ends, strict=True))
+        return [ranges_of(one, part) for one, part in zip(tokens, parts, strict=True)]
 
 
 NETWORK = NetworkConfig(
@@ -335,7 +323,7 @@ class BiLstm:
         self._network = change_settings(network, output=output)
         self._training = change_settings(training, epochs=n_epochs or training.epochs)
         self._vectors = vectors
-        self._trained: MostProbableClass | None = None
+        self._trained: Network | None = None
 
     def fit(self, docs: Sequence[Document], seed: int) -> None:
         """Learn for the given number of epochs, without validation.
@@ -354,7 +342,7 @@ class BiLstm:
         )
         examples = EpochMaker(recipe).examples(0)
         fit(network, lambda epoch: examples, training)
-        self._trained = MostProbableClass(model_parts(network, self._network, vectors))
+        self._trained = Network(model_parts(network, self._network, vectors))
 
     def masks(self, docs: Sequence[Document]) -> list[list[Range]]:
         """Return one range per token whose most probable class is a PHI type."""

@@ -104,16 +104,21 @@ class ConceptMatch(System):
         ]
 
 
-class MostProbableClass:
-    """Masks every token whose most probable class is not *safe*.
+class Network(System):
+    """A network alone, by default the packaged one: masks a token unless its most probable class is *safe*.
 
     The features of the rules that the model reads are computed; verdicts and thresholds are not used.
 
     Raises:
-        ModelError: The model does not fit this version.
+        ModelError: The packaged model is damaged, or the model does not fit this version.
     """
 
-    def __init__(self, parts: ModelParts) -> None:
+    name = "network"
+    title = "Network alone"
+    source = "the packaged network, most probable class; it reads features of the rules, not their verdicts"
+
+    def __init__(self, parts: ModelParts | None = None) -> None:
+        parts = parts or read_model(packaged_model())
         self._interned = InternedWords()
         self._scorer = Scorer(parts, self._interned)
         self._columns = feature_columns(parts.feature_names)
@@ -183,25 +188,6 @@ def hybrid(name: str, operating_point: str) -> Packaged:
     return Packaged(name, f"Hybrid, {operating_point}", source, settings)
 
 
-class Network(System):
-    """The packaged network alone: what is most probably safe is kept; it was trained before.
-
-    Raises:
-        ModelError: The packaged model is damaged.
-    """
-
-    name = "network"
-    title = "Network alone"
-    source = "the packaged network, most probable class; it reads features of the rules, not their verdicts"
-
-    def __init__(self) -> None:
-        self._network = MostProbableClass(read_model(packaged_model()))
-
-    def masks(self, docs: Sequence[Document]) -> list[list[Range]]:
-        """Return one range per masked token."""
-        return self._network.masks(docs)
-
-
 LANGUAGE = "en"
 _SIZES = ("lg", "md", "sm")
 _REMEDY = "pip install presidio-analyzer && python -m spacy download en_core_web_lg"
@@ -262,8 +248,4 @@ def _find_largest(models: Sequence[str]) -> str:
         raise ConfigurationError(
             f"presidio is installed, but no English spaCy model is: {_REMEDY.partition(' && ')[2]}"
         )
-
-    def place(model: str) -> int:
-        return min((_SIZES.index(part) for part in model.split("_") if part in _SIZES), default=len(_SIZES))
-
-    return min(english, key=place)
+    return min(english, key=lambda model: [size not in model.split("_") for size in _SIZES])

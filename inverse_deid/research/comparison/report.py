@@ -10,9 +10,9 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -186,14 +186,10 @@ def _methods_table(comparison: Comparison) -> Table:
         rows.append((*cells, speed))
     shares = [column for title in figures for column in _with_bounds(title)]
     columns = ("system", *shares, *(f"p, {title}" for title in figures), "tokens per second")
+    frame, notes = frame_of(columns, rows), tuple(_notes(comparison))
+    titles = frozenset(figures)
     return Table(
-        "methods",
-        "Comparison of methods",
-        frame_of(columns, rows),
-        tuple(_notes(comparison)),
-        digits=4,
-        intervals=frozenset(figures),
-        exact_ends=True,
+        "methods", "Comparison of methods", frame, notes, digits=4, intervals=titles, exact_ends=True
     )
 
 
@@ -202,13 +198,9 @@ def _p_value(comparison: Comparison, result: Result, figure: Figure) -> float | 
     reference = comparison.reference_result
     if reference is None or reference is result:
         return None
-    test = paired_permutation_test(
-        result.evaluation.counts,
-        reference.evaluation.counts,
-        figure,
-        comparison.clusters,
-        seed=comparison.settings.seed,
-    )
+    mine, theirs = result.evaluation.counts, reference.evaluation.counts
+    seed = comparison.settings.seed
+    test = paired_permutation_test(mine, theirs, figure, comparison.clusters, seed=seed)
     return None if test is None else test.p_value
 
 
@@ -242,97 +234,70 @@ def _notes(comparison: Comparison) -> Iterator[str]:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Category:
-    """A row of categories: the number of its group, and its title."""
-
-    number: int
-    title: str
-
-    def recall(self, counts: Counts) -> Share:
-        return group_figures(counts, self.number).recall
-
-    def estimate(self, result: Result) -> tuple[float | None, float | None, float | None]:
-        intervals = result.intervals
-        is_all = GROUPS[self.number].kind is GroupKind.ALL
-        interval = intervals.figures["recall_all"] if is_all else intervals.group(self.number, "recall")
-        return _estimate(self.recall(result.evaluation.counts), interval)
+def _recall_of(group: int, counts: Counts) -> Share:
+    return group_figures(counts, group).recall
 
 
-def _categories(comparison: Comparison, *, has_fine: bool) -> Iterator[_Category]:
-    """Yield the hyper-classes with PHI, under each its fine types if it has several, and all PHI."""
+def _categories(comparison: Comparison, *, has_fine: bool) -> Iterator[tuple[str, int]]:
+    """Yield title and number of each hyper-class with PHI, of its fine types if several, and of all PHI."""
     phi = comparison.results[0].evaluation.counts.phi
-    present = [group for group in GROUPS if phi[:, group_number(group.kind, group.name)].any()]
-    for whole in present:
-        if whole.kind is not GroupKind.HYPER:
-            continue
-        yield _Category(group_number(whole.kind, whole.name), whole.name)
+    numbers = {group: group_number(group.kind, group.name) for group in GROUPS}
+    present = [group for group in GROUPS if phi[:, numbers[group]].any()]
+    for whole in (group for group in present if group.kind is GroupKind.HYPER):
+        yield whole.name, numbers[whole]
         for group in present if has_fine else ():
             if group.kind is GroupKind.FINE and group.types < whole.types:
-                yield _Category(group_number(group.kind, group.name), f"- {group.name}")
-    yield _Category(group_number(GroupKind.ALL), "all PHI")
+                yield f"- {group.name}", numbers[group]
+    yield "all PHI", group_number(GroupKind.ALL)
 
 
 def _categories_table(comparison: Comparison) -> Table:
     """Show recall by category and system, in the form of tables 5.4 and 5.11 of the thesis."""
-    counts = [result.evaluation.counts for result in comparison.results]
-    rows = [
-        (row.title, row.recall(counts[0]).whole, *(row.recall(one).value for one in counts))
-        for row in _categories(comparison, has_fine=True)
-    ]
+    rows: list[tuple[Cell, ...]] = []
+    for title, group in _categories(comparison, has_fine=True):
+        shares = [_recall_of(group, result.evaluation.counts) for result in comparison.results]
+        rows.append((title, shares[0].whole, *(share.value for share in shares)))
     columns = ("category", "tokens", *(result.name for result in comparison.results))
     return Table("categories", "Recall by category", frame_of(columns, rows), exact_ends=True)
 
 
 def _intervals_table(comparison: Comparison) -> Table:
     """Show the recall of each category with its interval and its test, a row per system."""
-    rows = [
-        (row.title, result.name, *row.estimate(result), _p_value(comparison, result, row.recall))
-        for row in _categories(comparison, has_fine=False)
-        for result in comparison.results
-    ]
-    return Table(
-        "category-intervals",
-        "Recall by category, intervals and tests",
-        frame_of(("category", "system", *_with_bounds("recall"), "p"), rows),
-        digits=4,
-        intervals=frozenset({"recall"}),
-        exact_ends=True,
-    )
+    rows: list[tuple[Cell, ...]] = []
+    for title, group in _categories(comparison, has_fine=False):
+        recall = functools.partial(_recall_of, group)
+        for result in comparison.results:
+            is_all = GROUPS[group].kind is GroupKind.ALL
+            figures = result.intervals
+            interval = figures.figures["recall_all"] if is_all else figures.group(group, "recall")
+            cells = _estimate(recall(result.evaluation.counts), interval)
+            rows.append((title, result.name, *cells, _p_value(comparison, result, recall)))
+    frame = frame_of(("category", "system", *_with_bounds("recall"), "p"), rows)
+    title = "Recall by category, intervals and tests"
+    shares = frozenset({"recall"})
+    return Table("category-intervals", title, frame, digits=4, intervals=shares, exact_ends=True)
 
 
 def _further_table(comparison: Comparison) -> Table:
     """Show the other figures of the evaluation, a row per figure."""
     rows: list[tuple[Cell, ...]] = []
-    for name, title in _FURTHER.items():
-        estimates = [
-            _estimate(result.evaluation.figure(name), result.intervals.figures[name])
-            for result in comparison.results
-        ]
-        rows.append((title, *(cell for estimate in estimates for cell in estimate)))
+    for figure, title in _FURTHER.items():
+        cells: list[Cell] = [title]
+        for result in comparison.results:
+            cells += _estimate(result.evaluation.figure(figure), result.intervals.figures[figure])
+        rows.append(tuple(cells))
     names = [result.name for result in comparison.results]
-    return Table(
-        "further",
-        "Further figures",
-        frame_of(("figure", *(column for name in names for column in _with_bounds(name))), rows),
-        ("precision, longer tokens right and wrong once each: as the thesis counts.",),
-        intervals=frozenset(names),
-        exact_ends=True,
-    )
+    frame = frame_of(("figure", *(column for name in names for column in _with_bounds(name))), rows)
+    notes = ("precision, longer tokens right and wrong once each: as the thesis counts.",)
+    return Table("further", "Further figures", frame, notes, intervals=frozenset(names), exact_ends=True)
 
 
 def _systems_table(comparison: Comparison) -> Table:
     """Show title and source of each system, number of training documents, and time of learning."""
-    rows = [
-        (
-            result.name,
-            result.title,
-            result.source,
-            result.learned_from,
-            None if result.learning_seconds is None else round(result.learning_seconds),
-        )
-        for result in comparison.results
-    ]
+    rows: list[tuple[Cell, ...]] = []
+    for one in comparison.results:
+        seconds = None if one.learning_seconds is None else round(one.learning_seconds)
+        rows.append((one.name, one.title, one.source, one.learned_from, seconds))
     note = (
         "The packaged model learned before, from other and more documents than the systems that learn here."
     )

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
-from typing import NamedTuple
 
 import numpy as np
 
@@ -49,11 +48,7 @@ class ConceptSpan:
 
 @dataclass(frozen=True, slots=True)
 class ConceptDocument:
-    """A document with marked concepts; its own spans are identifiers.
-
-    Args:
-        doc: Text and identifiers.
-        concepts: Sorted; unlike identifiers they may overlap and nest.
+    """A document whose spans are identifiers, with sorted concepts, which may overlap and nest.
 
     Raises:
         AnnotationError: A concept ends after the text.
@@ -77,19 +72,8 @@ class ConceptDocument:
         return self.doc.id
 
 
-class Entity(NamedTuple):
-    """The labels of one span: tokens `first` (included) to `last` (excluded)."""
-
-    first: int
-    last: int
-    type: str
-
-
 def drop_overlaps(concepts: Sequence[ConceptSpan], types: Collection[str]) -> tuple[ConceptSpan, ...]:
-    """Return the concepts of some types without overlaps: of two that overlap, the longer one stays.
-
-    Returns:
-        Sorted and disjoint; of equally long ones the first stays.
+    """Return the concepts of some types, sorted: of two that overlap, the longer or the first one stays.
 
     Example:
         >>> drop_overlaps([ConceptSpan(0, 9, "Effect"), ConceptSpan(2, 5, "Drug")], {"Drug", "Effect"})
@@ -136,11 +120,7 @@ def list_types(docs: Sequence[ConceptDocument], tasks: Sequence[str], concepts: 
 
 
 def label_tokens(tokens: Tokens, spans: Sequence[ConceptSpan | PhiSpan]) -> list[str]:
-    """Return the label of each token. A token belongs to the first span that touches it.
-
-    Args:
-        tokens: Of the text.
-        spans: Sorted and disjoint.
+    """Return the label of each token: that of the first of these sorted, disjoint spans that touches it.
 
     Example:
         >>> label_tokens(tokenize("had a severe rash"), [ConceptSpan(6, 17, "Effect")])
@@ -158,18 +138,18 @@ def label_tokens(tokens: Tokens, spans: Sequence[ConceptSpan | PhiSpan]) -> list
     return labels
 
 
-def find_entities(labels: Sequence[str]) -> Iterator[Entity]:
-    """Yield the spans of labels, in order.
+def find_entities(labels: Sequence[str]) -> Iterator[tuple[int, int, str]]:
+    """Yield the spans of labels, in order: first token, the token after the last one, and type.
 
     Example:
-        >>> [tuple(entity) for entity in find_entities(["O", "I-Drug", "B-Drug", "I-Effect"])]
+        >>> list(find_entities(["O", "I-Drug", "B-Drug", "I-Effect"]))
         [(1, 2, 'Drug'), (2, 3, 'Drug'), (3, 4, 'Effect')]
     """
     first, current = 0, ""
     for i, label in enumerate([*labels, OUTSIDE]):
         letter, _, name = label.partition("-")
         if current and (letter != "I" or name != current):
-            yield Entity(first, i, current)
+            yield first, i, current
             current = ""
         if name and not current:
             first, current = i, name

@@ -6,15 +6,7 @@ from typing import Annotated, Literal, get_args
 
 from msgspec import Meta, Struct
 
-from inverse_deid.network.config import (
-    Count,
-    NetworkConfig,
-    Positive,
-    Seed,
-    ShareBelowOne,
-    Size,
-    Weight,
-)
+from inverse_deid.network.config import Count, NetworkConfig, Positive, Seed, ShareBelowOne, Size, Weight
 
 Kind = Literal["tagger", "multitask", "stacked"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -23,19 +15,13 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 class ExtractorConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The shape of an extractor.
 
-    Args:
-        kind: One task, or two tasks that share everything up to the BiLSTM, or a de-identifier below an
-            extractor that sees the words only through its output.
-        learn_words: Word vectors are learned from the training documents.
-        word_dim: Length of a learned word vector; given vectors keep theirs.
-        char_dim: Length of a character's vector.
-        char_units: Of the character BiLSTM, per direction.
-        max_characters: Characters that are read per word.
-        gap_dim: Length of the vector of each of the three characters after a word.
-        token_units: Of each token BiLSTM, per direction.
-        hidden_units: Of the layer of each task of `multitask`.
-        dropout: Of token vectors and hidden states.
-        temperature: Of the Gumbel softmax of `stacked`.
+    `tagger` learns one task. `multitask` learns two, which share everything up to the BiLSTM and have a
+    layer of `hidden_units` each. `stacked` is an extractor that sees words only through the output of a
+    de-identifier, by a Gumbel softmax of this temperature.
+
+    `word_dim` is the length of vectors learned from the training documents (`learn_words`), `gap_dim`
+    that of each of the three characters after a word. Units of a BiLSTM are per direction. Dropout is that
+    of token vectors and hidden states.
 
     Source:
         Lange, Adel and Strötgen 2020, sections 3 and 4.1, for 256 and 128 units.
@@ -62,21 +48,14 @@ class ExtractorConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 class ExtractorTraining(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How an extractor is trained: stochastic gradient descent with a rate that is halved.
+    """How an extractor is trained, with batches of passages: stochastic gradient descent.
 
-    Args:
-        epochs: Maximum of passes over the data.
-        batch: Passages per batch.
-        learning_rate: At the beginning.
-        extraction_rate: That of the concept part of the joint models.
-        halve_after: Epochs without gain on the development documents after which both are halved.
-        patience: Epochs without gain after which training stops; the best epoch is kept.
-        pretraining: Epochs in which the joint models learn to de-identify alone.
-        clip_norm: Global norm that gradients are clipped to.
-        word_dropout: Share of words hidden from the word embedding.
-        averaging: About how many epochs the moving averages of the weights look back. The averages are
-            measured and kept. 0 = the weights themselves.
-        seed: Of every random choice.
+    Its rate, and the `extraction_rate` of the concept part of joint models, is halved after `halve_after`
+    epochs without gain on the development documents. After `patience` such epochs training stops, and the
+    best epoch is kept. Joint models learn to de-identify alone for `pretraining` epochs. Gradients are
+    clipped to the global norm `clip_norm`, and the share `word_dropout` of words is hidden from the word
+    embedding. The moving averages of the weights, which are measured and kept, look back about `averaging`
+    epochs (0 = the weights themselves).
 
     Source:
         Lange, Adel and Strötgen 2020, section 4.1, which does not mention clipping, patience and averaging.

@@ -28,12 +28,9 @@ _SMALLEST = 1e-20
 def gumbel_softmax(log_weights: Any, noise: Any, temperature: float) -> Any:  # noqa: ANN401 - tensors
     """Return a point on the simplex near a draw from the categorical distribution.
 
-    As the temperature goes to 0, all components but one go to 0.
-
-    Args:
-        log_weights: float32 (..., n_classes), log probabilities up to a constant.
-        noise: float32 of the same shape, draws from Gumbel(0, 1); 0 = the most probable class.
-        temperature: Above 0.
+    As the temperature (above 0) goes to 0, all components but one go to 0. `log_weights` are float32
+    (..., n_classes), log probabilities up to a constant, `noise` draws from Gumbel(0, 1) of the same shape;
+    0 = the most probable class.
     """
     return tf.nn.softmax((log_weights + noise) / temperature, axis=-1)
 
@@ -43,10 +40,6 @@ class GumbelChoice(layers.Layer):  # type: ignore[misc]
 
     In training the class is drawn, otherwise it is the most probable one. `call` takes
     probabilities float32 (batch, time, n_classes) and returns exact zeros and ones of that shape.
-
-    Args:
-        temperature: Of the softmax, above 0.
-        seed: Of the draws.
     """
 
     def __init__(self, temperature: float, seed: int, **options: Any) -> None:  # noqa: ANN401
@@ -72,9 +65,7 @@ class MaskedEmbedding(layers.Layer):  # type: ignore[misc]
 
     `call` takes vectors float32 (batch, time, dim) and a one-hot choice float32 (batch, time,
     n_labels), whose first label lets the word through; a masked vector has no influence at all.
-
-    Args:
-        class_of_label: The class of each label but the first, counted from 0.
+    `class_of_label` is the class of each label but the first, counted from 0.
     """
 
     def __init__(self, class_of_label: tuple[int, ...], **options: Any) -> None:  # noqa: ANN401
@@ -99,11 +90,9 @@ class MaskedEmbedding(layers.Layer):  # type: ignore[misc]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TaggerNetwork:
-    """The network of an extractor.
+    """The network of an extractor: `scorer` returns the scores before the CRF.
 
-    Args:
-        model: Inputs to the class probabilities of each task, float32 (batch, time, n_labels).
-        scorer: The same inputs to the scores before the CRF.
+    `model` returns the class probabilities of each task, float32 (batch, time, n_labels).
     """
 
     model: keras.Model = field(repr=False)
@@ -135,18 +124,13 @@ class TaggerNetwork:
 def build_tagger_network(
     config: ExtractorConfig, types: Types, word_matrix: FloatArray, *, n_further: int = 0, seed: int = 0
 ) -> TaggerNetwork:
-    """Build an extractor of a given kind.
+    """Build an extractor of a given kind, for the types of one task or, of the joint kinds, of both.
 
-    Args:
-        config: Kind and sizes.
-        types: Of each task: one of them for a tagger, both for the joint kinds.
-        word_matrix: float32 (n_words + 1, word_dim), as for the masking network.
-        n_further: Further numbers per token.
-        seed: Of the draws of the Gumbel softmax.
+    The word matrix is float32 (n_words + 1, word_dim). The seed is that of the draws of the Gumbel softmax.
 
     Returns:
         Models of the inputs `characters`, `distinct`, `words`, `gaps`, `valid` and, with
-        further numbers, `features`, as in `network.network.build_network`.
+        further numbers per token, `features`, as in `network.network.build_network`.
     """
     inputs = make_inputs(config.characters, n_further)
     of_characters = character_encoder(config.characters)(inputs["characters"])

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Protocol
 
 import numpy as np
@@ -34,9 +35,7 @@ LONGEST = 128
 class Embedder(Protocol):
     """Further vectors of words, made outside the network: subwords, contextual embeddings.
 
-    Args:
-        name: Stored with the model, which then asks for the same embedder again.
-        dim: Length of a vector.
+    The model stores the name, and asks for the same embedder again.
     """
 
     name: str
@@ -44,16 +43,13 @@ class Embedder(Protocol):
 
     def vectors(self, words: Sequence[str]) -> FloatArray:
         """Return vectors of the words of one passage: float32 (n_words, dim)."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Passage:
-    """A passage as the network reads it.
+    """A passage as the network reads it; the features of its example are further vectors.
 
-    Args:
-        example: Words, rows of the word matrix, gaps and, as its features, further vectors.
-        labels: int32 (n_tokens,) by task, numbers of `list_labels`; empty without gold.
+    `labels` are int32 (n_tokens,) by task, numbers of `list_labels`; empty without gold.
     """
 
     example: Example = field(repr=False)
@@ -84,22 +80,10 @@ def cut_passages(tokens: Tokens) -> list[tuple[int, int]]:
 
 
 class PassageMaker:
-    """Encodes documents.
-
-    Args:
-        vectors: The vocabulary.
-        types: Of each task.
-        embedders: Give further vectors.
-    """
+    """Encodes documents with a vocabulary, for the types of each task."""
 
     def __init__(self, vectors: WordVectors, types: Types, embedders: Sequence[Embedder] = ()) -> None:
-        self._rows = vectors.numbers()
-        self._embedders = embedders
-        self._types = types
-
-    def encode_tokens(self, tokens: Tokens) -> list[Passage]:
-        """Return the passages of a text, without labels."""
-        return self._encode(tokens, {})
+        self._rows, self._types, self._embedders = vectors.numbers(), types, embedders
 
     def encode_gold(self, doc: ConceptDocument) -> list[Passage]:
         """Return the passages of an annotated document; a span that is cut continues with an inside label."""
@@ -109,9 +93,12 @@ class PassageMaker:
             numbers = {label: i for i, label in enumerate(list_labels(kinds))}
             found = label_tokens(tokens, select_spans(doc, task, kinds))
             labels[task] = np.array([numbers[label] for label in found], np.int32)
-        return self._encode(tokens, labels)
+        return self.encode_tokens(tokens, labels)
 
-    def _encode(self, tokens: Tokens, labels: Mapping[str, IntArray]) -> list[Passage]:
+    def encode_tokens(
+        self, tokens: Tokens, labels: Mapping[str, IntArray] = MappingProxyType({})
+    ) -> list[Passage]:
+        """Return the passages of a text, with int32 (n_tokens,) labels by task if there are some."""
         gaps, passages = gap_codes(tokens), []
         for first, last in cut_passages(tokens):
             words, n_tokens = tokens.words[first:last], last - first

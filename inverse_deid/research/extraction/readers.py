@@ -51,17 +51,16 @@ _CONCEPT = 'A concept is {"start", "end", "type"} with whole numbers and the nam
 _I2B2_LINE = re.compile(
     r'c=".*" (?P<line>\d+):(?P<token>\d+) (?P<last_line>\d+):(?P<last_token>\d+)\|\|t="(?P<type>[^"\s]+)"'
 )
+_WORD = re.compile(r"\S+")
 _LABEL = re.compile(r"O|[BI]-\S+")
 _NEW_DOCUMENT = re.compile(r"-DOCSTART-.*|# newdoc(?: id = (?P<id>\S+))?.*")
 
 
 def read_concepts(path: Path, layout: ConceptLayout | None = None) -> list[ConceptDocument]:
-    """Read documents with concepts.
+    """Read documents with concepts; without a layout, in that of `guess_layout`.
 
-    Args:
-        path: JSON Lines (also gzipped), a BIO file or a folder of them, or a folder of brat
-            or i2b2-2010 files, whose annotations may be in another folder than the texts.
-        layout: None = by suffix, and of a folder by the files in it.
+    They are JSON Lines (also gzipped), a BIO file or a folder of them, or a folder of brat or i2b2-2010
+    files, whose annotations may be in another folder than the texts.
 
     Raises:
         InputError: Names the file, the line or document and the remedy.
@@ -186,11 +185,8 @@ def _read_brat(text: bytes, annotations: bytes, name: str) -> ConceptDocument:
 
 def _read_i2b2(text: bytes, concepts: bytes, name: str) -> ConceptDocument:
     decoded = _decode(text)
-    tokens: list[list[tuple[int, int]]] = []
-    position = 0
-    for line in decoded.split("\n"):
-        tokens.append([(m.start() + position, m.end() + position) for m in re.finditer(r"\S+", line)])
-        position += len(line) + 1
+    lines = re.finditer(r"^.*$", decoded, re.MULTILINE)
+    tokens = [[m.span() for m in _WORD.finditer(decoded, *line.span())] for line in lines]
     found = {
         _read_i2b2_line(line, tokens, f"line {number}")
         for number, line in enumerate(_decode(concepts).splitlines(), start=1)
@@ -227,18 +223,15 @@ def _read_bio(text: str, name: str) -> Iterator[ConceptDocument]:
                 n_documents += 1
             sentences, doc_id = [[]], start["id"]
         elif columns:
-            sentences[-1].append((columns[0], _read_label(columns, number)))
+            label = re.sub(r"^(.)_", r"\1-", columns[-1])
+            if len(columns) < 2 or not _LABEL.fullmatch(label):
+                raise AnnotationError(
+                    f"line {number} does not end with a label. "
+                    "A line is a token and at its end O, B-TYPE or I-TYPE"
+                )
+            sentences[-1].append((columns[0], label))
         else:
             sentences.append([])
-
-
-def _read_label(columns: Sequence[str], number: int) -> str:
-    label = columns[-1].replace("_", "-", 1) if columns[-1][1:2] == "_" else columns[-1]
-    if len(columns) < 2 or not _LABEL.fullmatch(label):
-        raise AnnotationError(
-            f"line {number} does not end with a label. A line is a token and at its end O, B-TYPE or I-TYPE"
-        )
-    return label
 
 
 def _build_document(doc_id: str, sentences: Sequence[Sequence[tuple[str, str]]]) -> ConceptDocument:
@@ -247,8 +240,7 @@ def _build_document(doc_id: str, sentences: Sequence[Sequence[tuple[str, str]]])
     for sentence in filter(None, sentences):
         words, labels = zip(*sentence, strict=True)
         starts = list(accumulate((len(word) + 1 for word in words), initial=len(text)))
-        concepts += [
-            ConceptSpan(starts[first], starts[last] - 1, kind) for first, last, kind in find_entities(labels)
-        ]
+        entities = find_entities(labels)
+        concepts += [ConceptSpan(starts[first], starts[last] - 1, kind) for first, last, kind in entities]
         text += " ".join(words) + "\n"
     return ConceptDocument(Document(doc_id, text), tuple(concepts))

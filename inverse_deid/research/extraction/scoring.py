@@ -66,14 +66,7 @@ class ConceptScore:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ConceptCounts:
-    """Counts by document and type.
-
-    Args:
-        types: The types, in the order of the columns.
-        gold: int64 (n_documents, n_types).
-        found: int64 (n_documents, n_types).
-        right: int64 (n_documents, n_types).
-    """
+    """Counts by document and type: int64 (n_documents, n_types), the columns as in `types`."""
 
     types: tuple[str, ...]
     gold: Counts = field(repr=False)
@@ -95,12 +88,7 @@ class ConceptCounts:
 def count_concepts(
     gold: Sequence[Sequence[ConceptSpan]], found: Sequence[Sequence[ConceptSpan]], types: Sequence[str]
 ) -> ConceptCounts:
-    """Count what was found, document by document.
-
-    Args:
-        gold: Concepts of each document.
-        found: Those that a system found there, in the same offsets.
-        types: The types that count.
+    """Count what a system found in each document, by the types that count. Gold and found share offsets.
 
     Example:
         >>> rash, fever = ConceptSpan(0, 4, "Effect"), ConceptSpan(9, 14, "Effect")
@@ -120,71 +108,13 @@ def compare_f1(a: npt.NDArray[np.float64], b: npt.NDArray[np.float64]) -> Paired
     return paired_ratio_test(a, b, n_permutations=_N_PERMUTATIONS, most_enumerated=_MOST_ENUMERATED)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ConceptUtility:
-    """Extraction from original and from masked texts.
-
-    Args:
-        original: Counts on the original texts.
-        masked: Counts on the masked texts.
-        touched: By type and `ALL`, gold concepts that lost a character to a mask.
-        tests: By type and `ALL`, whether F1 differs; None = undefined.
-    """
-
-    original: ConceptCounts
-    masked: ConceptCounts
-    touched: Mapping[str, int] = field(repr=False)
-    tests: Mapping[str, PairedTest | None] = field(repr=False)
-
-    def records(self) -> dict[str, ConceptRecord]:
-        """Return the figures of `ALL` and of each type, unrounded; an undefined one is None."""
-        records = {}
-        for kind, test in self.tests.items():
-            column = None if kind == ALL else kind
-            original, masked = self.original.score(column), self.masked.score(column)
-            records[kind] = ConceptRecord(
-                gold=original.n_gold,
-                touched=self.touched[kind],
-                f1_original=original.f1,
-                f1_masked=masked.f1,
-                recall_original=original.recall,
-                recall_masked=masked.recall,
-                precision_original=original.precision,
-                precision_masked=masked.precision,
-                difference=None if test is None else test.difference,
-                p_value=None if test is None else test.p_value,
-            )
-        return records
-
-    def plain_lines(self) -> Iterator[str]:
-        """Yield the figures as aligned text."""
-        columns = ("F1 original", "F1 masked", "difference", "p", "concepts", "masked in part")
-        rows: list[tuple[str, ...]] = [("extraction, exact match", *columns)]
-        for kind, row in self.records().items():
-            figures = (
-                (row.f1_original, ".4f"),
-                (row.f1_masked, ".4f"),
-                (row.difference, "+.4f"),
-                (row.p_value, ".4f"),
-                (row.gold, ","),
-                (row.touched, ","),
-            )
-            cells = ("-" if value is None else format(value, form) for value, form in figures)
-            rows.append(("all concepts" if kind == ALL else f"  {kind}", *cells))
-        yield from align(rows)
-
-
 def measure_utility(
-    docs: Sequence[ConceptDocument],
-    masks: Mapping[str, Sequence[Range]],
-    extractor: Tagger,
-) -> ConceptUtility:
-    """Let an extractor read original and masked texts, and compare.
+    docs: Sequence[ConceptDocument], masks: Mapping[str, Sequence[Range]], extractor: Tagger
+) -> dict[str, ConceptRecord]:
+    """Return the figures of `ALL` and of each type, unrounded, from original and from masked texts.
 
-    Args:
-        docs: With gold concepts.
-        masks: Ranges of the original text, by id; a document without masks stays as it is.
-        extractor: Reads both; it should have been trained on other documents.
+    Masks are ranges of the original text, by id; a document without masks stays as it is. The extractor
+    should have been trained on other documents.
 
     Raises:
         AnnotationError: A mask is outside its text, or the gold has no concepts of the extractor's types.
@@ -202,13 +132,37 @@ def measure_utility(
         one.restore_concepts(found.get(CONCEPTS, ()))
         for found, one in zip(extractor.find([one.text for one in new]), new, strict=True)
     ]
-    original, masked = (count_concepts(gold, found, kinds) for found in (on_original, on_masked))
-    touched, tests = {}, {}
+    records = {}
     for kind in (ALL, *kinds):
-        touched[kind] = sum(
-            one.count_touched([span for span in spans if kind in (ALL, span.type)])
-            for spans, one in zip(gold, new, strict=True)
-        )
         column = None if kind == ALL else kind
-        tests[kind] = compare_f1(masked.ratio_parts(column), original.ratio_parts(column))
-    return ConceptUtility(original, masked, touched, tests)
+        counts = [count_concepts(gold, found, kinds) for found in (on_original, on_masked)]
+        original, masked = (one.score(column) for one in counts)
+        test = compare_f1(*(one.ratio_parts(column) for one in reversed(counts)))
+        records[kind] = ConceptRecord(
+            gold=original.n_gold,
+            touched=sum(
+                one.count_touched([span for span in spans if kind in (ALL, span.type)])
+                for spans, one in zip(gold, new, strict=True)
+            ),
+            f1_original=original.f1,
+            f1_masked=masked.f1,
+            recall_original=original.recall,
+            recall_masked=masked.recall,
+            precision_original=original.precision,
+            precision_masked=masked.precision,
+            difference=None if test is None else test.difference,
+            p_value=None if test is None else test.p_value,
+        )
+    return records
+
+
+def render_utility(records: Mapping[str, ConceptRecord]) -> Iterator[str]:
+    """Yield the figures of `measure_utility` as aligned text."""
+    columns = ("F1 original", "F1 masked", "difference", "p", "concepts", "masked in part")
+    rows: list[tuple[str, ...]] = [("extraction, exact match", *columns)]
+    forms = (".4f", ".4f", "+.4f", ".4f", ",", ",")
+    for kind, row in records.items():
+        figures = (row.f1_original, row.f1_masked, row.difference, row.p_value, row.gold, row.touched)
+        cells = ("-" if x is None else format(x, form) for x, form in zip(figures, forms, strict=True))
+        rows.append(("all concepts" if kind == ALL else f"  {kind}", *cells))
+    yield from align(rows)

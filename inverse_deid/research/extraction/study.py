@@ -5,34 +5,202 @@ Source: Lange, Adel and Strötgen 2020.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import date
+from functools import cache
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
+import numpy as np
 from msgspec import Meta, Struct
+from seqeval.metrics import f1_score
 
-from inverse_deid.core.errors import ConfigurationError
-from inverse_deid.core.settings import make_settings, read_toml
+from inverse_deid.core.errors import ConfigurationError, StageError
+from inverse_deid.core.settings import change_settings, make_settings, read_toml
 from inverse_deid.masking.assemble import packaged_model
+from inverse_deid.network.encoding import WordVectors
 from inverse_deid.network.folder import model_fingerprint, read_model
-from inverse_deid.research.extraction.concepts import ConceptDocument, refuse_overlap
-from inverse_deid.research.extraction.config import ExtractorConfig, ExtractorTraining, Kind
-from inverse_deid.research.extraction.readers import read_concepts
-from inverse_deid.research.extraction.runs import (
-    MODELS,
-    ConceptCorpus,
-    ExtractionRun,
-    PlannedModel,
-    train_run,
+from inverse_deid.research.extraction.concepts import (
+    CONCEPTS,
+    PHI,
+    ConceptDocument,
+    ConceptSpan,
+    label_tokens,
+    list_types,
+    refuse_overlap,
+    select_gold,
+    snap_spans,
 )
+from inverse_deid.research.extraction.config import ExtractorConfig, ExtractorTraining, Kind
+from inverse_deid.research.extraction.passages import make_vectors
+from inverse_deid.research.extraction.readers import read_concepts
+from inverse_deid.research.extraction.scoring import count_concepts
 from inverse_deid.research.extraction.tables import extraction_tables
-from inverse_deid.research.extraction.views import BY_MASKER, View, build_maskers
+from inverse_deid.research.extraction.tagger import Tagger
+from inverse_deid.research.extraction.training import ExtractorEpoch, train_tagger
+from inverse_deid.research.extraction.views import (
+    BY_MASKER,
+    Maskers,
+    RewrittenText,
+    View,
+    build_maskers,
+    rewrite_documents,
+    rewrite_texts,
+)
 from inverse_deid.research.studies.records import Record, fingerprint
 from inverse_deid.research.studies.report import Report
-from inverse_deid.research.studies.study import Study, StudyOptions
+from inverse_deid.research.studies.study import Say, Study, StudyOptions
+from inverse_deid.text.tokenizer import tokenize
 from inverse_deid.training.corpus import hold_out_patients, read_annotated, read_type_mapping
 from inverse_deid.training.documents import corpus_sha256
+
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedModel:
+    """A model of the study, without a seed: trained on the text `view`, measured on the texts `read`.
+
+    The name is that of its records, and in `--only`.
+    """
+
+    name: str
+    kind: Kind = "tagger"
+    tasks: tuple[str, ...] = (CONCEPTS,)
+    view: View = View.ORIGINAL
+    read: tuple[View, ...] = (View.ORIGINAL,)
+    is_spanish: bool = False
+
+
+_VIEWS = (View.ORIGINAL, View.PREDICTED, View.GOLD, View.MARKER, View.RELATIVE_DATES)
+MODELS = (
+    PlannedModel(name="phi", tasks=(PHI,)),
+    *(PlannedModel(name=f"concepts-{view}", view=view, read=_VIEWS) for view in _VIEWS),
+    PlannedModel(name="multitask", kind="multitask", tasks=(PHI, CONCEPTS)),
+    PlannedModel(name="stacked", kind="stacked", tasks=(PHI, CONCEPTS)),
+    PlannedModel(name="spanish-phi", tasks=(PHI,), is_spanish=True),
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ConceptCorpus:
+    """Documents of the study, by the parts `train`, `dev` and `test`, and the concepts that count.
+
+    Vectors are None where the vocabulary is learned from the training documents.
+    """
+
+    parts: dict[str, list[ConceptDocument]] = field(repr=False)
+    concept_types: tuple[str, ...]
+    vectors: WordVectors | None = field(repr=False)
+    maskers: Maskers = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ExtractionRun:
+    """One training of a model, whose kind and seed replace those of the settings.
+
+    `made_with` is the fingerprint of the packaged files that the run depends on.
+    """
+
+    model: PlannedModel
+    seed: int
+    corpus: ConceptCorpus = field(repr=False)
+    config: ExtractorConfig
+    training: ExtractorTraining
+    made_with: str | None
+
+    @property
+    def name(self) -> str:
+        """As `stacked-1`."""
+        return f"{self.model.name}-{self.seed}"
+
+    @property
+    def kind(self) -> str:
+        """The model."""
+        return self.model.name
+
+    @property
+    def depends_on(self) -> tuple[object, ...]:
+        """Model, seed, settings and packaged files."""
+        return self.model, self.seed, self.config, self.training, self.made_with
+
+
+def train_run(run: ExtractionRun, say: Say) -> Record:
+    """Train a model; return seconds, epochs, and what `measure_spans` returns by part, task and view.
+
+    Raises:
+        ConfigurationError: The documents have no spans of the types.
+        StageError: The training failed, or F1 is not that of seqeval.
+    """
+    say(f"{run.name}: training")
+    begun = time.perf_counter()
+    epochs: list[ExtractorEpoch] = []
+
+    def keep_epoch(epoch: ExtractorEpoch) -> None:
+        epochs.append(epoch)
+        say(f"{run.name}: {epoch}")
+
+    model, corpus = run.model, run.corpus
+    parts = (corpus.parts[part] for part in ("train", "dev"))
+    train, dev = (rewrite_documents(docs, model.view, corpus.maskers) for docs in parts)
+    config = change_settings(run.config, kind=model.kind, learn_words=corpus.vectors is None)
+    tagger = train_tagger(
+        train,
+        dev,
+        config,
+        change_settings(run.training, seed=run.seed),
+        types=list_types(corpus.parts["train"], model.tasks, corpus.concept_types),
+        vectors=corpus.vectors or make_vectors(train, config.word_dim, run.seed),
+        on_epoch=keep_epoch,
+    )
+    seconds = time.perf_counter() - begun
+    found = {part: _measure_part(tagger, model, corpus, part) for part in ("dev", "test")}
+    step_seconds = sum(epoch.seconds for epoch in epochs)
+    return {"seconds": seconds, "epochs": len(epochs), "step_seconds": step_seconds, **found}
+
+
+def _measure_part(tagger: Tagger, model: PlannedModel, corpus: ConceptCorpus, part: str) -> Record:
+    docs = corpus.parts[part]
+    results: Record = {task: {} for task in model.tasks}
+    for view in model.read:
+        new = _rewrite_part(corpus, part, view)
+        found = tagger.find([one.text for one in new])
+        for task in model.tasks:
+            spans = [one.restore_concepts(each[task]) for each, one in zip(found, new, strict=True)]
+            results[task][view.value] = measure_spans(docs, spans, task, tagger.types[task])
+    return results
+
+
+@cache
+def _rewrite_part(corpus: ConceptCorpus, part: str, view: View) -> list[RewrittenText]:
+    """Rewrite the documents of a part once for all runs of a process."""
+    return rewrite_texts(corpus.parts[part], view, corpus.maskers)
+
+
+def measure_spans(
+    docs: Sequence[ConceptDocument], found: Sequence[Sequence[ConceptSpan]], task: str, kinds: tuple[str, ...]
+) -> dict[str, Any]:
+    """Return F1 by seqeval, all together and by type, and the two parts of its ratio by document.
+
+    Raises:
+        StageError: The counts are not those of seqeval.
+    """
+    tokens = [tokenize(doc.doc.text) for doc in docs]
+    gold = select_gold(docs, task, kinds)
+    snapped = [snap_spans(each, spans) for each, spans in zip(tokens, found, strict=True)]
+    labels = [list(map(label_tokens, tokens, spans)) for spans in (gold, snapped)]
+    counts = count_concepts(gold, snapped, kinds)
+    f1 = float(f1_score(*labels, zero_division=0))
+    if abs(f1 - (counts.score().f1 or 0.0)) > _ROUNDING:
+        raise StageError("F1 of the counts differs from that of seqeval. Report this as a bug")
+    return {
+        "f1": f1,
+        "by_type": {kind: counts.score(kind).f1 for kind in kinds},
+        "parts": np.asarray(counts.ratio_parts(), np.int64).tolist(),
+    }
+
 
 _SPANISH_DEV_SHARE = 0.1
 _TODAY = date(2030, 12, 31)
@@ -51,11 +219,7 @@ class EnglishData(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
 class SpanishData(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The table [spanish]: annotated documents of another language, for de-identification alone.
 
-    Args:
-        train: A tenth of them is held out if there is no `dev`.
-        test: Measured on.
-        dev: Decide when to stop.
-        mapping: TOML file that maps their types to ours.
+    Without `dev` a tenth of `train` is held out. `mapping` is a TOML file that maps their types to ours.
     """
 
     train: Path
@@ -65,15 +229,9 @@ class SpanishData(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True)
 
 
 class ExtractionStudySettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The settings of the study.
+    """The settings of the study; each run replaces kind and seed.
 
-    Args:
-        english: Its documents.
-        spanish: Those of another language; None = none.
-        extractor: Sizes; the kind is that of each run.
-        training: Rates and epochs; the seed is that of each run.
-        multitask: The same for this kind.
-        stacked: The same for this kind.
+    The tables [multitask] and [stacked] are the training of these kinds.
     """
 
     english: EnglishData
@@ -86,8 +244,8 @@ class ExtractionStudySettings(Struct, frozen=True, kw_only=True, forbid_unknown_
     @property
     def joint(self) -> dict[Kind, ExtractorTraining]:
         """The rates and epochs of the kinds that have a table of their own."""
-        found: dict[Kind, ExtractorTraining | None] = {"multitask": self.multitask, "stacked": self.stacked}
-        return {kind: training for kind, training in found.items() if training is not None}
+        kinds: tuple[Kind, ...] = ("multitask", "stacked")
+        return {kind: training for kind in kinds if (training := getattr(self, kind)) is not None}
 
     @property
     def types(self) -> tuple[str, ...]:
@@ -165,12 +323,10 @@ def run_extraction_study(config: Path, options: StudyOptions) -> None:
         },
         n_seconds={name: sum(record["seconds"] for record in found) for name, found in records.items()},
     )
-    Report(
-        title="Concept extraction",
-        provenance=provenance,
-        text=_explain(corpora, is_whole=all(len(found) == len(options.seeds) for found in records.values())),
-        sections=extraction_tables(records),
-    ).write(study.folder)
+    is_whole = all(len(found) == len(options.seeds) for found in records.values())
+    text, sections = _explain(corpora, is_whole=is_whole), extraction_tables(records)
+    report = Report(title="Concept extraction", provenance=provenance, text=text, sections=sections)
+    report.write(study.folder)
 
 
 def _hash_packaged_files(model: PlannedModel) -> str | None:
@@ -183,9 +339,7 @@ def _hash_packaged_files(model: PlannedModel) -> str | None:
 
 
 def _read_english(settings: ExtractionStudySettings) -> ConceptCorpus:
-    data = settings.english
-    files = {"train": data.train, "dev": data.dev, "test": data.test}
-    parts = {part: read_concepts(path) for part, path in files.items()}
+    parts = {part: read_concepts(getattr(settings.english, part)) for part in ("train", "dev", "test")}
     refuse_overlap(parts)
     vectors = read_model(packaged_model()).word_vectors
     return ConceptCorpus(parts, settings.types, vectors, build_maskers(tuple(View), today=_TODAY))

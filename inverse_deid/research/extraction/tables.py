@@ -29,12 +29,7 @@ _LEAST_SPANISH = 0.955
 
 @dataclass(frozen=True, slots=True)
 class _Outcome:
-    """The results of one model, read on one view.
-
-    Args:
-        dev: Of each seed on the development documents: `f1`, `by_type` and `parts`.
-        test: The same on the test documents.
-    """
+    """The results of one model, read on one view: `f1`, `by_type` and `parts` of each seed."""
 
     dev: Sequence[Mapping[str, Any]] = field(repr=False)
     test: Sequence[Mapping[str, Any]] = field(repr=False)
@@ -92,28 +87,22 @@ def _tabulate_identifiers(records: Records) -> Table:
     facts = read_published()["joint"]
     published = facts["de_identification"]
     base = _collect(records, "phi", _O, PHI)
+    titles = {"phi": "pipeline (tagger alone)", "stacked": "stacked", "multitask": "multitask"}
     rows: list[tuple[Cell, ...]] = []
-    for name, title in (
-        ("phi", "pipeline (tagger alone)"),
-        ("stacked", "stacked"),
-        ("multitask", "multitask"),
-    ):
+    for name, title in titles.items():
         found = _collect(records, name, _O, PHI)
         rows.append((title, found.best_f1, found.mean_f1, found.p_value(base), *published[name]))
     if "spanish-phi" in records:
         found = _collect(records, "spanish-phi", _O, PHI)
         rows.append(("tagger alone, Spanish", found.best_f1, found.mean_f1, None, None, published["phi"][1]))
     columns = ("model", "best seed", "mean", "p against pipeline", "published English", "published Spanish")
-    return Table(
-        "de-identification",
-        "F1 of identifiers, exact spans and types (table 2)",
-        frame_of(columns, rows),
-        notes=(
-            f"Published: {facts['source']}; other data ({facts['data']}). The seed is chosen on the "
-            "development documents.",
-        ),
-        digits=4,
-    )
+    title = "F1 of identifiers, exact spans and types (table 2)"
+    note = f"{_cite(facts)} The seed is chosen on the development documents."
+    return Table("de-identification", title, frame_of(columns, rows), (note,), digits=4)
+
+
+def _cite(facts: Mapping[str, Any]) -> str:
+    return f"Published: {facts['source']}; other data ({facts['data']})."
 
 
 def _tabulate_concepts(records: Records) -> Table:
@@ -132,28 +121,14 @@ def _tabulate_concepts(records: Records) -> Table:
     for name, title, hidden, view, key in models:
         found = _collect(records, name, view)
         p_values = (found.p_value(other) for other in (pipeline, original))
-        published = facts["extraction"][key] if key else (None, None)
-        rows.append((title, hidden, found.best_f1, found.mean_f1, *p_values, *published))
-    columns = (
-        "model",
-        "identifiers hidden",
-        "best seed",
-        "mean",
-        "p against pipeline",
-        "p against original",
-        "published English",
-        "published Spanish",
-    )
-    return Table(
-        "extraction",
-        "F1 of concepts, exact spans and types (table 3)",
-        frame_of(columns, rows),
-        notes=(
-            f"Published: {facts['source']}; other data ({facts['data']}).",
-            "p: paired permutation test of the best seeds over documents, not corrected for their number.",
-        ),
-        digits=4,
-    )
+        theirs = facts["extraction"][key] if key else (None, None)
+        rows.append((title, hidden, found.best_f1, found.mean_f1, *p_values, *theirs))
+    tests = ("p against pipeline", "p against original")
+    published = ("published English", "published Spanish")
+    columns = ("model", "identifiers hidden", "best seed", "mean", *tests, *published)
+    title = "F1 of concepts, exact spans and types (table 3)"
+    note = "p: paired permutation test of the best seeds over documents, not corrected for their number."
+    return Table("extraction", title, frame_of(columns, rows), (_cite(facts), note), digits=4)
 
 
 def _tabulate_types(records: Records) -> Table:
@@ -172,55 +147,43 @@ def _tabulate_types(records: Records) -> Table:
 
 def _tabulate_aims(records: Records) -> Table:
     """Return the project's aims, met or missed, by the means; the test compares the best seeds."""
-
-    def judge(value: float | None, *, is_met: bool) -> str | None:
-        return None if value is None else "met" if is_met else "missed"
-
-    original, predicted = (
-        _collect(records, "concepts-original", _O),
-        _collect(records, "concepts-predicted", _P),
-    )
-    rows: list[tuple[Cell, ...]] = []
-    for title, found in (
-        ("placeholders", predicted),
-        ("marker", _collect(records, "concepts-marker", _M)),
-        ("marker and relative dates", _collect(records, "concepts-relative-dates", _R)),
-    ):
-        loss = original.minus(found)
-        verdict = judge(loss, is_met=(loss or 0) <= _MOST_LOST)
-        rows.append(
-            (f"loss on masked text, {title}: at most {_MOST_LOST}", loss, found.p_value(original), verdict)
-        )
-    stacked = _collect(records, "stacked", _O)
+    original = _collect(records, "concepts-original", _O)
+    views = {"placeholders": _P, "marker": _M, "marker and relative dates": _R}
+    found = {title: _collect(records, f"concepts-{view}", view) for title, view in views.items()}
+    aims: list[tuple[str, float | None, float | None, bool]] = []
+    for title, masked in found.items():
+        loss = original.minus(masked)
+        aim = f"loss on masked text, {title}: at most {_MOST_LOST}"
+        aims.append((aim, loss, masked.p_value(original), (loss or 0) <= _MOST_LOST))
+    stacked, predicted = _collect(records, "stacked", _O), found["placeholders"]
     gain = stacked.minus(predicted)
-    verdict = judge(gain, is_met=(gain or 0) >= 0)
-    rows.append(("stacked against pipeline: at least 0", gain, stacked.p_value(predicted), verdict))
+    aims.append(("stacked against pipeline: at least 0", gain, stacked.p_value(predicted), (gain or 0) >= 0))
     if "spanish-phi" in records:
         f1 = _collect(records, "spanish-phi", _O, PHI).mean_f1
-        verdict = judge(f1, is_met=(f1 or 0) >= _LEAST_SPANISH)
-        rows.append((f"Spanish identifiers: at least {_LEAST_SPANISH}", f1, None, verdict))
+        aims.append(
+            (f"Spanish identifiers: at least {_LEAST_SPANISH}", f1, None, (f1 or 0) >= _LEAST_SPANISH)
+        )
+    rows = [
+        (aim, value, p, None if value is None else "met" if is_met else "missed")
+        for aim, value, p, is_met in aims
+    ]
     return Table("extraction-aims", "Aims", frame_of(("aim", "value", "p", "result"), rows), digits=4)
 
 
 def _tabulate_combinations(records: Records) -> Table:
     facts = read_published()["joint"]["combinations"]
     numbered = [(str(i), *views, facts[str(i)]) for i, views in enumerate(_COMBINATIONS, start=1)]
+    ours = [("ours", *views, (None, None)) for views in _OURS]
     rows: list[tuple[Cell, ...]] = []
-    for line, trained_on, read, published in (
-        *numbered,
-        *(("ours", *views, (None, None)) for views in _OURS),
-    ):
+    for line, trained_on, read, published in (*numbered, *ours):
         found = _collect(records, f"concepts-{trained_on}", read)
         dev = mean([float(one["f1"]) for one in found.dev])
         rows.append((line, trained_on.value, read.value, dev, found.mean_f1, *published))
-    return Table(
-        "combinations",
-        "F1 of concepts by the text of training and of test, mean over seeds (table 5)",
-        frame_of(("line", "train on", "test on", "dev", "test", "published dev", "published test"), rows),
-        notes=(
-            "original: non-anonymised; predicted, gold: placeholders of the class of each masked or marked "
-            "term; marker: masked without classes; relative-dates: the same with day counts for dates. "
-            "Published: Spanish concepts, other data.",
-        ),
-        digits=4,
+    columns = ("line", "train on", "test on", "dev", "test", "published dev", "published test")
+    title = "F1 of concepts by the text of training and of test, mean over seeds (table 5)"
+    note = (
+        "original: non-anonymised; predicted, gold: placeholders of the class of each masked or marked "
+        "term; marker: masked without classes; relative-dates: the same with day counts for dates. "
+        "Published: Spanish concepts, other data."
     )
+    return Table("combinations", title, frame_of(columns, rows), (note,), digits=4)

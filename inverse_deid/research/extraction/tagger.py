@@ -29,13 +29,7 @@ from inverse_deid.network.encoding import WordVectors
 from inverse_deid.network.folder import read_checked_manifest, refuse_other_folder, write_manifest
 from inverse_deid.network.scorer import marginals
 from inverse_deid.research.best_path import best_path
-from inverse_deid.research.extraction.concepts import (
-    CONCEPTS,
-    ConceptSpan,
-    Types,
-    list_labels,
-    read_labels,
-)
+from inverse_deid.research.extraction.concepts import CONCEPTS, ConceptSpan, Types, list_labels, read_labels
 from inverse_deid.research.extraction.config import ExtractorConfig
 from inverse_deid.research.extraction.network import TaggerNetwork, build_tagger_network
 from inverse_deid.research.extraction.passages import Embedder, Passage, PassageMaker, pad_passages
@@ -52,15 +46,7 @@ Found = Mapping[str, tuple[ConceptSpan, ...]]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tagger:
-    """An extractor with everything that it needs to read a text.
-
-    Args:
-        config: Its kind and sizes.
-        types: The types of each task.
-        vectors: Its vocabulary.
-        network: The network.
-        embedders: Give further vectors.
-    """
+    """An extractor with everything that it needs to read a text."""
 
     config: ExtractorConfig
     types: Types
@@ -78,23 +64,20 @@ class Tagger:
         They are the best path of their CRF. The identifiers of a stacked model are the most probable
         class of each token instead, which is exactly what its extractor cannot see.
         """
-        maker = self.passage_maker()
         tokens = [tokenize(text) for text in texts]
-        return self.find_in(tokens, [maker.encode_tokens(each) for each in tokens])
+        return self.find_in(tokens, list(map(self.passage_maker().encode_tokens, tokens)))
 
     def find_in(self, tokens: Sequence[Tokens], passages: Sequence[Sequence[Passage]]) -> list[Found]:
         """Do the same as `find` with the tokens and passages of texts."""
         labels = iter(self.label([passage for one in passages for passage in one]))
-        names = {task: list_labels(kinds) for task, kinds in self.types.items()}
         found: list[Found] = []
         for each, members in zip(tokens, passages, strict=True):
             rows = [next(labels) for _ in members]
-            found.append(
-                {
-                    task: read_labels(each, [listed[i] for row in rows for i in row[task].tolist()])
-                    for task, listed in names.items()
-                }
-            )
+            spans = {}
+            for task, kinds in self.types.items():
+                names = list_labels(kinds)
+                spans[task] = read_labels(each, [names[i] for row in rows for i in row[task].tolist()])
+            found.append(spans)
         return found
 
     def label(self, passages: Sequence[Passage]) -> list[dict[str, IntArray]]:
@@ -120,11 +103,9 @@ class Tagger:
 
     def list_stored_weights(self) -> list[Any]:
         """Return the variables that are stored as weights: all except fixed word vectors."""
-        return [
-            variable
-            for variable in self.network.model.weights
-            if self.config.learn_words or not variable.path.startswith("word_embedding/")
-        ]
+        variables = self.network.model.weights
+        is_learned = self.config.learn_words
+        return [one for one in variables if is_learned or not one.path.startswith("word_embedding/")]
 
 
 def new_tagger(
@@ -135,14 +116,9 @@ def new_tagger(
     *,
     seed: int = 0,
 ) -> Tagger:
-    """Return an extractor with fresh weights.
+    """Return an extractor with fresh weights, for the types of one task or, of the joint kinds, of both.
 
-    Args:
-        config: Kind and sizes.
-        types: The types of each task; both tasks for the joint kinds.
-        vectors: The vocabulary.
-        embedders: Give further vectors.
-        seed: Of the draws of a stacked model; weights follow the seed of Keras.
+    The seed is that of the draws of a stacked model; weights follow the seed of Keras.
     """
     n_further = sum(embedder.dim for embedder in embedders)
     network = build_tagger_network(config, types, vectors.matrix(), n_further=n_further, seed=seed)
@@ -152,10 +128,7 @@ def new_tagger(
 def write_tagger(tagger: Tagger, folder: Path, provenance: Mapping[str, Any]) -> None:
     """Write the folder; an older one of that name is replaced when the new one is complete.
 
-    Args:
-        tagger: The extractor.
-        folder: The folder.
-        provenance: Data hashes, seed, settings; free form, no narrative text.
+    The provenance is of free form (data hashes, seed, settings) and contains no narrative text.
 
     Raises:
         ModelError: The folder exists and is not a model folder.
@@ -181,11 +154,7 @@ def write_tagger(tagger: Tagger, folder: Path, provenance: Mapping[str, Any]) ->
 
 
 def read_tagger(folder: Path, embedders: Sequence[Embedder] = ()) -> Tagger:
-    """Read an extractor after checking its folder.
-
-    Args:
-        folder: The folder.
-        embedders: Those that it was trained with, in the same order.
+    """Read an extractor, with the embedders that it was trained with, after checking its folder.
 
     Raises:
         ModelError: Missing, damaged, altered, of another format, or with other embedders.

@@ -16,13 +16,7 @@ import tensorflow as tf
 from inverse_deid.core.errors import ConfigurationError, StageError
 from inverse_deid.network.encoding import WordVectors
 from inverse_deid.network.training import enough_memory
-from inverse_deid.research.extraction.concepts import (
-    CONCEPTS,
-    PHI,
-    ConceptDocument,
-    Types,
-    select_gold,
-)
+from inverse_deid.research.extraction.concepts import CONCEPTS, PHI, ConceptDocument, Types, select_gold
 from inverse_deid.research.extraction.config import ExtractorConfig, ExtractorTraining
 from inverse_deid.research.extraction.network import TaggerNetwork
 from inverse_deid.research.extraction.passages import Embedder, Passage, pad_labels, pad_passages
@@ -36,15 +30,10 @@ _POOL = 16
 
 @dataclass(frozen=True, slots=True)
 class ExtractorEpoch:
-    """The figures of one epoch.
+    """The figures of one epoch, counted from 1.
 
-    Args:
-        number: Counted from 1.
-        loss: Mean negative log likelihood per passage.
-        rate: Learning rate of the shared part.
-        gain: Result of validation; NaN in pre-training.
-        best: Whether that is the best so far.
-        seconds: Of the training steps alone.
+    `loss` is the mean negative log likelihood per passage, `rate` the learning rate of the shared part,
+    `gain` the result of validation (NaN in pre-training). The seconds are those of the training steps alone.
     """
 
     number: int
@@ -73,15 +62,8 @@ def train_tagger(  # noqa: PLR0913 - what a training is made of
 ) -> Tagger:
     """Train an extractor and return it with the weights of the epoch with the best mean F1 on `dev`.
 
-    Args:
-        train: Annotated documents.
-        dev: Annotated documents that decide when to halve the rate and to stop.
-        config: Kind and sizes.
-        training: Rates, epochs, seed.
-        types: The types of each task; both tasks for the joint kinds.
-        vectors: The vocabulary.
-        embedders: Give further vectors.
-        on_epoch: Receives the report of each epoch.
+    The development documents also decide when to halve the rate and to stop. The joint kinds have the types
+    of both tasks, a tagger those of one.
 
     Raises:
         ConfigurationError: The documents have no spans of the types, or the tasks do not fit the kind.
@@ -129,14 +111,8 @@ def fit_tagger(
     """Train an extractor in place; it ends with the averaged weights of its best epoch.
 
     The rate is too high for the weights themselves to converge. Their moving averages do, and are
-    validated (Polyak and Juditsky 1992).
-
-    Args:
-        network: From `build_tagger_network`.
-        passages: With labels of every task of the network, none empty.
-        config: Rates, epochs, patience, seed.
-        validate: Measures the network on the development documents; higher is better.
-        on_epoch: Receives the report of each epoch.
+    validated (Polyak and Juditsky 1992). Passages have labels of every task of the network, none is empty.
+    `validate` measures the network on the development documents; higher is better.
 
     Raises:
         StageError: The loss is not a number, or the device is out of memory.
@@ -173,13 +149,9 @@ class _Fitting:
         above, others = network.parts()
         self._variables = (others, above)
         n_steps = config.averaging * math.ceil(len(passages) / config.batch)
+        averaging = {"use_ema": n_steps > 1, "ema_momentum": 1 - 1 / max(1, n_steps)}
         self._optimizers = [
-            keras.optimizers.SGD(
-                rate,
-                global_clipnorm=config.clip_norm,
-                use_ema=n_steps > 1,
-                ema_momentum=1 - 1 / max(1, n_steps),
-            )
+            keras.optimizers.SGD(rate, global_clipnorm=config.clip_norm, **averaging)
             for rate in (config.learning_rate, config.extraction_rate)
         ]
         for optimizer, variables in zip(self._optimizers, self._variables, strict=True):
@@ -202,25 +174,19 @@ class _Fitting:
             optimizer.learning_rate = float(optimizer.learning_rate) / 2
 
     def run_epoch(self, number: int, *, alone: bool) -> tuple[float, float]:
-        """Learn from all passages once; return mean loss and seconds.
-
-        Raises:
-            StageError: The loss is not a number, or the device is out of memory.
-        """
+        """Learn from all passages once; return mean loss and seconds."""
         begun = time.perf_counter()
         network, config, step, rng = self._network, self._config, self._steps[alone], self._rng
-        names = [tensor.name for tensor in network.model.inputs]
         max_characters = int(network.model.get_layer("characters").output.shape[1])
         total = 0.0
         for group in draw_batches(self._passages, config.batch, rng):
-            inputs = pad_passages(group, max_characters)
-            hidden = rng.random(inputs["words"].shape) < config.word_dropout
-            inputs["words"] = np.where(hidden, 0, inputs["words"]).astype(np.int32)
+            padded = pad_passages(group, max_characters)
+            hidden = rng.random(padded["words"].shape) < config.word_dropout
+            padded["words"] = np.where(hidden, 0, padded["words"]).astype(np.int32)
+            inputs = {tensor.name: padded[tensor.name] for tensor in network.model.inputs}
             labels = pad_labels(group)
             with enough_memory(f"on a batch of {len(group)} passages"):
-                loss = step(
-                    {name: inputs[name] for name in names}, {task: labels[task] for task in network.tasks}
-                )
+                loss = step(inputs, {task: labels[task] for task in network.tasks})
             total += float(loss) * len(group)
         loss = total / max(1, len(self._passages))
         if not math.isfinite(loss):

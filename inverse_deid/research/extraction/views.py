@@ -51,10 +51,7 @@ Maskers = Mapping[View, Masker]
 class RewrittenText:
     """A text after its replacements.
 
-    Args:
-        text: The new text.
-        masks: Half-open ranges of the old text that were replaced, sorted and disjoint.
-        replaced: The range of the new text that replaces each of them.
+    `masks` are half-open ranges of the old text, sorted and disjoint, `replaced` those of the new text.
     """
 
     text: str = field(repr=False)
@@ -102,13 +99,9 @@ def _carry_range(start: int, end: int, here: Sequence[Range], there: Sequence[Ra
 
 
 def rewrite(text: str, masks: Sequence[Range], replace: Callable[[int], str]) -> RewrittenText:
-    """Replace ranges of a text.
+    """Replace ranges of a text, given in any order, by what `replace` returns for the number of a mask.
 
-    Args:
-        text: The old text.
-        masks: In any order; ranges that overlap are replaced as one.
-        replace: Returns the replacement of a mask, given its number in `masks`. Of masks that overlap,
-            the first one counts.
+    Masks that overlap are replaced as one, by the replacement of the first.
 
     Raises:
         AnnotationError: A mask is outside the text.
@@ -129,18 +122,17 @@ def rewrite(text: str, masks: Sequence[Range], replace: Callable[[int], str]) ->
             joined[-1] = (joined[-1][0], max(end, joined[-1][1]), joined[-1][2])
         else:
             joined.append((start, end, number))
-    pieces: list[str] = []
+    new = ""
     replaced: list[Range] = []
-    position = length = 0
+    position = 0
     for start, end, number in joined:
         marker = replace(number)
-        length += start - position
-        replaced.append((length, length + len(marker)))
-        length += len(marker)
-        pieces += (text[position:start], marker)
+        new += text[position:start]
+        replaced.append((len(new), len(new) + len(marker)))
+        new += marker
         position = end
-    pieces.append(text[position:])
-    return RewrittenText("".join(pieces), tuple((start, end) for start, end, _ in joined), tuple(replaced))
+    masks = tuple((start, end) for start, end, _ in joined)
+    return RewrittenText(new + text[position:], masks, tuple(replaced))
 
 
 def rewrite_texts(docs: Sequence[ConceptDocument], view: View, maskers: Maskers) -> list[RewrittenText]:
@@ -152,18 +144,16 @@ def rewrite_texts(docs: Sequence[ConceptDocument], view: View, maskers: Maskers)
     if view is View.ORIGINAL:
         return [RewrittenText(doc.doc.text) for doc in docs]
     if view is View.GOLD:
-        return [
-            rewrite(
-                doc.doc.text,
-                [(span.start, span.end) for span in doc.doc.spans],
-                lambda number, doc=doc: f"[{HYPER_CLASS_OF[doc.doc.spans[number].type]}]",  # type: ignore[misc]
-            )
-            for doc in docs
-        ]
+        return [_show_classes(doc.doc) for doc in docs]
     if view not in maskers:
         raise ConfigurationError(f"the view {view} needs a masker")
     masked = maskers[view].mask_many([doc.doc for doc in docs])
     return [RewrittenText(found.text, found.masks, found.replaced) for found in masked]
+
+
+def _show_classes(doc: Document) -> RewrittenText:
+    ranges = [(span.start, span.end) for span in doc.spans]
+    return rewrite(doc.text, ranges, lambda number: f"[{HYPER_CLASS_OF[doc.spans[number].type]}]")
 
 
 def rewrite_documents(docs: Sequence[ConceptDocument], view: View, maskers: Maskers) -> list[ConceptDocument]:
@@ -177,9 +167,7 @@ def rewrite_documents(docs: Sequence[ConceptDocument], view: View, maskers: Mask
 def build_maskers(views: Collection[View], *, today: date) -> dict[View, Masker]:
     """Return a masker, with the packaged model, for each of the views that needs one.
 
-    Args:
-        views: The views that are wanted.
-        today: Dates of a text cannot be later.
+    Dates of a text cannot be later than `today`.
 
     Raises:
         LexiconError: The packaged lexicon is damaged.
@@ -197,16 +185,11 @@ def build_maskers(views: Collection[View], *, today: date) -> dict[View, Masker]
 def inject_identifiers(
     docs: Sequence[ConceptDocument], seed: int, types: Collection[str]
 ) -> Iterator[ConceptDocument]:
-    """Plant invented identifiers around the concepts of documents; no concept changes.
+    """Plant invented identifiers around the concepts of documents, and yield these with the same ids.
 
-    Args:
-        docs: Carriers with concepts. In those without identifiers, dates and ages that certain patterns
-            find are marked; what is left unmarked may still identify.
-        seed: With the id of a document it decides what is planted there.
-        types: The concepts that are kept, without overlaps.
-
-    Yields:
-        Documents of the same ids with identifiers and concepts.
+    In documents without identifiers, dates and ages that certain patterns find are marked; unmarked ones
+    may still identify. Seed and id decide what is planted. Concepts of these types are kept unchanged,
+    without overlaps.
 
     Raises:
         StageError: A concept was cut, which must not happen.

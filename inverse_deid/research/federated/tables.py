@@ -10,7 +10,7 @@ import pandas as pd
 
 from inverse_deid.research.federated.documents import EncodedStudy, count_tokens
 from inverse_deid.research.federated.settings import FederatedStudySettings, MethodSettings
-from inverse_deid.research.studies.figures import LineChart, curve_of, draw_charts
+from inverse_deid.research.studies.figures import chart_from_zero, curve_of, panels
 from inverse_deid.research.studies.records import Record
 from inverse_deid.research.studies.tables import Cell, Table, frame_of, mean, spread
 
@@ -336,10 +336,8 @@ def draw_curves(frames: StudyFrames) -> str:
     charts = {name: [*common, curves[name]] for name, way in ways.items() if way not in _FRAME_OF_FIGURE}
     late = min(value for curve in curves.values() for value in curve.low[len(curve.low) // 4 :])
     lowest = max(0.0, int(10 * late) / 10 if late < 1 else 0.9)
-    return draw_charts(
+    drawn = (charts or {"all": common}).items()
+    return panels(
         "F1 on the test documents over the epochs",
-        [
-            LineChart(title=title, x_title="epoch", curves=shown, lowest=lowest)
-            for title, shown in (charts or {"all": common}).items()
-        ],
+        [chart_from_zero(title, "epoch", shown, lowest) for title, shown in drawn],
     )

@@ -1,13 +1,13 @@
 """The parts that all studies share: resumable runs, tables, charts and the report.
 
-A new study is a folder beside this one with about three modules:
+A new study is a folder beside this one with two or three modules:
 
 - `study.py`: the settings (a `msgspec.Struct` read by `core.settings.read_settings`), the list of runs,
   and one function that the command calls.
-- `runs.py`: the runs, dataclasses with `eq=False` that have `name`, `kind` and `depends_on` (see
-  `study.Run`), and what one run does. It returns a record of JSON values, best as tidy rows
+- There, or in `runs.py`: the runs, dataclasses with `eq=False` that have `name`, `kind` and `depends_on`
+  (see `study.Run`), and what one run does. It returns a record of JSON values, best as tidy rows
   (`{"rows": [{"site": "A", "f1": 0.9}]}`).
-- `tables.py`: `Table`s of pandas frames made of the records, and charts (`figures.draw_charts`).
+- `tables.py`: `Table`s of pandas frames made of the records, and charts (`figures.panels`).
 
 ::
 

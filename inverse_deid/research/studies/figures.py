@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -112,21 +111,6 @@ def _draw_curve(curve: Band, x: Scale, y: Scale) -> list[Markup]:
     ]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class LineChart:
-    """One chart of a figure; see `Panel`.
-
-    A logarithmic horizontal axis has a tick for each point.
-    """
-
-    title: str
-    x_title: str
-    curves: Sequence[Band]
-    lowest: float
-    guide: tuple[float, str] | None = None
-    is_logarithmic: bool = False
-
-
 def curve_of(name: str, colour: str, frame: pd.DataFrame, columns: tuple[str, str, str, str]) -> Band:
     """Return a curve; rows with an absent cell are left out.
 
@@ -136,24 +120,9 @@ def curve_of(name: str, colour: str, frame: pd.DataFrame, columns: tuple[str, st
     return Band(name, colour, *(points[column].tolist() for column in columns))
 
 
-def draw_charts(title: str, charts: Sequence[LineChart]) -> str:
-    """Return the text of an SVG file of charts, two per row; see `panels`."""
-    return panels(title, [_scale_chart(chart) for chart in charts])
-
-
-def _scale_chart(chart: LineChart) -> Panel:
-    if chart.is_logarithmic:
-        found = sorted({x for curve in chart.curves for x in curve.x}) or [1.0]
-        places = found if len(found) > 1 else [*found, 10 * found[0]]  # an axis has two ends
-        ends = math.log10(places[0]), math.log10(places[-1])
-        ticks = [(math.log10(x), f"{x:g}") for x in places]
-        curves = [
-            Band(one.name, one.colour, [math.log10(x) for x in one.x], one.middle, one.low, one.high)
-            for one in chart.curves
-        ]
-    else:
-        last = max((x for curve in chart.curves for x in curve.x), default=1)
-        ends = 0, max(last, 2)
-        ticks = [(tick, f"{tick:g}") for tick in nice_ticks(last) if tick <= ends[1]]
-        curves = list(chart.curves)
-    return Panel(chart.title, chart.x_title, ends, ticks, chart.lowest, curves, chart.guide)
+def chart_from_zero(title: str, x_title: str, curves: Sequence[Band], lowest: float) -> Panel:
+    """Return a chart whose horizontal axis goes from 0 to the last point of its curves."""
+    last = max((x for curve in curves for x in curve.x), default=1)
+    end = max(last, 2)
+    ticks = [(tick, f"{tick:g}") for tick in nice_ticks(last) if tick <= end]
+    return Panel(title, x_title, (0, end), ticks, lowest, curves)

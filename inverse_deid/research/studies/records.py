@@ -11,7 +11,7 @@ import json
 import secrets
 import zipfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -51,21 +51,13 @@ def open_whole(path: Path) -> Iterator[BinaryIO]:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a file of text.
-
-    Raises:
-        OutputError: It cannot be written.
-    """
+    """Write a file of text, as `open_whole` does."""
     with open_whole(path) as stream:
         stream.write(text.encode())
 
 
 def write_arrays(path: Path, arrays: Arrays) -> None:
-    """Write an npz file.
-
-    Raises:
-        OutputError: It cannot be written.
-    """
+    """Write an npz file, as `open_whole` does."""
     with open_whole(path) as stream:
         np.savez_compressed(stream, **arrays)  # type: ignore[arg-type]
 
@@ -89,11 +81,10 @@ def read_arrays(path: Path) -> Arrays:
 
 def read_json(path: Path) -> Record:
     """Read a JSON object; an empty one if there is none or it cannot be read."""
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        found = None
-    return found if isinstance(found, dict) else {}
+    with suppress(OSError, ValueError):
+        if isinstance(found := json.loads(path.read_text(encoding="utf-8")), dict):
+            return found
+    return {}
 
 
 def read_record(path: Path, key: str) -> Record | None:
@@ -103,9 +94,5 @@ def read_record(path: Path, key: str) -> Record | None:
 
 
 def write_record(path: Path, key: str, values: Mapping[str, Any]) -> None:
-    """Write the record of a finished run, which is its last file.
-
-    Raises:
-        OutputError: It cannot be written.
-    """
+    """Write the record of a finished run, which is its last file, as `open_whole` does."""
     write_text(path, json.dumps({"key": key, **values}, indent=1) + "\n")

@@ -34,7 +34,7 @@ from inverse_deid.masking.scorers import feature_columns
 from inverse_deid.network.config import Targets, class_names, class_of
 from inverse_deid.network.folder import ModelParts
 from inverse_deid.network.scorer import Scorer, ScorerInput
-from inverse_deid.research.studies.records import Arrays, read_arrays, write_arrays
+from inverse_deid.research.studies.records import read_arrays, write_arrays
 from inverse_deid.rules.analysis import Policy, RuleAnalyser
 from inverse_deid.text.interning import InternedWords
 from inverse_deid.text.tokenizer import join, span_of_token, tokenize
@@ -127,10 +127,8 @@ def analyse_corpus(name: str, docs: Sequence[Document]) -> AnalysedCorpus:
 class TokenScores:
     """The opinion of a network on the tokens of a corpus, without any text.
 
-    Args:
-        p_safe: float32 (n_tokens,).
-        best: uint8 (n_tokens,), number of the most probable class, 0 = safe.
-        categories: uint8 (n_tokens,), most probable PHI hyper-class (index into `HyperClass`).
+    `p_safe` is float32 (n_tokens,), `best` uint8 (n_tokens,), the number of the most probable class, 0 =
+    safe, and `categories` the same of the most probable PHI hyper-class (index into `HyperClass`).
     """
 
     p_safe: FloatArray = field(repr=False)
@@ -183,32 +181,21 @@ def score_corpus(parts: ModelParts, corpus: AnalysedCorpus) -> TokenScores:
     ]
     found = np.concatenate([np.zeros((0, len(scorer.class_names)), np.float32), *scorer.score(inputs)])
     best_phi = found[:, 1:].argmax(axis=1) + 1
-    hyper = _hyper_numbers(parts.network.targets)
-    return TokenScores(found[:, 0].copy(), found.argmax(axis=1).astype(np.uint8), hyper[best_phi])
-
-
-def _hyper_numbers(targets: Targets) -> npt.NDArray[np.uint8]:
-    """uint8 (n_classes,): index into `HyperClass` of each class, 0 where there is no such."""
-    order = list(HyperClass)
+    targets, order = parts.network.targets, list(HyperClass)
     numbers = {class_of(fine, targets): order.index(hyper) for fine, hyper in HYPER_CLASS_OF.items()}
     if targets == "binary":
         numbers = {}
-    return np.array([numbers.get(name, 0) for name in class_names(targets)], np.uint8)
+    hyper = np.array([numbers.get(name, 0) for name in class_names(targets)], np.uint8)
+    return TokenScores(found[:, 0].copy(), found.argmax(axis=1).astype(np.uint8), hyper[best_phi])
 
 
 _ARRAYS = {"p_safe": np.float32, "best": np.uint8, "categories": np.uint8}
 
 
 def write_scores(path: Path, scores: dict[str, TokenScores]) -> None:
-    """Keep the scores of corpora in one npz file.
-
-    Raises:
-        OutputError: It cannot be written.
-    """
-    arrays: Arrays = {
-        f"{name}:{array}": getattr(one, array) for name, one in scores.items() for array in _ARRAYS
-    }
-    write_arrays(path, arrays)
+    """Keep the scores of corpora in one npz file, as `write_arrays` does."""
+    names = ((corpus, array) for corpus in scores for array in _ARRAYS)
+    write_arrays(path, {f"{corpus}:{array}": getattr(scores[corpus], array) for corpus, array in names})
 
 
 def read_scores(path: Path) -> dict[str, TokenScores]:

@@ -85,10 +85,7 @@ class Study:
 
     Raises:
         InputError: A file cannot be read.
-        OutputExistsError: The folder contains something else.
-        ConfigurationError: It contains a study with other data or settings, or `--only` names an
-            unknown kind.
-        OutputError: It cannot be written.
+        ConfigurationError: `--only` names an unknown kind. See also `prepare_folder`.
     """
 
     def __init__(
@@ -155,21 +152,15 @@ class Study:
         seeds: Sequence[int] | None = None,
         device: str = "",
     ) -> Provenance:
-        """Return where the figures come from.
+        """Return where the figures come from, by default with the seeds of the options.
 
-        Args:
-            settings: Choices that deserve a line, by name.
-            n_seconds: Time of each step, by name.
-            seeds: None = those of the options.
-            device: What trained; "" = the device of TensorFlow.
+        The device is what trained, by default that of TensorFlow. See `Provenance` for the others.
         """
-        if not device:
-            from inverse_deid.training.run import device_line
+        from inverse_deid.training.run import device_line
 
-            device = device_line()
         return Provenance(
             command=self.options.command,
-            device=device,
+            device=device or device_line(),
             seeds=self.options.seeds if seeds is None else seeds,
             hashes=self.hashes,
             settings=settings,

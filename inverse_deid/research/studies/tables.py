@@ -32,18 +32,12 @@ def frame_of(columns: Sequence[str], rows: Iterable[Sequence[Cell]]) -> pd.DataF
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Table:
-    """A table of a report.
+    """A table of a report, whose first column names the row; CSV shows the cells in full.
 
-    Args:
-        name: Of its CSV file, without the ending.
-        title: One line.
-        frame: The cells; the first column names the row. CSV shows them in full.
-        notes: Paragraphs under the table.
-        digits: Of the floats in Markdown and plain text.
-        signed: Show a plus before positive floats.
-        intervals: Columns of shares that are followed by their bounds in `NAME low` and `NAME high`;
-            Markdown and plain text show the three as one.
-        exact_ends: Show 0 and 1 only where a float is exactly that.
+    The name is that of its CSV file without the ending, `notes` are paragraphs under the table. The rest
+    is of Markdown and plain text: `digits` of floats, a plus before positive ones (`signed`), 0 and 1 only
+    for exactly that (`exact_ends`), and `intervals`, columns of shares shown as one with their bounds in
+    `NAME low` and `NAME high`.
     """
 
     name: str

@@ -22,13 +22,7 @@ from inverse_deid.core.settings import as_plain_values
 from inverse_deid.core.values import Document
 from inverse_deid.network.config import NetworkConfig, Targets, TrainingConfig
 from inverse_deid.network.encoding import WordVectors
-from inverse_deid.research.studies.records import (
-    Record,
-    read_arrays,
-    read_record,
-    write_arrays,
-    write_record,
-)
+from inverse_deid.research.studies.records import Record, read_arrays, read_record, write_arrays, write_record
 from inverse_deid.research.studies.scoring import (
     AnalysedCorpus,
     TokenScores,
@@ -52,10 +46,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ThesisRun:
-    """One training, named as `a-1`, with its seed and number of epochs.
+    """One training, named as `a-1`; its corpora are scored after each epoch, the first for validation.
 
-    The corpora are scored after each epoch; the first is the validation part. `start` has the weights to
-    fine-tune from, None = random ones.
+    `start` has the weights to fine-tune from, None = random ones.
     """
 
     name: str
@@ -82,10 +75,7 @@ def train_thesis_run(run: ThesisRun, place: Path, key: str, say: Say) -> Record:
     """Train a run, or resume it; score and keep the network after every epoch.
 
     Its files are in the folder `place`. The key identifies the run, so that no checkpoint of another one is
-    resumed. `say` receives a line per epoch.
-
-    Returns:
-        Losses of the epochs (None = unknown), seconds without interruptions, and the settings.
+    resumed. The record has losses (None = unknown), seconds without interruptions, and settings.
 
     Raises:
         ConfigurationError: A checkpoint or weights of another run.
@@ -152,10 +142,9 @@ def measure_accuracy(corpus: AnalysedCorpus, scores: TokenScores, targets: Targe
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrainedRun:
-    """What a training left.
+    """What a training left: the scores of every corpus by its name, and the loss, after each epoch.
 
-    `epochs` has the scores of every corpus by its name after each epoch, `losses` those of each epoch (None
-    = not noted). `epoch` is the one that counts, from 1.
+    None is a loss that was not noted. `epoch` is the one that counts, from 1.
     """
 
     name: str

@@ -185,19 +185,16 @@ def _train(study: Study, runs: Sequence[ThesisRun], seconds: dict[str, float]) -
     def work(run: ThesisRun, say: Say) -> Record:
         return train_thesis_run(run, folder / run.name, study.key_of(run), say)
 
-    found = []
-    for run, record in study.finish(runs, work):
-        seconds[run.name] = float(record["seconds"])
-        found.append(read_thesis_run(run, record, folder / run.name))
-    return found
+    records = dict(study.finish(runs, work))
+    seconds |= {run.name: float(record["seconds"]) for run, record in records.items()}
+    return [read_thesis_run(run, record, folder / run.name) for run, record in records.items()]
 
 
 def _choose(trained: Sequence[TrainedRun], validation: JudgedCorpus) -> tuple[TrainedRun, str]:
     """Return the run and the pair of thresholds that validation finds best."""
-    figures = {run.name: {pair: validation.figure(run.scores, pair) for pair in PAIRS} for run in trained}
+    figures = {run: {pair: validation.figure(run.scores, pair) for pair in PAIRS} for run in trained}
     pair = find_best_pair(figures.values())
-    name = find_best({name: found[pair] for name, found in figures.items()})
-    return next(run for run in trained if run.name == name), pair
+    return find_best({run: found[pair] for run, found in figures.items()}), pair
 
 
 def _describe(settings: ThesisSettings, configs: dict[str, RunConfig], data: _ThesisData) -> dict[str, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from inverse_deid.core.thresholds import Thresholds
 from inverse_deid.core.values import RuleVerdicts
@@ -28,6 +28,9 @@ ACCEPTABLE_PRECISION = 0.5
 _PRECISION = "precision_overlap"
 """The thesis's rule: a token that is longer than the identifier in it counts as right and as wrong."""
 _BESIDE_PUBLISHED = ("run", "HIPAA recall", "PHI precision", "published recall", "published precision")
+
+
+T = TypeVar("T")
 
 
 class Figure(NamedTuple):
@@ -71,14 +74,11 @@ class FineTuned:
 
     def evaluate(self, test: JudgedCorpus) -> list[tuple[int, str, Evaluation]]:
         """Evaluate every number of epochs, most first, with both pairs of thresholds."""
-        return [
-            (epochs, pair, test.evaluate_pair(scores, pair))
-            for epochs, scores in sorted(self.scores.items(), reverse=True)
-            for pair in PAIRS
-        ]
+        stages = sorted(self.scores.items(), reverse=True)
+        return [(epochs, pair, test.evaluate_pair(found, pair)) for epochs, found in stages for pair in PAIRS]
 
 
-def find_best(figures: Mapping[str, Figure]) -> str:
+def find_best(figures: Mapping[T, Figure]) -> T:
     """Return the key of the best figure: the highest recall among those of acceptable precision.
 
     The thesis asks for the "highest HIPAA-recall combined with acceptable precision". If
@@ -89,7 +89,7 @@ def find_best(figures: Mapping[str, Figure]) -> str:
         'b'
     """
 
-    def rank(key: str) -> tuple[bool, float, float]:
+    def rank(key: T) -> tuple[bool, float, float]:
         recall, precision = (value or 0.0 for value in figures[key])
         is_acceptable = precision >= ACCEPTABLE_PRECISION
         return (True, recall, precision) if is_acceptable else (False, precision, recall)
@@ -172,23 +172,21 @@ def _comparison_table(
     verdicts: Mapping[Policy, RuleVerdicts],
 ) -> Table:
     """The form of table 5.3: what validation finds best of each kind, on the test set."""
-    best = find_best({run.name: validation.figure(run.scores) for run in runs})
-    scores = next(run.scores for run in runs if run.name == best)
-    alone = {f"{run.name} at {threshold:g}": (run, threshold) for run in runs for threshold in ALONE}
-    best_alone = find_best(
-        {key: figure_of(validation.evaluate_alone(run.scores, at)) for key, (run, at) in alone.items()}
+    best = find_best({run: validation.figure(run.scores) for run in runs})
+    run, threshold = find_best(
+        {(run, at): figure_of(validation.evaluate_alone(run.scores, at)) for run in runs for at in ALONE}
     )
-    run, threshold = alone[best_alone]
-    adaptive = f"adaptive threshold {_TITLES['high']}, {best}"
+    adaptive = f"adaptive threshold {_TITLES['high']}, {best.name}"
+    alone = f"network alone, {run.name} at {threshold:g}"
     found = {
-        adaptive: test.evaluate_pair(scores, "high"),
-        f"network alone, {best_alone}": test.evaluate_alone(run.scores, threshold),
+        adaptive: test.evaluate_pair(best.scores, "high"),
+        alone: test.evaluate_alone(run.scores, threshold),
     }
     for policy, of_policy in verdicts.items():
         found[f"rules alone, {policy}"] = test.corpus.evaluate(decide_without_network(of_policy).keep)
         if of_policy is not test.verdicts:
             other = JudgedCorpus(test.corpus, of_policy)
-            found[f"{adaptive}, {policy} rules"] = other.evaluate_pair(scores, "high")
+            found[f"{adaptive}, {policy} rules"] = other.evaluate_pair(best.scores, "high")
     rows: list[tuple[Cell, ...]] = [
         (title, *figure_of(one), one.value("recall_all"), one.value("documents_without_hipaa_leak"))
         for title, one in found.items()
@@ -219,8 +217,7 @@ def _category_tables(adaptive: Mapping[str, Evaluation]) -> Iterator[Table]:
     yield Table("categories", title, frame_of(("category", "tokens", *by_run), rows))
     theirs = read_published()["thesis"]
     frame = frame_of(
-        ("category", *theirs["adaptive"]),
-        [(name, *values) for name, values in theirs["categories"].items()],
+        ("category", *theirs["adaptive"]), [(name, *values) for name, values in theirs["categories"].items()]
     )
     yield Table("categories-published", "The same as published", frame, (_note("i2b2"),))
 
@@ -229,14 +226,11 @@ def _fine_tuning_table(tuned: FineTuned, test: JudgedCorpus) -> Table:
     """The form of table 5.8."""
     facts = read_published()["thesis"]
     figures = ("recall_all", "recall_all_corrected", "recall_hipaa", _PRECISION)
-    rows: list[tuple[Cell, ...]] = [
-        (
-            f"{tuned.name} {_tuning_title(epochs)}, {_TITLES[pair]}",
-            *(evaluation.value(figure) for figure in figures),
-            *facts["fine_tuned"].get(f"{epochs}-{pair}", (None, None)),
-        )
-        for epochs, pair, evaluation in tuned.evaluate(test)
-    ]
+    rows: list[tuple[Cell, ...]] = []
+    for epochs, pair, evaluation in tuned.evaluate(test):
+        title = f"{tuned.name} {_tuning_title(epochs)}, {_TITLES[pair]}"
+        theirs = facts["fine_tuned"].get(f"{epochs}-{pair}", (None, None))
+        rows.append((title, *(evaluation.value(figure) for figure in figures), *theirs))
     rows += [
         (line["method"], None, None, None, None, line["recall"], line["precision"])
         for line in facts["earlier"]
@@ -319,9 +313,7 @@ def _curve_table(runs: Sequence[TrainedRun], validation: JudgedCorpus, test: Jud
         for run in runs
         for epoch, scores in enumerate(run.epochs, start=1)
     ]
-    shares = [
-        f"{part} {figure}" for part in ("validation", "test") for figure in ("HIPAA recall", "precision")
-    ]
+    shares = ("validation HIPAA recall", "validation precision", "test HIPAA recall", "test precision")
     columns = ("run", "epoch", "validation chose", "loss", "validation accuracy", *shares)
     title = f"After each epoch, adaptive threshold {_TITLES['high']}"
     return Table("epochs", title, frame_of(columns, rows), digits=4)

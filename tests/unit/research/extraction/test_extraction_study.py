@@ -11,8 +11,12 @@ from inverse_deid.core.values import Document
 from inverse_deid.research.extraction import study as extraction_study
 from inverse_deid.research.extraction.concepts import CONCEPTS, ConceptDocument, ConceptSpan
 from inverse_deid.research.extraction.readers import render_json_line
-from inverse_deid.research.extraction.runs import MODELS, measure_spans
-from inverse_deid.research.extraction.study import read_extraction_study, run_extraction_study
+from inverse_deid.research.extraction.study import (
+    MODELS,
+    measure_spans,
+    read_extraction_study,
+    run_extraction_study,
+)
 from inverse_deid.research.extraction.tables import extraction_tables
 from inverse_deid.research.extraction.views import BY_MASKER, View, build_maskers, rewrite_documents
 from inverse_deid.research.studies.study import StudyOptions
