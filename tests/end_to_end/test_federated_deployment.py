@@ -32,8 +32,8 @@ def write_server(centre, way, *, epochs=EPOCHS, join_s=LIMIT_S, answer_s=LIMIT_S
 
 def undisturbed(centre):
     """The same training in this process: nobody dies; weights at the end and F1 on other documents."""
-    from inverse_deid.research.federated.messages import unpack_reply
-    from inverse_deid.research.federated.rounds import begin_training, end_round
+    from inverse_deid.research.federated.messages import Reply, unpack
+    from inverse_deid.research.federated.server import begin_training, end_round
     from inverse_deid.research.federated.settings import read_server_settings, read_site_settings
     from inverse_deid.research.federated.site import SiteRun
 
@@ -49,7 +49,7 @@ def undisturbed(centre):
     )
     start = state.weights
     while not state.finished:
-        replies = {name: unpack_reply(sites[name].open(sites[name].answer(state))) for name in state.asked}
+        replies = {name: unpack(sites[name].open(sites[name].answer(state)), Reply) for name in state.asked}
         state, _ = end_round(server.server, common.trainer.layout, state, replies)
     return common, start, state.weights
 

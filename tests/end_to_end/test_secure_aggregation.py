@@ -13,8 +13,6 @@ def updates(n_sites=LEAST_SECURE, largest=2.0):
     rng = np.random.default_rng(4)
     return [
         Update(
-            f"site-{i}",
-            "run/0",
             [rng.uniform(-largest, largest, shape).astype(np.float32) for shape in ((4, 3), (5,), (1,))],
             100 * (i + 1) + 7,
         )

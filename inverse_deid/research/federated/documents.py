@@ -7,16 +7,18 @@ from __future__ import annotations
 
 import random
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.values import Document
 from inverse_deid.lexicon import load_lexicon
 from inverse_deid.network.batches import Example
+from inverse_deid.network.config import NetworkConfig
 from inverse_deid.network.encoding import WordVectors
 from inverse_deid.research.federated.network import load_vectors
 from inverse_deid.research.federated.settings import FederatedStudySettings
+from inverse_deid.research.studies.study import Say
 from inverse_deid.text.tokenizer import tokenize
 from inverse_deid.training.corpus import (
     hold_out_patients,
@@ -25,9 +27,6 @@ from inverse_deid.training.corpus import (
     read_type_mapping,
 )
 from inverse_deid.training.examples import ExampleMaker, Weights
-
-Say = Callable[[str], None]
-"""Takes a line of progress."""
 
 Split = dict[str, list[Document]]
 """The documents of each site by its name."""
@@ -92,9 +91,9 @@ def deal_documents(settings: FederatedStudySettings) -> DealtDocuments:
 class DocumentEncoder:
     """Turns documents of a study into what the network reads."""
 
-    def __init__(self, settings: FederatedStudySettings, vectors: WordVectors) -> None:
-        self._maker = ExampleMaker(settings.network, load_lexicon(), vectors)
-        self._phi_weight = settings.training.phi_weight
+    def __init__(self, network: NetworkConfig, phi_weight: float, vectors: WordVectors) -> None:
+        self._maker = ExampleMaker(network, load_lexicon(), vectors)
+        self._phi_weight = phi_weight
 
     def encode(self, docs: Sequence[Document], *, to_train_on: bool) -> list[Example]:
         """Encode documents; protected health information (PHI) is weighted `to_train_on`."""
@@ -114,7 +113,7 @@ def encode_study(settings: FederatedStudySettings, say: Say) -> EncodedStudy:
     dealt = deal_documents(settings)
     if dealt.n_left_out:
         say(f"left out: {dealt.n_left_out} documents of patients who are in the test documents")
-    encoder = DocumentEncoder(settings, vectors)
+    encoder = DocumentEncoder(settings.network, settings.training.phi_weight, vectors)
     own_test = _find_own_tests(settings.sites.kinds, dealt.test)
     sites = []
     for name, (train, held_out) in dealt.sites.items():

@@ -21,17 +21,15 @@ from inverse_deid.core.files import write_whole
 from inverse_deid.research.federated.messages import (
     Envelope,
     Gathered,
-    Respondent,
     TrainingState,
     open_sealed,
-    pack_state,
+    pack,
     seal,
-    unpack_state,
 )
 
 DECLARATION = "declaration"
+STEP_S = 0.2
 _LEAST_KEY_BYTES = 16
-_STEP_S = 0.2
 
 
 def reply_name(number: int) -> str:
@@ -40,11 +38,7 @@ def reply_name(number: int) -> str:
 
 
 class FileExchange:
-    """Both ends of the folder.
-
-    Args:
-        keys: The key of each site whose messages are opened here.
-    """
+    """Both ends of the folder; with the keys of all sites it is the `Carrier` of a server."""
 
     def __init__(
         self,
@@ -57,11 +51,7 @@ class FileExchange:
         self._keys, self._wait, self._clock = keys or {}, wait, clock
 
     def send(self, side: str, site: str, name: str, data: bytes) -> None:
-        """Write a message, whole or not at all.
-
-        Raises:
-            OutputError: It cannot be written.
-        """
+        """Write a message, whole or not at all, or raise `OutputError`."""
         write_whole(self._path(side, site, name), [data])
 
     def has(self, side: str, site: str, name: str) -> bool:
@@ -69,28 +59,15 @@ class FileExchange:
         return self._path(side, site, name).is_file()
 
     def read(self, side: str, site: str, name: str) -> bytes:
-        """Return a message as it is.
-
-        Raises:
-            UnreadableInputError: It cannot be read.
-        """
-        path = self._path(side, site, name)
-        try:
-            return path.read_bytes()
-        except OSError as error:
-            raise UnreadableInputError(f"{path}: cannot be read ({error.strerror})") from error
+        """Return a message as it is, or raise `UnreadableInputError`."""
+        return read_bytes(self._path(side, site, name))
 
     def find_latest(self, site: str) -> str | None:
         """Return the name of the newest state for a site."""
-        names = sorted(path.stem for path in (self.folder / "to" / site).glob("state-*.msg"))
-        return names[-1] if names else None
+        return max((path.stem for path in (self.folder / "to" / site).glob("state-*.msg")), default=None)
 
     def gather(self, sites: Sequence[str], name: str, timeout_s: float) -> dict[str, Envelope | UpdateError]:
-        """Wait for a message of each site, no longer than the limit.
-
-        Returns:
-            The messages, in the order of arrival; an error where one could not be opened.
-        """
+        """Wait for a message of each site, no longer than the limit."""
         found: dict[str, Envelope | UpdateError] = {}
         end = self._clock() + timeout_s
         while True:
@@ -102,39 +79,23 @@ class FileExchange:
                         found[site] = error
             if len(found) == len(sites) or self._clock() >= end:
                 return found
-            self._wait(_STEP_S)
-
-    def _path(self, side: str, site: str, name: str) -> Path:
-        return self.folder / side / site / f"{name}.msg"
-
-
-class FileCarrier:
-    """The `Carrier` of a server over such a folder.
-
-    Args:
-        folder: Of the exchange.
-        keys: Of all sites.
-    """
-
-    def __init__(self, folder: Path, keys: Mapping[str, bytes]) -> None:
-        self._exchange, self._keys = FileExchange(folder, keys), keys
+            self._wait(STEP_S)
 
     def refuse_earlier_run(self) -> None:
         """Refuse a folder with states of an earlier server."""
-        if any(self._exchange.find_latest(site) for site in self._keys):
+        if any(self.find_latest(site) for site in self._keys):
             raise OutputExistsError(
-                f"{self._exchange.folder}: contains an earlier run. Resume it with --resume, or use an empty "
-                "folder"
+                f"{self.folder}: contains an earlier run. Resume it with --resume, or use an empty folder"
             )
 
     def gather_declarations(self, sites: Sequence[str], timeout_s: float) -> Gathered:
         """Wait for declarations, which sites write without being asked."""
-        return self._exchange.gather(sites, DECLARATION, timeout_s)
+        return self.gather(sites, DECLARATION, timeout_s)
 
     def gather_answers(self, state: TrainingState, timeout_s: float) -> Gathered:
         """Publish a state, then wait."""
         self._publish(state, state.asked)
-        return self._exchange.gather(state.asked, reply_name(state.number), timeout_s)
+        return self.gather(state.asked, reply_name(state.number), timeout_s)
 
     def conclude(self, state: TrainingState, timeout_s: float) -> Sequence[str]:
         """Leave the result in the folder, where a site may fetch it at any time."""
@@ -143,35 +104,18 @@ class FileCarrier:
 
     def _publish(self, state: TrainingState, sites: Sequence[str]) -> None:
         for site in sites:
-            data = seal(pack_state(state), self._keys[site])
-            self._exchange.send("to", site, f"state-{state.number:06}", data)
+            self.send("to", site, f"state-{state.number:06}", seal(pack(state), self._keys[site]))
+
+    def _path(self, side: str, site: str, name: str) -> Path:
+        return self.folder / side / site / f"{name}.msg"
 
 
-def answer_files(site: Respondent, folder: Path) -> TrainingState:
-    """Answer states as they come into the folder, and return the finished one.
-
-    Raises:
-        UpdateError: The server was silent too long, or a state does not fit.
-        OutputError: The log or a message cannot be written.
-    """
-    name, exchange = site.name, FileExchange(folder)
-    exchange.send("from", name, DECLARATION, site.declare())
-    site.say(f"site {name}: declared itself and waits for the server")
-    heard, answered = time.monotonic(), ""
-    while True:
-        latest = exchange.find_latest(name)
-        if latest is not None and latest != answered:
-            state = unpack_state(site.open(exchange.read("to", name, latest)))
-            heard, answered = time.monotonic(), latest
-            if state.finished:
-                return state
-            if not exchange.has("from", name, reply_name(state.number)):  # else answered before a stop
-                exchange.send("from", name, reply_name(state.number), site.answer(state))
-                site.say(f"site {name}: answered round {state.number}")
-        elif time.monotonic() - heard > site.patience_s:
-            raise UpdateError(f"the server was silent for {site.patience_s:g} s. Start the site again")
-        else:
-            time.sleep(_STEP_S)
+def read_bytes(path: Path, remedy: str = "") -> bytes:
+    """Return the bytes of a file, or raise `UnreadableInputError`."""
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise UnreadableInputError(f"{path}: cannot be read ({error.strerror}){remedy}") from error
 
 
 def read_key(path: Path) -> bytes:
@@ -180,10 +124,7 @@ def read_key(path: Path) -> bytes:
     Raises:
         UnreadableInputError: It is missing or too short.
     """
-    try:
-        key = path.read_bytes()
-    except OSError as error:
-        raise UnreadableInputError(f"{path}: cannot be read ({error.strerror}). Make a key first") from error
+    key = read_bytes(path, ". Make a key first")
     if len(key) < _LEAST_KEY_BYTES:
         raise UnreadableInputError(
             f"{path}: a key needs at least {_LEAST_KEY_BYTES} bytes. Make a longer one"

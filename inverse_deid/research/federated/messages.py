@@ -10,13 +10,14 @@ the rest to the byte. Nothing is pickled or compressed.
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import hmac
 import json
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
-from typing import Any, Protocol, TypeVar
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 import msgspec
 import numpy as np
@@ -28,7 +29,7 @@ from inverse_deid.research.federated.settings import SharedWay
 
 _MAGIC, _TAG_BYTES = b"IDF1", 32
 _DTYPES: Mapping[str, np.dtype[Any]] = {"float32": np.dtype("<f4"), "int64": np.dtype("<i8")}
-_Message = TypeVar("_Message")
+Message = TypeVar("Message", "Declaration", "TrainingState", "Reply")
 LONGEST_HEADER = 1 << 16
 """In bytes."""
 
@@ -51,11 +52,7 @@ Gathered = Mapping[str, Envelope | UpdateError]
 
 
 def seal(envelope: Envelope, key: bytes) -> bytes:
-    """Return the bytes of a message.
-
-    Raises:
-        ValueError: An array has another type.
-    """
+    """Return the bytes of a message, or raise `ValueError` if an array has another type."""
     listed = []
     for name, array in envelope.arrays.items():
         if str(array.dtype) not in _DTYPES:
@@ -70,11 +67,7 @@ def seal(envelope: Envelope, key: bytes) -> bytes:
 
 
 def open_sealed(data: bytes, key: bytes) -> Envelope:
-    """Read a message after checking who sealed it.
-
-    Raises:
-        UpdateError: It was sealed with another key, altered, or damaged.
-    """
+    """Read a message, or raise `UpdateError` if it was sealed with another key, altered or damaged."""
     start = len(_MAGIC) + _TAG_BYTES
     body = data[start:]
     if data[: len(_MAGIC)] != _MAGIC or not hmac.compare_digest(data[len(_MAGIC) : start], _tag(body, key)):
@@ -132,11 +125,7 @@ class Declaration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     protocol: int = PROTOCOL
 
     def find_problem(self, wanted: Declaration) -> str | None:
-        """Describe in one line why the site cannot take part; None if it can.
-
-        Args:
-            wanted: The declaration of another site or of the server.
-        """
+        """Describe in one line why the site does not fit another one or the server; None if it does."""
         if self.n_tokens < 1:
             return "has no training document; give it annotated documents"
         for name, problem in _COMMON.items():
@@ -207,46 +196,28 @@ class Reply:
         return Selected(self.indices, self.values)
 
 
-def pack_declaration(declaration: Declaration) -> Envelope:
-    """Return a declaration as a message."""
-    return Envelope({"kind": "declaration", **msgspec.structs.asdict(declaration)})
+_KINDS: Mapping[type, str] = {Declaration: "declaration", TrainingState: "state", Reply: "reply"}
 
 
-def pack_state(state: TrainingState) -> Envelope:
-    """Return a state as a message."""
-    return _pack("state", {f.name: getattr(state, f.name) for f in fields(state)})
+def pack(values: Declaration | TrainingState | Reply) -> Envelope:
+    """Return a declaration, a state or a reply as a message."""
+    if isinstance(values, Declaration):
+        given = msgspec.structs.asdict(values)
+    else:
+        given = {field.name: getattr(values, field.name) for field in dataclasses.fields(values)}
+    arrays = {name: value for name, value in given.items() if isinstance(value, np.ndarray)}
+    header = {name: value for name, value in given.items() if name not in arrays and value is not None}
+    return Envelope({"kind": _KINDS[type(values)], **header}, arrays)
 
 
-def pack_reply(reply: Reply) -> Envelope:
-    """Return a reply as a message."""
-    return _pack("reply", {f.name: getattr(reply, f.name) for f in fields(reply)})
+def unpack(envelope: Envelope, wanted: type[Message]) -> Message:
+    """Read a declaration, a state or a reply. Whether its numbers can be used is checked at their use.
 
-
-def _pack(kind: str, values: Mapping[str, Any]) -> Envelope:
-    arrays = {name: value for name, value in values.items() if isinstance(value, np.ndarray)}
-    header = {name: value for name, value in values.items() if name not in arrays and value is not None}
-    return Envelope({"kind": kind, **header}, arrays)
-
-
-def unpack_declaration(envelope: Envelope) -> Declaration:
-    """Read a declaration, or raise `UpdateError` if the message is not one."""
-    return _unpack(envelope, "declaration", Declaration, "sent")
-
-
-def unpack_state(envelope: Envelope) -> TrainingState:
-    """Read a state, or raise `UpdateError` if the message is not one."""
-    return _unpack(envelope, "state", TrainingState, "the server sent")
-
-
-def unpack_reply(envelope: Envelope) -> Reply:
-    """Read a reply, or raise `UpdateError` if the message is not one.
-
-    Whether its numbers can be used is checked where they are used.
+    Raises:
+        UpdateError: The message is of another kind, or cannot be read.
     """
-    return _unpack(envelope, "reply", Reply, "sent")
-
-
-def _unpack(envelope: Envelope, kind: str, wanted: type[_Message], subject: str) -> _Message:
+    kind = _KINDS[wanted]
+    subject = "the server sent" if wanted is TrainingState else "sent"
     values = {**envelope.header, **envelope.arrays}
     if values.pop("kind", None) != kind:
         raise UpdateError(f"{subject} something other than a {kind}")
@@ -262,27 +233,3 @@ def _take_array(wanted: object, value: object) -> np.ndarray:
     if not isinstance(value, np.ndarray) or value.dtype != dtype:
         raise TypeError("not an array of this type")
     return np.array(value)
-
-
-class Respondent(Protocol):
-    """A site as whatever carries its messages sees it."""
-
-    @property
-    def name(self) -> str:
-        """Of the site."""
-
-    @property
-    def patience_s(self) -> float:
-        """Seconds without word from the server after which the site gives up."""
-
-    def say(self, line: str, /) -> None:
-        """Take a line of progress."""
-
-    def open(self, data: bytes) -> Envelope:
-        """Open a message of the server, or raise `UpdateError`."""
-
-    def declare(self) -> bytes:
-        """Return the site's declaration, logged and sealed."""
-
-    def answer(self, state: TrainingState) -> bytes:
-        """Return the answer to a state, logged and sealed."""

@@ -142,12 +142,7 @@ def train_averaged(course: Course, mean: Mean = average_weights) -> Iterator[Epo
     n_exchanged = course.trainer.layout.n_numbers * len(course.sites)
     for epoch in range(course.n_epochs):
         dones = train(course.tasks(epoch, [weights] * len(course.sites)))
-        weights = mean(
-            [
-                Update(site.name, str(epoch), done.weights, done.n_tokens)
-                for site, done in zip(course.sites, dones, strict=True)
-            ]
-        )
+        weights = mean([Update(done.weights, done.n_tokens) for done in dones])
         yield _make_outcome({COMMON: weights}, dones, n_exchanged, n_exchanged)
 
 

@@ -1,4 +1,7 @@
-"""The server of a common training: rounds over a carrier, with a limit for every wait."""
+"""The server of a common training: rounds over a carrier, with a limit for every wait.
+
+`begin_training` and `end_round` know nothing of carriers, clocks and files.
+"""
 
 from __future__ import annotations
 
@@ -6,28 +9,30 @@ import json
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
 
 from inverse_deid.core.errors import ConfigurationError, UpdateError
-from inverse_deid.research.federated.file_exchange import FileCarrier, read_key
+from inverse_deid.research.federated.file_exchange import FileExchange, read_key
 from inverse_deid.research.federated.messages import (
+    Declaration,
     Envelope,
     Gathered,
+    Message,
     Reply,
     TrainingState,
-    pack_state,
-    unpack_declaration,
-    unpack_reply,
-    unpack_state,
+    pack,
+    unpack,
 )
 from inverse_deid.research.federated.network import CommonNetwork, load_vectors
-from inverse_deid.research.federated.rounds import begin_training, end_round
-from inverse_deid.research.federated.settings import ServerSettings
+from inverse_deid.research.federated.selective import ParameterServer
+from inverse_deid.research.federated.settings import CommonTraining, ServerSettings
+from inverse_deid.research.federated.weights import Update, WeightLayout, average_weights
 from inverse_deid.research.studies.records import fingerprint, read_arrays, write_arrays
 
+NO_ANSWER = "did not answer in time"
 _BARREN_ROUNDS = 3
 """Rounds in a row without enough answers after which the server gives up."""
 
@@ -66,7 +71,7 @@ def run_server(settings: ServerSettings, say: Callable[[str], None], *, resume: 
 @contextmanager
 def _open_carrier(settings: ServerSettings, keys: Mapping[str, bytes]) -> Iterator[Carrier]:
     if settings.exchange.folder is not None:
-        yield FileCarrier(settings.exchange.folder, keys)
+        yield FileExchange(settings.exchange.folder, keys)
     if settings.flower is not None:
         from inverse_deid.research.federated.flower.superlink import open_flower_carrier
 
@@ -91,7 +96,7 @@ class _Server:
         n_barren = 0
         while not state.finished:
             given = self.carrier.gather_answers(state, self.settings.exchange.answer_s)
-            replies = {site: _read_reply(one) for site, one in given.items()}
+            replies = {site: _read(one, Reply) for site, one in given.items()}
             state, report = end_round(training, layout, state, replies)
             self._save(state)
             self.say(report.describe())
@@ -113,22 +118,17 @@ class _Server:
         sites, join_s = self.settings.server.sites, self.settings.exchange.join_s
         found = self.carrier.gather_declarations(sites, join_s)
         for site in sites:
-            given = found.get(site)
-            if given is None:
-                problem: str | None = f"did not declare itself within {join_s:g} s"
+            if site not in found:
+                raise ConfigurationError(f"site {site}: did not declare itself within {join_s:g} s")
+            declaration = _read(found[site], Declaration)
+            if isinstance(declaration, UpdateError):
+                problem: str | None = str(declaration)
+            elif declaration.site != site:
+                problem = "declared another name"
             else:
-                problem = self._find_problem(site, given)
+                problem = declaration.find_problem(self.common.declare("", 1))
             if problem:
                 raise ConfigurationError(f"site {site}: {problem}")
-
-    def _find_problem(self, site: str, given: Envelope | UpdateError) -> str | None:
-        try:
-            declaration = unpack_declaration(_require(given))
-        except UpdateError as error:
-            return str(error)
-        if declaration.site != site:
-            return "declared another name"
-        return declaration.find_problem(self.common.declare("", 1))
 
     def _begin(self) -> TrainingState:
         self.carrier.refuse_earlier_run()
@@ -142,7 +142,7 @@ class _Server:
         return fingerprint(self.settings.server.agreed, self.common.declare("", 1))
 
     def _save(self, state: TrainingState) -> None:
-        header = json.dumps({"key": self._key(), **pack_state(state).header})
+        header = json.dumps({"key": self._key(), **pack(state).header})
         write_arrays(
             self.settings.server.checkpoint,
             {"header": np.array(header), "weights": state.weights, "counts": state.counts},
@@ -154,7 +154,8 @@ class _Server:
         try:
             header = dict(json.loads(str(arrays["header"])))
             if header.pop("key") == self._key():
-                return unpack_state(Envelope(header, {name: arrays[name] for name in ("weights", "counts")}))
+                named = {name: arrays[name] for name in ("weights", "counts")}
+                return unpack(Envelope(header, named), TrainingState)
         except (KeyError, ValueError, UpdateError) as error:
             raise ConfigurationError(
                 f"{path}: not a checkpoint of a server. Start over without --resume"
@@ -162,14 +163,118 @@ class _Server:
         raise ConfigurationError(f"{path}: made with other settings. Start over without --resume")
 
 
-def _require(given: Envelope | UpdateError) -> Envelope:
-    if isinstance(given, UpdateError):
-        raise given
-    return given
-
-
-def _read_reply(given: Envelope | UpdateError) -> Reply | UpdateError:
+def _read(given: Envelope | UpdateError, wanted: type[Message]) -> Message | UpdateError:
     try:
-        return unpack_reply(_require(given))
+        return unpack(given, wanted) if isinstance(given, Envelope) else given
     except UpdateError as error:
         return error
+
+
+@dataclass(frozen=True, slots=True)
+class RoundReport:
+    """Which answers a round used, and why those of other sites were left out; rounds count from 0."""
+
+    number: int
+    used: tuple[str, ...]
+    left_out: Mapping[str, str] = field(default_factory=dict)
+
+    def describe(self) -> str:
+        """Return the round in one line.
+
+        Example:
+            >>> RoundReport(3, ("east",), {"west": "did not answer in time"}).describe()
+            'round 3: used east; left out: west did not answer in time'
+        """
+        line = f"round {self.number}: used {', '.join(self.used) or 'nobody'}"
+        out = "; ".join(f"{site} {problem}" for site, problem in self.left_out.items())
+        return f"{line}; left out: {out}" if out else line
+
+
+def begin_training(
+    training: CommonTraining, run: str, layout: WeightLayout, weights: Sequence[np.ndarray]
+) -> TrainingState:
+    """Return the first state of a run."""
+    n_counts = layout.n_numbers if training.way == "selective" else 0
+    return _make_state(training, run, 0, layout.flatten(list(weights)), np.zeros(n_counts, np.int64))
+
+
+def _make_state(
+    training: CommonTraining, run: str, number: int, weights: np.ndarray, counts: np.ndarray
+) -> TrainingState:
+    finished = number >= training.n_rounds
+    each = len(training.sites) if training.way == "round-robin" else 1
+    asked = training.sites if each == 1 else (training.sites[number % each],)
+    return TrainingState(
+        run=run,
+        number=number,
+        way=training.way,
+        epoch=number // each,
+        asked=() if finished else asked,
+        order=training.sites,
+        seed=training.seed,
+        finished=finished,
+        weights=weights,
+        counts=counts,
+    )
+
+
+def end_round(
+    training: CommonTraining,
+    layout: WeightLayout,
+    state: TrainingState,
+    replies: Mapping[str, Reply | UpdateError],
+) -> tuple[TrainingState, RoundReport]:
+    """Combine the answers of sites. An unusable answer is left out with a reason and harms no other.
+
+    Replies come by site in the order of arrival, with an error where a message could not be read.
+    """
+    left_out = {site: NO_ANSWER for site in state.asked if site not in replies}
+    good: dict[str, Reply] = {}
+    for site, reply in replies.items():
+        problem = str(reply) if isinstance(reply, UpdateError) else _find_problem(state, layout, site, reply)
+        if problem is None and isinstance(reply, Reply):
+            good[site] = reply
+        else:
+            left_out[site] = problem or ""
+    weights, counts, used = state.weights, state.counts, tuple(good)
+    if len(good) >= min(training.least_sites, len(state.asked)):
+        weights, counts = _combine(layout, state, list(good.values()))
+    else:
+        used = ()
+    following = _make_state(training, state.run, state.number + 1, weights, counts)
+    return following, RoundReport(state.number, used, left_out)
+
+
+def _find_problem(state: TrainingState, layout: WeightLayout, site: str, reply: Reply) -> str | None:
+    if site not in state.asked or reply.site != site:
+        return "was not asked, or sent in another's name"
+    if (reply.run, reply.number) != (state.run, state.number):
+        return f"answered for another round or run than {state.number}"
+    if state.way != "selective":
+        return _make_update(layout, reply).find_problem(layout)
+    if reply.changes is None:
+        return "sent no changes"
+    try:
+        ParameterServer(state.weights, state.counts).upload(reply.changes)
+    except UpdateError as error:
+        return str(error)
+    return None
+
+
+def _combine(
+    layout: WeightLayout, state: TrainingState, replies: Sequence[Reply]
+) -> tuple[np.ndarray, np.ndarray]:
+    if state.way != "selective":
+        updates = [_make_update(layout, reply) for reply in replies]
+        return layout.flatten(average_weights(updates)), state.counts
+    server = ParameterServer(state.weights, state.counts)
+    for reply in replies:
+        if reply.changes is not None:
+            server.upload(reply.changes)
+    return server.weights, server.counts
+
+
+def _make_update(layout: WeightLayout, reply: Reply) -> Update:
+    vector = np.zeros(0, np.float32) if reply.weights is None else reply.weights
+    arrays = layout.split(vector) if vector.shape == (layout.n_numbers,) else [vector]
+    return Update(arrays, reply.n_tokens)

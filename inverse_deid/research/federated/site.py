@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import time
 import zipfile
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
@@ -19,16 +20,23 @@ from inverse_deid.core.values import Document, FloatArray
 from inverse_deid.lexicon import load_lexicon
 from inverse_deid.network.batches import Example
 from inverse_deid.network.folder import refuse_other_folder, write_model
-from inverse_deid.research.federated.file_exchange import answer_files, read_key
+from inverse_deid.research.federated.documents import DocumentEncoder
+from inverse_deid.research.federated.file_exchange import (
+    DECLARATION,
+    STEP_S,
+    FileExchange,
+    read_key,
+    reply_name,
+)
 from inverse_deid.research.federated.local_training import LocalTrainer, OptimizerState
 from inverse_deid.research.federated.messages import (
     Envelope,
     Reply,
     TrainingState,
     open_sealed,
-    pack_declaration,
-    pack_reply,
+    pack,
     seal,
+    unpack,
 )
 from inverse_deid.research.federated.network import CommonNetwork, load_vectors
 from inverse_deid.research.federated.selective import choose_most_updated, select_changes
@@ -37,7 +45,6 @@ from inverse_deid.research.studies.records import write_arrays
 from inverse_deid.training.calibration import operating_points
 from inverse_deid.training.config import CalibrationConfig
 from inverse_deid.training.corpus import hold_out_patients, read_annotated, read_type_mapping
-from inverse_deid.training.examples import ExampleMaker, Weights
 from inverse_deid.training.run import model_parts, score_corpus
 
 _TAKEN, _GIVEN = 1, 2
@@ -53,20 +60,45 @@ def take_part(site: SiteRun) -> None:
     """
     settings = site.settings
     if settings.exchange.folder is not None:
-        site.finish(answer_files(site, settings.exchange.folder))
+        site.finish(answer_files(site, FileExchange(settings.exchange.folder)))
     if settings.flower is not None:
         from inverse_deid.research.federated.flower.superlink import answer_superlink
 
         site.finish(answer_superlink(site, settings.flower))
 
 
+def answer_files(site: SiteRun, exchange: FileExchange) -> TrainingState:
+    """Answer states as they come into the folder, and return the finished one.
+
+    Raises:
+        UpdateError: The server was silent too long, or a state does not fit.
+        OutputError: The log or a message cannot be written.
+    """
+    name = site.name
+    exchange.send("from", name, DECLARATION, site.declare())
+    site.say(f"site {name}: declared itself and waits for the server")
+    heard, answered = time.monotonic(), ""
+    while True:
+        latest = exchange.find_latest(name)
+        if latest is not None and latest != answered:
+            state = unpack(site.open(exchange.read("to", name, latest)), TrainingState)
+            heard, answered = time.monotonic(), latest
+            if state.finished:
+                return state
+            if not exchange.has("from", name, reply_name(state.number)):  # else answered before a stop
+                exchange.send("from", name, reply_name(state.number), site.answer(state))
+                site.say(f"site {name}: answered round {state.number}")
+        elif time.monotonic() - heard > site.patience_s:
+            raise UpdateError(f"the server was silent for {site.patience_s:g} s. Start the site again")
+        else:
+            time.sleep(STEP_S)
+
+
 class SiteRun:
-    """One site in a common training; a `Respondent`.
+    """One site in a common training.
 
-    Everything that leaves it goes through `declare` and `answer`, which log it first.
-
-    Args:
-        say: Takes lines of progress: counts only.
+    Everything that leaves it goes through `declare` and `answer`, which log it first. `say` takes lines of
+    progress: counts only.
 
     Raises:
         InputError: Documents or key cannot be read.
@@ -83,21 +115,15 @@ class SiteRun:
         train, self._held_out = self._read_documents()
         vectors = load_vectors(site.word_vectors, settings.network)
         self.common = CommonNetwork(settings.network, settings.training, vectors)
-        maker = ExampleMaker(settings.network, load_lexicon(), vectors)
-        weights = Weights(phi=settings.training.phi_weight)
-        made = maker.make_many([(doc, weights) for doc in train])
-        self._examples: list[Example] = [example for example in made if len(example)]
+        encoder = DocumentEncoder(settings.network, settings.training.phi_weight, vectors)
+        self._examples = encoder.encode(train, to_train_on=True)
         self._agent = self._make_agent(site.private / "memory.npz")
 
     def _make_agent(self, memory: Path) -> SiteAgent:
         return SiteAgent(self.name, self.common.trainer, self._examples, self.settings.selective, memory)
 
     def rehearse(self, way: SharedWay) -> None:
-        """Say what would leave the site after an epoch from fresh weights; send nothing.
-
-        Args:
-            way: The method that the centres agreed upon.
-        """
+        """Say what would leave the site after an epoch from fresh weights by a method; send nothing."""
         layout = self.common.trainer.layout
         state = TrainingState(
             run="dry-run",
@@ -117,7 +143,7 @@ class SiteRun:
         finally:
             scratch.unlink(missing_ok=True)
         self.say("nothing was sent. A run would send")
-        for envelope in (self._make_declaration(), pack_reply(reply)):
+        for envelope in (self._make_declaration(), pack(reply)):
             size = len(seal(envelope, self._key))
             self.say(f"- {describe_envelope(envelope)}, {size} bytes")
         self.say("in the arrays of weights:")
@@ -126,11 +152,7 @@ class SiteRun:
         self.say("no formal guarantee: what these numbers tell of the documents is not bounded")
 
     def open(self, data: bytes) -> Envelope:
-        """Open a message of the server.
-
-        Raises:
-            UpdateError: It is damaged, or sealed with another key.
-        """
+        """Open a message of the server, or raise `UpdateError` if it is damaged or of another key."""
         return open_sealed(data, self._key)
 
     def declare(self) -> bytes:
@@ -144,7 +166,7 @@ class SiteRun:
             UpdateError: The state does not fit.
             OutputError: The log cannot be written.
         """
-        return self._let_out(pack_reply(self._agent.answer(state)))
+        return self._let_out(pack(self._agent.answer(state)))
 
     def _let_out(self, envelope: Envelope) -> bytes:
         """The one way out."""
@@ -153,7 +175,7 @@ class SiteRun:
         return data
 
     def _make_declaration(self) -> Envelope:
-        return pack_declaration(self.common.declare(self.name, sum(map(len, self._examples))))
+        return pack(self.common.declare(self.name, sum(map(len, self._examples))))
 
     def _read_documents(self) -> tuple[list[Document], list[Document]]:
         site = self.settings.site
@@ -168,11 +190,7 @@ class SiteRun:
         return train, held_out
 
     def finish(self, state: TrainingState) -> None:
-        """Calibrate on the site's own held-out documents and write the model.
-
-        Raises:
-            OutputError: The model cannot be written.
-        """
+        """Calibrate on the site's own held-out documents and write the model, or raise `OutputError`."""
         trainer, folder = self.common.trainer, self.settings.site.model
         trainer.assign(trainer.layout.split(self._agent.end(state)))
         parts = model_parts(trainer.network, self.settings.network, self.common.vectors)

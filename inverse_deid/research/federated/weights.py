@@ -42,10 +42,6 @@ class WeightLayout:
         """Changes with any name or shape."""
         return hashlib.sha256(repr((self.names, self.shapes)).encode()).hexdigest()
 
-    def fits(self, weights: Sequence[np.ndarray]) -> bool:
-        """Tell whether arrays have these shapes."""
-        return tuple(tuple(array.shape) for array in weights) == self.shapes
-
     def flatten(self, weights: Sequence[FloatArray]) -> FloatArray:
         """Join all numbers in one vector: float32 (n_numbers,).
 
@@ -64,11 +60,7 @@ class WeightLayout:
 
 
 def read_layout(network: keras.Model) -> WeightLayout:
-    """Return the layout of a network's trainable weights.
-
-    Raises:
-        ConfigurationError: Its word vectors are trainable.
-    """
+    """Return the layout of trainable weights; `ConfigurationError` if word vectors are among them."""
     variables: list[Any] = network.trainable_variables
     if any(variable.path.startswith(_WORD_MATRIX) for variable in variables):
         raise ConfigurationError(
@@ -86,23 +78,14 @@ def copy_weights(network: keras.Model) -> Weights:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Update:
-    """The network of a site after its epoch.
+    """The network of a site after its epoch; the tokens it trained on are its weight in a mean."""
 
-    Args:
-        version: Round and run that the site trained in.
-        n_tokens: Tokens it trained on: its weight in a mean.
-    """
-
-    site: str
-    version: str
     weights: Weights = field(repr=False)
     n_tokens: int
 
-    def find_problem(self, layout: WeightLayout, version: str) -> str | None:
-        """Describe in a few words why the update cannot be used in a version; None if it can."""
-        if self.version != version:
-            return "answered for another round or program version"
-        if not layout.fits(self.weights):
+    def find_problem(self, layout: WeightLayout) -> str | None:
+        """Describe in a few words why the update cannot be used; None if it can."""
+        if tuple(array.shape for array in self.weights) != layout.shapes:
             return "sent weights of a wrong shape"
         if not all(np.issubdtype(array.dtype, np.floating) for array in self.weights):
             return "sent weights that are not floating-point numbers"
@@ -114,13 +97,9 @@ class Update:
 
 
 def average_weights(updates: Sequence[Update]) -> Weights:
-    """Return the mean of networks, weighted by the tokens that each was trained on (FedAvg).
+    """Return the mean of at least one network, weighted by the tokens that each was trained on (FedAvg).
 
-    Args:
-        updates: At least one, all usable.
-
-    Source:
-        McMahan et al. 2017, algorithm 1.
+    Source: McMahan et al. 2017, algorithm 1.
     """
     n_tokens = np.array([update.n_tokens for update in updates], np.float64)
     shares = n_tokens / n_tokens.sum()

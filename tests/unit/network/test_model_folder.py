@@ -87,7 +87,7 @@ def test_a_full_disk_leaves_the_older_model_or_none(tmp_path, monkeypatch, place
         write_model(parts(), target)
     monkeypatch.setattr(place, failure)
     with pytest.raises(
-        OutputError, match="model cannot be written: no space left on the disk. Free some space"
+        OutputError, match=r"model cannot be written: no space left on the disk\. Free some space"
     ):
         write_model(parts(b"second"), target)
     monkeypatch.undo()

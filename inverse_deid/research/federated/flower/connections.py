@@ -60,6 +60,7 @@ from flwr.supernode.fleet_http_client import FleetHttpClient
 from flwr.supernode.node_auth_http_interceptor import NodeAuthHttpInterceptor
 
 from inverse_deid.core.errors import UnreadableInputError, UpdateError
+from inverse_deid.research.federated.file_exchange import read_bytes
 from inverse_deid.research.federated.settings import FlowerServer, FlowerSite
 
 _PART, _BYTES = "sealed", "bytes"
@@ -140,38 +141,8 @@ def translate_errors() -> Iterator[None]:
         raise UpdateError(f"the SuperLink cannot be reached over TLS ({why})") from error
 
 
-def read_bytes(path: Path) -> bytes:
-    """Return the bytes of a file.
-
-    Raises:
-        UnreadableInputError: It cannot be read.
-    """
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise UnreadableInputError(f"{path}: cannot be read ({error.strerror})") from error
-
-
-def read_private_key(path: Path) -> Any:  # noqa: ANN401
-    """Read a site's private key.
-
-    Raises:
-        UnreadableInputError: It cannot be read.
-    """
-    return _load_key(path, lambda data: load_ssh_private_key(data, None))
-
-
-def read_public_key(path: Path) -> bytes:
-    """Read a site's public key and return it as Flower writes it.
-
-    Raises:
-        UnreadableInputError: It cannot be read.
-    """
-    return bytes(public_key_to_bytes(_load_key(path, load_ssh_public_key)))
-
-
 def _load_key(path: Path, load: Callable[[bytes], Any]) -> Any:  # noqa: ANN401
-
+    """Read a private or public key of a site, or raise `UnreadableInputError`."""
     try:
         key = load(read_bytes(path))
         if uses_nist_ec_curve(key if hasattr(key, "public_bytes") else key.public_key()):
@@ -184,7 +155,10 @@ def _load_key(path: Path, load: Callable[[bytes], Any]) -> Any:  # noqa: ANN401
 
 
 class LinkEnd:
-    """Sends messages to sites and collects their replies; from `connect_server`."""
+    """Sends messages to sites and collects their replies; from `connect_server`.
+
+    It raises `UpdateError` where the SuperLink cannot be reached.
+    """
 
     def __init__(self, grid: Any, nodes: Mapping[str, int]) -> None:  # noqa: ANN401
         self._grid, self._nodes = grid, nodes
@@ -195,11 +169,7 @@ class LinkEnd:
         self._asked.clear()
 
     def send(self, site: str, data: bytes, limit_s: float) -> bool:
-        """Give a message to the SuperLink; False if the site is not there.
-
-        Raises:
-            UpdateError: The SuperLink cannot be reached.
-        """
+        """Give a message to the SuperLink; False if the site is not there."""
         with translate_errors():
             message = Message(pack(data), self._nodes[site], "train", ttl=limit_s)
             numbers = [number for number in self._grid.push_messages([message]) if number]
@@ -207,11 +177,7 @@ class LinkEnd:
         return bool(numbers)
 
     def collect(self) -> dict[str, bytes]:
-        """Return what sites replied since the last call.
-
-        Raises:
-            UpdateError: The SuperLink cannot be reached.
-        """
+        """Return what sites replied since the last call."""
         if not self._asked:
             return {}
         found: dict[str, bytes] = {}
@@ -233,7 +199,10 @@ def connect_server(settings: FlowerServer, sites: Sequence[str]) -> Iterator[Lin
         UpdateError: The SuperLink cannot be reached or refuses.
     """
     roots, secret = read_bytes(settings.root_certificates), read_bytes(settings.secret)
-    keys = {site: read_public_key(settings.node_keys / f"{site}.pub") for site in sites}
+    keys = {
+        site: bytes(public_key_to_bytes(_load_key(settings.node_keys / f"{site}.pub", load_ssh_public_key)))
+        for site in sites
+    }
     with translate_errors():
         nodes, run = _begin_run(settings.superlink, roots, keys)
         token = _acquire_token(settings.superlink, roots, secret, run)
@@ -296,17 +265,16 @@ def _acquire_token(superlink: str, roots: bytes, secret: bytes, run: int) -> str
 
 
 class NodeEnd:
-    """Fetches messages and replies; from `connect_site`."""
+    """Fetches messages and replies; from `connect_site`.
+
+    It raises `UpdateError` where the SuperLink was not reached within the limit.
+    """
 
     def __init__(self, client: Any, node: Any, retry: Any) -> None:  # noqa: ANN401
         self._client, self._node, self._retry = client, node, retry
 
     def receive(self) -> Parcel | None:
-        """Return the next message; None while there is none.
-
-        Raises:
-            UpdateError: The SuperLink was not reached within the limit.
-        """
+        """Return the next message; None while there is none."""
         with translate_errors():
             found = self._retry.invoke(self._client.PullMessages, PullMessagesRequest(node=self._node))
             if not found.messages_list:
@@ -335,18 +303,13 @@ class NodeEnd:
         return unpack(message)
 
     def reply(self, parcel: Parcel, data: bytes) -> None:
-        """Answer a message; drop the answer to a run that has ended.
-
-        Raises:
-            UpdateError: The SuperLink was not reached within the limit.
-        """
+        """Answer a message; drop the answer to a run that has ended."""
         message = Message(pack(data), reply_to=parcel.message)
         message.metadata.__dict__["_message_id"] = message.object_id
         with translate_errors(), _drop_after_end(), no_object_id_recompute():
             self._push(message)
 
     def _push(self, message: Any) -> None:  # noqa: ANN401
-
         retry, client = self._retry, self._client
         request = PushMessagesRequest(
             node=self._node,
@@ -382,8 +345,8 @@ def connect_site(settings: FlowerSite, patience_s: float) -> Iterator[NodeEnd]:
         UnreadableInputError: The key or the certificates cannot be read.
         UpdateError: The SuperLink cannot be reached, or refuses this site.
     """
-    key, roots = read_private_key(settings.node_key), read_bytes(settings.root_certificates)
-
+    key = _load_key(settings.node_key, partial(load_ssh_private_key, password=None))
+    roots = read_bytes(settings.root_certificates)
     shown = [
         RuntimeVersionHttpInterceptor(component_name="SuperNode"),
         NodeAuthHttpInterceptor(key, key.public_key()),

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from threading import Event
 
@@ -20,8 +19,8 @@ from flwr.serverapp import Grid
 
 from inverse_deid.core.errors import ClusterError, InverseDeidError, StageError
 from inverse_deid.core.unforeseen import describe_error
-from inverse_deid.research.federated.flower.simulated_site import SitePlan, find_simulated_site
-from inverse_deid.research.federated.local_training import BeginRun, LocalEpoch, OptimizerState, SiteTask
+from inverse_deid.research.federated.flower.simulation import SitePlan, find_simulated_site
+from inverse_deid.research.federated.local_training import BeginRun, LocalEpoch, SiteTask
 
 _WEIGHTS, _OPTIMIZER, _NUMBERS = "weights", "optimizer", "numbers"
 _STEP_S = 0.05
@@ -29,78 +28,16 @@ _LIMIT_S = 86400.0
 """Of an epoch."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class EpochQuestion:
-    """A message to a node.
+def pack_question(task: SiteTask, run: int, proximal: float) -> RecordDict:
+    """Return the content of a message to a node.
 
     Args:
+        task: The epoch to train.
         run: Number of the study's run. A new one begins with a fresh optimizer.
         proximal: mu of FedProx; 0 = none.
     """
-
-    task: SiteTask = field(repr=False)
-    run: int
-    proximal: float
-
-    def pack(self) -> RecordDict:
-        """Return the content of a message."""
-        numbers = {
-            "place": self.task.place,
-            "randomness": list(self.task.randomness),
-            "run": self.run,
-            "proximal": self.proximal,
-        }
-        weights = ArrayRecord(list(self.task.weights))
-        return RecordDict({_WEIGHTS: weights, _NUMBERS: ConfigRecord(numbers)})
-
-    @classmethod
-    def unpack(cls, content: RecordDict) -> EpochQuestion:
-        """Read a message."""
-        numbers, weights = content[_NUMBERS], content[_WEIGHTS].to_numpy_ndarrays()
-        task = SiteTask(numbers["place"], weights, tuple(numbers["randomness"]))
-        return cls(task, numbers["run"], numbers["proximal"])
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class EpochAnswer:
-    """The reply of a node.
-
-    Args:
-        epoch: Without the optimizer; None if it failed.
-        problem: Why it failed, in one line without text of documents.
-    """
-
-    epoch: LocalEpoch | None = field(default=None, repr=False)
-    problem: str = ""
-
-    def pack(self) -> RecordDict:
-        """Return the content of a message."""
-        if self.epoch is None:
-            return RecordDict({_NUMBERS: ConfigRecord({"problem": self.problem})})
-        numbers = {name: getattr(self.epoch, name) for name in ("loss", "n_tokens", "seconds")}
-        weights = ArrayRecord(list(self.epoch.weights))
-        return RecordDict({_WEIGHTS: weights, _NUMBERS: ConfigRecord(numbers)})
-
-    @classmethod
-    def unpack(cls, content: RecordDict) -> EpochAnswer:
-        """Read a reply."""
-        numbers = content[_NUMBERS]
-        if "problem" in numbers:
-            return cls(problem=numbers["problem"])
-        return cls(LocalEpoch(content[_WEIGHTS].to_numpy_ndarrays(), [], **numbers))
-
-
-def recall_optimizer(state: RecordDict, run: int) -> OptimizerState | None:
-    """Return the optimizer that a node kept in this run; None before its first epoch."""
-    if _OPTIMIZER not in state or state[_NUMBERS]["run"] != run:
-        return None
-    variables: OptimizerState = state[_OPTIMIZER].to_numpy_ndarrays()
-    return variables
-
-
-def keep_optimizer(state: RecordDict, run: int, variables: OptimizerState) -> None:
-    """Keep an optimizer in the state of a node."""
-    state[_OPTIMIZER], state[_NUMBERS] = ArrayRecord(list(variables)), ConfigRecord({"run": run})
+    numbers = {"place": task.place, "randomness": list(task.randomness), "run": run, "proximal": proximal}
+    return RecordDict({_WEIGHTS: ArrayRecord(list(task.weights)), _NUMBERS: ConfigRecord(numbers)})
 
 
 def make_site_app(plan: SitePlan) -> ClientApp:
@@ -109,23 +46,39 @@ def make_site_app(plan: SitePlan) -> ClientApp:
 
     @app.train()  # type: ignore[untyped-decorator]
     def train(message: Message, context: Context) -> Message:
-        return Message(answer_question(plan, message.content, context.state).pack(), reply_to=message)
+        return Message(answer_question(plan, message.content, context.state), reply_to=message)
 
     return app
 
 
-def answer_question(plan: SitePlan, content: RecordDict, state: RecordDict) -> EpochAnswer:
-    """Train the epoch that a message asks for; the state of the node receives the optimizer."""
+def answer_question(plan: SitePlan, content: RecordDict, state: RecordDict) -> RecordDict:
+    """Train the epoch that a message asks for; the state of the node receives the optimizer.
+
+    The answer to an epoch that failed is the problem, in one line without text of documents.
+    """
     try:
-        asked = EpochQuestion.unpack(content)
-        optimizer = recall_optimizer(state, asked.run)
-        done = find_simulated_site(plan).train_epoch(asked.task, asked.proximal, optimizer)
-        keep_optimizer(state, asked.run, done.optimizer)
-        return EpochAnswer(done)
+        asked, weights = content[_NUMBERS], content[_WEIGHTS].to_numpy_ndarrays()
+        run, optimizer = asked["run"], None
+        if _OPTIMIZER in state and state[_NUMBERS]["run"] == run:
+            optimizer = state[_OPTIMIZER].to_numpy_ndarrays()
+        task = SiteTask(asked["place"], weights, tuple(asked["randomness"]))
+        done = find_simulated_site(plan).train_epoch(task, asked["proximal"], optimizer)
+        state[_OPTIMIZER], state[_NUMBERS] = ArrayRecord(list(done.optimizer)), ConfigRecord({"run": run})
+        numbers = {name: getattr(done, name) for name in ("loss", "n_tokens", "seconds")}
+        return RecordDict({_WEIGHTS: ArrayRecord(list(done.weights)), _NUMBERS: ConfigRecord(numbers)})
     except InverseDeidError as error:
-        return EpochAnswer(problem=str(error))
+        problem = str(error)
     except Exception as error:  # noqa: BLE001 - Ray and Flower would write it down
-        return EpochAnswer(problem=f"{describe_error(error)} in a local epoch")
+        problem = f"{describe_error(error)} in a local epoch"
+    return RecordDict({_NUMBERS: ConfigRecord({"problem": problem})})
+
+
+def unpack_answer(site: str, content: RecordDict) -> LocalEpoch:
+    """Return the epoch of a site, without its optimizer, or raise `StageError` if it failed."""
+    numbers = content[_NUMBERS]
+    if "problem" in numbers:
+        raise StageError(f"{site}: {numbers['problem']}")
+    return LocalEpoch(content[_WEIGHTS].to_numpy_ndarrays(), [], **numbers)
 
 
 class NodeSites:
@@ -146,11 +99,7 @@ class NodeSites:
         return lambda: partial(self._train, next(self._runs), proximal)
 
     def pause(self, seconds: float = _STEP_S) -> None:
-        """Wait for a moment.
-
-        Raises:
-            ClusterError: The engine has stopped.
-        """
+        """Wait for a moment, or raise `ClusterError` if the engine has stopped."""
         if self._ended.wait(seconds):
             raise ClusterError("Flower's simulation engine has stopped. Run the same command again to resume")
 
@@ -159,7 +108,7 @@ class NodeSites:
         while len(nodes := sorted(self._grid.get_node_ids())) < len(self._names):
             self.pause()
         questions = [
-            Message(EpochQuestion(task, run, proximal).pack(), nodes[task.place], "train", ttl=_LIMIT_S)
+            Message(pack_question(task, run, proximal), nodes[task.place], "train", ttl=_LIMIT_S)
             for task in tasks
         ]
         ids = list(self._grid.push_messages(questions))
@@ -171,17 +120,10 @@ class NodeSites:
             self.pause()
             for reply in self._grid.pull_messages(sites.keys() - found.keys()):
                 asked = reply.metadata.reply_to_message_id
-                found[asked] = _read_epoch(sites[asked], reply)
+                if reply.has_error():
+                    raise ClusterError(
+                        f"{sites[asked]}: its process was lost, perhaps because memory was short. Run the "
+                        "same command again to resume, with fewer --processes"
+                    )
+                found[asked] = unpack_answer(sites[asked], reply.content)
         return [found[one] for one in ids]
-
-
-def _read_epoch(site: str, reply: Message) -> LocalEpoch:
-    if reply.has_error():
-        raise ClusterError(
-            f"{site}: its process was lost, perhaps because memory was short. Run the same command again to "
-            "resume, with fewer --processes"
-        )
-    answer = EpochAnswer.unpack(reply.content)
-    if answer.epoch is None:
-        raise StageError(f"{site}: {answer.problem}")
-    return answer.epoch

@@ -14,7 +14,7 @@ import numpy as np
 
 from inverse_deid.core.errors import ConfigurationError, UpdateError
 from inverse_deid.core.extras import missing_extra
-from inverse_deid.research.federated.flower.packages import be_quiet
+from inverse_deid.research.federated.flower import be_quiet
 from inverse_deid.research.federated.settings import LEAST_SECURE
 from inverse_deid.research.federated.weights import Update, Weights
 

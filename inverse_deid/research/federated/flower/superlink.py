@@ -9,21 +9,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from inverse_deid.core.errors import OutputExistsError, UpdateError
-from inverse_deid.research.federated.flower.packages import be_quiet, need_flower
+from inverse_deid.research.federated.flower import be_quiet, need_flower
 from inverse_deid.research.federated.messages import (
     Envelope,
     Gathered,
-    Respondent,
     TrainingState,
     open_sealed,
-    pack_state,
+    pack,
     seal,
-    unpack_state,
+    unpack,
 )
 from inverse_deid.research.federated.settings import FlowerServer, FlowerSite
 
 if TYPE_CHECKING:
     from inverse_deid.research.federated.flower.connections import LinkEnd
+    from inverse_deid.research.federated.site import SiteRun
 
 DECLARE = Envelope({"kind": "declare"})
 """Asks a site to declare itself."""
@@ -67,11 +67,11 @@ class FlowerCarrier:
 
     def gather_answers(self, state: TrainingState, timeout_s: float) -> Gathered:
         """Ask, and wait."""
-        return self._gather(state.asked, pack_state(state), timeout_s)
+        return self._gather(state.asked, pack(state), timeout_s)
 
     def conclude(self, state: TrainingState, timeout_s: float) -> Sequence[str]:
         """Give the result to all sites, and return those that did not confirm it."""
-        found = self._gather(state.order, pack_state(state), timeout_s)
+        found = self._gather(state.order, pack(state), timeout_s)
         return [site for site in state.order if not isinstance(found.get(site), Envelope)]
 
     def _gather(self, sites: Sequence[str], envelope: Envelope, timeout_s: float) -> Gathered:
@@ -116,7 +116,7 @@ def open_flower_carrier(
         yield FlowerCarrier(link, keys, checkpoint)
 
 
-def answer_superlink(site: Respondent, settings: FlowerSite) -> TrainingState:
+def answer_superlink(site: SiteRun, settings: FlowerSite) -> TrainingState:
     """Answer messages sealed with this site's key, and nothing else; return the finished state.
 
     Raises:
@@ -158,11 +158,11 @@ class LastReply:
         self._question: tuple[str, int] | None = None
         self._data = b""
 
-    def reply(self, site: Respondent, envelope: Envelope) -> tuple[bytes, TrainingState | None]:
+    def reply(self, site: SiteRun, envelope: Envelope) -> tuple[bytes, TrainingState | None]:
         """Return the reply to a message, and the state that it replies to."""
         if envelope.header.get("kind") == DECLARE.header["kind"]:
             return site.declare(), None
-        state = unpack_state(envelope)
+        state = unpack(envelope, TrainingState)
         if state.finished:
             return site.declare(), state
         if (state.run, state.number) != self._question:

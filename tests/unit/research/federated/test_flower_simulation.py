@@ -10,8 +10,7 @@ pytest.importorskip("tensorflow")
 
 from inverse_deid.core.errors import ClusterError, ConfigurationError, InputError, StageError
 from inverse_deid.research.federated.flower import simulation
-from inverse_deid.research.federated.flower.simulated_site import SimulatedSite, SitePlan
-from inverse_deid.research.federated.flower.simulation import FlowerSimulation
+from inverse_deid.research.federated.flower.simulation import FlowerSimulation, SimulatedSite, SitePlan
 from inverse_deid.research.federated.local_training import LocalEpoch, SiteTask
 
 WEIGHTS = [np.array([[0.1, -2.5]], np.float32), np.zeros(3, np.float32)]
@@ -40,9 +39,7 @@ def test_no_process_is_idle(packages, wanted, n_sites, found):
 
 
 def test_a_corpus_that_changed_meanwhile_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(
-        "inverse_deid.research.federated.flower.simulated_site._limit_threads", lambda n: None
-    )
+    monkeypatch.setattr("inverse_deid.research.federated.flower.simulation._limit_threads", lambda n: None)
     corpus = tmp_path / "train.jsonl"
     corpus.write_text("{}\n")
     with pytest.raises(InputError, match="changed since the study began"):
@@ -70,14 +67,12 @@ def answers(monkeypatch):
 
     from inverse_deid.research.federated.flower import epochs
 
-    def run(standing, *runs):
+    def run(standing, *numbers):
         monkeypatch.setattr(epochs, "find_simulated_site", lambda plan: standing)
         state = RecordDict()
-        records = [
-            epochs.answer_question(None, epochs.EpochQuestion(TASK, number, 0.5).pack(), state).pack()
-            for number in runs
+        return [
+            epochs.answer_question(None, epochs.pack_question(TASK, number, 0.5), state) for number in numbers
         ]
-        return [epochs.EpochAnswer.unpack(record) for record in records], records
 
     return run
 
@@ -91,17 +86,20 @@ def are_equal(ones, others):
 
 def test_a_node_keeps_the_optimizer_within_a_run_and_sends_it_nowhere(answers):
     standing = Standing()
-    found, records = answers(standing, 0, 0, 1)
+    records = answers(standing, 0, 0, 1)
     (task, proximal, first), (_, _, second), (_, _, other) = standing.asked
     assert (task.place, task.randomness, proximal) == (1, (3, 0, 1, 0), 0.5)
     assert are_equal(task.weights, WEIGHTS)
     assert first is None
     assert other is None
     assert are_equal(second, OPTIMIZER)
-    for answer, record in zip(found, records, strict=True):
-        assert are_equal(answer.epoch.weights, WEIGHTS)
-        assert answer.epoch.optimizer == []
-        assert (answer.epoch.loss, answer.epoch.n_tokens, answer.epoch.seconds) == (0.123456789, 42, 1.5)
+    from inverse_deid.research.federated.flower.epochs import unpack_answer
+
+    for record in records:
+        epoch = unpack_answer("east", record)
+        assert are_equal(epoch.weights, WEIGHTS)
+        assert epoch.optimizer == []
+        assert (epoch.loss, epoch.n_tokens, epoch.seconds) == (0.123456789, 42, 1.5)
         assert set(record) == {"weights", "numbers"}
 
 
@@ -116,9 +114,12 @@ def test_a_node_keeps_the_optimizer_within_a_run_and_sends_it_nowhere(answers):
     ],
 )
 def test_a_node_answers_in_one_line_what_goes_wrong(answers, problem, line):
-    (answer,), _ = answers(Standing(problem), 0)
-    assert answer.epoch is None
-    assert re.fullmatch(line, answer.problem)
+    (record,) = answers(Standing(problem), 0)
+    from inverse_deid.research.federated.flower.epochs import unpack_answer
+
+    with pytest.raises(StageError) as raised:
+        unpack_answer("east", record)
+    assert re.fullmatch(f"east: {line}", str(raised.value))
 
 
 class Silent:
