@@ -217,7 +217,7 @@ def unpack(envelope: Envelope, wanted: type[Message]) -> Message:
         UpdateError: The message is of another kind, or cannot be read.
     """
     kind = _KINDS[wanted]
-    subject = "the server sent" if wanted is TrainingState else "sent"
+    subject = "the server sent" if kind == "state" else "sent"
     values = {**envelope.header, **envelope.arrays}
     if values.pop("kind", None) != kind:
         raise UpdateError(f"{subject} something other than a {kind}")
