@@ -69,7 +69,7 @@ def seconds_to_first_output(process: subprocess.Popen[str], out: Path, started: 
 
 
 def outputs(out: Path) -> list[Path]:
-    """Finished and half-written output files, without what a run keeps beside them."""
+    """Finished and half-written output files, without the files of the run itself."""
     found = (path for path in out.rglob("*") if ".inverse-deid" not in path.relative_to(out).parts)
     return [path for path in found if not path.name.endswith((".json", ".new", ".journal"))]
 

@@ -4,7 +4,7 @@
     python scripts/build_lexicon.py --packages FOLDER
 
 Without `--packages` the derived lists are taken as they are in `dictionaries/`. The same
-lists always make the same artefact. What replaces the packaged one is pinned in the code.
+lists always make the same artefact. The hash of a new packaged lexicon is written into the code.
 """
 
 import hashlib
@@ -18,9 +18,8 @@ from lexicon_sources.packages import Packages, read_pins
 from pin_packaged_data import pin
 
 from inverse_deid.core.packaged import packaged_path
-from inverse_deid.lexicon.artefact import dump_artefact
-from inverse_deid.lexicon.build import Frequency, compile_lexicon
-from inverse_deid.lexicon.lists import list_folders, read_list, read_source
+from inverse_deid.lexicon.artefact import Frequency, compile_lexicon, dump_artefact
+from inverse_deid.lexicon.entries import list_folders, read_list, read_source
 
 ROOT = Path(__file__).resolve().parent.parent
 FREQUENCIES = "english_frequencies"

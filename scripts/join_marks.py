@@ -1,6 +1,6 @@
 """Join marks kept without text with the narratives that they belong to.
 
-`narratives/vaers-marks.jsonl` says where identifiers stand in public narratives
+`narratives/vaers-marks.jsonl` says where public narratives contain identifiers
 that are not part of this project: id, hash of the text, spans. This script looks
 the narratives up in the files given and writes annotated documents.
 

@@ -64,7 +64,7 @@ class Load:
 
 
 async def client(load: Load, started: float) -> None:
-    """Ask until all requests are begun; a connection that breaks is one error and is opened anew."""
+    """Ask until all requests are begun. A connection that breaks counts as one error and is opened again."""
     streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
     while load.begun < load.n_requests:
         number = load.begun

@@ -1,9 +1,9 @@
-"""How many surnames leak where a drug could stand, alone and inside a long narrative.
+"""Measure how many surnames leak where a drug could stand, alone and inside a long narrative.
 
 Usage: measure_bare_names.py [--operating-point balanced] [--sentences N]
 
 Masks the invented sentences of `tests/golden/bare_names.toml` with the packaged model and prints
-a table. Every surname goes through so many of the sentences, taken in turn; 56 are all of them.
+a table. Every surname is planted in N of the 56 sentences, taken in turn.
 """
 
 from __future__ import annotations

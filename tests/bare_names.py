@@ -16,7 +16,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from inverse_deid.core.values import Document
-from inverse_deid.lexicon.flags import SAFE_FLAGS, WordFlag
+from inverse_deid.lexicon.entries import SAFE_FLAGS, WordFlag
 from inverse_deid.lexicon.lexicon import load_lexicon
 from inverse_deid.masking.pipeline import Deidentifier
 

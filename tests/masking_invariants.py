@@ -38,9 +38,8 @@ from inverse_deid.replacement.reserved import GENERIC_WORDS
 from inverse_deid.replacement.settings import AgeMode, CaseSettings, DateMode
 from inverse_deid.replacement.surrogates import KeyedSurrogates
 from inverse_deid.rules.medical_words import MedicalWords
-from inverse_deid.text.folding import folded
-from inverse_deid.text.gaps import ALLOWED_GAP_CHARACTERS, forbidden_gaps
-from inverse_deid.text.rendering import GAP_MARK
+from inverse_deid.text.matching import fold
+from inverse_deid.text.rendering import ALLOWED_GAP_CHARACTERS, GAP_MARK, forbidden_gaps
 
 _WORD = re.compile(r"[^\W_]+")
 _TELLING = re.compile(r"[^\W\d_]{3,}|\d{7,}")
@@ -176,7 +175,7 @@ def rules_are_heeded(seen: Seen) -> bool:
         seen.keep & verdicts.always_masked & ~by_list
     ).any():
         return False
-    return all(words[i].isalpha() and folded(words[i]) == ALLOWED for i in np.flatnonzero(by_list).tolist())
+    return all(words[i].isalpha() and fold(words[i]) == ALLOWED for i in np.flatnonzero(by_list).tolist())
 
 
 def no_forbidden_sign_touches_what_is_kept(seen: Seen) -> bool:
@@ -251,9 +250,9 @@ def stand_ins_repeat_nothing(seen: Seen) -> bool:
     """No name or long number that is masked is in what stands for masks, and no sign that may not leave."""
     masked, text = seen.masked, seen.doc.text
     shown = [masked.text[start:end] for start, end in masked.replaced]
-    words = {folded(word) for word in _TELLING.findall("\n".join(shown))}
+    words = {fold(word) for word in _TELLING.findall("\n".join(shown))}
     hidden = _TELLING.findall("\n".join(text[start:end] for start, end in masked.masks))
-    repeated = {folded(word) for word in hidden if not word[0].islower()} & words
+    repeated = {fold(word) for word in hidden if not word[0].islower()} & words
     return not repeated - _plain_words() and not any(forbidden_gaps(one) for one in shown if one != GAP_MARK)
 
 
@@ -271,7 +270,7 @@ def _plain_words() -> frozenset[str]:
         *_WEEKDAYS.split(),
         *statement,
     }
-    return frozenset(map(folded, words))
+    return frozenset(map(fold, words))
 
 
 def nothing_failed(seen: Seen) -> bool:
@@ -519,7 +518,7 @@ class Harness:
         for (index, doc, _), other in zip(
             chosen, self.listing.mask_many([doc for _, doc, _ in chosen]), strict=True
         ):
-            denied = [folded(word) == folded(DENIED) for word in other.tokens.words]
+            denied = [fold(word) == fold(DENIED) for word in other.tokens.words]
             masked = not (other.decisions.keep & np.array(denied, np.bool_)).any()
             seen = Seen(doc, other, self.recorded.analyses[doc.text].verdicts, other.decisions.p_safe)
             heeded = all(

@@ -9,9 +9,8 @@ import numpy as np
 from inverse_deid.core.phi import PhiType
 from inverse_deid.core.values import Document, PhiSpan
 from inverse_deid.network.encoding import WordVectors, quantise
-from inverse_deid.research.extraction.concepts import ConceptDocument, ConceptSpan
-from inverse_deid.research.extraction.config import TaggerConfig, TaggerTraining
-from inverse_deid.research.extraction.passage_inputs import CONCEPTS, PHI
+from inverse_deid.research.extraction.concepts import CONCEPTS, PHI, ConceptDocument, ConceptSpan
+from inverse_deid.research.extraction.config import ExtractorConfig, ExtractorTraining
 
 DRUGS = ("Velmo", "aspirin", "Tolandin")
 EFFECTS = ("rash", "mild fever", "cough")
@@ -58,7 +57,7 @@ def vectors() -> WordVectors:
     return quantise(words, rng.normal(size=(len(words), 8)).astype(np.float32))
 
 
-def config(**changed: Any) -> TaggerConfig:
+def config(**changed: Any) -> ExtractorConfig:
     sizes = {
         "char_dim": 4,
         "char_units": 4,
@@ -67,8 +66,8 @@ def config(**changed: Any) -> TaggerConfig:
         "hidden_units": 5,
         "dropout": 0.0,
     }
-    return TaggerConfig(**{**sizes, **changed})  # type: ignore[arg-type]
+    return ExtractorConfig(**{**sizes, **changed})  # type: ignore[arg-type]
 
 
-def training(**changed: Any) -> TaggerTraining:
-    return TaggerTraining(**{"epochs": 2, "batch": 8, "pretraining": 1, **changed})
+def training(**changed: Any) -> ExtractorTraining:
+    return ExtractorTraining(**{"epochs": 2, "batch": 8, "pretraining": 1, **changed})

@@ -15,7 +15,7 @@ import click
 from inverse_deid import __version__
 from inverse_deid.cli.report_files import check_target, write_json
 from inverse_deid.core.files import printable
-from inverse_deid.core.seals import sealed
+from inverse_deid.core.seals import seal
 from inverse_deid.core.thresholds import Thresholds
 from inverse_deid.core.values import Document
 from inverse_deid.evaluation.evaluation import Evaluation, evaluate_masks, read_patients
@@ -203,7 +203,7 @@ def _certificate(calibrated: Calibrated, assembly: Assembly, options: CalibrateO
     """Return the guarantee, its conditions and the hashes it is bound to: numbers and hashes, no ids."""
     aim, evaluation = options.aim, calibrated.evaluation
     figures = {name: evaluation.figure(name) for name in ("recall_all", "precision", "safe_kept")}
-    return sealed(
+    return seal(
         {
             "format": CERTIFICATE_FORMAT,
             "version": CERTIFICATE_VERSION,

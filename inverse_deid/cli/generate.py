@@ -22,8 +22,7 @@ from inverse_deid.core.phi import PhiType
 from inverse_deid.core.values import Document
 from inverse_deid.formats.i2b2_xml import gold_i2b2_xml
 from inverse_deid.formats.json_lines import gold_json_line
-from inverse_deid.text.alignment import span_of_token
-from inverse_deid.text.tokenizer import tokenize
+from inverse_deid.text.tokenizer import span_of_token, tokenize
 from inverse_deid.training.corpora.synthetic import generate_documents
 
 _ANY = click.Path(path_type=Path)

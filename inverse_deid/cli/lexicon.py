@@ -11,8 +11,8 @@ from inverse_deid.core.errors import InverseDeidError, OutputExistsError
 from inverse_deid.core.files import write_whole
 from inverse_deid.lexicon import Lexicon, load_lexicon
 from inverse_deid.lexicon.artefact import dump_artefact, parse_artefact
-from inverse_deid.lexicon.explain import explain_word, format_explanation
-from inverse_deid.lexicon.licensed import licensed_lists, merge_lists
+from inverse_deid.lexicon.lexicon import explain_word, format_explanation
+from inverse_deid.lexicon.licensed import make_licensed_lists, merge_lists
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 
@@ -44,7 +44,7 @@ def build(meddra: Path | None, whodrug: Path | None, out: Path, base: Path | Non
     try:
         _check_out(out, force=force)
         known = load_lexicon(base)
-        lists = licensed_lists(meddra, whodrug, known)
+        lists = make_licensed_lists(meddra, whodrug, known)
         data = dump_artefact(merge_lists(known, lists))
         write_whole(out, [data])
     except InverseDeidError as error:

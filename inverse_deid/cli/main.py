@@ -12,9 +12,8 @@ import click
 
 from inverse_deid import __version__
 from inverse_deid.cli.lazy_group import Commands, LazyGroup
-from inverse_deid.core.errors import InverseDeidError
+from inverse_deid.core.errors import InverseDeidError, describe_error
 from inverse_deid.core.extras import install_hint
-from inverse_deid.core.unforeseen import describe_error
 
 NOTHING_DONE = 2
 INTERRUPTED = 130

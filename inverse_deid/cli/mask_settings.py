@@ -14,7 +14,6 @@ from inverse_deid.cli.report_files import check_target
 from inverse_deid.cli.secret_files import KEY_VARIABLE, read_secret
 from inverse_deid.core.errors import ConfigurationError, UnreadableInputError
 from inverse_deid.engine.checks import GivenPaths
-from inverse_deid.engine.masker import FingerprintedMasker
 from inverse_deid.engine.run_report import REPORT_MARK, describe_profile, hash_with_key, hash_words
 from inverse_deid.engine.worker_pool import WorkerPool, n_threads_each
 from inverse_deid.formats.encodings import normal_encoding
@@ -22,7 +21,7 @@ from inverse_deid.formats.icsr.profiles import DEFAULT_PROFILE, Profile, builtin
 from inverse_deid.formats.known_values import KnownOfDocuments
 from inverse_deid.formats.records import Format, ReadOptions
 from inverse_deid.formats.registry import FORMATS, input_errors
-from inverse_deid.masking.case_masker import CaseMasker
+from inverse_deid.masking.case_masker import CaseMasker, DocumentMasker
 from inverse_deid.replacement.case_dates import DEFAULT_SPAN_YEARS
 from inverse_deid.replacement.markers import MarkerKind, markers_of
 from inverse_deid.replacement.reversal import check_cryptography
@@ -296,7 +295,7 @@ def load_masker(settings: MaskingSettings) -> Deidentifier:
 
 def make_case_masker(
     options: MaskOptions,
-    load: Callable[[MaskingSettings], FingerprintedMasker] = load_masker,
+    load: Callable[[MaskingSettings], DocumentMasker] = load_masker,
     known: KnownOfDocuments | None = None,
 ) -> CaseMasker:
     """Return a masker that replaces dates and ages; errors that are cheap to find come first.

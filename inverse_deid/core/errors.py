@@ -14,19 +14,22 @@
     ├── LexiconError          the lexicon is missing, damaged or of another version
     ├── ModelError            the model folder is missing, damaged or of another version
     ├── ReviewError           a step of the review cannot be done as it was asked for
-    │   ├── NotAllowedError        the user's role, or that he reviewed the case, forbids it
+    │   ├── NotAllowedError        the user's role forbids it, or they reviewed the case
     │   ├── CaseLockedError        another user works on the case
     │   ├── StaleRevisionError     the layer changed since the user saw it
     │   └── LogInError             wrong name or password, too many tries, no session
-    ├── UpdateError           what a site sent cannot be used; the others go on without it
+    ├── UpdateError           what a site sent cannot be used; the others continue without it
     ├── RefusedRecordError    the masked form of one record failed its check; the others are written
     └── StageError            a stage of the pipeline broke its contract
 
-A message says what was given, what was expected and how to mend it. It never
-holds narrative text: ids, offsets, categories, counts and file names only.
+A message says what was given, what was expected and how to mend it. It never contains
+narrative text: ids, offsets, categories, counts and file names only.
 """
 
 from __future__ import annotations
+
+import traceback
+from pathlib import Path
 
 
 class InverseDeidError(Exception):
@@ -50,7 +53,7 @@ class AnnotationError(InputError):
 
 
 class OutputExistsError(InputError):
-    """The output is there already and `--force` was not given."""
+    """The output exists and `--force` was not given."""
 
 
 class OutputError(InverseDeidError):
@@ -74,7 +77,7 @@ class ModelError(InverseDeidError):
 
 
 class UpdateError(InverseDeidError):
-    """What a site of a collaborative training sent cannot be used."""
+    """The message of a site of a collaborative training cannot be used."""
 
 
 class RefusedRecordError(InverseDeidError):
@@ -90,7 +93,7 @@ class ReviewError(InverseDeidError):
 
 
 class NotAllowedError(ReviewError):
-    """The user's role, or that he reviewed the case himself, forbids it."""
+    """The user's role forbids it, or they reviewed the case themselves."""
 
 
 class CaseLockedError(ReviewError):
@@ -103,3 +106,17 @@ class StaleRevisionError(ReviewError):
 
 class LogInError(ReviewError):
     """Wrong name or password, too many tries, or no session."""
+
+
+def describe_error(error: BaseException) -> str:
+    """Return the kind of an unforeseen error and its place in the code, without its message.
+
+    The message may quote a narrative, so it is never shown.
+
+    Example:
+        >>> describe_error(KeyError("Okonkwo"))
+        'an unforeseen error (KeyError)'
+    """
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
+    return f"an unforeseen error ({type(error).__name__}{place})"

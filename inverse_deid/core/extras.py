@@ -1,7 +1,7 @@
-"""Packages that only an extra brings: ask for them early, and say how to install them.
+"""Packages that only an extra installs: check for them early, and say how to install them.
 
-The project is on no package index. Whoever registered its name there could have it installed in
-its place, so that every message names the copy that the user has.
+The project is not on a package index, where a stranger could register its name. Every message
+therefore names the copy that the user has.
 """
 
 from __future__ import annotations
@@ -22,12 +22,7 @@ def install_hint(extra: str) -> str:
 
 
 def missing_extra(purpose: str, package: str | None, extra: str) -> ConfigurationError:
-    """Return the error for a package that is not installed.
-
-    Args:
-        purpose: What needs it: the beginning of the message.
-        package: Its name; None = unknown.
-        extra: The extra that brings it.
+    """Return the error for a package, None = unknown, that is not installed.
 
     Example:
         >>> str(missing_extra("the review", "sqlalchemy", "review"))[:40]
@@ -38,15 +33,10 @@ def missing_extra(purpose: str, package: str | None, extra: str) -> Configuratio
 
 
 def need_modules(purpose: str, extra: str, *modules: str) -> None:
-    """Import modules that an extra brings, before anything is read.
-
-    Args:
-        purpose: What needs them, for the message.
-        extra: The extra that brings them.
-        modules: Their names.
+    """Import modules that an extra installs, before anything is read.
 
     Raises:
-        ConfigurationError: One is missing; the line says how to install it.
+        ConfigurationError: A module is missing; the line names `purpose` and says how to install it.
     """
     for module in modules:
         try:

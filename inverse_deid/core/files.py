@@ -14,15 +14,14 @@ import stat
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from io import BufferedRandom, BufferedWriter
 from pathlib import Path
+from typing import NamedTuple
 
 from inverse_deid.core.errors import InputError, OutputError
 
 
-@dataclass(frozen=True, slots=True)
-class WrittenState:
+class WrittenState(NamedTuple):
     """How much of a file is safely on the disk, and its SHA-256."""
 
     n_bytes: int
@@ -40,7 +39,7 @@ def printable(path: Path) -> str:
 
 
 def partial_path(target: Path) -> Path:
-    """Where a file lies while it is being written.
+    """Return the path of a file while it is being written.
 
     Example:
         >>> partial_path(Path("masked/cases.jsonl")).name
@@ -51,7 +50,7 @@ def partial_path(target: Path) -> Path:
 
 @contextmanager
 def output_errors(path: Path) -> Iterator[None]:
-    """Turn what the operating system raises while writing into one line with a remedy."""
+    """Turn an error of the operating system while writing into one line with a remedy."""
     problem = ""
     try:
         yield
@@ -72,14 +71,10 @@ def _remedy(error: OSError) -> str:
 
 
 def replace_folder(folder: Path, staging: Path) -> None:
-    """Give a complete folder its name; an older one goes only when the new one stands there.
-
-    Args:
-        folder: The name.
-        staging: The complete folder, beside it.
+    """Give the complete folder `staging` its name; an older one is removed only after that.
 
     Raises:
-        OSError: It cannot be renamed; the older folder stands where it was.
+        OSError: It cannot be renamed; the older folder is still in place.
     """
     if not folder.exists():
         staging.rename(folder)
@@ -99,10 +94,10 @@ def write_folder(folder: Path, fill: Callable[[Path], None]) -> None:
 
     Args:
         folder: Its name.
-        fill: Writes the files into an empty folder beside it.
+        fill: Writes the files into an empty folder next to it.
 
     Raises:
-        OutputError: It cannot be written.
+        OutputError: The folder cannot be written.
     """
     with output_errors(folder):
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -119,17 +114,10 @@ _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
 
 def open_own(path: Path, flags: int) -> int:
-    """Open a file that an earlier run left; never through a link, and never what another name shows, too.
-
-    Args:
-        path: The file.
-        flags: Of `os.open`, without `O_CREAT`.
-
-    Returns:
-        The descriptor.
+    """Open a file that an earlier run left, never through a link; `flags` are those of `os.open`.
 
     Raises:
-        OSError: It cannot be opened, or it is a link, a pipe, a folder, or has a second name.
+        OSError: It cannot be opened, or it is a link, a pipe or a folder, or has a second name.
     """
     descriptor = os.open(path, flags | _NO_FOLLOW)
     status = os.fstat(descriptor)
@@ -166,7 +154,7 @@ def replace_own(path: Path, data: bytes) -> None:
 
 
 def new_path(path: Path) -> Path:
-    """Where `replace_own` writes before it gives the file its name.
+    """Return the path that `replace_own` writes before it gives the file its name.
 
     Example:
         >>> new_path(Path("masked/.a.csv.progress.json")).name
@@ -176,7 +164,7 @@ def new_path(path: Path) -> Path:
 
 
 def sha256_of(path: Path) -> str:
-    """The SHA-256 of a file."""
+    """Return the SHA-256 of a file in hexadecimal digits."""
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
@@ -212,13 +200,10 @@ class PartialFile:
         self._hash = hashlib.sha256()
         self._n_bytes = 0
         self._stream: BufferedWriter | BufferedRandom
-        if resume is None:
-            self._begin(private)
-        else:
+        if resume is not None:
             self._continue(resume)
-
-    def _begin(self, private: bool) -> None:
-        with output_errors(self.target):
+            return
+        with output_errors(target):
             self.path.unlink(missing_ok=True)
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
             self._stream = os.fdopen(os.open(self.path, flags, 0o600 if private else 0o666), "wb")
@@ -237,7 +222,7 @@ class PartialFile:
             raise InputError(f"{name} of the interrupted run was changed; start again with --force")
 
     def _left(self, state: WrittenState) -> BufferedRandom:
-        """What the interrupted run left; nothing is changed before it is known to be no link."""
+        """Open the file of the interrupted run; nothing is changed before it is known not to be a link."""
         with suppress(OSError):
             stream = os.fdopen(open_own(self.path, os.O_RDWR), "r+b")
             if os.fstat(stream.fileno()).st_size >= state.n_bytes:
@@ -246,7 +231,7 @@ class PartialFile:
         raise InputError(f"{printable(self.path)} of the interrupted run is gone; start again with --force")
 
     def write(self, data: bytes, /) -> int:
-        """Take all of `data`; a discarded file takes it and drops it (writers end their file late)."""
+        """Write all of `data`; a discarded file ignores it (writers may end their file late)."""
         view = memoryview(data)
         if self._discarded:
             return view.nbytes
@@ -257,16 +242,16 @@ class PartialFile:
         return view.nbytes
 
     def flush(self) -> None:
-        """Hand what was written to the operating system."""
+        """Pass the data to the operating system."""
         with output_errors(self.target):
             self._stream.flush()
 
     def tell(self) -> int:
-        """How many bytes were written."""
+        """Return the number of bytes written."""
         return self._n_bytes
 
     def sync(self) -> WrittenState:
-        """Force what was written to the disk."""
+        """Force the data to the disk."""
         self.flush()
         with output_errors(self.target):
             os.fsync(self._stream.fileno())

@@ -1,7 +1,7 @@
 """The data that are shipped with the package, and the hashes that they must have.
 
-After building the lexicon or the model again, run `python scripts/pin_packaged_data.py`, which
-writes the new hashes into this file. Until then what was rebuilt is refused.
+After rebuilding the lexicon or the model, run `python scripts/pin_packaged_data.py`. It writes the
+new hashes into this file. Until then rebuilt data are refused.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ import importlib.resources
 from pathlib import Path
 
 MODEL_SHA256 = "25e31bf9702c344675c0794ce08f877785c422b44811ba8ad7093f0a0dac59a6"
-"""Of the model's `manifest.json`, which holds the hash of every other file of the model."""
+"""Of the model's `manifest.json`, which contains the hash of every other file of the model."""
 
 LEXICON_SHA256 = "1f40f9edb694d9a2c8559a4601eeb981d0107203aa40e0c6b0ebf9933403416c"
-"""Of the `manifest.json` in `lexicon.zip`, which holds the hash of every other member."""
+"""Of the `manifest.json` in `lexicon.zip`, which contains the hash of every other member."""
 
 
 def packaged_path(name: str) -> Path:

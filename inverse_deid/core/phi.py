@@ -1,4 +1,4 @@
-"""The PHI categories, in one place: fine types, hyper-classes, and what HIPAA names.
+"""The categories of protected health information (PHI): fine types, hyper-classes, HIPAA identifiers.
 
 Source: 2014 i2b2/UTHealth annotation scheme (Stubbs and Uzuner 2015, table 1);
 45 CFR 164.514(b)(2) for the HIPAA identifiers. `RELATIVE` (names of family and
@@ -47,7 +47,7 @@ class PhiType(StrEnum):
 
 
 class HyperClass(StrEnum):
-    """What the network tells apart: *safe* and seven groups of PHI."""
+    """The classes of the network: *safe* and seven groups of PHI."""
 
     SAFE = "SAFE"
     NAME = "NAME"
@@ -86,7 +86,7 @@ HIPAA_TYPES: frozenset[PhiType] = frozenset(PhiType) - {
 """Fine types that are HIPAA identifiers (ages only above 89, hence not `AGE`)."""
 
 TypeMapping = Mapping[str, PhiType]
-"""What the type names of an annotation scheme mean."""
+"""The meaning of the type names of an annotation scheme."""
 
 OUR_TYPES: TypeMapping = MappingProxyType({phi_type.value: phi_type for phi_type in PhiType})
 """The names of the 2014 i2b2 task, which need no mapping."""

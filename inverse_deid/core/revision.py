@@ -7,12 +7,9 @@ from pathlib import Path
 
 
 def revision(folder: Path = Path(__file__).parent) -> str:
-    """The commit that is checked out, with `+` if files differ from it; "" outside a checkout.
+    """Return the commit of a checkout, with `+` if files differ from it; "" outside a checkout.
 
-    Reports do not count: they come of the rest, and the first part of one would mark all others.
-
-    Args:
-        folder: In the checkout.
+    Changed reports do not count. They are results of the code, and one would mark all others as changed.
     """
     here = str(folder)
     try:

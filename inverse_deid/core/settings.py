@@ -2,7 +2,7 @@
 
 A file is a `msgspec.Struct` of tables, a table a `Struct` of settings, each with `frozen=True`,
 `kw_only=True` and `forbid_unknown_fields=True`. Ranges are `Annotated[float, msgspec.Meta(ge=0, le=1)]`,
-choices a `Literal`. What one field cannot say alone, `__post_init__` checks and raises as
+choices a `Literal`. `__post_init__` checks what concerns several fields, and raises
 `ConfigurationError`. A `Path` counts from the folder of the file.
 
 Example:
@@ -13,7 +13,7 @@ Example:
     >>> make_settings({"epochs": "3"}, Training)
     Traceback (most recent call last):
     ...
-    inverse_deid.core.errors.ConfigurationError: epochs: expected `int`, got `str`; correct the setting
+    inverse_deid.core.errors.ConfigurationError: epochs: expected `int`, got `str`. Correct the setting
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from __future__ import annotations
 import copy
 import re
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -64,11 +64,11 @@ def read_toml(path: Path) -> dict[str, Any]:
         with path.open("rb") as file:
             return tomllib.load(file)
     except OSError as error:
-        raise ConfigurationError(f"{path}: cannot be read ({error.strerror}); give a TOML file") from error
+        raise ConfigurationError(f"{path}: cannot be read ({error.strerror}). Give a TOML file") from error
     except tomllib.TOMLDecodeError as error:
         raise ConfigurationError(f"{path}: not valid TOML ({error})") from error
     except UnicodeDecodeError as error:
-        raise ConfigurationError(f"{path}: not valid TOML (not UTF-8); save it as UTF-8") from error
+        raise ConfigurationError(f"{path}: not valid TOML (not UTF-8). Save it as UTF-8") from error
 
 
 def make_settings(values: object, kind: type[Settings], *, folder: Path | None = None) -> Settings:
@@ -106,9 +106,9 @@ def change_settings(settings: Settings, **changes: object) -> Settings:
     return make_settings(as_plain_values(values | changes), type(settings))
 
 
-def as_plain_values(settings: object) -> Mapping[str, Any]:
+def as_plain_values(settings: object) -> dict[str, Any]:
     """Return settings as a mapping of strings, numbers, lists and mappings; paths become strings."""
-    plain: Mapping[str, Any] = msgspec.to_builtins(settings, enc_hook=str)
+    plain: dict[str, Any] = msgspec.to_builtins(settings, enc_hook=str)
     return plain
 
 
@@ -152,17 +152,17 @@ def _describe(fault: str, path: Sequence[str], kind: type) -> str:
         known = ", ".join(field.encode_name for field in fields)
         return f"{subject} has no setting {fault.split('`')[1]!r}. It has: {known}"
     if "missing required field" in fault:
-        return f"{subject} lacks the setting {fault.split('`')[1]!r}; add it"
+        return f"{subject} lacks the setting {fault.split('`')[1]!r}. Add it"
     fault = fault[:1].lower() + fault[1:]
     options = found.types if isinstance(found, msgspec.inspect.UnionType) else (found,)
     for option in options:
         if isinstance(option, msgspec.inspect.LiteralType):
             return f"{subject}: {fault}. Choose one of {', '.join(map(str, option.values))}"
-    return f"{subject}: {fault}; correct the setting"
+    return f"{subject}: {fault}. Correct the setting"
 
 
 def _type_at(path: Sequence[str], kind: type) -> msgspec.inspect.Type | None:
-    """Return the type of the setting at a path; None = it cannot be told."""
+    """Return the type of the setting at a path; None = unknown."""
     found: msgspec.inspect.Type | None = msgspec.inspect.type_info(kind)
     for part in path:
         options = found.types if isinstance(found, msgspec.inspect.UnionType) else (found,)

@@ -1,9 +1,8 @@
 """The values that travel through the pipeline.
 
-A document's tokens, features, verdicts and decisions are kept as parallel
-arrays (one entry a token) instead of one object a token: that is what makes a
-hundred thousand tokens a second possible in Python. All are immutable by
-convention and none shows narrative text in its `repr`.
+A document's tokens, features, verdicts and decisions are parallel arrays with one entry per token
+instead of one object per token, so that Python reads a hundred thousand tokens a second. All are
+immutable by convention. None shows narrative text in its `repr`.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ MAX_KNOWN_VALUES = 2_000
 MAX_KNOWN_CHARS = 1_000
 MAX_KNOWN_WORDS = 100
 MAX_KNOWN_TOTAL_CHARS = 20_000
-"""What the known values of one document may be: how many, how long each in characters and words, and all."""
+"""Limits on the known values of one document: how many, how long each (characters, words) and together."""
 
 _WORD = re.compile(r"[^\W_]+")
 
@@ -82,11 +81,11 @@ class KnownIdentifier:
     sort: KnownSort = KnownSort.OTHER
 
 
-def known_problem(known: Sequence[str | KnownIdentifier]) -> str:
-    """Why known values cannot be looked for, "" = they can; says no value.
+def find_known_problem(known: Sequence[str | KnownIdentifier]) -> str:
+    """Say why known values cannot be looked for, without quoting one; "" = they can.
 
     Example:
-        >>> known_problem(["Amara Okonkwo"])
+        >>> find_known_problem(["Amara Okonkwo"])
         ''
     """
     values = [one if isinstance(one, str) else one.value for one in known]
@@ -117,12 +116,12 @@ class Document:
     """A narrative and, if it was annotated, its PHI spans.
 
     Args:
-        id: Names the document in outputs and error messages; must hold no PHI.
+        id: Names the document in outputs and error messages; must not contain PHI.
         text: The untouched original.
         spans: Sorted, not overlapping, inside the text.
-        known: Identifiers that are known to belong to the case (names, record
-            numbers); every mention of them is masked, in other spellings too.
-        meta: Whatever the reader wants to carry along.
+        known: Identifiers that are known to belong to the case (names, record numbers). Every
+            mention of them is masked, also in other spellings.
+        meta: Other values that a reader passes on.
 
     Raises:
         AnnotationError: Spans overlap, are unsorted or leave the text.
@@ -150,21 +149,14 @@ class Document:
             previous_end = span.end
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Tokens:
-    """The tokens of one text: maximal runs of letters and digits.
+    """The tokens of one text: maximal runs of letters and digits."""
 
-    Args:
-        text: The original text.
-        words: The tokens as they stand in the text, `n_tokens` strings.
-        starts: int32 (n_tokens,), code-point offset of the first character.
-        ends: int32 (n_tokens,), offset behind the last character.
-    """
-
-    text: str = field(repr=False)
-    words: list[str] = field(repr=False)
-    starts: IntArray = field(repr=False)
-    ends: IntArray = field(repr=False)
+    text: str  # the original
+    words: list[str]  # as written in the text
+    starts: IntArray  # (n_tokens,), code-point offset of the first character
+    ends: IntArray  # (n_tokens,), offset after the last character
 
     def __len__(self) -> int:
         return len(self.words)
@@ -197,31 +189,29 @@ class Reason(IntEnum):
 _KEEPING = frozenset({Reason.KEPT_SAFE_WORD, Reason.KEPT_BY_NETWORK, Reason.KEPT_ALLOW_LIST})
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class RuleVerdicts:
-    """What the rules say of each token; they never decide alone.
+    """What the rules say of each token, bool (n_tokens,) each; they never decide alone.
 
     Args:
-        safe: bool (n_tokens,), in a safe dictionary and in no unsafe one.
-        never: bool (n_tokens,), weekday, month, street word, holiday or
-            written-out number that is not safe: the threshold is infinite.
-        veto: bool (n_tokens,), inside a pattern that may only mask.
-        titled: bool (n_tokens,), a capitalised word right after a title.
-        name: bool (n_tokens,), a capitalised word that is in lists of names and in no safe list, and
-            not used as a clinical term, or a name that owns something: the threshold is infinite.
-        word: bool (n_tokens,), letters alone and not safe: a low density of PHI in the document does
-            not lower its threshold.
-        maybe_name: bool (n_tokens,), a capitalised word, not safe, in no clinical list and possibly a
-            name: its threshold is higher.
+        safe: In a safe dictionary and not in an unsafe one.
+        never: Weekday, month, street word, holiday or written-out number that is not safe: the
+            threshold is infinite.
+        veto: Inside a pattern that may only mask.
+        titled: A capitalised word right after a title.
+        name: A capitalised word that is in lists of names, in no safe list and not used as a clinical
+            term, or a name that owns something: the threshold is infinite.
+        word: Letters alone and not safe: a low density of PHI in the document does not lower its threshold.
+        maybe_name: A capitalised word, not safe, in no clinical list: its threshold is higher.
     """
 
-    safe: BoolArray = field(repr=False)
-    never: BoolArray = field(repr=False)
-    veto: BoolArray = field(repr=False)
-    titled: BoolArray = field(repr=False)
-    name: BoolArray = field(repr=False)
-    word: BoolArray = field(repr=False)
-    maybe_name: BoolArray = field(repr=False)
+    safe: BoolArray
+    never: BoolArray
+    veto: BoolArray
+    titled: BoolArray
+    name: BoolArray
+    word: BoolArray
+    maybe_name: BoolArray
 
     @classmethod
     def silent(cls, n_tokens: int) -> RuleVerdicts:
@@ -234,43 +224,28 @@ class RuleVerdicts:
         return self.never | self.veto | self.name
 
     def of(self, tokens: slice) -> RuleVerdicts:
-        """What they say of some of the tokens."""
+        """Return the verdicts on some of the tokens."""
         return RuleVerdicts(*(getattr(self, column.name)[tokens] for column in fields(self)))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class RuleAnalysis:
-    """What the rules found in one document.
+    """What the rules found in one document."""
 
-    Args:
-        ids: int32 (n_tokens,), the number of each token's word in the shared `InternedWords`.
-        features: float32 (n_tokens, n_features), in [0, 1].
-        verdicts: One of each kind a token.
-    """
-
-    ids: IntArray = field(repr=False)
-    features: FloatArray = field(repr=False)
-    verdicts: RuleVerdicts = field(repr=False)
+    ids: IntArray  # (n_tokens,), the number of each token's word in the shared `InternedWords`
+    features: FloatArray  # (n_tokens, n_features), in [0, 1]
+    verdicts: RuleVerdicts
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Decisions:
-    """The decision on every token of a document, and why.
+    """The decision on every token of a document, and why; all arrays are (n_tokens,)."""
 
-    Args:
-        keep: bool (n_tokens,).
-        reasons: uint8 (n_tokens,), values of `Reason`.
-        p_safe: float32 (n_tokens,), probability of *safe* in [0, 1], NaN = unknown.
-        thresholds: float32 (n_tokens,), what `p_safe` was held against; inf = never.
-        categories: uint8 (n_tokens,), most probable PHI hyper-class (index into
-            `HyperClass`), 0 = unknown.
-    """
-
-    keep: BoolArray = field(repr=False)
-    reasons: npt.NDArray[np.uint8] = field(repr=False)
-    p_safe: FloatArray = field(repr=False)
-    thresholds: FloatArray = field(repr=False)
-    categories: npt.NDArray[np.uint8] = field(repr=False)
+    keep: BoolArray
+    reasons: npt.NDArray[np.uint8]  # values of `Reason`
+    p_safe: FloatArray  # probability of *safe* in [0, 1], NaN = unknown
+    thresholds: FloatArray  # the least `p_safe` that would be kept; inf = never
+    categories: npt.NDArray[np.uint8]  # most probable PHI class (index into `HyperClass`), 0 = unknown
 
     def __post_init__(self) -> None:
         n = len(self.keep)
@@ -281,20 +256,14 @@ class Decisions:
     def __len__(self) -> int:
         return len(self.keep)
 
-    def suspected(self, first: int, stop: int) -> HyperClass | None:
-        """The category that most tokens from `first` up to `stop` are suspected of, None = unknown."""
+    def suspect(self, first: int, stop: int) -> HyperClass | None:
+        """Return the category that most tokens from `first` up to `stop` are suspected of, None = unknown."""
         counts = np.bincount(self.categories[first:stop], minlength=len(_CLASSES))[1:]
         return _CLASSES[1 + int(counts.argmax())] if counts.any() else None
 
     def of(self, tokens: slice) -> Decisions:
-        """The decisions on some of the tokens."""
-        return Decisions(
-            self.keep[tokens],
-            self.reasons[tokens],
-            self.p_safe[tokens],
-            self.thresholds[tokens],
-            self.categories[tokens],
-        )
+        """Return the decisions on some of the tokens."""
+        return Decisions(*(getattr(self, column.name)[tokens] for column in fields(self)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -303,14 +272,14 @@ class MaskedDocument:
 
     Args:
         id: The id of the original document.
-        text: The masked text, safe to show.
+        text: The masked text.
         masks: Sorted, disjoint half-open ranges of the *original* text that were replaced.
-        replaced: The range of the masked text that stands for each mask.
+        replaced: For each mask the range of the masked text that replaces it.
         tokens: The tokens of the original.
         decisions: One per token.
-        failed: True if a stage failed and the whole document was masked for that.
-        stand_ins: How many masks have something else than a marker, by what it is (date, age).
-        is_plain: Markers alone were left, since what should have stood there could not be worked out.
+        failed: A stage failed, so the whole document was masked.
+        stand_ins: The number of masks with another replacement than a marker, by its kind (date, age).
+        is_plain: The replacements could not be worked out, so all masks are markers.
     """
 
     id: str

@@ -76,11 +76,7 @@ def check_paths(jobs: Sequence[Job], given: GivenPaths) -> None:
 def check_ids(jobs: Sequence[Job], known: KnownOfDocuments, path: Path, options: ReadOptions) -> None:
     """Refuse known identifiers for ids that no document has: a misspelt id would leave a name in.
 
-    Args:
-        jobs: What is to be masked; files that cannot be read are skipped here.
-        known: The identifiers.
-        path: Their file.
-        options: How the files are read.
+    Files that cannot be read are skipped here. `path` is the file of the identifiers.
 
     Raises:
         FormatError: Some ids belong to no document.

@@ -18,6 +18,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from inverse_deid.core.errors import ConfigurationError, InputError
 from inverse_deid.core.files import (
     WrittenState,
@@ -48,14 +50,10 @@ def input_fingerprint(path: Path) -> str:
 
 
 def check_unchanged(job: Job, input_print: str) -> None:
-    """Refuse to release the outputs of an input that changed meanwhile.
-
-    Args:
-        job: Says which file it was when the run was planned.
-        input_print: Its fingerprint when it was opened.
+    """Refuse to release the outputs of an input that changed after `input_print` was taken.
 
     Raises:
-        InputError: It is another file, or its content changed.
+        InputError: It is another file than the job planned, or its content changed.
     """
     with input_errors():
         status = job.input.stat()
@@ -89,27 +87,15 @@ class Entry:
     report: dict[str, Any] | None = None
 
     def as_json(self, shown: str) -> dict[str, Any]:
-        """Return a dictionary that `from_json` reads.
-
-        Args:
-            shown: The input as failures name it; this name is left out.
-        """
-        return {
-            "input": self.input,
-            "settings": self.settings,
-            "n_records": self.n_records,
-            "files": {role: [state.n_bytes, state.sha256] for role, state in self.files.items()},
-            "tally": self.tally.rename(shown, "").as_json(),
-            "report": self.report,
-        }
+        """Return a dictionary that `from_json` reads; `shown`, the name of the input, is left out."""
+        stored: dict[str, Any] = msgspec.to_builtins(replace(self, tally=self.tally.rename(shown, "")))
+        return stored
 
     @classmethod
     def from_json(cls, stored: dict[str, Any], shown: str) -> Entry:
         """Read the entry that `as_json` wrote, of an input that is now called `shown`."""
-        files = {role: WrittenState(*state) for role, state in stored["files"].items()}
-        tally = Tally.from_json(stored["tally"]).rename("", shown)
-        known = (stored["input"], stored["settings"], stored["n_records"], files, tally)
-        return cls(*known, stored.get("report"))
+        entry = msgspec.convert(stored, cls)
+        return replace(entry, tally=entry.tally.rename("", shown))
 
     def at(self, n_records: int, files: dict[str, WrittenState]) -> Entry:
         """Return the entry of the same file, further on; the tally is shared."""
@@ -209,9 +195,8 @@ class Journal:
 
         A journal that cannot be written stays as it is: it also says that nothing is left to do.
         """
-        entries = {job: self.entry(job) for job in jobs}
-        files = {job: entry.files for job, entry in entries.items() if entry is not None}
-        digest = self._digest(jobs, lambda job: files[job]) if len(files) == len(entries) else None
+        files = {job: entry.files for job in jobs if (entry := self.entry(job)) is not None}
+        digest = self._digest(jobs, files.__getitem__) if len(files) == len(set(jobs)) else None
         if digest is not None and digest not in self._finished:
             self._finished.append(digest)
         with suppress(OSError):
@@ -228,8 +213,8 @@ class Journal:
             for job in sorted(jobs, key=lambda one: one.name):
                 status = job.input.stat()
                 times = (status.st_mtime_ns, status.st_ctime_ns)
-                files = {role: [state.n_bytes, state.sha256] for role, state in states(job).items()}
-                files_of_run.append([job.name, status.st_dev, status.st_ino, status.st_size, *times, files])
+                stamp = (job.name, status.st_dev, status.st_ino, status.st_size, *times)
+                files_of_run.append([*stamp, states(job)])
             return hashlib.sha256(
                 json.dumps([self._settings, files_of_run], sort_keys=True).encode()
             ).hexdigest()

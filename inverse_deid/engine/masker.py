@@ -24,15 +24,6 @@ class Masker(Protocol):
         ...
 
 
-class FingerprintedMasker(Masker, Protocol):
-    """A masker that says what it was made of; a `Deidentifier` does."""
-
-    @property
-    def fingerprint(self) -> str:
-        """Changes with anything that can change the output."""
-        ...
-
-
 @runtime_checkable
 class MasksCases(Protocol):
     """Masks the texts of cases."""
@@ -100,13 +91,9 @@ def mask_with_fields(
     Returns:
         Each record, with its `fields` if it is a report, and its masked texts.
     """
-    pairs = zip(records, mask_cases(masker, records), strict=True)
-    return [
-        (record, ())
-        if case is None
-        else (
-            record if record.report is None else replace(record, fields=replacements_of(case, key, marker)),
-            case.docs,
-        )
-        for record, case in pairs
-    ]
+    found: list[tuple[Record, tuple[MaskedDocument, ...]]] = []
+    for record, case in zip(records, mask_cases(masker, records), strict=True):
+        if record.report is not None and case is not None:
+            record = replace(record, fields=replacements_of(case, key, marker))  # noqa: PLW2901
+        found.append((record, () if case is None else case.docs))
+    return found

@@ -65,8 +65,8 @@ def hide_report(case: Case, docs: Sequence[MaskedDocument], marker: str) -> Hidd
 
     Args:
         case: As it was read.
-        docs: What became of its free texts, one each.
-        marker: Stands for what does not fit into an element.
+        docs: Its masked free texts.
+        marker: Replaces what does not fit into an element.
     """
     texts = [
         hide(doc, location=text.path, written=fit_text(doc.text, text.max_length, marker))
@@ -170,10 +170,9 @@ def reveal_message(
 
 
 def _next(cases: Iterator[HiddenCase]) -> HiddenCase:
-    case = next(cases, None)
-    if case is None:
-        raise InputError(_TOO_FEW)
-    return case
+    for case in cases:
+        return case
+    raise InputError(_TOO_FEW)
 
 
 def _check_end(cases: Iterator[HiddenCase]) -> None:

@@ -1,16 +1,19 @@
-"""Run a list of jobs: each file is finished or reported, and a killed run can be resumed."""
+"""Run a list of jobs: each file is finished or reported, and a killed run can be resumed.
+
+Files of one document each are read and masked together in one batch, and each is written for itself.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
 from inverse_deid.core.errors import ConfigurationError, InputError, InverseDeidError
-from inverse_deid.engine.document_jobs import mask_group, open_group, write_group
+from inverse_deid.core.values import MaskedDocument
 from inverse_deid.engine.in_order import in_order
-from inverse_deid.engine.job_files import Written
+from inverse_deid.engine.job_files import JobFiles, Written
 from inverse_deid.engine.jobs import Job, check_target
 from inverse_deid.engine.journal import (
     Entry,
@@ -20,12 +23,95 @@ from inverse_deid.engine.journal import (
     is_intact,
     remove_progress,
 )
-from inverse_deid.engine.masker import JobMasker
+from inverse_deid.engine.masker import JobMasker, Masker, mask_records
 from inverse_deid.engine.run_settings import RunSettings
-from inverse_deid.engine.serial import BATCH_CHARS, FIRST_BATCH_CHARS
+from inverse_deid.engine.serial import BATCH_CHARS, FIRST_BATCH_CHARS, write_batch
 from inverse_deid.engine.streams import write_stream_job
 from inverse_deid.engine.tally import Tally
-from inverse_deid.formats.registry import input_errors
+from inverse_deid.formats.records import Record, Source
+from inverse_deid.formats.registry import input_errors, open_input, open_source
+
+_Opened = tuple[str, Source, Record]
+"""Fingerprint of the input, its source and its one record."""
+
+
+class _DocumentGroup:
+    """Files of one document each that are masked together.
+
+    The whole group is read and masked, so that the batch is the same after an interruption and so
+    are all results. Only those to be done are written.
+    """
+
+    def __init__(self, group: Sequence[Job], todo: Sequence[Job], run: RunSettings) -> None:
+        self._todo, self._run = todo, run
+        self._tally = Tally()
+        self._opened: dict[Job, _Opened] = {}
+        for job in group:
+            try:
+                with input_errors():
+                    input_print = input_fingerprint(job.input)
+                    with open_input(job.input) as stream:
+                        source = open_source(stream, job.name, job.format, run.read_options)
+                        self._opened[job] = input_print, source, next(source.records())
+            except InverseDeidError as error:
+                if job in todo:
+                    self._tally.fail(job.shown, str(error))
+
+    def mask(self, masker: Masker) -> list[tuple[MaskedDocument, ...]]:
+        """Mask the documents, in order."""
+        return mask_records(masker, [record for _, _, record in self._opened.values()])
+
+    def write(self, masked: Sequence[Sequence[MaskedDocument]], journal: Journal) -> Tally:
+        """Write the files that are to be done."""
+        written: dict[Job, Written] = {}
+        for (job, opened), result in zip(self._opened.items(), masked, strict=True):
+            if job in self._todo:
+                try:
+                    check_unchanged(job, opened[0])
+                    written[job] = _write_files(job, opened, result, self._run)
+                except InverseDeidError as error:
+                    self._tally.fail(job.shown, str(error))
+        if written:
+            self._commit(written, journal)
+        return self._tally
+
+    def _commit(self, written: Mapping[Job, Written], journal: Journal) -> None:
+        """First the journal, then the names: a kill in between loses nothing."""
+        try:
+            journal.append({job: entry for job, (entry, _) in written.items()})
+        except InverseDeidError as error:
+            for job, (_, files) in written.items():
+                files.discard()
+                self._tally.fail(job.shown, str(error))
+            return
+        for job, (entry, files) in written.items():
+            try:
+                files.commit()
+            except InverseDeidError as error:
+                self._tally.fail(job.shown, str(error))
+            else:
+                self._tally.merge(entry.tally)
+                self._run.on_file(job, entry)
+                self._run.on_progress(entry.tally.n_documents, entry.tally.n_tokens)
+
+
+def _write_files(job: Job, opened: _Opened, masked: Sequence[MaskedDocument], run: RunSettings) -> Written:
+    """Write the files of one job, complete and on the disk, but not yet under their names."""
+    input_print, source, record = opened
+    tally = Tally()
+    files = JobFiles(job, key=run.key)
+    is_complete = False
+    try:
+        sinks = files.sinks(source)
+        write_batch([(record, masked)], sinks, tally, job.shown, source.unit)
+        for sink in sinks:
+            sink.finish()
+        entry = Entry(input_print, run.fingerprint, 1, files.sync(), tally)
+        is_complete = True
+    finally:
+        files.close() if is_complete else files.discard()
+    return entry, files
+
 
 MAX_FILES_A_GROUP = 128
 
@@ -34,13 +120,7 @@ LONG_FILE_BYTES = BATCH_CHARS
 
 
 def run_jobs(jobs: Sequence[Job], journal: Journal, masker: JobMasker, run: RunSettings) -> Tally:
-    """Do all jobs; a file that fails is noted and the others are finished.
-
-    Args:
-        jobs: The files, in order.
-        journal: Of the output folder.
-        masker: Masks the documents.
-        run: How.
+    """Do all jobs in order; a file that fails is noted and the others are finished.
 
     Raises:
         ConfigurationError: The run to be resumed had other settings.
@@ -52,7 +132,11 @@ def run_jobs(jobs: Sequence[Job], journal: Journal, masker: JobMasker, run: RunS
         )
     inputs = frozenset(job.identity for job in jobs)
     tally = Tally()
-    for is_long, some in groupby(group_jobs(jobs), key=_is_long):
+
+    def is_worth_several_batches(group: Sequence[Job]) -> bool:
+        return not group[0].format.is_single_document and group[0].n_bytes > LONG_FILE_BYTES
+
+    for is_long, some in groupby(group_jobs(jobs), key=is_worth_several_batches):
         # A long file is masked several batches at once, short ones and documents side by side.
         inner = run if is_long else replace(run, n_at_once=1)
         steps = (_Step(group, journal, masker, inner, inputs) for group in some)
@@ -64,12 +148,7 @@ def run_jobs(jobs: Sequence[Job], journal: Journal, masker: JobMasker, run: RunS
 class _Step:
     """One group of files: planned and opened in turn, worked on beside other groups, finished in turn.
 
-    Args:
-        group: The files; several only if each is one document.
-        journal: Of the output folder.
-        masker: Masks them.
-        run: How.
-        inputs: All inputs of the run, which no output may overwrite.
+    A group has several files only if each is one document. No output may overwrite one of `inputs`.
     """
 
     def __init__(
@@ -87,7 +166,7 @@ class _Step:
         for job in group:
             self._plan(job, inputs)
         is_document = bool(self._todo) and self._todo[0].format.is_single_document
-        self._documents = open_group(group, self._todo, run) if is_document else None
+        self._documents = _DocumentGroup(group, self._todo, run) if is_document else None
 
     def _plan(self, job: Job, inputs: frozenset[tuple[int, int]]) -> None:
         """Note whether a file is to be done, is complete, or cannot be done."""
@@ -108,7 +187,7 @@ class _Step:
     def work(self) -> Any:  # noqa: ANN401 - what `finish` takes
         """Mask documents; write other files under another name."""
         if self._documents is not None:
-            return mask_group(self._documents, self._masker)
+            return self._documents.mask(self._masker)
         if not self._todo:
             return None
         job = self._todo[0]
@@ -122,7 +201,7 @@ class _Step:
         for job, entry in self._complete:
             self._run.on_file(job, entry)
         if self._documents is not None:
-            self._tally.merge(write_group(self._documents, done, self._journal, self._run))
+            self._tally.merge(self._documents.write(done, self._journal))
         elif self._todo:
             try:
                 self._tally.merge(self._name_files(self._todo[0], done))
@@ -163,11 +242,6 @@ def group_jobs(jobs: Sequence[Job]) -> Iterator[list[Job]]:
                 group, n_bytes, limit = [], 0, BATCH_CHARS
         if group:
             yield group
-
-
-def _is_long(group: Sequence[Job]) -> bool:
-    """Tell whether a group is a file that is worth several batches."""
-    return not group[0].format.is_single_document and group[0].n_bytes > LONG_FILE_BYTES
 
 
 def _is_complete(job: Job, entry: Entry | None, inputs: frozenset[tuple[int, int]], *, force: bool) -> bool:

@@ -26,21 +26,18 @@ from inverse_deid.formats.known_values import KnownOfDocuments
 
 FORMAT = "inverse-deid run report"
 REPORT_MARK = f'"format": "{FORMAT}"'
-"""Stands near the beginning of every run report."""
+"""Part of the beginning of every run report."""
 VERSION = 2
 
 _PURPOSE = b"inverse-deid run report 2 "
 
 
 def hash_with_key(key: bytes | None, sha256: str) -> str | None:
-    """Return a hash that compares values only for those who have the key, None = no key.
+    """Return an HMAC-SHA256 that compares values only for those who have the key, None = no key.
 
     Args:
         key: Secret bytes.
         sha256: Of the value, in hexadecimal digits.
-
-    Returns:
-        HMAC-SHA256 in hexadecimal digits.
 
     Example:
         >>> hash_with_key(None, "00") is None, len(hash_with_key(b"sixteen bytes or", "00") or "")

@@ -141,11 +141,11 @@ def mask_source(
     tally.note_columns(source.columns)
     n_done = n_before
     todo = _skip(n_before, batches(guard_records(source.records()), BatchLimits()))
-    for (n_done, _), masked in in_order(
-        lambda item: mask_with_fields(masker, item[1], progress.key, progress.marker),
-        todo,
-        progress.n_at_once,
-    ):
+
+    def mask(item: tuple[int, list[Record]]) -> list[tuple[Record, tuple[MaskedDocument, ...]]]:
+        return mask_with_fields(masker, item[1], progress.key, progress.marker)
+
+    for (n_done, _), masked in in_order(mask, todo, progress.n_at_once):
         before = (tally.n_documents, tally.n_tokens)
         write_batch(masked, sinks, tally, progress.name, source.unit)
         tally.note_columns(source.columns)

@@ -13,7 +13,7 @@ from inverse_deid.engine.masker import Masker
 from inverse_deid.engine.run_settings import RunSettings
 from inverse_deid.engine.serial import SourceProgress, mask_source
 from inverse_deid.engine.tally import Tally
-from inverse_deid.formats.records import Format, ReadOptions, ReportingSink
+from inverse_deid.formats.records import Format, ReportingSink
 from inverse_deid.formats.registry import input_errors, open_input, open_source
 
 PIPE_NAME = "standard input"
@@ -30,7 +30,9 @@ def write_stream_job(job: Job, masker: Masker, run: RunSettings) -> Written:
     resumed = _read_progress(job, input_print, run)
     with open_input(job.input) as stream:
         with input_errors():
-            source = open_source(stream, job.name, job.format, _read_options(job, run))
+            # Only case safety reports need the profile.
+            profile = run.profile if job.format.holds_cases else run.read_options.profile
+            source = open_source(stream, job.name, job.format, replace(run.read_options, profile=profile))
         files = JobFiles(job, resumed, key=run.key, marker=run.marker)
         begun = resumed or Entry(input_print, run.fingerprint, 0, {}, Tally())
         n_records = begun.n_records
@@ -52,11 +54,6 @@ def write_stream_job(job: Job, masker: Masker, run: RunSettings) -> Written:
         finally:
             files.close() if is_kept else files.discard()
     return entry, files
-
-
-def _read_options(job: Job, run: RunSettings) -> ReadOptions:
-    """Return how a file is read; only case safety reports need the profile."""
-    return replace(run.read_options, profile=run.profile) if job.format.holds_cases else run.read_options
 
 
 def _read_progress(job: Job, input_print: str, run: RunSettings) -> Entry | None:
@@ -94,14 +91,9 @@ class _Pipe:
 
 
 def mask_pipe(given: BinaryIO, target: BinaryIO, kind: Format, masker: Masker, run: RunSettings) -> Tally:
-    """Mask a stream and write it out; what was wrong with the input is in the tally.
+    """Mask a stream and write it out in its format; faults of the input are in the tally.
 
-    Args:
-        given: The input.
-        target: The output.
-        kind: Format of both.
-        masker: Masks the documents.
-        run: Only reading, progress and batches at once matter.
+    Of the settings of the run only reading, progress and batches at once matter.
 
     Raises:
         OutputError: The output was closed.

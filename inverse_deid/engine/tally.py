@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
+import msgspec
 import numpy as np
 
 from inverse_deid.core.values import MaskedDocument, Reason
@@ -14,8 +15,7 @@ MAX_FAILURES_LISTED = 1000
 MARKERS_LEFT = "its replacements could not be computed; markers were left"
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
+class Failure(NamedTuple):
     """A file or record that was not masked as it should have been."""
 
     where: str
@@ -48,23 +48,24 @@ class Tally:
     stand_ins: dict[str, int] = field(default_factory=dict)
     n_found_complete: int = 0
 
+    def __post_init__(self) -> None:
+        if len(self.tokens_by_reason) != len(Reason):
+            raise ValueError("a tally of other reasons")
+
     def add_case(self, texts: Iterable[MaskedDocument], *, is_case: bool = True) -> None:
         """Count one written case of several texts; a part around the cases is not one."""
         self.n_documents += is_case
         has_failed = False
         for masked in texts:
-            self._count(masked)
+            self.n_tokens += len(masked.tokens)
+            counts = np.bincount(masked.decisions.reasons, minlength=len(Reason)).tolist()
+            self._count_masks(counts, masked.stand_ins)
             has_failed |= masked.failed
         self.n_failed_documents += has_failed and is_case
 
-    def _count(self, masked: MaskedDocument) -> None:
-        self.n_tokens += len(masked.tokens)
-        counts = np.bincount(masked.decisions.reasons, minlength=len(Reason)).tolist()
-        self.tokens_by_reason = [a + b for a, b in zip(self.tokens_by_reason, counts, strict=True)]
-        self._count_stand_ins(masked.stand_ins)
-
-    def _count_stand_ins(self, counts: Mapping[str, int]) -> None:
-        for sort, n in counts.items():
+    def _count_masks(self, by_reason: Sequence[int], stand_ins: Mapping[str, int]) -> None:
+        self.tokens_by_reason = [a + b for a, b in zip(self.tokens_by_reason, by_reason, strict=True)]
+        for sort, n in stand_ins.items():
             self.stand_ins[sort] = self.stand_ins.get(sort, 0) + n
 
     def note_columns(self, columns: Mapping[str, str]) -> None:
@@ -86,29 +87,15 @@ class Tally:
         self.failures += other.failures[: MAX_FAILURES_LISTED - len(self.failures)]
         self.note_columns(other.columns)
         self.n_found_complete += other.n_found_complete
-        pairs = zip(self.tokens_by_reason, other.tokens_by_reason, strict=True)
-        self.tokens_by_reason = [a + b for a, b in pairs]
-        self._count_stand_ins(other.stand_ins)
+        self._count_masks(other.tokens_by_reason, other.stand_ins)
 
     def rename(self, old: str, new: str) -> Tally:
         """Return the same counts; failures that begin with one name begin with another."""
-        failures = [replace(one, where=new + one.where.removeprefix(old)) for one in self.failures]
+        failures = [Failure(new + where.removeprefix(old), reason) for where, reason in self.failures]
         return replace(self, failures=failures)
 
     def as_json(self) -> dict[str, Any]:
-        """Return a dictionary that `from_json` reads."""
-        stored = asdict(self)
+        """Return a dictionary that msgspec reads."""
+        stored: dict[str, Any] = msgspec.to_builtins(self)
         del stored["n_found_complete"]
-        return {**stored, "failures": [[failure.where, failure.reason] for failure in self.failures]}
-
-    @classmethod
-    def from_json(cls, stored: dict[str, Any]) -> Tally:
-        """Read the tally that `as_json` wrote.
-
-        Raises:
-            ValueError: It counts other reasons than this version knows.
-        """
-        if len(stored["tokens_by_reason"]) != len(Reason):
-            raise ValueError("a tally of other reasons")
-        failures = [Failure(where, reason) for where, reason in stored["failures"]]
-        return cls(**{**stored, "failures": failures})
+        return stored

@@ -18,10 +18,9 @@ from dataclasses import dataclass, field
 from queue import SimpleQueue
 from types import TracebackType
 
-from inverse_deid.core.errors import ConfigurationError, InverseDeidError, StageError
-from inverse_deid.core.unforeseen import describe_error
+from inverse_deid.core.errors import ConfigurationError, InverseDeidError, StageError, describe_error
 from inverse_deid.core.values import Document, MaskedDocument
-from inverse_deid.engine.masker import FingerprintedMasker
+from inverse_deid.masking.case_masker import DocumentMasker
 from inverse_deid.masking.pipeline import mask_everything
 from inverse_deid.replacement.markers import MarkerFor
 
@@ -30,26 +29,20 @@ MAX_TRIES = 2
 MAX_STARTS = 3
 MAX_DEATHS_IN_A_ROW = 10
 
-Load = Callable[[], FingerprintedMasker]
+Load = Callable[[], DocumentMasker]
 """Loads the masker; can be sent to another process."""
 
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """What a worker loaded.
-
-    Args:
-        pid: Of its process.
-        fingerprint: Of its masker.
-        made_of: Hashes and thresholds, for reports.
-    """
+    """The process and the masker of a worker; `made_of` has hashes and thresholds for reports."""
 
     pid: int
     fingerprint: str
     made_of: Mapping[str, object] = field(repr=False)
 
 
-_loaded: list[FingerprintedMasker] = []
+_loaded: list[DocumentMasker] = []
 """The one masker of a worker process; calls in a process share only what is global."""
 
 
@@ -146,13 +139,9 @@ class WorkerProcess:
     def mask(self, docs: Sequence[Document], fingerprint: str) -> list[MaskedDocument]:
         """Mask a batch in the process.
 
-        Args:
-            docs: The batch.
-            fingerprint: The masker must have it.
-
         Raises:
             WorkerDiedError: The process ended before it answered.
-            ConfigurationError: The masker that was loaded last is another one.
+            ConfigurationError: The masker that was loaded last has another fingerprint.
             StageError: The process ended `MAX_DEATHS_IN_A_ROW` times without an answer in between, or
                 the masker broke its contract.
         """

@@ -10,10 +10,10 @@ import msgspec
 
 from inverse_deid.core.errors import AnnotationError, FormatError
 from inverse_deid.core.phi import PhiType
+from inverse_deid.evaluation.counts import GroupKind
 from inverse_deid.evaluation.evaluation import Evaluation
 from inverse_deid.evaluation.figures import ReportPart, decode_share, encode_record
 from inverse_deid.evaluation.grades import GradeReport
-from inverse_deid.evaluation.groups import GroupKind
 from inverse_deid.evaluation.provenance import Provenance, name_files
 from inverse_deid.evaluation.risk import RiskReport
 from inverse_deid.evaluation.utility import UtilityReport
@@ -26,11 +26,7 @@ _KINDS = "`risk --json`, `utility --json`, `leaks grade --json` or `research ext
 class ConceptRecord(ReportPart, frozen=True):
     """The extraction of one type of concepts from original and masked texts. None is undefined.
 
-    Args:
-        gold: Gold concepts.
-        touched: Gold concepts of which a mask covers a character.
-        difference: F1 on masked texts less F1 on original texts.
-        p_value: Of a paired permutation test.
+    The difference is F1 on masked less F1 on original texts, and a mask covers a character of `touched`.
     """
 
     gold: int
@@ -98,10 +94,6 @@ def list_plain_added(added: Sequence[AddedReport]) -> dict[str, Any]:
 
 def refuse_foreign(added: Sequence[AddedReport], evaluation: Evaluation) -> None:
     """Refuse a risk, or grades, of other documents or masks. Utility has a gold set of its own.
-
-    Args:
-        added: Reports of other measurements.
-        evaluation: The evaluation that shows them.
 
     Raises:
         AnnotationError: A report counted other documents or other leaks.

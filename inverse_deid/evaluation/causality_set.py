@@ -72,13 +72,7 @@ class UtilitySpan:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One fact.
-
-    Args:
-        kind: Its kind.
-        spans: Its words.
-        role: Of a drug. None for other kinds.
-        days: From the date of the part `start` to that of the part `reaction`.
+    """One fact. Only drugs have a role. The days are between the dates of `start` and `reaction`.
 
     Raises:
         AnnotationError: Role, parts or days do not fit the kind.

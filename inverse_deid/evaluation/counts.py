@@ -11,26 +11,86 @@ the rule for overlaps); Scaiano et al. 2016 (masking recall, entities).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
-from enum import IntEnum
+from enum import IntEnum, StrEnum
 from typing import Self
 
 import numpy as np
 import numpy.typing as npt
 
 from inverse_deid.core.errors import AnnotationError, StageError
+from inverse_deid.core.phi import HIPAA_TYPES, HYPER_CLASS_OF, HyperClass, PhiType
 from inverse_deid.core.values import BoolArray, Document, Tokens
-from inverse_deid.evaluation.groups import (
-    GROUPS,
-    IS_SHORT,
-    MEMBERS,
-    SHORT_NAME_CHARS,
-    TYPE_NUMBER,
-)
 from inverse_deid.evaluation.harmless import HarmlessTokens
-from inverse_deid.text.folding import folded
+from inverse_deid.text.matching import fold
 from inverse_deid.text.tokenizer import tokenize
+
+SHORT_NAME_CHARS = 3
+"""A name token of at most this many characters is short: initials, and names that look like words."""
+
+SHORT_NAME_TYPES = frozenset({PhiType.PATIENT, PhiType.RELATIVE, PhiType.DOCTOR})
+
+
+class GroupKind(StrEnum):
+    """What the types of a group share."""
+
+    ALL = "all"
+    HIPAA = "hipaa"
+    SHORT_NAMES = "short_names"
+    HYPER = "hyper"
+    FINE = "fine"
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """PHI types. The short names are only tokens of at most `SHORT_NAME_CHARS` characters."""
+
+    kind: GroupKind
+    name: str
+    types: frozenset[PhiType]
+
+
+def _make_groups() -> Iterator[Group]:
+    yield Group(GroupKind.ALL, "ALL", frozenset(PhiType))
+    yield Group(GroupKind.HIPAA, "HIPAA", HIPAA_TYPES)
+    yield Group(GroupKind.SHORT_NAMES, "SHORT_NAMES", SHORT_NAME_TYPES)
+    for hyper in HyperClass:
+        types = frozenset(fine for fine in PhiType if HYPER_CLASS_OF[fine] is hyper)
+        if types:
+            yield Group(GroupKind.HYPER, hyper, types)
+    for fine in PhiType:
+        yield Group(GroupKind.FINE, fine, frozenset({fine}))
+
+
+GROUPS: tuple[Group, ...] = tuple(_make_groups())
+"""All groups, in the order of the columns of `Counts`."""
+
+TYPE_NUMBER = {fine: number for number, fine in enumerate(PhiType)}
+"""The row of each fine type in `MEMBERS`."""
+
+MEMBERS = np.array([[fine in group.types for group in GROUPS] for fine in PhiType], np.bool_)
+"""bool (n_types, n_groups): whether a type belongs to a group."""
+
+IS_SHORT = np.array([group.kind is GroupKind.SHORT_NAMES for group in GROUPS], np.bool_)
+"""bool (n_groups,): whether the group has only short tokens."""
+
+
+def group_number(kind: GroupKind, name: str | None = None) -> int:
+    """Return the column of a group. The name is needed where a kind has several groups.
+
+    Raises:
+        ValueError: There is no such group.
+
+    Example:
+        >>> GROUPS[group_number(GroupKind.HYPER, "DATE")].types
+        frozenset({<PhiType.DATE: 'DATE'>})
+    """
+    for number, group in enumerate(GROUPS):
+        if group.kind is kind and name in (None, group.name):
+            return number
+    raise ValueError(f"no group {name} of the kind {kind}")
+
 
 Int64Array = npt.NDArray[np.int64]
 Range = tuple[int, int]
@@ -142,10 +202,6 @@ class GoldTokens:
 def find_gold_tokens(doc: Document, tokens: Tokens) -> GoldTokens:
     """Return every piece that a gold span cuts out of a token.
 
-    Args:
-        doc: Its gold spans are sorted and disjoint.
-        tokens: The tokens of its text.
-
     Example:
         >>> from inverse_deid.core.phi import PhiType
         >>> from inverse_deid.core.values import PhiSpan
@@ -189,19 +245,9 @@ def check_masks(doc: Document, masks: Sequence[Range]) -> None:
 def count_document(
     doc: Document, masks: Sequence[Range], harmless: HarmlessTokens, clinical: WordTest | None = None
 ) -> Counts:
-    """Count one document: the one place where anything is counted.
+    """Count one document as one row: the one place where anything is counted.
 
-    Args:
-        doc: With its gold spans.
-        masks: Half-open ranges of the original text, in any order. They may overlap.
-        harmless: Missed tokens that the corrected recall forgives.
-        clinical: Recognises clinical words. None leaves them among the other words.
-
-    Returns:
-        One row.
-
-    Raises:
-        AnnotationError: A mask is empty, reversed or outside the text.
+    `clinical` recognises clinical words. None leaves them among the other words. Raises as `check_masks`.
     """
     check_masks(doc, masks)
     tokens = tokenize(doc.text)
@@ -238,10 +284,6 @@ def count_document(
 def count_masked_before(n_chars: int, masks: Sequence[Range]) -> Int64Array:
     """Return how many characters before each offset are masked: int64 (n_chars + 1,).
 
-    Args:
-        n_chars: Length of the text.
-        masks: Half-open ranges of it, in any order. They may overlap.
-
     Example:
         >>> count_masked_before(4, [(1, 3), (2, 3)]).tolist()
         [0, 0, 1, 2, 2]
@@ -268,7 +310,7 @@ def _count_entities(doc: Document, gold: GoldTokens, recalled: BoolArray) -> tup
     """Return int64 (n_groups,) twice: distinct identifiers, and those without a missed token."""
     words: dict[int, list[str]] = {}
     for i, span in enumerate(gold.spans.tolist()):
-        words.setdefault(span, []).append(folded(doc.text[gold.starts[i] : gold.ends[i]]))
+        words.setdefault(span, []).append(fold(doc.text[gold.starts[i] : gold.ends[i]]))
     leaking_spans = set(gold.spans[~recalled].tolist())
     leaks: dict[tuple[int, tuple[str, ...]], bool] = {}
     for span, spoken in words.items():

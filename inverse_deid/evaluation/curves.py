@@ -140,15 +140,10 @@ def _find_farthest(points: Float64Array, first: int, last: int) -> tuple[float, 
 
 @dataclass(frozen=True, slots=True)
 class ReliabilityBin:
-    """Tokens with `p_safe` in [low, high). The last bin includes 1.
+    """Tokens with `p_safe` in [low, high), and how many of them are really safe. The last bin includes 1.
 
-    Args:
-        low: Smallest `p_safe`.
-        high: Start of the next bin.
-        mean_p_safe: Of the tokens, None without tokens.
-        safe: How many of them are really safe.
-        interval: Clopper-Pearson, None without tokens. It treats tokens as independent and is
-            therefore too narrow.
+    The mean is None without tokens. The interval is Clopper-Pearson. It treats tokens as independent and
+    is therefore too narrow.
     """
 
     low: float
@@ -177,17 +172,9 @@ class Reliability:
 def measure_reliability(
     is_phi: BoolArray, p_safe: npt.ArrayLike, n_bins: int = N_BINS, confidence: float = CONFIDENCE
 ) -> Reliability:
-    """Compare `p_safe` with the share of tokens that is really safe.
+    """Compare `p_safe` with the share of tokens that is really safe, in bins of equal width.
 
-    Args:
-        is_phi: bool (n_tokens,), gold truth.
-        p_safe: (n_tokens,), probability of *safe* in [0, 1], NaN = unknown.
-        n_bins: Bins of equal width, at least 1.
-        confidence: Of the intervals, in (0, 1).
-
-    Raises:
-        ConfigurationError: An argument is out of range.
-        StageError: The lengths differ, or a value is not a probability.
+    Arguments and errors as for `recall_precision_curve`.
 
     Source: Guo et al. 2017, "On calibration of modern neural networks" (expected
         calibration error).

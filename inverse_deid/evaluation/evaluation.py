@@ -15,9 +15,16 @@ import numpy as np
 
 from inverse_deid.core.errors import AnnotationError, FormatError
 from inverse_deid.core.values import Document
-from inverse_deid.evaluation.counts import Counts, Range, WordTest, count_document
+from inverse_deid.evaluation.counts import (
+    GROUPS,
+    Counts,
+    GroupKind,
+    Range,
+    WordTest,
+    count_document,
+    group_number,
+)
 from inverse_deid.evaluation.figures import FIGURES, GroupFigures, Share, group_figures
-from inverse_deid.evaluation.groups import GROUPS, GroupKind, group_number
 from inverse_deid.evaluation.harmless import HarmlessTokens, read_harmless
 from inverse_deid.evaluation.provenance import name_files
 from inverse_deid.evaluation.resampling import N_RESAMPLES, SEED, bootstrap_all
@@ -68,14 +75,11 @@ def evaluate_masks(
     clinical: WordTest | None = None,
     allow_missing: bool = False,
 ) -> Evaluation:
-    """Compare masks with gold documents.
+    """Compare the masks of each id, in any order, with gold documents.
 
-    Args:
-        gold: Annotated documents with distinct ids.
-        masks: For each id half-open ranges of the original text, in any order.
-        harmless: Missed tokens that the corrected recall forgives. None is the packaged list.
-        clinical: Recognises clinical words among safe words. None counts them as other words.
-        allow_missing: Count documents without masks as unmasked instead of refusing.
+    `harmless` are missed tokens that the corrected recall forgives, None is the packaged list. `clinical`
+    recognises clinical words, None counts them as other words. With `allow_missing`, documents without
+    masks count as unmasked.
 
     Raises:
         AnnotationError: An id is repeated, without masks or without gold, or a mask
@@ -97,19 +101,10 @@ def evaluate_masks(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Intervals:
-    """The intervals of an evaluation. None where a figure is undefined.
+    """The intervals of an evaluation, where None is an undefined figure.
 
-    Args:
-        figures: By the names of `FIGURES`.
-        groups: By column (see `group_number`) and field of `GroupFigures`, without groups
-            that have no PHI.
-        unit: The independent units.
-        n_units: Number of units.
-        n_units_with_phi: Number of units with PHI.
-        n_units_of_group: Number of units with PHI of a group, by column.
-        confidence: In (0, 1).
-        n_resamples: Number of draws.
-        seed: Of the draws.
+    `figures` are by name. `groups` are by column (see `group_number`) and field of `GroupFigures`, without
+    groups that have no PHI. `n_units_of_group` counts units with PHI of a group, by column.
     """
 
     figures: Mapping[str, Interval | None]
@@ -137,16 +132,9 @@ def intervals_of(
 ) -> Intervals:
     """Return an interval for each figure.
 
-    Figures of tokens and identifiers are resampled by documents, or by patients. Shares
-    of documents have Clopper and Pearson's interval. With patients they are resampled as
+    Figures of tokens and identifiers are resampled by documents, or by the patient of each document.
+    Shares of documents have Clopper and Pearson's interval. With patients they are resampled as
     well, because documents are then not independent either.
-
-    Args:
-        evaluation: Of any number of documents.
-        patients: The patient of each document.
-        n_resamples: Number of draws.
-        confidence: In (0, 1).
-        seed: Of the draws.
 
     Raises:
         ConfigurationError: `n_resamples` or `confidence` is out of range.
@@ -206,14 +194,9 @@ def _shares(counts: Counts, columns: Sequence[int]) -> dict[tuple[int | None, st
 
 
 def read_patients(path: Path, ids: Sequence[str]) -> list[str]:
-    """Read the patient of each document, for intervals by patients.
+    """Read the patient of each document, in the order of `ids`, for intervals by patients.
 
-    Args:
-        path: CSV with the columns `id` and `patient`. Other columns and documents are ignored.
-        ids: The documents.
-
-    Returns:
-        The patient of each, in the order of `ids`.
+    The file is CSV with the columns `id` and `patient`. Other columns and documents are ignored.
 
     Raises:
         InputError: The file cannot be read, a column or cell is missing, or a document is

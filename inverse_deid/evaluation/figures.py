@@ -12,8 +12,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from inverse_deid.evaluation.counts import Counts, Int64Array, SafeKind
-from inverse_deid.evaluation.groups import GroupKind, group_number
+from inverse_deid.evaluation.counts import Counts, GroupKind, Int64Array, SafeKind, group_number
 
 _ALL = group_number(GroupKind.ALL)
 _HIPAA = group_number(GroupKind.HIPAA)
@@ -98,12 +97,7 @@ class GroupFigures:
 
 
 def group_figures(counts: Counts, group: int) -> GroupFigures:
-    """Return the figures of one group.
-
-    Args:
-        counts: Of any number of documents.
-        group: Its column, see `group_number`.
-    """
+    """Return the figures of the group in a column, see `group_number`."""
 
     def total(column: Int64Array) -> int:
         return int(column[:, group].sum())

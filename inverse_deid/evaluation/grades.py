@@ -1,4 +1,11 @@
-"""The grades that reviewers give leaks (direct, indirect, none), and their agreement."""
+"""The grades that reviewers give leaks (direct, indirect, none), and the agreement of two reviewers.
+
+Agreement is observed and beyond chance (Cohen's kappa, unweighted and with linear
+weights: one step apart is half as far as two). Grades in one document are not
+independent, so intervals come from resampled documents.
+
+Source: Cohen 1960 (kappa), Cohen 1968 (weighted kappa).
+"""
 
 from __future__ import annotations
 
@@ -14,14 +21,124 @@ import numpy.typing as npt
 
 from inverse_deid.core.errors import AnnotationError
 from inverse_deid.core.phi import PhiType
-from inverse_deid.evaluation.agreement import NOT_JUDGED, Agreement, measure_agreement
+from inverse_deid.core.values import BoolArray
 from inverse_deid.evaluation.counts import Int64Array
-from inverse_deid.evaluation.figures import ReportPart
+from inverse_deid.evaluation.figures import ReportPart, Share
 from inverse_deid.evaluation.leaks import ListedLeak, name_rows, read_leak_list
 from inverse_deid.evaluation.plain_text import align, format_share
 from inverse_deid.evaluation.provenance import Provenance
 from inverse_deid.evaluation.resampling import N_RESAMPLES
-from inverse_deid.evaluation.uncertainty import CONFIDENCE
+from inverse_deid.evaluation.uncertainty import CONFIDENCE, Float64Array
+
+NOT_JUDGED = -1
+
+_MAX_UNDEFINED = 0.05
+"""An interval is left out if more than this share of the resamples leaves kappa undefined."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kappa:
+    """Agreement beyond chance, in [-1, 1], with its interval.
+
+    The value is None if chance alone leaves no room for disagreement, the ends if documents are too few.
+    """
+
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """The judgements of things that two people both judged.
+
+    In `kappa` every disagreement counts equally, in `linear_kappa` by its number of steps. The table counts
+    things by the judgement of the first (rows) and the second (columns).
+    """
+
+    observed: Share
+    kappa: Kappa
+    linear_kappa: Kappa
+    table: tuple[tuple[int, ...], ...]
+
+
+def measure_agreement(judgements: Int64Array, documents: Int64Array, *, n_steps: int, seed: int) -> Agreement:
+    """Compare the judgements of two people.
+
+    Args:
+        judgements: int64 (2, n), in [0, n_steps), or `NOT_JUDGED`.
+        documents: int64 (n,), number of the document of each thing.
+        n_steps: Of the scale.
+        seed: Of the resampling of documents.
+    """
+    both: BoolArray = (judgements != NOT_JUDGED).all(0)
+    first, second = judgements[:, both]
+    _, numbers = np.unique(documents[both], return_inverse=True)
+    tables = np.zeros((int(numbers.max(initial=-1)) + 1, n_steps, n_steps))
+    np.add.at(tables, (numbers, first, second), 1)
+    drawn = _resample_tables(tables, seed)
+    table = tables.sum(0)
+    return Agreement(
+        Share(int(np.trace(table)), int(table.sum())),
+        _estimate_kappa(table, drawn, _weigh_equally(n_steps)),
+        _estimate_kappa(table, drawn, _weigh_by_steps(n_steps)),
+        tuple(tuple(int(n) for n in row) for row in table),
+    )
+
+
+def cohen_kappa(table: Sequence[Sequence[int]], *, linear: bool = False) -> float | None:
+    """Return Cohen's kappa of an `Agreement.table`, or None if it is undefined.
+
+    Example:
+        >>> cohen_kappa([[20, 5, 0], [10, 15, 0], [0, 0, 0]])
+        0.4
+    """
+    weigh = _weigh_by_steps if linear else _weigh_equally
+    value = _compute_kappas(np.asarray(table, np.float64), weigh(len(table)))
+    return None if np.isnan(value) else float(value)
+
+
+def _weigh_equally(n_steps: int) -> Float64Array:
+    """Return weights of disagreement, (n_steps, n_steps), all equal."""
+    return np.asarray(1.0 - np.eye(n_steps), np.float64)
+
+
+def _weigh_by_steps(n_steps: int) -> Float64Array:
+    """Return weights of disagreement, (n_steps, n_steps), by distance, 1 from end to end."""
+    steps = np.arange(n_steps)
+    return np.asarray(np.abs(np.subtract.outer(steps, steps)) / max(n_steps - 1.0, 1.0), np.float64)
+
+
+def _resample_tables(tables: Float64Array, seed: int) -> Float64Array:
+    """Return the tables of resamples, (n_resamples, n_steps, n_steps). One document has no resamples."""
+    n_documents = len(tables)
+    if n_documents < 2:
+        return tables[:0]
+    evenly = np.full(n_documents, 1 / n_documents)
+    times = np.random.default_rng(seed).multinomial(n_documents, evenly, N_RESAMPLES)
+    return np.asarray(np.tensordot(times.astype(np.float64), tables, 1), np.float64)
+
+
+def _estimate_kappa(table: Float64Array, drawn: Float64Array, weights: Float64Array) -> Kappa:
+    value = _compute_kappas(table, weights)
+    resampled = _compute_kappas(drawn, weights)
+    defined = resampled[~np.isnan(resampled)]
+    if np.isnan(value):
+        return Kappa(None)
+    if len(defined) < (1 - _MAX_UNDEFINED) * N_RESAMPLES or np.ptp(defined) == 0:
+        return Kappa(float(value))
+    low, high = np.quantile(defined, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
+    return Kappa(float(value), float(low), float(high))
+
+
+def _compute_kappas(tables: Float64Array, weights: Float64Array) -> Float64Array:
+    """Return kappa of each table (..., n_steps, n_steps), NaN where it is undefined."""
+    n = tables.sum((-2, -1))
+    by_chance = tables.sum(-1)[..., :, None] * tables.sum(-2)[..., None, :]
+    found, expected = (weights * tables).sum((-2, -1)) * n, (weights * by_chance).sum((-2, -1))
+    undefined = expected == 0
+    return np.asarray(np.where(undefined, np.nan, 1 - found / np.where(undefined, 1, expected)), np.float64)
+
 
 FORMAT_NAME = "inverse-deid leak grades"
 
@@ -45,12 +162,7 @@ _WRITTEN: Mapping[str, int] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GradedList:
-    """A list of leaks with the grades of one reviewer.
-
-    Args:
-        leaks: In the order of the list.
-        grades: int64 (n_leaks,), values of `Grade`, -1 = not graded.
-    """
+    """A list of leaks with the grades of one reviewer: values of `Grade`, or `NOT_JUDGED`."""
 
     leaks: tuple[ListedLeak, ...] = field(repr=False)
     grades: Int64Array
@@ -58,18 +170,7 @@ class GradedList:
 
 @dataclass(frozen=True, slots=True)
 class GroupGrades:
-    """The grades of the leaks of one PHI type, or of all.
-
-    Args:
-        name: The type, or `ALL`.
-        n_leaks: Graded or not.
-        n_documents: Documents with such a leak.
-        by_grade: For each reviewer the leaks of each `Grade`.
-        ungraded: For each reviewer the leaks without a grade.
-        direct_to_any: Leaks that at least one reviewer calls direct.
-        direct_to_all: Leaks that every reviewer calls direct.
-        agreement: None with a single reviewer.
-    """
+    """The grades of the leaks of one PHI type, or of all, graded or not."""
 
     name: str
     n_leaks: int

@@ -89,10 +89,6 @@ class Aim:
 def count_needed(target: float, confidence: float | None) -> int:
     """Return how many documents with PHI can prove a target if no document leaks.
 
-    Args:
-        target: Leak rate, in (0, 1).
-        confidence: In (0, 1). None for conformal risk control.
-
     Returns:
         The smallest n with (1 - target)^n <= 1 - confidence, or with 1 / (n + 1) <= target.
 
@@ -114,14 +110,6 @@ def binomial_p_values(n_leaking: npt.ArrayLike, n: int, target: float) -> Float6
     They are at most 1 - C exactly where the one-sided Clopper-Pearson bound of confidence C is at
     most `target`.
 
-    Args:
-        n_leaking: Any shape, of n documents.
-        n: Documents.
-        target: In (0, 1).
-
-    Returns:
-        float64, shaped as `n_leaking`, in [0, 1].
-
     Example:
         >>> round(float(binomial_p_values(0, 299, 0.01)), 4)
         0.0495
@@ -131,14 +119,6 @@ def binomial_p_values(n_leaking: npt.ArrayLike, n: int, target: float) -> Float6
 
 def hoeffding_bentkus_p_values(total_losses: npt.ArrayLike, n: int, target: float) -> Float64Array:
     """Return valid p-values of "the mean loss is above `target`" for any losses in [0, 1].
-
-    Args:
-        total_losses: Any shape, sums of n independent losses.
-        n: Documents.
-        target: In (0, 1).
-
-    Returns:
-        float64, shaped as `total_losses`, in [0, 1].
 
     Source: Bates et al. 2021, Angelopoulos et al. 2021: the smaller of Hoeffding's bound
     (1963) in its relative-entropy form and e times the binomial tail of Bentkus (2004).
@@ -151,13 +131,7 @@ def hoeffding_bentkus_p_values(total_losses: npt.ArrayLike, n: int, target: floa
 
 
 def are_proven(total_losses: Float64Array, n: int, aim: Aim) -> BoolArray:
-    """Return bool (n_thresholds,): whether each threshold alone proves the aim.
-
-    Args:
-        total_losses: float64 (n_thresholds,), sums over n documents.
-        n: Documents (or patients) with PHI.
-        aim: Its target, unit and method are used.
-    """
+    """Return whether each threshold alone proves the aim, by its summed losses over n documents."""
     if aim.confidence is None:
         return np.asarray((total_losses + 1) / (n + 1) <= aim.target * _ROUNDING)
     p_values = binomial_p_values if aim.unit is Unit.DOCUMENT else hoeffding_bentkus_p_values
@@ -179,13 +153,7 @@ def refuse_too_few(n: int, aim: Aim) -> None:
 
 
 def choose_step(total_losses: Float64Array, n: int, aim: Aim) -> int:
-    """Choose the lowest threshold that is guaranteed.
-
-    Args:
-        total_losses: float64 (n_thresholds,), the summed losses at each threshold of a
-            sequence that was fixed before any was seen, the safest first.
-        n: Documents (or patients) with PHI.
-        aim: The guarantee to be proven.
+    """Choose the lowest threshold that is guaranteed. Arguments as for `are_proven`, the safest first.
 
     Returns:
         Index of the last threshold before the first that is not proven.
@@ -208,12 +176,7 @@ def choose_step(total_losses: Float64Array, n: int, aim: Aim) -> int:
 
 
 def provable_target(total_loss: float, n: int, aim: Aim) -> float:
-    """Return the smallest target that these losses at one threshold prove, in (0, 1]. 1 means none.
-
-    Args:
-        total_loss: Summed loss of n documents, a whole number for the unit `DOCUMENT`.
-        n: Documents (or patients) with PHI.
-        aim: Its confidence, unit and method are used.
+    """Return the smallest target that the summed loss at one threshold proves, in (0, 1]. 1 means none.
 
     Example:
         >>> round(provable_target(0, 299, Aim(target=0.5, confidence=0.95)), 4)

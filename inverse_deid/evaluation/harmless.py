@@ -13,7 +13,7 @@ from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.packaged import packaged_path
 from inverse_deid.core.phi import HYPER_CLASS_OF, PhiType
 from inverse_deid.core.settings import read_settings
-from inverse_deid.text.folding import folded
+from inverse_deid.text.matching import fold
 from inverse_deid.text.tokenizer import tokenize
 
 _ALL = "ALL"
@@ -21,10 +21,7 @@ _ALL = "ALL"
 
 @dataclass(frozen=True, slots=True)
 class HarmlessTokens:
-    """The harmless tokens inside identifiers of each type.
-
-    Args:
-        words: Folded words by type. A type without words is absent.
+    """The folded harmless words inside identifiers of each type. A type without words is absent.
 
     Example:
         >>> HarmlessTokens({PhiType.AGE: frozenset({"years"})}).holds(PhiType.AGE, "Years")
@@ -35,7 +32,7 @@ class HarmlessTokens:
 
     def holds(self, phi_type: PhiType, word: str) -> bool:
         """Return whether a missed token of this type reveals nothing. Case and accents do not matter."""
-        return folded(word) in self.words.get(phi_type, ())
+        return fold(word) in self.words.get(phi_type, ())
 
 
 class _HarmlessFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -69,5 +66,5 @@ def read_harmless(path: Path | None = None) -> HarmlessTokens:
                     f"{path}: {category}, entry {position}: not a token. Give one run of letters and digits."
                 )
         for fine in types:
-            words[fine] = words.get(fine, frozenset()) | frozenset(map(folded, entries))
+            words[fine] = words.get(fine, frozenset()) | frozenset(map(fold, entries))
     return HarmlessTokens(MappingProxyType(words))

@@ -60,14 +60,8 @@ _SAVE = "Save the graded list as CSV (UTF-8)."
 class Leak:
     """A missed gold token.
 
-    Args:
-        document: Id of the document.
-        start: Offset of its first character, in code points of the original text.
-        end: Offset after its last character.
-        type: Of its identifier.
-        token: Its visible part in the output.
-        left: The output before it, in one line.
-        right: The output after it, in one line.
+    The offsets are code points of the original text. `token` is its visible part in the output, and
+    `left` and `right` are the output around it, in one line.
     """
 
     document: str
@@ -97,13 +91,8 @@ def _digest(text: str) -> str:
 class ListedLeak:
     """A row of a list that was read.
 
-    Args:
-        row: As a spreadsheet counts it, with the header as row 1.
-        number: Its place in the list as written, from 1.
-        n_leaks: The length of that list.
-        id: See `Leak.id`.
-        type: Of the identifier.
-        cells: All cells by column. A person may have changed them.
+    A spreadsheet counts its header as row 1. `number` is the place in the list as written, from 1, and
+    `n_leaks` the length of that list. A person may have changed the cells.
     """
 
     row: int
@@ -132,12 +121,7 @@ def _find_missed(doc: Document, before: Int64Array) -> tuple[GoldTokens, list[Ra
 
 
 def find_leaks(doc: Document, masks: Sequence[Range], n_context: int = CONTEXT_TOKENS) -> Iterator[Leak]:
-    """Yield the leaks of a document in text order.
-
-    Args:
-        doc: With its gold spans.
-        masks: Half-open ranges of the original text, in any order. They may overlap.
-        n_context: Tokens of the original on each side, shown or hidden.
+    """Yield the leaks of a document in text order, with `n_context` tokens of the original on each side.
 
     Raises:
         AnnotationError: A mask is empty, reversed or outside the text.

@@ -37,12 +37,9 @@ _REASONS = frozenset(reason.name for reason in Reason)
 
 @dataclass(frozen=True, slots=True)
 class MaskedOutput:
-    """The masks of one document.
+    """The masks of one document, as ranges of the original text that were not yet compared with it.
 
-    Args:
-        id: Of the document.
-        masks: Half-open ranges of the original text, not yet compared with it.
-        text: The masked text, or the original. None: the file does not contain it.
+    `text` is the masked text, or the original. None: the file does not contain it.
     """
 
     id: str
@@ -164,11 +161,6 @@ def masks_by_id(gold: Sequence[Document], outputs: Sequence[MaskedOutput]) -> di
 def is_masked_form(masked: str, original: str, masks: Sequence[Range]) -> bool:
     """Whether a text is the original, or can result from replacing only the masks.
 
-    Args:
-        masked: The text to check.
-        original: The gold text.
-        masks: Ranges of it, in any order. They may overlap.
-
     Example:
         >>> [is_masked_form(text, "Mr Li left", [(3, 5)]) for text in ("Mr PHI left", "Mr PHI ran")]
         [True, False]
@@ -204,13 +196,7 @@ def _split_kept(original: str, masks: Sequence[Range]) -> Iterator[str]:
 class ExplainedDocument:
     """The tokens of one document with their `p_safe`, as arrays (n_tokens,) in text order.
 
-    Args:
-        id: Of the document.
-        file: The file that contains it.
-        starts: int64, offset of the first character.
-        ends: int64, offset after the last character.
-        p_safe: float64, probability of *safe* in [0, 1], NaN = unknown.
-        words: The tokens, if the file contains them (`--with-text`).
+    `p_safe` is a probability in [0, 1], NaN = unknown. `words` are None if the file has no text.
     """
 
     id: str
@@ -222,13 +208,9 @@ class ExplainedDocument:
 
 
 def read_explained(path: Path) -> dict[str, ExplainedDocument] | None:
-    """Read explanations by document id.
+    """Read explanations by document id, or None if they were written without text and `p_safe`.
 
-    Args:
-        path: A file NAME.explain.jsonl (also gzipped), or a folder with such files at any depth.
-
-    Returns:
-        None if they were written without text, and therefore without `p_safe`.
+    The path is a file NAME.explain.jsonl (also gzipped), or a folder with such files at any depth.
 
     Raises:
         InputError: A file is missing or unreadable, a line or token does not have the form that
@@ -304,16 +286,9 @@ def _parse_explanation(file: Path, number: int, line: bytes) -> ExplainedDocumen
 def score_tokens(
     gold: Sequence[Document], explained: Mapping[str, ExplainedDocument], missing: Collection[str] = ()
 ) -> tuple[BoolArray, Float64Array]:
-    """Return the truth and the `p_safe` of all tokens, document by document.
+    """Return the truth and the `p_safe` of all tokens, document by document: bool and float64 (n_tokens,).
 
-    Args:
-        gold: Annotated documents with distinct ids.
-        explained: Their explanations by id.
-        missing: Documents that need no explanation.
-
-    Returns:
-        bool (n_tokens,), whether a gold span touches the token, and float64 (n_tokens,),
-        its `p_safe`, NaN = unknown.
+    A token is PHI if a gold span touches it. NaN = unknown. Documents in `missing` need no explanation.
 
     Raises:
         AnnotationError: A document has no explanation, no gold or another text. Names the

@@ -61,12 +61,6 @@ def markdown_table(
 ) -> str:
     r"""Render a Markdown table below its title as a heading. All columns but the first are flush right.
 
-    Args:
-        title: One line.
-        columns: Their titles.
-        rows: A cell per column.
-        notes: A paragraph each, below the table.
-
     Example:
         >>> print(markdown_table("Recall", ("run", "recall"), [("a|b", "0.985")]))
         ### Recall

@@ -28,10 +28,7 @@ Provenance = dict[str, SourceFile | str | int | float | None]
 
 
 def trace_sources(**read: Path | None) -> Provenance:
-    """Return the version and, by role, each file or folder that was read.
-
-    Args:
-        read: Files or folders by role. None is left out.
+    """Return the version and, by role, each file or folder that was read. None is left out.
 
     Raises:
         UnreadableInputError: A file cannot be read any more.

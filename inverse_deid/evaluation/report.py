@@ -10,7 +10,7 @@ from typing import Literal
 import msgspec
 from msgspec import UNSET
 
-from inverse_deid.evaluation.counts import SafeKind
+from inverse_deid.evaluation.counts import GROUPS, GroupKind, SafeKind, group_number
 from inverse_deid.evaluation.curves import Curve, Reliability, ReliabilityBin, ScoreFigures
 from inverse_deid.evaluation.evaluation import Evaluation, Intervals, intervals_of
 from inverse_deid.evaluation.figures import (
@@ -21,7 +21,6 @@ from inverse_deid.evaluation.figures import (
     group_figures,
     measure_over_masking,
 )
-from inverse_deid.evaluation.groups import GROUPS, GroupKind, group_number
 from inverse_deid.evaluation.plain_text import align, format_interval, format_share, share_cells
 from inverse_deid.evaluation.provenance import Provenance
 from inverse_deid.evaluation.uncertainty import FEW_UNITS, Interval, Method
@@ -152,11 +151,7 @@ def build_report(
 ) -> EvaluationReport:
     """Build the report of an evaluation.
 
-    Args:
-        evaluation: What was counted.
-        intervals: Of this evaluation. None draws documents with the default settings.
-        provenance: What the figures were made of.
-        scores: What `p_safe` alone is worth. Sets `curve` and `reliability`.
+    Without intervals, documents are drawn with the default settings. `scores` set `curve` and `reliability`.
 
     Example:
         >>> from inverse_deid.evaluation.evaluation import evaluate_masks

@@ -1,17 +1,17 @@
-"""Intervals from resampled clusters.
+"""Intervals, and tests of two systems, from resampled clusters.
 
 A cluster is drawn (or swapped) as one: a document, or a group of documents such as those of one
 patient. Every figure is a ratio of sums over documents. Results depend on the seed, but not on
 the order of the documents or on how clusters are numbered.
 
 Source: Efron and Tibshirani 1993, chapter 13 (percentile interval); Field and Welsh 2007
-(drawing whole clusters).
+(drawing whole clusters); Phipson and Smyth 2010 (p values of random permutations).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from typing import TypeVar
 
 import numpy as np
@@ -47,7 +47,7 @@ def bootstrap(
     confidence: float = CONFIDENCE,
     seed: int = SEED,
 ) -> Interval | None:
-    """Return the percentile interval of a figure over resampled clusters.
+    """Return the percentile interval of a figure over resampled clusters, None if it is undefined.
 
     Each resample draws as many clusters as there are, with replacement. Draws with nothing to
     measure are left out. If both percentiles are one value (nothing was missed, or there is
@@ -55,21 +55,7 @@ def bootstrap(
     Pearson with each cluster that has something to measure as one trial, and `method` says so.
     Percentiles of fewer than about 20 clusters are too close to each other.
 
-    Args:
-        counts: One row per document.
-        figure: One of `FIGURES`, or any other ratio of sums of counts.
-        clusters: (n_documents,), equal numbers or names for documents that are drawn
-            together. None draws each document by itself.
-        n_resamples: Draws.
-        confidence: In (0, 1).
-        seed: Of the draws.
-
-    Returns:
-        None if the figure is undefined.
-
-    Raises:
-        ConfigurationError: `n_resamples` or `confidence` is out of range.
-        StageError: The clusters have another length, or the figure is not a ratio of sums.
+    Figure, clusters and errors are as for `bootstrap_all`.
 
     Example:
         >>> from inverse_deid.evaluation.figures import FIGURES
@@ -95,9 +81,14 @@ def bootstrap_all(
     confidence: float = CONFIDENCE,
     seed: int = SEED,
 ) -> dict[Key, Interval | None]:
-    """Return the intervals of many figures on the same draws, with arguments and errors as `bootstrap`.
+    """Return the intervals of many figures on the same draws, as `bootstrap`.
 
-    `figures` returns all figures of some documents, always under the same keys.
+    `figures` returns all figures of some documents, always under the same keys. Each is a ratio of sums of
+    counts. `clusters` (n_documents,) has equal numbers or names for documents that are drawn together.
+
+    Raises:
+        ConfigurationError: `n_resamples` or `confidence` is out of range.
+        StageError: The clusters have another length, or a figure is not a ratio of sums.
     """
     check_confidence(confidence)
     if n_resamples < 1:
@@ -185,10 +176,7 @@ def flatten_counts(counts: Counts) -> Float64Array:
 def sum_clusters(rows: Float64Array, clusters: npt.ArrayLike | None) -> Float64Array:
     """Return the sum of the rows of each cluster: float64 (n_clusters, n_columns).
 
-    Args:
-        rows: float64 (n_documents, n_columns).
-        clusters: (n_documents,), equal numbers or names for documents of one cluster. None
-            makes each document a cluster.
+    Documents of one cluster have equal numbers or names. None makes each document a cluster.
 
     Raises:
         StageError: The clusters have another length.
@@ -238,3 +226,120 @@ def _unflatten(flat: Int64Array, like: Counts) -> Counts:
         columns[entry.name] = flat[:, position : position + n_columns].reshape(len(flat), *shape)
         position += n_columns
     return Counts(**columns)
+
+
+N_PERMUTATIONS = 10_000
+
+_MAX_ENUMERATED = 12
+"""Most clusters of which all swaps are tried (4,096)."""
+_ROUNDING = 1e-12
+"""Smaller differences count as equal."""
+
+
+@dataclass(frozen=True, slots=True)
+class PairedTest:
+    """Whether two systems differ on the same documents.
+
+    Args:
+        difference: Figure of the first system less that of the second, in [-1, 1].
+        p_value: In (0, 1], two-sided: how often a difference at least as large arises when each
+            cluster's two results are assigned to the systems by chance.
+        n_permutations: Number of swaps tried.
+        is_exact: Whether these were all swaps.
+        n_differing: Clusters in which the systems differ. The others decide nothing.
+    """
+
+    difference: float
+    p_value: float
+    n_permutations: int
+    is_exact: bool
+    n_differing: int
+
+
+def paired_permutation_test(
+    counts_a: Counts,
+    counts_b: Counts,
+    figure: Figure,
+    clusters: npt.ArrayLike | None = None,
+    *,
+    n_permutations: int = N_PERMUTATIONS,
+    seed: int = SEED,
+) -> PairedTest | None:
+    """Test whether two systems differ in a figure, on the same documents in the same order.
+
+    If they do not, the two results of a cluster are interchangeable. All swaps are tried if the
+    systems differ in at most 12 clusters. Otherwise swaps are random, and p is
+    (hits + 1) / (n_permutations + 1). Swaps that leave a figure undefined are hits.
+
+    Returns:
+        None if the figure is undefined for one of the systems.
+
+    Raises:
+        ConfigurationError: `n_permutations` is less than one.
+        StageError: The counts are of different documents, the clusters have another
+            length, or the figure is not a ratio of sums.
+    """
+    _check_same_documents(counts_a, counts_b)
+    if n_permutations < 1:
+        raise ConfigurationError(f"{n_permutations} permutations. Try at least one.")
+    a, b = (
+        sum_clusters(flatten_counts(counts), clusters) @ weigh_counts(counts, lambda rows: {"": figure(rows)})
+        for counts in (counts_a, counts_b)
+    )
+    return paired_ratio_test(a, b, n_permutations=n_permutations, seed=seed, most_enumerated=_MAX_ENUMERATED)
+
+
+def paired_ratio_test(
+    a: Float64Array,
+    b: Float64Array,
+    *,
+    n_permutations: int = N_PERMUTATIONS,
+    seed: int = SEED,
+    most_enumerated: int = _MAX_ENUMERATED,
+) -> PairedTest | None:
+    """Test any figure that is a ratio of sums over clusters, as `paired_permutation_test`.
+
+    `a` and `b` are what each cluster adds to part and whole in each system, float64 (n_clusters, 2).
+    """
+    total_a, total_b = a.sum(0), b.sum(0)
+    if not (total_a[1] and total_b[1]):
+        return None
+    gaps = (b - a)[(a != b).any(1)]
+    gaps = gaps[order_rows(gaps)]
+    observed = float(total_a[0] / total_a[1] - total_b[0] / total_b[1])
+    is_exact = len(gaps) <= most_enumerated
+    n_tried = 2 ** len(gaps) if is_exact else n_permutations
+    hits = 0
+    for swaps in _swap_all(len(gaps)) if is_exact else _swap_randomly(len(gaps), n_permutations, seed):
+        moved = swaps @ gaps
+        swapped_a, swapped_b = total_a + moved, total_b - moved
+        with np.errstate(invalid="ignore", divide="ignore"):
+            found = np.abs(swapped_a[:, 0] / swapped_a[:, 1] - swapped_b[:, 0] / swapped_b[:, 1])
+        hits += len(found) - int((found < abs(observed) - _ROUNDING).sum())
+    p_value = hits / n_tried if is_exact else (hits + 1) / (n_tried + 1)
+    return PairedTest(observed, p_value, n_tried, is_exact, len(gaps))
+
+
+def _swap_all(n_clusters: int) -> Iterator[Int64Array]:
+    """Yield all rows of zeros and ones, in chunks. Ones are swapped clusters."""
+    first = 0
+    for n_chunk in split_rows(2**n_clusters, n_clusters):
+        yield np.arange(first, first + n_chunk)[:, None] >> np.arange(n_clusters) & 1
+        first += n_chunk
+
+
+def _swap_randomly(n_clusters: int, n_rows: int, seed: int) -> Iterator[Int64Array]:
+    """Yield random rows of zeros and ones, in chunks."""
+    rng = np.random.default_rng(seed)
+    for n_chunk in split_rows(n_rows, n_clusters):
+        yield rng.integers(0, 2, (n_chunk, n_clusters))
+
+
+def _check_same_documents(a: Counts, b: Counts) -> None:
+    """Refuse counts that differ where only the gold decides."""
+    for name in ("tokens", "safe", "phi", "documents", "entities"):
+        if not np.array_equal(getattr(a, name), getattr(b, name)):
+            raise StageError(
+                f"the two systems differ in {name} of the gold. Evaluate both on the same documents, "
+                "in the same order."
+            )

@@ -31,10 +31,9 @@ from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.phi import PhiType
 from inverse_deid.core.settings import make_settings, read_toml
 from inverse_deid.core.values import BoolArray
-from inverse_deid.evaluation.counts import Counts, Int64Array
+from inverse_deid.evaluation.counts import Counts, GroupKind, Int64Array, group_number
 from inverse_deid.evaluation.evaluation import Evaluation
 from inverse_deid.evaluation.figures import ReportPart, Share
-from inverse_deid.evaluation.groups import GroupKind, group_number
 from inverse_deid.evaluation.provenance import Provenance
 from inverse_deid.evaluation.uncertainty import Float64Array, clopper_pearson
 
@@ -132,13 +131,7 @@ def read_assumptions(path: Path | None = None) -> Assumptions:
 
 @dataclass(frozen=True, slots=True)
 class RiskEstimate:
-    """A risk in [0, 1], or None without documents.
-
-    Args:
-        documents: Documents where enough leaks, of all documents.
-        point: The estimate.
-        upper: Its upper bound.
-    """
+    """A risk in [0, 1] and its upper bound, None without documents, and where enough leaks."""
 
     documents: Share
     point: float | None
@@ -156,14 +149,9 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TypeLeaks:
-    """The leaks of identifiers of a type.
+    """The leaks of identifiers of a type, where one is enough if it `is_direct`.
 
-    Args:
-        type: The type.
-        is_direct: Whether one is enough.
-        documents: Documents where one leaks, of those with such an identifier.
-        upper: Upper end of the exact interval of that share.
-        identifiers: Distinct identifiers that leak, of all of them.
+    `upper` is the upper end of the exact interval of the share of documents. Identifiers are distinct.
     """
 
     type: PhiType
@@ -177,14 +165,8 @@ class TypeLeaks:
 class Risk:
     """The risk that a document is re-identified, on average over the documents.
 
-    Args:
-        assumptions: The estimate is valid under these.
-        direct: By direct identifiers.
-        quasi: By quasi-identifiers.
-        overall: By either.
-        independent: By either, if identifiers leaked independently of each other.
-        by_document: float64 (n_documents,), the risk of each.
-        types: Of every type that counts and occurs.
+    `overall` is the risk by direct or quasi-identifiers, and `independent` the same if identifiers leaked
+    independently of each other. `types` has every type that counts and occurs.
     """
 
     assumptions: Assumptions
@@ -208,10 +190,6 @@ class Risk:
 
 def estimate_risk(counts: Counts, assumptions: Assumptions) -> Risk:
     """Estimate the risk that a document is re-identified.
-
-    Args:
-        counts: One row per document.
-        assumptions: About identifiers, readers and attacks.
 
     Example:
         >>> estimate_risk(Counts.stack([]), read_assumptions()).verdict
@@ -359,13 +337,7 @@ class RiskReport(ReportPart, frozen=True, kw_only=True, tag_field="format", tag=
 
 
 def report_risk(evaluation: Evaluation, risk: Risk, provenance: Provenance) -> RiskReport:
-    """Return the report of a risk.
-
-    Args:
-        evaluation: Names the documents.
-        risk: Of its counts.
-        provenance: The files that were read.
-    """
+    """Return the report of the risk of an evaluation, with the files that were read."""
     assumed = risk.assumptions
     values = {name: getattr(assumed, name) for name in AssumptionRecord.__struct_fields__}
     lists = {name: sorted(values[name]) for name in ("direct", "quasi", "neither")}

@@ -36,13 +36,7 @@ class Method(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A confidence interval of a share, with both bounds in [0, 1].
-
-    Args:
-        low: Lower bound.
-        high: Upper bound.
-        confidence: In (0, 1). Both tails outside are equally probable.
-        method: How it was found.
+    """A confidence interval of a share, with bounds in [0, 1]. Both tails outside are equally probable.
 
     Raises:
         StageError: The bounds are out of order or out of range.
@@ -60,11 +54,6 @@ class Interval:
 
 def clopper_pearson(part: int, whole: int, confidence: float = CONFIDENCE) -> Interval | None:
     """Return the exact interval of a share of independent units such as documents, None for no units.
-
-    Args:
-        part: Units with the property, in [0, whole].
-        whole: All units.
-        confidence: In (0, 1).
 
     Raises:
         ConfigurationError: An argument is out of range.

@@ -74,12 +74,8 @@ class UtilityFigures:
 class Utility:
     """What was kept, one row per document. Arrays are int64 (n_documents, n_columns), see `COLUMNS`.
 
-    Args:
-        ids: The documents.
-        items: Number of items.
-        items_kept: Number of items kept.
-        tokens: Tokens in spans of items. A token in two items counts twice.
-        tokens_kept: Tokens without a masked character.
+    Tokens are those in spans of items. A token in two items counts twice. A token with a masked
+    character is not kept.
     """
 
     ids: tuple[str, ...]
@@ -260,13 +256,7 @@ def _parse_dates(text: str, order: str, years: Iterable[int] = ()) -> set[dateti
 
 @dataclass(frozen=True, slots=True)
 class UtilityResult:
-    """What one masking of one gold set leaks and keeps.
-
-    Args:
-        phi: How well identifiers are masked.
-        kept: What is kept.
-        at_best: What would be kept if only the marked identifiers were masked.
-    """
+    """What one masking of one gold set leaks and keeps, and what masking only identifiers would keep."""
 
     phi: Evaluation
     kept: Utility

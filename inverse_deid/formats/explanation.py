@@ -79,7 +79,7 @@ def explain_words(masked: MaskedDocument) -> Iterator[dict[str, object]]:
         while next_token < len(tokens) and starts[next_token] < end:
             next_token += 1
         if next_token > first:
-            yield _word(shown, stop, "mask", decisions.suspected(first, next_token))
+            yield _word(shown, stop, "mask", decisions.suspect(first, next_token))
         shift = stop - end
 
 

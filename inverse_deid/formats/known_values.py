@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from inverse_deid.core.errors import FormatError, UnreadableInputError
-from inverse_deid.core.values import KnownIdentifier, KnownSort, known_problem
+from inverse_deid.core.values import KnownIdentifier, KnownSort, find_known_problem
 from inverse_deid.formats.strict_json import RepeatedKeyError, parse_json
 
 KnownOfDocuments = Mapping[str, tuple[KnownIdentifier, ...]]
@@ -103,7 +103,7 @@ def values_of(cells: Iterable[tuple[str, str]]) -> tuple[tuple[KnownIdentifier, 
             if not value:
                 return (), "has a date that is not written like 1980-05-12"
         values[KnownIdentifier(value, sort)] = None
-    problem = known_problem(tuple(values))
+    problem = find_known_problem(tuple(values))
     return (() if problem else tuple(values)), problem
 
 

@@ -1,6 +1,6 @@
 """The dictionaries as one immutable artefact: build, load, explain."""
 
-from inverse_deid.lexicon.flags import SAFE_FLAGS, UNSAFE_FLAGS, PhraseKind, WordFlag
+from inverse_deid.lexicon.entries import SAFE_FLAGS, UNSAFE_FLAGS, PhraseKind, WordFlag
 from inverse_deid.lexicon.lexicon import Lexicon, WordTable, load_lexicon
 
 __all__ = [

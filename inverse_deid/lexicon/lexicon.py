@@ -1,10 +1,11 @@
-"""The dictionaries at run time: look words and phrases up, nothing else."""
+"""The dictionaries at run time: look words and phrases up, and explain an entry."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -12,11 +13,14 @@ import numpy.typing as npt
 from inverse_deid.core.errors import LexiconError
 from inverse_deid.core.packaged import LEXICON_SHA256, packaged_path
 from inverse_deid.lexicon.artefact import Artefact, parse_artefact
-from inverse_deid.lexicon.flags import PhraseKind, WordFlag
-from inverse_deid.lexicon.keys import word_key
-
-MAX_PHRASE_TOKENS: Final = 5
-"""Longer phrases are not stored."""
+from inverse_deid.lexicon.entries import (
+    MAX_PHRASE_TOKENS,
+    SAFE_FLAGS,
+    UNSAFE_FLAGS,
+    PhraseKind,
+    WordFlag,
+    word_key,
+)
 
 _MAX_PAIRS: Final = 1 << 16
 _UNKNOWN_RATIO: Final = 255
@@ -26,38 +30,30 @@ _RATIO_OF_LEVEL: Final = np.append(np.arange(255) / 254, np.nan).astype(np.float
 
 @dataclass(frozen=True, slots=True)
 class WordTable:
-    """What the lexicon knows of n words, one row per word.
+    """What the lexicon knows of n words; all arrays are (n,), one row per word."""
 
-    Args:
-        flags: uint32 (n,), `WordFlag` bits; 0 = in no list.
-        lower_ratio: float32 (n,), p(lower) / (p(lower) + p(Title)) in [0, 1]; NaN = unknown.
-        word_logprob: float32 (n,), scaled log frequency in [0, 1]; 0 = unknown.
-        surname_log: float32 (n,), log10(count) / 7 in [0, 1]; 0 = not a surname.
-        first_name_log: float32 (n,), log10(count) / 7 in [0, 1]; 0 = not a first name.
-    """
-
-    flags: npt.NDArray[np.uint32]
-    lower_ratio: npt.NDArray[np.float32]
-    word_logprob: npt.NDArray[np.float32]
-    surname_log: npt.NDArray[np.float32]
-    first_name_log: npt.NDArray[np.float32]
+    flags: npt.NDArray[np.uint32]  # `WordFlag` bits; 0 = in no list
+    lower_ratio: npt.NDArray[np.float32]  # p(lower) / (p(lower) + p(Title)) in [0, 1]; NaN = unknown
+    word_logprob: npt.NDArray[np.float32]  # scaled log frequency in [0, 1]; 0 = unknown
+    surname_log: npt.NDArray[np.float32]  # log10(count) / 7 in [0, 1]; 0 = not a surname
+    first_name_log: npt.NDArray[np.float32]  # log10(count) / 7 in [0, 1]; 0 = not a first name
 
     def __len__(self) -> int:
         return int(self.flags.shape[0])
 
 
 class Lexicon:
-    """An immutable set of word lists behind one lookup.
+    """An immutable set of word lists with one lookup.
 
     >>> lexicon = load_lexicon()
     >>> WordFlag.MONTH in lexicon.flags("March")
     True
     """
 
-    __slots__ = ("_artefact", "_rows", "may_begin_phrase")
+    __slots__ = ("_rows", "artefact", "may_begin_phrase")
 
     def __init__(self, artefact: Artefact) -> None:
-        self._artefact = artefact
+        self.artefact = artefact
         self.may_begin_phrase = lru_cache(_MAX_PAIRS)(self._may_begin_phrase)
         # One row past the end answers for unknown words (id -1).
         self._rows = {
@@ -69,32 +65,22 @@ class Lexicon:
         return f"Lexicon(version={self.version!r}, n_words={len(self)})"
 
     def __len__(self) -> int:
-        return len(self._artefact.words)
-
-    @property
-    def artefact(self) -> Artefact:
-        """The parts, for `explain` and for building a richer copy."""
-        return self._artefact
+        return len(self.artefact.words)
 
     @property
     def version(self) -> str:
         """Version of the content."""
-        return self._artefact.version
+        return self.artefact.version
 
     @property
     def sha256(self) -> str:
-        """SHA-256 of the manifest, which lists the hash of every member."""
-        return self._artefact.sha256
+        """SHA-256 of the manifest, which lists the SHA-256 of every member."""
+        return self.artefact.sha256
 
     @property
     def sources(self) -> tuple[Any, ...]:
         """Of each list: name, version, licence, count, flag and so on."""
-        return self._artefact.sources
-
-    @property
-    def max_phrase_tokens(self) -> int:
-        """The most tokens `phrase_kind` can match."""
-        return MAX_PHRASE_TOKENS
+        return self.artefact.sources
 
     def lookup(self, words: Sequence[str]) -> WordTable:
         """Return what is known of each word, in order.
@@ -102,7 +88,7 @@ class Lexicon:
         >>> load_lexicon().lookup(["the", "zzzzzz"]).flags.shape
         (2,)
         """
-        get = self._artefact.words.get
+        get = self.artefact.words.get
         ids = np.fromiter((get(word_key(w), -1) for w in words), np.int64, len(words))
         rows = self._rows
         return WordTable(
@@ -115,23 +101,12 @@ class Lexicon:
 
     def flags(self, word: str) -> WordFlag:
         """Return the flags of one word, in any case; no flag for an unknown word."""
-        return WordFlag(int(self._rows["flags"][self._artefact.words.get(word_key(word), -1)]))
-
-    def phrase_kind(self, tokens: Sequence[str]) -> PhraseKind | None:
-        """Return what the case-folded `tokens` are together, if they are a known phrase.
-
-        >>> load_lexicon().phrase_kind(["new", "york"])
-        <PhraseKind.CITY: 1>
-        """
-        if not 2 <= len(tokens) <= MAX_PHRASE_TOKENS:
-            return None
-        index = self._artefact.phrases.get(" ".join(tokens), -1)
-        return None if index < 0 else PhraseKind(int(self._artefact.phrase_kinds[index]))
+        return WordFlag(int(self._rows["flags"][self.artefact.words.get(word_key(word), -1)]))
 
     def _may_begin_phrase(self, first: str, second: str) -> bool:
         """Tell whether a known phrase begins with two words, in any case; recent answers are kept."""
         begin = f"{first.casefold()} {second.casefold()}"
-        return next(self._artefact.phrases.iterkeys(begin), None) is not None
+        return next(self.artefact.phrases.iterkeys(begin), None) is not None
 
     def longest_phrase(self, tokens: Sequence[str]) -> tuple[PhraseKind, int] | None:
         """Return the longest known phrase that the case-folded `tokens` begin with, and its length.
@@ -141,25 +116,25 @@ class Lexicon:
         """
         text = " ".join(tokens[:MAX_PHRASE_TOKENS])
         longest = None
-        for phrase, index in self._artefact.phrases.iter_prefixes_with_ids(text):
+        for phrase, index in self.artefact.phrases.iter_prefixes_with_ids(text):
             n_tokens = phrase.count(" ") + 1
             if n_tokens > 1 and text[len(phrase) :][:1] in ("", " "):
-                longest = PhraseKind(int(self._artefact.phrase_kinds[index])), n_tokens
+                longest = PhraseKind(int(self.artefact.phrase_kinds[index])), n_tokens
         return longest
 
     def words_with(self, flag: WordFlag) -> list[str]:
         """Return the keys of all words that carry any bit of `flag`, sorted."""
-        ids = np.flatnonzero(self._artefact.arrays["flags"] & np.uint32(flag))
-        restore = self._artefact.words.restore_key
+        ids = np.flatnonzero(self.artefact.arrays["flags"] & np.uint32(flag))
+        restore = self.artefact.words.restore_key
         return sorted(restore(int(index)) for index in ids)
 
     def memberships(self, word: str) -> tuple[str, ...]:
-        """Return the names of the lists that hold `word`."""
-        index = self._artefact.words.get(word_key(word), -1)
+        """Return the names of the lists that contain `word`."""
+        index = self.artefact.words.get(word_key(word), -1)
         if index < 0:
             return ()
-        sets = self._artefact.membership_sets
-        bits = int(sets[self._artefact.arrays["memberships"][index]])
+        sets = self.artefact.membership_sets
+        bits = int(sets[self.artefact.arrays["memberships"][index]])
         return tuple(s["name"] for i, s in enumerate(self.sources) if bits >> i & 1)
 
 
@@ -182,3 +157,91 @@ def load_lexicon(path: Path | None = None) -> Lexicon:
             "again. If you rebuilt the lexicon, run `python scripts/pin_packaged_data.py`"
         )
     return Lexicon(artefact)
+
+
+Standing = Literal["safe", "unsafe", "ambiguous", "neither"]
+
+
+@dataclass(frozen=True, slots=True)
+class ListEntry:
+    """One list that has the word, and the origin of the list."""
+
+    name: str
+    flag: str
+    title: str
+    origin: str
+    licence: str
+
+
+@dataclass(frozen=True, slots=True)
+class WordExplanation:
+    """The entry of one word in the lexicon."""
+
+    key: str  # the word as it is looked up
+    standing: Standing  # the verdict of its lists
+    reason: str  # why, in one sentence
+    lists: tuple[ListEntry, ...]
+    lower_ratio: float | None  # p(lower) / (p(lower) + p(Title)); None = unknown
+    frequency: float | None  # scaled log frequency in [0, 1]; None = unknown
+
+
+def explain_word(lexicon: Lexicon, word: str) -> WordExplanation:
+    """Return what `lexicon` knows of `word`.
+
+    >>> from inverse_deid.lexicon import load_lexicon
+    >>> explain_word(load_lexicon(), "amoxicillin").standing
+    'safe'
+    """
+    table = lexicon.lookup([word])
+    flags = WordFlag(int(table.flags[0]))
+    ratio, frequency = float(table.lower_ratio[0]), float(table.word_logprob[0])
+    standing = standing_of(flags)
+    held = lexicon.memberships(word)
+    sources = [source for source in lexicon.sources if source["name"] in held]
+    keys = ("name", "flag", "title", "origin", "licence")
+    return WordExplanation(
+        key=word_key(word),
+        standing=standing,
+        reason=_reason(standing, flags),
+        lists=tuple(ListEntry(**{key: str(s.get(key, "")) for key in keys}) for s in sources),
+        lower_ratio=None if math.isnan(ratio) else ratio,
+        frequency=frequency or None,
+    )
+
+
+def standing_of(flags: WordFlag) -> Standing:
+    """Return what the flags make of a word, whatever its context."""
+    safe, unsafe = bool(flags & SAFE_FLAGS), bool(flags & UNSAFE_FLAGS)
+    if safe and unsafe:
+        return "ambiguous"
+    if safe or unsafe:
+        return "safe" if safe else "unsafe"
+    return "neither"
+
+
+def format_explanation(explanation: WordExplanation) -> str:
+    """Return the explanation as lines of text."""
+    lines = [f"{explanation.key}: {explanation.standing} ({explanation.reason})"]
+    lines += [
+        f"  {entry.flag:<16} {entry.name}: {entry.title} [{entry.origin}; {entry.licence}]"
+        for entry in explanation.lists
+    ]
+    ratio, frequency = explanation.lower_ratio, explanation.frequency
+    lines.append(f"  written in lower case: {'unknown' if ratio is None else f'{100 * ratio:.0f} %'}")
+    lines.append(f"  frequency (0 to 1):    {'unknown' if frequency is None else f'{frequency:.2f}'}")
+    return "\n".join(lines)
+
+
+def _reason(standing: Standing, flags: WordFlag) -> str:
+    safe, unsafe = _names(flags & SAFE_FLAGS), _names(flags & UNSAFE_FLAGS)
+    if standing == "safe":
+        return f"in safe lists only: {safe}"
+    if standing == "unsafe":
+        return f"in unsafe lists only: {unsafe}"
+    if standing == "ambiguous":
+        return f"safe as {safe}, unsafe as {unsafe}: its case and its context decide"
+    return "in no list that counts; it is masked unless the rest of the rules knows better"
+
+
+def _names(flags: WordFlag) -> str:
+    return ", ".join(flag.name.lower() for flag in flags if flag.name)

@@ -15,18 +15,16 @@ WHODrug comes as tables of drug names (WHODrug Global technical description). Th
 import csv
 import io
 import re
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from inverse_deid.core.errors import FormatError, UnreadableInputError
-from inverse_deid.lexicon.artefact import Artefact
-from inverse_deid.lexicon.build import extend_lexicon
-from inverse_deid.lexicon.flags import PhraseKind, WordFlag
-from inverse_deid.lexicon.keys import word_key
-from inverse_deid.lexicon.label_words import eponym_phrases, medical_words
+from inverse_deid.lexicon.artefact import Artefact, extend_lexicon
+from inverse_deid.lexicon.entries import PhraseKind, WordFlag, WordList, word_key
 from inverse_deid.lexicon.lexicon import Lexicon
-from inverse_deid.lexicon.lists import WordList
+from inverse_deid.text.tokenizer import TOKEN_PATTERN
 
 MEDDRA_FIELDS: Final = 11
 NAME_COLUMN: Final = 30
@@ -35,31 +33,37 @@ NAME_COLUMN: Final = 30
 MIN_DRUG_CHARS: Final = 4
 _NAME_FLAGS: Final = WordFlag.SURNAME | WordFlag.FIRST_NAME | WordFlag.CITY
 _RECORD: Final = re.compile(r"\d{6}[0-9A-Z]{5}.{18}.\S")
-_NAME_HEADERS_TEXT: Final = """
-    drugname tradename medicinalproduct medicinalproductname productname preferredname
-    genericname name
-"""
-_NAME_HEADERS: Final = frozenset(_NAME_HEADERS_TEXT.split())
+_NAME_HEADERS: Final = {"medicinalproduct", "medicinalproductname"} | {
+    f"{kind}name" for kind in ("drug", "trade", "product", "preferred", "generic", "")
+}
 
 
-def licensed_lists(meddra: Path | None, whodrug: Path | None, lexicon: Lexicon) -> tuple[WordList, ...]:
+def make_licensed_lists(meddra: Path | None, whodrug: Path | None, lexicon: Lexicon) -> tuple[WordList, ...]:
     """Return the lists made of the user's files.
 
     Args:
-        meddra: Folder with `llt.asc` and `pt.asc`; None = no MedDRA.
-        whodrug: Table of drug names; None = no WHODrug.
+        meddra: Folder with `llt.asc` and `pt.asc`.
+        whodrug: Table of drug names.
         lexicon: Tells which words are names of people and places.
 
     Raises:
         UnreadableInputError: A file is missing or cannot be decoded.
         FormatError: A file has another layout.
     """
+
+    def is_name(word: str) -> bool:
+        return bool(lexicon.flags(word) & _NAME_FLAGS)
+
     lists: list[WordList] = []
     if meddra is not None:
         terms = read_meddra(meddra)
-        lists += [_meddra_words(terms, lexicon), _meddra_eponyms(terms, lexicon)]
+        words, eponyms = medical_words(terms, is_name), eponym_phrases(terms, is_name)
+        lists.append(_word_list("meddra", words, "MedDRA terms, as words", WordFlag.MEDICAL))
+        lists.append(_word_list("meddra_eponyms", eponyms, "MedDRA eponyms", None, PhraseKind.EPONYM))
     if whodrug is not None:
-        lists.append(_whodrug_words(read_whodrug(whodrug), lexicon))
+        names = read_whodrug(whodrug)  # longer names often contain the name of a maker
+        drugs = {word_key(n) for n in names if n.isalpha() and len(n) >= MIN_DRUG_CHARS and not is_name(n)}
+        lists.append(_word_list("whodrug", drugs, "WHODrug names of one word", WordFlag.DRUG))
     return tuple(lists)
 
 
@@ -105,8 +109,8 @@ def read_whodrug(path: Path) -> list[str]:
     if not lines:
         raise FormatError(f"{path.name} is empty")
     if _RECORD.match(lines[0]) and lines[0][:11].isalnum():
-        return _fixed_width_names(lines, path.name)
-    return _delimited_names(lines, path.name)
+        return _read_fixed_width(lines, path.name)
+    return _read_delimited(lines, path.name)
 
 
 def _meddra_term(line: str, name: str, number: int) -> str:
@@ -120,7 +124,7 @@ def _meddra_term(line: str, name: str, number: int) -> str:
     return fields[1].strip()
 
 
-def _fixed_width_names(lines: Iterable[str], name: str) -> list[str]:
+def _read_fixed_width(lines: Iterable[str], name: str) -> list[str]:
     names = []
     for number, line in enumerate(lines, start=1):
         if not _RECORD.match(line):
@@ -132,10 +136,13 @@ def _fixed_width_names(lines: Iterable[str], name: str) -> list[str]:
     return names
 
 
-def _delimited_names(lines: Sequence[str], name: str) -> list[str]:
+def _read_delimited(lines: Sequence[str], name: str) -> list[str]:
     delimiter = max("$|\t;,", key=lines[0].count)
-    rows = _rows(lines, delimiter, name)
-    columns = [i for i, cell in enumerate(rows[0]) if _header_key(cell) in _NAME_HEADERS]
+    try:
+        rows = list(csv.reader(io.StringIO("\n".join(lines)), delimiter=delimiter))
+    except csv.Error as error:
+        raise FormatError(f"{name}: a quote is not closed or a cell is too long: export it again") from error
+    columns = [i for i, cell in enumerate(rows[0]) if re.sub(r"[^a-z]", "", cell.lower()) in _NAME_HEADERS]
     first = 1
     if not columns and len(rows[0]) > 1 and re.fullmatch(r"\d{6}", rows[0][0].strip()):
         columns, first = [len(rows[0]) - 1], 0
@@ -148,17 +155,6 @@ def _delimited_names(lines: Sequence[str], name: str) -> list[str]:
         if len(row) != len(rows[0]):
             raise FormatError(f"{name}, line {number}: {len(row)} columns, expected {len(rows[0])}")
     return [row[column].strip() for row in rows[first:] for column in columns]
-
-
-def _rows(lines: Sequence[str], delimiter: str, name: str) -> list[list[str]]:
-    try:
-        return list(csv.reader(io.StringIO("\n".join(lines)), delimiter=delimiter))
-    except csv.Error as error:
-        raise FormatError(f"{name}: a quote is not closed or a cell is too long: export it again") from error
-
-
-def _header_key(cell: str) -> str:
-    return re.sub(r"[^a-z]", "", cell.lower())
 
 
 def _read_text(path: Path) -> str:
@@ -176,26 +172,6 @@ def _read_text(path: Path) -> str:
     raise UnreadableInputError(f"{path.name} is neither UTF-8 nor Windows-1252 text")
 
 
-def _meddra_words(terms: Sequence[str], lexicon: Lexicon) -> WordList:
-    words = medical_words(terms, lambda word: bool(lexicon.flags(word) & _NAME_FLAGS))
-    return _word_list("meddra", words, "MedDRA terms, as words", WordFlag.MEDICAL)
-
-
-def _meddra_eponyms(terms: Sequence[str], lexicon: Lexicon) -> WordList:
-    phrases = eponym_phrases(terms, lambda word: bool(lexicon.flags(word) & _NAME_FLAGS))
-    return _word_list("meddra_eponyms", phrases, "MedDRA eponyms", None, PhraseKind.EPONYM)
-
-
-def _whodrug_words(names: Iterable[str], lexicon: Lexicon) -> WordList:
-    """Return one-word names only: longer names often contain the name of a maker."""
-    words = {
-        word_key(name)
-        for name in names
-        if name.isalpha() and len(name) >= MIN_DRUG_CHARS and not lexicon.flags(name) & _NAME_FLAGS
-    }
-    return _word_list("whodrug", words, "WHODrug names of one word", WordFlag.DRUG)
-
-
 def _word_list(
     name: str,
     entries: Iterable[str],
@@ -209,3 +185,85 @@ def _word_list(
         "licence": "licensed to the user, not to be passed on",
     }
     return WordList(name, dict.fromkeys(sorted(entries), 0), flag, kind, info)
+
+
+_EPONYM_HEADS_TEXT: Final = """
+    disease diseases syndrome syndromes disorder anomaly anomalies sign signs test tests
+    lymphoma sarcoma tumor tumour carcinoma nevus palsy paralysis ataxia dystrophy contracture
+    hernia fracture deformity malformation reaction reflex procedure operation thyroiditis
+    arteritis granulomatosis encephalopathy neuropathy glomerulonephritis nephropathy anemia
+    anaemia purpura esophagus oesophagus chorea epilepsy phenomenon cyst cysts gland glands
+    bodies body cell cells catheter scale score index stain criteria classification dementia
+    psychosis gangrene ulcer thrombasthenia ring rings canal duct node nodes nodule nodules tic
+    tetralogy dysplasia amyotrophy fever virus keratosis myopathy cardiomyopathy leukodystrophy
+    arthropathy joint
+"""
+_EPONYM_HEADS: Final = frozenset(_EPONYM_HEADS_TEXT.split())
+_LINKS: Final = frozenset(["s", "de", "la", "von", "van", "der", "and", "of", "di", "le"])
+
+
+def count_label_words(labels: Iterable[str]) -> tuple[Counter[str], Counter[str]]:
+    """Count how often each alphabetic word is in lower case and capitalised.
+
+    A capitalised first word of a label says nothing and is not counted.
+
+    >>> lower, title = count_label_words(["Acute pain", "Severe Crohn disease"])
+    >>> sorted(lower), sorted(title)
+    (['disease', 'pain'], ['crohn'])
+    """
+    lower: Counter[str] = Counter()
+    title: Counter[str] = Counter()
+    for label in labels:
+        for position, word in enumerate(TOKEN_PATTERN.findall(label)):
+            if not word.isalpha():
+                continue
+            if word.islower():
+                lower[word_key(word)] += 1
+            elif position > 0 and not word.isupper():
+                title[word_key(word)] += 1
+    return lower, title
+
+
+def medical_words(labels: Iterable[str], is_name: Callable[[str], bool], *, min_chars: int = 3) -> set[str]:
+    """Return the alphabetic words of `labels` that are not names of people or places.
+
+    A word that is also a name must be in lower case in some label, and more often than with a capital.
+    """
+    labels = list(labels)
+    lower, title = count_label_words(labels)
+    keys = {word_key(w) for label in labels for w in TOKEN_PATTERN.findall(label) if w.isalpha()}
+    return {key for key in keys if len(key) >= min_chars and (not is_name(key) or lower[key] > title[key])}
+
+
+def eponym_phrases(labels: Iterable[str], is_name: Callable[[str], bool]) -> set[str]:
+    """Return the eponyms in `labels`: a capitalised name up to its medical head noun.
+
+    >>> sorted(eponym_phrases(["Juvenile Parkinson's disease"], {"parkinson"}.__contains__))
+    ['parkinson s disease']
+    """
+    phrases: set[str] = set()
+    for label in labels:
+        words = TOKEN_PATTERN.findall(label)
+        start = 0
+        while start < len(words):
+            end = _eponym_end(words, start, is_name)
+            if end:
+                phrases.add(" ".join(word_key(w) for w in words[start:end]))
+            start = max(start + 1, end)
+    return phrases
+
+
+def _eponym_end(words: list[str], start: int, is_name: Callable[[str], bool]) -> int:
+    """Return the end of the eponym that starts at `start`; 0 if none does."""
+    if not _has_capital(words[start]) or not is_name(word_key(words[start])):
+        return 0
+    for position in range(start + 1, min(start + 5, len(words))):
+        if word_key(words[position]) in _EPONYM_HEADS:
+            return position + 1
+        if not (_has_capital(words[position]) or words[position] in _LINKS):
+            return 0
+    return 0
+
+
+def _has_capital(word: str) -> bool:
+    return word[:1].isupper() and len(word) > 1 and not word.isupper()

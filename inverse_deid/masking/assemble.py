@@ -28,8 +28,7 @@ from inverse_deid.masking.scorers import open_scorer
 from inverse_deid.network.folder import model_fingerprint
 from inverse_deid.network.scorer import Device
 from inverse_deid.replacement.markers import MarkerKind, markers_of
-from inverse_deid.rules.allowlist import Policy
-from inverse_deid.rules.analysis import RuleAnalyser
+from inverse_deid.rules.analysis import Policy, RuleAnalyser
 from inverse_deid.text.interning import InternedWords
 
 CERTIFICATE_FORMAT = "inverse-deid certificate"

@@ -103,7 +103,7 @@ def age_field(field: AgeElement, policy: AgePolicy) -> AgeElement | None:
 
 def _replace_date(field: DateElement, policy: DatePolicy) -> StampDate | None:
     """Return the date of a field under the policy of its case, None = mask it."""
-    written = None if _is_birth(field) else policy.structured(field.value)
+    written = None if _is_birth(field) else policy.replace_field(field.value)
     return None if written is None else parse_stamp(written)
 
 

@@ -13,11 +13,9 @@ import numpy as np
 
 from inverse_deid.core.phi import HyperClass
 from inverse_deid.core.values import BoolArray, Decisions, Reason, RuleVerdicts, Tokens
-from inverse_deid.rules.word_classes import WORD_CLASSES, word_set
-from inverse_deid.text.folding import folded
-from inverse_deid.text.joined import JoinedTokens
-from inverse_deid.text.sequences import Sequences
-from inverse_deid.text.tokenizer import tokenize
+from inverse_deid.rules.shapes import WORD_CLASSES, word_set
+from inverse_deid.text.matching import Sequences, fold
+from inverse_deid.text.tokenizer import JoinedTokens, tokenize
 
 _NAME = tuple(HyperClass).index(HyperClass.NAME)
 _TIMELY = [tuple(HyperClass).index(kind) for kind in (HyperClass.AGE, HyperClass.DATE)]
@@ -146,14 +144,14 @@ class PhraseList:
     """
 
     def __init__(self, phrases: Iterable[str]) -> None:
-        self._phrases = Sequences([folded(word) for word in tokenize(phrase).words] for phrase in phrases)
+        self._phrases = Sequences([fold(word) for word in tokenize(phrase).words] for phrase in phrases)
 
     def __bool__(self) -> bool:
         return bool(self._phrases)
 
     def among(self, tokens: Tokens) -> BoolArray:
         """Return which tokens belong to one of the phrases: bool (n_tokens,)."""
-        return self._phrases.among([folded(word) for word in tokens.words])
+        return self._phrases.among([fold(word) for word in tokens.words])
 
 
 def mask_phrases(tokens: Tokens, phrases: PhraseList, reason: Reason, decisions: Decisions) -> Decisions:

@@ -38,9 +38,8 @@ from inverse_deid.masking.document_passes import (
 )
 from inverse_deid.replacement.markers import MarkerFor
 from inverse_deid.rules.known_identifiers import KnownIdentifiers
-from inverse_deid.text.joined import join
 from inverse_deid.text.rendering import render
-from inverse_deid.text.tokenizer import tokenize, tokenize_many
+from inverse_deid.text.tokenizer import join, tokenize, tokenize_many
 
 PART_TOKENS = 3072
 """About how many tokens the stages take at a time: few enough for the caches of a core."""

@@ -75,12 +75,9 @@ class Batch:
 
 
 def windows(examples: Sequence[Example], size: int, rng: np.random.Generator | None) -> list[Example]:
-    """Cut long examples into windows. The end of the first one is drawn anew each time.
+    """Cut long examples into windows of at most `size` tokens.
 
-    Args:
-        examples: Whole documents.
-        size: The longest window in tokens.
-        rng: Draws the phase of the cuts; without one they start at 0.
+    `rng` draws the end of the first one each time; without it the cuts start at 0.
     """
     cut: list[Example] = []
     for example in examples:
@@ -103,7 +100,7 @@ def batches(
         examples: Windows.
         batch_tokens: Most padded tokens per batch, unless one example is longer.
         max_characters: Most characters to read of a word.
-        rng: Breaks ties of length and shuffles the batches; without one the order is by length.
+        rng: None = the order is by length.
     """
     jitter = rng.uniform(0, 8, len(examples)) if rng is not None else np.zeros(len(examples))
     order = np.argsort([len(e) for e in examples] + jitter, kind="stable")
@@ -143,15 +140,8 @@ def pad_examples(examples: Sequence[Example], max_characters: int) -> Batch:
         "valid": np.arange(longest) < lengths[:, None],
     }
     labels = stack([e.labels for e in examples], (), np.int32)
-    opinions = [_opinion(e) for e in examples]
-    n_classes = max(o.shape[1] for o in opinions)
-    opinion = stack(
-        [o if o.shape[1] else np.zeros((len(o), n_classes), np.float16) for o in opinions],
-        (n_classes,),
-        np.float16,
-    )
+    n_classes = max(0 if e.opinion is None else e.opinion.shape[1] for e in examples)
+    none = np.zeros((0, n_classes), np.float16)
+    opinions = [none if e.opinion is None else e.opinion for e in examples]
+    opinion = stack(opinions, (n_classes,), np.float16)
     return Batch(inputs, labels, stack([e.weights for e in examples], (), np.float32), opinion)
-
-
-def _opinion(example: Example) -> npt.NDArray[np.float16]:
-    return np.zeros((len(example), 0), np.float16) if example.opinion is None else example.opinion

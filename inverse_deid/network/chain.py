@@ -1,4 +1,4 @@
-"""Forward-backward and the best path over a linear chain of classes, in numpy, for use without TensorFlow.
+"""Forward-backward over a linear chain of classes, in numpy, for use without TensorFlow.
 
 Source: Rabiner 1989, section III; Lafferty, McCallum and Pereira 2001.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from inverse_deid.core.values import BoolArray, FloatArray, IntArray
+from inverse_deid.core.values import BoolArray, FloatArray
 
 
 def marginals(scores: FloatArray, valid: BoolArray, transitions: FloatArray) -> FloatArray:
@@ -36,35 +36,6 @@ def marginals(scores: FloatArray, valid: BoolArray, transitions: FloatArray) -> 
     probabilities = np.exp(total)
     found: FloatArray = (probabilities / probabilities.sum(axis=2, keepdims=True)).astype(np.float32)
     return found
-
-
-def best_path(scores: FloatArray, transitions: FloatArray) -> IntArray:
-    """Return the most probable sequence of classes.
-
-    Args:
-        scores: float32 (n_tokens, n_classes), of one sequence.
-        transitions: float32 (n_classes, n_classes), from row to column.
-
-    Returns:
-        int32 (n_tokens,); of equally probable ones that of the lower classes at the end.
-
-    Source:
-        Viterbi 1967; Rabiner 1989, section III B.
-    """
-    best = np.zeros_like(scores, np.float64)
-    came_from = np.zeros(scores.shape, np.int32)
-    path = np.zeros(len(scores), np.int32)
-    if not len(scores):
-        return path
-    best[0] = scores[0]
-    for t in range(1, len(scores)):
-        reached = best[t - 1][:, None] + transitions
-        came_from[t] = reached.argmax(axis=0)
-        best[t] = reached.max(axis=0) + scores[t]
-    path[-1] = best[-1].argmax()
-    for t in range(len(scores) - 1, 0, -1):
-        path[t - 1] = came_from[t, path[t]]
-    return path
 
 
 def _log_sum(values: np.ndarray, axis: int) -> np.ndarray:

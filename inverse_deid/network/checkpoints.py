@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import zipfile
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -118,14 +118,8 @@ class Checkpoints:
         Raises:
             OutputError: It cannot be written.
         """
-        values = {
-            "run": self._run,
-            "n_batches": state.n_batches,
-            "epoch": state.epoch,
-            "best_epoch": state.best_epoch,
-            "best_gain": state.best_gain,
-            "n_best": len(state.best_weights),
-        }
+        values = {one.name: getattr(state, one.name) for one in fields(state) if one.name != "best_weights"}
+        values |= {"run": self._run, "n_best": len(state.best_weights)}
         arrays = {f"best/{i}": weight for i, weight in enumerate(state.best_weights)}
         for kind, variables in _variables(network, optimizer).items():
             arrays |= {f"{kind}/{i}": np.asarray(variable) for i, variable in enumerate(variables)}

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from pathlib import Path
-from typing import Annotated, Any, Literal
+from collections.abc import Mapping
+from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.phi import HYPER_CLASS_OF, HyperClass, PhiType
-from inverse_deid.core.settings import make_settings, read_toml
 
 FeatureSet = Literal["none", "casing", "all"]
 Targets = Literal["binary", "hyper", "fine"]
@@ -153,63 +149,3 @@ def class_of(phi_type: PhiType, targets: Targets) -> str:
     if targets == "binary":
         return "PHI"
     return HYPER_CLASS_OF[phi_type].value if targets == "hyper" else phi_type.value
-
-
-# The remainder serves the settings of research until they are Structs as well.
-
-read_config = read_toml
-
-
-@contextmanager
-def naming(path: Path) -> Iterator[None]:
-    """Put the file's name before what is wrong with its settings."""
-    try:
-        yield
-    except ConfigurationError as error:
-        raise ConfigurationError(f"{path}: {error}") from error
-
-
-class _Tables(Struct, frozen=True, forbid_unknown_fields=True):
-    network: NetworkConfig = NetworkConfig()
-    training: TrainingConfig = TrainingConfig()
-
-
-def network_config(values: Mapping[str, Any]) -> NetworkConfig:
-    """Make a `NetworkConfig` of a table."""
-    return make_settings({"network": values}, _Tables).network
-
-
-def training_config(values: Mapping[str, Any]) -> TrainingConfig:
-    """Make a `TrainingConfig` of a table."""
-    return make_settings({"training": values}, _Tables).training
-
-
-def checked_settings(values: Mapping[str, Any], section: str, kind: type) -> dict[str, Any]:
-    """Refuse names that `kind` does not have and values of another type.
-
-    Args:
-        values: A table of a TOML file.
-        section: Its name.
-        kind: A dataclass with a default for every field.
-
-    Raises:
-        ConfigurationError: One of them.
-    """
-    if not isinstance(values, Mapping):
-        raise ConfigurationError(f"{section} is a table; begin it with the line [{section}]")
-    known = {field.name: field for field in dataclasses.fields(kind)}
-    unknown = sorted(set(values) - set(known))
-    if unknown:
-        raise ConfigurationError(
-            f"[{section}] has no setting {', '.join(unknown)}; known: {', '.join(known)}"
-        )
-    defaults = kind()
-    for name, value in values.items():
-        default = getattr(defaults, name)
-        wanted = dict if isinstance(default, Mapping) else type(default)
-        fits = isinstance(value, wanted) or (wanted is float and isinstance(value, int))
-        if not fits or (isinstance(value, bool) and wanted is not bool):
-            raise ConfigurationError(
-                f"{section}.{name} is a {wanted.__name__}, given a {type(value).__name__}"
-            )
-    return dict(values)

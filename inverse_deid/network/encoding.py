@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from inverse_deid.core.values import FloatArray, IntArray, Tokens
-from inverse_deid.text.joined import JoinedTokens, code_points, join
+from inverse_deid.text.tokenizer import JoinedTokens, code_points, join
 
 PAD, OTHER_LETTER, OTHER_SIGN = 0, 1, 2
 N_GAP_CHARACTERS = 3

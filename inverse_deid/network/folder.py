@@ -24,7 +24,7 @@ import numpy as np
 from inverse_deid.core.errors import ConfigurationError, ModelError
 from inverse_deid.core.files import sha256_if_readable, write_folder
 from inverse_deid.core.packaged import MODEL_SHA256, packaged_path
-from inverse_deid.core.seals import is_sealed, sealed
+from inverse_deid.core.seals import is_sealed, seal
 from inverse_deid.core.settings import as_plain_values, make_settings
 from inverse_deid.core.thresholds import OperatingPoints, read_operating_points, write_operating_points
 from inverse_deid.core.values import FloatArray
@@ -100,7 +100,7 @@ def _write_files(parts: ModelParts, folder: Path) -> None:
 
 def write_manifest(folder: Path, values: Mapping[str, Any], names: Sequence[str]) -> None:
     """Write the manifest of a folder whose other files are complete: values, hashes of the files, a seal."""
-    manifest = sealed({**values, "sha256": {name: sha256_if_readable(folder / name) for name in names}})
+    manifest = seal({**values, "sha256": {name: sha256_if_readable(folder / name) for name in names}})
     (folder / "manifest.json").write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
 
 

@@ -36,7 +36,7 @@ def build_network(config: NetworkConfig, n_features: int, word_matrix: FloatArra
         `valid` bool (batch, time); the output is float32 (batch, time, n_classes),
         class probabilities, of which the first is `p_safe`.
     """
-    inputs = _inputs(config, n_features)
+    inputs = make_inputs(config, n_features)
     word_vectors = character_encoder(config)(inputs["characters"])
     gathered = keras.ops.take(word_vectors, inputs["distinct"], axis=0)
     parts = [gathered, word_embedding(inputs["words"], word_matrix, learned=config.learn_words)]
@@ -63,7 +63,8 @@ def build_network(config: NetworkConfig, n_features: int, word_matrix: FloatArra
     return keras.Model(inputs, output, name="safe_token_network")
 
 
-def _inputs(config: NetworkConfig, n_features: int) -> dict[str, keras.KerasTensor]:
+def make_inputs(config: NetworkConfig, n_features: int) -> dict[str, keras.KerasTensor]:
+    """Return the inputs that `build_network` describes."""
     inputs = {
         "characters": layers.Input((config.max_characters,), dtype="int32", name="characters"),
         "distinct": layers.Input((None,), dtype="int32", name="distinct"),

@@ -25,9 +25,8 @@ from inverse_deid.network.chain import marginals
 from inverse_deid.network.config import class_names
 from inverse_deid.network.encoding import character_codes, join_gap_codes, word_numbers
 from inverse_deid.network.folder import ModelParts
-from inverse_deid.text.growing import GrowingArray
-from inverse_deid.text.interning import InternedWords
-from inverse_deid.text.joined import join
+from inverse_deid.text.interning import GrowingArray, InternedWords
+from inverse_deid.text.tokenizer import join
 
 WINDOW = 256
 """Tokens that the network reads at once; longer documents are read in windows."""

@@ -18,7 +18,7 @@ from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.values import KnownIdentifier, KnownSort
 from inverse_deid.replacement.case_texts import CaseTexts
 from inverse_deid.replacement.masked_words import MaskedWords, Proposal
-from inverse_deid.text.folding import folded
+from inverse_deid.text.matching import fold
 from inverse_deid.text.tokenizer import tokenize
 
 DAYS_A_YEAR = 365.25
@@ -129,13 +129,9 @@ def read_age(text: str, after: str = "") -> AgeReading | None:
 
 
 def _read_decade(match: re.Match[str], after: str) -> AgeReading | None:
-    word = match["decade"].lower()
-    start = _DECADES[word] if word in _DECADES else int(word[:-1].rstrip("'\u2019"))
-    return AgeReading(start * DAYS_A_YEAR, (start + 10) * DAYS_A_YEAR, AgeUnit.YEARS, is_complete=True)
-
-
-def _read_about(match: re.Match[str], after: str) -> AgeReading | None:
-    start = _number(match["number"])
+    """Read `70s`, `seventies` and `seventy-something`."""
+    word = (match.groupdict().get("decade") or "").lower()
+    start = _DECADES.get(word) or _number(word[:2] or match["number"])
     if start % 10 or not 20 <= start <= 100:
         return None
     return AgeReading(start * DAYS_A_YEAR, (start + 10) * DAYS_A_YEAR, AgeUnit.YEARS, is_complete=True)
@@ -144,8 +140,8 @@ def _read_about(match: re.Match[str], after: str) -> AgeReading | None:
 def _read_part(match: re.Match[str], after: str) -> AgeReading | None:
     """Read `4/12`, `2/52`, `3/7`: months, weeks, days."""
     unit = {"12": AgeUnit.MONTHS, "52": AgeUnit.WEEKS, "7": AgeUnit.DAYS}[match["of"]]
-    count = int(match["number"])
-    return _make_reading(count, unit, is_complete=True) if 0 < count < 100 else None
+    count, days = int(match["number"]), DAYS_OF[unit]
+    return AgeReading(count * days, (count + 1) * days, unit, is_complete=True) if count else None
 
 
 def _read_years_and_months(match: re.Match[str], after: str) -> AgeReading | None:
@@ -174,16 +170,10 @@ def _read_range(match: re.Match[str], after: str) -> AgeReading | None:
 
 
 def _read_plain(match: re.Match[str], after: str) -> AgeReading | None:
-    count = _number(match["number"])
-    unit, names_sex = _unit_and_sex(match["rest"], after, count)
-    return _make_reading(count, unit, match["rest"], names_sex=names_sex) if unit else None
-
-
-def _make_reading(
-    count: int, unit: AgeUnit, rest: str = "", *, names_sex: bool = False, is_complete: bool = False
-) -> AgeReading:
-    days = DAYS_OF[unit]
-    return AgeReading(count * days, (count + 1) * days, unit, rest, names_sex, is_complete)
+    count, rest = _number(match["number"]), match["rest"]
+    unit, names_sex = _unit_and_sex(rest, after, count)
+    days = DAYS_OF[unit or AgeUnit.YEARS]
+    return AgeReading(count * days, (count + 1) * days, unit, rest, names_sex) if unit else None
 
 
 def _unit_and_sex(rest: str, after: str, count: int) -> tuple[AgeUnit | None, bool]:
@@ -221,7 +211,7 @@ def _form(pattern: str) -> re.Pattern[str]:
 _IN_THE = r"(?:(?:in\s+)?(?:(?:his|her|their|the)\s+)?(?:(?:early|mid|late)[-\s]+)?)"
 _FORMS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], str], AgeReading | None]], ...] = (
     (_form(rf"{_IN_THE}(?P<decade>[2-9]0['\u2019]?s|{'|'.join(_DECADES)})"), _read_decade),
-    (_form(rf"(?P<number>{_NUMBER})(?:[-\s]?odd|[-\s]something)"), _read_about),
+    (_form(rf"(?P<number>{_NUMBER})(?:[-\s]?odd|[-\s]something)"), _read_decade),
     (_form(r"(?P<number>\d{1,2})/(?P<of>12|52|7)"), _read_part),
     (_form(r"(?P<years>\d{1,3})[-\s]+(?P<months>\d{1,2})/12"), _read_years_and_months),
     (
@@ -244,12 +234,7 @@ class AgePolicy(Protocol):
     """How ages are replaced."""
 
     def replacement(self, text: str, after: str = "") -> str | None:
-        """Return the words that replace an age, None = mask it.
-
-        Args:
-            text: The words of the age.
-            after: See `read_age`.
-        """
+        """Return the words that replace an age, None = mask it; `after` as in `read_age`."""
         ...
 
 
@@ -406,7 +391,7 @@ class AgeReplacer:
             for value in case.known_values()
             if not (isinstance(value, KnownIdentifier) and value.sort is KnownSort.DATE)
         )
-        self._identifying = frozenset(folded(word) for value in values for word in tokenize(value).words)
+        self._identifying = frozenset(fold(word) for value in values for word in tokenize(value).words)
 
     def propose(self, text: MaskedWords) -> list[Proposal]:
         """Propose words for the ages of one text."""
@@ -414,7 +399,7 @@ class AgeReplacer:
         tokens = text.masked.tokens
         for span in text.age_spans():
             own = tokens.words[span.first : span.stop]
-            if text.is_denied(span) or any(folded(word) in self._identifying for word in own):
+            if text.is_denied(span) or any(fold(word) in self._identifying for word in own):
                 continue
             words = self._policy.replacement(
                 text.words(span), tokens.text[span.end : span.end + _AFTER_CHARS]

@@ -99,8 +99,7 @@ def case_dates(
     Args:
         texts: The words of every date in every text of the case.
         today: The day of the case's last information (C.1.5), or the latest date it was received.
-        day_first: The stated order of numeric dates; if dates of the case contradict it, ambiguous
-            ones are not read.
+        day_first: The stated order; if dates of the case contradict it, ambiguous ones are not read.
         structured: The values of its date fields, `CCYYMMDDhhmmss+ZZzz` or shorter.
         births: Dates of birth: the words in a text, or the date of a field.
         span_years: See `KnownDates`.

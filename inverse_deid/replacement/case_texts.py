@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import date
 
-from inverse_deid.core.values import Document, KnownIdentifier, known_problem
+from inverse_deid.core.values import Document, KnownIdentifier, find_known_problem
 from inverse_deid.replacement.date_parts import PartialDate
 
 
@@ -40,7 +40,7 @@ class CaseTexts:
     def problem(self) -> str:
         """Why known values cannot be searched for, "" = they can; such a case must not leave."""
         known = dict.fromkeys(doc.known for doc in self.docs)
-        return next(filter(None, map(known_problem, known)), "")
+        return next(filter(None, map(find_known_problem, known)), "")
 
     def known_values(self) -> Iterator[str | KnownIdentifier]:
         """Yield the known identifiers of all texts."""

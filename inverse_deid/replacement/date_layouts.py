@@ -383,12 +383,8 @@ def _compile_templates() -> tuple[tuple[_Template, re.Pattern[str], bool], ...]:
     """Return templates, their expressions, and whether a text without letters cannot fit."""
     lettered = re.compile("<(?:name|NAME|foreign|roman)>|spring|Christmas|Q")
     return tuple(
-        (
-            template,
-            re.compile(_expand(template.pattern), re.IGNORECASE),
-            bool(lettered.search(template.pattern)),
-        )
-        for template in _TEMPLATES
+        (one, re.compile(_expand(one.pattern), re.IGNORECASE), bool(lettered.search(one.pattern)))
+        for one in _TEMPLATES
     )
 
 

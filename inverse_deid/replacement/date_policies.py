@@ -33,7 +33,7 @@ class DatePolicy(Protocol):
         """Return the words that replace one date, None = mask it."""
         ...
 
-    def structured(self, value: str) -> str | None:
+    def replace_field(self, value: str) -> str | None:
         """Return the value that replaces one of a date field, None = mask it."""
         ...
 
@@ -46,7 +46,7 @@ class MaskedDates:
         """Return None."""
         return None
 
-    def structured(self, value: str) -> str | None:
+    def replace_field(self, value: str) -> str | None:
         """Return None."""
         return None
 
@@ -71,7 +71,7 @@ class YearDates:
         years = dict.fromkeys(when.earliest.year for when in _ends(reading))
         return f" {reading.joined_by} ".join(f"{year:04}" for year in years)
 
-    def structured(self, value: str) -> str | None:
+    def replace_field(self, value: str) -> str | None:
         """Return the first four digits of a date field."""
         when = _field_of_case(value, self.case)
         return f"{when[0].earliest.year:04}" if when else None
@@ -105,7 +105,7 @@ class RelativeDays:
         counted = f" {reading.joined_by} ".join(_relative(end, self.anchor) for end in _ends(reading))
         return f"{counted} {reading.time}" if reading.time else counted
 
-    def structured(self, value: str) -> str | None:
+    def replace_field(self, value: str) -> str | None:
         """Return None: a date field cannot contain a day count."""
         return None
 
@@ -125,7 +125,7 @@ def relative_days(
     Args:
         case: Its dates.
         anchor: First dose or onset, from the structured fields.
-        anchor_name: Of the anchor, such as *first dose*.
+        anchor_name: Its name in the statement.
         hidden: Words of dates that every policy masks.
 
     Example:
@@ -188,7 +188,7 @@ class ShiftedDates:
         last = reading.last and self._move(reading.last)
         return written if again is not None and (again.first, again.last) == (first, last) else None
 
-    def structured(self, value: str) -> str | None:
+    def replace_field(self, value: str) -> str | None:
         """Return the shifted value of a date field; its time of day stays."""
         found = _field_of_case(value, self.case)
         if found is None or self.case.is_far(found[0], self.center or self.case.latest):
@@ -201,23 +201,21 @@ class ShiftedDates:
         return digits[:length] + found[1]
 
     def _move(self, when: PartialDate) -> PartialDate | None:
-        day = when.as_date
-        if day is not None:
-            return partial(day - timedelta(days=self.shift_days))
+        if when.precision is Precision.DAY:
+            return self._move_unchecked(when)
         if when.precision is Precision.YEAR:
             moved = PartialDate(when.earliest.year - round(self.shift_days / _DAYS_A_YEAR))
         else:
-            moved = self._move_month(when)
+            moved = self._move_unchecked(when)
         today = self.case.today - timedelta(days=self.shift_days)
         # More precise dates of the case count whether they are masked or not.
-        others = (*map(self._move_precise, self.case.finer_than(when)), partial(today))
+        others = (*map(self._move_unchecked, self.case.finer_than(when)), partial(today))
         return None if any(abs(_steps(moved, other)) < _SAFE_DISTANCE for other in others) else moved
 
-    def _move_precise(self, other: PartialDate) -> PartialDate:
-        day = other.as_date
-        return self._move_month(other) if day is None else partial(day - timedelta(days=self.shift_days))
-
-    def _move_month(self, when: PartialDate) -> PartialDate:
+    def _move_unchecked(self, when: PartialDate) -> PartialDate:
+        """Move a month by whole months, or a day by its days."""
+        if when.as_date is not None:
+            return partial(when.as_date - timedelta(days=self.shift_days))
         month = _month_number(when) - round(self.shift_days / _DAYS_A_MONTH)
         return PartialDate(month // 12, month % 12 + 1)
 
@@ -281,11 +279,11 @@ def _field_of_case(value: str, case: KnownDates) -> tuple[PartialDate, str] | No
 def _relative(when: PartialDate, anchor: date) -> str:
     day = when.as_date
     if day is not None:
-        days = (day - anchor).days
-        return f"Day {days:+d}" if days else "Day 0"
-    steps = _steps(when, partial(anchor))
-    unit = "Year" if when.precision is Precision.YEAR else "Month"
-    return f"about {unit} {steps:+d}" if steps else f"about {unit} 0"
+        unit, steps = "Day", (day - anchor).days
+    else:
+        unit = "about Year" if when.precision is Precision.YEAR else "about Month"
+        steps = _steps(when, partial(anchor))
+    return f"{unit} {steps:+d}" if steps else f"{unit} 0"
 
 
 def _steps(when: PartialDate, other: PartialDate) -> int:

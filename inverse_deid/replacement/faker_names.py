@@ -17,19 +17,14 @@ from pkgutil import iter_modules
 from typing import Any
 
 from inverse_deid.core.extras import missing_extra
-from inverse_deid.text.folding import folded
+from inverse_deid.text.matching import fold
 
 _DRAWN = re.compile("[A-Z][a-z]{2,10}")
+_OF_SEXES = ("last_names_male", "last_names_female")
 _FEMALE = ("first_names_female",)
 _MALE = ("first_names_male",)
 _GIVEN = ("first_names", "first_romanized_names", *_FEMALE, *_MALE)
-_SURNAMES = (
-    "last_names",
-    "last_romanized_names",
-    "unisex_last_names",
-    "last_names_male",
-    "last_names_female",
-)
+_SURNAMES = ("last_names", "last_romanized_names", "unisex_last_names", *_OF_SEXES)
 _NOT_DRAWN = frozenset(
     (
         *("april", "august", "augustus", "june", "july", "may", "march", "january", "december", "monday"),
@@ -144,8 +139,8 @@ def load_surrogate_names() -> SurrogateNames:
     sexes |= dict.fromkeys(_fold_all(female) - _fold_all(male), Sex.FEMALE)
     sexes |= dict.fromkeys(_fold_all(male) - _fold_all(female), Sex.MALE)
     given = {
-        Sex.FEMALE: _by_letter(name for name in female if sexes[folded(name)] is Sex.FEMALE),
-        Sex.MALE: _by_letter(name for name in male if sexes[folded(name)] is Sex.MALE),
+        Sex.FEMALE: _by_letter(name for name in female if sexes[fold(name)] is Sex.FEMALE),
+        Sex.MALE: _by_letter(name for name in male if sexes[fold(name)] is Sex.MALE),
         Sex.NEUTRAL: _by_letter(female & male),
     }
     lasts = _by_letter(surnames - female - male)
@@ -154,12 +149,12 @@ def load_surrogate_names() -> SurrogateNames:
 
 
 def _fold_all(names: Iterable[str]) -> set[str]:
-    return {folded(name) for name in names}
+    return {fold(name) for name in names}
 
 
 def _by_letter(names: Iterable[str]) -> dict[str, tuple[str, ...]]:
     found: dict[str, list[str]] = defaultdict(list)
     for name in sorted(names):
-        if _DRAWN.fullmatch(name) and folded(name) not in _NOT_DRAWN:
+        if _DRAWN.fullmatch(name) and fold(name) not in _NOT_DRAWN:
             found[name[0].lower()].append(name)
     return {letter: tuple(found[letter]) for letter in string.ascii_lowercase}

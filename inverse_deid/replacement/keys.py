@@ -10,7 +10,8 @@ from __future__ import annotations
 import base64
 import hmac
 import random
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
+from itertools import count
 
 from inverse_deid.core.errors import ConfigurationError
 
@@ -38,16 +39,13 @@ def check_key(key: bytes) -> None:
 
 
 def secret_shift_days(key: bytes, case_id: str) -> int:
-    """Return the number of days by which all dates of a case move into the past.
+    """Return the number of days, 30 to 395, by which all dates of a case move into the past.
 
     Every number is equally likely, multiples of seven included.
 
     Args:
         key: At least 16 secret bytes.
         case_id: The same for all versions of a case.
-
-    Returns:
-        30 to 395.
 
     Raises:
         ConfigurationError: The key is too short or the id is empty.
@@ -62,15 +60,10 @@ def secret_shift_days(key: bytes, case_id: str) -> int:
     check_key(key)
     if not case_id:
         raise ConfigurationError("dates of a case without an id cannot be shifted: give every case an id")
-    return MIN_SHIFT_DAYS + uniform_below(MAX_SHIFT_DAYS - MIN_SHIFT_DAYS + 1, _words(key, case_id))
-
-
-def _words(key: bytes, case_id: str) -> Iterator[int]:
-    counter = 0
-    while True:
-        message = _SHIFT + counter.to_bytes(4, "big") + case_id.encode("utf-8", "surrogatepass")
-        yield int.from_bytes(hmac.digest(key, message, "sha256")[:_WORD_BYTES], "big")
-        counter += 1
+    case = case_id.encode("utf-8", "surrogatepass")
+    messages = (_SHIFT + counter.to_bytes(4, "big") + case for counter in count())
+    words = (int.from_bytes(hmac.digest(key, one, "sha256")[:_WORD_BYTES], "big") for one in messages)
+    return MIN_SHIFT_DAYS + uniform_below(MAX_SHIFT_DAYS - MIN_SHIFT_DAYS + 1, words)
 
 
 def uniform_below(limit: int, words: Iterable[int]) -> int:

@@ -18,11 +18,7 @@ _MAX_MARKER_CHARS = 40
 
 
 def markers_of(kind: MarkerKind, marker: str) -> MarkerFor:
-    """Return the markers that the user chose.
-
-    Args:
-        kind: What to show.
-        marker: The fixed marker, or the fallback where no category is known.
+    """Return the markers that the user chose; `marker` is the fallback where no category is known.
 
     Raises:
         ConfigurationError: The marker cannot be used.
@@ -46,7 +42,6 @@ def fixed_marker(marker: str) -> MarkerFor:
 def category_marker(fallback: str) -> MarkerFor:
     """Return `[NAME]`, `[DATE]` and so on: the category that most tokens of the mask are suspected of.
 
-    Args:
-        fallback: Used where no category is known (rules only, failed documents).
+    Where no category is known (rules only, failed documents) it is the fallback.
     """
-    return lambda decisions: lambda first, stop: f"[{decisions.suspected(first, stop) or fallback}]"
+    return lambda decisions: lambda first, stop: f"[{decisions.suspect(first, stop) or fallback}]"

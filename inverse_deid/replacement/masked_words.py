@@ -39,14 +39,7 @@ ReadsAsDate = Callable[[str], bool]
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """Words that a replacer proposes for some masked words.
-
-    Args:
-        first: The first token.
-        stop: The token after the last.
-        text: The proposed words.
-        sort: Of the replacement: date, age, surrogate.
-    """
+    """Words (`text`) for the masked tokens `first` up to `stop`, of one sort: date, age, surrogate."""
 
     first: int
     stop: int
@@ -56,12 +49,9 @@ class Proposal:
 
 @dataclass(frozen=True, slots=True)
 class WordRun:
-    """Masked words of one category that spaces or punctuation join.
+    """Masked tokens `first` up to `stop` of one category that spaces or punctuation join.
 
-    Args:
-        first: The first token.
-        stop: The token after the last.
-        category: DATE, AGE, SAFE = not known (rules alone), NAME = any other.
+    The category is DATE, AGE, SAFE (not known: rules alone) or NAME (any other).
     """
 
     first: int
@@ -71,13 +61,9 @@ class WordRun:
 
 @dataclass(frozen=True, slots=True)
 class WordSpan:
-    """The words of one date or age.
+    """One date or age: tokens `first` up to `stop` to replace, `start` to `end` of the original to read.
 
-    Args:
-        first: The first token to replace; words that only lead to a date belong to it.
-        stop: The token after the last.
-        start: Where the text to read begins, in characters of the original.
-        end: Where it ends.
+    Words that only lead to a date are replaced with it but not read.
     """
 
     first: int

@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from inverse_deid.replacement.keys import Draws
 from inverse_deid.replacement.reserved import GENERIC_WORDS, Reserved, digits_of, joined
-from inverse_deid.text.folding import folded
+from inverse_deid.text.matching import fold
 
 _TRIES = 200
 _MIN_SIGNS = 4
@@ -133,7 +133,7 @@ class NumberSurrogates:
         """Tell whether all letters are labels that name nobody in this case, few capitals, or single."""
         return all(
             not self._reserved.is_name(word)
-            if folded(word) in GENERIC_WORDS
+            if fold(word) in GENERIC_WORDS
             else len(word) == 1 or (word.isupper() and len(word) <= _MAX_CAPITALS)
             for word in _WORD.findall(text)
         )
@@ -221,7 +221,7 @@ def _same_shape(text: str, rng: random.Random) -> str:
     pieces: list[str] = []
     position = 0
     for word in _WORD.finditer(text):
-        if folded(word.group()) in GENERIC_WORDS:
+        if fold(word.group()) in GENERIC_WORDS:
             pieces += ("".join(same_kind(char, rng) for char in text[position : word.start()]), word.group())
             position = word.end()
     return "".join((*pieces, *(same_kind(char, rng) for char in text[position:])))
@@ -242,21 +242,12 @@ def same_kind(char: str, rng: random.Random) -> str:
 
 
 def _shake(text: str, rng: random.Random) -> str:
-    """Replace all letters and digits by small letters and digits."""
-
-    def draw(char: str) -> str:
-        if char.isdecimal():
-            return rng.choice(string.digits)
-        return rng.choice(string.ascii_lowercase) if char.isalpha() else char
-
-    return "".join(map(draw, text))
+    """Replace all letters and digits of an ASCII text by small letters and digits."""
+    return "".join(same_kind(char, rng) for char in text.lower())
 
 
 def fictional_patterns(number: str) -> list[str]:
-    """Return patterns of numbers for fiction of the same length, none if the country is not known.
-
-    Args:
-        number: A telephone number in ASCII, as it is written.
+    """Return patterns for fiction of the length of a telephone number, none if the country is not known.
 
     Example:
         >>> fictional_patterns("+44 7911 123456"), fictional_patterns("(617) 555-1234")
@@ -309,9 +300,6 @@ def fill(number: str, pattern: str, rng: random.Random) -> str:
 
 def is_valid_somewhere(text: str) -> bool:
     """Tell whether the letters and digits of a text are a number with a correct check digit.
-
-    Args:
-        text: A number as written; separators do not matter.
 
     Example:
         >>> is_valid_somewhere("4111 1111 1111 1111"), is_valid_somewhere("4111 1111 1111 1112")

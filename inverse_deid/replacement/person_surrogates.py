@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from inverse_deid.replacement.faker_names import Sex, SurrogateNames
 from inverse_deid.replacement.keys import Draws
 from inverse_deid.replacement.reserved import Reserved, in_case_of, joined
-from inverse_deid.text.folding import folded
+from inverse_deid.text.matching import fold
 
 MAX_NAME_WORDS = 6
 
@@ -46,14 +46,7 @@ _LONGEST_INITIALS = 3
 
 @dataclass(frozen=True, slots=True)
 class _NameWord:
-    """A word of a text that may be a name.
-
-    Args:
-        text: As written, without a possessive.
-        end: The possessive, or nothing.
-        before: The characters before it.
-        key: Without case, accents and apostrophes.
-    """
+    """A word that may be a name: text, possessive `end`, characters before it, folded `key`."""
 
     text: str = field(repr=False)
     end: str
@@ -64,10 +57,8 @@ class _NameWord:
 class PersonSurrogates:
     """Makes the surrogates of the names of one case.
 
-    Args:
-        pools: The names to draw from.
-        real_values: All masked texts of the case and its structured values; they tell given names
-            from surnames, and initials from short names.
+    Its real values (masked texts and structured values) tell given names from surnames, and
+    initials from short names.
     """
 
     def __init__(
@@ -131,7 +122,7 @@ class PersonSurrogates:
         if word.key in _PARTICLES and not is_last:
             return self._draw(word, [_PARTICLES], lower=word.text[0].islower())
         if len(word.key) == 1 or self._is_initials(word):
-            other = (self._letters[folded(char)[0]] if char.isalpha() else char for char in word.text)
+            other = (self._letters[fold(char)[0]] if char.isalpha() else char for char in word.text)
             pairs = zip(other, word.text, strict=True)
             return "".join(new.upper() if old.isupper() else new for new, old in pairs)
         if word.text.islower() and not (self._pools.knows(word.key) or word.key in self._cased):
@@ -198,11 +189,7 @@ class PersonSurrogates:
         used = sorted((letter for letter in letters if firsts[letter]), key=lambda c: (-firsts[c], c))
         order = used + [letter for letter in letters if letter not in used]
         neutral, surnames = self._pools.given[Sex.NEUTRAL], self._pools.surnames
-        rich = [
-            letter
-            for letter in letters
-            if len(neutral[letter]) >= _RICH_NEUTRAL and len(surnames[letter]) >= _RICH_SURNAMES
-        ]
+        rich = [c for c in letters if len(neutral[c]) >= _RICH_NEUTRAL and len(surnames[c]) >= _RICH_SURNAMES]
         poor = [letter for letter in letters if letter not in rich]
         rng = self._draws.rng("letters")
         short = {joined(value) for value in real_values}

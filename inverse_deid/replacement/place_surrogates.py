@@ -75,11 +75,7 @@ _CITY_AND_CODES = re.compile(
 
 
 class PlaceSurrogates:
-    """Makes the surrogates of the places of one case.
-
-    Args:
-        pools: Made-up places are named after its surnames.
-    """
+    """Makes the surrogates of the places of one case, named after the surnames of `pools`."""
 
     def __init__(
         self, draws: Draws, reserved: Reserved, pools: SurrogateNames, numbers: NumberSurrogates
@@ -170,7 +166,7 @@ class PlaceSurrogates:
     def _replace_name(self, text: str) -> str | None:
         """Replace a country, state, hospital, firm or city."""
         key = joined(text)
-        for names in _listed_names():
+        for names in _load_listed_names():
             if key in names and (names[key] != names[key].upper() or text.isupper()):
                 return self._take_first(text, self._shuffle("listed", text, tuple(names.values())))
         words = _WORDS.findall(text)
@@ -231,7 +227,7 @@ def _is_capital(text: str) -> bool:
 
 
 @cache
-def _listed_names() -> tuple[dict[str, str], ...]:
+def _load_listed_names() -> tuple[dict[str, str], ...]:
     """Return countries, states and codes of states (in capitals), by their letters."""
     countries = faker_words("address", ["en"], ["countries"])
     plain = [name for name in countries if re.fullmatch("[A-Z][a-z]+(?: [A-Z][a-z]+)?", name)]

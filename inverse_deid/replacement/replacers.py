@@ -20,8 +20,7 @@ from inverse_deid.replacement.dates import DateReplacer
 from inverse_deid.replacement.masked_words import MaskedWords, Proposal
 from inverse_deid.replacement.settings import CaseSettings
 from inverse_deid.replacement.surrogates import SurrogateReplacer, SurrogatesFor
-from inverse_deid.text.gaps import forbidden_gaps
-from inverse_deid.text.rendering import Piece, substitute
+from inverse_deid.text.rendering import Piece, forbidden_gaps, substitute
 
 
 class Replacer(Protocol):
@@ -67,7 +66,7 @@ def replace_case(
         case: The case.
         docs: Its masked texts, with markers.
         settings: Of the run.
-        surrogates_for: Gives the surrogates of a case; None = markers.
+        surrogates_for: None = the other words keep their markers.
 
     Raises:
         ConfigurationError: The settings cannot be applied to this case.
@@ -82,15 +81,11 @@ def replace_case(
 
 
 def replace_masks(text: MaskedWords, replacers: Sequence[Replacer]) -> MaskedDocument:
-    """Put proposed words in the place of masked ones.
+    """Put proposed words in the place of masked ones; the first replacer to propose for a token wins.
 
     Everything masked stays masked: a proposal replaces the masks that it covers (and the little
     between them), the rest of a longer mask keeps its marker. A proposal with a character that is
     always masked is not used.
-
-    Args:
-        text: The masked text.
-        replacers: The first that proposes words for a token wins.
     """
     masked = text.masked
     chosen: list[Proposal] = []

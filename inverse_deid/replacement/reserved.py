@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from inverse_deid.text.folding import folded
-from inverse_deid.text.typos import NearNames
+from inverse_deid.text.matching import NearNames, fold
 
 MIN_SHARED_LETTERS = 3
 """No surrogate shares a word of this many letters with a real value."""
@@ -32,16 +31,11 @@ _PHONE_DIGITS = 7
 
 def words_of(text: str) -> list[str]:
     """Return the runs of letters and digits of a text, without case and accents."""
-    return _RUN.findall(folded(text))
+    return _RUN.findall(fold(text))
 
 
 def joined(text: str) -> str:
-    """Return the letters and digits of a text, without case and accents.
-
-    Example:
-        >>> joined("O'Brien, José") == joined("OBRIEN jose")
-        True
-    """
+    """Return the letters and digits of a text, without case and accents: `obrienjose`."""
     return "".join(words_of(text))
 
 
@@ -67,8 +61,12 @@ class Reserved:
 
     def is_real(self, surrogate: str) -> bool:
         """Tell whether a surrogate is a real value of the case, or has a word or a long number of one."""
+        words = self._real.intersection(words_of(surrogate))
         return joined(surrogate) in self._whole or any(
-            word in self._real and _is_telling(word) for word in words_of(surrogate)
+            len(word) >= _MIN_DIGITS
+            if word.isdecimal()
+            else len(word) >= MIN_SHARED_LETTERS and word not in GENERIC_WORDS
+            for word in words
         )
 
     def is_real_whole(self, surrogate: str) -> bool:
@@ -77,11 +75,11 @@ class Reserved:
 
     def is_real_word(self, word: str) -> bool:
         """Tell whether a word is a word of a real value, however short."""
-        return folded(word) in self._real
+        return fold(word) in self._real
 
     def is_name(self, label: str) -> bool:
         """Tell whether a word that is usually a label (`case`, `box`) may name somebody in this case."""
-        return folded(label) in self._names
+        return fold(label) in self._names
 
     def is_near_number(self, surrogate: str) -> bool:
         """Tell whether its digits contain those of a real value, or the other way round.
@@ -119,20 +117,14 @@ class Reserved:
 
 def digits_of(text: str) -> str:
     """Return the decimal digits of a text."""
-    return "".join(char for char in folded(text) if char.isdecimal())
+    return "".join(char for char in fold(text) if char.isdecimal())
 
 
 def _possible_names(value: str) -> Iterator[str]:
     """Yield the capitalised words of a value without digits; not a single word in capitals."""
     words = _RUN.findall(value)
     if not any(map(str.isdigit, value)):
-        yield from (folded(w) for w in words if w[0].isupper() and (len(words) > 1 or not w.isupper()))
-
-
-def _is_telling(word: str) -> bool:
-    if word.isdecimal():
-        return len(word) >= _MIN_DIGITS
-    return len(word) >= MIN_SHARED_LETTERS and word not in GENERIC_WORDS
+        yield from (fold(w) for w in words if w[0].isupper() and (len(words) > 1 or not w.isupper()))
 
 
 def in_case_of(text: str, original: str) -> str:

@@ -25,9 +25,10 @@ import os
 import struct
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import BinaryIO, Protocol
+
+import msgspec
 
 from inverse_deid.core.errors import FormatError, InputError
 from inverse_deid.core.extras import missing_extra
@@ -52,8 +53,7 @@ Edit = tuple[int, int, str]
 """A half-open range of the masked text, and its original."""
 
 
-@dataclass(frozen=True, slots=True)
-class HiddenText:
+class HiddenText(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
     """The originals of one masked text.
 
     Args:
@@ -64,25 +64,21 @@ class HiddenText:
 
     location: str
     sha256: str
-    edits: tuple[Edit, ...] = field(repr=False)
+    edits: tuple[Edit, ...]
+
+    def __repr__(self) -> str:  # no originals
+        return f"HiddenText({self.location!r})"
 
 
-@dataclass(frozen=True, slots=True)
-class HiddenCase:
-    """The originals of one document or case.
-
-    Args:
-        document: Its id.
-        texts: One entry per text, in the order of the file.
-    """
+class HiddenCase(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """The originals of one document or case: its id, and one entry per text in the order of the file."""
 
     document: str
     texts: tuple[HiddenText, ...]
 
     def as_json(self) -> bytes:
         """Return bytes that `read_hidden_case` reads."""
-        texts = [[text.location, text.sha256, text.edits] for text in self.texts]
-        return json.dumps([self.document, texts], ensure_ascii=True).encode()
+        return json.dumps(msgspec.to_builtins(self)).encode()
 
 
 def read_hidden_case(stored: bytes) -> HiddenCase:
@@ -91,21 +87,9 @@ def read_hidden_case(stored: bytes) -> HiddenCase:
     Raises:
         FormatError: It cannot be read.
     """
-    found: HiddenCase | None = None
     with suppress(ValueError, TypeError):  # such an error may contain text
-        document, texts = json.loads(stored)
-        found = HiddenCase(
-            str(document),
-            tuple(
-                HiddenText(
-                    location, sha256, tuple((int(start), int(end), str(old)) for start, end, old in edits)
-                )
-                for location, sha256, edits in texts
-            ),
-        )
-    if found is None:
-        raise FormatError("has an entry that cannot be read: it was made by another version")
-    return found
+        return msgspec.convert(json.loads(stored), HiddenCase)
+    raise FormatError("has an entry that cannot be read: it was made by another version")
 
 
 def digest(text: str, encoding: str = "utf-8") -> str:

@@ -40,8 +40,8 @@ class CaseSettings:
 
     Args:
         today: The last day that a date of a case can be, if the case does not say it.
-        dates: How dates are replaced.
-        ages: How ages are replaced.
+        dates: Mask, year, relative day or shift.
+        ages: Mask, band or keep under 90.
         age_bands: The scheme of `AgeMode.BAND`, one for a whole run.
         day_first: The order of numeric dates; None = as the case shows it.
         key: At least 16 secret bytes, for shifts and pseudonyms.
@@ -80,13 +80,9 @@ class CaseSettings:
     @property
     def age_policy(self) -> AgePolicy:
         """The age policy of the whole run."""
-        match self.ages:
-            case AgeMode.MASK:
-                return MaskedAges()
-            case AgeMode.KEEP_UNDER_90:
-                return AgesUnder90()
-            case AgeMode.BAND:
-                return BandedAges(BAND_SCHEMES[self.age_bands or ""])
+        if self.age_bands is not None:
+            return BandedAges(BAND_SCHEMES[self.age_bands])
+        return MaskedAges() if self.ages is AgeMode.MASK else AgesUnder90()
 
     @property
     def replaces(self) -> bool:

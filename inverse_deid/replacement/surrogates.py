@@ -92,10 +92,7 @@ class KeyedSurrogates:
 class SurrogateReplacer:
     """Replaces the masked words of one case that are neither dates nor ages (a `Replacer`).
 
-    Args:
-        case: The case.
-        texts: Its masked texts: no surrogate is one of their masked words.
-        surrogates_for: Gives the surrogates of a case.
+    No surrogate is a masked word of one of the texts.
 
     Raises:
         ConfigurationError: The surrogates cannot be made.
@@ -209,13 +206,10 @@ class CaseSurrogates:
 
 
 @cache
-def _job_names() -> tuple[str, ...]:
-    return tuple(job.lower() for job in faker_words("job", [""], ["jobs"]) if _SIMPLE_JOB.fullmatch(job))
-
-
-@cache
-def _job_words() -> frozenset[str]:
-    return frozenset(name.split()[-1] for name in _job_names())
+def _load_jobs() -> tuple[tuple[str, ...], frozenset[str]]:
+    """Return the names of jobs, and their last words."""
+    found = [job.lower() for job in faker_words("job", [""], ["jobs"]) if _SIMPLE_JOB.fullmatch(job)]
+    return tuple(found), frozenset(name.split()[-1] for name in found)
 
 
 class ProfessionSurrogates:
@@ -236,7 +230,7 @@ class ProfessionSurrogates:
             True
         """
         last = (words_of(text) or [""])[-1]
-        is_known = last in _job_words() or last.removesuffix("s") in _job_words()
+        is_known = not {last, last.removesuffix("s")}.isdisjoint(_load_jobs()[1])
         if not _PROFESSION.fullmatch(text) or not (is_known or _PROFESSION_ENDING.fullmatch(last)):
             return None
         job = self._of_profession.get(joined(text)) or self._draw(text, last)
@@ -246,9 +240,10 @@ class ProfessionSurrogates:
         return in_case_of(job[0].upper() + job[1:] if text[0].isupper() else job, text)
 
     def _draw(self, text: str, last: str) -> str | None:
-        is_plural = last.endswith("s") and last not in _job_words()
+        names, last_words = _load_jobs()
+        is_plural = last.endswith("s") and last not in last_words
         rng = self._draws.rng("profession", joined(text))
-        for job in rng.sample(_job_names(), len(_job_names())):
+        for job in rng.sample(names, len(names)):
             has_vowel = (job[0] in _VOWELS) == (joined(text)[0] in _VOWELS)
             if not has_vowel or (is_plural and _NO_PLURAL.search(job)):
                 continue

@@ -10,8 +10,8 @@ import pandas as pd
 
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.settings import change_settings
+from inverse_deid.evaluation.counts import GROUPS, GroupKind
 from inverse_deid.evaluation.evaluation import Evaluation
-from inverse_deid.evaluation.groups import GROUPS, GroupKind
 from inverse_deid.research.studies.records import Record, fingerprint
 from inverse_deid.research.studies.report import Report, read_published
 from inverse_deid.research.studies.scoring import (
@@ -49,9 +49,7 @@ class _SeedRun:
     def name(self) -> str:
         return f"seed-{self.seed}"
 
-    @property
-    def kind(self) -> str:
-        return self.name
+    kind = name
 
     @property
     def depends_on(self) -> tuple[object, ...]:
@@ -72,11 +70,8 @@ def run_network_alone(
 ) -> None:
     """Train once per seed, score the test file, and write the report.
 
-    Args:
-        config_path: Configuration of the training.
-        test_path: Annotated file, never trained on.
-        options: Seeds of network, batches and split; the folder.
-        show: Draw a progress bar.
+    The test file is annotated and never trained on. The seeds are those of network, batches and split;
+    `show` draws a progress bar.
 
     Raises:
         InputError: A corpus or a stored file cannot be read.

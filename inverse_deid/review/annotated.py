@@ -29,7 +29,7 @@ from inverse_deid.review.store import ReviewStore
 from inverse_deid.review.tables import CASES
 from inverse_deid.review.trail import TrailEvent, append
 from inverse_deid.review.values import CATEGORIES, CaseState, Edited, LayerRevision, LayerTokens
-from inverse_deid.text.alignment import span_of_token
+from inverse_deid.text.tokenizer import span_of_token
 from inverse_deid.training.corpus import read_annotated
 
 _MAX_STEM_CHARS = 100

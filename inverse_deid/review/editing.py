@@ -37,7 +37,7 @@ from inverse_deid.review.values import (
     ReviewAction,
     TokenRange,
 )
-from inverse_deid.text.folding import folded
+from inverse_deid.text.matching import fold
 
 MAX_NOTE_CHARS = 4_000
 MAX_ACTIONS = 20_000
@@ -243,7 +243,7 @@ def find_mentions(tokens: Tokens, ranges: Sequence[TokenRange]) -> list[TokenRan
         >>> find_mentions(tokenize("Ann Li and ANN-LI"), [TokenRange(0, 2)])
         [TokenRange(first=0, stop=2), TokenRange(first=3, stop=5)]
     """
-    words = [folded(word) for word in tokens.words]
+    words = [fold(word) for word in tokens.words]
     found: set[TokenRange] = set()
     for phrase in {tuple(words[one.first : one.stop]) for one in ranges}:
         n_words = len(phrase)

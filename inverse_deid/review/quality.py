@@ -20,7 +20,7 @@ from sqlalchemy import Connection, insert, select, update
 
 from inverse_deid.core.errors import NotAllowedError, ReviewError
 from inverse_deid.core.values import BoolArray
-from inverse_deid.evaluation.agreement import Agreement, measure_agreement
+from inverse_deid.evaluation.grades import Agreement, measure_agreement
 from inverse_deid.evaluation.guarantees import Aim, provable_target
 from inverse_deid.evaluation.uncertainty import check_confidence
 from inverse_deid.review.approval import list_approvers, reopen

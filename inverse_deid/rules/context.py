@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from inverse_deid.core.values import BoolArray, FloatArray, IntArray
 from inverse_deid.lexicon import SAFE_FLAGS, Lexicon, PhraseKind, WordFlag
-from inverse_deid.rules.anchors import anchored_hits
-from inverse_deid.rules.disguises import disguised_tokens, owners
-from inverse_deid.rules.patterns import CONTEXT_PATTERNS, SILENT_VETO_PATTERNS, VETO_PATTERNS
+from inverse_deid.lexicon.entries import MAX_PHRASE_TOKENS
+from inverse_deid.rules.disguised_words import MIN_NAME, NAME_FLAGS
+from inverse_deid.rules.disguises import CharacterSet, Flags, find_disguises
+from inverse_deid.rules.patterns import CONTEXT_PATTERNS, SILENT_VETO_PATTERNS, VETO_PATTERNS, find_patterns
+from inverse_deid.rules.shapes import word_set
 from inverse_deid.rules.words import WordRows
-from inverse_deid.text.joined import JoinedTokens
+from inverse_deid.text.tokenizer import JoinedTokens
 
 _POSITION_FEATURES = (
     "is-sentence-beginning",
@@ -44,38 +45,22 @@ _STOP_TABLE = np.isin(np.arange(0x80), [ord(c) for c in ".!?;"])
 _LETTERS = ("all-lower-case", "all-upper-case", "has-capital-beginning")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Context:
-    """The neighbourhood of each token of one or more documents.
+    """The neighbourhood of each token of one or more documents; all arrays are (n_tokens, ...)."""
 
-    Args:
-        features: float32 (n_tokens, len(CONTEXT_FEATURE_NAMES)), in [0, 1].
-        sentence_start: bool (n_tokens,).
-        mostly_upper: bool (n_tokens,), the token's line or document is in capitals.
-        eponym: bool (n_tokens,), part of a medical phrase named after a person.
-        place: bool (n_tokens,), part of a city, state or country of several words.
-        holiday: bool (n_tokens,), part of a holiday of several words.
-        titled: bool (n_tokens,), a capitalised word directly after a title.
-        label: bool (n_tokens,), begins a line and a colon follows: `Plan:`, or a speaker.
-        domain: bool (n_tokens,), a top-level domain directly after a dot.
-        before_head: bool (n_tokens,), the noun of an eponym follows: `Kocher's clamp`,
-            `Jansen Middleton punch`.
-        veto: bool (n_tokens,), inside a pattern that may only mask.
-        owner: bool (n_tokens,), a name that owns something as people do: `Will's rash`.
-    """
-
-    features: FloatArray = field(repr=False)
-    sentence_start: BoolArray = field(repr=False)
-    mostly_upper: BoolArray = field(repr=False)
-    eponym: BoolArray = field(repr=False)
-    place: BoolArray = field(repr=False)
-    holiday: BoolArray = field(repr=False)
-    titled: BoolArray = field(repr=False)
-    label: BoolArray = field(repr=False)
-    domain: BoolArray = field(repr=False)
-    before_head: BoolArray = field(repr=False)
-    veto: BoolArray = field(repr=False)
-    owner: BoolArray = field(repr=False)
+    features: FloatArray  # (n_tokens, len(CONTEXT_FEATURE_NAMES)), in [0, 1]
+    sentence_start: BoolArray
+    mostly_upper: BoolArray  # the token's line or document is in capitals
+    eponym: BoolArray  # part of a medical phrase named after a person
+    place: BoolArray  # part of a city, state or country of several words
+    holiday: BoolArray  # part of a holiday of several words
+    titled: BoolArray  # a capitalised word directly after a title
+    label: BoolArray  # begins a line and a colon follows: `Plan:`, or a speaker
+    domain: BoolArray  # a top-level domain directly after a dot
+    before_head: BoolArray  # the noun of an eponym follows: `Kocher's clamp`, `Jansen Middleton punch`
+    veto: BoolArray  # inside a pattern that may only mask
+    owner: BoolArray  # a name that owns something as people do: `Will's rash`
 
 
 def describe_context(tokens: JoinedTokens, ids: IntArray, rows: WordRows, lexicon: Lexicon) -> Context:
@@ -85,22 +70,25 @@ def describe_context(tokens: JoinedTokens, ids: IntArray, rows: WordRows, lexico
         tokens: The tokens of some documents, each independent of the others.
         ids: int32 (n_tokens,), row of each token in `rows`.
         rows: Features of each distinct word.
-        lexicon: Has the phrases.
+        lexicon: Contains the phrases.
     """
     flags = rows.flags[ids]
-    layout = _layout(tokens)
+    layout = _read_layout(tokens)
     cased = {name: rows.has(name, ids) for name in _LETTERS}
-    after_title = _after_salutation(tokens, flags, layout)
-    titled = after_title & cased["has-capital-beginning"]
+    after_title = _after((flags & np.uint32(WordFlag.SALUTATION)) != 0)
+    after_title &= ~layout.line_start & layout.follows_closely
+    titled = after_title & (capital := cased["has-capital-beginning"])
     domain = layout.after_dot & ((flags & np.uint32(WordFlag.TOP_LEVEL_DOMAIN)) != 0)
-    phrases = _phrases(tokens, flags, lexicon, layout)
-    hits = anchored_hits(tokens, rows.anchors[ids])
+    phrases = _find_phrases(tokens, flags, lexicon, layout)
+    hits = find_patterns(tokens, rows.anchors[ids])
     veto = np.logical_or.reduce([hits[name] for name in VETO_PATTERNS])
-    # The network does not see these, so that it reads ordinary text as it was trained.
     hits["account"] &= (flags & np.uint32(SAFE_FLAGS)) == 0  # `login: failed` names nobody
+    # The network does not see these, so that it reads ordinary text as it was trained.
     silent = np.logical_or.reduce([hits[name] for name in SILENT_VETO_PATTERNS])
-    disguised = disguised_tokens(tokens, flags, lexicon) | rows.disguised[ids]
-    shares = _upper_shares(cased["all-upper-case"], cased["all-lower-case"], (tokens.doc, layout.line))
+    disguised = find_disguises(tokens, flags, lexicon) | rows.disguised[ids]
+    of_document = _upper_share(cased, tokens.doc, min_words=0)
+    of_line = _upper_share(cased, layout.line, min_words=3)
+    inside = capital & ~cased["all-upper-case"] & ~layout.sentence_start
     columns = [
         layout.sentence_start,
         layout.line_start,
@@ -113,32 +101,31 @@ def describe_context(tokens: JoinedTokens, ids: IntArray, rows: WordRows, lexico
         phrases[PhraseKind.COUNTRY] | phrases[PhraseKind.STATE],
         domain,
         layout.touches_previous,
-        *shares,
-        *_elsewhere(_mentions(tokens, rows.keys[ids]), cased, layout.sentence_start, titled),
-        _line_length(layout.line),
+        of_document,
+        of_line,
+        *_elsewhere(tokens, rows.keys[ids], cased["all-lower-case"], titled, inside),
+        np.minimum(np.bincount(layout.line)[layout.line] / 20, 1) if len(tokens) else layout.line,
         veto,
         *(hits[name] for name in CONTEXT_PATTERNS),
     ]
     return Context(
-        features=_as_columns(columns),
+        features=_stack(columns),
         sentence_start=layout.sentence_start,
-        mostly_upper=(shares[0] > 0.7) | (shares[1] > 0.8),
+        mostly_upper=(of_document > 0.7) | (of_line > 0.8),
         eponym=phrases[PhraseKind.EPONYM],
         place=phrases[PhraseKind.CITY] | phrases[PhraseKind.COUNTRY] | phrases[PhraseKind.STATE],
         holiday=phrases[PhraseKind.HOLIDAY],
         titled=titled,
         label=layout.line_start & layout.before_colon,
         domain=domain,
-        before_head=_before_head(
-            flags, cased["has-capital-beginning"] | rows.has("is-single-letter", ids), layout
-        ),
+        before_head=_before_head(flags, capital | rows.has("is-single-letter", ids), layout),
         veto=veto | silent | disguised,
-        owner=owners(tokens, flags),
+        owner=find_owners(tokens, flags),
     )
 
 
-def _as_columns(columns: Sequence[np.ndarray]) -> FloatArray:
-    """float32 (n_tokens, n_columns)."""
+def _stack(columns: Sequence[np.ndarray]) -> FloatArray:
+    """Return columns of any type as float32 (n_tokens, n_columns)."""
     matrix = np.empty((len(columns[0]), len(columns)), np.float32)
     for i, column in enumerate(columns):
         matrix[:, i] = column
@@ -166,7 +153,7 @@ class _Layout:
     after_ampersand: BoolArray
 
 
-def _layout(tokens: JoinedTokens) -> _Layout:
+def _read_layout(tokens: JoinedTokens) -> _Layout:
     codes, starts = tokens.codes, tokens.starts
     new_line = (codes == ord("\n")) | (codes == ord("\r"))
     lines_before = np.concatenate([[0], np.cumsum(new_line)])
@@ -191,12 +178,6 @@ def _layout(tokens: JoinedTokens) -> _Layout:
     )
 
 
-def _after_salutation(tokens: JoinedTokens, flags: np.ndarray, layout: _Layout) -> BoolArray:
-    """Tell which tokens follow a title on the same line, with at most a dot and a space between."""
-    is_title = (flags & np.uint32(WordFlag.SALUTATION)) != 0
-    return _after(is_title) & ~layout.line_start & layout.follows_closely
-
-
 def _before_head(flags: np.ndarray, may_stand_between: BoolArray, layout: _Layout) -> BoolArray:
     """Tell whether the noun of an eponym follows, at most one name or the s of a genitive between."""
     head = (flags & np.uint32(WordFlag.EPONYM_HEAD)) != 0
@@ -205,65 +186,33 @@ def _before_head(flags: np.ndarray, may_stand_between: BoolArray, layout: _Layou
     return np.asarray(directly | (np.append((directly & may_stand_between)[1:], False) & follows))
 
 
-def _upper_shares(
-    upper: BoolArray, lower: BoolArray, where: tuple[IntArray, IntArray]
-) -> tuple[FloatArray, FloatArray]:
-    """Return the share of capitals among the all-upper and all-lower words of document and line."""
-    doc, line = where
-    n_upper, n_both = _counts(upper, doc), _counts(upper | lower, doc)
-    of_document = n_upper / np.maximum(n_both, 1)
-    n_upper, n_both = _counts(upper, line), _counts(upper | lower, line)
-    of_line = (n_upper / np.maximum(n_both, 1)) * (n_both > 2)
-    return of_document[doc].astype(np.float32), of_line[line].astype(np.float32)
+def _upper_share(cased: dict[str, BoolArray], group: IntArray, min_words: int) -> FloatArray:
+    """Return the share of capitals among the words in capitals or lower case of each token's group."""
+    upper = cased["all-upper-case"]
+    n_upper, n_both = np.bincount(group, upper), np.bincount(group, upper | cased["all-lower-case"])
+    share = (n_upper / np.maximum(n_both, 1)) * (n_both >= min_words)
+    return share[group].astype(np.float32)
 
 
-def _counts(chosen: BoolArray, group: IntArray) -> npt.NDArray[np.float64]:
-    """Return how many tokens of each group are chosen: float64 (n_groups,)."""
-    return np.bincount(group, chosen).astype(np.float64)
+def _elsewhere(tokens: JoinedTokens, keys: IntArray, *chosen: BoolArray) -> list[np.ndarray]:
+    """Tell if any mention of the same word in the document, in any case, is chosen; and count the mentions.
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Mentions:
-    """The mentions of one word, whatever its case, in one document; `group` is int (n_tokens,)."""
-
-    group: npt.NDArray[np.intp]
-    n_tokens: npt.NDArray[np.intp]
-
-    def any_of(self, chosen: BoolArray) -> BoolArray:
-        """Tell whether any mention of the same word is chosen: bool (n_tokens,)."""
-        found = np.zeros(len(self.n_tokens), np.bool_)
-        found[self.group[chosen]] = True
-        return found[self.group]
-
-
-def _mentions(tokens: JoinedTokens, keys: IntArray) -> _Mentions:
+    Args:
+        tokens: Of several documents.
+        keys: int32 (n_tokens,), the same for words that differ only in case.
+        chosen: bool (n_tokens,) each.
+    """
     of_document = tokens.doc * (np.int64(keys.max(initial=0)) + 1) + keys
-    _, group, n_tokens = np.unique(of_document, return_inverse=True, return_counts=True)
-    return _Mentions(group, n_tokens)
+    _, group, n_mentions = np.unique(of_document, return_inverse=True, return_counts=True)
+    columns: list[np.ndarray] = []
+    for some in chosen:
+        found = np.zeros(len(n_mentions), np.bool_)
+        found[group[some]] = True
+        columns.append(found[group])
+    return [*columns, np.minimum(np.log2(n_mentions.astype(np.float32) + 1) / 6, 1)[group]]
 
 
-def _elsewhere(
-    mentions: _Mentions, cased: dict[str, BoolArray], sentence_start: BoolArray, titled: BoolArray
-) -> list[np.ndarray]:
-    """Return how the same word, in any case, is written elsewhere in the document."""
-    inside = cased["has-capital-beginning"] & ~cased["all-upper-case"] & ~sentence_start
-    count = mentions.n_tokens.astype(np.float32)
-    return [
-        mentions.any_of(cased["all-lower-case"]),
-        mentions.any_of(titled),
-        mentions.any_of(inside),
-        np.minimum(np.log2(count + 1) / 6, 1)[mentions.group],
-    ]
-
-
-def _line_length(line: IntArray) -> FloatArray:
-    """Return the number of tokens of the line over 20, at most 1: float32 (n_tokens,)."""
-    if not len(line):
-        return np.zeros(0, np.float32)
-    return np.minimum(np.bincount(line)[line] / 20, 1).astype(np.float32)
-
-
-def _phrases(
+def _find_phrases(
     tokens: JoinedTokens, flags: np.ndarray, lexicon: Lexicon, layout: _Layout
 ) -> dict[PhraseKind, BoolArray]:
     """Tell which tokens belong to a dictionary phrase of each kind; the longest phrase at a place wins."""
@@ -276,7 +225,7 @@ def _phrases(
         if not lexicon.may_begin_phrase(tokens.words[i], tokens.words[i + 1]):
             continue
         stop = i + 2
-        while stop < len(closely) and closely[stop] and stop - i < lexicon.max_phrase_tokens:
+        while stop < len(closely) and closely[stop] and stop - i < MAX_PHRASE_TOKENS:
             stop += 1
         words = [word.casefold() for word in tokens.words[i:stop]]
         found = lexicon.longest_phrase(words)
@@ -284,3 +233,85 @@ def _phrases(
             kind, n_words = found
             member[kind][i : i + n_words] = True
     return member
+
+
+_APOSTROPHES = CharacterSet("'’‘`´")  # noqa: RUF001
+_NO_OWNER_BEFORE = word_set(
+    """disease diseases syndrome sign signs test tests palsy cyst cysts ligament fascia lymphoma phenomenon
+    stain node nodes spots paralysis line lines wort contracture release thyroiditis angle law triad
+    tetralogy esophagus oesophagus ulcer tumor tumour sarcoma arteritis granulomatosis chorea ataxia
+    criteria score scale classification maneuver manoeuvre position procedure operation technique
+    method reflex reaction pouch point space tubercle bunion fracture solution lactate dementia
+    encephalopathy anemia anaemia gland glands duct canal aneurysm gangrene edema oedema carcinoma
+    nephropathy nephritis cartilage crisis triangle retractor forceps clamp needle catheter tube
+    incision repair cell cells body bodies membrane muscle plexus patch patches tendon tendinitis
+    tenosynovitis neuroma hernia diverticulum medium agar stroma lesion lesions cardinal spinal
+    exercises index formula colitis ileitis vasculitis toe layer layers hypothyroid hypothyroidism
+    colostomy aphasia testing groove pupil ophthalmopathy orbitopathy dermopathy hyperthyroidism"""
+)
+"""After these a name is the name of a finding or an instrument."""
+_NO_NAMES = word_set(
+    """sender doctor md child children surgeon nurse mother father parent parents baby sister brother son
+    daughter wife husband uncle aunt man men woman women lady king god pope lord judge officer
+    driver teacher world today patient boy girl"""
+)
+
+_MANUFACTURERS = word_set(
+    """merck pfizer janssen roche bayer lilly novartis abbott moderna sanofi wyeth lederle pasteur takeda
+    biogen amgen gilead teva mylan genentech genzyme baxter novavax sinovac aventis connaught squibb
+    roussel schering boehringer astra"""
+)
+"""Companies with the name of a person; after a title they are a person."""
+
+
+def find_owners(tokens: JoinedTokens, flags: Flags) -> BoolArray:
+    """Tell which capitalised names own something: bool (n_tokens,).
+
+    `Will's rash` counts, `Bell's palsy` and `Parkinson's and` do not.
+    """
+    if len(tokens) < 2:
+        return np.zeros(len(tokens), np.bool_)
+    return _singular_owners(tokens, flags) | _plural_owners(tokens, flags)
+
+
+def _may_own(tokens: JoinedTokens, flags: Flags, i: int) -> bool:
+    """Tell whether a name is written as a person's, not as a relation or a company."""
+    owner = tokens.words[i]
+    folded = owner.casefold()
+    if not owner[0].isupper() or (owner.isupper() and len(owner) < MIN_NAME) or folded in _NO_NAMES:
+        return False
+    after_title = i > 0 and bool(int(flags[i - 1]) & WordFlag.SALUTATION)
+    return folded not in _MANUFACTURERS or (after_title and tokens.doc[i] == tokens.doc[i - 1])
+
+
+def _plural_owners(tokens: JoinedTokens, flags: Flags) -> BoolArray:
+    """Recognise `Marks' arm`, `Jones' rash`, not the end of a quotation."""
+    is_name = (flags & np.uint32(NAME_FLAGS)) != 0
+    ends = tokens.ends[:-1]
+    found = np.zeros(len(tokens), np.bool_)
+    marked = is_name[:-1] & _APOSTROPHES.has(tokens.codes[ends])
+    marked &= (tokens.starts[1:] - ends == 2) & (tokens.doc[1:] == tokens.doc[:-1])
+    marked &= ~_APOSTROPHES.has(tokens.codes[tokens.starts[:-1] - 1])
+    marked &= (flags[1:] & np.uint32(WordFlag.STOP_WORD)) == 0
+    for i in np.flatnonzero(marked).tolist():
+        owner, owned = tokens.words[i].casefold(), tokens.words[i + 1].casefold()
+        named = owner[-1] in "sxz" and owner.removesuffix("s") not in _NO_NAMES and _may_own(tokens, flags, i)
+        found[i] = named and tokens.words[i + 1].islower() and owned not in _NO_OWNER_BEFORE
+    return found
+
+
+def _singular_owners(tokens: JoinedTokens, flags: Flags) -> BoolArray:
+    is_name = (flags & np.uint32(NAME_FLAGS)) != 0
+    found = np.zeros(len(tokens), np.bool_)
+    owning = (
+        is_name[:-2]
+        & _APOSTROPHES.has(tokens.codes[tokens.ends[:-2]])
+        & (tokens.starts[1:-1] - tokens.ends[:-2] == 1)
+    )
+    owning &= (tokens.starts[2:] - tokens.ends[1:-1] == 1) & (tokens.doc[2:] == tokens.doc[:-2])
+    stop_word = (flags & np.uint32(WordFlag.STOP_WORD)) != 0
+    for i in np.flatnonzero(owning & ~stop_word[2:]).tolist():
+        owner, ending, owned = tokens.words[i : i + 3]
+        named = owner in ("will", "may") or _may_own(tokens, flags, i)
+        found[i] = named and ending in ("s", "S") and owned.casefold() not in _NO_OWNER_BEFORE
+    return found

@@ -80,12 +80,12 @@ _BASE64 = re.compile(r"(?=[A-Za-z0-9]*(?:[a-z][A-Z]|\d))(?=[^a-z]*[a-z])(?=[^A-Z
 _HEX_PAIRS = re.compile(r"(?:[0-9a-fA-F]{2}){4,}")
 
 
-def disguised_words(words: Sequence[str], lexicon: Lexicon) -> BoolArray:
-    """Tell which words contain a name that is glued to another word or written with digits: bool (n_words,).
+def find_disguised_words(words: Sequence[str], lexicon: Lexicon) -> BoolArray:
+    """Tell which words hide a name: bool (n_words,).
 
     Example:
         >>> from inverse_deid.lexicon import load_lexicon
-        >>> disguised_words(["reporterPetrovic", "0k0nkw0", "HbA1c", "patient"], load_lexicon()).tolist()
+        >>> find_disguised_words(["reporterPetrovic", "0k0nkw0", "HbA1c", "patient"], load_lexicon()).tolist()
         [True, True, False, False]
     """
     known = KnownWords(lexicon)

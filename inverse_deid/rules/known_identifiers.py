@@ -9,22 +9,230 @@ part of a value or similar to one.
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from functools import lru_cache
+from itertools import product
 
 import numpy as np
 
 from inverse_deid.core.errors import FormatError
-from inverse_deid.core.values import BoolArray, KnownIdentifier, Tokens, known_problem
-from inverse_deid.rules.known_spellings import (
-    MAX_INITIALS,
-    MIN_FUZZY_LETTERS,
-    DateWords,
-    plain,
-    spellings,
+from inverse_deid.core.values import BoolArray, KnownIdentifier, KnownSort, Tokens, find_known_problem
+from inverse_deid.replacement.date_parts import MONTHS, ORDINALS
+from inverse_deid.rules.shapes import word_set
+from inverse_deid.text.matching import NearNames, Sequences, fold
+from inverse_deid.text.tokenizer import tokenize
+
+MIN_SIGNS = 4
+"""A value of at least this many letters and digits is masked everywhere, in capitals or not."""
+
+MAX_INITIALS = 5
+"""Most letters of initials."""
+
+MIN_FUZZY_LETTERS = 5
+_MIN_PART = 3
+_MIN_GLUED_NAME = 5
+_MIN_DIGITS_ALONE = 5
+_PHONE_DIGITS = 7
+_PARTICLES = word_set(
+    """al af av bin d da das de del den der des di do dos du el la las le los mac mc ibn o of och ten ter
+    und van von vom y zu zur"""
 )
-from inverse_deid.text.sequences import Sequences
-from inverse_deid.text.typos import NearNames
+_UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "å": "aa", "ø": "oe"})
+_LETTERS = str.maketrans(
+    {"ø": "o", "ł": "l", "đ": "d", "ð": "d", "þ": "th", "æ": "ae", "œ": "oe", "\u0131": "i", "ħ": "h"}
+)
+_ISO_DATE = re.compile(r"(\d{4})-?(\d\d)-?(\d\d)", re.ASCII)
+_PHONE = re.compile(r"[+\d][\d\s()./-]{6,}", re.ASCII)
+
+
+@lru_cache(maxsize=1 << 16)
+def plain(word: str) -> str:
+    """Return a word without case and accents, with plain letters also for ø, ł and the like.
+
+    Example:
+        >>> plain("Søren") == plain("SOREN")
+        True
+    """
+    return word.lower() if word.isascii() else fold(word).translate(_LETTERS)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class DateWords:
+    """The names of each part of a day, without case and accents."""
+
+    days: frozenset[str]
+    months: frozenset[str]
+    month_names: frozenset[str]
+    years: frozenset[str]
+
+
+@dataclass(slots=True, repr=False)
+class Spellings:
+    """All spellings of some values, without case and accents."""
+
+    sequences: set[tuple[str, ...]] = field(default_factory=set)  # masked in this order, whatever is between
+    glued: set[str] = field(default_factory=set)  # masked as one word, or as several with little between
+    parts: set[str] = field(default_factory=set)  # of names: masked unless common words in lower case
+    capitalised: set[str] = field(default_factory=set)  # masked if they begin with a capital letter
+    inside: set[str] = field(default_factory=set)  # masked inside a longer word that is not common
+    fuzzy: set[str] = field(default_factory=set)  # names that are also found with typos
+    initials: set[str] = field(default_factory=set)  # stated initials
+    derived_initials: set[str] = field(default_factory=set)  # of known names
+    phones: set[str] = field(default_factory=set)  # the last digits
+    dates: list[DateWords] = field(default_factory=list)
+
+
+def spellings(known: Iterable[str | KnownIdentifier]) -> Spellings:
+    """Return the spellings of some values; the sort of a plain string follows from its looks."""
+    found = Spellings()
+    for value in known:
+        identifier = KnownIdentifier(value) if isinstance(value, str) else value
+        for sort in _sorts(identifier):
+            _add(found, identifier.value, sort)
+    return found
+
+
+def day_of(value: str) -> date | None:
+    """Return the day of `CCYYMMDD` or `CCYY-MM-DD`, None = not such a day."""
+    match = _ISO_DATE.fullmatch(value.strip())
+    try:
+        return date(*map(int, match.groups())) if match else None
+    except ValueError:
+        return None
+
+
+def _sorts(identifier: KnownIdentifier) -> Iterator[KnownSort]:
+    if identifier.sort is not KnownSort.OTHER:
+        yield identifier.sort
+        return
+    value = identifier.value
+    if "@" in value:
+        yield KnownSort.EMAIL
+    elif not any(map(str.isdigit, value)):
+        yield KnownSort.NAME
+    else:
+        yield KnownSort.NUMBER
+        if day_of(value) is not None:
+            yield KnownSort.DATE
+        if _PHONE.fullmatch(value):
+            yield KnownSort.PHONE
+
+
+def _add(found: Spellings, value: str, sort: KnownSort) -> None:
+    words = tuple(plain(word) for word in tokenize(value).words)
+    if not words:
+        return
+    if sum(map(len, words)) >= MIN_SIGNS:
+        found.sequences.add(words)
+        found.glued.add("".join(words))
+    if sort is KnownSort.NAME:
+        _add_name(found, value, words)
+        if not value.isascii():
+            other = unicodedata.normalize("NFC", value).casefold().translate(_UMLAUTS)
+            _add_name(found, other, tuple(plain(word) for word in tokenize(other).words))
+    elif sort is KnownSort.DATE:
+        _add_date(found, value)
+    else:
+        _add_words(found, words, sort)
+
+
+def _add_words(found: Spellings, words: tuple[str, ...], sort: KnownSort) -> None:
+    whole = "".join(words)
+    digits = "".join(sign for sign in whole if sign.isdigit())
+    match sort:
+        case KnownSort.INITIALS if 2 <= len(whole) <= MAX_INITIALS:
+            found.initials.add(whole)
+        case KnownSort.ORGANISATION | KnownSort.ADDRESS:
+            found.capitalised.update(word for word in words if len(word) > MIN_SIGNS and word.isalpha())
+        case KnownSort.EMAIL:  # the part before the domain, run together from its words
+            beginnings = ("".join(words[:n_words]) for n_words in range(1, len(words) - 1))
+            found.glued.update(local for local in beginnings if len(local) > MIN_SIGNS)
+        case KnownSort.PHONE if len(digits) >= _MIN_DIGITS_ALONE:
+            found.phones.add(digits[-_PHONE_DIGITS:])
+        case KnownSort.NUMBER:
+            cores = {digits, digits.lstrip("0")}
+            found.glued.update(core for core in cores if len(core) >= _MIN_DIGITS_ALONE)
+            found.inside.update(one for one in {whole, *cores} if len(one) > _MIN_DIGITS_ALONE)
+
+
+def _add_name(found: Spellings, value: str, words: tuple[str, ...]) -> None:
+    if len(words) == 1 and len(words[0]) < MIN_SIGNS:
+        found.capitalised.add(words[0])
+    if sum(map(len, words)) >= MIN_SIGNS:
+        found.glued.add("".join(words))
+    names = [word for word in words if word.isalpha() and word not in _PARTICLES]
+    found.parts.update(name for name in names if len(name) >= _MIN_PART)
+    found.fuzzy.update(name for name in names if len(name) >= MIN_FUZZY_LETTERS)
+    found.inside.update(name for name in names if len(name) > MIN_FUZZY_LETTERS)
+    if " " not in value.strip() and len("".join(words)) >= MIN_FUZZY_LETTERS:
+        found.fuzzy.add("".join(words))
+    for given, family in _split_name(words):
+        _add_person(found, given, family)
+
+
+def _split_name(words: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Return given and family names: either end of a name can be the surname, with its particles."""
+    names = [i for i, word in enumerate(words) if word not in _PARTICLES and word.isalpha()]
+    if len(names) < 2:
+        return
+    first_particle = next((i for i in range(1, len(words)) if words[i] in _PARTICLES), names[-1])
+    for family, given in (
+        (words[names[-1] :], words[: names[-1]]),
+        (words[: names[0] + 1], words[names[0] + 1 :]),
+        (words[first_particle:], words[:first_particle]),
+    ):
+        letters = tuple(word for word in given if word.isalpha() and word not in _PARTICLES)
+        if letters and family:
+            yield letters, "".join(family)
+
+
+def _add_person(found: Spellings, given: tuple[str, ...], family: str) -> None:
+    letters = "".join(name[0] for name in given)
+    before = {letters, letters[0], given[0], "".join(given)}
+    glued = {a + b for x in before for a, b in ((x, family), (family, x))}
+    found.glued.update(word for word in glued if len(word) >= _MIN_GLUED_NAME)
+    if len(family) >= 2:
+        found.sequences.update(order for x in before for order in ((x, family), (family, x)))
+    found.derived_initials.update({letters[0] + family[0], (letters + family[0])[:MAX_INITIALS]})
+    found.derived_initials.update({family[0] + letters[0]} if len(letters) > 1 else ())
+
+
+def _add_date(found: Spellings, value: str) -> None:
+    day = day_of(value)
+    if day is None:
+        return
+    days = {str(day.day), f"{day.day:02}", *(f"{day.day}{end}" for end in ("st", "nd", "rd", "th"))}
+    numbers = {str(day.month), f"{day.month:02}"}
+    names = month_names()[day.month - 1]
+    years = {f"{day.year:04}", f"{day.year % 100:02}"}
+    ordinal = ORDINALS[day.day - 1]
+    if ordinal.isalpha():
+        days.add(ordinal)
+    found.dates.append(DateWords(frozenset(days), frozenset(numbers), names, frozenset(years)))
+    found.glued.update(
+        "".join(parts)
+        for d, m, y in product((f"{day.day:02}", str(day.day)), (f"{day.month:02}", *names), sorted(years))
+        for parts in ((d, m, y), (m, d, y), (y, m, d))
+        if len("".join(parts)) > MIN_SIGNS
+    )
+
+
+@lru_cache(maxsize=1)
+def month_names() -> tuple[frozenset[str], ...]:
+    """Return the names of each month, January first, in the languages that are read."""
+    columns: list[set[str]] = [set() for _ in range(12)]
+    for names in MONTHS.values():
+        for style in names:
+            for column, name in zip(columns, style.split(), strict=True):
+                column.add(plain(name))
+    columns[8].add("sept")
+    return tuple(map(frozenset, columns))
+
 
 IsCommonWord = Callable[[str], bool]
 
@@ -34,18 +242,12 @@ _DATE_FILLERS = frozenset(("of", "the", "de", "del", "di", "den"))
 _MAX_DATE_GAP = 4
 _NUMBER_GAPS = frozenset(" /-.")
 _PHONE_GAPS = frozenset(" -./()+\u00a0\u2011\u2013")
-_BEFORE_INITIALS = frozenset(
-    ["initials", "initial", "patient", "pt", "dr", "mr", "mrs", "ms", "prof", "signed"]
-)
+_BEFORE_INITIALS = word_set("initials initial patient pt dr mr mrs ms prof signed")
 _INITIAL_GAPS = frozenset((".", ". ", " ", "-", ".-"))
 
 
 class KnownIdentifiers:
     """The known identifiers of one case, for a search in any number of texts.
-
-    Args:
-        known: The values.
-        is_common_word: Tells common words, in any case.
 
     Raises:
         FormatError: More or longer values than `core.values` allows.
@@ -61,25 +263,20 @@ class KnownIdentifiers:
         self, known: Iterable[str | KnownIdentifier], is_common_word: IsCommonWord = lambda word: False
     ) -> None:
         known = list(known)
-        problem = known_problem(known)
-        if problem:
+        if problem := find_known_problem(known):
             raise FormatError(f"a document {problem}")
-        found = spellings(known)
+        self._found = found = spellings(known)
         self._is_common = is_common_word
         self._always = found.glued | {words[0] for words in found.sequences if len(words) == 1}
-        self._parts = found.parts
-        self._capitalised = found.capitalised
         self._inside = Sequences(found.inside)
         self._near = NearNames(found.fuzzy)
-        self._initials = found.initials
-        self._derived = found.derived_initials
         self._phones = Sequences(found.phones)
         self._sequences = Sequences(words for words in found.sequences if len(words) > 1)
         self._runs = self._always | {part for part in found.parts if len(part) >= MIN_FUZZY_LETTERS}
         self._sorted_runs = sorted(self._runs)
         self._letters = {letters[0] for letters in found.initials | found.derived_initials}
         self._dates = _Days(found.dates)
-        self._is_empty = not (self._always or self._capitalised or self._initials or self._dates)
+        self._is_empty = not (self._always or found.capitalised or found.initials or self._dates)
 
     def __bool__(self) -> bool:
         return not self._is_empty
@@ -93,16 +290,16 @@ class KnownIdentifiers:
         if self._is_empty or not len(tokens):
             return chosen
         words = [plain(word) for word in tokens.words]
-        hits, hits_with_capital = self._single(set(words))
+        hits, hits_with_capital = self._choose_alone(set(words))
         text = _Text(tokens, words)
         chosen |= self._sequences.among(words)
         prefixes = {word for word in set(words) if self._is_prefix(word)}
         for i, word in enumerate(words):
             if word in hits or (word in hits_with_capital and tokens.words[i][0].isupper()):
                 chosen[i] = True
-            for stop in self._longer(text, i, word):
+            for stop in self._find_longer(text, i, word):
                 chosen[i:stop] = True
-            for stop in self._run_together(text, i) if word in prefixes else ():
+            for stop in self._find_pieces(text, i) if word in prefixes else ():
                 chosen[i:stop] = True
         return chosen
 
@@ -111,32 +308,30 @@ class KnownIdentifiers:
         place = bisect_right(self._sorted_runs, word)
         return place < len(self._sorted_runs) and self._sorted_runs[place].startswith(word)
 
-    def _single(self, distinct: set[str]) -> tuple[set[str], set[str]]:
+    def _choose_alone(self, distinct: set[str]) -> tuple[set[str], set[str]]:
         """Return the words that are masked alone, always or if they have a capital."""
         always: set[str] = set()
-        with_capital = distinct & (self._capitalised | self._parts)
-        others: set[str] = set()
+        with_capital = distinct & (self._found.capitalised | self._found.parts)
         for word in distinct:
-            stem = word[:-1] if word.endswith("s") else word
+            stem = word.removesuffix("s")
             if word in self._always or (len(stem) > _MAX_GAP and stem in self._always):
                 always.add(word)
-            else:
-                others.add(word)
+        others = distinct - always
         holding = {word for word in others if any(self._inside.endings(word))} if self._inside else set()
-        for word in (others & self._parts) | holding | self._near.among(others):
+        for word in (others & self._found.parts) | holding | self._near.among(others):
             (with_capital if self._is_common(word) else always).add(word)
         return always, with_capital
 
-    def _longer(self, text: _Text, i: int, word: str) -> Iterator[int]:
+    def _find_longer(self, text: _Text, i: int, word: str) -> Iterator[int]:
         """Return the tokens after which the identifiers end that begin with a token."""
         if word[0] in self._letters:
-            yield from self._in_initials(text, i, word)
+            yield from self._find_initials(text, i, word)
         if word in self._dates.words:
-            yield from _as_date(text, i, self._dates)
+            yield from _find_date(text, i, self._dates)
         if self._phones and word.isdigit() and not text.goes_on(i):
-            yield from self._as_phone(text, i)
+            yield from self._find_phone(text, i)
 
-    def _run_together(self, text: _Text, i: int) -> Iterator[int]:
+    def _find_pieces(self, text: _Text, i: int) -> Iterator[int]:
         """Return tokens with little between them that make one known word."""
         whole = text.words[i]
         for j in range(i + 1, min(i + _MAX_GLUED, len(text.words))):
@@ -146,7 +341,7 @@ class KnownIdentifiers:
             if whole in self._runs:
                 yield j + 1
 
-    def _in_initials(self, text: _Text, i: int, word: str) -> Iterator[int]:
+    def _find_initials(self, text: _Text, i: int, word: str) -> Iterator[int]:
         """Recognise `JD`, `J.D.`, `J D`."""
         letters, j = word, i + 1
         if len(word) == 1:
@@ -161,13 +356,13 @@ class KnownIdentifiers:
 
     def _are_initials(self, text: _Text, i: int, stop: int, letters: str) -> bool:
         written = "".join(text.tokens.words[i:stop])
-        if letters in self._initials:
+        if letters in self._found.initials:
             return written.isupper() or not self._is_common(letters)
-        if letters not in self._derived or not written.isupper():
+        if letters not in self._found.derived_initials or not written.isupper():
             return False
         return not self._is_common(letters) or not _BEFORE_INITIALS.isdisjoint(text.words[max(i - 2, 0) : i])
 
-    def _as_phone(self, text: _Text, i: int) -> Iterator[int]:
+    def _find_phone(self, text: _Text, i: int) -> Iterator[int]:
         """Return a whole run of digits that contains the last digits of a phone."""
         j = i + 1
         while j < len(text.words) and text.goes_on(j):
@@ -198,11 +393,7 @@ class _Text:
 
 
 class _Days:
-    """Known days, found by the names of their parts.
-
-    Args:
-        days: The names of the parts of each.
-    """
+    """Known days, found by the names of their parts."""
 
     def __init__(self, days: Iterable[DateWords]) -> None:
         self.words: set[str] = set()
@@ -211,14 +402,14 @@ class _Days:
         self._names: set[str] = set()
         self._whole: set[tuple[str, str, str]] = set()
         self._without_year: set[tuple[str, str]] = set()
-        for date in days:
-            self.words |= date.days | date.months | date.month_names | date.years
-            self._names |= date.month_names
-            day, month = min(date.days), min(date.months)
-            self._day_of.update(dict.fromkeys(date.days, day))
-            for word in date.months | date.month_names:
+        for known in days:
+            self.words |= known.days | known.months | known.month_names | known.years
+            self._names |= known.month_names
+            day, month = min(known.days), min(known.months)
+            self._day_of.update(dict.fromkeys(known.days, day))
+            for word in known.months | known.month_names:
                 self._months_of.setdefault(word, set()).add(month)
-            self._whole.update((day, month, year) for year in date.years)
+            self._whole.update((day, month, year) for year in known.years)
             self._without_year.add((day, month))
 
     def __bool__(self) -> bool:
@@ -227,12 +418,13 @@ class _Days:
     def is_day(self, text: _Text, places: Sequence[int]) -> bool:
         """Tell whether three tokens are a known day; numbers alone need the signs of a date between them."""
         a, b, c = (text.words[place] for place in places)
-        written = [month for d, month, y in ((a, b, c), (b, a, c), (c, b, a)) if self._is_whole(d, month, y)]
+        orders = ((a, b, c), (b, a, c), (c, b, a))
+        written = [month for day, month, year in orders if self._is_known(day, month, year)]
         if any(month in self._names for month in written):
             return True
         return bool(written) and all(text.gap(place) in _NUMBER_GAPS for place in places[1:])
 
-    def _is_whole(self, day: str, month: str, year: str) -> bool:
+    def _is_known(self, day: str, month: str, year: str) -> bool:
         key = self._day_of.get(day, "")
         return any((key, one, year) in self._whole for one in self._months_of.get(month, ()))
 
@@ -243,7 +435,7 @@ class _Days:
         return any((self._day_of.get(day), one) in self._without_year for one in self._months_of[month])
 
 
-def _as_date(text: _Text, i: int, days: _Days) -> Iterator[int]:
+def _find_date(text: _Text, i: int, days: _Days) -> Iterator[int]:
     """Return the tokens after which a known day ends, if it begins here."""
     places = [i]
     for j in range(i + 1, min(i + 5, len(text.words))):

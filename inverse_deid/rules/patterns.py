@@ -2,17 +2,26 @@
 
 `VETO_PATTERNS` and `SILENT_VETO_PATTERNS` may only mask; the network sees the former. `CONTEXT_PATTERNS`
 decide nothing: they are features of the network. If a pattern has a group 1, only that group counts.
+
+Running some thirty regular expressions over every character of every text is expensive. Nearly all
+of them need one telling word: digits, a month, a label. `ANCHORS` names these words. Each distinct word
+is checked once for the patterns that it can belong to. A text is then searched only where such a word
+is next to the right sign. An anchor is *necessary* for its pattern and nothing more: the pattern itself
+is matched there, so `find_patterns` and `pattern_hits` agree.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
+import numpy.typing as npt
 
 from inverse_deid.core.values import BoolArray, Tokens
-from inverse_deid.text.alignment import tokens_touched
+from inverse_deid.text.tokenizer import JoinedTokens, tokens_touched
 
 MONTH = (
     r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|"
@@ -39,11 +48,11 @@ _SPACED_DOMAIN = r"(?:com|org|net|edu|gov|info|example|uk)"
 """The end of an e-mail address with spaces, which "99 % @ RA. Lungs clear" is not."""
 
 
-def _compiled(patterns: dict[str, str], flags: re.RegexFlag = re.IGNORECASE) -> dict[str, re.Pattern[str]]:
+def _compile(patterns: dict[str, str], flags: re.RegexFlag = re.IGNORECASE) -> dict[str, re.Pattern[str]]:
     return {name: re.compile(pattern, flags) for name, pattern in patterns.items()}
 
 
-VETO_PATTERNS = _compiled(
+VETO_PATTERNS = _compile(
     {
         "email": rf"(?<![\w.+'’-])[\w.+'’-]+(?:{_AT}[\w-]+(?:{_DOT}[\w-]+)*{_DOT}(?=[\w-]*[^\W\d_])[\w-]+|"
         rf"@(?:\d{{1,3}}\.){{3}}\d{{1,3}}|\s?{_AT}\s?[\w-]+(?:\s?{_DOT}\s?[\w-]+){{0,4}}?\s?{_DOT}\s?{_SPACED_DOMAIN}\b)",
@@ -92,7 +101,7 @@ SERVICE = rf"(?:{'|'.join(_SERVICES)})".replace(" ", r"\s?")
 SERVICE_WORD = "|".join(service.replace(" ", "") for service in (*_SERVICES, "whats", "screen"))
 """The word that `SERVICE` begins with, or all of it."""
 
-SILENT_VETO_PATTERNS = _compiled(
+SILENT_VETO_PATTERNS = _compile(
     {
         "initials": r"\b(?:initials|initial(?=\(s\)|\sis\s|\s?:))\b(?:\(s\))?(?:[\s:=(,]{1,3}(?:(?:of|for|the|her|his|this|patient|subject|reporter|pt|is|are|were|"
         r"was|given|as)\b)?){0,6}[\s:=(\"'“‘]{0,3}((?-i:[A-Z](?:[. -]{0,2}[A-Z]){1,3})\b)",
@@ -145,25 +154,17 @@ _ANY_CASE_CONTEXT = {
     "postal-code": r"\b(?:[A-Z]{1,2}\d[A-Z\d]? \d[A-Z]{2}|[A-Z]{2} \d{5}(?:-\d{4})?|[A-Z]\d[A-Z] \d[A-Z]\d)\b",
 }
 
-CONTEXT_PATTERNS = {**_compiled(_CASED_CONTEXT, re.NOFLAG), **_compiled(_ANY_CASE_CONTEXT)}
+CONTEXT_PATTERNS = {**_compile(_CASED_CONTEXT, re.NOFLAG), **_compile(_ANY_CASE_CONTEXT)}
 """Named patterns whose hits are features, in the order of the columns."""
 
 
-def counted_span(match: re.Match[str]) -> tuple[int, int]:
+def select_span(match: re.Match[str]) -> tuple[int, int]:
     """Return the range of a match that counts: its group, or all of it; (-1, -1) = nothing."""
     return match.span(1 if match.re.groups == 1 else 0)
 
 
-def _ranges(pattern: re.Pattern[str], text: str) -> list[tuple[int, int]]:
-    spans = map(counted_span, pattern.finditer(text))
-    return [span for span in spans if span[0] >= 0]
-
-
 def pattern_hits(tokens: Tokens, patterns: Iterable[re.Pattern[str]]) -> list[BoolArray]:
-    """Tell which tokens each pattern touches.
-
-    Returns:
-        One bool (n_tokens,) per pattern.
+    """Tell which tokens each pattern touches: one bool (n_tokens,) per pattern.
 
     Example:
         >>> from inverse_deid.text.tokenizer import tokenize
@@ -171,6 +172,187 @@ def pattern_hits(tokens: Tokens, patterns: Iterable[re.Pattern[str]]) -> list[Bo
         >>> hits[0].astype(int).tolist()
         [0, 1, 1, 1, 0, 0, 0]
     """
-    nothing = np.zeros(len(tokens), np.bool_)
-    found = [_ranges(pattern, tokens.text) for pattern in patterns]
-    return [tokens_touched(tokens, ranges) if ranges else nothing for ranges in found]
+    spans = (map(select_span, pattern.finditer(tokens.text)) for pattern in patterns)
+    return [tokens_touched(tokens, [span for span in some if span[0] >= 0]) for some in spans]
+
+
+BitArray = npt.NDArray[np.uint64]
+Places = npt.NDArray[np.intp]
+
+
+@dataclass(frozen=True, slots=True)
+class Anchor:
+    """A word without which a pattern cannot match."""
+
+    word: str  # its beginning, in any case unless `cased`
+    before: str = ""  # one of these signs is directly before it; "" = any
+    behind: str = ""  # one of these signs is directly after it; "" = any
+    begins: bool = True  # the pattern begins with this word; otherwise the word is anywhere in it
+    cased: bool = False  # upper and lower case differ
+
+
+def _within(word: str, before: str = "", behind: str = "") -> Anchor:
+    return Anchor(word, before, behind, begins=False)
+
+
+_SHORT_NUMBER = Anchor(r"\d{1,3}(?!\d)")
+_DOT_WORD = _within(r"dot\Z", before="([{ ", behind=")]} ")
+ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
+    {
+        "email": [_within(r"at\Z", before="([", behind=")]")],
+        "handle": [],
+        "url": [
+            _within(r"(?:https?|ftp)\Z"),
+            _within(r"www\Z", behind="."),
+            _within(r"(?:com|org|net|gov|edu|example|info|uk|io)\Z", before="."),
+        ],
+        "ip-address": [
+            _within(r"\d{1,3}\Z", before=".", behind="."),
+            _within(r"[0-9a-f]{1,4}\Z", before=":", behind=":"),
+        ],
+        "mac-address": [_within(r"[0-9a-f]{2}\Z", before=":-", behind=":-")],
+        "social-security-number": [_within(r"\d{2}\Z", before="-", behind="-")],
+        "phone": [
+            _within(r"\d", before="+"),
+            _within(r"\d{3}\Z", before="(", behind=")"),
+            _within(r"\d{3}\Z", before=".-", behind=".-"),
+        ],
+        "full-date": [Anchor(rf"(?:\d{{1,2}}|{YEAR})\Z", behind="/.-")],
+        "glued-date": [_within(rf"(?:.*\d)?{MONTH}(?:\d|\Z)")],
+        "month-day-year": [Anchor(rf"{MONTH}(?:\d|\Z)")],
+        "day-month-year": [Anchor(rf"{ORDINAL_DAY}\Z", behind=" ")],
+        "month-year": [Anchor(rf"{MONTH}\Z", behind=" ,/-")],
+        "identifying-key": [],
+        "spelled-out": [Anchor(r"[^\W\d_]\Z", behind=" -")],
+        "labelled-id": [Anchor(rf"(?:{ID_LABEL}|hosp(?:ital)?)\Z"), Anchor(r"s\Z", behind="/")],
+        "initials": [Anchor(r"initials?\Z")],
+        "word-initials": [
+            Anchor(
+                r"(?:patient|pt|subject|reporter|consumer|volunteer|client|dr|mrs?|ms|nurse)\Z", behind=" ."
+            )
+        ],
+        "age-over-89": [
+            _within(r"(?:nin(?:e)?ty|hundred|nineties|nonagenarians?|(?:super)?centenarians?)\Z")
+        ],
+        "age-in-roman": [Anchor(r"(?:XC[IVX]*|CI{0,3}|CIV)\Z", cased=True)],
+        "account": [Anchor(rf"(?:{SERVICE_WORD})\Z")],
+        "account-with-sign": [Anchor(rf"(?:{SERVICE_WORD})\Z")],
+        "fenced-address": [_DOT_WORD, _within(rf"{TOP_LEVEL_DOMAIN}\Z", before="])}.")],
+        "fenced-number": [_DOT_WORD, _within(r"\d{1,3}\Z", behind="[({")],
+        "code-points": [_within(r"[^\W_]*U\Z", behind="+")],
+        "year-of-birth": [Anchor(r"(?:birth|born|year|yr|yo?b?)")],
+        "disabled-url": [Anchor(r"hxxps?\Z")],
+        "day-month-glued": [Anchor(rf"\d{{1,2}}{MONTH.upper()}", cased=True)],
+        "code-with-digits": [Anchor(r"[A-Z0-9]+\Z", behind="/-", cased=True)],
+        "date-of-two-numbers": [Anchor(r"\d{1,2}\Z", behind="/.")],
+        "month-slash-year": [Anchor(r"\d{1,2}\Z", behind="/-")],
+        "bare-year": [Anchor(rf"{YEAR}\Z")],
+        "short-year": [_within(r"\d\d\Z", before="'\u2019")],
+        "time-of-day": [Anchor(r"\d{1,2}(?!\d)")],
+        "age-with-unit": [_SHORT_NUMBER],
+        "age-short-form": [_SHORT_NUMBER],
+        "aged": [Anchor(r"aged?(?:\d|\Z)")],
+        "blood-pressure": [Anchor(r"\d{2,3}\Z")],
+        "score": [Anchor(r"\d{1,2}\Z")],
+        "number-with-unit": [Anchor(r"\d")],
+        "decimal": [Anchor(r"\d+\Z", behind=".,")],
+        "duration": [Anchor(r"(?:\d|one|two|three|four|five|six|seven|eight|nine|ten|several|few)")],
+        "id-after-label": [
+            Anchor(
+                r"(?:no|nr|num|number|id|ref|reference|case|report|file|control|mfr|patient|subject|code|"
+                r"ticket|order)\Z"
+            )
+        ],
+        "phone-after-label": [
+            Anchor(r"(?:tel|phone|ph|fax|mob|mobile|cell|call|ext|pager|bleep|contact|direct)\Z")
+        ],
+        "digit-groups": [Anchor(r"\d{2,5}\Z", behind=" -")],
+        "date-of-birth": [Anchor(r"(?:dob|born|birth(?:day|date)?|date)\Z"), Anchor(r"d\Z", behind=".")],
+        "postal-code": [_within(r"(?:\d[A-Z]{2}|\d{5}|\d[A-Z]\d)\Z", before=" ")],
+    }
+)
+"""The anchors of every pattern of the rules: each of its matches has one of them, or its sign."""
+
+SIGNS: Mapping[str, str] = MappingProxyType({"email": "@", "handle": "@", "identifying-key": "="})
+"""A sign that every match of a pattern contains, or one of the anchors."""
+
+_PATTERNS = {**VETO_PATTERNS, **SILENT_VETO_PATTERNS, **CONTEXT_PATTERNS}
+_FLAT = [(name, anchor) for name, anchors in ANCHORS.items() for anchor in anchors]
+_WORDS = [re.compile(a.word, re.NOFLAG if a.cased else re.IGNORECASE) for _, a in _FLAT]
+_ANY_WORD = re.compile("|".join(a.word if a.cased else f"(?i:{a.word})" for _, a in _FLAT))
+_TABLE_SIZE = 0x2100
+
+
+def anchor_bits(words: Sequence[str]) -> BitArray:
+    """Tell which anchors each word can be: uint64 (n_words,), one bit per anchor."""
+    bits = np.zeros(len(words), np.uint64)
+    for i, word in enumerate(words):
+        if _ANY_WORD.match(word) is not None:
+            bits[i] = sum(1 << bit for bit, pattern in enumerate(_WORDS) if pattern.match(word))
+    return bits
+
+
+def _bits_of_signs(side: str) -> BitArray:
+    """Return the anchors that each sign on one side allows: uint64 (_TABLE_SIZE,), last the rest."""
+    table = np.zeros(_TABLE_SIZE, np.uint64)
+    for bit, (_, anchor) in enumerate(_FLAT):
+        signs: str = getattr(anchor, side)
+        table[[ord(sign) for sign in signs] if signs else slice(None)] |= np.uint64(1 << bit)
+    return table
+
+
+_BEFORE, _BEHIND = _bits_of_signs("before"), _bits_of_signs("behind")
+
+
+_BITS = {
+    name: np.uint64(sum(1 << bit for bit, (other, _) in enumerate(_FLAT) if other == name))
+    for name in ANCHORS
+}
+
+
+def find_patterns(tokens: JoinedTokens, bits: BitArray) -> dict[str, BoolArray]:
+    """Tell which tokens each pattern of the rules touches: bool (n_tokens,) by the name of the pattern.
+
+    Args:
+        tokens: Of several documents.
+        bits: uint64 (n_tokens,), `anchor_bits` of each token's word.
+    """
+    signs = np.minimum(tokens.codes, _TABLE_SIZE - 1)
+    here = bits & _BEFORE[signs[tokens.starts - 1]] & _BEHIND[signs[tokens.ends]]
+    anchored = np.flatnonzero(here)
+    here = here[anchored]
+    return {name: _hits(name, tokens, anchored[(here & _BITS[name]) != 0]) for name in _PATTERNS}
+
+
+def _hits(name: str, tokens: JoinedTokens, places: Places) -> BoolArray:
+    """Tell which tokens a pattern touches, given the places of its anchors."""
+    if all(anchor.begins for anchor in ANCHORS[name]) and ANCHORS[name]:
+        ranges = list(_beginning_at(_PATTERNS[name], tokens, places))
+    else:
+        docs = set(tokens.doc[places].tolist())
+        if name in SIGNS:
+            signs = np.flatnonzero(tokens.codes == ord(SIGNS[name]))
+            docs.update((np.searchsorted(tokens.offsets, signs, side="right") - 1).tolist())
+        ranges = []
+        for doc in sorted(docs):
+            offset = int(tokens.offsets[doc])
+            spans = map(select_span, _PATTERNS[name].finditer(tokens.docs[doc].text))
+            ranges += [(start + offset, end + offset) for start, end in spans if start >= 0]
+    return tokens_touched(tokens, ranges)
+
+
+def _beginning_at(
+    pattern: re.Pattern[str], tokens: JoinedTokens, places: Places
+) -> Iterator[tuple[int, int]]:
+    """Return the matches of a pattern that begin at one of these tokens; they do not overlap."""
+    docs, offsets = tokens.doc[places], tokens.offsets[tokens.doc[places]]
+    behind = 0
+    for start, doc, offset in zip(
+        tokens.starts[places].tolist(), docs.tolist(), offsets.tolist(), strict=True
+    ):
+        match = pattern.match(tokens.docs[doc].text, start - offset) if start >= behind else None
+        if match is not None:
+            behind = match.end() + offset
+            first, last = select_span(match)
+            if first >= 0:
+                yield first + offset, last + offset

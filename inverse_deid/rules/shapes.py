@@ -1,4 +1,4 @@
-"""The shape of a word: casing, length, kind of number, glued forms. One row per distinct word."""
+"""What a word tells by its letters alone: casing, length, number, glued forms, and small closed classes."""
 
 from __future__ import annotations
 
@@ -25,15 +25,11 @@ def _in_range(low: int, high: int, n_digits: range) -> Callable[[str], bool]:
     return lambda word: word.isdecimal() and len(word) in n_digits and low <= int(word) <= high
 
 
-def _casing_mixed(word: str) -> bool:
-    return not (word.islower() or word.isupper() or word.istitle()) and word.isalpha()
-
-
 SHAPES: dict[str, Callable[[str], bool]] = {
     "all-lower-case": str.islower,
     "all-upper-case": lambda word: word.isupper() and len(word) > 1,
     "has-capital-beginning": lambda word: word[:1].isupper(),
-    "mixed-case": _casing_mixed,
+    "mixed-case": lambda word: not (word.islower() or word.isupper() or word.istitle()) and word.isalpha(),
     "is-digit": str.isdecimal,
     "contains-digit": lambda word: any(map(str.isdigit, word)),
     "letters-and-digits": lambda word: not word.isdigit() and not word.isalpha(),
@@ -63,20 +59,15 @@ SHAPES: dict[str, Callable[[str], bool]] = {
 
 
 def shape_matrix(words: Sequence[str]) -> BoolArray:
-    """Test every word for every shape.
-
-    Returns:
-        bool (n_words, len(SHAPES)).
+    """Test every word for every shape: bool (n_words, len(SHAPES)).
 
     Example:
         >>> row = shape_matrix(["15MAR2021"])[0]
         >>> [name for name, hit in zip(SHAPES, row, strict=True) if hit][-2:]
         ['glued-date', 'long-letters-and-digits']
     """
-    tests = SHAPES.values()
-    return np.array([[bool(test(word)) for test in tests] for word in words], np.bool_).reshape(
-        len(words), len(SHAPES)
-    )
+    rows = [[bool(test(word)) for test in SHAPES.values()] for word in words]
+    return np.array(rows, np.bool_).reshape(len(words), len(SHAPES))
 
 
 def is_glued_quantity(word: str) -> bool:
@@ -93,17 +84,15 @@ _LONG_NUMBER_DIGITS = 7
 _ROUND = re.compile(r"[1-9]\d{0,3}0{3,6}")
 
 
-def holds_long_number(word: str) -> bool:
+def has_long_number(word: str) -> bool:
     """Tell whether a word has seven digits or more: a record, a phone, an account, rarely a result.
 
     Such words are always masked, since the network may take one among results for a result. A round
     number is a count or a dose (2500000 copies, 2400000 units), which the network may judge.
 
     Example:
-        >>> holds_long_number("8149354"), holds_long_number("RN4481207"), holds_long_number("250000")
-        (True, True, False)
-        >>> holds_long_number("2400000")
-        False
+        >>> [has_long_number(word) for word in ("8149354", "RN4481207", "250000", "2400000")]
+        [True, True, False, False]
     """
     if len(word) < _LONG_NUMBER_DIGITS or _ROUND.fullmatch(word):
         return False
@@ -136,3 +125,76 @@ def in_foreign_script(word: str) -> bool:
     if any(c.isdigit() and not ("0" <= c <= "9" or c in "²³¹") for c in word):
         return True
     return len(scripts) > 1 or "other" in scripts
+
+
+def word_set(words: str) -> frozenset[str]:
+    """Return the words of a text, separated by white space."""
+    return frozenset(words.split())
+
+
+_CLASSES = {
+    "is-relation": """
+        mother father mom mum mam dad mommy daddy parent parents wife husband spouse partner son
+        daughter sister brother sibling twin aunt uncle niece nephew cousin grandmother
+        grandfather grandma grandpa gran granny nana grandson granddaughter child baby infant
+        girlfriend boyfriend fiance fiancee widow widower friend neighbour neighbor carer
+        caregiver guardian roommate colleague coworker boss flatmate nok kin stepmother
+        stepfather mil fil hubby gf bf
+    """,
+    "is-name-label": """
+        name surname forename patient pt client signed sign signature cc attn attention
+        attending consultant dictated dictating dict typed transcribed reviewed reported
+        reporter referring referred physician doctor nurse pharmacist author witness contact
+        dear regards sincerely yours faithfully thanks called spoke seen by from re
+    """,
+    "is-id-label": """
+        mrn ssn nhs no nr num number numbers id ids ref reference record account acct licence
+        license lic policy member passport medicare medicaid insurance registration reg gmc npi
+        dea nmc chi plate vin serial sn case file control mfr manufacturer subject code ticket
+        order accession specimen barcode uhid pesel device implant vehicle trial protocol study
+        report hic hospital
+    """,
+    "is-contact-label": """
+        tel telephone phone ph fax mob mobile cell call ext extension pager bleep page email
+        mail e web website url www http https whatsapp text direct switchboard reach ring rang
+        voicemail
+    """,
+    "is-lot-label": """
+        lot batch lots batches expiry exp ch dose doses
+    """,
+    "is-credential": """
+        md rn do phd np pa pac pharmd frcp mrcp mbbs mbchb lpn cnm dds dpm fnp aprn msc frcs spr
+        sho mbbch bsc dphil facp frcpath mph cnp crnp rph bpharm registrar consultant gp
+        resident fellow intern fy1 fy2 st3 ct2 hcp physio ot slp rd lcsw msw emt
+    """,
+    "is-time-unit": """
+        sec secs second seconds min mins minute minutes hr hrs hour hours h day days d wk wks
+        week weeks mo mos month months yr yrs year years y nights night morning evening
+        afternoon noon midnight am pm
+    """,
+    "is-age-word": """
+        yo old aged age ages yof yom yr yrs year month mo mos newborn infant toddler teen
+        teenager elderly adult male female man woman boy girl m f lady gentleman dob born
+        birthday
+    """,
+    "is-vital-or-score": """
+        bp hr rr temp t pulse sats spo2 o2 bpm gcs apgar nyha asa pain power score scale grade
+        stage type phase class vision va mmse moca phq gad bmi wt weight ht height hb wbc plt
+        crp esr na k cr egfr inr alt ast tsh hba1c ef lvef ph pco2 po2 glucose troponin level
+        levels dose x
+    """,
+    "is-preposition": """
+        in at from near to via of on since until till by for with before after between during
+        into around near through
+    """,
+}
+
+WORD_CLASSES: dict[str, frozenset[str]] = {name: word_set(words) for name, words in _CLASSES.items()}
+"""Case-folded words of each class, in the order of the feature columns."""
+
+
+def class_matrix(words: Sequence[str]) -> BoolArray:
+    """Tell which classes each word belongs to: bool (n_words, len(WORD_CLASSES))."""
+    folded = [word.casefold() for word in words]
+    rows = [[word in members for members in WORD_CLASSES.values()] for word in folded]
+    return np.array(rows, np.bool_).reshape(len(words), len(WORD_CLASSES))

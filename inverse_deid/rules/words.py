@@ -5,19 +5,24 @@ One row per distinct word, kept in step with the numbers of `InternedWords`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 
 import numpy as np
 import numpy.typing as npt
 
 from inverse_deid.core.values import BoolArray, FloatArray, IntArray
 from inverse_deid.lexicon import SAFE_FLAGS, UNSAFE_FLAGS, Lexicon, WordFlag, WordTable
-from inverse_deid.rules.anchors import BitArray, anchor_bits
-from inverse_deid.rules.disguised_words import disguised_words
-from inverse_deid.rules.shapes import SHAPES, holds_long_number, in_foreign_script, shape_matrix
-from inverse_deid.rules.word_classes import WORD_CLASSES, class_matrix
-from inverse_deid.text.growing import GrowingArray
-from inverse_deid.text.interning import InternedWords
+from inverse_deid.rules.disguised_words import find_disguised_words
+from inverse_deid.rules.patterns import BitArray, anchor_bits
+from inverse_deid.rules.shapes import (
+    SHAPES,
+    WORD_CLASSES,
+    class_matrix,
+    has_long_number,
+    in_foreign_script,
+    shape_matrix,
+)
+from inverse_deid.text.interning import GrowingArray, InternedWords
 
 _DICTIONARY_FEATURES: dict[str, WordFlag] = {
     "is-possibly-name": WordFlag.SURNAME | WordFlag.FIRST_NAME,
@@ -56,43 +61,25 @@ _DERIVED_FEATURES = (
 DICTIONARY_FEATURE_NAMES = frozenset((*_DICTIONARY_FEATURES, *_DERIVED_FEATURES))
 """Features that come from the lexicon; training hides them at random."""
 
-WORD_FEATURE_NAMES: tuple[str, ...] = (
-    *_DICTIONARY_FEATURES,
-    *_DERIVED_FEATURES,
-    *WORD_CLASSES,
-    *SHAPES,
-)
+WORD_FEATURE_NAMES: tuple[str, ...] = (*_DICTIONARY_FEATURES, *_DERIVED_FEATURES, *WORD_CLASSES, *SHAPES)
 """Names of the columns of `WordRows.features`."""
 
 _COLUMN = {name: i for i, name in enumerate(WORD_FEATURE_NAMES)}
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class WordRows:
-    """Features of each distinct word; the row is its number in `InternedWords`.
+    """Features of each distinct word, (n_words, ...); the row is its number in `InternedWords`."""
 
-    Args:
-        flags: uint32 (n_words,), the `WordFlag`s of the lexicon.
-        features: float32 (n_words, len(WORD_FEATURE_NAMES)), in [0, 1].
-        lower_ratio: float32 (n_words,), share of lower-case use in [0, 1], NaN = unknown.
-        foreign: bool (n_words,), mixes scripts or is outside Latin and Greek.
-        disguised: bool (n_words,), a name glued to another word, written with digits, or in
-            base64 or hexadecimal.
-        long_number: bool (n_words,), has seven digits or more.
-        anchors: uint64 (n_words,), see `anchor_bits`.
-        keys: int32 (n_words,), the same number for words that differ only in case.
-        n_chars: int32 (n_words,), length of the word.
-    """
-
-    flags: npt.NDArray[np.uint32] = field(repr=False)
-    features: FloatArray = field(repr=False)
-    lower_ratio: FloatArray = field(repr=False)
-    foreign: BoolArray = field(repr=False)
-    disguised: BoolArray = field(repr=False)
-    long_number: BoolArray = field(repr=False)
-    anchors: BitArray = field(repr=False)
-    keys: IntArray = field(repr=False)
-    n_chars: IntArray = field(repr=False)
+    flags: npt.NDArray[np.uint32]  # the `WordFlag`s of the lexicon
+    features: FloatArray  # (n_words, len(WORD_FEATURE_NAMES)), in [0, 1]
+    lower_ratio: FloatArray  # share of lower-case use in [0, 1], NaN = unknown
+    foreign: BoolArray  # mixes scripts or is outside Latin and Greek
+    disguised: BoolArray  # a name glued to another word, written with digits, or in base64 or hexadecimal
+    long_number: BoolArray  # has seven digits or more
+    anchors: BitArray  # see `anchor_bits`
+    keys: IntArray  # the same number for words that differ only in case
+    n_chars: IntArray
 
     def has(self, name: str, ids: IntArray) -> BoolArray:
         """Tell whether the words of these numbers have a feature: bool (n_tokens,)."""
@@ -100,12 +87,7 @@ class WordRows:
 
 
 class WordKnowledge:
-    """Looks distinct words up once and keeps the answers.
-
-    Args:
-        lexicon: The dictionaries.
-        interned: Numbers the words; shared with the other stages.
-    """
+    """Looks distinct words up once and keeps the answers; the other stages share `interned`."""
 
     def __init__(self, lexicon: Lexicon, interned: InternedWords) -> None:
         self._lexicon = lexicon
@@ -116,7 +98,6 @@ class WordKnowledge:
         self._columns = {one.name: GrowingArray(getattr(empty, one.name)) for one in fields(WordRows)}
 
     def _forget(self) -> None:
-        """Forget the words that no longer have a number."""
         kept = self._interned.survivors(self._generation, len(self._columns["flags"]))
         for column in self._columns.values():
             column.keep(kept)
@@ -147,8 +128,8 @@ class WordKnowledge:
             features=np.concatenate(parts, axis=1).astype(np.float32),
             lower_ratio=table.lower_ratio,
             foreign=np.fromiter(map(in_foreign_script, words), np.bool_, len(words)),
-            disguised=disguised_words(words, self._lexicon),
-            long_number=np.fromiter(map(holds_long_number, words), np.bool_, len(words)),
+            disguised=find_disguised_words(words, self._lexicon),
+            long_number=np.fromiter(map(has_long_number, words), np.bool_, len(words)),
             anchors=anchor_bits(words),
             keys=self._keys_of(words),
             n_chars=np.fromiter(map(len, words), np.int32, len(words)),

@@ -15,15 +15,23 @@ from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import Any, BinaryIO, Protocol, cast
 
+import msgspec
+
 from inverse_deid import __version__
-from inverse_deid.core.errors import ConfigurationError, InputError, InverseDeidError, UnreadableInputError
+from inverse_deid.core.errors import (
+    ConfigurationError,
+    InputError,
+    InverseDeidError,
+    UnreadableInputError,
+    describe_error,
+)
 from inverse_deid.core.files import WrittenState
-from inverse_deid.core.unforeseen import describe_error
-from inverse_deid.engine.masker import FingerprintedMasker, Masker, mask_records
+from inverse_deid.engine.masker import Masker, mask_records
 from inverse_deid.engine.serial import BatchLimits, batches, guard_records, write_batch
 from inverse_deid.engine.tally import Tally
 from inverse_deid.formats.records import ReadOptions, Record, Source
 from inverse_deid.formats.registry import input_errors, open_source
+from inverse_deid.masking.case_masker import DocumentMasker
 from inverse_deid.network.scorer import Device
 from inverse_deid.scale.partitions import Partition, Receipt, receipt_name
 from inverse_deid.scale.storage import (
@@ -43,10 +51,6 @@ OUTCOME = "outcome"
 @contextmanager
 def open_partition(partition: Partition, options: ReadOptions) -> Iterator[Source]:
     """Open a partition; its records have their numbers of the whole file.
-
-    Args:
-        partition: What is read.
-        options: How the file is read.
 
     Raises:
         InputError: The file has changed, or cannot be used.
@@ -159,7 +163,7 @@ def _read(source: Source, partition: Partition) -> Iterator[Record]:
 class MaskerMaker(Protocol):
     """Makes the masker inside a worker; it is pickled, so it has paths and options, no secret."""
 
-    def __call__(self, *, n_threads: int, device: Device) -> FingerprintedMasker:
+    def __call__(self, *, n_threads: int, device: Device) -> DocumentMasker:
         """Load lexicon and model from this machine's disk."""
         ...
 
@@ -203,22 +207,16 @@ class Outcome:
 
     def as_json(self) -> str:
         """Return a text that `from_json` reads."""
-        receipt = None if self.receipt is None else self.receipt.as_json()
-        return json.dumps([self.target, receipt, self.problem, self.is_fatal])
+        return msgspec.json.encode(self).decode()
 
     @classmethod
     def from_json(cls, stored: str) -> Outcome:
         """Read the outcome that `as_json` wrote."""
-        target, receipt, problem, is_fatal = json.loads(stored)
-        return cls(target, None if receipt is None else Receipt.from_json(receipt), problem, is_fatal)
+        return msgspec.json.decode(stored, type=cls)
 
 
 class PartitionActor:
-    """Masks partitions, one after another.
-
-    Args:
-        job: Its orders. Errors here are reported with the first partition.
-    """
+    """Masks partitions, one after another. Errors of loading are reported with the first partition."""
 
     def __init__(self, job: ActorJob) -> None:
         self._work = job.work
@@ -232,14 +230,7 @@ class PartitionActor:
             self._problem = f"{describe_error(error)} while the model was loaded"
 
     def __call__(self, batch: Mapping[str, Sequence[Any]]) -> dict[str, list[str]]:
-        """Mask the partitions of a batch.
-
-        Args:
-            batch: Under `PARTITION`, partitions as JSON.
-
-        Returns:
-            Under `OUTCOME`, one outcome per partition as JSON.
-        """
+        """Mask a batch: under `PARTITION` it has partitions as JSON, the result under `OUTCOME` outcomes."""
         partitions = [Partition.from_json(str(stored)) for stored in batch[PARTITION]]
         return {OUTCOME: [self._make_outcome(partition).as_json() for partition in partitions]}
 

@@ -56,12 +56,7 @@ class Cluster:
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """The actors that a cluster has room for.
-
-    Args:
-        n_actors: At most; at least 1.
-        device: Where their networks run; an actor on "cuda" takes one GPU.
-    """
+    """The actors that a cluster has room for, at least 1; an actor on "cuda" takes one GPU."""
 
     n_actors: int
     device: Device = "cpu"
@@ -135,9 +130,7 @@ def _ray_errors(cluster: Cluster) -> Iterator[None]:
 def pool_for(n_partitions: int, n_threads: int) -> Pool:
     """Return the actors that the connected cluster has room for; on GPUs if ONNX Runtime can use them.
 
-    Args:
-        n_partitions: No more actors than these.
-        n_threads: CPUs of each.
+    There are not more than partitions, and each has `n_threads` CPUs.
 
     Raises:
         ConfigurationError: No machine has that many CPUs.
@@ -172,11 +165,6 @@ def outcomes(partitions: Sequence[Partition], job: ActorJob, pool: Pool) -> Iter
 
     A partition whose worker or machine dies is tried again elsewhere. A partition that kills its
     worker every time has no outcome.
-
-    Args:
-        partitions: At least one.
-        job: The orders of each actor.
-        pool: How many actors there may be.
     """
     import ray.data
 

@@ -9,17 +9,20 @@ from typing import Any
 
 from inverse_deid import __version__
 from inverse_deid.core.errors import ClusterError, ConfigurationError
-from inverse_deid.engine.masker import FingerprintedMasker
 from inverse_deid.engine.run_settings import settings_fingerprint
 from inverse_deid.engine.serial import OnProgress
 from inverse_deid.engine.tally import Tally
 from inverse_deid.formats.records import Format, ReadOptions
+from inverse_deid.masking.case_masker import DocumentMasker
 from inverse_deid.scale.actor import ActorJob, MaskerMaker, Outcome, Work
 from inverse_deid.scale.cluster import MAX_ATTEMPTS, Cluster, mask_on_ray
-from inverse_deid.scale.partitions import Partition, Receipt
-from inverse_deid.scale.run_folder import RunPlan, begin, end
+from inverse_deid.scale.partitions import Partition, Receipt, RunPlan, begin, end
 from inverse_deid.scale.splitting import find_inputs, split_all
-from inverse_deid.scale.storage import Place, is_in_one_process, place_of
+from inverse_deid.scale.storage import (
+    Place,
+    is_in_one_process,
+    place_of,
+)
 
 PARTITION_BYTES = 16 * 1024 * 1024
 
@@ -57,7 +60,7 @@ class RayRun:
     resume: bool = False
     force: bool = False
     on_progress: OnProgress = field(default=lambda _documents, _tokens: None)
-    describe: Callable[[FingerprintedMasker], Mapping[str, Any]] = field(default=lambda _masker: {})
+    describe: Callable[[DocumentMasker], Mapping[str, Any]] = field(default=lambda _masker: {})
 
 
 def mask_with_ray(run: RayRun, make_masker: MaskerMaker, workers: Workers = mask_on_ray) -> Tally:

@@ -105,12 +105,7 @@ class _Cut(NamedTuple):
 
 
 def split(whole: Partition, options: ReadOptions, partition_bytes: int) -> list[Partition]:
-    """Cut one file into partitions of about `partition_bytes`; at least one.
-
-    Args:
-        whole: The whole.
-        options: How it is read.
-        partition_bytes: Size of a partition as it is in the file, at least 1.
+    """Cut one file into partitions of about `partition_bytes` of the file; at least one.
 
     Raises:
         InputError: The file cannot be used at all.

@@ -94,11 +94,7 @@ def is_local(place: Place) -> bool:
 
 
 def refuse_links(folder: Place, names: Iterable[str]) -> None:
-    """Refuse to write through a link below a local folder.
-
-    Args:
-        folder: It may be a link itself.
-        names: Paths below it; folders between may not be links.
+    """Refuse to write through a link below a local folder, which may be a link itself.
 
     Raises:
         OutputExistsError: A folder between is a link.

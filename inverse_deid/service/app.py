@@ -24,8 +24,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from inverse_deid import __version__
-from inverse_deid.core.errors import FormatError, InverseDeidError
-from inverse_deid.core.unforeseen import describe_error
+from inverse_deid.core.errors import FormatError, InverseDeidError, describe_error
 from inverse_deid.engine.masker import Masker
 from inverse_deid.service.batching import Batcher, QueueFullError
 from inverse_deid.service.documents import answer_of, read_request

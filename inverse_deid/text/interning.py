@@ -1,20 +1,58 @@
 """Numbers for distinct words, so that work per distinct word is done once.
 
 Narratives repeat themselves: a million tokens have about forty thousand distinct words. Shape,
-dictionary flags and character vectors depend only on the word; the stages keep them in arrays whose
+dictionary flags and character vectors depend only on the word. The stages keep them in arrays whose
 row is the number given here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from inverse_deid.core.values import IntArray
 
-_KEPT_SHARE = 2 / 3
-"""Of the words, when rarer ones are forgotten."""
+
+class GrowingArray:
+    """Rows that can be added and forgotten but not changed; adding costs only as much as the new rows.
+
+    Example:
+        >>> array = GrowingArray(np.array([3, 1]))
+        >>> array.append(np.array([4]))
+        >>> array.rows.tolist()
+        [3, 1, 4]
+    """
+
+    def __init__(self, first: npt.NDArray[Any]) -> None:
+        self._n_rows = 0
+        self._room = np.empty((0, *first.shape[1:]), first.dtype)
+        self.append(first)
+
+    def __len__(self) -> int:
+        return self._n_rows
+
+    @property
+    def rows(self) -> npt.NDArray[Any]:
+        """All rows; does not change when others are added."""
+        return self._room[: self._n_rows]
+
+    def append(self, more: npt.NDArray[Any]) -> None:
+        """Add rows after the others."""
+        stop = self._n_rows + len(more)
+        if stop > len(self._room):
+            room = np.empty((max(2 * stop, 1024), *self._room.shape[1:]), self._room.dtype)
+            room[: self._n_rows] = self.rows
+            self._room = room
+        self._room[self._n_rows : stop] = more
+        self._n_rows = stop
+
+    def keep(self, rows: IntArray) -> None:
+        """Forget all rows except these, which get new numbers in this order."""
+        self._room = self.rows[rows]
+        self._n_rows = len(rows)
 
 
 class _NumberedWords(dict[str, int]):
@@ -71,7 +109,7 @@ class InternedWords:
         n_words = len(self._numbers)
         if n_words <= self._capacity:
             return
-        n_kept = int(self._capacity * _KEPT_SHARE)
+        n_kept = int(self._capacity * 2 / 3)
         kept = np.sort(np.argsort(-self._counts[:n_words], kind="stable")[:n_kept])
         words = list(self._numbers)
         self._numbers = _NumberedWords((words[old], new) for new, old in enumerate(kept.tolist()))
@@ -81,12 +119,7 @@ class InternedWords:
         self.generation += 1
 
     def survivors(self, generation: int, n_rows: int) -> IntArray:
-        """Return the rows that a cache of a generation keeps, in the order of the present numbers.
-
-        Args:
-            generation: Of the cache.
-            n_rows: Its rows.
-        """
+        """Return the rows, of `n_rows`, that a cache of a generation keeps, in their new order."""
         if generation == self.generation:
             return np.arange(n_rows, dtype=np.int32)
         if generation + 1 == self.generation:

@@ -1,14 +1,41 @@
-"""From decisions to masked text, in one pass, with an offset map."""
+"""From decisions to masked text, in one pass, with an offset map.
+
+Between kept tokens only the characters of an allowlist without letters may stay. Everything else is
+masked: look-alikes of letters (circled and squared letters), soft hyphens, zero-width and bidirectional
+controls, combining marks, private-use characters, emoji.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from string import punctuation
 
 import numpy as np
 
 from inverse_deid.core.values import BoolArray, Tokens
-from inverse_deid.text.gaps import forbidden_gaps
+
+_WHITE_SPACE = " \t\n\r\x0b\x0c\u00a0\u2007\u2009\u200a\u202f"
+_PUNCTUATION = "‘’‚“”„‹›«»–—‐‑‒―…·•¿¡§¶†‡′″‰"  # noqa: RUF001
+_SIGNS = "°%±×÷≤≥≈≠<>=¬√∞→←↑↓↔€£¥¢©®™¨´`~^"  # noqa: RUF001
+
+ALLOWED_GAP_CHARACTERS = frozenset(punctuation + _WHITE_SPACE + _PUNCTUATION + _SIGNS)
+"""The characters that may stay between kept tokens."""
+
+FORBIDDEN_GAP_PATTERN = re.compile(rf"[^\w{re.escape(''.join(sorted(ALLOWED_GAP_CHARACTERS)))}]+")
+"""A run of characters that are neither part of a token nor allowed between tokens."""
+
+
+def forbidden_gaps(text: str) -> list[tuple[int, int]]:
+    """Return the ranges of characters that must never leave, in text order.
+
+    Example:
+        >>> forbidden_gaps("a b\u200bc")
+        [(3, 4)]
+    """
+    return [match.span() for match in FORBIDDEN_GAP_PATTERN.finditer(text)]
+
 
 GAP_MARK = "□"
 """Replaces characters between kept tokens that must not leave."""
@@ -16,24 +43,17 @@ GAP_MARK = "□"
 JOINING_GAPS = frozenset(["", " ", *"-/.:'’@_+&"])  # noqa: RUF001
 """Masked tokens that only these separate become one mask: a date, a full name, an e-mail."""
 
-Range = tuple[int, int]
 Piece = tuple[int, int, str]
 """A half-open range of the original, and the text that replaces it."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Rendering:
-    """A masked text and where its replacements came from.
+    """A masked text and where its replacements came from."""
 
-    Args:
-        text: The masked text.
-        masks: Half-open ranges of the original, sorted and disjoint.
-        replaced: For each mask the range of `text` that replaces it.
-    """
-
-    text: str = field(repr=False)
-    masks: tuple[Range, ...] = field(repr=False)
-    replaced: tuple[Range, ...] = field(repr=False)
+    text: str
+    masks: tuple[tuple[int, int], ...]  # half-open ranges of the original, sorted and disjoint
+    replaced: tuple[tuple[int, int], ...]  # for each mask the range of `text` that replaces it
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,10 +97,8 @@ def render(tokens: Tokens, keep: BoolArray, marker: Callable[[int, int], str]) -
 def _token_masks(tokens: Tokens, keep: BoolArray) -> list[_Mask]:
     """Return one mask per run of masked tokens that only joining gaps separate."""
     runs: list[_Mask] = []
-    masked = np.flatnonzero(~keep).tolist()
-    starts, ends = tokens.starts, tokens.ends
-    for i in masked:
-        start, end = int(starts[i]), int(ends[i])
+    for i in np.flatnonzero(~keep).tolist():
+        start, end = int(tokens.starts[i]), int(tokens.ends[i])
         if runs and runs[-1].last_token == i - 1 and tokens.text[runs[-1].end : start] in JOINING_GAPS:
             runs[-1] = _Mask(runs[-1].start, end, runs[-1].first_token, i)
         else:
@@ -88,7 +106,7 @@ def _token_masks(tokens: Tokens, keep: BoolArray) -> list[_Mask]:
     return runs
 
 
-def _merge(tokens: Tokens, masks: list[_Mask], gaps: Sequence[Range]) -> list[_Mask]:
+def _merge(tokens: Tokens, masks: list[_Mask], gaps: Sequence[tuple[int, int]]) -> list[_Mask]:
     """Add the forbidden gaps; ranges that touch become one mask."""
     if not gaps:
         return masks
@@ -109,19 +127,15 @@ def _merge(tokens: Tokens, masks: list[_Mask], gaps: Sequence[Range]) -> list[_M
 def substitute(text: str, pieces: Sequence[Piece]) -> Rendering:
     """Replace ranges of a text; one left-to-right pass yields text and offsets together.
 
-    Args:
-        text: The original.
-        pieces: In text order, not overlapping.
-
     Raises:
-        ValueError: They overlap, or are not in order.
+        ValueError: The ranges overlap, or are not in order.
 
     Example:
         >>> substitute("seen by Ann", [(8, 11, "PHI")]).text
         'seen by PHI'
     """
     shown: list[str] = []
-    replaced: list[Range] = []
+    replaced: list[tuple[int, int]] = []
     position = length = 0
     for start, end, words in pieces:
         if not position <= start <= end <= len(text):

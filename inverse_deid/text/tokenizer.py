@@ -1,18 +1,20 @@
-"""The tokenizer: maximal runs of letters and digits, Unicode-aware, with exact offsets.
+"""The tokens of texts: maximal runs of letters and digits, Unicode-aware, with exact offsets.
 
-On ASCII text it is the tokenizer of the 2014 i2b2 evaluation (`[a-zA-Z0-9]+`).
+On ASCII text the tokenizer is that of the 2014 i2b2 evaluation (`[a-zA-Z0-9]+`). `join` puts the tokens of
+several documents in one row, so that one array operation serves them all.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from itertools import pairwise
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain, pairwise
 
 import numpy as np
+import numpy.typing as npt
 
-from inverse_deid.core.values import BoolArray, Tokens
-from inverse_deid.text.joined import CodePoints, code_points
+from inverse_deid.core.values import BoolArray, IntArray, PhiSpan, Tokens
 
 TOKEN_PATTERN = re.compile(r"[^\W_]+")
 
@@ -68,3 +70,116 @@ def _in_token(codes: CodePoints) -> BoolArray:
     if len(rare):
         inside[rare] = [chr(code).isalnum() for code in codes[rare].tolist()]
     return inside
+
+
+BORDER = "\n\n\n"
+"""Follows every text: longer than any gap within a phrase, and not part of a token."""
+
+CodePoints = npt.NDArray[np.uint32]
+
+
+def code_points(text: str) -> CodePoints:
+    """Return the code point of every character: uint32 (n_characters,)."""
+    return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class JoinedTokens:
+    """The tokens of several documents, one after the other."""
+
+    docs: Sequence[Tokens]
+    words: list[str]  # of all documents
+    starts: IntArray  # (n_tokens,), offset of the first character in `codes`
+    ends: IntArray  # (n_tokens,), offset after the last character
+    codes: CodePoints  # (n_characters,), all texts, each followed by a `BORDER`
+    offsets: IntArray  # (n_docs,), where each text begins in `codes`
+    bounds: IntArray  # (n_docs + 1,), the first token of each document, and the number of tokens
+    doc: IntArray  # (n_tokens,), the document of each token
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def first_of_document(self) -> npt.NDArray[np.bool_]:
+        """Tell which tokens are the first of their document: bool (n_tokens,)."""
+        first = np.zeros(len(self) + 1, np.bool_)
+        first[self.bounds] = True
+        return first[:-1]
+
+    def previous_ends(self) -> IntArray:
+        """Return where the token before each ends, or where its text begins: int32 (n_tokens,)."""
+        previous = np.concatenate([self.offsets[:1], self.ends[:-1]])[: len(self)]
+        first = self.first_of_document()
+        previous[first] = self.offsets[self.doc[first]]
+        return previous
+
+    def text_ends(self) -> IntArray:
+        """Return where each text ends in `codes`: int32 (n_docs,)."""
+        return np.append(self.offsets[1:], np.int32(len(self.codes)))[: len(self.docs)] - np.int32(
+            len(BORDER)
+        )
+
+    def slices(self) -> Iterator[slice]:
+        """Yield the tokens of each document."""
+        return (slice(first, last) for first, last in pairwise(self.bounds.tolist()))
+
+
+def join(docs: Sequence[Tokens]) -> JoinedTokens:
+    """Put the tokens of documents in one row.
+
+    Example:
+        >>> joined = join([tokenize("Pt well."), tokenize("Home.")])
+        >>> joined.words, joined.starts.tolist(), joined.doc.tolist()
+        (['Pt', 'well', 'Home'], [0, 3, 11], [0, 0, 1])
+    """
+    n_tokens = np.fromiter(map(len, docs), np.int32, len(docs))
+    lengths = np.fromiter((len(doc.text) + len(BORDER) for doc in docs), np.int32, len(docs))
+    bounds = np.concatenate([[0], np.cumsum(n_tokens)]).astype(np.int32)
+    offsets = (np.cumsum(lengths) - lengths).astype(np.int32)
+    shift = np.repeat(offsets, n_tokens)
+    none = np.zeros(0, np.int32)
+    return JoinedTokens(
+        docs=docs,
+        words=list(chain.from_iterable(doc.words for doc in docs)),
+        starts=np.concatenate([none, *(doc.starts for doc in docs)]) + shift,
+        ends=np.concatenate([none, *(doc.ends for doc in docs)]) + shift,
+        codes=code_points("".join(text for doc in docs for text in (doc.text, BORDER))),
+        offsets=offsets,
+        bounds=bounds,
+        doc=np.repeat(np.arange(len(docs), dtype=np.int32), n_tokens),
+    )
+
+
+def span_of_token(tokens: Tokens, spans: Sequence[PhiSpan]) -> npt.NDArray[np.int32]:
+    """Return the span that touches each token.
+
+    Args:
+        tokens: The tokens of the text that the spans belong to.
+        spans: Sorted and disjoint. Of two spans that touch one token the later one wins.
+
+    Returns:
+        int32 (n_tokens,): index into `spans`, -1 = no span.
+
+    Example:
+        >>> from inverse_deid.core.phi import PhiType
+        >>> span_of_token(tokenize("Mr Li-Wu left"), [PhiSpan(3, 8, PhiType.PATIENT)]).tolist()
+        [-1, 0, 0, -1]
+    """
+    owners = np.full(len(tokens), -1, np.int32)
+    if not spans:
+        return owners
+    firsts = np.searchsorted(tokens.ends, [span.start for span in spans], side="right")
+    lasts = np.searchsorted(tokens.starts, [span.end for span in spans], side="left")
+    for i, (first, last) in enumerate(zip(firsts, lasts, strict=True)):
+        owners[first:last] = i
+    return owners
+
+
+def tokens_touched(tokens: Tokens | JoinedTokens, ranges: Sequence[tuple[int, int]]) -> BoolArray:
+    """Tell which tokens share a character with any of the half-open ranges: bool (n_tokens,)."""
+    if not ranges:
+        return np.zeros(len(tokens), np.bool_)
+    bounds = np.asarray(ranges, np.int64)
+    touched = np.zeros(len(tokens) + 1, np.int32)
+    np.add.at(touched, np.searchsorted(tokens.ends, bounds[:, 0], side="right"), 1)
+    np.add.at(touched, np.searchsorted(tokens.starts, bounds[:, 1], side="left"), -1)
+    return np.cumsum(touched[:-1]) > 0

@@ -21,6 +21,7 @@ from inverse_deid.training.config import CalibrationConfig
 LOW_HIGH_LOGITS = 1.0
 """Logits from `low` up to `high`: the bonus of dictionary-safe words."""
 
+_NO_PHI = "no PHI among the held-out documents. Give more documents, or hold out a larger share"
 _LOWEST = 0.01
 """The lowest `high`."""
 _MARGIN = 3e-6
@@ -84,9 +85,7 @@ def calibrate(
     needed = [score_from_high(corpus, like)[corpus.is_phi] for corpus in corpora]
     at = np.concatenate(needed or [np.zeros(0)])
     if not len(at):
-        raise ConfigurationError(
-            "no PHI among the held-out documents. Give more documents, or hold out a larger share"
-        )
+        raise ConfigurationError(_NO_PHI)
     at.sort()
     wanted = at[max(0, int(np.ceil(recall * len(at))) - 1)]
     return thresholds_at(float(np.clip(wanted + _MARGIN, _LOWEST, 1 - _MARGIN)), like)
@@ -115,9 +114,7 @@ def calibrate_precision(
     """
     with_phi = [corpus for corpus in corpora if corpus.is_phi.any()]
     if not with_phi:
-        raise ConfigurationError(
-            "no PHI among the held-out documents. Give more documents, or hold out a larger share"
-        )
+        raise ConfigurationError(_NO_PHI)
     needed = [score_from_high(corpus, like) for corpus in with_phi]
     values = np.unique(np.concatenate(needed)) + _MARGIN
     top = min(highest, 1 - _MARGIN)
@@ -152,13 +149,7 @@ def operating_points(corpora: Sequence[ScoredCorpus], config: CalibrationConfig)
 
 
 def floor_lines(corpora: Sequence[ScoredCorpus], lenient: Thresholds, precision: float) -> list[str]:
-    """Return a line for each corpus whose wanted precision is out of reach.
-
-    Args:
-        corpora: Held-out corpora; those without PHI are skipped.
-        lenient: As `calibrate_precision` gave it for them.
-        precision: Wanted share of PHI among the masked tokens.
-    """
+    """Return a line for each corpus with PHI whose wanted precision `calibrate_precision` did not reach."""
     reached = {
         corpus.name: _precisions(
             corpus.is_phi, score_from_high(corpus, lenient), np.array([lenient.high])
@@ -248,16 +239,10 @@ def at_one_recall(
     """
     found: dict[str, AtOneRecall | None] = {}
     for one, other in zip(before, after, strict=True):
-        recall = measure(other, points_after[name]).recall
-        found[one.name] = (
-            AtOneRecall(
-                recall,
-                precision_at(one, recall, points_before[name]),
-                precision_at(other, recall, points_after[name]),
-            )
-            if recall
-            else None
-        )
+        found[one.name] = None
+        if recall := measure(other, points_after[name]).recall:
+            was = precision_at(one, recall, points_before[name])
+            found[one.name] = AtOneRecall(recall, was, precision_at(other, recall, points_after[name]))
     return found
 
 

@@ -48,14 +48,14 @@ def read_annotated(path: Path, types: TypeMapping = OUR_TYPES) -> list[Document]
             with input_errors(), open_input(path) as stream:
                 docs = list(read_gold_json_lines(stream, types))
     except InputError as error:
-        raise type(error)(_name_file(path, error)) from error
+        raise _name_file(path, error) from error
     if not docs:
         raise FormatError(f"{path}: no documents. Give JSON Lines with spans or 2014 i2b2 XML")
     return docs
 
 
-def _name_file(path: Path, error: InputError) -> str:
-    return str(error) if str(path) in str(error) else f"{path}: {error}"
+def _name_file(path: Path, error: InputError) -> InputError:
+    return error if str(path) in str(error) else type(error)(f"{path}: {error}")
 
 
 def _read_xml(path: Path, types: TypeMapping) -> Document:
@@ -63,7 +63,7 @@ def _read_xml(path: Path, types: TypeMapping) -> Document:
         with input_errors(), path.open("rb") as stream:
             return read_gold_i2b2_xml(stream, path.name, types)
     except InputError as error:
-        raise type(error)(_name_file(path, error)) from error
+        raise _name_file(path, error) from error
 
 
 def read_type_mapping(path: Path | None) -> TypeMapping:
@@ -113,7 +113,7 @@ def official_split(folder: Path) -> OfficialSplit | None:
 
 
 def _outermost(folder: Path, name: str) -> tuple[Path, ...]:
-    """Return the folders at any depth whose names begin so, but none that lies in another."""
+    """Return the folders at any depth whose names begin so, without those within another."""
     found = [
         path for path in sorted(folder.rglob("*")) if path.is_dir() and path.name.lower().startswith(name)
     ]
@@ -176,15 +176,7 @@ def _groups(keys_of: Sequence[set[str]]) -> list[int]:
 
 
 def without_near_duplicates(docs: Sequence[Document], of: Sequence[Document]) -> list[Document]:
-    """Leave out documents that share an id, a run of ten tokens or a patient with held-out documents.
-
-    Args:
-        docs: Documents to train on.
-        of: Documents that are held out.
-
-    Returns:
-        The rest of `docs`, in order.
-    """
+    """Leave out documents that share an id, a run of ten tokens or a patient with those held out (`of`)."""
     ids = {doc.id for doc in of if not doc.id.isdecimal()}  # a mere number may be that of a line
     apart = {key for doc in of for key in _keys(doc)}
     shared = [apart.intersection(_keys(doc)) for doc in docs]
@@ -219,13 +211,7 @@ def split_by_group(
 ) -> tuple[list[Document], list[Document]]:
     """Split documents in two, whole groups to one side, by a hash that does not depend on the order.
 
-    Args:
-        docs: Annotated documents.
-        share: About which share of the groups goes to the second part.
-        seed: Changes the split.
-
-    Returns:
-        The larger and the smaller part.
+    About `share` of the groups go to the second part.
     """
     held_out = flag_held_out(docs, share, seed)
     rest = [doc for doc, out in zip(docs, held_out, strict=True) if not out]
@@ -238,12 +224,7 @@ def hold_out_patients(
     """Keep documents back, whole patients, until the share is reached.
 
     Unlike `split_by_group` it separates documents that only share phrases of a form, so that
-    the share is met even in a corpus of one hospital.
-
-    Args:
-        docs: Annotated documents.
-        share: Of the documents, in (0, 1).
-        seed: Decides which.
+    the share of documents, in (0, 1), is met even in a corpus of one hospital.
 
     Returns:
         The training documents and the held-out documents, each in order.

@@ -10,8 +10,7 @@ from pathlib import Path
 from inverse_deid.core.errors import ConfigurationError, UnreadableInputError
 from inverse_deid.core.settings import change_settings
 from inverse_deid.core.values import Document
-from inverse_deid.text.alignment import span_of_token
-from inverse_deid.text.tokenizer import tokenize
+from inverse_deid.text.tokenizer import span_of_token, tokenize
 from inverse_deid.training.config import RunConfig
 from inverse_deid.training.corpus import (
     OFFICIAL_SIZES,

@@ -22,9 +22,8 @@ from inverse_deid.network.encoding import WordVectors, gap_codes, word_numbers
 from inverse_deid.network.folder import ModelParts
 from inverse_deid.network.scorer import Scorer, ScorerInput
 from inverse_deid.rules.analysis import RuleAnalyser
-from inverse_deid.text.alignment import span_of_token
 from inverse_deid.text.interning import InternedWords
-from inverse_deid.text.tokenizer import tokenize
+from inverse_deid.text.tokenizer import span_of_token, tokenize
 
 _DOUBTFUL_FEATURES = (
     "date-of-two-numbers",
@@ -69,10 +68,10 @@ def check_teachers(models: Sequence[ModelParts], config: NetworkConfig) -> None:
 
 
 class Teachers:
-    """Asks several models and takes the mean.
+    """Asks several models, or none, and takes the mean.
 
     Args:
-        models: The models; none is allowed.
+        models: The models.
         config: The network that learns.
         interned: Numbers the words; shared with the rules.
 

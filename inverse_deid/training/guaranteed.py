@@ -21,8 +21,7 @@ from inverse_deid.core.errors import AnnotationError, ModelError, StageError
 from inverse_deid.core.thresholds import EVERYTHING_MASKED, Thresholds
 from inverse_deid.core.values import BoolArray, Document, RuleAnalysis, Tokens
 from inverse_deid.masking.pipeline import Deidentifier, Scores, Stages
-from inverse_deid.text.alignment import span_of_token
-from inverse_deid.text.tokenizer import tokenize
+from inverse_deid.text.tokenizer import span_of_token, tokenize
 from inverse_deid.training.calibration import thresholds_at
 from inverse_deid.training.documents import corpus_sha256
 
@@ -98,7 +97,7 @@ def calibration_set(gold: Sequence[Document], patients: Sequence[str] | None = N
 
 
 def _with_company(keys: Sequence[str], ids: Sequence[str]) -> list[str]:
-    """Return the ids of entries whose key stands there more than once, in order."""
+    """Return the ids of entries whose key occurs more than once, in order."""
     members: dict[str, list[str]] = defaultdict(list)
     for key, doc_id in zip(keys, ids, strict=True):
         members[key].append(doc_id)
@@ -112,11 +111,9 @@ def _name_documents(ids: Sequence[str]) -> str:
 
 
 def refuse_training_documents(gold: Path, provenance: Mapping[str, object]) -> None:
-    """Refuse a calibration file that the model was trained on, as far as its manifest tells.
+    """Refuse a calibration file or folder that the model was trained on, as far as its manifest tells.
 
-    Args:
-        gold: File or folder.
-        provenance: Of the model; knows the SHA-256 of whole corpora, not of documents.
+    The provenance of a model has the SHA-256 of whole corpora, not of documents.
 
     Raises:
         ModelError: It was; parts of it in another file are the user's to rule out.

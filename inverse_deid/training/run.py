@@ -36,9 +36,8 @@ from inverse_deid.network.scorer import Scorer, ScorerInput
 from inverse_deid.network.training import Watch, enough_memory, fit, probabilities
 from inverse_deid.rules.analysis import RuleAnalyser
 from inverse_deid.rules.words import DICTIONARY_FEATURE_NAMES
-from inverse_deid.text.alignment import span_of_token
 from inverse_deid.text.interning import InternedWords
-from inverse_deid.text.tokenizer import tokenize
+from inverse_deid.text.tokenizer import span_of_token, tokenize
 from inverse_deid.training.augmentation import EpochRecipe, EpochsAhead
 from inverse_deid.training.calibration import (
     AtOneRecall,
@@ -234,7 +233,6 @@ def _fit(
     folder: Path,
     around: Surroundings,
 ) -> None:
-    names = feature_names(config.network.feature_set)
     recipe = EpochRecipe(
         gold=data.gold,
         carriers=data.carriers,
@@ -255,7 +253,8 @@ def _fit(
     n_done = checkpoints.n_epochs()
     if n_done:
         around.say(f"resuming after epoch {n_done} of {config.training.epochs}")
-    columns = [i for i, name in enumerate(names) if name in DICTIONARY_FEATURE_NAMES]
+    names = enumerate(feature_names(config.network.feature_set))
+    columns = [i for i, name in names if name in DICTIONARY_FEATURE_NAMES]
     log = TrainingLog(
         training_folder(folder), config.training.epochs, around.say, n_done=n_done, show=around.show
     )
@@ -294,9 +293,7 @@ def _run_key(config: RunConfig, data: RunDocuments, vectors: WordVectors, around
     """Return a hash of all that decides the weights, so that no other run is resumed."""
     words = hashlib.sha256("\n".join(vectors.words).encode() + vectors.codes.tobytes()).hexdigest()
     mapping = sorted(read_type_mapping(config.mapping).items())
-    models = [
-        model_fingerprint(path) for path in (*config.teachers, *([around.start] if around.start else []))
-    ]
+    models = [model_fingerprint(path) for path in (*config.teachers, around.start) if path]
     key = (config.network, config.training, data.hashes, mapping, words, models, sorted(around.freeze))
     return hashlib.sha256(repr((*key, load_lexicon().sha256)).encode()).hexdigest()
 

@@ -38,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         results = read_results(given.out / RESULTS)
         chosen = [] if given.report_only else _chosen(given.only)
         if given.report_only and not results["parts"]:
-            raise ConfigurationError(f"{given.out} holds no results; measure first")
+            raise ConfigurationError(f"{given.out} has no results. Measure first")
         with tempfile.TemporaryDirectory(dir=given.scratch) as folder:
             _measure(chosen, given, results, Material(_wanted(given), Path(folder)))
         _write(results, given)
@@ -83,7 +83,7 @@ def _chosen(only: str | None) -> list[str]:
     unknown = [name for name in names if name not in PARTS]
     if unknown or not names:
         raise ConfigurationError(
-            f"--only: no part {', '.join(unknown) or 'given'}; there are {', '.join(PARTS)}"
+            f"--only: no part {', '.join(unknown) or 'given'}. There are {', '.join(PARTS)}"
         )
     return [name for name in PARTS if name in names]
 
@@ -120,7 +120,7 @@ def _parser() -> argparse.ArgumentParser:
         "--repeats",
         type=_count,
         default=settings.repeats,
-        help="measurements of each point; medians are shown",
+        help="measurements of each point, of which the median is shown",
     )
     add("--workers", type=_count, default=settings.workers, help="processes of the part workers")
     add("--partition-mib", type=float, default=settings.partition_mib, help="of the part ray")
@@ -133,7 +133,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--tokens-a-narrative", type=float, help="of the cost on paper [default: as measured]")
     add("--price", type=float, default=prices.price, help="of an hour of one core: an assumption")
     add("--currency", default=prices.currency, help="of the price")
-    add("--report-only", action="store_true", help="measure nothing, write the report anew")
+    add("--report-only", action="store_true", help="measure nothing, write the report again")
     return parser
 
 

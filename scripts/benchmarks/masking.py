@@ -40,7 +40,7 @@ def whole_documents(options: Callable[[Settings], Sequence[str]]) -> Points:
 
 
 def more_and_more(sizes: Sequence[int]) -> Points:
-    """Mask so many short narratives."""
+    """Mask growing numbers of short narratives."""
 
     def points(settings: Settings, material: Material) -> Iterable[Point]:
         yield _growing(START, partial(material.short, 1))

@@ -79,7 +79,7 @@ class Material:
         return self._sample(f"{n_documents}-of-{n_tokens}", lambda: texts)
 
     def described(self) -> dict[str, object]:
-        """What the documents are, for the report: numbers and hashes."""
+        """Describe the documents for the report, by numbers and hashes."""
         files = {file.name: corpus_sha256(file) for file in self.wanted.files}
         samples = {
             name: {"documents": one.n_documents, "tokens": one.n_tokens}

@@ -43,7 +43,7 @@ class Sample:
 
 
 def first_texts(files: Sequence[Path], n_invented: int, seed: int) -> list[str]:
-    """The texts of the files in random order, or so many invented ones if there are no files.
+    """Return the texts of the files in random order, or invented ones if there are no files.
 
     Raises:
         InputError: A file cannot be read.
@@ -52,7 +52,7 @@ def first_texts(files: Sequence[Path], n_invented: int, seed: int) -> list[str]:
         return [doc.text for doc in generate_documents(n_invented, seed)]
     texts = [text for file in files for text in _texts_of(file)]
     if not texts:
-        raise FormatError("the files hold no text; give JSON Lines with the key text")
+        raise FormatError("the files contain no text. Give JSON Lines with the key text")
     random.Random(seed).shuffle(texts)
     return texts
 

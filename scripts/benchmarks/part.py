@@ -1,4 +1,4 @@
-"""What a part of the benchmark is."""
+"""A part of the benchmark."""
 
 from __future__ import annotations
 

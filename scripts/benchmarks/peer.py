@@ -96,7 +96,7 @@ def measure(name: str, texts: list[str], started: float) -> dict[str, object]:
 
 
 def stay_on_one_core() -> None:
-    """Let the system run this process on one core alone, where it can be told so."""
+    """Let the system run this process on one core alone, if the system can do that."""
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
 

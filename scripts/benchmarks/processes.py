@@ -25,7 +25,7 @@ class PartError(Exception):
 
 
 class PeakMemory:
-    """Samples the memory of a process and of all processes below it until it is told to stop.
+    """Samples the memory of a process and of all processes below it until it is stopped.
 
     Pages that processes share count once (proportional set size) where the system can tell.
 

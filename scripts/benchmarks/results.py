@@ -45,7 +45,7 @@ def measure_once(point: Point) -> Figures:
 
 
 def median(runs: Sequence[Figures]) -> Figures:
-    """The median of every number of the runs; what is no number is that of the first."""
+    """Return the median of every number of the runs. Other values are those of the first."""
     return {name: _median_of([run.get(name) for run in runs]) for name in runs[0] if name != "before"}
 
 
@@ -58,7 +58,7 @@ def read_results(file: Path) -> Results:
     """Earlier results, empty if there are none.
 
     Raises:
-        FormatError: The file is no results.
+        FormatError: The file is not a file of results.
     """
     if not file.exists():
         return {"parts": {}}
@@ -67,7 +67,7 @@ def read_results(file: Path) -> Results:
     except ValueError:
         results = None
     if not isinstance(results, dict) or not isinstance(results.get("parts"), dict):
-        raise FormatError(f"{file}: holds no results of a benchmark; choose another folder")
+        raise FormatError(f"{file}: has no results of a benchmark. Choose another folder")
     return results
 
 

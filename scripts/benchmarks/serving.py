@@ -100,7 +100,7 @@ def _service() -> Iterator[Service]:
 
 
 def _address(process: subprocess.Popen[str]) -> str:
-    """What the service says of itself when it is ready.
+    """Return the address that the service prints when it is ready.
 
     Raises:
         PartError: It ended before.

@@ -4,9 +4,8 @@ from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from pathlib import Path
 
-from inverse_deid.lexicon.keys import entry_tokens, strip_accents
-from inverse_deid.lexicon.label_words import eponym_phrases, label_word_counts, medical_words
-from inverse_deid.lexicon.lists import read_entries
+from inverse_deid.lexicon.entries import entry_tokens, read_entries, strip_accents
+from inverse_deid.lexicon.licensed import count_label_words, eponym_phrases, medical_words
 from lexicon_sources import english, medicine, people, places
 from lexicon_sources.packages import Packages
 from lexicon_sources.wordnet import wordnet_lemmas
@@ -107,7 +106,7 @@ def _terms(
     headings = list(medicine.heading_labels(packages))
     classification = list(medicine.classification_labels(packages))
     laboratory = list(medicine.laboratory_labels(packages))
-    running = label_word_counts(ontology + classification)
+    running = count_label_words(ontology + classification)
 
     def is_name(word: str) -> bool:
         return strip_accents(word) in names

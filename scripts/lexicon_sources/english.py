@@ -4,8 +4,8 @@ import math
 from collections.abc import Iterable, Mapping, Set
 from typing import Final
 
-from inverse_deid.lexicon.build import UNKNOWN_RATIO, Frequency
-from inverse_deid.lexicon.keys import word_key
+from inverse_deid.lexicon.artefact import UNKNOWN_RATIO, Frequency
+from inverse_deid.lexicon.entries import word_key
 from lexicon_sources.packages import Packages
 
 LOGPROB_MIN: Final = -19.6

@@ -4,8 +4,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Set
 from typing import Final
 
-from inverse_deid.lexicon.keys import word_key
-from inverse_deid.lexicon.label_words import label_word_counts
+from inverse_deid.lexicon.entries import word_key
+from inverse_deid.lexicon.licensed import count_label_words
 from lexicon_sources.english import mostly_lower
 from lexicon_sources.packages import Packages
 
@@ -44,7 +44,7 @@ def without_names(
     is_name: Callable[[str], bool],
     log_probs: Mapping[str, float],
 ) -> set[str]:
-    """Return `words` without names that are no confirmed lower-case word."""
+    """Return `words` without names that are not confirmed as lower-case words."""
     return {
         word for word in words if not is_name(word) or (word in confirmed and mostly_lower(word, log_probs))
     }
@@ -61,7 +61,7 @@ def ontology_labels(packages: Packages) -> Iterator[str]:
 def clinical_words(packages: Packages) -> set[str]:
     """Return words that many labels hold in lower case and few with a capital."""
     labels = [*ontology_labels(packages), *classification_labels(packages)]
-    lower, title = label_word_counts(labels)
+    lower, title = count_label_words(labels)
     return {w for w, n in lower.items() if n >= MIN_LABELS and n >= 5 * title[w]}
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Set
 from importlib import import_module
 from typing import Any, Final
 
-from inverse_deid.lexicon.keys import strip_accents
+from inverse_deid.lexicon.entries import strip_accents
 from lexicon_sources.english import mostly_lower
 from lexicon_sources.packages import Packages
 
@@ -66,11 +66,11 @@ def world_names(packages: Packages, function_words: set[str]) -> tuple[set[str],
 def without_plain_words(
     counts: Mapping[str, int], log_probs: Mapping[str, float], clinical: Set[str]
 ) -> dict[str, int]:
-    """Return the names without those that are next to always a common word.
+    """Return the names without those that are nearly always a common word.
 
-    One token in a hundred is taken to be a name; a word goes when it is then a thousand
-    times likelier to be the word in lower case than the name; names of
-    very many people stay. A rare name that is a frequent word of medicine goes too.
+    One token in a hundred is assumed to be a name. A word is left out if it is then a thousand
+    times likelier to be the word in lower case than the name. Names of very many people stay.
+    A rare name that is a frequent word of medicine is left out as well.
     """
     return {
         name: count

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from inverse_deid.lexicon.keys import entry_tokens, strip_accents, word_key
+from inverse_deid.lexicon.entries import entry_tokens, strip_accents, word_key
 from lexicon_sources.english import mostly_lower
 from lexicon_sources.packages import Packages
 

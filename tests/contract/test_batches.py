@@ -9,16 +9,18 @@ from hypothesis import strategies as st
 
 from inverse_deid.core.values import Document
 from inverse_deid.masking.assemble import MaskingSettings, build_deidentifier
-from inverse_deid.rules.anchors import ANCHORS, SIGNS, anchor_bits, anchored_hits
 from inverse_deid.rules.patterns import (
+    ANCHORS,
     CONTEXT_PATTERNS,
+    SIGNS,
     SILENT_VETO_PATTERNS,
     VETO_PATTERNS,
+    anchor_bits,
+    find_patterns,
     pattern_hits,
 )
 from inverse_deid.text.interning import InternedWords
-from inverse_deid.text.joined import join
-from inverse_deid.text.tokenizer import tokenize, tokenize_many
+from inverse_deid.text.tokenizer import join, tokenize, tokenize_many
 
 PATTERNS = {**VETO_PATTERNS, **SILENT_VETO_PATTERNS, **CONTEXT_PATTERNS}
 PIECES = [
@@ -262,7 +264,7 @@ def test_long_and_short_documents_in_many_parts(deidentifier):
 def test_anchors_miss_no_pattern(texts):
     docs = [tokenize(text) for text in texts]
     joined = join(docs)
-    found = anchored_hits(joined, anchor_bits(joined.words))
+    found = find_patterns(joined, anchor_bits(joined.words))
     for name, pattern in PATTERNS.items():
         plain = [pattern_hits(tokens, [pattern])[0] for tokens in docs]
         assert found[name].tolist() == np.concatenate([np.zeros(0, bool), *plain]).tolist(), name

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from inverse_deid.lexicon import SAFE_FLAGS, UNSAFE_FLAGS, Lexicon, PhraseKind, WordFlag, load_lexicon
-from inverse_deid.lexicon.keys import word_key
-from inverse_deid.lexicon.lists import list_folders, read_list, read_source
+from inverse_deid.lexicon.entries import MAX_PHRASE_TOKENS, list_folders, read_list, read_source, word_key
 
 DICTIONARIES = Path(__file__).parents[2] / "dictionaries"
 MAX_BYTES = 6_000_000
@@ -98,9 +97,9 @@ def test_function_words_are_no_names(lexicon: Lexicon, word: str) -> None:
 )  # fmt: skip
 def test_phrases_have_their_kind(lexicon: Lexicon, phrase: str, kind: PhraseKind) -> None:
     tokens = phrase.split()
-    assert lexicon.phrase_kind(tokens) is kind
+    assert lexicon.longest_phrase(tokens) == (kind, len(tokens))
     assert WordFlag.PHRASE_START in lexicon.flags(tokens[0])
-    assert len(tokens) <= lexicon.max_phrase_tokens
+    assert len(tokens) <= MAX_PHRASE_TOKENS
 
 
 def test_case_ratios_tell_names_from_words(lexicon: Lexicon) -> None:

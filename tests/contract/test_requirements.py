@@ -38,8 +38,8 @@ def pins(path):
     return found
 
 
-def test_both_ends_are_locked():
-    assert [path.name for path in LOCKS] == ["newest.txt", "oldest.txt"]
+def test_all_environments_are_locked():
+    assert [path.name for path in LOCKS] == ["flower.txt", "newest.txt", "oldest.txt"]
 
 
 @pytest.mark.parametrize("path", LOCKS, ids=lambda path: path.name)

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from invented_corpora import words_of
 
 from inverse_deid.cli.main import main
-from inverse_deid.core.seals import sealed
+from inverse_deid.core.seals import seal
 from inverse_deid.core.thresholds import Thresholds
 from inverse_deid.lexicon import load_lexicon
 from inverse_deid.lexicon.artefact import dump_artefact
@@ -67,7 +67,7 @@ def alter(folder, change):
     path = folder / "manifest.json"
     manifest = json.loads(path.read_text())
     change(manifest)
-    path.write_text(json.dumps(sealed(manifest)))
+    path.write_text(json.dumps(seal(manifest)))
 
 
 # The certificate --------------------------------------------------------------------------------
@@ -86,7 +86,7 @@ def test_the_certificate_says_what_is_guaranteed_and_of_what(calibrated, gold):
     assert Thresholds(**found["thresholds"]) in threshold_sequence(Thresholds(**found["thresholds"]))
     assert found["documents"] == 48
     assert found["mean_loss"] == found["counted_leaking"] / found["counted_with_phi"] <= 0.2
-    assert found == sealed(found)
+    assert found == seal(found)
     assert found["guarantee"].startswith("With 90 % confidence: of the documents")
     for said in (found["guarantee"], *found["conditions"], str(path)):
         assert said in printed
@@ -123,9 +123,7 @@ def test_the_thresholds_are_those_of_the_certificate(calibrated, case, out):
     thresholds = Thresholds(**json.loads(path.read_text())["thresholds"])
     lax = dataclasses.replace(thresholds, low=0.25, high=0.5, density_slope=0.0)
     own = out.with_name("own.json")
-    own.write_text(
-        json.dumps(sealed({**json.loads(path.read_text()), "thresholds": dataclasses.asdict(lax)}))
-    )
+    own.write_text(json.dumps(seal({**json.loads(path.read_text()), "thresholds": dataclasses.asdict(lax)})))
     result = run("mask", case, "--out", out, "--certificate", own, "--explain", "--with-text", "-q")
     assert (result.exit_code, result.output) == (0, "")
     (line,) = (out / "case.jsonl.explain.jsonl").read_text().splitlines()
@@ -262,13 +260,13 @@ def test_another_lexicon_is_refused(calibrated, case, out, tmp_path):
     [
         (lambda c: {**c, "thresholds": {"low": 0.0, "high": 0.0, "density_slope": 0.0}}, "altered after"),
         (lambda c: {**c, "target_leak_rate": 0.001}, "altered after"),
-        (lambda c: sealed({**c, "tool_version": "0.0.1"}), "certifies another version of inverse-deid."),
-        (lambda c: sealed({**c, "version": 2}), "certifies another version of certificates."),
+        (lambda c: seal({**c, "tool_version": "0.0.1"}), "certifies another version of inverse-deid."),
+        (lambda c: seal({**c, "version": 2}), "certifies another version of certificates."),
         (
-            lambda c: sealed({**c, "thresholds": {"low": 0.1, "high": 0.3, "density_slope": 0.0}}),
+            lambda c: seal({**c, "thresholds": {"low": 0.1, "high": 0.3, "density_slope": 0.0}}),
             "would keep words that are probably identifiers",
         ),
-        (lambda c: sealed({"format": c["format"]}), "certifies another version of certificates"),
+        (lambda c: seal({"format": c["format"]}), "certifies another version of certificates"),
         (lambda c: {"format": "else"}, "not a certificate"),
         (lambda c: [c], "not a certificate"),
     ],

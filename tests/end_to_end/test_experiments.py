@@ -10,6 +10,8 @@ pytest.importorskip("tensorflow")
 
 from inverse_deid.cli.main import main
 
+pytestmark = pytest.mark.slow
+
 ABLATIONS = """
 [[variant]]
 name = "crf"

@@ -7,9 +7,8 @@ from fake_extractors import FakeExtractor
 from fake_maskers import CANARY
 
 from inverse_deid.masking.assemble import packaged_model
-from inverse_deid.research.commands import concept_cost as cost_module
-from inverse_deid.research.commands import extract as extract_module
-from inverse_deid.research.extraction.passage_inputs import PHI
+from inverse_deid.research.commands import extraction as commands
+from inverse_deid.research.extraction.concepts import PHI
 
 TEXT = f"Mr {CANARY} took Velmo."
 TOLD = {
@@ -67,7 +66,7 @@ def test_evaluate_refuses_what_is_no_extractor(command, corpus, kind):
 
 
 def test_extract_refuses_a_missing_text(command, corpus, monkeypatch):
-    monkeypatch.setattr(extract_module, "load_extractor", lambda folder: FakeExtractor())
+    monkeypatch.setattr(commands, "load_extractor", lambda folder: FakeExtractor())
     done = command(
         "research", "extraction", "find", corpus / "b.txt", "--model", "m", "-o", corpus / "out.jsonl"
     )
@@ -77,15 +76,15 @@ def test_extract_refuses_a_missing_text(command, corpus, monkeypatch):
 def test_extract_refuses_a_model_of_identifiers_alone(command, corpus, monkeypatch):
     other = FakeExtractor()
     monkeypatch.setattr(other, "types", {PHI: ("PATIENT",)}, raising=False)
-    monkeypatch.setattr(extract_module, "load_extractor", lambda folder: other)
+    monkeypatch.setattr(commands, "load_extractor", lambda folder: other)
     done = command(
         "research", "extraction", "find", corpus / "a.txt", "--model", "m", "-o", corpus / "out.jsonl"
     )
-    assert "no concepts; give an extractor" in refused(done, corpus)
+    assert "not concepts. Give an extractor" in refused(done, corpus)
 
 
 def test_evaluate_refuses_gold_of_other_types(command, corpus, monkeypatch):
-    monkeypatch.setattr(cost_module, "load_extractor", lambda folder: FakeExtractor())
+    monkeypatch.setattr(commands, "load_extractor", lambda folder: FakeExtractor())
     given = [corpus / "gold.jsonl", corpus / "masked.jsonl", "--json", corpus / "out.json"]
     done = command("research", "extraction", "cost", *given, "--model", "m")
     assert "no concepts of the extractor's types" in refused(done, corpus)

@@ -102,7 +102,7 @@ def test_invented_share_is_the_share_without_carrier(tmp_path, carriers):
     assert not any(mark in doc.text for doc in read_annotated(out) for mark in MARKS)
     done = generate("--out", out, *options, "--invented-share", 0)
     assert all(any(mark in doc.text for mark in MARKS) for doc in read_annotated(out))
-    assert "keep them as safe" in done.stdout
+    assert "Protect them like the carriers" in done.stdout
 
 
 @pytest.mark.parametrize(("name", "options"), [("a.jsonl", ()), ("xml", ("--format", "i2b2"))])

@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 from inverse_deid.cli.main import main
 from inverse_deid.core.errors import ConfigurationError
-from inverse_deid.core.seals import sealed
+from inverse_deid.core.seals import seal
 from inverse_deid.masking.assemble import MaskingSettings, build_deidentifier, packaged_model
 
 TEXT = "The patient had a rash and fever 38.4 on both arms; aspirin was given.\n"
@@ -32,7 +32,7 @@ def model(tmp_path_factory):
 
 def alter(folder, **changed):
     path = folder / "manifest.json"
-    path.write_text(json.dumps(sealed({**json.loads(path.read_text()), **changed})))
+    path.write_text(json.dumps(seal({**json.loads(path.read_text()), **changed})))
 
 
 def mask(given, out, *options):

@@ -8,6 +8,8 @@ from inverse_deid.research.federated.flower.secure_aggregation import average_se
 from inverse_deid.research.federated.settings import LEAST_SECURE
 from inverse_deid.research.federated.weights import Update, average_weights
 
+pytestmark = pytest.mark.slow
+
 
 def updates(n_sites=LEAST_SECURE, largest=2.0):
     rng = np.random.default_rng(4)

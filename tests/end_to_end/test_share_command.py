@@ -15,8 +15,10 @@ pytest.importorskip("sklearn")
 import pyarrow.parquet
 
 from inverse_deid.cli.main import main
-from inverse_deid.core.seals import sealed
+from inverse_deid.core.seals import seal
 from inverse_deid.training.corpus import read_annotated
+
+pytestmark = pytest.mark.slow
 
 SETTINGS = """
 [representation]
@@ -273,7 +275,7 @@ def test_a_pool_of_two_representations_is_refused(shared, tmp_path):
 def edited(folder, target, **values):
     shutil.copytree(folder, target)
     manifest = json.loads((target / "manifest.json").read_text(encoding="utf-8"))
-    (target / "manifest.json").write_text(json.dumps(sealed(manifest | values)), encoding="utf-8")
+    (target / "manifest.json").write_text(json.dumps(seal(manifest | values)), encoding="utf-8")
     return target
 
 

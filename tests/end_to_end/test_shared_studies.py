@@ -13,7 +13,9 @@ pytest.importorskip("sklearn")
 pytest.importorskip("seqeval")
 
 from inverse_deid.cli.main import main
-from inverse_deid.research.extraction.json_concepts import concept_json_line
+from inverse_deid.research.extraction.readers import render_json_line
+
+pytestmark = pytest.mark.slow
 
 SHARING = """
 [study]
@@ -100,11 +102,11 @@ def test_the_study_of_shared_representations(tmp_path):
 @pytest.mark.slow
 def test_the_study_of_extraction(tmp_path):
     for part, numbers in (("train", (0, 12)), ("dev", (12, 15)), ("test", (15, 18))):
-        (tmp_path / f"{part}.jsonl").write_bytes(b"".join(map(concept_json_line, documents(*numbers))))
+        (tmp_path / f"{part}.jsonl").write_bytes(b"".join(map(render_json_line, documents(*numbers))))
     (tmp_path / "study.toml").write_text(EXTRACTION, encoding="utf-8")
     given = ["extraction", "study", tmp_path / "study.toml", "--out", tmp_path / "out", "--seeds", "1"]
     chosen = ["--only", "stacked", "--only", "concepts-relative-dates"]
-    assert "stacked, seed 1: training" in invoke(*given, *chosen)
+    assert "stacked-1: training" in invoke(*given, *chosen)
     record = json.loads((tmp_path / "out" / "runs" / "concepts-relative-dates-1.json").read_text("utf-8"))
     assert set(record["test"]["concepts"]) == {"original", "predicted", "gold", "marker", "relative-dates"}
     assert "not done yet" in (tmp_path / "out" / "report.md").read_text("utf-8")

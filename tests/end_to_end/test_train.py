@@ -11,6 +11,8 @@ pytest.importorskip("tensorflow")
 from inverse_deid.cli.main import main
 from inverse_deid.network.folder import read_model
 
+pytestmark = pytest.mark.slow
+
 CONFIG = (
     """
 [data]
@@ -98,8 +100,8 @@ def test_an_altered_model_is_refused(trained, tmp_path, name):
     [
         ("[data]\n", "names no annotated corpus"),
         ('[data]\ngold = ["no.jsonl"]\n', "no.jsonl"),
-        ('[data]\ngold = ["gold.jsonl"]\n[network]\nlayers = 3\n', "no setting layers"),
-        ('[data]\ngold = ["gold.jsonl"]\n[training]\nepochs = 0\n', "at least 1"),
+        ('[data]\ngold = ["gold.jsonl"]\n[network]\nlayers = 3\n', "no setting 'layers'"),
+        ('[data]\ngold = ["gold.jsonl"]\n[training]\nepochs = 0\n', "expected `int` >= 1"),
         ("[data\n", "not valid TOML"),
     ],
 )

@@ -92,7 +92,7 @@ def test_the_birth_is_masked_wherever_it_stands() -> None:
         for mode in (DateMode.RELATIVE_DAY, DateMode.SHIFT):
             text, policy = masked(invented, mode)
             assert not _shows(text) or invented.reads_as_an_event
-            assert policy.structured(f"{invented.birth:%Y%m%d}") is None
+            assert policy.replace_field(f"{invented.birth:%Y%m%d}") is None
 
 
 @pytest.mark.parametrize("seed", range(0, 60))

@@ -84,8 +84,8 @@ def test_shifted_dates_keep_every_interval() -> None:
     for case in CASES:
         policy = shift_dates(case.dates(), KEY, case.id)
         written = [policy.replacement(text) for text in case.texts]
-        dose = policy.structured(f"{case.dose:%Y%m%d}")
-        today = policy.structured(f"{case.today:%Y%m%d}")
+        dose = policy.replace_field(f"{case.dose:%Y%m%d}")
+        today = policy.replace_field(f"{case.today:%Y%m%d}")
         assert dose is not None and today is not None
         received = date.fromisoformat(today)
         output = case_dates(

@@ -152,7 +152,7 @@ def test_dateutil_reads_the_shifted_date(pattern: str, seed: int, days: int) -> 
 def test_any_text_is_read_or_masked(text: str) -> None:
     case = case_dates([text, "12-OCT-2019"], today=TODAY)
     for policy in (YearDates(case), relative_days(case), ShiftedDates(case, 100)):
-        for found in (policy.replacement(text), policy.structured(text)):
+        for found in (policy.replacement(text), policy.replace_field(text)):
             assert found is None or found.strip()
     read_structured(text)
 
@@ -175,6 +175,6 @@ def test_nothing_moves_after_today_or_forward(seed: int, days: int) -> None:
 def test_fields_move_as_texts_do(day: date, days: int) -> None:
     case = case_dates([], today=TODAY)
     policy = ShiftedDates(case, days)
-    assert policy.structured(f"{day:%Y%m%d}") == policy.replacement(f"{day:%Y%m%d}")
-    moved = read_structured(policy.structured(f"{day:%Y%m%d}1405") or "")
+    assert policy.replace_field(f"{day:%Y%m%d}") == policy.replacement(f"{day:%Y%m%d}")
+    moved = read_structured(policy.replace_field(f"{day:%Y%m%d}1405") or "")
     assert moved == (partial(day - timedelta(days=days)), "1405")

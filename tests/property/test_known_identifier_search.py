@@ -12,12 +12,16 @@ from typo_reference import is_within
 
 from inverse_deid.core.values import KnownIdentifier, KnownSort, Tokens
 from inverse_deid.masking.document_passes import PhraseList
-from inverse_deid.rules.known_identifiers import KnownIdentifiers
-from inverse_deid.rules.known_spellings import MIN_FUZZY_LETTERS, DateWords, Spellings, plain, spellings
-from inverse_deid.text.folding import folded
-from inverse_deid.text.sequences import Sequences
+from inverse_deid.rules.known_identifiers import (
+    MIN_FUZZY_LETTERS,
+    DateWords,
+    KnownIdentifiers,
+    Spellings,
+    plain,
+    spellings,
+)
+from inverse_deid.text.matching import NearNames, Sequences, count_allowed_typos, fold
 from inverse_deid.text.tokenizer import tokenize
-from inverse_deid.text.typos import NearNames, allowed_typos
 
 COMMON = frozenset(("rose", "lane", "brown", "march", "ab", "to", "it", "harrow", "roses"))
 BEFORE_INITIALS = frozenset(
@@ -53,7 +57,11 @@ def by_brute_force(known: list[KnownIdentifier], tokens: Tokens) -> np.ndarray:
         has_capital = tokens.words[i][0].isupper()
         stem = word[:-1] if word.endswith("s") else word
         holds = any(len(inner) < len(word) and inner in word for inner in found.inside)
-        near = any(is_within(word, name, allowed_typos(name)) for name in found.fuzzy if allowed_typos(name))
+        near = any(
+            is_within(word, name, count_allowed_typos(name))
+            for name in found.fuzzy
+            if count_allowed_typos(name)
+        )
         if word in always or (len(stem) > 3 and stem in always):
             chosen[i] = True
         elif word in found.parts or holds or near:
@@ -216,7 +224,7 @@ def test_names_with_typos_are_found_in_bulk_as_one_by_one(seed: int) -> None:
     names = {"".join(rng.choices("abcé", k=rng.randint(3, 11))) for _ in range(rng.choice((3, 60)))}
     words = {"".join(rng.choices("abcé", k=rng.randint(1, 13))) for _ in range(60)} | set(sorted(names)[:9])
     near = NearNames(names).among(words)
-    limits = {name: allowed_typos(name) for name in names if allowed_typos(name)}
+    limits = {name: count_allowed_typos(name) for name in names if count_allowed_typos(name)}
     assert near == {
         word for word in words if any(is_within(word, name, limit) for name, limit in limits.items())
     }
@@ -228,10 +236,10 @@ def test_phrases_are_found_wherever_they_stand(seed: int) -> None:
     for _ in range(50):
         phrases = ["-".join(rng.choices("ABá", k=rng.randint(0, 4))) for _ in range(rng.randint(0, 6))]
         tokens = tokenize(" ".join(rng.choices("aBáb", k=rng.randint(0, 20))))
-        words = [folded(word) for word in tokens.words]
+        words = [fold(word) for word in tokens.words]
         expected = [False] * len(words)
         for phrase in phrases:
-            parts = [folded(word) for word in tokenize(phrase).words]
+            parts = [fold(word) for word in tokenize(phrase).words]
             for i in range(len(words) - len(parts) + 1) if parts else ():
                 if words[i : i + len(parts)] == parts:
                     expected[i : i + len(parts)] = [True] * len(parts)

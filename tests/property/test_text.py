@@ -9,10 +9,14 @@ from hypothesis import strategies as st
 
 from inverse_deid.core.phi import PhiType
 from inverse_deid.core.values import PhiSpan
-from inverse_deid.text.alignment import span_of_token, tokens_touched
-from inverse_deid.text.gaps import ALLOWED_GAP_CHARACTERS, FORBIDDEN_GAP_PATTERN, forbidden_gaps
-from inverse_deid.text.rendering import GAP_MARK, render
-from inverse_deid.text.tokenizer import tokenize
+from inverse_deid.text.rendering import (
+    ALLOWED_GAP_CHARACTERS,
+    FORBIDDEN_GAP_PATTERN,
+    GAP_MARK,
+    forbidden_gaps,
+    render,
+)
+from inverse_deid.text.tokenizer import span_of_token, tokenize, tokens_touched
 
 MARKER = "\x01"  # no letter or digit, so that it cannot hide an original run
 HARD = "Zoë\u0301 took\r\n\ufeff40mg\u200b of 𝔸𝕓c ⓙ🄹 soft\u00adhyphen 😀 o_k"

@@ -9,7 +9,7 @@ import pytest
 from case_maskers import masker_of
 
 from inverse_deid.core.errors import FormatError
-from inverse_deid.core.values import Document, KnownIdentifier, KnownSort, known_problem
+from inverse_deid.core.values import Document, KnownIdentifier, KnownSort, find_known_problem
 from inverse_deid.formats.icsr.source import read_reports
 from inverse_deid.formats.known_values import read_known_values
 from inverse_deid.formats.records import ReadOptions
@@ -30,7 +30,7 @@ AT_THE_LIMITS = [["x" * 1000], ["a " * 100], [f"A{n}" for n in range(2000)], ["x
 
 @pytest.mark.parametrize(("said", "known"), TOO_MUCH.items())
 def test_each_limit_is_named_with_what_was_given(said: str, known: list[str]) -> None:
-    problem = known_problem(known)
+    problem = find_known_problem(known)
     assert said in problem
     assert "limit is" in problem
     assert not any(value in problem for value in known)
@@ -40,7 +40,7 @@ def test_each_limit_is_named_with_what_was_given(said: str, known: list[str]) ->
 
 @pytest.mark.parametrize("known", AT_THE_LIMITS)
 def test_what_is_within_the_limits_is_looked_for(known: list[str]) -> None:
-    assert known_problem(known) == ""
+    assert find_known_problem(known) == ""
     assert KnownIdentifiers(known[:1]).among(tokenize(known[0])).all() or len(known[0]) < 4
 
 

@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from inverse_deid.evaluation.added_reports import AddedReport, ConceptReport
-from inverse_deid.evaluation.agreement import Agreement
-from inverse_deid.evaluation.grades import GradeReport, GroupGradesRecord
+from inverse_deid.evaluation.grades import Agreement, GradeReport, GroupGradesRecord
 from inverse_deid.evaluation.page.blocks import (
     NumberTable,
     Section,

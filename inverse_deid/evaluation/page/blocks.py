@@ -34,13 +34,7 @@ class TableRow:
 
 @dataclass(frozen=True, slots=True)
 class NumberTable:
-    """A table where the first column names the rows.
-
-    Args:
-        caption: Names the rows as a whole.
-        head: Titles of the columns.
-        rows: Each with one cell for each column.
-        texts: Indices of columns with text, other than the first.
+    """A table where the first column names the rows. `texts` are the other columns with text.
 
     Raises:
         StageError: A row has too many or too few cells.
@@ -74,14 +68,9 @@ class NumberTable:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """A drawing with the table of its numbers.
+    """A drawing (escaped SVG) with the table of its numbers.
 
-    Args:
-        title: In a few words.
-        sentence: How to read it.
-        drawing: Escaped SVG.
-        numbers: Everything that it shows.
-        is_labelled: Whether the drawing contains all numbers, so that paper needs no table.
+    It is labelled if it contains all numbers, so that paper needs no table.
     """
 
     title: str

@@ -62,14 +62,8 @@ class Bar:
 def draw_bars(key: str, title: str, bars: Sequence[Bar], *, counted: str, kind: str) -> Markup:
     """Draw horizontal bars from 0, with a whisker for the interval and every number next to them.
 
-    The axis ends a little after the longest bar. A longer interval ends in an arrow.
-
-    Args:
-        key: Starts the ids of the drawing.
-        title: Of the drawing.
-        bars: At least one, in the order of the rows.
-        counted: Head of the column of counts, as "missed of all".
-        kind: CSS class of the bars.
+    The axis ends a little after the longest bar. A longer interval ends in an arrow. `counted` is the
+    head of the column of counts, as "missed of all".
     """
     ticks = nice_ticks(_choose_top(bars))
     wider = 0 if any(bar.share.has_interval for bar in bars) else _INTERVAL_WIDTH - _GAP
@@ -138,15 +132,7 @@ def _describe_bars(bars: Sequence[Bar]) -> str:
 def draw_histogram(
     key: str, title: str, columns: Sequence[tuple[str, int]], *, axis: str, tail: str
 ) -> Markup:
-    """Draw vertical columns with their counts on top.
-
-    Args:
-        key: Starts the ids of the drawing.
-        title: Of the drawing.
-        columns: Name and count of at least one. The first has another colour.
-        axis: Title of the axis with the names.
-        tail: CSS class of all columns except the first.
-    """
+    """Draw vertical columns with their counts on top. The first has another colour than the tail."""
     ticks = nice_ticks(max(1, *(n for _, n in columns)), 4)
     left, bottom = 52, _HISTOGRAM_HEIGHT - 46
     scale = Scale(0, ticks[-1], bottom, 24)
@@ -168,9 +154,6 @@ def draw_histogram(
 def count_leak_columns(leaks: Sequence[int]) -> list[tuple[str, int]]:
     """Count the documents with 0, 1, ... leaks. Many leaks are counted in ranges.
 
-    Args:
-        leaks: Missed words of each document.
-
     Example:
         >>> count_leak_columns([0, 0, 2, 7])
         [('0', 2), ('1', 0), ('2', 1), ('3', 0), ('4', 0), ('5', 0), ('6–10', 1)]
@@ -189,14 +172,7 @@ def count_leak_columns(leaks: Sequence[int]) -> list[tuple[str, int]]:
 
 @dataclass(frozen=True, slots=True)
 class CurvePoint:
-    """The shares at one threshold, in [0, 1].
-
-    Args:
-        threshold: Words with a lower probability of being safe are masked. None masks all words.
-        recall: Masked words, of the identifying words.
-        precision: Identifying words, of the masked words.
-        safe_kept: Kept words, of the safe words.
-    """
+    """The shares in [0, 1] if words with a lower probability of being safe are masked, None for all words."""
 
     threshold: float | None
     recall: float
@@ -209,12 +185,7 @@ def draw_curve(
 ) -> Markup:
     """Draw precision and safe words kept over recall: in full, and enlarged near high recall.
 
-    Args:
-        key: Starts the ids of the drawing.
-        title: Of the drawing.
-        points: One per threshold, at least one.
-        recall: Of the measured masking, marked by a ring. None draws no ring.
-        precision: Its precision.
+    A ring marks recall and precision of the measured masking, if they are known.
     """
     starts = [0.0, *choose_zoom(recall)]
     width = (WIDTH - _CURVE_LEFT - _CURVE_RIGHT - _PANEL_GAP * (len(starts) - 1)) / len(starts)
@@ -286,13 +257,7 @@ def _cut_line(low: float, points: Points) -> Points:
 
 
 def draw_reliability(key: str, title: str, bins: Sequence[BinRecord]) -> Markup:
-    """Draw measured over predicted shares of safe words with intervals, and below it the bin counts.
-
-    Args:
-        key: Starts the ids of the drawing.
-        title: Of the drawing.
-        bins: At least one, from low to high.
-    """
+    """Draw measured over predicted shares of safe words with intervals, and below it the bin counts."""
     x = Scale(0, 1, 52, WIDTH - 12)
     y = Scale(0, 1, _RELIABILITY_BOTTOM, _RELIABILITY_TOP)
     marks = [*y_axis(y, _QUARTERS, x.start, x.end)]

@@ -22,16 +22,9 @@ _MAX_CHARS = 80
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A share, or another number, with its interval.
+    """A share in [0, 1], or another number, with its interval in the unit of the value.
 
-    Args:
-        value: The number. A share is in [0, 1]. None means undefined.
-        part: Counted part, or None if the number is not a share of counted things.
-        whole: Counted whole.
-        low: Lower end of the interval, in the unit of the value.
-        high: Upper end of the interval.
-        confidence: Of the interval, in (0, 1).
-        method: How the interval was found.
+    The value is None if it is undefined, part and whole if nothing was counted.
     """
 
     value: float | None = None
@@ -87,9 +80,7 @@ def _invert(share: float | None) -> float | None:
 def percent_number(share: float | None, digits: int = _MAX_DIGITS) -> str:
     """Return a share in percent without the sign. Only exact shares become 100 and 0.
 
-    Args:
-        share: In [0, 1]. None means undefined.
-        digits: After the point. Two are used where fewer would show 100 or 0.
+    Two digits are used where fewer would show 100 or 0.
 
     Example:
         >>> percent_number(1 / 3, 1), percent_number(0.9997, 1), percent_number(0.99999), percent_number(1.0)

@@ -2,27 +2,386 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from msgspec import UnsetType
 
+from inverse_deid.core.phi import HYPER_CLASS_OF
 from inverse_deid.evaluation.added_reports import AddedReport
+from inverse_deid.evaluation.curves import choose_corners
 from inverse_deid.evaluation.page.added import show_added, show_provenance
-from inverse_deid.evaluation.page.measures import count_nouns
-from inverse_deid.evaluation.page.sections import (
-    choose_headlines,
-    list_categories,
-    measure_figure,
-    show_documents,
-    show_figures,
-    show_harmless,
-    show_kinds,
-    show_over_masking,
-    show_thresholds,
+from inverse_deid.evaluation.page.blocks import (
+    Chart,
+    Headline,
+    NumberTable,
+    Section,
+    TableRow,
+    drop_empty_columns,
+    interval_head,
+    share_cells,
+    tabulate_bars,
 )
-from inverse_deid.evaluation.report import EvaluationReport
-from inverse_deid.evaluation.uncertainty import FEW_UNITS
+from inverse_deid.evaluation.page.charts import (
+    Bar,
+    CurvePoint,
+    count_leak_columns,
+    draw_bars,
+    draw_curve,
+    draw_histogram,
+    draw_reliability,
+)
+from inverse_deid.evaluation.page.measures import (
+    CATEGORY_LABELS,
+    DASH,
+    FIGURE_LABELS,
+    KIND_LABELS,
+    SPACE,
+    Measure,
+    count_nouns,
+    interval_name,
+    number,
+    percent,
+    percent_range,
+    plain_label,
+)
+from inverse_deid.evaluation.report import (
+    BinRecord,
+    CurveRecord,
+    DocumentRecord,
+    EvaluationReport,
+    GroupRecord,
+    ReliabilityRecord,
+)
+from inverse_deid.evaluation.uncertainty import FEW_UNITS, Method
+
+MAX_IDS = 50
+"""The most documents with leaks that are listed."""
+
+_MAX_DRAWN = 500
+"""The most points of a curve that are drawn. The table uses all of them."""
+_TARGETS = (0.5, 0.75, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999, 1.0)
+
+
+def measure_figure(report: EvaluationReport, name: str) -> Measure:
+    """Return one of the overall figures with its interval."""
+    return Measure.of(report.figures[name], report.intervals.get(name))
+
+
+def choose_headlines(report: EvaluationReport) -> tuple[Headline, ...]:
+    """Return the four numbers at the top of the page."""
+    sentences = {
+        "recall_all": _describe_recall,
+        "documents_without_leak": _describe_documents,
+        "precision": _describe_precision,
+        "safe_kept": _describe_kept,
+    }
+    found = []
+    for name, describe in sentences.items():
+        share = measure_figure(report, name)
+        interval = ""
+        if share.has_interval:
+            interval = f"{interval_name(share.confidence)} {percent_range(share, 1)}"
+        found.append(Headline(percent(share.value, 1), describe(share.part or 0, share.whole or 0), interval))
+    return tuple(found)
+
+
+def _describe_recall(part: int, whole: int) -> str:
+    if not whole:
+        return "These documents contain no identifying words."
+    n_missed = whole - part
+    masked = "is masked" if part == 1 else "are masked"
+    missed = f"{n_missed:,} were missed" if n_missed > 1 else f"{'one' if n_missed else 'none'} was missed"
+    return f"Of {count_nouns(whole, 'identifying word')}, {part:,} {masked} and {missed}."
+
+
+def _describe_documents(part: int, whole: int) -> str:
+    if not whole:
+        return "These documents contain no identifiers."
+    return f"Nothing leaked in {part:,} of {count_nouns(whole, 'document')} with identifiers."
+
+
+def _describe_precision(part: int, whole: int) -> str:
+    if not whole:
+        return "No word is masked."
+    return f"of the masked words were identifying: {part:,} of {whole:,}."
+
+
+def _describe_kept(part: int, whole: int) -> str:
+    if not whole:
+        return "These documents contain no safe words."
+    return f"of the safe words can still be read: {part:,} of {whole:,}."
+
+
+@dataclass(frozen=True, slots=True)
+class Category:
+    """A hyper-class (depth 0) or one of its fine types (depth 1)."""
+
+    name: str
+    depth: int
+    record: GroupRecord
+
+    def measure(self, name: str) -> Measure:
+        """Return one of its figures with its interval."""
+        return Measure.of(getattr(self.record, name), self.record.intervals.get(name))
+
+    @property
+    def missed(self) -> Measure:
+        """Its identifying words that were not masked."""
+        return self.measure("recall").complement()
+
+    @property
+    def label(self) -> str:
+        """Its name in plain words."""
+        return CATEGORY_LABELS.get(self.name, plain_label(self.name))
+
+    @property
+    def is_drawn_from_few(self) -> bool:
+        """Whether its interval is drawn from too few documents."""
+        is_drawn = self.measure("recall").method is Method.BOOTSTRAP
+        return is_drawn and self.record.documents_without_leak.whole < FEW_UNITS
+
+
+def list_categories(report: EvaluationReport) -> list[Category]:
+    """Return hyper-classes with PHI, each followed by its fine types with PHI if it has several types."""
+    fine = report.categories.fine
+    listed = []
+    for name, record in report.categories.hyper.items():
+        members = [t.value for t, group in HYPER_CLASS_OF.items() if group.value == name and t.value in fine]
+        listed.append(Category(name, 0, record))
+        if len(members) > 1:
+            listed += [Category(member, 1, fine[member]) for member in members]
+    return [row for row in listed if row.record.documents_without_leak.whole or row.record.recall.whole]
+
+
+def show_kinds(report: EvaluationReport) -> Section:
+    """Show the leaks by kind of identifier."""
+    title = "Missed words, by kind of identifier"
+    listed = list_categories(report)
+    if not listed:
+        return Section("kinds", title, ("These documents contain no identifiers.",))
+    blocks: list[Chart | NumberTable] = []
+    groups, kinds = (_sort_by_misses(row for row in listed if row.depth == depth) for depth in (0, 1))
+    leaking = [kind for kind in kinds if kind.missed.part]
+    n_others = len(kinds) - len(leaking)
+    others = f" See the table for {count_nouns(n_others, 'kind')} without a missed word." if n_others else ""
+    if groups:
+        blocks.append(_chart_misses("groups", "By group", groups))
+    if leaking:
+        blocks.append(_chart_misses("fine", "Within the groups", leaking, others))
+    blocks.append(_tabulate_categories(listed))
+    sentences = ["Bars show the share of identifying words that was missed. Shorter is better."]
+    if any(row.is_drawn_from_few for row in listed):
+        sentences.append(
+            f"Intervals are too narrow for kinds found in fewer than {FEW_UNITS} documents (see the table)."
+        )
+    return Section("kinds", title, tuple(sentences), tuple(blocks))
+
+
+def _sort_by_misses(listed: Iterable[Category]) -> list[Category]:
+    """Sort by missed words, most first, then by label. Leave out categories without words."""
+    with_words = [row for row in listed if row.record.recall.whole]
+    return sorted(with_words, key=lambda row: (-(row.missed.part or 0), row.label))
+
+
+def _chart_misses(key: str, title: str, ranked: Sequence[Category], others: str = "") -> Chart:
+    bars = [Bar(category.label, category.missed) for category in ranked]
+    name = f"Missed words, {title.lower()}"
+    drawing = draw_bars(key, name, bars, counted="missed of all", kind="bar-missed")
+    sentence = "Kinds with most missed words come first."
+    if any(bar.share.has_interval for bar in bars):
+        sentence += " The line across the end of a bar is its interval."
+    numbers = tabulate_bars(name, "Kind", bars, "Missed")
+    return Chart(title, sentence + others, drawing, numbers, is_labelled=True)
+
+
+def _tabulate_categories(listed: Sequence[Category]) -> NumberTable:
+    interval = interval_head(category.measure("recall") for category in listed)
+    recall = ("Masked", interval, "Corrected", "Words", "Missed")
+    head = ("Kind", "Type", *recall, "Documents", "Without leak", "Identifiers")
+    rows = []
+    for category in listed:
+        share, documents = category.measure("recall"), category.measure("documents_without_leak")
+        cells = (
+            category.label,
+            category.name,
+            percent(share.value),
+            percent_range(share),
+            percent(category.measure("corrected_recall").value),
+            number(share.whole),
+            number(category.missed.part),
+            number(documents.whole),
+            percent(documents.value),
+            percent(category.measure("entities_masked").value),
+        )
+        rows.append(TableRow(cells, category.depth))
+    return NumberTable("Every kind of identifier", head, tuple(rows), frozenset({1}))
+
+
+def show_documents(report: EvaluationReport) -> Section:
+    """Show the number of leaks per document, and the documents with leaks."""
+    found = [doc for doc in report.by_document if doc.phi]
+    if not found:
+        sentence = "These documents contain no identifying words."
+        return Section("documents", "Leaks by document", (sentence,))
+    columns = count_leak_columns([doc.phi - doc.recalled for doc in found])
+    title = "Missed words per document"
+    rows = tuple(TableRow((name, number(n))) for name, n in columns)
+    chart = Chart(
+        title,
+        f"{count_nouns(len(found), 'document')} with identifying words.",
+        draw_histogram("histogram", title, columns, axis="missed words in a document", tail="bar-missed"),
+        NumberTable(title, ("Missed words", "Documents"), rows),
+        is_labelled=True,
+    )
+    sentence = "One leaked word can be enough to identify a person."
+    return Section("documents", "Leaks by document", (sentence,), (chart, *_tabulate_leaking(found)))
+
+
+def _tabulate_leaking(found: Sequence[DocumentRecord]) -> Iterator[NumberTable]:
+    leaks = {doc.id: doc.phi - doc.recalled for doc in found}
+    leaking = sorted((doc for doc in found if leaks[doc.id]), key=lambda doc: (-leaks[doc.id], doc.id))
+    if not leaking:
+        return
+    caption = "Documents with leaks, most first"
+    if len(leaking) > MAX_IDS:
+        caption += f" ({len(leaking) - MAX_IDS:,} more are in the JSON report)"
+    rows = tuple(TableRow((doc.id, number(leaks[doc.id]), number(doc.phi))) for doc in leaking[:MAX_IDS])
+    yield NumberTable(caption, ("Document", "Missed", "Identifying words"), rows)
+
+
+def show_over_masking(report: EvaluationReport) -> Section:
+    """Show the safe words that were masked, by kind."""
+    found = {name: Measure.of(share) for name, share in report.over_masking.items() if share.whole}
+    bars = [Bar(KIND_LABELS.get(name, plain_label(name)), share) for name, share in found.items()]
+    bars.sort(key=lambda bar: (-(bar.share.part or 0), bar.label))
+    title = "Safe words that were masked"
+    blocks: tuple[Chart, ...] = ()
+    if bars:
+        drawing = draw_bars("overmasking", title, bars, counted="masked of all", kind="bar-quiet")
+        numbers = drop_empty_columns(tabulate_bars(title, "Kind of word", bars, "Masked"))
+        sentence = "Kinds with most masked words come first."
+        blocks = (Chart("By kind of word", sentence, drawing, numbers, is_labelled=True),)
+    sentence = "Safe words that are masked are lost to the reader, but identify nobody."
+    return Section("overmasking", "Words masked without need", (sentence,), blocks)
+
+
+def show_thresholds(report: EvaluationReport) -> Iterator[Section]:
+    """Show the curve over all thresholds and the reliability of the probabilities, where known."""
+    blocks = []
+    if isinstance(report.curve, CurveRecord):
+        blocks.append(_chart_curve(report, report.curve))
+    if not isinstance(report.reliability, UnsetType) and report.reliability.bins:
+        blocks.append(_chart_reliability(report.reliability))
+    if blocks:
+        sentence = (
+            "The program estimates for every word how likely it is to be safe. "
+            "A threshold decides which words are masked."
+        )
+        yield Section("thresholds", "Thresholds and probabilities", (sentence,), tuple(blocks))
+
+
+def _chart_curve(report: EvaluationReport, curve: CurveRecord) -> Chart:
+    columns = curve.points
+    points = [
+        CurvePoint(*row)
+        for row in zip(columns.threshold, columns.recall, columns.precision, columns.safe_kept, strict=True)
+    ]
+    title = "Recall against precision"
+    sentence = (
+        "If more identifying words are masked, more safe words are masked with them. The lines compare only "
+        "the probability with a threshold. Masking also follows rules, so the ring may be off the lines. "
+        f"Average precision: {number(curve.average_precision)}."
+    )
+    caption = f"The least loss for each recall (of {count_nouns(len(points), 'threshold')})"
+    head = ("Recall of at least", "Recall", "Precision", "Safe words kept", "Threshold")
+    numbers = NumberTable(caption, head, tuple(_choose_target(points, target) for target in _TARGETS))
+    recall, precision = (measure_figure(report, name).value for name in ("recall_all", "precision"))
+    drawing = draw_curve("curve", title, thin_points(points), recall, precision)
+    return Chart(title, sentence, drawing, numbers, is_labelled=False)
+
+
+def thin_points(points: Sequence[CurvePoint]) -> list[CurvePoint]:
+    """Return the points of a long curve that are needed to draw it."""
+    columns = [(point.recall, point.precision, point.safe_kept) for point in points]
+    return [points[i] for i in choose_corners(np.array(columns, np.float64).reshape(-1, 3), _MAX_DRAWN)]
+
+
+def _choose_target(points: Sequence[CurvePoint], target: float) -> TableRow:
+    enough = [point for point in points if point.recall >= target]
+    name = f"{100 * target:.4g}{SPACE}%"
+    if not enough:
+        return TableRow((name, *[DASH] * 4))
+    best = max(enough, key=lambda point: (point.safe_kept, point.precision, -point.recall))
+    shares = (percent(best.recall), percent(best.precision), percent(best.safe_kept))
+    return TableRow((name, *shares, "masks all" if best.threshold is None else number(best.threshold)))
+
+
+def _chart_reliability(found: ReliabilityRecord) -> Chart:
+    title = "Reliability of the probabilities"
+    sentence = f"On the diagonal, 80 of 100 words with a probability of 80{SPACE}% are safe."
+    if any(row.interval is not None for row in found.bins):
+        sentence += " Intervals treat words as independent and are too narrow."
+    if found.unknown:
+        sentence += f" Left out: {count_nouns(found.unknown, 'word')} without a probability."
+    if found.expected_calibration_error is not None:
+        sentence += f" Expected calibration error: {number(found.expected_calibration_error)}."
+    interval = interval_head(Measure.of(row.safe, row.interval) for row in found.bins)
+    head = ("Probability", "Words", "Mean probability", "Safe", interval)
+    numbers = NumberTable(title, head, tuple(map(_tabulate_bin, found.bins)))
+    drawing = draw_reliability("reliability", title, found.bins)
+    return Chart(title, sentence, drawing, numbers, is_labelled=False)
+
+
+def _tabulate_bin(row: BinRecord) -> TableRow:
+    safe = Measure.of(row.safe, row.interval)
+    ends = f"{number(row.low)} to {number(row.high)}"
+    cells = (number(row.tokens), percent(row.mean_p_safe), percent(safe.value), percent_range(safe))
+    return TableRow((ends, *cells))
+
+
+def show_figures(report: EvaluationReport) -> Section:
+    """Show all overall figures, and how their intervals were found."""
+    shares = {name: measure_figure(report, name) for name in FIGURE_LABELS}
+    rows = []
+    methods: dict[tuple[str, str], list[str]] = {}
+    for name, share in shares.items():
+        label = FIGURE_LABELS[name]
+        rows.append(TableRow((label, *share_cells(share)), int(label[:1].islower())))
+    for name in report.intervals:
+        share = shares[name]
+        if share.method is not None and share.confidence is not None:
+            confidence = f"{100 * share.confidence:.4g}{SPACE}%"
+            methods.setdefault((share.method.value, confidence), []).append(name)
+    head = ("Figure", "Share", interval_head(shares.values()), "Part", "Of")
+    tables = [NumberTable("Overall, with exact counts", head, tuple(rows))]
+    if methods:
+        listed = tuple(TableRow((*way, ", ".join(names))) for way, names in methods.items())
+        titles = ("Method", "Confidence", "Figures, by their names in the JSON report")
+        tables.append(NumberTable("Methods of the intervals", titles, listed, frozenset({1, 2})))
+    sentences = (
+        "A word is a run of letters and digits. Of an identifier, only the part inside its marks counts.",
+        "Corrected figures count a missed word as masked if it is on the list of harmless words.",
+        f"{DASH} means undefined.",
+    )
+    return Section("figures", "All figures", sentences, tuple(tables))
+
+
+def show_harmless(report: EvaluationReport) -> Section:
+    """Show the list for the corrected figures."""
+    rows = tuple(
+        TableRow((CATEGORY_LABELS.get(name, plain_label(name)), ", ".join(words)))
+        for name, words in sorted(report.harmless.items())
+    )
+    if not rows:
+        sentence = "The list is empty, so corrected figures correct nothing."
+        return Section("harmless", "Harmless words", (sentence,))
+    sentence = "On their own, these words of an identifier point to nobody. Corrected figures forgive them."
+    table = NumberTable("The list", ("In identifiers of the kind", "Words"), rows, frozenset({1}))
+    return Section("harmless", "Harmless words", (sentence,), (table,))
+
 
 TITLE = "What masking caught and what it missed"
 
@@ -38,12 +397,6 @@ def render_page(
 
     It contains numbers and settings, the harmless list, and the ids of at most 50 documents
     with leaks. No narrative text.
-
-    Args:
-        report: The evaluation.
-        added: Reports of other measurements.
-        title: Heading of the page.
-        command: The call of the evaluation, if the page is to show it.
 
     Example:
         >>> from inverse_deid.evaluation.evaluation import evaluate_masks
@@ -99,11 +452,8 @@ def _list_facts(report: EvaluationReport) -> list[str]:
 class Reading:
     """How to read the intervals.
 
-    Args:
-        confidences: In percent, each once. Empty without intervals.
-        unit: The independent units: document or patient.
-        n_few: Number of units with identifiers, if they are too few.
-        is_alike: Whether all resamples of an interval were equal.
+    Confidences are in percent, each once. `n_few` is the number of units with identifiers if they are
+    too few. `is_alike` if all resamples of an interval were equal.
     """
 
     confidences: tuple[str, ...]

@@ -43,14 +43,9 @@ def coordinate(value: float) -> str:
 
 
 def drawing(key: str, title: str, description: str, height: float, marks: Iterable[Markup]) -> Markup:
-    """Return a whole drawing with a name for screen readers.
+    """Return a whole drawing with a name and a description for screen readers.
 
-    Args:
-        key: Start of the ids of title and description, unique on a page.
-        title: In a few words.
-        description: For readers who cannot see the drawing.
-        height: In user units.
-        marks: The elements of the drawing.
+    The key starts the ids of both, and is unique on a page. The height is in user units.
     """
     return element(
         "svg",
@@ -66,13 +61,7 @@ def drawing(key: str, title: str, description: str, height: float, marks: Iterab
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """A linear scale from values to positions.
-
-    Args:
-        low: Value at the start.
-        high: Value at the end, different from `low`.
-        start: Position of `low`.
-        end: Position of `high`.
+    """A linear scale from the values `low` to `high` to the positions `start` to `end`.
 
     Example:
         >>> Scale(0, 10, 100, 200).at(5)
@@ -91,11 +80,7 @@ class Scale:
 
 
 def nice_ticks(top: float, n_steps: int = 5) -> list[float]:
-    """Return round numbers from 0 to at least `top`, in at most `n_steps` steps.
-
-    Args:
-        top: Above 0.
-        n_steps: At least 1.
+    """Return round numbers from 0 to at least `top` (above 0), in at most `n_steps` steps.
 
     Example:
         >>> nice_ticks(0.07), nice_ticks(93)

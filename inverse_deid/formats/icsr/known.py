@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 
 from inverse_deid.core.values import KnownIdentifier, KnownSort
 from inverse_deid.formats.icsr.dates import parse_stamp
-from inverse_deid.text.folding import folded
-from inverse_deid.text.sequences import Sequences
+from inverse_deid.text.matching import Sequences, fold
 
 if TYPE_CHECKING:
     from inverse_deid.formats.icsr.cases import Case
@@ -137,12 +136,12 @@ class KnownValueFinder:
     """
 
     def __init__(self, values: Iterable[KnownValue]) -> None:
-        runs = {tuple(_RUN.findall(folded(value.value))) for value in values}
+        runs = {tuple(_RUN.findall(fold(value.value))) for value in values}
         self._findable = Sequences(words for words in runs if sum(map(len, words)) >= MIN_FINDABLE)
 
     def finds(self, text: str) -> bool:
         """Return whether the text contains one of the values."""
         if not self._findable:
             return False
-        plain = text.casefold() if text.isascii() else folded(text)
+        plain = text.casefold() if text.isascii() else fold(text)
         return any(self._findable.endings(_RUN.findall(plain)))

@@ -18,7 +18,7 @@ from inverse_deid.core.values import (
     Document,
     KnownIdentifier,
     MaskedDocument,
-    known_problem,
+    find_known_problem,
 )
 from inverse_deid.formats.icsr.cases import Case
 from inverse_deid.formats.icsr.checks import Finding, check_case
@@ -143,7 +143,7 @@ class ReportSource:
             yield Record(
                 part.number,
                 tuple(docs),
-                problem=known_problem(known) if part.free_texts else "",
+                problem=find_known_problem(known) if part.free_texts else "",
                 case_id=self._id_of(part, batch),
                 report=part,
             )

@@ -37,15 +37,9 @@ def epoch_path(folder: Path, epoch: int) -> Path:
 
 
 def write_epoch(folder: Path, recipe: EpochRecipe, epoch: int) -> int:
-    """Make and write an epoch before any choice of a variant; documents without a token are left out.
+    """Make and write an epoch, counted from 0, before any choice of a variant; return its number of tokens.
 
-    Args:
-        folder: Of the epochs.
-        recipe: Its network and teachers are not used.
-        epoch: Counted from 0.
-
-    Returns:
-        Its number of tokens.
+    Documents without a token are left out. Network and teachers of the recipe are not used.
 
     Raises:
         OutputError: It cannot be written.

@@ -51,14 +51,10 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Judge:
-    """Measures scores, at thresholds calibrated on held-out documents.
+    """Measures scores, at thresholds calibrated to a recall on held-out documents.
 
-    Args:
-        held_out: Calibrated on.
-        compared: Nothing is trained or calibrated on these.
-        verdicts: Of both.
-        recall: What calibration aims at.
-        like: Thresholds with the slope to use.
+    Nothing is trained or calibrated on the compared corpora. `verdicts` are of both; `like` are
+    thresholds with the slope to use.
     """
 
     held_out: tuple[AnalysedCorpus, ...] = field(repr=False)
@@ -72,11 +68,7 @@ class Judge:
     ) -> Iterator[Row]:
         """Measure one network, or what takes the place of one, on every corpus.
 
-        Args:
-            name: The variant.
-            seeds: Of the run.
-            scores: By corpus.
-            verdicts: Instead of those of the rules.
+        Other verdicts may replace those of the rules.
         """
         verdicts = self.verdicts if verdicts is None else verdicts
         thresholds = self._calibrate(scores, verdicts)
@@ -150,12 +142,7 @@ class Judge:
 
 
 def pool_scores(networks: Sequence[Scores], pool: Callable[..., FloatArray]) -> dict[str, TokenScores]:
-    """Pool `p_safe` over networks.
-
-    Args:
-        networks: At least one.
-        pool: `np.mean`, or `np.min`: all must call a token safe.
-    """
+    """Pool `p_safe` over networks by `np.mean`, or by `np.min`: all must call a token safe."""
     return {
         name: dataclasses.replace(
             one, p_safe=pool(np.stack([scores[name].p_safe for scores in networks]), axis=0)
@@ -178,12 +165,8 @@ def learn_combiner(
 ) -> dict[str, TokenScores] | None:
     """Return `p_safe` by a model over logit, verdicts and features, learned on held-out documents.
 
-    Args:
-        learner: Logistic regression or boosted trees.
-        scores: Of a network, for every corpus.
-        verdicts: For every corpus.
-        held_out: Learned on; each fold of documents is judged by a model of the others.
-        compared: Judged by a model of all held-out documents.
+    Each fold of held-out documents is judged by a model of the others, the compared corpora by a model of
+    all held-out documents.
 
     Returns:
         Scores for every corpus; None if a fold leaves one class only.

@@ -24,11 +24,7 @@ from inverse_deid.network.encoding import WordVectors
 from inverse_deid.research.ablations.epochs import read_epoch
 from inverse_deid.research.ablations.variants import Variant
 from inverse_deid.research.studies.records import Record, read_arrays, write_arrays
-from inverse_deid.research.studies.scoring import (
-    AnalysedCorpus,
-    score_corpus,
-    write_scores,
-)
+from inverse_deid.research.studies.scoring import AnalysedCorpus, score_corpus, write_scores
 from inverse_deid.research.studies.study import Say
 from inverse_deid.research.studies.training import (
     Epochs,
@@ -42,14 +38,7 @@ from inverse_deid.research.studies.training import (
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class AblationRun:
-    """A variant with a seed.
-
-    Args:
-        variant: What to train.
-        seed: Of network and batches.
-        teachers: Names of the runs whose networks teach this one.
-        teacher_network: Their shape.
-    """
+    """A variant with a seed, and the runs whose networks, of one shape, teach it."""
 
     variant: Variant
     seed: int
@@ -83,10 +72,7 @@ def weights_name(run: str) -> str:
 class VariantTrainer:
     """Trains the runs of an ablation, perhaps in several processes.
 
-    Args:
-        folder: Of the study; contains `epochs` and `runs`.
-        vectors: The vocabulary.
-        corpora: What is scored.
+    The folder is that of the study and contains `epochs` and `runs`. The corpora are scored.
     """
 
     folder: Path

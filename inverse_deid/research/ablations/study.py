@@ -53,12 +53,8 @@ def run_ablations(
 ) -> None:
     """Make the epochs, train the variants, measure, and write the report.
 
-    Args:
-        config: The base; its `compare` corpora are judged.
-        variants_path: TOML file of the variants.
-        compare: Further annotated corpora to judge that are never trained on.
-        n_epochs: Passes over the data.
-        options: The seeds of each variant; the base has more, and is trained whatever `only` names.
+    Compared corpora, those of the base configuration and `compare`, are judged and never trained on. The
+    seeds are those of each variant; the base has more, and is trained whatever `only` names.
 
     Raises:
         InputError: A corpus or a stored file cannot be read.
@@ -158,13 +154,11 @@ def _read(config: RunConfig) -> _AblationData:
         )
         gold += rest
         held_out.append(analyse_corpus(f"{_corpus_name(path)} held out", held))
-    compared = tuple(
-        analyse_corpus(_corpus_name(path), read_annotated(path, types)) for path in config.compare
-    )
+    compared = (analyse_corpus(_corpus_name(path), read_annotated(path, types)) for path in config.compare)
     carriers = [doc for path in config.carriers for doc in read_annotated(path, types)]
     if not any(corpus.is_phi.any() for corpus in held_out):
         raise ConfigurationError("no PHI in the held-out documents. Raise training.validation_share")
-    return _AblationData(gold, carriers, tuple(held_out), compared)
+    return _AblationData(gold, carriers, tuple(held_out), tuple(compared))
 
 
 def _corpus_name(path: Path) -> str:
@@ -231,7 +225,7 @@ def _cost(variants: Sequence[Variant], records: dict[AblationRun, Record]) -> pd
     )
     means = rows.groupby("variant", sort=False).mean()
     titles = {variant.name: variant.title for variant in variants}
-    means.insert(0, "title", [titles[str(name)] for name in means.index])
+    means.insert(0, "title", means.index.map(titles))
     return means
 
 

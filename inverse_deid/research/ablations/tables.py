@@ -37,6 +37,8 @@ def ablation_tables(
     measured = set(outcomes["variant"])
     titles = {name: title for name, title in titles.items() if name in measured}
     corpora = outcomes["corpus"].unique()
+    speeds = cost.set_axis(["variant", "seconds a run", "tokens a second"], axis=1)
+    runs = outcomes[["variant", "seeds", "corpus", *MEASURES]]
     return {
         "What helped and what did not": [
             _verdicts_table(titles, counted, where)
@@ -50,22 +52,8 @@ def ablation_tables(
             _corpus_table(corpus, number, titles, outcomes[outcomes["corpus"] == corpus])
             for number, corpus in enumerate(corpora, start=1)
         ],
-        "Cost": [
-            Table(
-                "cost",
-                "Mean over seeds",
-                cost.set_axis(["variant", "seconds a run", "tokens a second"], axis=1),
-                digits=0,
-            )
-        ],
-        "All runs": [
-            Table(
-                "runs",
-                "Every run on every corpus",
-                outcomes[["variant", "seeds", "corpus", *MEASURES]],
-                digits=4,
-            )
-        ],
+        "Cost": [Table("cost", "Mean over seeds", speeds, digits=0)],
+        "All runs": [Table("runs", "Every run on every corpus", runs, digits=4)],
     }
 
 
@@ -81,9 +69,8 @@ def _corpus_table(corpus: str, number: int, titles: dict[str, str], mine: pd.Dat
 class Difference:
     """How far a variant is from the base.
 
-    Args:
-        value: Mean over the variant's runs minus mean over the base's; None = undefined.
-        spread: Largest minus smallest over the runs of one of them, the wider one's; None = unknown.
+    `value` is the mean over the variant's runs minus that over the base's; None = undefined. `spread` is
+    largest minus smallest over the runs of one of them, the wider one's; None = unknown.
     """
 
     value: float | None
@@ -102,13 +89,7 @@ class Difference:
 
 
 def compare_with_base(name: str, measure: str, outcomes: pd.DataFrame) -> Difference:
-    """Compare a variant with the base; each run counts with its mean over the corpora.
-
-    Args:
-        name: The variant.
-        measure: One of `MEASURES`.
-        outcomes: On the corpora that count.
-    """
+    """Compare a variant with the base; each run counts with its mean over the corpora of the outcomes."""
     mine, base = (
         [mean(run[measure]) for _, run in outcomes[outcomes["variant"] == one].groupby("seeds", sort=False)]
         for one in (name, BASE)

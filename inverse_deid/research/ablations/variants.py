@@ -13,7 +13,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from dataclasses import dataclass
 from enum import IntEnum
@@ -23,8 +22,8 @@ from typing import Any, Literal
 import msgspec
 
 from inverse_deid.core.errors import ConfigurationError
-from inverse_deid.core.settings import change_settings, read_settings
-from inverse_deid.network.config import NetworkConfig, TrainingConfig, network_config, training_config
+from inverse_deid.core.settings import as_plain_values, change_settings, make_settings, read_settings
+from inverse_deid.network.config import NetworkConfig, TrainingConfig
 from inverse_deid.training.config import RunConfig
 
 BASE = "base"
@@ -66,15 +65,9 @@ class VariantsFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Variant:
-    """One way to train.
+    """One way to train; the seed of the training is replaced by that of each run.
 
-    Args:
-        name: Names its files and rows.
-        title: A few words on it.
-        network: The network.
-        training: The training; its seed is replaced by that of each run.
-        leave_out: Kinds of documents that it is not trained on.
-        is_student: It learns from the base networks along with the labels.
+    A student learns from the base networks along with the labels.
     """
 
     name: str
@@ -105,8 +98,8 @@ def read_variants(path: Path, base: Variant) -> list[Variant]:
             variant = Variant(
                 name=table.name,
                 title=table.title or table.name,
-                network=network_config({**dataclasses.asdict(base.network), **table.network}),
-                training=training_config({**dataclasses.asdict(base.training), **table.training}),
+                network=make_settings(as_plain_values(base.network) | table.network, NetworkConfig),
+                training=make_settings(as_plain_values(base.training) | table.training, TrainingConfig),
                 leave_out=tuple(DocumentKind[kind.upper()] for kind in table.leave_out),
                 is_student=table.teachers is not None,
             )

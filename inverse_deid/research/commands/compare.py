@@ -6,19 +6,15 @@ import os
 import platform
 import re
 import time
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from inverse_deid.research.commands.experiment import command_line
 from inverse_deid.research.comparison.systems import REFERENCE, SYSTEMS
-
-if TYPE_CHECKING:
-    from inverse_deid.research.comparison.comparison import ComparisonSettings
 
 _ANY = click.Path(path_type=Path)
 _FOLDER = click.Path(file_okay=False, path_type=Path)
@@ -46,11 +42,8 @@ class _NamedFileType(click.ParamType):  # type: ignore[type-arg]
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> NamedFile:
         name, _, file = str(value).partition("=")
         if not (file and _NAME.fullmatch(name)):
-            self.fail(
-                "give NAME=FILE. The name consists of letters, digits, dots, hyphens and underscores",
-                param,
-                ctx,
-            )
+            signs = "letters, digits, dots, hyphens and underscores"
+            self.fail(f"give NAME=FILE. The name consists of {signs}", param, ctx)
         if Path(file).is_dir():
             self.fail("give a file of JSON Lines, not a folder", param, ctx)
         return NamedFile(name, Path(file))
@@ -107,11 +100,20 @@ def compare(test: Path, out: Path, **given: Any) -> None:  # noqa: ANN401 - clic
     Exit status: 0 done, 2 refused and nothing written.
     """
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    from inverse_deid.research.comparison.comparison import ComparisonSettings
     from inverse_deid.research.comparison.comparison import compare as run
-    from inverse_deid.research.comparison.folder import check_folder, write_comparison
+    from inverse_deid.research.comparison.report import check_folder, write_comparison
 
     start = time.perf_counter()
-    settings = _settings(test, given)
+    masks = {file.name: file.path for file in given["masks"]}
+    if len(masks) < len(given["masks"]):
+        raise click.BadParameter("give every file a different name", param_hint="--masks")
+    settings = ComparisonSettings(
+        test=test,
+        masks=masks,
+        n_epochs=given["epochs"],
+        **{name: given[name] for name in ("train", "systems", "reference", "seed")},
+    )
     check_folder(out, force=given["force"])
     comparison = run(settings, lambda line: click.echo(line, err=True))
     tables = write_comparison(
@@ -125,25 +127,6 @@ def compare(test: Path, out: Path, **given: Any) -> None:  # noqa: ANN401 - clic
         for line in (*table.plain_lines(), *table.notes, ""):
             click.echo(line)
     click.echo(f"these and further tables written to {out / 'report.md'}")
-
-
-def _settings(test: Path, given: Mapping[str, Any]) -> ComparisonSettings:
-    """Return what the command line says.
-
-    Raises:
-        BadParameter: Two files of masks have one name.
-    """
-    from inverse_deid.research.comparison.comparison import ComparisonSettings
-
-    masks = {file.name: file.path for file in given["masks"]}
-    if len(masks) < len(given["masks"]):
-        raise click.BadParameter("give every file a different name", param_hint="--masks")
-    return ComparisonSettings(
-        test=test,
-        masks=masks,
-        n_epochs=given["epochs"],
-        **{name: given[name] for name in ("train", "systems", "reference", "seed")},
-    )
 
 
 def _processor_name() -> str:

@@ -218,29 +218,6 @@ def thesis(options: StudyOptions, **given: Any) -> None:  # noqa: ANN401 - the o
 
 @click.command("study")
 @click.argument("config", type=_FILE)
-@study_command(seeds="1,2,3", only="Train only this model now.")
-def extraction_study(config: Path, options: StudyOptions) -> None:
-    """Judge de-identification and concept extraction together.
-
-    CONFIG names documents with both kinds of gold annotations (see configs/experiments/extraction.toml).
-    Trains a tagger of identifiers, taggers of concepts on original and masked text, the
-    multitask model and the stacked model.
-    """
-    from inverse_deid.research.studies.extraction_study import ExtractionStudySettings, run_extraction_study
-
-    settings = ExtractionStudySettings(
-        config=config,
-        folder=options.folder,
-        seeds=options.seeds,
-        only=options.only,
-        command=options.command,
-        force=options.force,
-    )
-    run_extraction_study(settings, options.say)
-
-
-@click.command("study")
-@click.argument("config", type=_FILE)
 @study_command(seeds="1,2,3", only="Do only runs of this kind now.")
 def sharing_study(config: Path, options: StudyOptions) -> None:
     """Share training data as private representations, and attack them.

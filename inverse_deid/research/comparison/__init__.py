@@ -1,6 +1,5 @@
-"""The systems that the masker is compared with, and the comparison.
+"""The comparison of the masker with other systems.
 
-`systems` says what a system is and names all of them. `word_lists`, `linear`, `bilstm`, `presidio` and
-`packaged` contain them. `comparison` runs and measures, `tables` shows, `folder` writes. Masks, tables and
-reports contain offsets and numbers only.
+`systems` says what a system is and names all of them. `ready_systems` and `learning_systems` contain them.
+`comparison` runs and measures, `report` writes. Masks, tables and reports contain offsets and numbers only.
 """

@@ -29,8 +29,7 @@ from inverse_deid.research.comparison.systems import (
     make_system,
     usual_systems,
 )
-from inverse_deid.text.alignment import span_of_token
-from inverse_deid.text.tokenizer import tokenize
+from inverse_deid.text.tokenizer import span_of_token, tokenize
 from inverse_deid.training.corpus import near_duplicate_groups, read_annotated, without_near_duplicates
 from inverse_deid.training.documents import corpus_sha256
 
@@ -44,16 +43,11 @@ _OF_THE_MODEL = frozenset({"network", "hybrid-strict", "hybrid", "hybrid-lenient
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComparisonSettings:
-    """What is compared.
+    """What is compared: no system may have learned from `test`, and systems learn from `train` alone.
 
-    Args:
-        test: Annotated file or folder that no system has learned from.
-        train: Annotated files or folders that systems may learn from.
-        systems: Names out of `SYSTEMS`; none = the usual ones.
-        masks: Files of masks of other tools, by the name of the tool.
-        reference: The system that the others are tested against; None = `REFERENCE`, if it runs.
-        seed: Of learning, resampling and swapping.
-        n_epochs: Of the systems that train a network; None = their own number.
+    `systems` are names out of `SYSTEMS` (none = the usual ones), `masks` are files of masks by the name of
+    the tool that wrote them. The others are tested against `reference` (None = `REFERENCE`, if it runs).
+    The seed is that of learning, resampling and swapping; `n_epochs` is None for each network's own number.
     """
 
     test: Path
@@ -67,18 +61,10 @@ class ComparisonSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Result:
-    """The masks and figures of one system.
+    """The masks, by document id, and figures of one system.
 
-    Args:
-        name: Of the system.
-        title: Of the system.
-        source: Of the system.
-        learned_from: Number of documents it learned from; None if it learns nothing here.
-        learning_seconds: Wall time of that.
-        tokens_per_second: Of masking; None if its masks were read.
-        masks: Of each document, by id.
-        evaluation: Of these masks.
-        intervals: Of the figures.
+    `learned_from` is a number of documents, None if it learns nothing here. `learning_seconds` is wall
+    time. `tokens_per_second` is the speed of masking, None if the masks were read.
     """
 
     name: str
@@ -94,15 +80,10 @@ class Result:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Comparison:
-    """The results of all systems on the same documents.
+    """The results of all systems on the same documents, in the order of the tables.
 
-    Args:
-        settings: Of this comparison.
-        results: One per system, in the order of the tables.
-        reference: The system that the others are tested against; None = there is none.
-        hashes: SHA-256 of each given file, by its path, from before the first system ran.
-        clusters: For each document the number of its group, see `near_duplicate_groups`.
-        notes: What was left out and why.
+    `hashes` has the SHA-256 of each given file by its path, from before the first system ran, `clusters` the
+    group of each document (see `near_duplicate_groups`), `notes` say what was left out and why.
     """
 
     settings: ComparisonSettings
@@ -121,11 +102,8 @@ class Comparison:
 def compare(settings: ComparisonSettings, say: Say = lambda line: None) -> Comparison:
     """Train, run and evaluate the systems; all that can be refused is refused before the first one runs.
 
-    A system gets the text of a document and its id, never its spans.
-
-    Args:
-        settings: What to compare.
-        say: Receives lines of progress; numbers and names only.
+    A system gets the text of a document and its id, never its spans. Lines of progress contain numbers
+    and names only.
 
     Raises:
         InputError: A file cannot be read, or masks do not fit the documents.
@@ -262,13 +240,8 @@ def read_training_documents(
     """Read the documents to learn from, without those that belong together with a test document.
 
     Documents belong together if they share an id, a run of ten tokens or the full name of a patient
-    (or its number in a file name of the 2014 i2b2 task), see `without_near_duplicates`.
-
-    Args:
-        files: Annotated files or folders.
-        test: The test file or folder.
-        test_docs: Its documents.
-        say: Receives a line on what was left out; numbers and names of files only.
+    (or its number in a file name of the 2014 i2b2 task), see `without_near_duplicates`. `say` receives
+    a line per file on the number of documents left out.
 
     Raises:
         InputError: A file cannot be read.

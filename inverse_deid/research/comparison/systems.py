@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
+import pkgutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Protocol, cast
 
@@ -17,24 +17,16 @@ REFERENCE = "hybrid"
 
 
 class System(Protocol):
-    """A way to mask documents.
-
-    Args:
-        name: On the command line, and of the file of its masks.
-        title: A few words on it.
-        source: Its authors, or its parts.
-    """
+    """A way to mask documents; `source` names its authors or its parts."""
 
     name: str
     title: str
     source: str
 
     def fit(self, docs: Sequence[Document], seed: int) -> None:
-        """Learn from annotated documents; a system that does not learn inherits this.
+        """Learn from annotated documents, some PHI and some safe tokens among them.
 
-        Args:
-            docs: With their spans, some PHI and some safe tokens among them.
-            seed: Of every random choice.
+        A system that does not learn inherits this. The seed is that of every random choice.
         """
         return
 
@@ -47,15 +39,10 @@ class System(Protocol):
         Raises:
             StageError: It learns, and `fit` was not called.
         """
-        ...
 
 
 def ranges_of(tokens: Tokens, is_masked: BoolArray) -> list[Range]:
-    """Return the characters of the masked tokens, one range per token.
-
-    Args:
-        tokens: Of one text.
-        is_masked: bool (n_tokens,).
+    """Return the characters of the masked tokens of a text, one range per token.
 
     Example:
         >>> import numpy as np
@@ -73,47 +60,34 @@ def not_fitted(name: str) -> StageError:
 
 @dataclass(frozen=True, slots=True)
 class SystemEntry:
-    """A system before it is made.
+    """A system before it is made by `maker`, a `module:name` in this folder.
 
-    Args:
-        module: In this folder.
-        make: The class or function of the module that makes it.
-        arguments: Of the call.
-        learns: Whether it has to learn from annotated documents first.
-        is_usual: Whether it runs when the user names none.
-        has_epochs: Whether it takes `n_epochs`.
+    A usual system runs when the user names none.
     """
 
-    module: str
-    make: str
-    arguments: Mapping[str, str] = field(default_factory=dict)
+    maker: str
+    arguments: tuple[str, ...] = ()
     learns: bool = False
     is_usual: bool = True
     has_epochs: bool = False
 
 
-def _bilstm(output: str) -> SystemEntry:
-    return SystemEntry("bilstm", "BiLstm", {"output": output}, learns=True, is_usual=False, has_epochs=True)
-
-
-def _hybrid(name: str, operating_point: str) -> SystemEntry:
-    return SystemEntry("packaged", "hybrid", {"name": name, "operating_point": operating_point})
-
+_BILSTM = SystemEntry("learning_systems:BiLstm", learns=True, is_usual=False, has_epochs=True)
 
 SYSTEMS: Mapping[str, SystemEntry] = MappingProxyType(
     {
-        "patterns": SystemEntry("word_lists", "Patterns"),
-        "dictionary": SystemEntry("word_lists", "ConceptMatch"),
-        "crf": SystemEntry("linear", "ConditionalRandomField", learns=True),
-        "svm": SystemEntry("linear", "SupportVectorMachine", learns=True),
-        "bilstm": _bilstm("softmax"),
-        "bilstm-crf": _bilstm("crf"),
-        "presidio": SystemEntry("presidio", "Presidio", is_usual=False),
-        "rules": SystemEntry("packaged", "rules"),
-        "network": SystemEntry("packaged", "Network"),
-        "hybrid-strict": _hybrid("hybrid-strict", "strict"),
-        "hybrid": _hybrid("hybrid", "balanced"),
-        "hybrid-lenient": _hybrid("hybrid-lenient", "lenient"),
+        "patterns": SystemEntry("ready_systems:Patterns"),
+        "dictionary": SystemEntry("ready_systems:ConceptMatch"),
+        "crf": SystemEntry("learning_systems:ConditionalRandomField", learns=True),
+        "svm": SystemEntry("learning_systems:SupportVectorMachine", learns=True),
+        "bilstm": replace(_BILSTM, arguments=("softmax",)),
+        "bilstm-crf": replace(_BILSTM, arguments=("crf",)),
+        "presidio": SystemEntry("ready_systems:Presidio", is_usual=False),
+        "rules": SystemEntry("ready_systems:rules"),
+        "network": SystemEntry("ready_systems:Network"),
+        "hybrid-strict": SystemEntry("ready_systems:hybrid", ("hybrid-strict", "strict")),
+        "hybrid": SystemEntry("ready_systems:hybrid", ("hybrid", "balanced")),
+        "hybrid-lenient": SystemEntry("ready_systems:hybrid", ("hybrid-lenient", "lenient")),
     }
 )
 """All systems, in the order of the tables."""
@@ -121,9 +95,6 @@ SYSTEMS: Mapping[str, SystemEntry] = MappingProxyType(
 
 def usual_systems(*, may_learn: bool) -> list[str]:
     """Return what is compared when the user names nothing: the light systems that can run.
-
-    Args:
-        may_learn: Whether there are documents to learn from.
 
     Example:
         >>> usual_systems(may_learn=False)[:3]
@@ -133,11 +104,7 @@ def usual_systems(*, may_learn: bool) -> list[str]:
 
 
 def make_system(name: str, n_epochs: int | None = None) -> System:
-    """Make a system; it has learned nothing yet.
-
-    Args:
-        name: One of `SYSTEMS`.
-        n_epochs: Of the systems that train a network; None = their own number.
+    """Make a system that has learned nothing yet; `n_epochs` replaces the own number of a network.
 
     Raises:
         ConfigurationError: There is none of this name, or a package that it needs is not installed.
@@ -149,6 +116,6 @@ def make_system(name: str, n_epochs: int | None = None) -> System:
     if name not in SYSTEMS:
         raise ConfigurationError(f"no system named {name!r}. Choose one of {', '.join(SYSTEMS)}")
     entry = SYSTEMS[name]
-    make = getattr(importlib.import_module(f"inverse_deid.research.comparison.{entry.module}"), entry.make)
+    make = pkgutil.resolve_name(f"inverse_deid.research.comparison.{entry.maker}")
     epochs = {"n_epochs": n_epochs} if entry.has_epochs and n_epochs is not None else {}
-    return cast(System, make(**entry.arguments, **epochs))
+    return cast(System, make(*entry.arguments, **epochs))

@@ -1,1 +1,1 @@
-"""Concept extraction on original and masked text: data, networks, training."""
+"""Concept extraction from original and masked text: documents, networks, training, study."""

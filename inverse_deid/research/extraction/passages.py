@@ -1,28 +1,76 @@
-"""What the network reads at a time: sentences, short ones with what follows them."""
+"""From documents to the passages that the network reads at a time, with the labels of each task.
+
+A passage is a sentence, or a short one with the sentences after it.
+"""
 
 from __future__ import annotations
 
-from inverse_deid.core.values import Tokens
-from inverse_deid.network.sentences import sentence_bounds
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+
+from inverse_deid.core.values import FloatArray, IntArray, Tokens
+from inverse_deid.network.batches import Example, pad_examples
+from inverse_deid.network.encoding import WordVectors, gap_codes, quantise, word_numbers
+from inverse_deid.research.extraction.concepts import (
+    ConceptDocument,
+    Types,
+    label_tokens,
+    list_labels,
+    select_spans,
+)
+from inverse_deid.research.sentences import sentence_bounds
+from inverse_deid.text.tokenizer import tokenize
 
 SHORTEST = 16
-"""Tokens of a passage that takes no further sentence. "Seen by:" says what the next line is."""
+"""Tokens of a passage that needs no further sentence. "Seen by:" says what the next line is."""
 LONGEST = 128
-"""Tokens a passage holds at most."""
+"""Maximum of tokens per passage."""
 
 
-def passage_bounds(tokens: Tokens) -> list[tuple[int, int]]:
-    """Cut a text into passages.
+class Embedder(Protocol):
+    """Further vectors of words, made outside the network: subwords, contextual embeddings.
 
     Args:
-        tokens: Of the text.
+        name: Stored with the model, which then asks for the same embedder again.
+        dim: Length of a vector.
+    """
+
+    name: str
+    dim: int
+
+    def vectors(self, words: Sequence[str]) -> FloatArray:
+        """Return vectors of the words of one passage: float32 (n_words, dim)."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Passage:
+    """A passage as the network reads it.
+
+    Args:
+        example: Words, rows of the word matrix, gaps and, as its features, further vectors.
+        labels: int32 (n_tokens,) by task, numbers of `list_labels`; empty without gold.
+    """
+
+    example: Example = field(repr=False)
+    labels: Mapping[str, IntArray] = field(default_factory=dict, repr=False)
+
+    def __len__(self) -> int:
+        return len(self.example)
+
+
+def cut_passages(tokens: Tokens) -> list[tuple[int, int]]:
+    """Cut a text into passages.
 
     Returns:
-        Half-open ranges of token numbers in order; together they hold every token once.
+        Half-open ranges of token numbers in order; together they contain every token once.
 
     Example:
-        >>> from inverse_deid.text.tokenizer import tokenize
-        >>> passage_bounds(tokenize("Hospital San Jorge. Rash after 2 days. It went."))
+        >>> cut_passages(tokenize("Hospital San Jorge. Rash after 2 days. It went."))
         [(0, 9)]
     """
     bounds: list[tuple[int, int]] = []
@@ -33,3 +81,72 @@ def passage_bounds(tokens: Tokens) -> list[tuple[int, int]]:
         else:
             bounds.append((first, last))
     return bounds
+
+
+class PassageMaker:
+    """Encodes documents.
+
+    Args:
+        vectors: The vocabulary.
+        types: Of each task.
+        embedders: Give further vectors.
+    """
+
+    def __init__(self, vectors: WordVectors, types: Types, embedders: Sequence[Embedder] = ()) -> None:
+        self._rows = vectors.numbers()
+        self._embedders = embedders
+        self._types = types
+
+    def encode_tokens(self, tokens: Tokens) -> list[Passage]:
+        """Return the passages of a text, without labels."""
+        return self._encode(tokens, {})
+
+    def encode_gold(self, doc: ConceptDocument) -> list[Passage]:
+        """Return the passages of an annotated document; a span that is cut continues with an inside label."""
+        tokens = tokenize(doc.doc.text)
+        labels = {}
+        for task, kinds in self._types.items():
+            numbers = {label: i for i, label in enumerate(list_labels(kinds))}
+            found = label_tokens(tokens, select_spans(doc, task, kinds))
+            labels[task] = np.array([numbers[label] for label in found], np.int32)
+        return self._encode(tokens, labels)
+
+    def _encode(self, tokens: Tokens, labels: Mapping[str, IntArray]) -> list[Passage]:
+        gaps, passages = gap_codes(tokens), []
+        for first, last in cut_passages(tokens):
+            words, n_tokens = tokens.words[first:last], last - first
+            further = [embedder.vectors(words) for embedder in self._embedders]
+            example = Example(
+                words=words,
+                word_rows=word_numbers(words, self._rows),
+                gaps=gaps[first:last],
+                features=np.concatenate([np.zeros((n_tokens, 0), np.float32), *further], axis=1),
+                labels=np.zeros(n_tokens, np.int32),
+                weights=np.ones(n_tokens, np.float32),
+            )
+            passages.append(Passage(example, {task: row[first:last] for task, row in labels.items()}))
+        return passages
+
+
+def pad_passages(passages: Sequence[Passage], max_characters: int) -> dict[str, np.ndarray]:
+    """Return padded inputs of the network, by name; no passage may be empty."""
+    return pad_examples([passage.example for passage in passages], max_characters).inputs
+
+
+def pad_labels(passages: Sequence[Passage]) -> dict[str, IntArray]:
+    """Return labels, int32 (batch, time) by task, 0 on padding."""
+    tables = {
+        task: np.zeros((len(passages), max(map(len, passages))), np.int32) for task in passages[0].labels
+    }
+    for task, table in tables.items():
+        for row, passage in zip(table, passages, strict=True):
+            row[: len(passage)] = passage.labels[task]
+    return tables
+
+
+def make_vectors(docs: Iterable[ConceptDocument], dim: int, seed: int) -> WordVectors:
+    """Return a vocabulary of the words of at least two documents, with random vectors to learn from."""
+    counts = Counter(word for doc in docs for word in {word.lower() for word in tokenize(doc.doc.text).words})
+    words = sorted(word for word, count in counts.items() if count >= 2)
+    rng = np.random.default_rng(seed)
+    return quantise(words, rng.uniform(-0.25, 0.25, (len(words), dim)).astype(np.float32))

@@ -1,32 +1,47 @@
-"""Exact-match scores: a found concept is right if both ends and the type are those of the gold.
+"""Exact-match scores of an extractor, and what masking costs it.
 
-Equal to seqeval in its default mode where spans are read of BIO labels (a test holds them
-against each other); counts are kept by document, so that two systems can be compared in pairs.
+A found concept is right if both ends and the type are those of the gold. Scores equal those of seqeval in
+its default mode (a test compares both). Counts are kept by document, to compare two systems in pairs.
+
+The cost: an extractor reads the original and the masked texts. Both results are compared with the same
+gold, in offsets of the original. In the masked text every mask is one marker.
+
+Source: Lange, Adel and Strötgen 2020, sections 4.1 and 4.3 (the question and the test).
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from inverse_deid.research.extraction.concepts import ConceptSpan
+from inverse_deid.core.errors import AnnotationError
+from inverse_deid.evaluation.added_reports import ConceptRecord
+from inverse_deid.evaluation.counts import Range
+from inverse_deid.evaluation.plain_text import align
+from inverse_deid.evaluation.resampling import PairedTest, paired_ratio_test
+from inverse_deid.research.extraction.concepts import CONCEPTS, ConceptDocument, ConceptSpan, select_gold
+from inverse_deid.research.extraction.views import rewrite
+
+if TYPE_CHECKING:
+    from inverse_deid.research.extraction.tagger import Tagger
+
+ALL = "ALL"
+MARKER = "PHI"
+_N_PERMUTATIONS = 2**20
+"""The number of the paper; up to 20 differing documents these are all permutations."""
+_MOST_ENUMERATED = 20
 
 Counts = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class Score:
-    """Precision, recall and F1; None where undefined.
-
-    Args:
-        n_gold: Gold concepts.
-        n_found: Concepts that were found.
-        n_right: Those that are gold.
-    """
+class ConceptScore:
+    """Precision, recall and F1; None where undefined."""
 
     n_gold: int
     n_found: int
@@ -34,7 +49,7 @@ class Score:
 
     @property
     def precision(self) -> float | None:
-        """Share of what was found that is right."""
+        """Share of the found concepts that is right."""
         return self.n_right / self.n_found if self.n_found else None
 
     @property
@@ -65,15 +80,15 @@ class ConceptCounts:
     found: Counts = field(repr=False)
     right: Counts = field(repr=False)
 
-    def score(self, kind: str | None = None) -> Score:
-        """Of one type, or of all together (micro average)."""
+    def score(self, kind: str | None = None) -> ConceptScore:
+        """Return the score of one type, or of all together (micro average)."""
         columns = slice(None) if kind is None else self.types.index(kind)
-        return Score(*(int(counts[:, columns].sum()) for counts in (self.gold, self.found, self.right)))
+        return ConceptScore(*(int(table[:, columns].sum()) for table in (self.gold, self.found, self.right)))
 
     def ratio_parts(self, kind: str | None = None) -> npt.NDArray[np.float64]:
-        """float64 (n_documents, 2): F1 is the ratio of the sums of both columns."""
+        """Return float64 (n_documents, 2): F1 is the ratio of the sums of both columns."""
         columns = list(range(len(self.types))) if kind is None else [self.types.index(kind)]
-        gold, found, right = (c[:, columns].sum(1) for c in (self.gold, self.found, self.right))
+        gold, found, right = (table[:, columns].sum(1) for table in (self.gold, self.found, self.right))
         return np.stack([2.0 * right, gold + found], axis=1)
 
 
@@ -84,7 +99,7 @@ def count_concepts(
 
     Args:
         gold: Concepts of each document.
-        found: What a system found there, in the same offsets.
+        found: Those that a system found there, in the same offsets.
         types: The types that count.
 
     Example:
@@ -92,11 +107,108 @@ def count_concepts(
         >>> count_concepts([[rash, fever]], [[rash]], ["Effect"]).score().f1
         0.6666666666666666
     """
-    shape = (len(gold), len(types))
-    counts = [np.zeros(shape, np.int64) for _ in range(3)]
-    for row, (wanted, told) in enumerate(zip(gold, found, strict=True)):
-        both = set(wanted) & set(told)
-        for table, spans in zip(counts, (set(wanted), set(told), both), strict=True):
+    counts = np.zeros((3, len(gold), len(types)), np.int64)
+    for row, (wanted, given) in enumerate(zip(gold, found, strict=True)):
+        for table, spans in zip(counts, (set(wanted), set(given), set(wanted) & set(given)), strict=True):
             by_type = Counter(span.type for span in spans)
             table[row] = [by_type[kind] for kind in types]
     return ConceptCounts(tuple(types), *counts)
+
+
+def compare_f1(a: npt.NDArray[np.float64], b: npt.NDArray[np.float64]) -> PairedTest | None:
+    """Test over documents whether F1 differs between the `ratio_parts` of two systems."""
+    return paired_ratio_test(a, b, n_permutations=_N_PERMUTATIONS, most_enumerated=_MOST_ENUMERATED)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ConceptUtility:
+    """Extraction from original and from masked texts.
+
+    Args:
+        original: Counts on the original texts.
+        masked: Counts on the masked texts.
+        touched: By type and `ALL`, gold concepts that lost a character to a mask.
+        tests: By type and `ALL`, whether F1 differs; None = undefined.
+    """
+
+    original: ConceptCounts
+    masked: ConceptCounts
+    touched: Mapping[str, int] = field(repr=False)
+    tests: Mapping[str, PairedTest | None] = field(repr=False)
+
+    def records(self) -> dict[str, ConceptRecord]:
+        """Return the figures of `ALL` and of each type, unrounded; an undefined one is None."""
+        records = {}
+        for kind, test in self.tests.items():
+            column = None if kind == ALL else kind
+            original, masked = self.original.score(column), self.masked.score(column)
+            records[kind] = ConceptRecord(
+                gold=original.n_gold,
+                touched=self.touched[kind],
+                f1_original=original.f1,
+                f1_masked=masked.f1,
+                recall_original=original.recall,
+                recall_masked=masked.recall,
+                precision_original=original.precision,
+                precision_masked=masked.precision,
+                difference=None if test is None else test.difference,
+                p_value=None if test is None else test.p_value,
+            )
+        return records
+
+    def plain_lines(self) -> Iterator[str]:
+        """Yield the figures as aligned text."""
+        columns = ("F1 original", "F1 masked", "difference", "p", "concepts", "masked in part")
+        rows: list[tuple[str, ...]] = [("extraction, exact match", *columns)]
+        for kind, row in self.records().items():
+            figures = (
+                (row.f1_original, ".4f"),
+                (row.f1_masked, ".4f"),
+                (row.difference, "+.4f"),
+                (row.p_value, ".4f"),
+                (row.gold, ","),
+                (row.touched, ","),
+            )
+            cells = ("-" if value is None else format(value, form) for value, form in figures)
+            rows.append(("all concepts" if kind == ALL else f"  {kind}", *cells))
+        yield from align(rows)
+
+
+def measure_utility(
+    docs: Sequence[ConceptDocument],
+    masks: Mapping[str, Sequence[Range]],
+    extractor: Tagger,
+) -> ConceptUtility:
+    """Let an extractor read original and masked texts, and compare.
+
+    Args:
+        docs: With gold concepts.
+        masks: Ranges of the original text, by id; a document without masks stays as it is.
+        extractor: Reads both; it should have been trained on other documents.
+
+    Raises:
+        AnnotationError: A mask is outside its text, or the gold has no concepts of the extractor's types.
+    """
+    kinds = extractor.types.get(CONCEPTS, ())
+    gold = select_gold(docs, CONCEPTS, kinds)
+    if not any(gold):
+        raise AnnotationError(
+            f"the gold has no concepts of the extractor's types ({', '.join(kinds) or 'none'}). Give other "
+            "documents, or the extractor of these types"
+        )
+    new = [rewrite(doc.doc.text, masks.get(doc.id, ()), lambda number: MARKER) for doc in docs]
+    on_original = [found.get(CONCEPTS, ()) for found in extractor.find([doc.doc.text for doc in docs])]
+    on_masked = [
+        one.restore_concepts(found.get(CONCEPTS, ()))
+        for found, one in zip(extractor.find([one.text for one in new]), new, strict=True)
+    ]
+    original, masked = (count_concepts(gold, found, kinds) for found in (on_original, on_masked))
+    touched, tests = {}, {}
+    for kind in (ALL, *kinds):
+        touched[kind] = sum(
+            one.count_touched([span for span in spans if kind in (ALL, span.type)])
+            for spans, one in zip(gold, new, strict=True)
+        )
+        column = None if kind == ALL else kind
+        tests[kind] = compare_f1(masked.ratio_parts(column), original.ratio_parts(column))
+    return ConceptUtility(original, masked, touched, tests)

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from inverse_deid.core.errors import ConfigurationError
-from inverse_deid.network.config import checked_settings, naming, read_config
+from inverse_deid.core.settings import read_toml
+from inverse_deid.research.setting_tables import check_table, name_file
 
 Procedure = Literal["three-phase", "reversal"]
 TABLES = ("representation", "adversary", "tagger", "learning")
@@ -167,10 +168,10 @@ def read_sharing_config(path: Path | None) -> SharingConfig:
     """
     if path is None:
         return SharingConfig()
-    values = read_config(path)
+    values = read_toml(path)
     if unknown := sorted(set(values) - set(TABLES)):
         raise ConfigurationError(f"{path}: unknown tables {', '.join(unknown)}; known: {', '.join(TABLES)}")
-    with naming(path):
+    with name_file(path):
         return sharing_config(values)
 
 
@@ -178,7 +179,7 @@ def sharing_config(values: Mapping[str, Any]) -> SharingConfig:
     """Make a `SharingConfig` of tables by name; fails as `read_sharing_config` does."""
 
     def table(name: str, kind: type) -> Any:  # noqa: ANN401 - one of `kind`
-        return kind(**checked_settings(values.get(name, {}), name, kind))
+        return kind(**check_table(values.get(name, {}), name, kind))
 
     return SharingConfig(
         representation=table("representation", RepresentationConfig),

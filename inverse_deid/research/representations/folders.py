@@ -32,10 +32,10 @@ from inverse_deid.core.files import sha256_if_readable, write_folder
 from inverse_deid.core.seals import is_sealed
 from inverse_deid.core.thresholds import OperatingPoints, read_operating_points, write_operating_points
 from inverse_deid.core.values import FloatArray
-from inverse_deid.network.config import checked_settings
 from inverse_deid.network.encoding import WordVectors
 from inverse_deid.network.folder import write_manifest
 from inverse_deid.research.representations.config import RepresentationConfig, TaggerConfig
+from inverse_deid.research.setting_tables import check_table
 
 FORMAT_VERSION = 3
 REPRESENTATION, NETWORK = "private representation", "network over a private representation"
@@ -188,7 +188,7 @@ def read_representation(folder: Path) -> Representation:
     """
     manifest = _read_manifest(folder, REPRESENTATION, _REPRESENTATION_FILES)
     try:
-        config = checked_settings(_read_config(folder), "representation", RepresentationConfig)
+        config = check_table(_read_config(folder), "representation", RepresentationConfig)
         words = (folder / "words.txt").read_text(encoding="utf-8").splitlines()
         with np.load(folder / "word_vectors.npz", allow_pickle=False) as arrays:
             vectors = WordVectors(tuple(words), arrays["codes"], arrays["scale"])
@@ -232,7 +232,7 @@ def read_network(folder: Path) -> PrivateNetwork:
     """
     manifest = _read_manifest(folder, NETWORK, _NETWORK_FILES)
     try:
-        config = TaggerConfig(**checked_settings(_read_config(folder), "tagger", TaggerConfig))
+        config = TaggerConfig(**check_table(_read_config(folder), "tagger", TaggerConfig))
         weights = _read_weights(folder)
     except (KeyError, ValueError, OSError, ConfigurationError) as error:
         raise ModelError(f"{folder}: damaged ({type(error).__name__}); train it again") from error

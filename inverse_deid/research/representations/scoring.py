@@ -12,13 +12,13 @@ import numpy as np
 from inverse_deid.core.values import FloatArray, RuleAnalysis, Tokens
 from inverse_deid.masking.pipeline import Scores
 from inverse_deid.network.encoding import word_numbers
-from inverse_deid.network.sentences import sentence_bounds
 from inverse_deid.research.representations.casing import casings
 from inverse_deid.research.representations.encoding import encoded
 from inverse_deid.research.representations.folders import PrivateNetwork
 from inverse_deid.research.representations.sentences import LONGEST, Sentence
 from inverse_deid.research.representations.tagger import N_CLASSES, class_probabilities
 from inverse_deid.research.representations.weights import load_representer, load_tagger
+from inverse_deid.research.sentences import sentence_bounds
 
 
 class PrivateScorer:

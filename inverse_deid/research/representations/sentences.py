@@ -17,10 +17,9 @@ from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.phi import HYPER_CLASS_OF, HyperClass, PhiType
 from inverse_deid.core.values import BoolArray, Document, IntArray, PhiSpan, Tokens
 from inverse_deid.network.encoding import word_numbers
-from inverse_deid.network.sentences import sentence_bounds
 from inverse_deid.research.representations.casing import CasingArray, casings
-from inverse_deid.text.alignment import span_of_token
-from inverse_deid.text.tokenizer import tokenize
+from inverse_deid.research.sentences import sentence_bounds
+from inverse_deid.text.tokenizer import span_of_token, tokenize
 
 LONGEST = 100
 """Tokens of the longest sentence; what is longer is cut."""

@@ -23,12 +23,7 @@ WINDOW = 4
 
 
 def learned_vectors(docs: Sequence[Document], dim: int, seed: int) -> WordVectors:
-    """Learn vectors from running text; annotations are not read.
-
-    Args:
-        docs: Training documents.
-        dim: Length of a vector.
-        seed: Of the decomposition.
+    """Learn vectors from running text; annotations are not read. The seed is of the decomposition.
 
     Raises:
         ConfigurationError: Fewer words occur twice than a vector is long.
@@ -41,7 +36,7 @@ def learned_vectors(docs: Sequence[Document], dim: int, seed: int) -> WordVector
     vocabulary = sorted(word for word, count in counts.items() if count >= MIN_COUNT)
     if len(vocabulary) <= dim:
         raise ConfigurationError(
-            f"{len(vocabulary)} words occur {MIN_COUNT} times; vectors of length {dim} need more text"
+            f"{len(vocabulary)} words occur {MIN_COUNT} times. Vectors of length {dim} need more text"
         )
     number = {word: i for i, word in enumerate(vocabulary)}
     together: Counter[tuple[int, int]] = Counter()

@@ -26,13 +26,8 @@ from inverse_deid.research.studies.tables import Table
 class Provenance:
     """What made a report.
 
-    Args:
-        command: The command line.
-        device: What trained.
-        seeds: Of the trainings.
-        hashes: SHA-256 of each data and configuration file, by its path.
-        settings: Other choices that deserve a line, by name.
-        n_seconds: Time of each step, by name.
+    `device` is what trained, `hashes` are SHA-256 by the path of each data or configuration file,
+    `settings` other choices that deserve a line, and `n_seconds` the time of each step.
     """
 
     command: str
@@ -80,12 +75,8 @@ def _duration(n_seconds: float) -> str:
 class Report:
     """A report that is ready to be written.
 
-    Args:
-        title: Its heading.
-        provenance: What made it.
-        text: Lines between provenance and tables; an empty one separates paragraphs.
-        sections: Tables by heading; those of the heading "" come without one.
-        charts: The text of SVG files, by file name.
+    `text` are the lines between provenance and tables; an empty one separates paragraphs. Tables under the
+    heading "" come without one. `charts` are the texts of SVG files by file name.
     """
 
     title: str

@@ -25,8 +25,8 @@ from inverse_deid.core.values import (
     RuleVerdicts,
     Tokens,
 )
+from inverse_deid.evaluation.counts import TYPE_NUMBER
 from inverse_deid.evaluation.evaluation import Evaluation, evaluate_masks
-from inverse_deid.evaluation.groups import TYPE_NUMBER
 from inverse_deid.lexicon import load_lexicon
 from inverse_deid.masking.combine import combine
 from inverse_deid.masking.document_passes import mask_joined_parts, mask_names_everywhere
@@ -35,12 +35,9 @@ from inverse_deid.network.config import Targets, class_names, class_of
 from inverse_deid.network.folder import ModelParts
 from inverse_deid.network.scorer import Scorer, ScorerInput
 from inverse_deid.research.studies.records import Arrays, read_arrays, write_arrays
-from inverse_deid.rules.allowlist import Policy
-from inverse_deid.rules.analysis import RuleAnalyser
-from inverse_deid.text.alignment import span_of_token
+from inverse_deid.rules.analysis import Policy, RuleAnalyser
 from inverse_deid.text.interning import InternedWords
-from inverse_deid.text.joined import join
-from inverse_deid.text.tokenizer import tokenize
+from inverse_deid.text.tokenizer import join, span_of_token, tokenize
 from inverse_deid.training.calibration import ScoredCorpus, densities
 
 NO_TYPE = -1
@@ -50,16 +47,10 @@ Float64Array = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AnalysedCorpus:
-    """Annotated documents after the rules; token arrays contain all documents one after the other.
+    """Annotated documents after the *case-aware* rules; token arrays contain all documents in order.
 
-    Args:
-        name: The corpus.
-        docs: With their gold spans.
-        tokens: Of each document.
-        analyses: By the *case-aware* rules.
-        types: int16 (n_tokens,), number of the PHI type that touches a token, `NO_TYPE` = safe.
-        documents: int32 (n_tokens,), number of the document.
-        interned: Numbers the words of the analyses.
+    `types` is int16 (n_tokens,), the number of the PHI type that touches a token, `NO_TYPE` = safe.
+    `documents` is int32 (n_tokens,), the number of the document. `interned` numbers the words.
     """
 
     name: str
@@ -100,10 +91,7 @@ class AnalysedCorpus:
         return np.array([*numbers, 0], np.int64)[self.types]
 
     def evaluate(self, keep: BoolArray) -> Evaluation:
-        """Evaluate masks.
-
-        Args:
-            keep: bool (n_tokens,), False = masked.
+        """Evaluate masks: bool (n_tokens,), False = masked.
 
         Raises:
             AnnotationError: Two documents have one id.
@@ -162,10 +150,8 @@ class TokenScores:
     ) -> Decisions:
         """Decide on the tokens by the adaptive threshold.
 
-        Args:
-            thresholds: With a slope of density only where densities are given.
-            verdicts: Without them `high` alone decides.
-            densities: float64 (n_tokens,), as in `ScoredCorpus`.
+        Without verdicts `high` alone decides. A slope of density needs densities: float64 (n_tokens,), as in
+        `ScoredCorpus`.
         """
         if verdicts is None:
             verdicts = RuleVerdicts.silent(len(self.p_safe))
@@ -245,11 +231,8 @@ def read_scores(path: Path) -> dict[str, TokenScores]:
 def find_curve(is_phi: BoolArray, needed: Float64Array) -> tuple[Float64Array, Float64Array] | None:
     """Return recall and precision of masking at every threshold that matters, recall rising.
 
-    Tokens of one value are masked together, so figures are taken where the value changes.
-
-    Args:
-        is_phi: bool (n_tokens,).
-        needed: float64 (n_tokens,), the threshold above which a token is masked; the lower, the earlier.
+    Tokens of one value are masked together, so figures are taken where the value changes. `needed` is
+    float64 (n_tokens,), the threshold above which a token is masked; the lower, the earlier.
 
     Returns:
         Two float64 (n_points,), or None without PHI.
@@ -264,11 +247,7 @@ def find_curve(is_phi: BoolArray, needed: Float64Array) -> tuple[Float64Array, F
 
 
 def average_precision(is_phi: BoolArray, needed: Float64Array) -> float | None:
-    """Return the mean precision over the steps of recall, or None without PHI.
-
-    Args:
-        is_phi: bool (n_tokens,).
-        needed: As in `find_curve`.
+    """Return the mean precision over the steps of recall (see `find_curve`), or None without PHI.
 
     Example:
         >>> average_precision(np.array([True, False, True]), np.array([0.1, 0.2, 0.3]))
@@ -279,12 +258,7 @@ def average_precision(is_phi: BoolArray, needed: Float64Array) -> float | None:
 
 
 def precision_at_recall(is_phi: BoolArray, needed: Float64Array, recall: float) -> float | None:
-    """Return the precision at the lowest threshold that reaches a recall, or None without PHI.
-
-    Args:
-        is_phi: bool (n_tokens,).
-        needed: As in `find_curve`.
-        recall: In (0, 1].
+    """Return the precision at the lowest threshold that reaches a recall in (0, 1], or None without PHI.
 
     Example:
         >>> precision_at_recall(np.array([True, False, True]), np.array([0.1, 0.2, 0.3]), 0.5)
@@ -298,11 +272,6 @@ def measure_masks(
     is_phi: BoolArray, is_masked: BoolArray, documents: npt.NDArray[np.int32]
 ) -> dict[str, float | None]:
     """Return recall, precision, and the share of documents with PHI that leak none; None = undefined.
-
-    Args:
-        is_phi: bool (n_tokens,).
-        is_masked: bool (n_tokens,).
-        documents: int32 (n_tokens,), the number of each token's document.
 
     Example:
         >>> flags = np.array([True, True, False])

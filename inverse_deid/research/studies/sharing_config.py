@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from inverse_deid.core.errors import ConfigurationError
-from inverse_deid.network.config import checked_settings, naming, read_config
+from inverse_deid.core.settings import read_toml
 from inverse_deid.research.representations.config import TABLES, SharingConfig, sharing_config
+from inverse_deid.research.setting_tables import check_table, name_file
 
 Kind = Literal[
     "non-private", "non-private, no casing", "pseudonymised", "noise alone", "adversarial", "reversal"
@@ -125,8 +126,8 @@ def read_study_config(path: Path) -> StudyConfig:
     Raises:
         ConfigurationError: Missing, not TOML, unknown or unfit settings.
     """
-    values = read_config(path)
-    with naming(path):
+    values = read_toml(path)
+    with name_file(path):
         return _study_config(values, path.parent)
 
 
@@ -143,7 +144,7 @@ def _study_config(values: Mapping[str, Any], folder: Path) -> StudyConfig:
     corpora = values.get("corpora", [])
     if not isinstance(corpora, list) or not corpora:
         raise ConfigurationError("names no corpus; give at least one table [[corpora]]")
-    study = StudyTable(**checked_settings(table, "study", StudyTable))
+    study = StudyTable(**check_table(table, "study", StudyTable))
     found = tuple(_corpus(corpus, folder) for corpus in corpora)
     if len({corpus.name for corpus in found}) != len(found):
         raise ConfigurationError("two [[corpora]] have one name; give each its own")

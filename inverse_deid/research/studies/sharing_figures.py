@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from inverse_deid.research.studies.panels import Band, Panel, panels
+from inverse_deid.research.studies.figures import Band, Panel, panels
 from inverse_deid.research.studies.tables import Cell, Table
 
 ACCURACY_AIM = 0.55

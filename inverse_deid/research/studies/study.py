@@ -18,7 +18,7 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from inverse_deid.core.errors import ConfigurationError, OutputExistsError
 from inverse_deid.research.studies.records import (
@@ -44,14 +44,9 @@ _OURS = ("runs", "epochs", "models")
 class StudyOptions:
     """The options that the command of every study has.
 
-    Args:
-        folder: Receives runs and report.
-        seeds: Of the trainings.
-        only: Kinds of runs to do now; none = all. The report leaves out what is not done yet.
-        n_processes: Runs at the same time.
-        command: The command line, for the report.
-        force: Start over.
-        say: Receives lines of progress.
+    `only` names the kinds of runs to do now (none = all; the report leaves out the others), `n_processes`
+    how many are done at the same time, `command` the command line for the report. `force` starts over,
+    `say` receives lines of progress.
     """
 
     folder: Path
@@ -69,17 +64,14 @@ class Run(Protocol):
     @property
     def name(self) -> str:
         """Name of its record."""
-        ...
 
     @property
     def kind(self) -> str:
         """Its name in `--only`."""
-        ...
 
     @property
     def depends_on(self) -> tuple[object, ...]:
         """Values that can change its result, apart from the key of the study; with a telling `repr`."""
-        ...
 
 
 R = TypeVar("R", bound=Run)
@@ -88,13 +80,8 @@ R = TypeVar("R", bound=Run)
 class Study:
     """A study that is under way in a folder.
 
-    Args:
-        kind: Which study.
-        options: Of its command.
-        kinds: What `--only` may name.
-        inputs: Data files that every run depends on.
-        shared: Settings that every run depends on, as JSON values.
-        config: A file of settings that the report names.
+    Every run depends on the data files `inputs` and the settings `shared` (JSON values). `kinds` are what
+    `--only` may name, `config` is a file of settings that the report names.
 
     Raises:
         InputError: A file cannot be read.
@@ -144,17 +131,15 @@ class Study:
     def finish(self, runs: Sequence[R], work: Callable[[R, Say], Record]) -> Iterator[tuple[R, Record]]:
         """Do the runs that are missing, then yield all finished ones in order.
 
-        Args:
-            runs: In order.
-            work: Does one run and returns its record: tidy `rows`, or what the study needs. `files`
-                are paths in the folder `runs` without which the run counts as unfinished. `seconds`
-                are added. Several processes need a picklable function.
+        `work` does one run and returns its record: tidy `rows`, or what the study needs. `files` are paths
+        in the folder `runs` without which the run counts as unfinished. `seconds` are added. Several
+        processes need a picklable function.
 
         Raises:
             OutputError: A record cannot be written.
         """
         missing = self.missing(runs)
-        done = do_jobs(_Timed(work), missing, self.options.n_processes, self.say)
+        done = do_jobs(work, missing, self.options.n_processes, self.say)
         for number, (run, record) in enumerate(done, start=1):
             write_record(self._path(run.name), self.key_of(run), record)
             self.say(f"{run.name}: done in {record['seconds']:.0f} s, {number} of {len(missing)} runs")
@@ -175,7 +160,7 @@ class Study:
         Args:
             settings: Choices that deserve a line, by name.
             n_seconds: Time of each step, by name.
-            seeds: Of the trainings; None = those of the options.
+            seeds: None = those of the options.
             device: What trained; "" = the device of TensorFlow.
         """
         if not device:
@@ -198,11 +183,8 @@ class Study:
 def prepare_folder(folder: Path, kind: str, key: Mapping[str, Any], *, force: bool) -> None:
     """Make the folder of a study, or check that it contains the same one, to resume it.
 
-    Args:
-        folder: The folder.
-        kind: Which study.
-        key: What all of its runs share, as JSON values; another key is another study.
-        force: Delete what an earlier study left there.
+    `key` is what all of its runs share, as JSON values: another key is another study. `force` deletes
+    what an earlier study left there.
 
     Raises:
         OutputExistsError: The folder contains something else.
@@ -232,20 +214,16 @@ T = TypeVar("T")
 def do_jobs(
     work: Callable[[T, Say], Record], jobs: Sequence[T], n_processes: int, say: Say
 ) -> Iterator[tuple[T, Record]]:
-    """Do jobs and yield each with its record as soon as it is done.
+    """Do hashable jobs and yield each with its record, and the `seconds` it took, as soon as it is done.
 
-    Args:
-        work: Does one; picklable if there are several processes.
-        jobs: Hashable.
-        n_processes: 1 works in this process, more start processes of one TensorFlow thread each.
-        say: Receives lines of progress of this process.
+    One process works here; more processes need picklable work, and have one TensorFlow thread each.
     """
     if n_processes == 1 or len(jobs) < 2:
         for job in jobs:
-            yield job, work(job, say)
+            yield job, _do_job(work, job, say)
         return
     with ProcessPoolExecutor(n_processes, get_context("spawn"), _start_worker, (work,)) as pool:
-        running = {pool.submit(_do_job, job): job for job in jobs}
+        running = {pool.submit(_do_in_worker, job): job for job in jobs}
         try:
             for done in as_completed(running):
                 yield running[done], done.result()
@@ -253,16 +231,10 @@ def do_jobs(
             pool.shutdown(wait=True, cancel_futures=True)
 
 
-@dataclass(frozen=True, slots=True)
-class _Timed(Generic[T]):
-    """Work that adds its seconds to its record."""
-
-    work: Callable[[T, Say], Record]
-
-    def __call__(self, job: T, say: Say) -> Record:
-        begun = time.perf_counter()
-        record = self.work(job, say)
-        return {"seconds": time.perf_counter() - begun, **record}
+def _do_job(work: Callable[[T, Say], Record], job: T, say: Say) -> Record:
+    begun = time.perf_counter()
+    record = work(job, say)
+    return {"seconds": time.perf_counter() - begun, **record}
 
 
 _work: Callable[[Any, Say], Record] | None = None
@@ -278,7 +250,7 @@ def _start_worker(work: Callable[[Any, Say], Record]) -> None:
     _work = work
 
 
-def _do_job(job: Any) -> Record:  # noqa: ANN401 - any job
+def _do_in_worker(job: Any) -> Record:  # noqa: ANN401 - any job
     if _work is None:
         raise RuntimeError("the worker was not started")
-    return _work(job, lambda line: None)
+    return _do_job(_work, job, lambda line: None)

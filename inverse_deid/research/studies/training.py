@@ -27,10 +27,7 @@ Epochs = Callable[[int], Sequence[Example]]
 def new_network(config: NetworkConfig, vectors: WordVectors, seed: int | None = None) -> keras.Model:
     """Build a network with random weights.
 
-    Args:
-        config: Its shape.
-        vectors: The vocabulary.
-        seed: Forget all other networks first, and draw the weights from this seed; None = neither.
+    With a seed, all other networks are forgotten first, and the weights are drawn from it.
     """
     import keras
 

@@ -52,16 +52,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ThesisRun:
-    """One training.
+    """One training, named as `a-1`, with its seed and number of epochs.
 
-    Args:
-        name: As `a-1`.
-        network: The variant.
-        training: With the seed and the number of epochs of the run.
-        gold: Trained on.
-        vectors: The vocabulary.
-        corpora: Scored after each epoch; the first is the validation part.
-        start: Weights to fine-tune from, None = random ones.
+    The corpora are scored after each epoch; the first is the validation part. `start` has the weights to
+    fine-tune from, None = random ones.
     """
 
     name: str
@@ -87,11 +81,8 @@ class ThesisRun:
 def train_thesis_run(run: ThesisRun, place: Path, key: str, say: Say) -> Record:
     """Train a run, or resume it; score and keep the network after every epoch.
 
-    Args:
-        run: What to train.
-        place: Folder of its files.
-        key: Identifies the run, so that no checkpoint of another one is resumed.
-        say: Receives a line per epoch.
+    Its files are in the folder `place`. The key identifies the run, so that no checkpoint of another one is
+    resumed. `say` receives a line per epoch.
 
     Returns:
         Losses of the epochs (None = unknown), seconds without interruptions, and the settings.
@@ -154,13 +145,7 @@ def weights_path(place: Path, epoch: int) -> Path:
 
 
 def measure_accuracy(corpus: AnalysedCorpus, scores: TokenScores, targets: Targets) -> float:
-    """Return the share of tokens whose most probable class is right, in [0, 1]; 0 without tokens.
-
-    Args:
-        corpus: The gold.
-        scores: Of its tokens.
-        targets: The classes of the network.
-    """
+    """Return the share of tokens whose most probable class is right, in [0, 1]; 0 without tokens."""
     right = corpus.gold_classes(targets) == scores.best
     return float(np.mean(right)) if len(right) else 0.0
 
@@ -169,12 +154,8 @@ def measure_accuracy(corpus: AnalysedCorpus, scores: TokenScores, targets: Targe
 class TrainedRun:
     """What a training left.
 
-    Args:
-        name: As `a-1`.
-        targets: Classes of its network.
-        epochs: Scores of every corpus by its name, after each epoch.
-        losses: Of each epoch; None = not noted.
-        epoch: The one that counts, from 1.
+    `epochs` has the scores of every corpus by its name after each epoch, `losses` those of each epoch (None
+    = not noted). `epoch` is the one that counts, from 1.
     """
 
     name: str

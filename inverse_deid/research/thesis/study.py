@@ -37,7 +37,7 @@ from inverse_deid.research.thesis.tables import (
     find_best_pair,
     thesis_tables,
 )
-from inverse_deid.rules.allowlist import Policy
+from inverse_deid.rules.analysis import Policy
 from inverse_deid.training.config import RunConfig, read_run_config
 from inverse_deid.training.corpus import read_annotated, read_type_mapping, split_by_group
 from inverse_deid.training.documents import corpus_sha256
@@ -48,18 +48,11 @@ VALIDATION_SHARE = 0.1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThesisSettings:
-    """The options of this study.
+    """The options of this study: four different annotated files or folders, and the trainings.
 
-    Args:
-        first: Annotated; networks are trained on it.
-        first_test: Annotated; they are judged on it.
-        second: Annotated; the best one is fine-tuned on it.
-        second_test: Annotated; the fine-tuned one is judged on it.
-        mapping: TOML file that maps the types of the second corpus to ours.
-        config_folder: Contains `thesis-a.toml` to `thesis-d.toml`.
-        n_epochs: Of each training.
-        n_fine_tuning_epochs: Of the fine-tuning.
-        policy: How the rules judge ambiguous words; *literal* is the thesis's.
+    Networks are trained on `first`, the best one is fine-tuned on `second`, and both are judged on the test
+    documents of each. `mapping` maps the types of the second corpus to ours. `config_folder` contains
+    `thesis-a.toml` to `thesis-d.toml`. The policy *literal* is the thesis's.
     """
 
     first: Path
@@ -91,9 +84,7 @@ class _ThesisData:
 def run_thesis(settings: ThesisSettings, options: StudyOptions) -> None:
     """Train, choose, fine-tune, and write the report.
 
-    Args:
-        settings: Corpora and trainings.
-        options: The seeds count up from that of the first run of each variant.
+    The seeds count up from that of the first run of each variant.
 
     Raises:
         InputError: A corpus or a stored file cannot be read.

@@ -8,15 +8,15 @@ from typing import Any, NamedTuple
 
 from inverse_deid.core.thresholds import Thresholds
 from inverse_deid.core.values import RuleVerdicts
+from inverse_deid.evaluation.counts import GROUPS, GroupKind
 from inverse_deid.evaluation.evaluation import Evaluation
 from inverse_deid.evaluation.figures import GroupFigures
-from inverse_deid.evaluation.groups import GROUPS, GroupKind
 from inverse_deid.masking.combine import decide_without_network
 from inverse_deid.research.studies.report import read_published
 from inverse_deid.research.studies.scoring import AnalysedCorpus, TokenScores
 from inverse_deid.research.studies.tables import Cell, Table, frame_of
 from inverse_deid.research.thesis.runs import TrainedRun, measure_accuracy
-from inverse_deid.rules.allowlist import POLICIES, Policy
+from inverse_deid.rules.analysis import POLICIES, Policy
 
 PAIRS: Mapping[str, Thresholds] = {"low": Thresholds(0.8, 0.9), "high": Thresholds(0.9, 0.95)}
 """The published pairs."""
@@ -44,12 +44,7 @@ def figure_of(evaluation: Evaluation) -> Figure:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JudgedCorpus:
-    """A corpus with the verdicts of the rules.
-
-    Args:
-        corpus: The gold.
-        verdicts: By the policy of the study.
-    """
+    """A corpus with the verdicts of the rules by the policy of the study."""
 
     corpus: AnalysedCorpus
     verdicts: RuleVerdicts = field(repr=False)
@@ -69,12 +64,7 @@ class JudgedCorpus:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FineTuned:
-    """The best run on the second corpus.
-
-    Args:
-        name: The best run.
-        scores: By epochs of fine-tuning, 0 = none; of every corpus.
-    """
+    """The scores of the best run on every corpus, by epochs of fine-tuning on the second one; 0 = none."""
 
     name: str
     scores: Mapping[int, Mapping[str, TokenScores]] = field(repr=False)
@@ -123,13 +113,8 @@ def thesis_tables(
 ) -> dict[str, list[Table]]:
     """Return all tables by heading.
 
-    Args:
-        runs: On the first corpus.
-        tuned: The best one, fine-tuned.
-        validation: Chooses in the comparison.
-        first_test: The test set of the first corpus.
-        second: The test set of the second corpus.
-        policy: Of the rules in all tables but the comparison, which shows every policy.
+    Validation chooses in the comparison. The policy is that of the rules in all tables but the comparison,
+    which shows every policy.
     """
     verdicts = {one: first_test.verdicts(one) for one in POLICIES}
     test = JudgedCorpus(first_test, verdicts[policy])
@@ -334,16 +319,9 @@ def _curve_table(runs: Sequence[TrainedRun], validation: JudgedCorpus, test: Jud
         for run in runs
         for epoch, scores in enumerate(run.epochs, start=1)
     ]
-    columns = (
-        "run",
-        "epoch",
-        "validation chose",
-        "loss",
-        "validation accuracy",
-        "validation HIPAA recall",
-        "validation precision",
-        "test HIPAA recall",
-        "test precision",
-    )
+    shares = [
+        f"{part} {figure}" for part in ("validation", "test") for figure in ("HIPAA recall", "precision")
+    ]
+    columns = ("run", "epoch", "validation chose", "loss", "validation accuracy", *shares)
     title = f"After each epoch, adaptive threshold {_TITLES['high']}"
     return Table("epochs", title, frame_of(columns, rows), digits=4)

@@ -35,8 +35,7 @@ from inverse_deid.review.values import (
     ReviewAction,
     TokenRange,
 )
-from inverse_deid.text.gaps import forbidden_gaps
-from inverse_deid.text.rendering import GAP_MARK, JOINING_GAPS
+from inverse_deid.text.rendering import GAP_MARK, JOINING_GAPS, forbidden_gaps
 
 GROUP_LETTERS: Mapping[HyperClass, str] = MappingProxyType(
     {

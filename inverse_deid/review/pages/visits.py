@@ -32,8 +32,8 @@ from inverse_deid.core.errors import (
     OutputError,
     ReviewError,
     StaleRevisionError,
+    describe_error,
 )
-from inverse_deid.core.unforeseen import describe_error
 from inverse_deid.formats.strict_json import parse_json
 from inverse_deid.review.accounts import Session, find_session, is_csrf_token, log_in, log_out
 from inverse_deid.review.store import ReviewStore

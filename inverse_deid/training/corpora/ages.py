@@ -12,7 +12,7 @@ _DECADE = re.compile(r"\d0'?s|(?:twent|thirt|fort|fift|sixt|sevent|eight|ninet)i
 
 
 def draw_age(rng: random.Random, original: str = "", after: str = "") -> str:
-    """Draw an age that fits the original and the unit behind it.
+    """Draw an age that fits the original and the unit after it.
 
     Args:
         rng: Source of randomness.

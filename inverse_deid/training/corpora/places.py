@@ -41,7 +41,7 @@ def draw_organisation(rng: random.Random, pools: NamePools) -> str:
 
 
 def draw_landmark(rng: random.Random, pools: NamePools) -> str:
-    """Draw a place that is no city: island, bridge, park, post box, farm."""
+    """Draw a place other than a city: island, bridge, park, post box, farm."""
     return _fill(rng.choice(words("landmarks")), rng, pools)
 
 

@@ -67,7 +67,7 @@ class SurrogateMaker:
         """Return a fresh surrogate; about half keep the rough shape of the original.
 
         Args:
-            phi_type: What the original is.
+            phi_type: The type of the original.
             original: The identifier to replace, not empty.
             context: What the document's surrogates share; None makes each its own.
 
@@ -208,16 +208,9 @@ def _is_initials(original: str) -> bool:
 def with_fresh_surrogates(
     doc: Document, maker: SurrogateMaker, rng: random.Random, *, keep_share: float = 0.12
 ) -> Document:
-    """Replace the identifiers of a document by fresh surrogates.
+    """Replace the identifiers of an annotated document by fresh surrogates.
 
-    Args:
-        doc: The annotated document.
-        maker: Makes the surrogates.
-        rng: Decides which spans stay.
-        keep_share: Share of the spans left as they are, in [0, 1].
-
-    Returns:
-        A document with the same id, safe text and types.
+    `rng` leaves `keep_share` of the spans, in [0, 1], as they are. Id, safe text and types stay.
     """
     context = CaseContext(consistent=rng.random() < _CONSISTENT_SHARE, day_first=rng.random() < 0.3)
     pieces: list[str] = []
@@ -249,17 +242,10 @@ def identifiers_by_type(docs: Iterable[Document]) -> Mapping[PhiType, Sequence[s
 def with_exchanged_identifiers(
     doc: Document, pool: Mapping[PhiType, Sequence[str]], rng: random.Random, *, keep_share: float = 0.5
 ) -> Document:
-    """Replace identifiers by others of their type, with fresh digits.
+    """Replace identifiers by others of their type, from `identifiers_by_type`, with fresh digits.
 
-    Args:
-        doc: The annotated document.
-        pool: From `identifiers_by_type`.
-        rng: Chooses.
-        keep_share: Share of the spans left as they are, in [0, 1].
-
-    Returns:
-        A document with the same id, safe text and types; white space at the ends of
-        a span stays where it is and is no longer marked.
+    `keep_share` of the spans, in [0, 1], are left as they are. Id, safe text and types stay. White
+    space at the ends of a span stays where it is and is no longer marked.
 
     Example:
         >>> from inverse_deid.core.values import PhiSpan

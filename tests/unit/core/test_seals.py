@@ -4,7 +4,7 @@ import pytest
 
 from inverse_deid.core.errors import LexiconError
 from inverse_deid.core.packaged import LEXICON_SHA256, packaged_path
-from inverse_deid.core.seals import is_sealed, sealed
+from inverse_deid.core.seals import is_sealed, seal
 from inverse_deid.lexicon import lexicon as lexicon_module
 from inverse_deid.lexicon import load_lexicon
 from inverse_deid.lexicon.artefact import parse_artefact
@@ -12,8 +12,8 @@ from inverse_deid.lexicon.artefact import parse_artefact
 
 @pytest.mark.parametrize("content", [{}, {"a": (1, 2)}, {"a": {2: 1, 10: 0.1}}, {"seal": "x", "a": "é"}])
 def test_what_is_read_again_is_sealed(content):
-    assert is_sealed(sealed(content))
-    assert not is_sealed({**sealed(content), "more": None})
+    assert is_sealed(seal(content))
+    assert not is_sealed({**seal(content), "more": None})
 
 
 def test_the_packaged_lexicon_is_the_one_that_the_code_names():

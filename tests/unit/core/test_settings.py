@@ -49,7 +49,7 @@ def test_paths_count_from_the_folder_of_the_file(tmp_path):
     [
         ("[training]\nepoch = 1", "training has no setting 'epoch'. It has: epochs, rate, output"),
         ("goldd = 1", "the file has no setting 'goldd'. It has: gold, methods, training"),
-        ("[training]\nepochs = 0", "training.epochs: expected `int` >= 1; correct the setting"),
+        ("[training]\nepochs = 0", "training.epochs: expected `int` >= 1. Correct the setting"),
         ("[training]\nepochs = true", "training.epochs: expected `int`, got `bool`"),
         ('[training]\noutput = "x"', "training.output: invalid enum value 'x'. Choose one of crf, softmax"),
         ("[training]\nrate = nan", "training.rate: "),

@@ -1,6 +1,7 @@
 import dataclasses
 import io
 
+import msgspec
 import pytest
 from fake_maskers import BROKEN_STAGE, CANARY, keep_all, mask_capitals
 from hypothesis import given
@@ -141,7 +142,7 @@ def test_tallies_add_up_and_survive_json():
     one.merge(two)
     assert (one.n_documents, one.n_tokens, one.n_failures) == (4, 6, 1)
     assert one.columns == {"dob": "dropped"}
-    assert Tally.from_json(one.as_json()) == one
+    assert msgspec.convert(one.as_json(), Tally) == one
 
 
 def test_endless_failures_do_not_fill_the_memory():

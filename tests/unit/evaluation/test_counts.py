@@ -10,10 +10,17 @@ import pytest
 from inverse_deid.core.errors import AnnotationError, StageError
 from inverse_deid.core.phi import PhiType
 from inverse_deid.core.values import Document, PhiSpan
-from inverse_deid.evaluation.counts import Counts, SafeKind, count_document, find_gold_tokens
+from inverse_deid.evaluation.counts import (
+    GROUPS,
+    Counts,
+    GroupKind,
+    SafeKind,
+    count_document,
+    find_gold_tokens,
+    group_number,
+)
 from inverse_deid.evaluation.evaluation import evaluate_masks
 from inverse_deid.evaluation.figures import FIGURES, Share, measure_over_masking
-from inverse_deid.evaluation.groups import GROUPS, GroupKind, group_number
 from inverse_deid.evaluation.harmless import HarmlessTokens, read_harmless
 from inverse_deid.formats.i2b2_xml import read_gold_i2b2_xml
 from inverse_deid.text.tokenizer import tokenize

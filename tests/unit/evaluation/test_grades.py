@@ -12,9 +12,16 @@ from sklearn.metrics import cohen_kappa_score
 
 from inverse_deid.core.errors import AnnotationError
 from inverse_deid.core.phi import PhiType
-from inverse_deid.evaluation.agreement import Kappa, cohen_kappa
 from inverse_deid.evaluation.figures import Share, encode_record
-from inverse_deid.evaluation.grades import Grade, grade_lines, group_grades, read_grades, report_grades
+from inverse_deid.evaluation.grades import (
+    Grade,
+    Kappa,
+    cohen_kappa,
+    grade_lines,
+    group_grades,
+    read_grades,
+    report_grades,
+)
 from inverse_deid.evaluation.leaks import Leak, write_leak_list
 from inverse_deid.evaluation.plain_text import align
 

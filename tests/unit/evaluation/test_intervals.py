@@ -6,9 +6,9 @@ from fake_maskers import CANARY
 from inverse_deid.core.errors import InputError
 from inverse_deid.core.phi import PhiType
 from inverse_deid.core.values import Document, PhiSpan
+from inverse_deid.evaluation.counts import GroupKind, group_number
 from inverse_deid.evaluation.evaluation import evaluate_masks, intervals_of, read_patients
 from inverse_deid.evaluation.figures import FIGURES
-from inverse_deid.evaluation.groups import GroupKind, group_number
 from inverse_deid.evaluation.resampling import bootstrap
 from inverse_deid.evaluation.uncertainty import Method, clopper_pearson
 

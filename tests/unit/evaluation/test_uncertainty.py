@@ -7,13 +7,11 @@ from scipy.stats import binomtest
 
 from inverse_deid.core.errors import ConfigurationError, StageError
 from inverse_deid.core.values import Document
-from inverse_deid.evaluation import paired_test, resampling
-from inverse_deid.evaluation.counts import Counts
+from inverse_deid.evaluation import resampling
+from inverse_deid.evaluation.counts import Counts, GroupKind, group_number
 from inverse_deid.evaluation.evaluation import evaluate_masks
 from inverse_deid.evaluation.figures import FIGURES, Share
-from inverse_deid.evaluation.groups import GroupKind, group_number
-from inverse_deid.evaluation.paired_test import paired_permutation_test
-from inverse_deid.evaluation.resampling import bootstrap, bootstrap_all
+from inverse_deid.evaluation.resampling import bootstrap, bootstrap_all, paired_permutation_test
 from inverse_deid.evaluation.uncertainty import (
     Interval,
     Method,
@@ -231,7 +229,7 @@ def test_random_swaps_come_near_to_all_swaps(monkeypatch):
     a = counts_of(*[(i % 3, 3) for i in range(12)])
     b = counts_of(*[(3 - i % 4, 3) for i in range(12)])
     exact = paired_permutation_test(a, b, RECALL)
-    monkeypatch.setattr(paired_test, "_MAX_ENUMERATED", 0)
+    monkeypatch.setattr(resampling, "_MAX_ENUMERATED", 0)
     drawn = paired_permutation_test(a, b, RECALL, n_permutations=20_000)
     assert exact.is_exact
     assert not drawn.is_exact

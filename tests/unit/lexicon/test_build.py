@@ -11,9 +11,16 @@ import pytest
 
 from inverse_deid.core.errors import LexiconError
 from inverse_deid.lexicon import Lexicon, PhraseKind, WordFlag, load_lexicon
-from inverse_deid.lexicon.artefact import Artefact, dump_artefact, parse_artefact
-from inverse_deid.lexicon.build import Frequency, compile_lexicon, count_level, extend_lexicon
-from inverse_deid.lexicon.lists import WordList
+from inverse_deid.lexicon.artefact import (
+    Artefact,
+    Frequency,
+    compile_lexicon,
+    count_level,
+    dump_artefact,
+    extend_lexicon,
+    parse_artefact,
+)
+from inverse_deid.lexicon.entries import WordList
 
 
 def word_list(name: str, entries: dict[str, int], flag: WordFlag, kind: PhraseKind | None = None) -> WordList:
@@ -65,21 +72,21 @@ def test_a_list_may_keep_its_accents() -> None:
 
 
 def test_phrases_have_a_kind_and_mark_their_first_word(lexicon: Lexicon) -> None:
-    assert lexicon.phrase_kind(["new", "york"]) is PhraseKind.CITY
-    assert lexicon.phrase_kind(["new", "jersey"]) is PhraseKind.STATE
+    assert lexicon.longest_phrase(["new", "york"]) == (PhraseKind.CITY, 2)
+    assert lexicon.longest_phrase(["new", "jersey"]) == (PhraseKind.STATE, 2)
     assert lexicon.flags("new") == WordFlag.PHRASE_START
 
 
 @pytest.mark.parametrize("tokens", [[], ["new"], ["new", "shoes"], ["a"] * 9])
 def test_other_tokens_are_no_phrase(lexicon: Lexicon, tokens: list[str]) -> None:
-    assert lexicon.phrase_kind(tokens) is None
+    assert lexicon.longest_phrase(tokens) is None
 
 
 def test_an_eponym_never_hides_a_place() -> None:
     eponyms = WordList("eponyms", {"new york": 0}, None, PhraseKind.EPONYM, {})
     for lists in ([eponyms, LISTS[2]], [LISTS[2], eponyms]):
         compiled = Lexicon(compile_lexicon(lists, {}, version="1"))
-        assert compiled.phrase_kind(["new", "york"]) is PhraseKind.CITY
+        assert compiled.longest_phrase(["new", "york"]) == (PhraseKind.CITY, 2)
 
 
 def test_lookup_gives_one_row_a_word(lexicon: Lexicon) -> None:

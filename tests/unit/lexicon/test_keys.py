@@ -2,7 +2,7 @@
 
 import pytest
 
-from inverse_deid.lexicon.keys import entry_tokens, spellings, strip_accents, word_key
+from inverse_deid.lexicon.entries import entry_tokens, spellings, strip_accents, word_key
 
 
 @pytest.mark.parametrize(

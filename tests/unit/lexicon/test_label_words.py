@@ -2,7 +2,7 @@
 
 import pytest
 
-from inverse_deid.lexicon.label_words import eponym_phrases, medical_words
+from inverse_deid.lexicon.licensed import eponym_phrases, medical_words
 
 NAMES = {"parkinson", "brown", "stevens", "johnson", "bell", "will"}.__contains__
 

@@ -9,10 +9,9 @@ from click.testing import CliRunner, Result
 from inverse_deid.cli.lexicon import lexicon as lexicon_command
 from inverse_deid.core.errors import FormatError, InputError
 from inverse_deid.lexicon import PhraseKind, WordFlag, load_lexicon
-from inverse_deid.lexicon.artefact import dump_artefact
-from inverse_deid.lexicon.build import compile_lexicon
+from inverse_deid.lexicon.artefact import compile_lexicon, dump_artefact
+from inverse_deid.lexicon.entries import WordList
 from inverse_deid.lexicon.licensed import read_meddra, read_whodrug
-from inverse_deid.lexicon.lists import WordList
 
 LLT = "90000001$Zorblitis acute$90000002$$$$$$$Y$$\n90000003$Smith's syndrome$90000004$$$$$$$Y$$\n"
 PT = "90000002$Zorblitis$$90000009$$$$$$$$\n"
@@ -88,7 +87,7 @@ def test_build_adds_the_words_to_a_copy(meddra: Path, base: Path, tmp_path: Path
     assert own.flags("zorblitis") == WordFlag.MEDICAL
     assert own.flags("zorblamab") == WordFlag.DRUG
     assert own.flags("smith") == WordFlag.SURNAME | WordFlag.PHRASE_START
-    assert own.phrase_kind(["smith", "s", "syndrome"]) is PhraseKind.EPONYM
+    assert own.longest_phrase(["smith", "s", "syndrome"]) == (PhraseKind.EPONYM, 3)
     assert not load_lexicon(base).flags("zorblitis")
     assert own.version == "1+meddra.meddra_eponyms.whodrug"
 

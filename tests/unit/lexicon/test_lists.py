@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from inverse_deid.core.errors import LexiconError
-from inverse_deid.lexicon.flags import WordFlag
-from inverse_deid.lexicon.lists import list_folders, read_list
+from inverse_deid.lexicon.entries import WordFlag, list_folders, read_list
 
 SOURCE = """
 name = "few"

@@ -16,6 +16,8 @@ from inverse_deid.network import training
 from inverse_deid.network.checkpoints import Checkpoints
 from inverse_deid.network.training import Watch, fit, probabilities
 
+pytestmark = pytest.mark.slow
+
 CONFIG = tiny.network_config()
 
 

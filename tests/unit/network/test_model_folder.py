@@ -11,7 +11,7 @@ import pytest
 
 from inverse_deid.core.errors import ModelError, OutputError
 from inverse_deid.core.packaged import MODEL_SHA256, packaged_path
-from inverse_deid.core.seals import sealed
+from inverse_deid.core.seals import seal
 from inverse_deid.core.thresholds import Thresholds
 from inverse_deid.network import folder as model_folder
 from inverse_deid.network.config import NetworkConfig
@@ -148,7 +148,7 @@ def test_what_is_no_model_folder_is_not_replaced(tmp_path):
 def altered_manifest(folder, **changed):
     """As somebody would write it who knows of the seal."""
     path = folder / "manifest.json"
-    path.write_text(json.dumps(sealed({**json.loads(path.read_text()), **changed})))
+    path.write_text(json.dumps(seal({**json.loads(path.read_text()), **changed})))
 
 
 def test_the_manifest_knows_every_other_file(older):

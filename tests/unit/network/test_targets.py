@@ -12,6 +12,8 @@ import tiny_networks as tiny
 
 from inverse_deid.network.training import Watch, fit, probabilities
 
+pytestmark = pytest.mark.slow
+
 STILL = tiny.training_config(
     epochs=1, learning_rate=1e-12, word_dropout=0.0, dictionary_dropout=0.0, batch_tokens=10_000
 )

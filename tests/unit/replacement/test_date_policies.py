@@ -27,7 +27,7 @@ def case(*texts: str, day_first: bool | None = None, structured: tuple[str, ...]
 
 def test_mask_keeps_nothing() -> None:
     assert MaskedDates().replacement("12-OCT-2019") is None
-    assert MaskedDates().structured("20191012") is None
+    assert MaskedDates().replace_field("20191012") is None
 
 
 @pytest.mark.parametrize("text", UNREADABLE)
@@ -43,7 +43,7 @@ def test_no_policy_shows_an_age_over_89(text: str) -> None:
     dates = case()
     policies = (YearDates(dates), relative_days(dates, TODAY), ShiftedDates(dates, 100))
     assert [policy.replacement(text) for policy in policies] == [None, None, None]
-    assert [policy.structured("19301231") for policy in policies] == [None, None, None]
+    assert [policy.replace_field("19301231") for policy in policies] == [None, None, None]
     assert [policy.replacement(text.replace("1930", "1931")) for policy in policies] == ["1931", None, None]
 
 
@@ -63,7 +63,7 @@ def test_year_is_what_is_written(text: str, expected: str | None) -> None:
 
 def test_year_of_a_field() -> None:
     policy = YearDates(case())
-    assert [policy.structured(v) for v in ("20191012140500+0100", "2019", "2021", "x")] == [
+    assert [policy.replace_field(v) for v in ("20191012140500+0100", "2019", "2021", "x")] == [
         "2019",
         "2019",
         None,
@@ -92,7 +92,7 @@ def test_relative_days(text: str, expected: str) -> None:
     policy = relative_days(case("12-OCT-2019"), date(2019, 10, 12), "first dose")
     assert policy.statement == "Day 0 = first dose"
     assert policy.replacement(text) == expected
-    assert policy.structured("20191012") is None
+    assert policy.replace_field("20191012") is None
 
 
 def test_the_anchor_is_the_earliest_date_of_the_text_if_none_is_given() -> None:
@@ -160,18 +160,18 @@ def test_shifted_fields(value: str, expected: str | None) -> None:
     one; from September to October is one; from 2018 to 2019 one year, from 2017 two.
     """
     policy = ShiftedDates(case(structured=("20191012",)), 100)
-    assert policy.structured(value) == expected
+    assert policy.replace_field(value) == expected
 
 
 def test_a_year_moves_by_whole_years() -> None:
     policy = ShiftedDates(case(structured=("20191012",)), 300)
-    assert policy.structured("2015") == "2014"
+    assert policy.replace_field("2015") == "2014"
     assert policy.replacement("in 2015".removeprefix("in ")) == "2014"
 
 
 def test_text_and_fields_move_alike() -> None:
     policy = ShiftedDates(case("12-OCT-2019"), 100)
-    assert (policy.replacement("20191012"), policy.structured("20191012")) == ("20190704", "20190704")
+    assert (policy.replacement("20191012"), policy.replace_field("20191012")) == ("20190704", "20190704")
 
 
 def test_a_partial_date_never_changes_sides() -> None:
@@ -184,8 +184,8 @@ def test_a_partial_date_never_changes_sides() -> None:
             policy = ShiftedDates(KnownDates(today=TODAY, written=(full,)), days)
             months = 12 * full.year + full.month - 1
             for steps in (-3, -2, -1, 0, 1, 2, 3):
-                month = policy.structured(f"{(months + steps) // 12}{(months + steps) % 12 + 1:02}")
-                year = policy.structured(str(full.year + steps))
+                month = policy.replace_field(f"{(months + steps) // 12}{(months + steps) % 12 + 1:02}")
+                year = policy.replace_field(str(full.year + steps))
                 pairs = ((month, f"{moved:%Y%m}"), (year, f"{moved:%Y}"))
                 for found, beside in pairs:
                     if found is not None:
@@ -205,7 +205,7 @@ def test_what_is_masked_beside_a_day_does_not_tell_the_shift() -> None:
                 origin = number + round(days / 30.436875)
                 month = f"{origin // 12}{origin % 12 + 1:02}"
                 dates = KnownDates(today=TODAY, written=(moved + timedelta(days=days),))
-                results.add(ShiftedDates(dates, days).structured(month))
+                results.add(ShiftedDates(dates, days).replace_field(month))
             shown = f"{number // 12}{number % 12 + 1:02}" if abs(steps) >= 2 else None
             assert results == {shown}
 
@@ -213,7 +213,7 @@ def test_what_is_masked_beside_a_day_does_not_tell_the_shift() -> None:
 def test_a_month_never_lies_after_the_shifted_today() -> None:
     """40 days before 1 February 2020 is 23 December 2019; one month before February 2020 is January."""
     policy = ShiftedDates(case(), 40)
-    assert [policy.structured(value) for value in ("202002", "201912", "201911")] == [None, None, "201910"]
+    assert [policy.replace_field(value) for value in ("202002", "201912", "201911")] == [None, None, "201910"]
 
 
 def test_a_long_range_within_a_month_is_masked() -> None:
@@ -239,7 +239,7 @@ def test_no_policy_shows_a_birth(birth: str | PartialDate) -> None:
     policies = (YearDates(dates), relative_days(dates, TODAY), ShiftedDates(dates, 100))
     for text in ("12-MAY-15", "May 2015", "2015", "12-15 May 2015"):
         assert [policy.replacement(text) for policy in policies] == [None, None, None]
-    assert [policy.structured("20150512") for policy in policies] == [None, None, None]
+    assert [policy.replace_field("20150512") for policy in policies] == [None, None, None]
     assert None not in [policy.replacement("12-OCT-2019") for policy in policies]
 
 
@@ -249,7 +249,7 @@ def test_dates_further_than_the_span_are_masked_where_intervals_stay() -> None:
         assert policy.replacement("11-OCT-2009") is None
         assert policy.replacement("12-OCT-2009") is not None
         assert [policy.replacement(text) for text in ("2009", "Sep 2009", "2008 to 2010")] == [None] * 3
-    assert ShiftedDates(dates, 100).structured("20091011") is None
+    assert ShiftedDates(dates, 100).replace_field("20091011") is None
     assert YearDates(dates).replacement("11-OCT-2009") == "2009"
 
 

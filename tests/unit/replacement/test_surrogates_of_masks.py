@@ -48,13 +48,13 @@ def test_accents_do_not_make_another_person():
 @pytest.mark.parametrize(("name", "sex"), [("Margaret", "female"), ("Gerald", "male")])
 def test_the_sex_of_the_given_name_stays(name, sex):
     from inverse_deid.replacement.faker_names import load_surrogate_names
-    from inverse_deid.text.folding import folded
+    from inverse_deid.text.matching import fold
 
     given = [
         surrogates(f"{name} Fenwick", case=f"case-{n}").replacement(f"{name} Fenwick", NAME).split()[0]
         for n in range(20)
     ]
-    assert {load_surrogate_names().sex_of(folded(one)) for one in given} == {sex}
+    assert {load_surrogate_names().sex_of(fold(one)) for one in given} == {sex}
 
 
 def test_a_place_and_what_is_named_after_it_agree():

@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from inverse_deid.research.studies.panels import Band, Panel, panels
+from inverse_deid.research.studies.figures import Band, Panel, panels
 
 SVG = "{http://www.w3.org/2000/svg}"
 TICKS = [(0.0, "0"), (1.0, "1")]

@@ -7,11 +7,10 @@ from inverse_deid.lexicon import load_lexicon
 from inverse_deid.masking.combine import decide_without_network
 from inverse_deid.masking.document_passes import PhraseList, apply_allow_list, mask_more
 from inverse_deid.rules.analysis import FEATURE_NAMES, RuleAnalyser
-from inverse_deid.rules.disguised_words import disguised_words
-from inverse_deid.rules.disguises import owners
+from inverse_deid.rules.context import find_owners
+from inverse_deid.rules.disguised_words import find_disguised_words
 from inverse_deid.text.interning import InternedWords
-from inverse_deid.text.joined import join
-from inverse_deid.text.tokenizer import tokenize
+from inverse_deid.text.tokenizer import join, tokenize
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +58,7 @@ def vetoed(analyser, text):
     ],
 )
 def test_words_that_hide_a_name(lexicon, word):
-    assert disguised_words([word], lexicon).all()
+    assert find_disguised_words([word], lexicon).all()
 
 
 @pytest.mark.parametrize(
@@ -98,7 +97,7 @@ def test_words_that_hide_a_name(lexicon, word):
     ],
 )
 def test_words_that_hide_nothing(lexicon, word):
-    assert not disguised_words([word], lexicon).any()
+    assert not find_disguised_words([word], lexicon).any()
 
 
 @pytest.mark.parametrize(
@@ -166,7 +165,7 @@ def test_letters_parted_by_several_signs(analyser, text, found):
 )
 def test_who_owns(lexicon, text, found):
     tokens = join([tokenize(text)])
-    chosen = owners(tokens, lexicon.lookup(tokens.words).flags)
+    chosen = find_owners(tokens, lexicon.lookup(tokens.words).flags)
     assert [word for word, owns in zip(tokens.words, chosen, strict=True) if owns] == found
 
 

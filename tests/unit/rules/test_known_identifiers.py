@@ -5,8 +5,8 @@ from typo_reference import is_within
 
 from inverse_deid.core.values import KnownIdentifier, KnownSort
 from inverse_deid.rules.known_identifiers import KnownIdentifiers
+from inverse_deid.text.matching import NearNames, count_allowed_typos
 from inverse_deid.text.tokenizer import tokenize
-from inverse_deid.text.typos import NearNames, allowed_typos
 
 COMMON = frozenset(
     ["rose", "rash", "fever", "lane", "street", "harrow", "brown", "iv", "the", "march", "baker"]
@@ -179,4 +179,6 @@ def test_near_names_agree_with_holding_each_against_each():
     ]
     near = NearNames(names)
     for word in {*words, *(a + b for a in words[:40] for b in ("x", "xy"))}:
-        assert near.near(word) == any(is_within(word, name, allowed_typos(name)) for name in names), word
+        assert near.near(word) == any(is_within(word, name, count_allowed_typos(name)) for name in names), (
+            word
+        )

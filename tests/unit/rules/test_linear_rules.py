@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from inverse_deid.masking.document_passes import PhraseList
-from inverse_deid.replacement.births import born_on
+from inverse_deid.replacement.dates import born_on
 from inverse_deid.rules.known_identifiers import KnownIdentifiers
 from inverse_deid.rules.patterns import CONTEXT_PATTERNS, VETO_PATTERNS
 from inverse_deid.text.tokenizer import tokenize

@@ -98,10 +98,10 @@ def test_results_that_are_none_are_refused(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--only", "serial,bogus"], "no part bogus; there are serial, workers"),
+        (["--only", "serial,bogus"], "no part bogus. There are serial, workers"),
         (["--only", ","], "no part given"),
         (["--file", "none.jsonl", "--only", "serial"], "none.jsonl: cannot be read"),
-        (["--report-only"], "holds no results; measure first"),
+        (["--report-only"], "has no results. Measure first"),
     ],
 )
 def test_bad_input_costs_one_line_and_nothing_is_written(arguments, message, tmp_path, capsys):

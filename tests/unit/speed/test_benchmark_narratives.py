@@ -85,5 +85,5 @@ def test_a_file_that_is_not_there_is_named(tmp_path):
 
 def test_files_without_text_are_refused(tmp_path):
     (tmp_path / "empty.jsonl").write_text("")
-    with pytest.raises(InputError, match="hold no text"):
+    with pytest.raises(InputError, match="contain no text"):
         first_texts([tmp_path / "empty.jsonl"], 5, seed=1)

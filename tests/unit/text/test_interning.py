@@ -4,8 +4,7 @@ import numpy as np
 
 from inverse_deid.lexicon import load_lexicon
 from inverse_deid.rules.words import WordKnowledge
-from inverse_deid.text.growing import GrowingArray
-from inverse_deid.text.interning import InternedWords
+from inverse_deid.text.interning import GrowingArray, InternedWords
 
 
 def test_the_frequent_words_stay_and_are_numbered_anew():

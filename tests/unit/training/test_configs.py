@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from inverse_deid.network.config import TrainingConfig
+from inverse_deid.research.extraction.study import read_extraction_study
 from inverse_deid.research.representations.config import read_sharing_config
-from inverse_deid.research.studies.extraction_config import read_study
 from inverse_deid.research.studies.sharing_config import read_study_config
 from inverse_deid.training.config import read_run_config
 from inverse_deid.training.corpus import read_type_mapping
@@ -25,7 +25,7 @@ def test_a_shipped_configuration_is_valid(path):
 def test_the_shipped_settings_of_sharing_and_of_the_studies_are_valid():
     assert read_sharing_config(CONFIGS / "sharing.toml").learning.epochs
     assert read_study_config(CONFIGS / "experiments" / "sharing.toml").corpora
-    assert read_study(CONFIGS / "experiments" / "extraction.toml").data
+    assert read_extraction_study(CONFIGS / "experiments" / "extraction.toml").english
 
 
 def test_where_a_file_is_silent_the_callers_settings_count(tmp_path):

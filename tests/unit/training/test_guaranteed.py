@@ -15,8 +15,7 @@ from inverse_deid.core.thresholds import Thresholds
 from inverse_deid.core.values import Document, PhiSpan, RuleAnalysis, RuleVerdicts
 from inverse_deid.masking.pipeline import Deidentifier, Scores, Stages
 from inverse_deid.replacement.markers import fixed_marker
-from inverse_deid.text.alignment import span_of_token
-from inverse_deid.text.tokenizer import tokenize
+from inverse_deid.text.tokenizer import span_of_token, tokenize
 from inverse_deid.training.documents import corpus_sha256
 from inverse_deid.training.guaranteed import (
     CalibrationSet,

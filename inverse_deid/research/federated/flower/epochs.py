@@ -17,8 +17,7 @@ from flwr.app import ArrayRecord, ConfigRecord, Context, Message, RecordDict
 from flwr.clientapp import ClientApp
 from flwr.serverapp import Grid
 
-from inverse_deid.core.errors import ClusterError, InverseDeidError, StageError
-from inverse_deid.core.unforeseen import describe_error
+from inverse_deid.core.errors import ClusterError, InverseDeidError, StageError, describe_error
 from inverse_deid.research.federated.flower.simulation import SitePlan, find_simulated_site
 from inverse_deid.research.federated.local_training import BeginRun, LocalEpoch, SiteTask
 

@@ -65,7 +65,7 @@ def test_a_case_that_cannot_be_read_is_left_out_and_listed():
     sink = source.sink(io.BytesIO())
     write_batch([(Record(7, problem="is too large"), ())], [sink], tally, "cases.xml", "case")
     assert [problem.number for problem in sink.report.problems] == [7]
-    assert tally.failures[0].reason == "is too large; it was left out"
+    assert tally.failures[0].reason == "is too large. It was left out"
 
 
 def test_nothing_is_written_after_a_part_around_the_cases_that_is_refused():

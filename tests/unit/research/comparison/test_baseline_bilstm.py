@@ -9,8 +9,10 @@ pytest.importorskip("tensorflow")
 from inverse_deid.core.errors import ConfigurationError, StageError
 from inverse_deid.core.values import Document
 from inverse_deid.evaluation.evaluation import evaluate_masks
-from inverse_deid.research.comparison.bilstm import NETWORK, TRAINING, BiLstm
+from inverse_deid.research.comparison.learning_systems import NETWORK, TRAINING, BiLstm
 from inverse_deid.research.comparison.systems import make_system
+
+pytestmark = pytest.mark.slow
 
 TINY = tiny_networks.network_config(post_space=False, feature_set="none", targets="fine", dropout=0.0)
 SHORT = tiny_networks.training_config(epochs=12, learning_rate=0.05, word_dropout=0.0)
@@ -66,6 +68,6 @@ def test_the_number_of_epochs_is_the_users():
 
 
 def test_without_tensorflow_the_message_names_the_extra(monkeypatch):
-    monkeypatch.setattr("inverse_deid.research.comparison.bilstm.find_spec", lambda name: None)
+    monkeypatch.setattr("inverse_deid.research.comparison.learning_systems.find_spec", lambda name: None)
     with pytest.raises(ConfigurationError, match=r"bilstm-crf needs the package tensorflow: .*\[compare\]"):
         BiLstm("crf")

@@ -3,7 +3,7 @@
 import pytest
 
 from inverse_deid.core.values import Document
-from inverse_deid.research.comparison.word_lists import ConceptMatch, Patterns
+from inverse_deid.research.comparison.ready_systems import ConceptMatch, Patterns
 
 
 def masked_words(system, text):

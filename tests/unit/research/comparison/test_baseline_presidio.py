@@ -7,7 +7,7 @@ import pytest
 
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.values import Document
-from inverse_deid.research.comparison.presidio import Presidio
+from inverse_deid.research.comparison.ready_systems import Presidio
 
 MODELS = ["de_core_news_lg", "en_core_web_sm", "en_core_web_lg"]
 

@@ -7,10 +7,9 @@ from inverse_deid.core.errors import ConfigurationError, StageError
 from inverse_deid.core.values import Document
 from inverse_deid.evaluation.counts import check_masks
 from inverse_deid.evaluation.evaluation import evaluate_masks
-from inverse_deid.research.comparison.linear import ConditionalRandomField, SupportVectorMachine
-from inverse_deid.research.comparison.packaged import Network, hybrid, rules
+from inverse_deid.research.comparison.learning_systems import ConditionalRandomField, SupportVectorMachine
+from inverse_deid.research.comparison.ready_systems import ConceptMatch, Network, Patterns, hybrid, rules
 from inverse_deid.research.comparison.systems import SYSTEMS, make_system, usual_systems
-from inverse_deid.research.comparison.word_lists import ConceptMatch, Patterns
 
 LIGHT = {
     "patterns": Patterns,

@@ -7,8 +7,12 @@ from two_documents import ALL, SOME, write_gold, write_masks
 
 from inverse_deid.core.errors import OutputError, OutputExistsError
 from inverse_deid.research.comparison.comparison import ComparisonSettings, compare
-from inverse_deid.research.comparison.folder import check_folder, masks_text, write_comparison
-from inverse_deid.research.comparison.tables import comparison_tables
+from inverse_deid.research.comparison.report import (
+    check_folder,
+    comparison_tables,
+    masks_text,
+    write_comparison,
+)
 
 
 def compared(folder, reference="all"):
@@ -193,7 +197,7 @@ def test_a_folder_that_cannot_be_written_is_one_line_and_leaves_nothing(tmp_path
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("inverse_deid.research.comparison.folder.masks_text", full)
+    monkeypatch.setattr("inverse_deid.research.comparison.report.masks_text", full)
     with pytest.raises(OutputError, match="no space left"):
         write(folder, comparison, "another command")
     assert (folder / "comparison.json").read_bytes() == before

@@ -3,7 +3,7 @@
 from inverse_deid.core.phi import PhiType
 from inverse_deid.core.values import PhiSpan
 from inverse_deid.lexicon import load_lexicon
-from inverse_deid.research.comparison.linear import (
+from inverse_deid.research.comparison.learning_systems import (
     TokenFeatures,
     bio_labels,
     hyper_labels,

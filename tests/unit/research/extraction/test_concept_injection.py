@@ -2,7 +2,7 @@
 
 from inverse_deid.core.values import Document
 from inverse_deid.research.extraction.concepts import ConceptDocument, ConceptSpan
-from inverse_deid.research.extraction.injection import inject_identifiers
+from inverse_deid.research.extraction.views import inject_identifiers
 
 TEXTS = (
     "The patient developed a rash after the patient received Velmo at the hospital.",

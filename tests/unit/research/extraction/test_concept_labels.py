@@ -9,20 +9,20 @@ from seqeval.metrics.sequence_labeling import get_entities
 
 from inverse_deid.core.phi import PhiType
 from inverse_deid.core.values import Document, PhiSpan
-from inverse_deid.research.extraction.bio import bio_labels, entities, label_names, snapped, spans_of
-from inverse_deid.research.extraction.concepts import ConceptDocument, ConceptSpan
-from inverse_deid.research.extraction.rewriting import (
-    Rewritten,
-    n_touched,
-    original_concepts,
-    rewrite,
-    rewritten_document,
-    with_placeholders,
+from inverse_deid.research.extraction.concepts import (
+    ConceptDocument,
+    ConceptSpan,
+    find_entities,
+    label_tokens,
+    list_labels,
+    read_labels,
+    snap_spans,
 )
 from inverse_deid.research.extraction.scoring import count_concepts
+from inverse_deid.research.extraction.views import RewrittenText, rewrite
 from inverse_deid.text.tokenizer import tokenize
 
-LABELS = st.lists(st.sampled_from(label_names(["Drug", "Effect"])), max_size=12)
+LABELS = st.lists(st.sampled_from(list_labels(["Drug", "Effect"])), max_size=12)
 TEXT = "Ann (44) took Velmo 5mg; severe skin-rash after."
 TOKENS = tokenize(TEXT)
 
@@ -35,12 +35,12 @@ def concept(piece, kind):
 @given(LABELS)
 def test_spans_of_labels_are_those_of_seqeval(labels):
     expected = [(name, first, last + 1) for name, first, last in get_entities(labels)]
-    assert [(name, first, last) for first, last, name in entities(labels)] == expected
+    assert [(name, first, last) for first, last, name in find_entities(labels)] == expected
 
 
 @given(
     st.lists(
-        st.lists(st.sampled_from(label_names(["Drug", "Effect"])), min_size=6, max_size=6).map(tuple),
+        st.lists(st.sampled_from(list_labels(["Drug", "Effect"])), min_size=6, max_size=6).map(tuple),
         min_size=2,
         max_size=6,
     )
@@ -49,7 +49,7 @@ def test_f1_is_that_of_seqeval(rows):
     half = len(rows) // 2
     gold, found = [list(r) for r in rows[:half]], [list(r) for r in rows[half : 2 * half]]
     tokens = tokenize("a b c d e f")
-    spans = [[spans_of(tokens, labels) for labels in part] for part in (gold, found)]
+    spans = [[read_labels(tokens, labels) for labels in part] for part in (gold, found)]
     score = count_concepts(*spans, ["Drug", "Effect"]).score()
     if score.n_gold:
         assert score.f1 == pytest.approx(f1_score(gold, found, zero_division=0))
@@ -57,15 +57,15 @@ def test_f1_is_that_of_seqeval(rows):
 
 def test_labels_there_and_back():
     spans = (concept("Velmo", "Drug"), concept("severe skin-rash", "Effect"))
-    labels = bio_labels(TOKENS, spans)
+    labels = label_tokens(TOKENS, spans)
     assert labels == ["O", "O", "O", "B-Drug", "O", "B-Effect", "I-Effect", "I-Effect", "O"]
-    assert spans_of(TOKENS, labels) == spans
+    assert read_labels(TOKENS, labels) == spans
 
 
 def test_a_token_that_a_concept_touches_belongs_to_the_first():
     text = "Velmorash"
     spans = (ConceptSpan(0, 5, "Drug"), ConceptSpan(5, 9, "Effect"))
-    assert snapped(tokenize(text), spans) == (ConceptSpan(0, 9, "Drug"),)
+    assert snap_spans(tokenize(text), spans) == (ConceptSpan(0, 9, "Drug"),)
 
 
 def test_counts_go_by_document_and_type():
@@ -108,22 +108,24 @@ def test_gold_on_text_with_placeholders():
         Document("d", TEXT, (PhiSpan(0, 3, PhiType.PATIENT), PhiSpan(5, 7, PhiType.AGE))),
         (concept("Velmo", "Drug"), concept("severe skin-rash", "Effect")),
     )
-    new = with_placeholders(doc.doc, lambda span: span.type)
-    moved = rewritten_document(doc, new)
+    new = rewrite(
+        TEXT, [(s.start, s.end) for s in doc.doc.spans], lambda number: f"[{doc.doc.spans[number].type}]"
+    )
+    moved = new.carry_concepts(doc)
     assert moved.doc.text == "[PATIENT] ([AGE]) took Velmo 5mg; severe skin-rash after."
     assert [moved.doc.text[s.start : s.end] for s in moved.concepts] == ["Velmo", "severe skin-rash"]
-    assert original_concepts(moved.concepts, new) == doc.concepts
+    assert new.restore_concepts(moved.concepts) == doc.concepts
 
 
 def test_a_concept_that_is_masked_is_the_marker_and_comes_back_whole():
     drug = concept("Velmo", "Drug")
     new = rewrite(TEXT, [(drug.start, drug.end + 4)], lambda number: "PHI")
-    moved = rewritten_document(ConceptDocument(Document("d", TEXT), (drug,)), new)
+    moved = new.carry_concepts(ConceptDocument(Document("d", TEXT), (drug,)))
     assert moved.doc.text[moved.concepts[0].start : moved.concepts[0].end] == "PHI"
-    assert original_concepts(moved.concepts, new) == (ConceptSpan(drug.start, drug.end + 4, "Drug"),)
-    assert n_touched([drug], new.masks) == 1
+    assert new.restore_concepts(moved.concepts) == (ConceptSpan(drug.start, drug.end + 4, "Drug"),)
+    assert new.count_touched([drug]) == 1
 
 
 def test_a_text_without_replacements_is_itself():
-    assert Rewritten(TEXT).to_new(3, 9) == Rewritten(TEXT).to_old(3, 9) == (3, 9)
-    assert np.array_equal(bio_labels(TOKENS, []), ["O"] * len(TOKENS))
+    assert RewrittenText(TEXT).to_new(3, 9) == RewrittenText(TEXT).to_old(3, 9) == (3, 9)
+    assert np.array_equal(label_tokens(TOKENS, []), ["O"] * len(TOKENS))

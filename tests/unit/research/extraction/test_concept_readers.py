@@ -5,9 +5,8 @@ import pytest
 from inverse_deid.core.errors import InputError
 from inverse_deid.core.phi import PhiType
 from inverse_deid.core.values import Document, PhiSpan
-from inverse_deid.research.extraction.concepts import ConceptDocument, ConceptSpan, flat
-from inverse_deid.research.extraction.json_concepts import concept_json_line
-from inverse_deid.research.extraction.reading import Layout, read_concepts
+from inverse_deid.research.extraction.concepts import ConceptDocument, ConceptSpan, drop_overlaps
+from inverse_deid.research.extraction.readers import ConceptLayout, read_concepts, render_json_line
 
 CANARY = "Zebulonova"
 RASH = ConceptSpan(5, 9, "Effect")
@@ -23,14 +22,14 @@ def test_our_json_lines_come_back_equal(tmp_path):
         (ConceptSpan(5, 9, "Effect"), ConceptSpan(11, 20, "Effect"), ConceptSpan(16, 20, "Effect")),
     )
     path = tmp_path / "a.jsonl"
-    path.write_bytes(concept_json_line(doc) * 2)
+    path.write_bytes(render_json_line(doc) * 2)
     assert read_concepts(path) == [doc, doc]
 
 
 def test_phee_lines(tmp_path):
     path = tmp_path / "a.jsonl"
     path.write_text('{"id": "1_2", "text": "mild rash", "spans": [{"start": 5, "end": 9, "type": "Effect"}]}')
-    (doc,) = read_concepts(path, Layout.PHEE)
+    (doc,) = read_concepts(path, ConceptLayout.PHEE)
     assert doc.id == "1_2"
     assert doc.concepts == (RASH,)
     assert doc.doc.spans == ()
@@ -82,16 +81,16 @@ def test_bio_of_several_documents(tmp_path):
         ({"a.jsonl": f'{{"id": "1", "text": "{CANARY}", "concepts": [{{"start": 3, "end": 99, "type": "x"}}]}}'}, None, "concept 3-99 is empty, reversed or outside"),
         ({"a.jsonl": f'{{"text": "{CANARY}", "concepts": [[1, 2]]}}'}, None, "concept 1 cannot be read"),
         ({"a.jsonl": f'{{"text": "{CANARY}", "concepts": [{{"start": 0, "end": 2, "type": ""}}]}}'}, None, "has no type"),
-        ({"a.jsonl": CANARY}, Layout.PHEE, "line 1 is no document"),
-        ({"a.bio": f"{CANARY}\n"}, None, "line 1 does not end in a label"),
-        ({"a.bio": f"x O\n{CANARY} Drug\n"}, None, "line 2 does not end in a label"),
+        ({"a.jsonl": CANARY}, ConceptLayout.PHEE, "line 1 is not a document"),
+        ({"a.bio": f"{CANARY}\n"}, None, "line 1 does not end with a label"),
+        ({"a.bio": f"x O\n{CANARY} Drug\n"}, None, "line 2 does not end with a label"),
         ({"f/a.con": f'c="{CANARY}" 1:0 1:0||t="problem"'}, None, "has no text"),
         ({"f/a.txt": CANARY, "f/a.con": f'c="{CANARY}" 1:0 1:4||t="problem"'}, None, "names a token that the text does not have"),
         ({"f/a.txt": CANARY, "f/a.con": CANARY}, None, "line 1: cannot be read"),
         ({"f/a.txt": CANARY, "f/a.ann": f"T1\tDrug 0 99\t{CANARY}"}, None, "offsets are outside the text"),
-        ({"f/a.txt": CANARY}, None, "in no layout that is known"),
-        ({"a.jsonl": "\n"}, None, "holds no document"),
-        ({"other": ""}, None, "in no layout that is known"),
+        ({"f/a.txt": CANARY}, None, "says nothing about the layout"),
+        ({"a.jsonl": "\n"}, None, "contains no documents"),
+        ({"other": ""}, None, "says nothing about the layout"),
     ],
 )  # fmt: skip
 def test_what_is_broken_is_named_and_no_text_is_shown(tmp_path, files, layout, told):
@@ -118,4 +117,4 @@ def test_of_nested_concepts_the_longer_one_stays():
         ConceptSpan(9, 12, "Drug"),
         ConceptSpan(0, 30, "Subject"),
     ]
-    assert flat(nested, ["Effect", "Drug"]) == (nested[0], nested[2])
+    assert drop_overlaps(nested, ["Effect", "Drug"]) == (nested[0], nested[2])

@@ -8,14 +8,21 @@ import pytest
 from tiny_extractors import BOTH, config, document, documents, training, vectors
 
 from inverse_deid.core.errors import ConfigurationError, ModelError
-from inverse_deid.network.chain import best_path
-from inverse_deid.research.extraction.config import tagger_config, tagger_training
-from inverse_deid.research.extraction.fitting import fit_tagger, shuffled_batches
-from inverse_deid.research.extraction.folder import read_tagger, write_tagger
-from inverse_deid.research.extraction.passage_inputs import CONCEPTS, PHI, PassageMaker, learnable_vectors
-from inverse_deid.research.extraction.tagger import new_tagger
-from inverse_deid.research.extraction.training import measure, refuse_overlap, train_tagger
+from inverse_deid.core.settings import make_settings
+from inverse_deid.research.best_path import best_path
+from inverse_deid.research.extraction.concepts import CONCEPTS, PHI, refuse_overlap, select_gold
+from inverse_deid.research.extraction.config import ExtractorConfig, ExtractorTraining
+from inverse_deid.research.extraction.passages import PassageMaker, make_vectors
+from inverse_deid.research.extraction.scoring import count_concepts
+from inverse_deid.research.extraction.tagger import new_tagger, read_tagger, write_tagger
+from inverse_deid.research.extraction.training import (
+    draw_batches,
+    fit_tagger,
+    train_tagger,
+)
 from inverse_deid.text.tokenizer import tokenize
+
+pytestmark = pytest.mark.slow
 
 ONE = {CONCEPTS: BOTH[CONCEPTS]}
 
@@ -46,7 +53,10 @@ class Lengths:
 def test_a_tagger_learns():
     tagger, epochs = trained(manner=training(epochs=25, patience=25), token_units=16)
     assert epochs[-1].loss < epochs[0].loss / 2
-    assert measure(tagger, documents(27, 36)).score().f1 > 0.9
+    docs = documents(27, 36)
+    found = [spans[CONCEPTS] for spans in tagger.find([doc.doc.text for doc in docs])]
+    gold = select_gold(docs, CONCEPTS, ONE[CONCEPTS])
+    assert count_concepts(gold, found, ONE[CONCEPTS]).score().f1 > 0.9
 
 
 @pytest.mark.parametrize("kind", ["multitask", "stacked"])
@@ -72,7 +82,7 @@ def test_identifiers_are_the_best_path(kind, types, expected):
     transitions = np.full((3, 3), -50.0, np.float32)
     transitions[[0, 1, 1], [0, 1, 2]] = np.log([0.4, 0.3, 0.3])
     tagger.network.crf(PHI).transitions.assign(transitions)
-    (found,) = tagger.labels(tagger.passage_maker().of_tokens(tokenize("Mr Okonkwo")))
+    (found,) = tagger.label(tagger.passage_maker().encode_tokens(tokenize("Mr Okonkwo")))
     assert found[PHI].tolist() == expected
 
 
@@ -88,7 +98,7 @@ def test_the_averages_of_the_weights_are_validated_and_kept(kind):
     types = ONE if kind == "tagger" else BOTH
     tagger = new_tagger(config(kind=kind), types, vectors())
     maker = tagger.passage_maker()
-    passages = [passage for doc in documents(0, 3) for passage in maker.of_gold(doc)]
+    passages = [passage for doc in documents(0, 3) for passage in maker.encode_gold(doc)]
     model, own, averaged = tagger.network.model, [], []
 
     def validate():
@@ -123,9 +133,9 @@ def folder(tmp_path_factory):
 
 def test_a_model_comes_back_equal(folder):
     tagger, path = folder
-    passages = [s for doc in documents(0, 5) for s in tagger.passage_maker().of_gold(doc)]
+    passages = [s for doc in documents(0, 5) for s in tagger.passage_maker().encode_gold(doc)]
     again = read_tagger(path)
-    for one, other in zip(tagger.labels(passages), again.labels(passages), strict=True):
+    for one, other in zip(tagger.label(passages), again.label(passages), strict=True):
         assert all(np.array_equal(one[task], other[task]) for task in BOTH)
     for one, other in zip(tagger.network.model.weights, again.network.model.weights, strict=True):
         assert np.array_equal(one.numpy(), other.numpy())
@@ -158,12 +168,12 @@ def test_embedders_from_outside(tmp_path):
 
 
 def test_a_document_in_both_parts_is_refused():
-    with pytest.raises(ConfigurationError, match="1 texts stand in both parts"):
-        refuse_overlap(documents(0, 3), documents(2, 5))
+    with pytest.raises(ConfigurationError, match="1 texts are in train and in dev"):
+        refuse_overlap({"train": documents(0, 3), "dev": documents(2, 5)})
 
 
 def test_types_that_no_document_holds_are_refused():
-    with pytest.raises(ConfigurationError, match="hold no concepts of the types Dosage"):
+    with pytest.raises(ConfigurationError, match="have no concepts of the types Dosage"):
         train_tagger(
             documents(0, 3),
             documents(4, 5),
@@ -175,30 +185,32 @@ def test_types_that_no_document_holds_are_refused():
 
 
 @pytest.mark.parametrize(
-    ("read", "table", "told"),
+    ("kind", "table", "told"),
     [
-        (tagger_config, {"kind": "other"}, "extractor.kind is one of"),
-        (tagger_config, {"units": 3}, "has no setting units"),
-        (tagger_config, {"temperature": 0.0}, "temperature is above 0"),
-        (tagger_training, {"batch": 0}, "at least 1"),
-        (tagger_training, {"learning_rate": "high"}, "is a float"),
+        (ExtractorConfig, {"kind": "other"}, "kind: invalid enum value 'other'. Choose one of multitask"),
+        (ExtractorConfig, {"units": 3}, "no setting 'units'"),
+        (ExtractorConfig, {"temperature": 0.0}, "temperature: expected `float` > 0"),
+        (ExtractorConfig, {"temperature": float("inf")}, "temperature: expected `float` <= "),
+        (ExtractorConfig, {"dropout": float("nan")}, "dropout: expected `float`"),
+        (ExtractorTraining, {"batch": 0}, "batch: expected `int` >= 1"),
+        (ExtractorTraining, {"learning_rate": "high"}, "learning_rate: expected `float`"),
     ],
 )
-def test_settings_out_of_range_are_named(read, table, told):
+def test_settings_out_of_range_are_named(kind, table, told):
     with pytest.raises(ConfigurationError, match=told):
-        read(table)
+        make_settings(table, kind)
 
 
 def test_every_passage_comes_once():
     maker = PassageMaker(vectors(), ONE)
-    passages = [s for doc in documents(0, 50) for s in maker.of_gold(doc)]
-    batches = list(shuffled_batches(passages, 8, np.random.default_rng(1)))
+    passages = [s for doc in documents(0, 50) for s in maker.encode_gold(doc)]
+    batches = list(draw_batches(passages, 8, np.random.default_rng(1)))
     assert sorted(id(s) for batch in batches for s in batch) == sorted(map(id, passages))
     assert {len(batch) for batch in batches} == {8, 2}
 
 
 def test_a_learned_vocabulary_holds_what_stands_in_two_documents():
-    words = learnable_vectors([document(0), document(1)], 4, 1).words
+    words = make_vectors([document(0), document(1)], 4, 1).words
     assert "took" in words
     assert "okonkwo" not in words
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inverse_deid.research.extraction.passages import LONGEST, SHORTEST, passage_bounds
+from inverse_deid.research.extraction.passages import LONGEST, SHORTEST, cut_passages
 from inverse_deid.text.tokenizer import tokenize
 
 LONG = "It was a rash that came " + "and went " * SHORTEST
@@ -22,13 +22,13 @@ LONG = "It was a rash that came " + "and went " * SHORTEST
 )
 def test_passages_begin_where_they_should(text, first_words):
     tokens = tokenize(text)
-    assert [tokens.words[first] for first, _ in passage_bounds(tokens)] == first_words
+    assert [tokens.words[first] for first, _ in cut_passages(tokens)] == first_words
 
 
 @given(st.lists(st.sampled_from(["Ann", "was", "well.", "Then", "not.\n\n", "x " * 150]), max_size=60))
 def test_every_token_is_in_one_passage(pieces):
     tokens = tokenize(" ".join(pieces))
-    bounds = passage_bounds(tokens)
+    bounds = cut_passages(tokens)
     assert [i for first, last in bounds for i in range(first, last)] == list(range(len(tokens)))
     assert all(0 < last - first <= LONGEST for first, last in bounds)
     assert all(last - first >= SHORTEST for first, last in bounds[:-1]) or "x " * 150 in pieces

@@ -5,11 +5,19 @@ import pytest
 import tensorflow as tf
 from tiny_extractors import BOTH, config, documents, vectors
 
-from inverse_deid.research.extraction.fitting import joint_loss
-from inverse_deid.research.extraction.masked_embedding import GumbelChoice, MaskedEmbedding, gumbel_softmax
-from inverse_deid.research.extraction.network import CHOICE, MASKED
-from inverse_deid.research.extraction.passage_inputs import CONCEPTS, PHI, network_inputs, padded_labels
+from inverse_deid.research.extraction.concepts import CONCEPTS, PHI
+from inverse_deid.research.extraction.network import (
+    CHOICE,
+    MASKED,
+    GumbelChoice,
+    MaskedEmbedding,
+    gumbel_softmax,
+)
+from inverse_deid.research.extraction.passages import pad_labels, pad_passages
 from inverse_deid.research.extraction.tagger import new_tagger
+from inverse_deid.research.extraction.training import compute_joint_loss
+
+pytestmark = pytest.mark.slow
 
 N_LABELS = 5
 
@@ -22,11 +30,11 @@ def stacked():
 
 @pytest.fixture(scope="module")
 def passages(stacked):
-    return [s for doc in documents(0, 4) for s in stacked.passage_maker().of_gold(doc)]
+    return [s for doc in documents(0, 4) for s in stacked.passage_maker().encode_gold(doc)]
 
 
 def inputs_of(stacked, passages):
-    inputs = network_inputs(passages, stacked.config.max_characters)
+    inputs = pad_passages(passages, stacked.config.max_characters)
     return {t.name: inputs[t.name] for t in stacked.network.model.inputs}
 
 
@@ -96,12 +104,12 @@ def test_the_signs_after_a_masked_word_are_masked_with_it(stacked, passages):
 @pytest.mark.parametrize("training", [True, False])
 def test_gradients_of_the_extraction_reach_the_de_identifier(stacked, passages, training):
     network = stacked.network
-    inputs, labels = inputs_of(stacked, passages), padded_labels(passages)
+    inputs, labels = inputs_of(stacked, passages), pad_labels(passages)
     below = network.model.get_layer("phi_token_lstm").trainable_variables
     classes = network.model.get_layer(MASKED).class_vectors
     with tf.GradientTape() as tape:
         if training:
-            loss = joint_loss(network, inputs, {CONCEPTS: labels[CONCEPTS]})
+            loss = compute_joint_loss(network, inputs, {CONCEPTS: labels[CONCEPTS]})
         else:
             loss = tf.reduce_sum(network.scorer(inputs, training=False)[CONCEPTS] ** 2)
     gradients = tape.gradient(loss, [*below, classes])
@@ -142,5 +150,5 @@ def test_what_is_told_as_identifiers_is_what_is_masked(stacked, passages):
     network, inputs = stacked.network, inputs_of(stacked, passages)
     crf = network.model.get_layer(f"{PHI}_crf")
     choice = network.model.get_layer(CHOICE)(crf(network.scorer(inputs)[PHI], inputs["valid"]))
-    for row, found in zip(choice.numpy().argmax(axis=2), stacked.labels(passages), strict=True):
+    for row, found in zip(choice.numpy().argmax(axis=2), stacked.label(passages), strict=True):
         assert np.array_equal(row[: len(found[PHI])], found[PHI])

@@ -16,6 +16,8 @@ from inverse_deid.research.federated.local_training import LocalTrainer
 from inverse_deid.research.federated.settings import EpochSettings, SelectiveSettings
 from inverse_deid.research.federated.weights import copy_weights
 
+pytestmark = pytest.mark.slow
+
 DIM = 24
 WORDS = [a + b + c for a in "bdfgk" for b in "aeiou" for c in "lmnrs"]
 VECTORS = quantise(WORDS, np.random.default_rng(1).normal(size=(len(WORDS), DIM)).astype(np.float32))

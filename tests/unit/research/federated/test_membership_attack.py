@@ -5,6 +5,8 @@ import pytest
 
 from inverse_deid.research.federated.attacks import measure_losses, measure_membership
 
+pytestmark = pytest.mark.slow
+
 
 def rng():
     return np.random.default_rng(2)

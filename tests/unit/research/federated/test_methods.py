@@ -18,6 +18,8 @@ from inverse_deid.research.federated.methods import COMMON, Course
 from inverse_deid.research.federated.settings import EpochSettings, SelectiveSettings
 from inverse_deid.research.federated.weights import copy_weights, read_layout
 
+pytestmark = pytest.mark.slow
+
 CONFIG = network_config(token_units=4)
 LOCAL = EpochSettings(learning_rate=0.1, batch_tokens=32, window=16)
 

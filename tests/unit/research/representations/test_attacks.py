@@ -33,6 +33,8 @@ from inverse_deid.research.representations.procedures import material
 from inverse_deid.research.representations.sentences import Sentence
 from inverse_deid.research.representations.weights import weights_by_path
 
+pytestmark = pytest.mark.slow
+
 MATRIX = tiny.vectors().matrix()
 KNOWN, HELD_OUT = tiny.sentences(12, 1), tiny.sentences(5, 2)
 LEARNING = LearningConfig(learning_rate=0.02, batch=16)

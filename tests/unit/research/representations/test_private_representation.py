@@ -37,6 +37,8 @@ from inverse_deid.research.representations.steps import EarlyStopping, tensors, 
 from inverse_deid.research.representations.tagger import TaggerLoss, build_tagger, class_probabilities
 from inverse_deid.research.representations.weights import weights_by_path
 
+pytestmark = pytest.mark.slow
+
 MATRIX = tiny.vectors().matrix()
 CONFIG = SharingConfig(
     representation=RepresentationConfig(dim=4, neighbours=3),

@@ -20,6 +20,8 @@ from inverse_deid.research.representations.tagger import N_CLASSES, build_tagger
 from inverse_deid.research.representations.weights import load_representer, load_tagger, weights_by_path
 from inverse_deid.text.tokenizer import tokenize
 
+pytestmark = pytest.mark.slow
+
 SENTENCE = "Okonkwo had a mild rash."
 
 

@@ -18,7 +18,7 @@ from inverse_deid.research.studies.scoring import (
     write_scores,
 )
 from inverse_deid.research.studies.tables import mean, spread
-from inverse_deid.training.calibration import ScoredCorpus, needed_to_mask
+from inverse_deid.training.calibration import ScoredCorpus, score_from_high
 
 TEXT = "Seen by Dr Okonkwo on 12/03/2019 with a rash."
 SPANS = (PhiSpan(11, 18, PhiType.DOCTOR), PhiSpan(22, 32, PhiType.DATE))
@@ -75,11 +75,11 @@ def test_rules_that_always_mask_come_first_and_safe_words_later():
     p_safe = np.array([0.9, 0.9, 0.9, np.nan], np.float32)
     verdicts = dataclasses.replace(RuleVerdicts.silent(4), safe=flags(0, 1, 0, 0), veto=flags(0, 0, 1, 0))
     corpus = ScoredCorpus("c", flags(0, 0, 0, 0), p_safe, verdicts, np.zeros(4))
-    found = needed_to_mask(corpus)
+    found = score_from_high(corpus)
     assert found[2] == found[3] == 0
     assert found[0] == pytest.approx(0.9)
     assert found[1] > found[0]
-    assert needed_to_mask(corpus, adaptive=False)[1] == pytest.approx(0.9)
+    assert score_from_high(corpus, adaptive=False)[1] == pytest.approx(0.9)
 
 
 def test_tokens_of_one_value_are_masked_together():

@@ -22,6 +22,8 @@ from inverse_deid.research.studies.sharing import SharingSettings, run_sharing
 from inverse_deid.research.studies.sharing_config import read_study_config, runs_of
 from inverse_deid.research.studies.stages import Stages
 
+pytestmark = pytest.mark.slow
+
 STUDY = """
 [study]
 neighbours = [3, 4]

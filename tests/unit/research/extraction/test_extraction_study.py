@@ -1,6 +1,5 @@
 """The study of extraction: its settings, its tables, and that a run that is done is not repeated."""
 
-import json
 from datetime import date
 
 import pytest
@@ -9,16 +8,14 @@ from tiny_extractors import documents
 
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.values import Document
-from inverse_deid.research.extraction.concepts import ConceptDocument, ConceptSpan
-from inverse_deid.research.extraction.json_concepts import concept_json_line
-from inverse_deid.research.extraction.passage_inputs import CONCEPTS
-from inverse_deid.research.extraction.view_maskers import view_maskers
-from inverse_deid.research.extraction.views import BY_MASKER, View, viewed
-from inverse_deid.research.studies import extraction_study
-from inverse_deid.research.studies.extraction_config import read_study
-from inverse_deid.research.studies.extraction_runs import RUNS, _measured
-from inverse_deid.research.studies.extraction_study import ExtractionStudySettings, run_extraction_study
-from inverse_deid.research.studies.extraction_tables import study_tables
+from inverse_deid.research.extraction import study as extraction_study
+from inverse_deid.research.extraction.concepts import CONCEPTS, ConceptDocument, ConceptSpan
+from inverse_deid.research.extraction.readers import render_json_line
+from inverse_deid.research.extraction.runs import MODELS, measure_spans
+from inverse_deid.research.extraction.study import read_extraction_study, run_extraction_study
+from inverse_deid.research.extraction.tables import extraction_tables
+from inverse_deid.research.extraction.views import BY_MASKER, View, build_maskers, rewrite_documents
+from inverse_deid.research.studies.study import StudyOptions
 
 KINDS = ("Drug", "Effect")
 DATA = '[english]\ntypes = ["Drug"]\ntrain = "a"\ndev = "b"\ntest = "c"\n'
@@ -38,13 +35,13 @@ def record(run, dev, test):
 
 
 def rows(records, name):
-    tables = [table for found in study_tables(records).values() for table in found]
+    tables = [table for found in extraction_tables(records).values() for table in found]
     (table,) = [table for table in tables if table.name == name]
     return {row[0]: row for row in table.rows}
 
 
 def test_the_seed_is_chosen_on_the_development_documents():
-    records = {run.name: [record(run, 0.9, 0.5), record(run, 0.8, 0.7)] for run in RUNS}
+    records = {run.name: [record(run, 0.9, 0.5), record(run, 0.8, 0.7)] for run in MODELS}
     identification = rows(records, "de-identification")
     assert identification["stacked"][1:] == (0.5, pytest.approx(0.6), 1.0, 0.959, 0.968)
     assert identification["tagger alone, Spanish"][4:] == (None, 0.968)
@@ -58,21 +55,21 @@ def test_the_seed_is_chosen_on_the_development_documents():
 def test_aims_are_met_or_missed():
     """The stacked model reaches 0.9, taggers on placeholders 0.896, on the plain marker 0.8."""
     reached = {"concepts-predicted": 0.896, "concepts-marker": 0.8, "spanish-phi": 0.95}
-    records = {run.name: [record(run, 0.9, reached.get(run.name, 0.9))] for run in RUNS}
+    records = {run.name: [record(run, 0.9, reached.get(run.name, 0.9))] for run in MODELS}
     aims = rows(records, "extraction-aims")
     found = [(round(row[1], 4), row[3]) for row in aims.values()]
     assert found == [(0.004, "met"), (0.1, "missed"), (0.0, "met"), (0.004, "met"), (0.95, "missed")]
 
 
 def test_what_is_not_done_yet_has_empty_cells():
-    records = {run.name: [] for run in RUNS} | {"stacked": [record(RUNS[-2], 0.9, 0.8)]}
+    records = {run.name: [] for run in MODELS} | {"stacked": [record(MODELS[-2], 0.9, 0.8)]}
     assert rows(records, "extraction")["stacked"][2:6] == (0.8, 0.8, None, None)
     assert rows(records, "extraction")["multitask"][2:6] == (None,) * 4
     assert all(row[1:] == (None,) * 3 for row in rows(records, "extraction-aims").values())
 
 
 def test_without_the_other_corpus_its_row_is_left_out():
-    records = {run.name: [record(run, 0.9, 0.5)] for run in RUNS if not run.is_spanish}
+    records = {run.name: [record(run, 0.9, 0.5)] for run in MODELS if not run.is_spanish}
     assert "tagger alone, Spanish" not in rows(records, "de-identification")
 
 
@@ -80,7 +77,7 @@ def test_what_is_measured_is_what_seqeval_says():
     docs = documents(0, 2)
     first, second = (doc.concepts for doc in docs)
     found = [first, (ConceptSpan(0, 2, "Effect"), second[0])]
-    measured = _measured(docs, found, CONCEPTS, KINDS)
+    measured = measure_spans(docs, found, CONCEPTS, KINDS)
     assert measured["f1"] == pytest.approx(3 / 4)
     assert measured["parts"] == [[4, 4], [2, 4]]
 
@@ -88,12 +85,12 @@ def test_what_is_measured_is_what_seqeval_says():
 def test_views_of_a_document():
     (doc,) = documents(1, 2)
     maskers = dict.fromkeys(BY_MASKER, mask_capitals())
-    texts = {view: viewed([doc], view, maskers)[0].doc.text for view in View}
+    texts = {view: rewrite_documents([doc], view, maskers)[0].doc.text for view in View}
     assert texts[View.ORIGINAL] == doc.doc.text
     assert texts[View.GOLD] == "Mr [NAME] took Velmo on day 1 and had rash."
     assert texts[View.MARKER] == "PHI took PHI on day PHI and had rash."
     with pytest.raises(ConfigurationError, match="needs a masker"):
-        viewed([doc], View.MARKER, {})
+        rewrite_documents([doc], View.MARKER, {})
 
 
 def test_the_maskers_of_the_views():
@@ -101,8 +98,8 @@ def test_the_maskers_of_the_views():
     text = "Mr Okonkwo took Velmo on 12 March 2019 and had rash on 19 March 2019."
     start = text.index("rash")
     doc = ConceptDocument(Document("d", text), (ConceptSpan(start, start + 4, "Effect"),))
-    maskers = view_maskers(BY_MASKER, today=date(2020, 1, 1))
-    new = {view: viewed([doc], view, maskers)[0] for view in BY_MASKER}
+    maskers = build_maskers(BY_MASKER, today=date(2020, 1, 1))
+    new = {view: rewrite_documents([doc], view, maskers)[0] for view in BY_MASKER}
     predicted, marker, relative = (new[view].doc.text for view in BY_MASKER)
     assert "[DATE]" in predicted and "[NAME]" in predicted
     assert "PHI" in marker and "[" not in marker
@@ -111,13 +108,13 @@ def test_the_maskers_of_the_views():
         assert not {"Okonkwo", "2019", "March"} & set(found.doc.text.replace(".", " ").split())
         (concept,) = found.concepts
         assert found.doc.text[concept.start : concept.end] == "rash"
-    assert view_maskers([View.ORIGINAL, View.GOLD], today=date(2020, 1, 1)) == {}
+    assert build_maskers([View.ORIGINAL, View.GOLD], today=date(2020, 1, 1)) == {}
 
 
 @pytest.fixture
 def study(tmp_path):
     for part, numbers in (("train", (0, 3)), ("dev", (3, 5)), ("test", (5, 8))):
-        (tmp_path / f"{part}.jsonl").write_bytes(b"".join(map(concept_json_line, documents(*numbers))))
+        (tmp_path / f"{part}.jsonl").write_bytes(b"".join(map(render_json_line, documents(*numbers))))
     lines = [f'{part} = "{part}.jsonl"' for part in ("train", "dev", "test")]
     path = tmp_path / "study.toml"
     path.write_text(
@@ -126,20 +123,24 @@ def study(tmp_path):
     return path
 
 
-def test_an_interrupted_study_goes_on(study, tmp_path, monkeypatch):
+def options_of(folder, seeds, only=()):
+    return StudyOptions(folder=folder, seeds=seeds, only=only, command="it", say=lambda line: None)
+
+
+def test_an_interrupted_study_is_resumed(study, tmp_path, monkeypatch):
     done = []
 
-    def trained(run, corpus, config, training, on_epoch):
-        done.append((run.name, training.seed))
+    def trained(run, say):
+        done.append((run.model.name, run.seed))
         if len(done) == 4:
             raise KeyboardInterrupt
-        return record(run, 0.9, 0.8)
+        return record(run.model, 0.9, 0.8)
 
-    monkeypatch.setattr(extraction_study, "trained_run", trained)
-    settings = ExtractionStudySettings(config=study, folder=tmp_path / "out", seeds=(1, 2), command="it")
+    monkeypatch.setattr(extraction_study, "train_run", trained)
+    options = options_of(tmp_path / "out", (1, 2))
     with pytest.raises(KeyboardInterrupt):
-        run_extraction_study(settings, lambda line: None)
-    run_extraction_study(settings, lambda line: None)
+        run_extraction_study(study, options)
+    run_extraction_study(study, options)
     assert len(done) == 2 * 8 + 1
     assert len(set(done)) == 2 * 8
     report = (tmp_path / "out" / "report.md").read_text()
@@ -154,63 +155,63 @@ def test_an_interrupted_study_goes_on(study, tmp_path, monkeypatch):
 def test_a_part_of_the_study(study, tmp_path, monkeypatch):
     done = []
 
-    def trained(run, corpus, config, training, on_epoch):
-        done.append((run.name, training.seed))
-        return record(run, 0.9, 0.8)
+    def trained(run, say):
+        done.append((run.model.name, run.seed))
+        return record(run.model, 0.9, 0.8)
 
-    monkeypatch.setattr(extraction_study, "trained_run", trained)
-    given = {"config": study, "folder": tmp_path / "out"}
-    run_extraction_study(
-        ExtractionStudySettings(**given, seeds=(2,), only=("stacked", "phi")), lambda line: None
-    )
+    monkeypatch.setattr(extraction_study, "train_run", trained)
+    out = tmp_path / "out"
+    run_extraction_study(study, options_of(out, (2,), only=("stacked", "phi")))
     assert done == [("phi", 2), ("stacked", 2)]
     assert "not done yet" in (tmp_path / "out" / "report.md").read_text()
-    run_extraction_study(ExtractionStudySettings(**given, seeds=(1, 2)), lambda line: None)
+    run_extraction_study(study, options_of(out, (1, 2)))
     assert len(done) == len(set(done)) == 2 * 8
     assert "not done yet" not in (tmp_path / "out" / "report.md").read_text()
-    with pytest.raises(ConfigurationError, match="no models other; known: phi, "):
-        run_extraction_study(ExtractionStudySettings(**given, only=("other",)), lambda line: None)
+    with pytest.raises(ConfigurationError, match=r"no runs named other\. It has: phi, "):
+        run_extraction_study(study, options_of(out, (1,), only=("other",)))
 
 
 def test_a_text_in_two_parts_is_refused(study, tmp_path):
-    (tmp_path / "test.jsonl").write_bytes(b"".join(map(concept_json_line, documents(0, 2))))
-    settings = ExtractionStudySettings(config=study, folder=tmp_path / "out")
-    with pytest.raises(ConfigurationError, match="2 texts stand in train and in test"):
-        run_extraction_study(settings, lambda line: None)
+    (tmp_path / "test.jsonl").write_bytes(b"".join(map(render_json_line, documents(0, 2))))
+    with pytest.raises(ConfigurationError, match="2 texts are in train and in test"):
+        run_extraction_study(study, options_of(tmp_path / "out", (1,)))
 
 
 @pytest.mark.parametrize(
     ("changed", "told"),
     [
-        ("[english]\ntypes = []\n", "english.types is a list"),
-        ('[english]\ntypes = ["Drug"]\ntrain = "a"\ntest = "b"\n', "has no dev"),
-        ("[other]\n", "unknown table other"),
-        ('[english]\ntypes = ["Drug"]\ntrain = 3\n', "names files"),
-        ("multitask = 3\n" + DATA, "multitask is a table"),
-        (DATA + "[stacked]\nrate = 0.1\n", r"\[stacked\] has no setting rate"),
+        (DATA.replace('["Drug"]', "[]"), r"english\.types: expected `array` of length >= 1"),
+        ('[english]\ntypes = ["Drug"]\ntrain = "a"\ntest = "b"\n', "english lacks the setting 'dev'"),
+        (DATA + "[other]\n", "no setting 'other'. It has: english, spanish"),
+        (DATA.replace('"a"', "3"), r"english\.train: expected a path in quotation marks"),
+        ("multitask = 3\n" + DATA, "multitask: expected `object"),
+        (DATA + "[stacked]\nrate = 0.1\n", "stacked has no setting 'rate'"),
+        ("training = 3\n" + DATA + "[stacked]\n", "training: expected `object"),
+        (DATA + '[spanish]\ntrain = "a"\n', "spanish lacks the setting 'test'"),
     ],
 )
 def test_settings_that_cannot_be_used_are_named(tmp_path, changed, told):
     (tmp_path / "s.toml").write_text(changed)
     with pytest.raises(ConfigurationError, match=told):
-        read_study(tmp_path / "s.toml")
+        read_extraction_study(tmp_path / "s.toml")
 
 
 def test_a_joint_kind_has_rates_of_its_own(tmp_path):
     (tmp_path / "s.toml").write_text(
         DATA + "[training]\nepochs = 7\nlearning_rate = 0.4\n[multitask]\nlearning_rate = 0.2\n"
     )
-    study = read_study(tmp_path / "s.toml")
-    rates = {kind: study.training_of(kind).learning_rate for kind in ("tagger", "multitask", "stacked")}
+    study = read_extraction_study(tmp_path / "s.toml")
+    kinds = ("tagger", "multitask", "stacked")
+    rates = {kind: study.joint.get(kind, study.training).learning_rate for kind in kinds}
     assert rates == {"tagger": 0.4, "multitask": 0.2, "stacked": 0.4}
-    assert study.training_of("multitask").epochs == 7
+    assert study.multitask.epochs == 7
 
 
 def test_the_shipped_configuration_is_read():
     from pathlib import Path
 
     path = Path(__file__).parents[4] / "configs" / "experiments" / "extraction.toml"
-    study = read_study(path)
+    study = read_extraction_study(path)
     assert study.types == KINDS
     assert study.extractor.token_units == 256
-    assert json.dumps(study.spanish, default=str)
+    assert study.spanish.mapping.name == "meddocan-types.toml"

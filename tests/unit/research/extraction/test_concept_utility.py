@@ -8,14 +8,9 @@ from fake_extractors import FakeExtractor
 
 from inverse_deid.core.errors import AnnotationError
 from inverse_deid.core.values import Document
-from inverse_deid.evaluation.paired_test import paired_ratio_test
-from inverse_deid.research.extraction.concept_utility import (
-    ALL,
-    concept_lines,
-    concept_utility,
-    record_concepts,
-)
+from inverse_deid.evaluation.resampling import paired_ratio_test
 from inverse_deid.research.extraction.concepts import ConceptDocument, ConceptSpan
+from inverse_deid.research.extraction.scoring import ALL, measure_utility
 
 TEXT = "Ann took Velmo and had a rash and fever."
 KINDS = {"Velmo": "Drug", "rash": "Effect", "fever": "Effect"}
@@ -33,15 +28,15 @@ def document(name):
 
 
 def test_a_mask_before_the_concepts_costs_nothing():
-    found = concept_utility([document("a")], {"a": [at("Ann")]}, FakeExtractor())
-    for row in record_concepts(found).values():
+    found = measure_utility([document("a")], {"a": [at("Ann")]}, FakeExtractor())
+    for row in found.records().values():
         assert (row.f1_original, row.f1_masked, row.touched) == (1.0, 1.0, 0)
         assert (row.difference, row.p_value) == (0.0, 1.0)
 
 
 def test_a_masked_drug_is_lost_for_its_type_alone():
-    found = concept_utility([document("a"), document("b")], {"a": [at("Velmo")]}, FakeExtractor())
-    rows = record_concepts(found)
+    found = measure_utility([document("a"), document("b")], {"a": [at("Velmo")]}, FakeExtractor())
+    rows = found.records()
     assert (rows["Drug"].gold, rows["Drug"].touched, rows["Drug"].recall_masked) == (2, 1, 0.5)
     assert rows["Effect"].difference == 0.0
     assert rows[ALL].f1_masked == pytest.approx(10 / 11)
@@ -51,19 +46,19 @@ def test_a_masked_drug_is_lost_for_its_type_alone():
 
 def test_a_marker_that_is_called_a_concept_is_its_whole_mask():
     extractor = FakeExtractor({"PHI": "Drug"})
-    right = concept_utility([document("a")], {"a": [at("Velmo")]}, extractor)
-    wider = concept_utility([document("a")], {"a": [at("took Velmo")]}, extractor)
+    right = measure_utility([document("a")], {"a": [at("Velmo")]}, extractor)
+    wider = measure_utility([document("a")], {"a": [at("took Velmo")]}, extractor)
     assert right.masked.score("Drug").f1 == 1.0
     assert wider.masked.score("Drug").f1 == 0.0
 
 
 def test_a_gold_without_the_types_is_refused():
     with pytest.raises(AnnotationError, match="no concepts of the extractor's types"):
-        concept_utility([ConceptDocument(Document("a", TEXT))], {}, FakeExtractor())
+        measure_utility([ConceptDocument(Document("a", TEXT))], {}, FakeExtractor())
 
 
 def test_the_table_shows_no_text():
-    lines = "\n".join(concept_lines(concept_utility([document("a")], {"a": [at("Velmo")]}, FakeExtractor())))
+    lines = "\n".join(measure_utility([document("a")], {"a": [at("Velmo")]}, FakeExtractor()).plain_lines())
     assert "all concepts" in lines
     assert not any(word in lines for word in (*KINDS, "Ann"))
 

@@ -4,7 +4,7 @@ import pytest
 
 pytest.importorskip("nltk")
 
-from inverse_deid.network.sentences import sentence_bounds
+from inverse_deid.research.sentences import sentence_bounds
 from inverse_deid.text.tokenizer import tokenize
 
 LONGEST = 100

@@ -1,18 +1,149 @@
-"""The tables of a comparison, in the form of chapter 5 of the thesis."""
+"""The report of a comparison: tables in the form of chapter 5 of the thesis, and the folder of all files.
+
+::
+
+    report.md            provenance and tables
+    NAME.csv             each table, nothing rounded
+    comparison.json      all figures, for programs
+    masks/SYSTEM.jsonl   {"id", "masks": [[start, end], ...]}: offsets, no text
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
-from inverse_deid.evaluation.counts import Counts
-from inverse_deid.evaluation.figures import FIGURES, Share, group_figures
-from inverse_deid.evaluation.groups import GROUPS, GroupKind, group_number
-from inverse_deid.evaluation.paired_test import paired_permutation_test
-from inverse_deid.evaluation.resampling import Figure
+from inverse_deid import __version__
+from inverse_deid.core.errors import OutputExistsError
+from inverse_deid.core.files import output_errors, printable, write_folder
+from inverse_deid.core.revision import revision
+from inverse_deid.evaluation.counts import GROUPS, Counts, GroupKind, group_number
+from inverse_deid.evaluation.figures import FIGURES, Share, encode_record, group_figures
+from inverse_deid.evaluation.report import build_report
+from inverse_deid.evaluation.resampling import Figure, paired_permutation_test
 from inverse_deid.evaluation.uncertainty import FEW_UNITS, Interval, Method
+from inverse_deid.lexicon import load_lexicon
+from inverse_deid.masking.assemble import packaged_model
+from inverse_deid.network.folder import model_fingerprint
 from inverse_deid.research.comparison.comparison import Comparison, Result
+from inverse_deid.research.studies.records import read_json
+from inverse_deid.research.studies.report import Provenance, Report
 from inverse_deid.research.studies.tables import Cell, Table, frame_of
+
+FORMAT_NAME = "inverse-deid comparison"
+FORMAT_VERSION = 1
+_MANIFEST = "comparison.json"
+
+
+def check_folder(folder: Path, *, force: bool) -> None:
+    """Refuse a folder that contains something, before a long run; `force` allows an earlier comparison.
+
+    Raises:
+        OutputExistsError: It may not be written.
+    """
+    if not folder.exists() and not folder.is_symlink():
+        return
+    name = printable(folder)
+    if not folder.is_dir():
+        raise OutputExistsError(f"{name}: exists and is not a folder. Choose another one with --out")
+    with output_errors(folder):
+        is_empty = not any(folder.iterdir())
+    if is_empty:
+        return
+    if read_json(folder / _MANIFEST).get("format") != FORMAT_NAME:
+        raise OutputExistsError(
+            f"{name}: not empty, and not the folder of a comparison. Choose another one with --out"
+        )
+    if not force:
+        raise OutputExistsError(f"{name}: contains a comparison. Use --force to replace it")
+
+
+def write_comparison(
+    folder: Path, comparison: Comparison, *, command: str, device: str, n_seconds: float
+) -> list[Table]:
+    """Write a folder that passed `check_folder`, and return the tables of the report.
+
+    An earlier comparison there is removed only when the new one is complete.
+
+    Raises:
+        OutputError: It cannot be written.
+    """
+    model, lexicon = model_fingerprint(packaged_model()), load_lexicon().sha256
+    values = {
+        "command": command,
+        "version": __version__,
+        "revision": revision(),
+        "machine": device,
+        "seed": comparison.settings.seed,
+        "data_sha256": dict(comparison.hashes),
+        "model_sha256": model,
+        "lexicon_sha256": lexicon,
+    }
+    tables = comparison_tables(comparison)
+    report = Report(
+        title="Comparison of systems",
+        provenance=Provenance(
+            command=command,
+            device=device,
+            seeds=[comparison.settings.seed],
+            hashes=comparison.hashes,
+            settings={"packaged model": f"sha256 `{model}`", "packaged lexicon": f"sha256 `{lexicon}`"},
+            n_seconds={"comparing": n_seconds},
+        ),
+        text=[f"- {line}" for line in comparison.notes],
+        sections={"": tables},
+    )
+
+    def fill(staging: Path) -> None:
+        (staging / "masks").mkdir()
+        for result in comparison.results:
+            masks = staging / "masks" / f"{result.name}.jsonl"
+            masks.touch(mode=0o600)  # they tell the length of every masked word
+            _write(masks, masks_text(result))
+        for name, text in report.files().items():
+            _write(staging / name, text)
+        _write(staging / _MANIFEST, json.dumps(as_json(comparison, values), indent=1) + "\n")
+
+    write_folder(folder, fill)
+    return tables
+
+
+def _write(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8", newline="\n")
+
+
+def masks_text(result: Result) -> str:
+    """Return the masks of a system as JSON Lines, sorted within each document."""
+    return "".join(
+        json.dumps({"id": doc_id, "masks": sorted(masks)}) + "\n" for doc_id, masks in result.masks.items()
+    )
+
+
+def as_json(comparison: Comparison, provenance: dict[str, Any]) -> dict[str, Any]:
+    """Return the comparison with nothing rounded, without the counts of each document."""
+    systems = []
+    for result in comparison.results:
+        report = encode_record(build_report(result.evaluation, result.intervals))
+        systems.append(
+            {
+                **{name: getattr(result, name) for name in ("name", "title", "source", "learned_from")},
+                "learning_seconds": result.learning_seconds,
+                "tokens_per_second": result.tokens_per_second,
+                "evaluation": {key: value for key, value in report.items() if key != "by_document"},
+            }
+        )
+    return {
+        "format": FORMAT_NAME,
+        "version": FORMAT_VERSION,
+        "provenance": provenance,
+        "notes": list(comparison.notes),
+        "reference": comparison.reference,
+        "systems": systems,
+    }
+
 
 _FURTHER = {
     "recall_all": "recall, all PHI",
@@ -27,14 +158,9 @@ _FURTHER = {
 
 
 def comparison_tables(comparison: Comparison) -> list[Table]:
-    """Return all tables: methods, categories, their intervals, further figures, systems."""
-    return [
-        _methods_table(comparison),
-        _categories_table(comparison),
-        _intervals_table(comparison),
-        _further_table(comparison),
-        _systems_table(comparison),
-    ]
+    """Return all tables."""
+    makers = (_methods_table, _categories_table, _intervals_table, _further_table, _systems_table)
+    return [make(comparison) for make in makers]
 
 
 def _with_bounds(title: str) -> tuple[str, str, str]:
@@ -48,7 +174,7 @@ def _estimate(share: Share, interval: Interval | None) -> tuple[float | None, fl
 
 
 def _methods_table(comparison: Comparison) -> Table:
-    """HIPAA recall and precision of every system, in the form of tables 5.3 and 5.8 of the thesis."""
+    """Show HIPAA recall and precision of every system, in the form of tables 5.3 and 5.8 of the thesis."""
     figures = {"HIPAA recall": "recall_hipaa", "precision": "precision"}
     rows: list[tuple[Cell, ...]] = []
     for result in comparison.results:
@@ -72,7 +198,7 @@ def _methods_table(comparison: Comparison) -> Table:
 
 
 def _p_value(comparison: Comparison, result: Result, figure: Figure) -> float | None:
-    """Of the paired test against the reference; None for the reference itself or without one."""
+    """Return p of the paired test against the reference; None for the reference itself or without one."""
     reference = comparison.reference_result
     if reference is None or reference is result:
         return None
@@ -118,7 +244,7 @@ def _notes(comparison: Comparison) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Category:
-    """A row of categories: the column of its group, and its title."""
+    """A row of categories: the number of its group, and its title."""
 
     number: int
     title: str
@@ -148,7 +274,7 @@ def _categories(comparison: Comparison, *, has_fine: bool) -> Iterator[_Category
 
 
 def _categories_table(comparison: Comparison) -> Table:
-    """Recall by category and system, in the form of tables 5.4 and 5.11 of the thesis."""
+    """Show recall by category and system, in the form of tables 5.4 and 5.11 of the thesis."""
     counts = [result.evaluation.counts for result in comparison.results]
     rows = [
         (row.title, row.recall(counts[0]).whole, *(row.recall(one).value for one in counts))
@@ -159,7 +285,7 @@ def _categories_table(comparison: Comparison) -> Table:
 
 
 def _intervals_table(comparison: Comparison) -> Table:
-    """The recall of each category with its interval and its test, a row per system."""
+    """Show the recall of each category with its interval and its test, a row per system."""
     rows = [
         (row.title, result.name, *row.estimate(result), _p_value(comparison, result, row.recall))
         for row in _categories(comparison, has_fine=False)
@@ -176,7 +302,7 @@ def _intervals_table(comparison: Comparison) -> Table:
 
 
 def _further_table(comparison: Comparison) -> Table:
-    """The other figures of the evaluation, a row per figure."""
+    """Show the other figures of the evaluation, a row per figure."""
     rows: list[tuple[Cell, ...]] = []
     for name, title in _FURTHER.items():
         estimates = [
@@ -196,7 +322,7 @@ def _further_table(comparison: Comparison) -> Table:
 
 
 def _systems_table(comparison: Comparison) -> Table:
-    """Title and source of each system, number of training documents, and time of learning."""
+    """Show title and source of each system, number of training documents, and time of learning."""
     rows = [
         (
             result.name,

@@ -1,15 +1,29 @@
-"""Finds many sequences at once, in time linear in the text, whatever the sequences share."""
+"""Comparison of words: without case and accents, as sequences, with typos."""
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
+from rapidfuzz import process
+from rapidfuzz.distance import OSA
+
+
+def fold(word: str) -> str:
+    """Return a word without case, accents and compatibility forms.
+
+    Example:
+        >>> fold("JOSÉ") == fold("Jose") == fold("ＪＯＳＥ")
+        True
+    """
+    plain = unicodedata.normalize("NFKD", word)
+    return "".join(c for c in plain if not unicodedata.combining(c)).casefold()
 
 
 class Sequences:
-    """Finds sequences of words in a list of words, or of letters in a word.
+    """Finds sequences of words in a list of words, or of letters in a word, in time linear in the text.
 
     Args:
         sequences: Empty ones are skipped.
@@ -53,7 +67,6 @@ class Sequences:
             self._longest[node] = len(sequence)
 
     def _step(self, node: int, symbol: str) -> int:
-        """Return the state after a symbol."""
         child = self._next.get((node, symbol))
         while child is None and node:
             node = self._fail[node]
@@ -75,3 +88,57 @@ class Sequences:
             edges[stop - length] += 1
             edges[stop] -= 1
         return np.cumsum(edges[:-1]) > 0
+
+
+_MAX_PAIRS = 1 << 22
+"""Pairs compared at once, which bounds the memory."""
+
+
+def count_allowed_typos(name: str) -> int:
+    """Count the typos that a name may have: 1 in 5 to 7 letters, 2 from 8 letters on, otherwise none.
+
+    Example:
+        >>> [count_allowed_typos(name) for name in ("Dahl", "Berger", "Lindqvist")]
+        [0, 1, 2]
+    """
+    return 2 if len(name) >= 8 else int(len(name) >= 5)
+
+
+class NearNames:
+    """Finds words that are some names, or a typo or two away from them.
+
+    Args:
+        names: Without case and accents; names that may have no typo are ignored.
+
+    Source:
+        Damerau 1964, in the restricted variant (optimal string alignment): no piece is edited twice.
+
+    Example:
+        >>> NearNames(["okonkwo"]).among(["okonwko", "okonwok"])
+        {'okonwko'}
+    """
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self._by_limit: dict[int, list[str]] = {}
+        for name in sorted(set(names)):
+            if limit := count_allowed_typos(name):
+                self._by_limit.setdefault(limit, []).append(name)
+
+    def __bool__(self) -> bool:
+        return bool(self._by_limit)
+
+    def near(self, word: str) -> bool:
+        """Return whether a word is near one of the names, or is one."""
+        return bool(self.among([word]))
+
+    def among(self, words: Iterable[str]) -> set[str]:
+        """Return the words that are near one of the names, or are one."""
+        distinct = sorted(set(words)) if self._by_limit else []
+        found: set[str] = set()
+        for limit, names in self._by_limit.items():
+            step = max(1, _MAX_PAIRS // len(names))
+            for first in range(0, len(distinct), step):
+                some = distinct[first : first + step]
+                typos = process.cdist(some, names, scorer=OSA.distance, score_cutoff=limit, dtype=np.uint8)
+                found.update(some[row] for row in np.flatnonzero((typos <= limit).any(axis=1)))
+        return found
