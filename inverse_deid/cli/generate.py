@@ -52,7 +52,7 @@ class GenerateOptions:
 
         Raises:
             ConfigurationError: The options do not fit each other.
-            OutputExistsError: Something is there that is no earlier output, is a
+            OutputExistsError: Something is there that is not an earlier output, is a
                 carrier, or may not be overwritten without `--force`.
         """
         if self.invented_share is not None and not self.carriers:

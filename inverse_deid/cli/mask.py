@@ -250,9 +250,9 @@ def _add_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.argument("inputs", nargs=-1, required=True, metavar="INPUT...")
 @_add_options
 def mask(inputs: tuple[str, ...], **given: Any) -> int:  # noqa: ANN401 - click's options, typed in MaskOptions
-    """Mask case narratives: hide every word that is not surely safe.
+    """Mask case narratives: hide every word that is not confidently safe.
 
-    INPUT is a file, a folder (searched with its subfolders) or - for standard
+    INPUT is a file, or a folder (searched with its subfolders), or - for standard
     input. Formats by suffix: .txt, .xml (case safety reports, ICH E2B(R3) and
     E2B(R2), and 2014 i2b2), .jsonl, .csv, .tsv, .parquet. .gz is unpacked. Masked
     files are written to the folder --out under the same names. File names and ids

@@ -37,7 +37,7 @@ class InverseDeidError(Exception):
 
 
 class InputError(InverseDeidError):
-    """What the user gave cannot be used."""
+    """The input cannot be used."""
 
 
 class UnreadableInputError(InputError):

@@ -183,7 +183,7 @@ class PartialFile:
     Args:
         target: The final name.
         private: Readable by its owner alone (mode 600).
-        resume: Continue a partial file at this state; None begins anew.
+        resume: Continue a partial file at this state; None = from the beginning.
 
     Raises:
         OutputError: It cannot be created or written.
@@ -219,7 +219,7 @@ class PartialFile:
         if self._hash.hexdigest() != state.sha256:
             self.close()
             name = printable(self.path)
-            raise InputError(f"{name} of the interrupted run was changed; start again with --force")
+            raise InputError(f"{name} of the interrupted run was changed. Start again with --force")
 
     def _left(self, state: WrittenState) -> BufferedRandom:
         """Open the file of the interrupted run; nothing is changed before it is known not to be a link."""
@@ -228,7 +228,7 @@ class PartialFile:
             if os.fstat(stream.fileno()).st_size >= state.n_bytes:
                 return stream
             stream.close()
-        raise InputError(f"{printable(self.path)} of the interrupted run is gone; start again with --force")
+        raise InputError(f"{printable(self.path)} of the interrupted run is gone. Start again with --force")
 
     def write(self, data: bytes, /) -> int:
         """Write all of `data`; a discarded file ignores it (writers may end their file late)."""

@@ -49,13 +49,13 @@ class PhiSpan:
     def __post_init__(self) -> None:
         if not 0 <= self.start < self.end:
             raise AnnotationError(
-                f"span {self.start}-{self.end} ({self.type}) is empty or negative; "
-                "offsets are half-open and count code points"
+                f"span {self.start}-{self.end} ({self.type}) is empty or negative. "
+                "Offsets are half-open and count code points"
             )
 
 
 class KnownSort(StrEnum):
-    """What sort of identifier a known value is; it says how else the value may be written."""
+    """The sort of a known value, which says how else it may be written."""
 
     NAME = "name"
     INITIALS = "initials"
@@ -139,12 +139,12 @@ class Document:
             if span.start < previous_end:
                 raise AnnotationError(
                     f"document {self.id}: span {span.start}-{span.end} overlaps the one before it "
-                    "or is out of order; sort the spans and merge overlaps"
+                    "or is out of order. Sort the spans and merge overlaps"
                 )
             if span.end > len(self.text):
                 raise AnnotationError(
                     f"document {self.id}: span {span.start}-{span.end} ends after the text "
-                    f"({len(self.text)} characters); check that offsets count code points"
+                    f"({len(self.text)} characters). Check that offsets count code points"
                 )
             previous_end = span.end
 

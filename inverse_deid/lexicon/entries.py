@@ -61,7 +61,7 @@ eponym: `retractor`) only leave the decision on a name to the network."""
 
 
 class PhraseKind(enum.IntEnum):
-    """What a phrase of several tokens is."""
+    """The kind of a phrase of several tokens."""
 
     CITY = 1
     EPONYM = 2

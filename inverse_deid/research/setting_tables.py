@@ -32,12 +32,12 @@ def check_table(values: Mapping[str, Any], section: str, kind: type) -> dict[str
         ConfigurationError: One of them.
     """
     if not isinstance(values, Mapping):
-        raise ConfigurationError(f"{section} is a table; begin it with the line [{section}]")
+        raise ConfigurationError(f"{section} is a table. Begin it with the line [{section}]")
     known = {field.name: field for field in dataclasses.fields(kind)}
     unknown = sorted(set(values) - set(known))
     if unknown:
         raise ConfigurationError(
-            f"[{section}] has no setting {', '.join(unknown)}; known: {', '.join(known)}"
+            f"[{section}] has no setting {', '.join(unknown)}. Known: {', '.join(known)}"
         )
     defaults = kind()
     for name, value in values.items():

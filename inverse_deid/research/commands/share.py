@@ -30,7 +30,7 @@ _MAPPING = click.option(
 _WORD_VECTORS = click.option(
     "--word-vectors",
     type=_FILE,
-    help="Public word vectors (scripts/build_word_vectors.py); their words are published. "
+    help="Public word vectors (scripts/build_word_vectors.py). Their words are published. "
     "[default: those of the packaged model]",
 )
 _REPRESENTATION = click.option(
@@ -46,15 +46,15 @@ def _out(metavar: str, text: str) -> Callable[[Callable[..., None]], Callable[..
 
 @click.group()
 def share() -> None:
-    """Share training data as vectors that hold no identifiers, or as text with pseudonyms.
+    """Share training data as vectors without identifiers, or as text with pseudonyms.
 
-    A provider publishes a representation (init); institutions write their
-    annotated documents through it (encode); the files are put together (pool) and a
-    network is trained on them (train), which `inverse-deid mask --model` uses. The
-    simple way, with less protection: pseudonymise.
+    A provider publishes a representation (init). Institutions write their
+    annotated documents through it (encode). The files are put together (pool), and a
+    network is trained on them (train), which `inverse-deid mask --model` uses.
+    `pseudonymise` is simpler and protects less.
 
-    Needs the extra `train` (pip install '.[train]'). What is protected
-    and what is not: docs/representations.md.
+    Needs the extra `train` (pip install '.[train]'). docs/representations.md
+    describes the protection and its limits.
     """
 
 
@@ -68,8 +68,8 @@ def share() -> None:
 def init(corpus: Path, out: Path, word_vectors: Path | None, quiet: bool, **given: Path | None) -> None:
     """Train a representation on CORPUS and write what a provider publishes.
 
-    Ends with what two attackers find out on held-out documents; read it before you
-    publish.
+    The last lines say what two attackers find out on held-out documents. Read them
+    before you publish.
     """
     config = _settings(given["config_path"])
     from inverse_deid.research.representations.sharing import publish_representation
@@ -101,10 +101,9 @@ def pseudonymise(
 ) -> None:
     """Write the annotated documents of CORPUS as text with other words in place of PHI.
 
-    The simple way, without a representation. Sentences are shuffled; each annotated word
-    becomes a random one of its N neighbours, or other letters and digits if it has no
-    vector. What nobody annotated stays. Ends with how much of the originals is left; read
-    it before you share.
+    Sentences are shuffled. Each annotated word becomes a random one of its N neighbours,
+    or other letters and digits if it has no vector. Text that nobody annotated stays. The
+    last lines say how much of the originals is left. Read them before you share.
     """
     refuse_read(out, [corpus, *filter(None, given.values())])
     need_training("sharing", "train", "nltk", "sklearn")
@@ -133,8 +132,8 @@ def encode(
 ) -> None:
     """Write the annotated documents of CORPUS as private vectors.
 
-    Sentences are shuffled; no text and no id is written. Each run draws its noise anew, and
-    no seed can be given, as it could be used to take the noise away. Share a corpus once:
+    Sentences are shuffled, and no text or id is written. Each run draws other noise, and
+    no seed can be given, because it could be used to remove the noise. Share a corpus once:
     the mean of two files of it has less noise.
     """
     refuse_read(out, [corpus, representation, *filter(None, [mapping])])

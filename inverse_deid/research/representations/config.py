@@ -1,4 +1,4 @@
-"""What the networks here look like and how they are trained, read from a TOML file."""
+"""The sizes of the networks and their training, read from a TOML file."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class LearningConfig:
 
     Args:
         epochs: Passes over the data at most; of each phase where there are several.
-        patience: Stop after so many epochs without a lower validation loss.
+        patience: Stop after this many epochs without a lower validation loss.
         batch: Sentences a batch.
         learning_rate: Of Nadam.
         clip_norm: Global norm that gradients are clipped to.
@@ -130,7 +130,7 @@ class AdversaryConfig:
     Args:
         units: Of each direction of each LSTM.
         epochs: Passes over the pairs in the pre-training of the adversary, at most.
-        patience: Stop it after so many without a lower validation loss.
+        patience: Stop it after this many without a lower validation loss.
         passes: Passes in each round of the alternation, before the representation moves once.
 
     Raises:
@@ -170,7 +170,7 @@ def read_sharing_config(path: Path | None) -> SharingConfig:
         return SharingConfig()
     values = read_toml(path)
     if unknown := sorted(set(values) - set(TABLES)):
-        raise ConfigurationError(f"{path}: unknown tables {', '.join(unknown)}; known: {', '.join(TABLES)}")
+        raise ConfigurationError(f"{path}: unknown tables {', '.join(unknown)}. Known: {', '.join(TABLES)}")
     with name_file(path):
         return sharing_config(values)
 

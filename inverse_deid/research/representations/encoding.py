@@ -27,8 +27,8 @@ def encoded(
         representer: From `load_representer`.
         sentences: Any.
         matrix: float32 (n_words + 1, word_dim), row 0 is zero.
-        rng: Draws the noise. Whoever can foretell it can take the noise away: what leaves the
-            house is drawn by `SecretNormal`. None = no noise.
+        rng: Draws the noise. Anyone who can predict it can remove the noise, so released noise is
+            drawn by `SecretNormal`. None = no noise.
     """
     given = with_vectors(sentences, matrix)
     found: list[VectorSentence] = list(given)

@@ -40,8 +40,8 @@ from inverse_deid.research.setting_tables import check_table
 FORMAT_VERSION = 3
 REPRESENTATION, NETWORK = "private representation", "network over a private representation"
 _REMEDIES = {
-    REPRESENTATION: "give a folder that `inverse-deid research share init` wrote",
-    NETWORK: "give a folder that `inverse-deid research share train` wrote",
+    REPRESENTATION: "Give a folder that `inverse-deid research share init` wrote",
+    NETWORK: "Give a folder that `inverse-deid research share train` wrote",
 }
 _REPRESENTATION_FILES = ("config.json", "words.txt", "word_vectors.npz", "weights.npz")
 _NETWORK_FILES = (
@@ -108,14 +108,14 @@ def refuse_other(folder: Path, kind: str) -> None:
         ModelError: The folder exists and is not of this kind.
     """
     if folder.exists() and folder_kind(folder) != kind:
-        raise ModelError(f"{folder}: exists and is no {kind}; choose another name")
+        raise ModelError(f"{folder}: exists and is not a {kind}. Choose another name")
 
 
 def write_representation(representation: Representation, folder: Path) -> None:
     """Write a folder, whole or not at all.
 
     Raises:
-        ModelError: Something else stands there, or it cannot be written.
+        ModelError: Something else exists there, or it cannot be written.
     """
     refuse_other(folder, REPRESENTATION)
     write_folder(folder, lambda staging: _fill_representation(representation, staging))
@@ -125,7 +125,7 @@ def write_network(network: PrivateNetwork, folder: Path) -> None:
     """Write a folder, whole or not at all.
 
     Raises:
-        ModelError: Something else stands there, or it cannot be written.
+        ModelError: Something else exists there, or it cannot be written.
     """
     refuse_other(folder, NETWORK)
 
@@ -165,18 +165,18 @@ def _read_manifest(folder: Path, kind: str, files: tuple[str, ...]) -> dict[str,
     except (OSError, ValueError):
         manifest = None
     if not isinstance(manifest, dict) or manifest.get("kind") != kind:
-        raise ModelError(f"{folder}: is no {kind}; {_REMEDIES[kind]}")
+        raise ModelError(f"{folder}: is not a {kind}. {_REMEDIES[kind]}")
     if manifest.get("format") != FORMAT_VERSION:
         raise ModelError(
-            f"{folder}: a {kind} of format {manifest.get('format')}, this version reads {FORMAT_VERSION}; "
-            "make it again with this version"
+            f"{folder}: a {kind} of format {manifest.get('format')}, this version reads {FORMAT_VERSION}. "
+            "Make it again with this version"
         )
     if not is_sealed(manifest):
-        raise ModelError(f"{folder}/manifest.json: damaged or altered; get the folder again")
+        raise ModelError(f"{folder}/manifest.json: damaged or altered. Get the folder again")
     hashes = manifest.get("sha256")
     for name in files:
         if not isinstance(hashes, dict) or hashes.get(name) != sha256_if_readable(folder / name):
-            raise ModelError(f"{folder}/{name}: altered or missing; get the folder again")
+            raise ModelError(f"{folder}/{name}: altered or missing. Get the folder again")
     return manifest
 
 
@@ -201,14 +201,14 @@ def read_representation(folder: Path) -> Representation:
             fingerprint=sha256_if_readable(folder / "manifest.json"),
         )
     except (KeyError, ValueError, OSError, ConfigurationError) as error:
-        raise ModelError(f"{folder}: damaged ({type(error).__name__}); get the folder again") from error
+        raise ModelError(f"{folder}: damaged ({type(error).__name__}). Get the folder again") from error
 
 
 def _checked_provenance(given: Any) -> dict[str, Any]:  # noqa: ANN401 - whatever the file holds
-    """Refuse figures of attacks that cannot be told.
+    """Refuse figures of attacks that cannot be reported.
 
     Raises:
-        ValueError: They are no shares by name.
+        ValueError: They are not shares by name.
     """
     attacks = given.get("attacks", {}) if isinstance(given, dict) else None
     names = ("share", "margin", "chance")
@@ -235,11 +235,11 @@ def read_network(folder: Path) -> PrivateNetwork:
         config = TaggerConfig(**check_table(_read_config(folder), "tagger", TaggerConfig))
         weights = _read_weights(folder)
     except (KeyError, ValueError, OSError, ConfigurationError) as error:
-        raise ModelError(f"{folder}: damaged ({type(error).__name__}); train it again") from error
+        raise ModelError(f"{folder}: damaged ({type(error).__name__}). Train it again") from error
     try:
         points = read_operating_points(manifest.get("operating_points"))
     except ConfigurationError as error:
-        raise ModelError(f"{folder}/manifest.json: damaged; train the network again") from error
+        raise ModelError(f"{folder}/manifest.json: damaged. Train the network again") from error
     representation = read_representation(folder / "representation")
     return PrivateNetwork(config, weights, representation, points, manifest.get("provenance", {}))
 
@@ -263,5 +263,5 @@ def check_vectors(vectors: WordVectors) -> None:
     if vectors.codes.shape != expected or not vectors.words:
         raise ConfigurationError(
             f"the word vectors have shape {vectors.codes.shape} where {expected[0]} words of length "
-            f"{expected[1]} are named; make them again with scripts/build_word_vectors.py"
+            f"{expected[1]} are named. Make them again with scripts/build_word_vectors.py"
         )

@@ -49,7 +49,7 @@ def build_networks(config: SharingConfig, word_dim: int) -> Networks:
 def representation_loss(task: Any, adversary: Any, privacy_weight: float) -> Any:  # noqa: ANN401 - scalars
     """The task's loss plus the distance of the adversary's loss from that of guessing.
 
-    An adversary that is wrong more often than one who guesses knows the answer, too: hence
+    An adversary that is wrong more often than one that guesses also knows the answer. Hence
     the distance.
 
     Args:

@@ -41,7 +41,7 @@ def neighbours(matrix: FloatArray, rows: IntArray, n: int) -> Neighbours:
     """Find the nearest rows by cosine, the row itself first.
 
     Args:
-        matrix: float32 (n_words + 1, word_dim); row 0 stands for unknown words and is no neighbour.
+        matrix: float32 (n_words + 1, word_dim); row 0 stands for unknown words and is never a neighbour.
         rows: int32 (any,), rows to look up; may repeat, 0 is passed over.
         n: How many, the word itself included; 1 to n_words.
 
@@ -57,7 +57,7 @@ def neighbours(matrix: FloatArray, rows: IntArray, n: int) -> Neighbours:
 
     if not 1 <= n <= len(matrix) - 1:
         raise ConfigurationError(
-            f"{n} neighbours are asked for and {len(matrix) - 1} words have a vector; give 1 to that many"
+            f"{n} neighbours are asked for and {len(matrix) - 1} words have a vector. Give 1 to that many"
         )
     wanted = np.unique(rows[rows > 0]).astype(np.int32)
     if not len(wanted):

@@ -1,6 +1,6 @@
 """Real and fake pairs for the adversaries: the same sentence, or one with one PHI token moved.
 
-Of a sentence and its moved twin, either stands on either side equally often, in real
+Of a sentence and its moved twin, either is on either side equally often, in real
 pairs as in fake ones. So one side alone says nothing of the answer: an adversary that only
 notices odd words stays at chance, and what it gains it gains from the representation.
 
@@ -65,8 +65,8 @@ def movable_sentences(sentences: Sequence[Sentence]) -> list[Sentence]:
     found = [sentence for sentence in sentences if sentence.movable.any()]
     if not found:
         raise ConfigurationError(
-            "no PHI token of the documents has a word vector, so none can be moved to a neighbour; give "
-            "word vectors that hold names and places"
+            "no PHI token of the documents has a word vector, so none can be moved. "
+            "Give word vectors with names and places"
         )
     return found
 

@@ -44,7 +44,7 @@ PRE_TRAINING, PRE_TRAINING_ADVERSARY, ALTERNATING, REVERSAL = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Material:
-    """What a representation is trained on.
+    """The sentences that a representation is trained on.
 
     Args:
         train: Sentences of the training documents.
@@ -215,7 +215,7 @@ class _Training:
         return map(tensors, pair_batches(given, self._given.matrix, self._config.batch, rng))
 
     def _fresh_pairs(self) -> Iterator[dict[str, Any]]:
-        """Pairs of all sentences that allow it, drawn anew."""
+        """Yield pairs of all sentences that allow it, drawn again each time."""
         return self._pair_batches(pairs(self._movable, self._given.table, self._rng), self._rng)
 
     def _joined(self) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:

@@ -173,7 +173,7 @@ def _n_overlooked(written: Sequence[WrittenSentence]) -> int:
 
 
 def _is_telling(word: str, mark: Mark) -> bool:
-    """Whether it should not be found elsewhere: parts of names, and what has digits and is no age or day."""
+    """Whether it should not be found elsewhere: parts of names, words with digits except ages and days."""
     if HYPER_CLASS_OF[mark.type] is HyperClass.NAME:
         return len(word) > 1
     return len(word) >= _TELLING and any(map(str.isdigit, word))

@@ -1,6 +1,6 @@
 """Score the tokens of a text with a network over a representation, for `mask`.
 
-The noise hides what leaves a house. Whoever masks shares nothing, so texts are read without it.
+The noise protects shared data. Masking shares nothing, so texts are read without noise.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ class Sentence:
         rows: int32 (n_tokens,), rows of the word matrix; 0 = the word has no vector.
         casings: uint8 (n_tokens,), values of `Casing`.
         classes: int32 (n_tokens,), index into `HyperClass`; 0 = safe.
-        document: Number of the document it stands in.
+        document: Number of its document.
     """
 
     rows: IntArray = field(repr=False)
@@ -53,7 +53,7 @@ class Sentence:
 
 
 class Mark(NamedTuple):
-    """The annotation that a word stands in: number of the span in its document, and type."""
+    """The annotation of a word: number of the span in its document, and type."""
 
     span: int
     type: PhiType
@@ -65,9 +65,9 @@ class WrittenSentence:
 
     Args:
         sentence: As the networks read it.
-        words: As they stand in the text, `n_tokens` strings.
-        lead: What stands before the first word.
-        gaps: What stands behind each word. Within an annotation only punctuation and blanks, no
+        words: As in the text, `n_tokens` strings.
+        lead: The text before the first word.
+        gaps: The text after each word. Within an annotation only punctuation and blanks, no
             accents apart from their letter and no signs.
         marks: Of each word; None = not annotated.
     """
@@ -100,10 +100,10 @@ def written_sentences(docs: Sequence[Document], numbers: Mapping[str, int]) -> l
     """
     found = [one for number, doc in enumerate(docs) for one in _of_document(doc, number, numbers)]
     if not any((one.sentence.classes > 0).any() for one in found):
-        raise ConfigurationError("the documents hold no PHI to learn from; give annotated documents")
+        raise ConfigurationError("the documents have no PHI to learn from. Give annotated documents")
     if not any(one.sentence.rows.any() for one in found):
         raise ConfigurationError(
-            "no word of the documents has a vector; give word vectors of their language with --word-vectors"
+            "no word of the documents has a vector. Give word vectors of their language with --word-vectors"
         )
     return found
 
@@ -129,7 +129,7 @@ def _of_document(doc: Document, number: int, numbers: Mapping[str, int]) -> Iter
 
 
 def _gaps(tokens: Tokens, spans: Sequence[PhiSpan]) -> list[str]:
-    """What stands before, between and behind the tokens: `n_tokens + 1` strings."""
+    """Return the text before, between and after the tokens: `n_tokens + 1` strings."""
     text = list(tokens.text)
     for span in spans:
         stop = span.end
@@ -159,6 +159,6 @@ def require_two(sentences: Sequence[Sentence]) -> None:
     """
     if len(sentences) < 2:
         raise ConfigurationError(
-            f"the documents hold {len(sentences)} sentence(s); at least two are needed, as the order "
+            f"the documents hold {len(sentences)} sentence(s). At least two are needed, as the order "
             "of sentences is part of what is hidden"
         )

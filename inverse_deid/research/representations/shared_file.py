@@ -43,7 +43,7 @@ _COLUMNS = ("vectors", "casings", "classes")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SharedSentences:
-    """What such a file holds.
+    """The content of a file.
 
     Args:
         sentences: In the file's order.
@@ -63,7 +63,7 @@ def refuse_existing(path: Path, *, force: bool) -> None:
         OutputExistsError: The file exists, and `force` is not given; or it is a folder.
     """
     if path.is_dir() or (path.exists() and not force):
-        raise OutputExistsError(f"{path}: exists; choose another name, or overwrite a file with --force")
+        raise OutputExistsError(f"{path}: exists. Choose another name, or overwrite a file with --force")
 
 
 def write_shared(shared: SharedSentences, path: Path) -> None:
@@ -82,7 +82,7 @@ def write_shared(shared: SharedSentences, path: Path) -> None:
         staging.replace(path)
     except OSError as error:
         staging.unlink(missing_ok=True)
-        raise OutputError(f"{path}: cannot be written ({error.strerror}); make room") from error
+        raise OutputError(f"{path}: cannot be written ({error.strerror}). Make room") from error
 
 
 def _table(shared: SharedSentences) -> pa.Table:
@@ -122,7 +122,7 @@ def read_shared(path: Path) -> SharedSentences:
         for number, cells in enumerate(zip(*columns, strict=True), start=1)
     ]
     if not sentences:
-        raise FormatError(f"{path}: holds no sentence; encode again")
+        raise FormatError(f"{path}: has no sentence. Encode again")
     return SharedSentences(sentences, meta["dim"], meta["representation"])
 
 
@@ -133,10 +133,10 @@ def _read_table(path: Path) -> pa.Table:
     try:
         stream = path.open("rb")
     except OSError as error:
-        raise UnreadableInputError(f"{path}: cannot be read ({error.strerror}); check the path") from error
+        raise UnreadableInputError(f"{path}: cannot be read ({error.strerror}). Check the path") from error
     with stream, suppress(pa.ArrowException, OSError):
         return pyarrow.parquet.read_table(stream)
-    raise FormatError(f"{path}: is not a Parquet file or is damaged; give what `share encode` wrote")
+    raise FormatError(f"{path}: is not a Parquet file or is damaged. Give what `share encode` wrote")
 
 
 def _meta(path: Path, table: pa.Table) -> dict[str, Any]:
@@ -147,9 +147,9 @@ def _meta(path: Path, table: pa.Table) -> dict[str, Any]:
     with suppress(ValueError):
         found = json.loads(given)
     if not isinstance(found, dict) or table.schema.names != list(_COLUMNS):
-        raise FormatError(f"{path}: holds no private sentences; give what `share encode` wrote")
+        raise FormatError(f"{path}: has no private sentences. Give what `share encode` wrote")
     if found.get("format") != FORMAT_VERSION or found.get("classes") != list(HyperClass):
-        raise FormatError(f"{path}: private sentences of another version; encode again with this one")
+        raise FormatError(f"{path}: private sentences of another version. Encode again with this one")
     kinds = [pa.list_(pa.float32()), pa.list_(pa.uint8()), pa.list_(pa.uint8())]
     is_whole = table.schema.types == kinds and not any(column.null_count for column in table.columns)
     if (
@@ -157,7 +157,7 @@ def _meta(path: Path, table: pa.Table) -> dict[str, Any]:
         or not isinstance(found.get("dim"), int)
         or not isinstance(found.get("representation"), str)
     ):
-        raise FormatError(f"{path}: damaged; encode again")
+        raise FormatError(f"{path}: damaged. Encode again")
     return found
 
 
@@ -166,14 +166,14 @@ def _sentence(path: Path, number: int, dim: int, cells: Sequence[np.ndarray]) ->
     n_tokens = len(classes)
     if len(vectors) != n_tokens * dim:
         raise FormatError(
-            f"{path}: row {number} has {len(vectors)} numbers for {n_tokens} tokens; vectors of size {dim} "
-            f"have {n_tokens * dim}; encode again"
+            f"{path}: row {number} has {len(vectors)} numbers for {n_tokens} tokens. Vectors of size {dim} "
+            f"have {n_tokens * dim}. Encode again"
         )
     in_range = len(casings) == n_tokens and bool(
         (casings < N_CASINGS).all() and (classes < len(HyperClass)).all()
     )
     if not n_tokens or not in_range or not np.isfinite(vectors).all():
-        raise FormatError(f"{path}: row {number} is damaged; encode again")
+        raise FormatError(f"{path}: row {number} is damaged. Encode again")
     return VectorSentence(vectors.reshape(n_tokens, dim), casings, classes.astype(np.int32))
 
 
@@ -189,12 +189,12 @@ def pooled(files: Sequence[tuple[Path, SharedSentences]]) -> SharedSentences:
     paths = [path.resolve() for path, _ in files]
     twice = next((path for path in paths if paths.count(path) > 1), None)
     if twice is not None:
-        raise ConfigurationError(f"{twice}: given twice; name each file once")
+        raise ConfigurationError(f"{twice}: given twice. Name each file once")
     first = files[0][1]
     for path, one in files[1:]:
         if (one.representation, one.dim) != (first.representation, first.dim):
             raise ConfigurationError(
-                f"{path}: was made by another representation than {files[0][0]}; encode both with one"
+                f"{path}: was made by another representation than {files[0][0]}. Encode both with one"
             )
     together = [sentence for _, one in files for sentence in one.sentences]
     return SharedSentences(in_secret_order(together), first.dim, first.representation)

@@ -72,12 +72,12 @@ def split_sentences(
     """Hold out whole groups of documents.
 
     Raises:
-        ConfigurationError: A side is empty, holds no PHI or no known word.
+        ConfigurationError: A side is empty, has no PHI or no known word.
     """
     rest, held_out = split_by_group(docs, share, seed)
     if not rest or not held_out:
         raise ConfigurationError(
-            f"{len(docs)} document(s) cannot be split into a training and a held-out part; give more, or "
+            f"{len(docs)} document(s) cannot be split into a training and a held-out part. Give more, or "
             "change learning.validation_share or seed"
         )
     numbers = vectors.numbers()
@@ -162,7 +162,7 @@ def pseudonymise_corpus(
 def encode_corpus(
     corpus: Path, representation_folder: Path, out: Path, mapping: Path | None, say: Say, *, force: bool
 ) -> int:
-    """Write the private sentences of a corpus; noise and order are drawn anew each time.
+    """Write the private sentences of a corpus; noise and order are drawn again each time.
 
     Args:
         corpus: Annotated documents.
@@ -229,7 +229,7 @@ def train_on_pool(
     shared = read_shared(pool)
     if (shared.representation, shared.dim) != (representation.fingerprint, representation.config.dim):
         raise ConfigurationError(
-            f"{pool}: was made by another representation than {representation_folder}; give the one that "
+            f"{pool}: was made by another representation than {representation_folder}. Give the one that "
             "encoded it"
         )
     train, held_out = _split(shared.sentences, config)
@@ -255,13 +255,13 @@ def _split(
     sides = [sentences[i] for i in order[n_held_out:]], [sentences[i] for i in order[:n_held_out]]
     if not all(any((sentence.classes > 0).any() for sentence in side) for side in sides):
         raise ConfigurationError(
-            f"{len(sentences)} sentence(s) give no training and held-out part with PHI in both; pool more"
+            f"{len(sentences)} sentence(s) give no training and held-out part with PHI in both. Pool more"
         )
     return sides
 
 
 def scored(sentences: Sequence[VectorSentence], probabilities: Sequence[FloatArray]) -> ScoredCorpus:
-    """What calibration needs; no rule has seen these tokens, as they have no text.
+    """Return the input of calibration. No rule has seen these tokens, as they have no text.
 
     Args:
         sentences: With their classes.

@@ -104,7 +104,7 @@ def epoch_loss(step: Callable[..., float], batches: Iterable[tuple[Tensors, ...]
     """
     loss = float(np.mean([step(*batch) for batch in batches]))
     if not np.isfinite(loss):
-        raise StageError("the loss is not a number; lower learning.learning_rate")
+        raise StageError("the loss is not a number. Lower learning.learning_rate")
     return loss
 
 

@@ -26,7 +26,7 @@ def load_representer(representation: Representation) -> keras.Model:
     network = build_representer(representation.config, representation.word_vectors.dim)
     network = _with_weights(network, representation.weights)
     if not all((values > 0).all() for values in standard_deviations_of(network).values()):
-        raise ModelError("the representation adds no noise and hides nothing; get another")
+        raise ModelError("the representation adds no noise and hides nothing. Get another")
     return network
 
 
@@ -39,10 +39,10 @@ def _with_weights(network: keras.Model, weights: Weights) -> keras.Model:
     expected = {variable.path: tuple(variable.shape) for variable in network.trainable_variables}
     if expected != {path: weight.shape for path, weight in weights.items()}:
         raise ModelError(
-            f"the weights of the {network.name} are not those of its sizes; make the folder again"
+            f"the weights of the {network.name} are not those of its sizes. Make the folder again"
         )
     if not all(np.isfinite(weight).all() for weight in weights.values()):
-        raise ModelError(f"the weights of the {network.name} are damaged; get the folder again")
+        raise ModelError(f"the weights of the {network.name} are damaged. Get the folder again")
     for variable in network.trainable_variables:
         variable.assign(weights[variable.path])
     return network

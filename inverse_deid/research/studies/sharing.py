@@ -24,16 +24,16 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharingSettings:
-    """What the command is told.
+    """The options of the command.
 
     Args:
         config: The study.
-        config_path: Where it stands.
+        config_path: Its file.
         folder: Takes runs and report.
         seeds: Of each run.
-        only: Kinds of runs to do now; none = all. What is not done yet is missing in the report.
+        only: Kinds of runs to do now; none = all. The report leaves out the others.
         command: For the report.
-        force: Start anew.
+        force: Start over.
     """
 
     config: StudyConfig
@@ -104,7 +104,7 @@ def _records(settings: SharingSettings, key: str, say: Say) -> dict[StudyRun, di
     plan = runs_of(settings.config, settings.seeds)
     if unknown := sorted(set(settings.only) - {run.kind for run in plan}):
         known = ", ".join(dict.fromkeys(run.kind for run in plan))
-        raise ConfigurationError(f"no runs {', '.join(unknown)}; known: {known}")
+        raise ConfigurationError(f"no runs {', '.join(unknown)}. Known: {known}")
     for number, run in enumerate(plan, start=1):
         path = settings.folder / "runs" / f"{run.name}.json"
         record = read_record(path, fingerprint(key, run.name))

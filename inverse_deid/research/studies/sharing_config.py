@@ -46,11 +46,11 @@ class StudyTable:
 
     Args:
         neighbours: The Ns of figures 4 and 5.
-        attacked: The N at which all attacks run; that of gradient reversal and of noise alone.
+        attacked: The N at which all attacks run, also that of gradient reversal and of noise alone.
         adversary_epochs: For which an adversary is trained further.
         inverse_epochs: Of the inverse model.
         learned_dim: Length of learned word vectors.
-        note: What a reader has to know of these settings; stands in the report.
+        note: What a reader has to know of these settings; is in the report.
     """
 
     neighbours: tuple[int, ...] = (10, 100, 500, 1000)
@@ -134,7 +134,7 @@ def read_study_config(path: Path) -> StudyConfig:
 def _study_config(values: Mapping[str, Any], folder: Path) -> StudyConfig:
     known = ("study", "corpora", *TABLES)
     if unknown := sorted(set(values) - set(known)):
-        raise ConfigurationError(f"unknown tables {', '.join(unknown)}; known: {', '.join(known)}")
+        raise ConfigurationError(f"unknown tables {', '.join(unknown)}. Known: {', '.join(known)}")
     table = dict(values.get("study", {}))
     if "neighbours" in table:
         listed = table["neighbours"]
@@ -143,11 +143,11 @@ def _study_config(values: Mapping[str, Any], folder: Path) -> StudyConfig:
         table["neighbours"] = tuple(listed)
     corpora = values.get("corpora", [])
     if not isinstance(corpora, list) or not corpora:
-        raise ConfigurationError("names no corpus; give at least one table [[corpora]]")
+        raise ConfigurationError("names no corpus. Give at least one table [[corpora]]")
     study = StudyTable(**check_table(table, "study", StudyTable))
     found = tuple(_corpus(corpus, folder) for corpus in corpora)
     if len({corpus.name for corpus in found}) != len(found):
-        raise ConfigurationError("two [[corpora]] have one name; give each its own")
+        raise ConfigurationError("two [[corpora]] have one name. Give each its own")
     return StudyConfig(study=study, corpora=found, sharing=sharing_config(values))
 
 

@@ -1,4 +1,4 @@
-"""The stages of one run, each kept on disk as soon as it is done: an interrupted run goes on behind it.
+"""The stages of one run, each kept on disk as soon as it is done: an interrupted run resumes after it.
 
 ::
 

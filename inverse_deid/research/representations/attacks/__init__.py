@@ -1,4 +1,4 @@
 """Attacks on private representations, measured on documents that neither side was trained on.
 
-What they find out is a lower bound of what can be found out: no attack that fails is a proof.
+Attacks give a lower bound of what can be found out: an attack that fails proves nothing.
 """

@@ -36,10 +36,10 @@ _SCORING_BATCH = 128
 
 
 def inverse_model(scene: Scene, config: LearningConfig, say: Say, n_epochs: int = EPOCHS) -> list[Outcome]:
-    """Learn the way back from one's own documents and try it on those of others.
+    """Learn the way back from the attacker's own documents and try it on those of others.
 
-    The attacker has the published representation and encodes his documents anew in every
-    epoch. His model reads vectors, casings and classes, as a file has them. A token counts as
+    The attacker has the published representation and encodes their documents again in every
+    epoch. The model reads vectors, casings and classes, as a file has them. A token counts as
     recovered if the word nearest to the model's answer is the one.
 
     Args:

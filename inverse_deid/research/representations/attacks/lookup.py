@@ -1,4 +1,4 @@
-"""Attack A2: a table of known sentences and their representations, and the nearest word of one's own.
+"""Attack A2: a table of known sentences and their representations, and the nearest word of the attacker.
 
 Source: Friedrich et al. 2019, section 5 (attack A2).
 """
@@ -83,7 +83,7 @@ def _candidates(sentence: Sentence, table: Neighbours, rng: np.random.Generator)
 def nearest_token(scene: Scene, rng: np.random.Generator) -> Outcome:
     """Recover a PHI token as the word of the nearest vector among his own, of the same class.
 
-    His own documents go through the network with its noise taken away; the class is told
+    His own documents go through the network with its noise taken away; the class is known
     beside every vector.
 
     Args:

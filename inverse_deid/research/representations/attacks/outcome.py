@@ -21,7 +21,7 @@ _Z = NormalDist().inv_cdf(0.975)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scene:
-    """What an attacker has, and what he attacks.
+    """The means of an attacker, and the attacked documents.
 
     Args:
         representer: The frozen representation, which is published.
@@ -87,7 +87,7 @@ def outcome(name: str, right: BoolArray, documents: Sequence[int], chance: float
     """
     if not len(right):
         raise ConfigurationError(
-            "no PHI token of the held-out documents has a word vector; nothing to attack"
+            "no PHI token of the held-out documents has a word vector. Nothing to attack"
         )
     _, numbers = np.unique(np.asarray(documents), return_inverse=True)
     return Outcome(
