@@ -56,14 +56,14 @@ def undisturbed(centre):
 
 def f1_of(common, weights, path):
     from inverse_deid.lexicon import load_lexicon
-    from inverse_deid.research.federated.runs import measure_tokens, score_tokens
+    from inverse_deid.research.federated.study import measure_tokens, score_tokens
     from inverse_deid.training.corpus import read_annotated, read_type_mapping
     from inverse_deid.training.examples import ExampleMaker, Weights
 
     maker = ExampleMaker(common.config, load_lexicon(), common.vectors)
     test = maker.make_many([(doc, Weights()) for doc in read_annotated(path, read_type_mapping(None))])
     said = common.trainer.predict(common.trainer.layout.split(weights), test)
-    return measure_tokens(score_tokens(test, said), 0.9).f1
+    return measure_tokens(score_tokens(test, said), 0.9)["f1"]
 
 
 def test_killed_processes_come_back_and_nothing_is_lost(centre):

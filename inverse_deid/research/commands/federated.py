@@ -63,7 +63,7 @@ def simulate(
     if processes and engine == "direct":
         raise ConfigurationError("--processes works only with --engine flower. Add --engine flower")
     need_training("training", "federated")
-    from inverse_deid.research.federated.flower.simulation import FlowerSimulation
+    from inverse_deid.research.federated.flower import FlowerSimulation
     from inverse_deid.research.federated.settings import read_study_settings, restrict_study
     from inverse_deid.research.federated.study import run_study
     from inverse_deid.research.studies.study import StudyOptions

@@ -31,11 +31,9 @@ from inverse_deid.network.batches import Example, windows
 from inverse_deid.network.config import NetworkConfig
 from inverse_deid.network.encoding import PAD, character_codes, one_hot_characters
 from inverse_deid.research.federated.documents import EncodedSite, EncodedStudy
-from inverse_deid.research.federated.local_training import LocalTrainer
-from inverse_deid.research.federated.network import CommonNetwork
-from inverse_deid.research.federated.selective import select_changes
+from inverse_deid.research.federated.network import CommonNetwork, LocalTrainer
 from inverse_deid.research.federated.settings import FederatedStudySettings, SelectiveSettings
-from inverse_deid.research.federated.weights import WeightLayout, Weights
+from inverse_deid.research.federated.weights import WeightLayout, Weights, select_changes
 
 Losses = npt.NDArray[np.float64]
 Group = tuple[Losses, Losses]

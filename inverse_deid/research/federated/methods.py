@@ -12,10 +12,15 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from inverse_deid.research.federated.documents import EncodedSite
-from inverse_deid.research.federated.local_training import BeginRun, LocalEpoch, LocalTrainer, SiteTask
-from inverse_deid.research.federated.selective import ParameterServer, select_changes
+from inverse_deid.research.federated.network import LocalEpoch, LocalTrainer, SiteEpochs, SiteTask
 from inverse_deid.research.federated.settings import SelectiveSettings
-from inverse_deid.research.federated.weights import Update, Weights, average_weights
+from inverse_deid.research.federated.weights import (
+    ParameterServer,
+    Update,
+    Weights,
+    average_weights,
+    select_changes,
+)
 
 COMMON = "all sites"
 """Name of the network in methods that end with a single one."""
@@ -33,12 +38,12 @@ class Course:
 
     Args:
         trainer: For documents in one place, and for the layout of the weights.
-        begin: Begins a run of the sites.
+        begin: Begins a run of the sites, in which no site has trained yet.
     """
 
     trainer: LocalTrainer
     sites: Sequence[EncodedSite]
-    begin: BeginRun = field(repr=False)
+    begin: Callable[[], SiteEpochs] = field(repr=False)
     start: Weights = field(repr=False)
     n_epochs: int
     seed: int

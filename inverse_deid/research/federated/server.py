@@ -15,21 +15,21 @@ from typing import Protocol
 import numpy as np
 
 from inverse_deid.core.errors import ConfigurationError, UpdateError
-from inverse_deid.research.federated.file_exchange import FileExchange, read_key
 from inverse_deid.research.federated.messages import (
     Declaration,
     Envelope,
+    FileExchange,
     Gathered,
     Message,
     Reply,
     TrainingState,
     pack,
+    read_key,
     unpack,
 )
-from inverse_deid.research.federated.network import CommonNetwork, load_vectors
-from inverse_deid.research.federated.selective import ParameterServer
+from inverse_deid.research.federated.network import CommonNetwork
 from inverse_deid.research.federated.settings import CommonTraining, ServerSettings
-from inverse_deid.research.federated.weights import Update, WeightLayout, average_weights
+from inverse_deid.research.federated.weights import ParameterServer, Update, WeightLayout, average_weights
 from inverse_deid.research.studies.records import fingerprint, read_arrays, write_arrays
 
 NO_ANSWER = "did not answer in time"
@@ -62,8 +62,7 @@ def run_server(settings: ServerSettings, say: Callable[[str], None], *, resume: 
         UpdateError: Too few sites answered in several rounds.
     """
     keys = {site: read_key(settings.exchange.keys / f"{site}.key") for site in settings.server.sites}
-    vectors = load_vectors(settings.server.word_vectors, settings.network)
-    common = CommonNetwork(settings.network, settings.training, vectors)
+    common = CommonNetwork(settings.network, settings.training, settings.server.word_vectors)
     with _open_carrier(settings, keys) as carrier:
         _Server(settings, carrier, common, say).run(resume=resume)
 

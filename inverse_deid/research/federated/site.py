@@ -8,7 +8,6 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import time
-import zipfile
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,28 +19,24 @@ from inverse_deid.core.values import Document, FloatArray
 from inverse_deid.lexicon import load_lexicon
 from inverse_deid.network.batches import Example
 from inverse_deid.network.folder import refuse_other_folder, write_model
-from inverse_deid.research.federated.documents import DocumentEncoder
-from inverse_deid.research.federated.file_exchange import (
+from inverse_deid.research.federated.messages import (
     DECLARATION,
     STEP_S,
-    FileExchange,
-    read_key,
-    reply_name,
-)
-from inverse_deid.research.federated.local_training import LocalTrainer, OptimizerState
-from inverse_deid.research.federated.messages import (
     Envelope,
+    FileExchange,
     Reply,
     TrainingState,
     open_sealed,
     pack,
+    read_key,
+    reply_name,
     seal,
     unpack,
 )
-from inverse_deid.research.federated.network import CommonNetwork, load_vectors
-from inverse_deid.research.federated.selective import choose_most_updated, select_changes
+from inverse_deid.research.federated.network import CommonNetwork, LocalTrainer, OptimizerState
 from inverse_deid.research.federated.settings import SelectiveSettings, SharedWay, SiteSettings
-from inverse_deid.research.studies.records import write_arrays
+from inverse_deid.research.federated.weights import choose_most_updated, select_changes
+from inverse_deid.research.studies.records import read_arrays, write_arrays
 from inverse_deid.training.calibration import operating_points
 from inverse_deid.training.config import CalibrationConfig
 from inverse_deid.training.corpus import hold_out_patients, read_annotated, read_type_mapping
@@ -113,10 +108,8 @@ class SiteRun:
         self._key = read_key(settings.exchange.key)
         self._log = LeavingLog(site.private / "leaving.log")
         train, self._held_out = self._read_documents()
-        vectors = load_vectors(site.word_vectors, settings.network)
-        self.common = CommonNetwork(settings.network, settings.training, vectors)
-        encoder = DocumentEncoder(settings.network, settings.training.phi_weight, vectors)
-        self._examples = encoder.encode(train, to_train_on=True)
+        self.common = CommonNetwork(settings.network, settings.training, site.word_vectors)
+        self._examples = self.common.encode(train, to_train_on=True)
         self._agent = self._make_agent(site.private / "memory.npz")
 
     def _make_agent(self, memory: Path) -> SiteAgent:
@@ -293,12 +286,9 @@ class SiteAgent:
 
 
 def _read_memory(path: Path) -> dict[str, np.ndarray]:
-    if not path.exists():
-        return {}
     try:
-        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as arrays:
-            return dict(arrays)
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+        return read_arrays(path) if path.exists() else {}
+    except UnreadableInputError as error:
         raise UnreadableInputError(f"{path}: damaged. Delete it to resume without it") from error
 
 

@@ -60,7 +60,7 @@ from flwr.supernode.fleet_http_client import FleetHttpClient
 from flwr.supernode.node_auth_http_interceptor import NodeAuthHttpInterceptor
 
 from inverse_deid.core.errors import UnreadableInputError, UpdateError
-from inverse_deid.research.federated.file_exchange import read_bytes
+from inverse_deid.research.federated.messages import read_bytes
 from inverse_deid.research.federated.settings import FlowerServer, FlowerSite
 
 _PART, _BYTES = "sealed", "bytes"

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from inverse_deid.core.errors import OutputExistsError, UpdateError
-from inverse_deid.research.federated.flower import be_quiet, need_flower
+from inverse_deid.research.federated.flower import prepare_flower
 from inverse_deid.research.federated.messages import (
     Envelope,
     Gathered,
@@ -108,8 +108,7 @@ def open_flower_carrier(
         UnreadableInputError: A file cannot be read.
         UpdateError: The SuperLink cannot be reached or refuses.
     """
-    need_flower()
-    be_quiet()
+    prepare_flower()
     from inverse_deid.research.federated.flower.connections import connect_server
 
     with connect_server(settings, tuple(keys)) as link:
@@ -122,8 +121,7 @@ def answer_superlink(site: SiteRun, settings: FlowerSite) -> TrainingState:
     Raises:
         UpdateError: The server was silent too long, or the SuperLink cannot be reached.
     """
-    need_flower()
-    be_quiet()
+    prepare_flower()
     from inverse_deid.research.federated.flower.connections import connect_site
 
     patience_s, name = site.patience_s, site.name

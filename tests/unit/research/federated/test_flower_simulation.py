@@ -9,9 +9,9 @@ import pytest
 pytest.importorskip("tensorflow")
 
 from inverse_deid.core.errors import ClusterError, ConfigurationError, InputError, StageError
-from inverse_deid.research.federated.flower import simulation
-from inverse_deid.research.federated.flower.simulation import FlowerSimulation, SimulatedSite, SitePlan
-from inverse_deid.research.federated.local_training import LocalEpoch, SiteTask
+from inverse_deid.research.federated import flower
+from inverse_deid.research.federated.flower import FlowerSimulation
+from inverse_deid.research.federated.network import LocalEpoch, SiteTask
 
 WEIGHTS = [np.array([[0.1, -2.5]], np.float32), np.zeros(3, np.float32)]
 OPTIMIZER = [np.array(7, np.int64), np.full(2, 0.25, np.float32)]
@@ -21,7 +21,7 @@ TASK = SiteTask(1, WEIGHTS, (3, 0, 1, 0))
 @pytest.fixture
 def packages(monkeypatch):
     found = {"flwr": "1.41.0", "ray": "2.55.1"}
-    monkeypatch.setattr(simulation, "find_version", found.__getitem__)
+    monkeypatch.setattr(flower, "find_version", found.__getitem__)
     return found
 
 
@@ -39,11 +39,14 @@ def test_no_process_is_idle(packages, wanted, n_sites, found):
 
 
 def test_a_corpus_that_changed_meanwhile_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("inverse_deid.research.federated.flower.simulation._limit_threads", lambda n: None)
+    pytest.importorskip("flwr")
+    from inverse_deid.research.federated.flower import simulation
+
+    monkeypatch.setattr(simulation, "_limit_threads", lambda n: None)
     corpus = tmp_path / "train.jsonl"
     corpus.write_text("{}\n")
     with pytest.raises(InputError, match="changed since the study began"):
-        SimulatedSite(SitePlan(None, ((str(corpus), "0" * 64),), 1))
+        simulation.SimulatedSite(simulation.SitePlan(None, ((str(corpus), "0" * 64),), 1))
 
 
 class Standing:
@@ -65,13 +68,14 @@ def answers(monkeypatch):
     pytest.importorskip("flwr")
     from flwr.app import RecordDict
 
-    from inverse_deid.research.federated.flower import epochs
+    from inverse_deid.research.federated.flower import simulation
 
     def run(standing, *numbers):
-        monkeypatch.setattr(epochs, "find_simulated_site", lambda plan: standing)
+        monkeypatch.setattr(simulation, "find_simulated_site", lambda plan: standing)
         state = RecordDict()
         return [
-            epochs.answer_question(None, epochs.pack_question(TASK, number, 0.5), state) for number in numbers
+            simulation.answer_question(None, simulation.pack_question(TASK, number, 0.5), state)
+            for number in numbers
         ]
 
     return run
@@ -93,7 +97,7 @@ def test_a_node_keeps_the_optimizer_within_a_run_and_sends_it_nowhere(answers):
     assert first is None
     assert other is None
     assert are_equal(second, OPTIMIZER)
-    from inverse_deid.research.federated.flower.epochs import unpack_answer
+    from inverse_deid.research.federated.flower.simulation import unpack_answer
 
     for record in records:
         epoch = unpack_answer("east", record)
@@ -115,7 +119,7 @@ def test_a_node_keeps_the_optimizer_within_a_run_and_sends_it_nowhere(answers):
 )
 def test_a_node_answers_in_one_line_what_goes_wrong(answers, problem, line):
     (record,) = answers(Standing(problem), 0)
-    from inverse_deid.research.federated.flower.epochs import unpack_answer
+    from inverse_deid.research.federated.flower.simulation import unpack_answer
 
     with pytest.raises(StageError) as raised:
         unpack_answer("east", record)
@@ -141,11 +145,11 @@ class Silent:
 @pytest.mark.parametrize("n_nodes", [0, 2])
 def test_nobody_waits_for_an_engine_that_has_stopped(n_nodes):
     pytest.importorskip("flwr")
-    from inverse_deid.research.federated.flower.epochs import NodeSites
-    from inverse_deid.research.federated.flower.secure_protocol import act_as_server
+    from inverse_deid.research.federated.flower.secure_aggregation import act_as_server
+    from inverse_deid.research.federated.flower.simulation import NodeSites
 
     ended = Event()
     ended.set()
-    train = NodeSites(Silent(n_nodes), ("east", "west"), ended).select(0.0)()
+    train = NodeSites(Silent(n_nodes), ("east", "west"), ended).begin(0.0)
     with act_as_server(), pytest.raises(ClusterError, match="has stopped"):
         train([TASK])

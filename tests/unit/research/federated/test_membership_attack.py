@@ -38,7 +38,7 @@ def by_heart():
     pytest.importorskip("tensorflow")
     from tiny_networks import examples, network_config, new_network
 
-    from inverse_deid.research.federated.local_training import LocalTrainer
+    from inverse_deid.research.federated.network import LocalTrainer
     from inverse_deid.research.federated.settings import EpochSettings
     from inverse_deid.research.federated.weights import copy_weights
 

@@ -12,9 +12,9 @@ from tiny_networks import are_equal, examples, network_config, new_network
 from inverse_deid.core.errors import UpdateError
 from inverse_deid.research.federated import methods
 from inverse_deid.research.federated.documents import EncodedSite
-from inverse_deid.research.federated.local_training import DirectEpochs, LocalTrainer
 from inverse_deid.research.federated.messages import Reply, open_sealed, pack, seal, unpack
 from inverse_deid.research.federated.methods import COMMON, Course
+from inverse_deid.research.federated.network import DirectEpochs, LocalTrainer
 from inverse_deid.research.federated.server import begin_training, end_round
 from inverse_deid.research.federated.settings import CommonTraining, EpochSettings, SelectiveSettings
 from inverse_deid.research.federated.site import SiteAgent
