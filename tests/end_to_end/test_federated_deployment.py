@@ -34,13 +34,13 @@ def undisturbed(centre):
     """The same training in this process: nobody dies; weights at the end and F1 on other documents."""
     from inverse_deid.research.federated.messages import Reply, unpack
     from inverse_deid.research.federated.server import begin_training, end_round
-    from inverse_deid.research.federated.settings import read_server_settings, read_site_settings
+    from inverse_deid.research.federated.settings import ServerSettings, SiteSettings, read_party_settings
     from inverse_deid.research.federated.site import SiteRun
 
-    server = read_server_settings(centre.folder / "server.toml")
+    server = read_party_settings(centre.folder / "server.toml", ServerSettings)
     sites = {}
     for name in SITES:
-        config = read_site_settings(centre.folder / f"site-{name}.toml")
+        config = read_party_settings(centre.folder / f"site-{name}.toml", SiteSettings)
         private = replace(config.site, private=centre.folder / f"reference-{name}")
         sites[name] = SiteRun(replace(config, site=private), lambda _: None)
     common = sites["east"].common

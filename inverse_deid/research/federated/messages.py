@@ -52,12 +52,7 @@ Message = TypeVar("Message", "Declaration", "TrainingState", "Reply")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Envelope:
-    """A message.
-
-    Args:
-        header: JSON values by name: counts, hashes, names of sites. It contains no text of documents.
-        arrays: float32 or int64, by name.
-    """
+    """A message: JSON values and float32 or int64 arrays by name. It contains no text of documents."""
 
     header: Mapping[str, Any]
     arrays: Mapping[str, np.ndarray] = field(default_factory=dict, repr=False)
@@ -121,10 +116,8 @@ def _parse(body: bytes) -> Envelope:
 class Declaration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a site declares: hashes and counts, nothing of its documents.
 
-    Args:
-        network: Hash of the network's configuration and of the layout of its weights.
-        lexicon: Hash of the dictionaries of the features.
-        word_vectors: Hash of the public vocabulary and its vectors.
+    `network` is a hash of configuration and layout of the weights, `word_vectors` one of the public
+    vocabulary and its vectors.
     """
 
     site: str
@@ -158,10 +151,9 @@ _COMMON = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrainingState:
-    """What a server publishes: how far the common training is.
+    """What a server publishes: how far the common training is after `number` rounds.
 
     Args:
-        number: Of the round, from 0.
         asked: Sites that must answer, in the order of their places.
         order: All sites. A site's place is part of its random seed.
         finished: The weights are the result, and no site is asked.
@@ -185,11 +177,8 @@ class TrainingState:
 class Reply:
     """What leaves a site after an epoch.
 
-    Args:
-        n_tokens: Tokens it trained on; 0 in *selective*, where the server needs no count.
-        weights: float32 (n_weights,), all of them; None in *selective*.
-        indices: int64 (n,), of the weights whose changes leave, in *selective*; None otherwise.
-        values: float32 (n,), their changes.
+    In *selective*: the int64 (n,) `indices` of the weights whose changes leave, the float32 (n,) changes
+    as `values`, and no count of tokens. Otherwise all `weights`, float32 (n_weights,).
     """
 
     site: str
@@ -223,11 +212,7 @@ def pack(values: Declaration | TrainingState | Reply) -> Envelope:
 
 
 def unpack(envelope: Envelope, wanted: type[Message]) -> Message:
-    """Read a declaration, a state or a reply. Whether its numbers can be used is checked at their use.
-
-    Raises:
-        UpdateError: The message is of another kind, or cannot be read.
-    """
+    """Read a declaration, a state or a reply, or raise `UpdateError`; numbers are checked at their use."""
     kind = _KINDS[wanted]
     subject = "the server sent" if kind == "state" else "sent"
     values = {**envelope.header, **envelope.arrays}
@@ -334,11 +319,7 @@ def read_bytes(path: Path, remedy: str = "") -> bytes:
 
 
 def read_key(path: Path) -> bytes:
-    """Read a site's key: at least 16 bytes, as from `openssl rand -out east.key 32`.
-
-    Raises:
-        UnreadableInputError: It is missing or too short.
-    """
+    """Read a site's key, as from `openssl rand -out east.key 32`, or raise `UnreadableInputError`."""
     key = read_bytes(path, ". Make a key first")
     if len(key) < _LEAST_KEY_BYTES:
         raise UnreadableInputError(

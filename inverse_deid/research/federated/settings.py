@@ -7,19 +7,18 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Literal, TypeVar
 
 import msgspec
 
 from inverse_deid.core.errors import ConfigurationError
-from inverse_deid.core.settings import change_settings, make_settings, read_settings, read_toml
+from inverse_deid.core.settings import change_settings, make_settings, read_toml
 from inverse_deid.network.config import NetworkConfig, Share, Size, TrainingConfig
 
 SharedWay = Literal["average", "round-robin", "selective"]
 """The methods in which documents stay at their sites."""
-
 Way = Literal["central", "round-robin", "selective", "isolated", "average", "secure-average"]
 LEAST_SECURE = 3
 """Sites of secure aggregation: with two, each knows the other's network from the mean."""
@@ -31,7 +30,9 @@ PositiveShare = Annotated[float, msgspec.Meta(gt=0, le=1)]
 Seed = Annotated[int, msgspec.Meta(ge=0, lt=2**31)]
 Corpora = Annotated[tuple[Path, ...], msgspec.Meta(min_length=1)]
 
-_File = TypeVar("_File")
+Party = TypeVar("Party", "ServerSettings", "SiteSettings")
+_PATHS = {"server": {"checkpoint": "server-checkpoint.npz"}, "site": {"private": "private", "model": "model"}}
+"""Defaults that count from the folder of the file."""
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*", re.ASCII)
 _ADDRESS = re.compile(r"(?!.*//)\S+:\d{1,5}")
 
@@ -104,11 +105,11 @@ class EpochSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
 
 class CorpusSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The table [data] of a study.
+    """The table [data] of a study: annotated corpora.
 
     Args:
-        train: Annotated corpora that are dealt out to the sites.
-        test: Annotated corpora that no site trains on.
+        train: They are dealt out to the sites.
+        test: No site trains on them.
         mapping: TOML file that translates the types of another scheme.
         word_vectors: File of public word vectors; None = those of the packaged model.
     """
@@ -185,14 +186,16 @@ class MethodSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
     def selection(self, site: str | None = None) -> SelectiveSettings:
         """Return what a site exchanges; None = a site without settings of its own."""
-        own = self.sites.get(site, OwnSelection()) if site else OwnSelection()
-        names = SelectiveSettings.__struct_fields__
-        given = [{name: getattr(one, name) for name in names} for one in (self, own)]
-        values = [{name: value for name, value in one.items() if value is not None} for one in given]
-        return SelectiveSettings(**{**values[0], **values[1]})
+        own = self.sites.get(site or "", OwnSelection())
+        values = {}
+        for name in SelectiveSettings.__struct_fields__:
+            for value in (getattr(self, name), getattr(own, name)):
+                if value is not None:
+                    values[name] = value
+        return SelectiveSettings(**values)
 
     def find_problem(self, sites: Iterable[str]) -> str | None:
-        """Describe what does not fit the way or the sites of the study; None = everything fits."""
+        """Describe what does not fit the way or the sites of the study; None if everything does."""
         selective = [*SelectiveSettings.__struct_fields__, "sites"]
         given = [name for name in selective if getattr(self, name) not in (None, {})]
         if given and self.way != "selective":
@@ -237,7 +240,6 @@ class CommonTraining(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     Args:
         least_sites: With fewer usable answers a round changes nothing.
         checkpoint: File from which a stopped server resumes.
-        word_vectors: File of public word vectors; None = those of the packaged model.
     """
 
     sites: tuple[str, ...]
@@ -311,21 +313,16 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     training: EpochSettings = EpochSettings()
 
     def __post_init__(self) -> None:
-        _check_carrier(self.exchange.folder, self.flower)
-        _refuse_learned_words(self.network)
+        _check_party(self)
 
 
 class LocalSite(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The table [site].
+    """The table [site]; other settings as in `CorpusSettings` and `DealSettings`.
 
     Args:
         documents: Annotated corpora. They stay here.
-        mapping: TOML file that translates the types of another scheme.
-        held_out: Share of the documents to calibrate on, never trained on.
-        seed: Decides which documents are held out.
         private: Folder for memory and log.
         model: Folder for the finished model.
-        word_vectors: File of public word vectors; None = those of the packaged model.
     """
 
     name: str
@@ -342,12 +339,9 @@ class LocalSite(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class SiteExchange(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The table [exchange] of a site.
+    """The table [exchange] of a site: its key, and the folder as in `ServerExchange`.
 
-    Args:
-        key: The site's key.
-        folder: Carries messages as files; None with Flower.
-        patience_s: Seconds without word from the server after which the site gives up.
+    It gives up after `patience_s` seconds without word from the server.
     """
 
     key: Path
@@ -377,25 +371,13 @@ class SiteSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     training: EpochSettings = EpochSettings()
 
     def __post_init__(self) -> None:
-        _check_carrier(self.exchange.folder, self.flower)
-        _refuse_learned_words(self.network)
-
-
-def read_study_settings(path: Path) -> FederatedStudySettings:
-    """Read the file of a study, or raise `ConfigurationError`; paths in it count from its folder."""
-    return read_settings(path, FederatedStudySettings)
+        _check_party(self)
 
 
 def restrict_study(
     settings: FederatedStudySettings, only: tuple[str, ...], epochs: int | None, seeds: tuple[int, ...]
 ) -> FederatedStudySettings:
-    """Return a study with fewer methods, other epochs or other seeds.
-
-    Args:
-        settings: As read.
-        only: Names of methods; () = all.
-        epochs: None = as in the file.
-        seeds: () = as in the file.
+    """Return a study with fewer methods, other epochs or other seeds; () and None leave them as they are.
 
     Raises:
         ConfigurationError: The study does not have a method, or a seed occurs twice.
@@ -412,21 +394,15 @@ def restrict_study(
     return msgspec.structs.replace(settings, methods=methods, study=study)
 
 
-def read_server_settings(path: Path) -> ServerSettings:
-    """Read the file of a server, or raise `ConfigurationError`; paths in it count from its folder."""
-    return _read_with_paths(path, ServerSettings, "server", {"checkpoint": "server-checkpoint.npz"})
+def read_party_settings(path: Path, kind: type[Party]) -> Party:
+    """Read the file of a server or a site, or raise `ConfigurationError`.
 
-
-def read_site_settings(path: Path) -> SiteSettings:
-    """Read the file of a site, or raise `ConfigurationError`; paths in it count from its folder."""
-    return _read_with_paths(path, SiteSettings, "site", {"private": "private", "model": "model"})
-
-
-def _read_with_paths(path: Path, kind: type[_File], table: str, paths: Mapping[str, str]) -> _File:
-    """Read a file of settings in which the defaults of some paths count from its folder as well."""
+    Paths in it and the defaults of paths count from its folder.
+    """
     values = read_toml(path)
-    if isinstance(values.get(table), dict):
-        values[table] = {**paths, **values[table]}
+    for table, paths in _PATHS.items():
+        if isinstance(values.get(table), dict):
+            values[table] = {**paths, **values[table]}
     try:
         return make_settings(values, kind, folder=path.parent)
     except ConfigurationError as error:
@@ -438,9 +414,10 @@ def _check_address(superlink: str) -> None:
         raise ConfigurationError("flower.superlink must be HOST:PORT, such as leader.example.org:8000")
 
 
-def _check_carrier(folder: Path | None, flower: object) -> None:
-    if (folder is None) == (flower is None):
+def _check_party(settings: ServerSettings | SiteSettings) -> None:
+    if (settings.exchange.folder is None) == (settings.flower is None):
         raise ConfigurationError("give either exchange.folder or a table [flower]")
+    _refuse_learned_words(settings.network)
 
 
 def _refuse_learned_words(network: NetworkConfig) -> None:

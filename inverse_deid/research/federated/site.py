@@ -9,6 +9,7 @@ import dataclasses
 import hashlib
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -34,7 +35,13 @@ from inverse_deid.research.federated.messages import (
     unpack,
 )
 from inverse_deid.research.federated.network import CommonNetwork, LocalTrainer, OptimizerState
-from inverse_deid.research.federated.settings import SelectiveSettings, SharedWay, SiteSettings
+from inverse_deid.research.federated.server import begin_training
+from inverse_deid.research.federated.settings import (
+    CommonTraining,
+    SelectiveSettings,
+    SharedWay,
+    SiteSettings,
+)
 from inverse_deid.research.federated.weights import choose_most_updated, select_changes
 from inverse_deid.research.studies.records import read_arrays, write_arrays
 from inverse_deid.training.calibration import operating_points
@@ -63,12 +70,7 @@ def take_part(site: SiteRun) -> None:
 
 
 def answer_files(site: SiteRun, exchange: FileExchange) -> TrainingState:
-    """Answer states as they come into the folder, and return the finished one.
-
-    Raises:
-        UpdateError: The server was silent too long, or a state does not fit.
-        OutputError: The log or a message cannot be written.
-    """
+    """Answer states as they come into the folder, and return the finished one; errors as in `take_part`."""
     name = site.name
     exchange.send("from", name, DECLARATION, site.declare())
     site.say(f"site {name}: declared itself and waits for the server")
@@ -92,8 +94,7 @@ def answer_files(site: SiteRun, exchange: FileExchange) -> TrainingState:
 class SiteRun:
     """One site in a common training.
 
-    Everything that leaves it goes through `declare` and `answer`, which log it first. `say` takes lines of
-    progress: counts only.
+    Everything that leaves it goes through `declare` and `answer`, which log it first.
 
     Raises:
         InputError: Documents or key cannot be read.
@@ -118,18 +119,8 @@ class SiteRun:
     def rehearse(self, way: SharedWay) -> None:
         """Say what would leave the site after an epoch from fresh weights by a method; send nothing."""
         layout = self.common.trainer.layout
-        state = TrainingState(
-            run="dry-run",
-            number=0,
-            way=way,
-            epoch=0,
-            asked=(self.name,),
-            order=(self.name,),
-            seed=1,
-            finished=False,
-            weights=layout.flatten(self.common.start(1)),
-            counts=np.zeros(layout.n_numbers if way == "selective" else 0, np.int64),
-        )
+        training = CommonTraining(sites=(self.name,), way=way)
+        state = begin_training(training, "dry-run", layout, self.common.start(training.seed))
         scratch = self.settings.site.private / "dry-run.npz"
         try:
             reply = self._make_agent(scratch).answer(state)
@@ -153,12 +144,7 @@ class SiteRun:
         return self._let_out(self._make_declaration())
 
     def answer(self, state: TrainingState) -> bytes:
-        """Train an epoch and return what leaves the site, logged and sealed.
-
-        Raises:
-            UpdateError: The state does not fit.
-            OutputError: The log cannot be written.
-        """
+        """Train an epoch and return what leaves the site, logged and sealed; errors as in `SiteAgent`."""
         return self._let_out(pack(self._agent.answer(state)))
 
     def _let_out(self, envelope: Envelope) -> bytes:
@@ -198,6 +184,7 @@ class SiteRun:
         self.say(f"site {self.name}: model written to {folder}")
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class SiteAgent:
     """Answers states, and remembers between rounds in a file of its own.
 
@@ -207,16 +194,11 @@ class SiteAgent:
             resumes after a stop, even in the middle of an epoch.
     """
 
-    def __init__(
-        self,
-        name: str,
-        trainer: LocalTrainer,
-        examples: Sequence[Example],
-        settings: SelectiveSettings,
-        memory: Path,
-    ) -> None:
-        self.name = name
-        self._trainer, self._examples, self._settings, self._memory = trainer, examples, settings, memory
+    name: str
+    trainer: LocalTrainer = field(repr=False)
+    examples: Sequence[Example] = field(repr=False)
+    settings: SelectiveSettings = field(repr=False)
+    memory: Path
 
     def answer(self, state: TrainingState) -> Reply:
         """Train one epoch and return what leaves the site.
@@ -228,23 +210,23 @@ class SiteAgent:
             UnreadableInputError: The memory is damaged.
             StageError: The loss is not a number.
         """
-        layout, place = self._trainer.layout, self._find_place(state)
+        layout, place = self.trainer.layout, self._find_place(state)
         local, optimizer = self._recall(state)
         if state.way == "selective":
             start = state.weights.copy() if local is None else local
             rng = np.random.default_rng([state.seed, state.epoch, place, _TAKEN])
-            taken = choose_most_updated(state.counts, self._settings.download, rng)
+            taken = choose_most_updated(state.counts, self.settings.download, rng)
             start[taken] = state.weights[taken]
         else:
             start = state.weights
         randomness = (state.seed, state.epoch, place, 0)
-        done = self._trainer.train_epoch(self._examples, layout.split(start), randomness, optimizer)
+        done = self.trainer.train_epoch(self.examples, layout.split(start), randomness, optimizer)
         after = layout.flatten(done.weights)
         self._remember(state, after, done.optimizer)
         if state.way != "selective":
             return Reply(self.name, state.run, state.number, done.n_tokens, weights=after)
         rng = np.random.default_rng([state.seed, state.epoch, place, _GIVEN])
-        changes = select_changes(after - start, self._settings, rng)
+        changes = select_changes(after - start, self.settings, rng)
         return Reply(self.name, state.run, state.number, 0, indices=changes.indices, values=changes.values)
 
     def end(self, state: TrainingState) -> FloatArray:
@@ -253,7 +235,7 @@ class SiteAgent:
         return local if state.way == "selective" and local is not None else state.weights
 
     def _find_place(self, state: TrainingState) -> int:
-        if state.weights.shape != (self._trainer.layout.n_numbers,):
+        if state.weights.shape != (self.trainer.layout.n_numbers,):
             raise UpdateError("the server's weights are of another network than this site's")
         if state.way == "selective" and state.counts.shape != state.weights.shape:
             raise UpdateError("the server did not send a count for each weight")
@@ -263,7 +245,7 @@ class SiteAgent:
 
     def _recall(self, state: TrainingState) -> tuple[FloatArray | None, OptimizerState | None]:
         """Return own weights and optimizer after an earlier round of this run."""
-        for path in (self._memory, self._earlier):
+        for path in (self.memory, self._earlier):
             found = _read_memory(path)
             if found and str(found["run"]) == state.run and int(found["number"]) < state.number:
                 n_variables = sum(name.startswith("optimizer/") for name in found)
@@ -273,16 +255,16 @@ class SiteAgent:
 
     def _remember(self, state: TrainingState, weights: FloatArray, optimizer: OptimizerState) -> None:
         """Keep this round and the one before it, in case this one must be answered again."""
-        now = _read_memory(self._memory)
+        now = _read_memory(self.memory)
         if now and (str(now["run"]), int(now["number"])) != (state.run, state.number):
-            self._memory.replace(self._earlier)
+            self.memory.replace(self._earlier)
         arrays = {f"optimizer/{i}": variable for i, variable in enumerate(optimizer)}
         arrays |= {"run": np.array(state.run), "number": np.array(state.number), "weights": weights}
-        write_arrays(self._memory, arrays)
+        write_arrays(self.memory, arrays)
 
     @property
     def _earlier(self) -> Path:
-        return self._memory.with_name(f"earlier-{self._memory.name}")
+        return self.memory.with_name(f"earlier-{self.memory.name}")
 
 
 def _read_memory(path: Path) -> dict[str, np.ndarray]:
@@ -320,11 +302,7 @@ class LeavingLog:
         self._path, self._clock = path, clock
 
     def write(self, envelope: Envelope, data: bytes, to: str) -> None:
-        """Log a message before it leaves; if this fails, the message must not leave.
-
-        Raises:
-            OutputError: The line cannot be written.
-        """
+        """Log a message before it leaves, or raise `OutputError`; then the message must not leave."""
         digest = hashlib.sha256(data).hexdigest()
         when = self._clock().isoformat(timespec="seconds")
         line = f"{when} to {to}: {describe_envelope(envelope)}; {len(data)} bytes, sha256 {digest}\n"

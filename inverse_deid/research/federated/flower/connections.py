@@ -9,7 +9,6 @@ import hashlib
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -85,31 +84,18 @@ clientapp = "nothing:nothing"
 """
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Parcel:
-    """A message as it came.
-
-    Args:
-        data: Sealed bytes, not yet checked; empty in a message of another kind.
-        message: Flower's, to reply to.
-    """
-
-    data: bytes = field(repr=False)
-    message: Any = field(repr=False)
-
-
 def pack(data: bytes) -> Any:  # noqa: ANN401 - Flower is imported when it is needed
     """Return bytes as the content of a message of Flower."""
     return RecordDict({_PART: ConfigRecord({_BYTES: data})})
 
 
-def unpack(message: Any) -> Parcel:  # noqa: ANN401
-    """Return the bytes in a message of Flower."""
+def unpack(message: Any) -> bytes:  # noqa: ANN401
+    """Return the sealed bytes in a message of Flower, not yet checked; none if it is of another kind."""
     try:
         data = message.content[_PART][_BYTES]
     except (KeyError, TypeError, ValueError):
         data = b""
-    return Parcel(data if isinstance(data, bytes) else b"", message)
+    return data if isinstance(data, bytes) else b""
 
 
 def be_patient(limit_s: float) -> Any:  # noqa: ANN401
@@ -124,8 +110,7 @@ def be_patient(limit_s: float) -> Any:  # noqa: ANN401
 
 
 def _is_refusal(error: Exception) -> bool:
-    """Tell whether a certificate was refused, which will not change later."""
-    return "certificate" in str(error).lower()
+    return "certificate" in str(error).lower()  # this will not change later
 
 
 @contextmanager
@@ -186,7 +171,7 @@ class LinkEnd:
         for reply in replies:
             site = self._asked.pop(reply.metadata.reply_to_message_id, None)
             if site is not None and reply.has_content():
-                found[site] = unpack(reply).data
+                found[site] = unpack(reply)
         return found
 
 
@@ -194,9 +179,7 @@ class LinkEnd:
 def connect_server(settings: FlowerServer, sites: Sequence[str]) -> Iterator[LinkEnd]:
     """Tell the SuperLink the keys of the sites, begin a run, and end it at last.
 
-    Raises:
-        UnreadableInputError: A file cannot be read.
-        UpdateError: The SuperLink cannot be reached or refuses.
+    Errors are as in `open_flower_carrier`.
     """
     roots, secret = read_bytes(settings.root_certificates), read_bytes(settings.secret)
     keys = {
@@ -273,19 +256,18 @@ class NodeEnd:
     def __init__(self, client: Any, node: Any, retry: Any) -> None:  # noqa: ANN401
         self._client, self._node, self._retry = client, node, retry
 
-    def receive(self) -> Parcel | None:
-        """Return the next message; None while there is none."""
+    def receive(self) -> Any:  # noqa: ANN401
+        """Return the next message of Flower; None while there is none."""
         with translate_errors():
             found = self._retry.invoke(self._client.PullMessages, PullMessagesRequest(node=self._node))
             if not found.messages_list:
                 return None
-            parcel = None
             with _drop_after_end():
                 run = found.messages_list[0].metadata.run_id
-                parcel = self._pull(found.message_object_trees[0], run)
-            return parcel
+                return self._pull(found.message_object_trees[0], run)
+            return None
 
-    def _pull(self, tree: Any, run: int) -> Parcel | None:  # noqa: ANN401
+    def _pull(self, tree: Any, run: int) -> Any:  # noqa: ANN401
         """Return a message with its content; None where it was withdrawn in the meantime."""
         retry, client = self._retry, self._client
         try:
@@ -300,28 +282,28 @@ class NodeEnd:
         except ObjectPullError:
             return None
         message.metadata.__dict__["_message_id"] = tree.object_id
-        return unpack(message)
+        return message
 
-    def reply(self, parcel: Parcel, data: bytes) -> None:
+    def reply(self, question: Any, data: bytes) -> None:  # noqa: ANN401
         """Answer a message; drop the answer to a run that has ended."""
-        message = Message(pack(data), reply_to=parcel.message)
+        retry, client = self._retry, self._client
+        message = Message(pack(data), reply_to=question)
         message.metadata.__dict__["_message_id"] = message.object_id
         with translate_errors(), _drop_after_end(), no_object_id_recompute():
-            self._push(message)
-
-    def _push(self, message: Any) -> None:  # noqa: ANN401
-        retry, client = self._retry, self._client
-        request = PushMessagesRequest(
-            node=self._node,
-            messages_list=[message_to_proto(remove_content_from_message(message))],
-            message_object_trees=[get_object_tree(message)],
-            clientapp_runtime_list=[0.0],
-        )
-        taken = retry.invoke(client.PushMessages, request)
-        push = make_push_object_fn_protobuf(
-            partial(retry.invoke, client.PushObject), self._node, message.metadata.run_id, taken.session_id
-        )
-        push_objects(get_all_nested_objects(message), push, object_ids_to_push=set(taken.objects_to_push))
+            request = PushMessagesRequest(
+                node=self._node,
+                messages_list=[message_to_proto(remove_content_from_message(message))],
+                message_object_trees=[get_object_tree(message)],
+                clientapp_runtime_list=[0.0],
+            )
+            taken = retry.invoke(client.PushMessages, request)
+            push = make_push_object_fn_protobuf(
+                partial(retry.invoke, client.PushObject),
+                self._node,
+                message.metadata.run_id,
+                taken.session_id,
+            )
+            push_objects(get_all_nested_objects(message), push, object_ids_to_push=set(taken.objects_to_push))
 
 
 @contextmanager

@@ -36,11 +36,7 @@ _STAYS_S = 15.0
 
 
 class FlowerCarrier:
-    """The `Carrier` of a server over a SuperLink: asks, asks again, and opens sealed replies.
-
-    Args:
-        checkpoint: Of the server; if it exists, there was an earlier run.
-    """
+    """The `Carrier` of a server over a SuperLink: asks, asks again, and opens sealed replies."""
 
     def __init__(
         self,
@@ -116,13 +112,15 @@ def open_flower_carrier(
 
 
 def answer_superlink(site: SiteRun, settings: FlowerSite) -> TrainingState:
-    """Answer messages sealed with this site's key, and nothing else; return the finished state.
+    """Answer messages sealed with this site's key, and nothing else, and return the finished state.
 
     Raises:
+        ConfigurationError: Flower is not installed.
         UpdateError: The server was silent too long, or the SuperLink cannot be reached.
     """
     prepare_flower()
     from inverse_deid.research.federated.flower.connections import connect_site
+    from inverse_deid.research.federated.flower.connections import unpack as unpack_sealed
 
     patience_s, name = site.patience_s, site.name
     with connect_site(settings, patience_s) as node:
@@ -130,20 +128,19 @@ def answer_superlink(site: SiteRun, settings: FlowerSite) -> TrainingState:
         last, end = LastReply(), time.monotonic() + patience_s
         result: TrainingState | None = None
         while time.monotonic() <= end:
-            parcel = node.receive()
-            if parcel is None:
+            message = node.receive()
+            if message is None:
                 time.sleep(_SITE_STEP_S)
                 continue
             try:
-                envelope = site.open(parcel.data)
+                envelope = site.open(unpack_sealed(message))
             except UpdateError:
                 site.say(f"site {name}: left out a message that is not sealed with its key")
                 continue
             data, state = last.reply(site, envelope)
-            node.reply(parcel, data)
-            finished = state is not None and state.finished
-            result = state if finished else None
-            end = time.monotonic() + (_STAYS_S if finished else patience_s)
+            node.reply(message, data)
+            result = state if state is not None and state.finished else None
+            end = time.monotonic() + (_STAYS_S if result else patience_s)
     if result is None:
         raise UpdateError(f"the server was silent for {patience_s:g} s. Start the site again")
     return result

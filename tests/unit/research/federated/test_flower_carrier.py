@@ -117,10 +117,10 @@ def test_a_site_works_once_on_a_question():
 )
 def test_bad_settings_are_refused_in_one_line(tmp_path, tables, words):
     pytest.importorskip("tensorflow")
-    from inverse_deid.research.federated.settings import read_server_settings
+    from inverse_deid.research.federated.settings import ServerSettings, read_party_settings
 
     path = tmp_path / "server.toml"
     path.write_text(f"[server]\nsites = ['east']\n{tables}\n")
     with pytest.raises(ConfigurationError, match=words) as refused:
-        read_server_settings(path)
+        read_party_settings(path, ServerSettings)
     assert "\n" not in str(refused.value)
