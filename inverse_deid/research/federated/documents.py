@@ -25,13 +25,9 @@ Split = dict[str, list[Document]]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EncodedSite:
-    """A site's documents as the network reads them.
+    """A site's documents as the network reads them; `held_out` is calibrated on, never trained on.
 
-    Args:
-        train: Trained on.
-        held_out: Calibrated on, never trained on.
-        own_test: Numbers of the test documents of the site's own kind; empty where
-            sites do not differ in kind.
+    `own_test` contains numbers of test documents: those of the site's kind, if sites differ in kind.
     """
 
     name: str
@@ -115,17 +111,12 @@ def count_tokens(examples: Sequence[Example]) -> int:
 
 
 def split_evenly(docs: Sequence[Document], n_sites: int, seed: int) -> Split:
-    """Split documents into sites of about equal size; documents of one patient stay together.
+    """Split documents into sites `site-1`, `site-2` and so on of about equal size.
 
-    Returns:
-        The sites `site-1`, `site-2` and so on.
+    Documents of one patient stay together. `ConfigurationError` if a site stays empty.
 
-    Raises:
-        ConfigurationError: A site stays empty.
-
-    Source:
-        Festag and Spreckelsen 2020, "Experiments": five private sets of similar size,
-        all records of a patient in one.
+    Source: Festag and Spreckelsen 2020, "Experiments": five private sets of similar size, all records
+    of a patient in one.
     """
     groups: dict[int, list[Document]] = defaultdict(list)
     for doc, number in zip(docs, patient_groups(docs), strict=True):
@@ -145,11 +136,8 @@ def split_evenly(docs: Sequence[Document], n_sites: int, seed: int) -> Split:
 def split_by_kind(docs: Sequence[Document], kinds: Mapping[str, Sequence[str]]) -> Split:
     """Split documents into sites that differ in what they write, by the ids of the documents.
 
-    Returns:
-        The documents of each site. All documents of a patient are at the site of most of them.
-
-    Raises:
-        ConfigurationError: A document is not of exactly one site's kind, or a site stays empty.
+    All documents of a patient are at the site of most of them. `ConfigurationError` if a document is not
+    of exactly one site's kind, or a site stays empty.
     """
     numbers = patient_groups(docs)
     votes: dict[int, Counter[str]] = defaultdict(Counter)
@@ -170,10 +158,7 @@ def drop_patients_of(docs: Sequence[Document], of: Sequence[Document]) -> list[D
 
 
 def find_site(doc_id: str, kinds: Mapping[str, Sequence[str]]) -> str:
-    """Return the site of a document's kind.
-
-    Raises:
-        ConfigurationError: No site, or several.
+    """Return the site of a document's kind; `ConfigurationError` if there is none, or several.
 
     Example:
         >>> find_site("L1-07", {"letters": ["L1-", "L2-"], "narratives": ["vaers-"]})

@@ -41,11 +41,9 @@ OptimizerState = list[np.ndarray]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LocalEpoch:
-    """The result of an epoch at a site.
+    """The result of an epoch at a site, with the mean weighted loss per token.
 
-    Args:
-        optimizer: For the next epoch of the same site; empty where the site keeps it.
-        loss: Mean weighted loss per token.
+    `optimizer` is for the next epoch of the same site, and empty where the site keeps it.
     """
 
     weights: Weights = field(repr=False)
@@ -141,10 +139,7 @@ class LocalTrainer:
 
 
 class CommonNetwork:
-    """The network of all sites, with the public word vectors.
-
-    Args:
-        word_vectors: Their file; None = those of the packaged model.
+    """The network of all sites, with the public word vectors of a file; None = those of the packaged model.
 
     Raises:
         InputError: They cannot be read.

@@ -149,12 +149,10 @@ class DealSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 class MeasureSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The table [study] of a study.
+    """The table [study] of a study: each method runs once per seed.
 
-    Args:
-        seeds: Each method runs once per seed.
-        precision: At which recall is measured.
-        recall: To which each site calibrates its threshold on its own held-out documents.
+    Recall is measured at `precision`. Each site calibrates its threshold to `recall` on its own
+    held-out documents.
     """
 
     epochs: Size = 25
@@ -168,12 +166,9 @@ class MeasureSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 
 
 class MethodSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A table [methods.NAME] of a study.
+    """A table [methods.NAME] of a study, as in `SelectiveSettings` for *selective*; None = its default.
 
-    Args:
-        download: As in `SelectiveSettings`, as are upload, gamma and tau; None = its default.
-        sites: What single sites set for themselves.
-        proximal: mu of FedProx; None = FedAvg.
+    `sites` contains what single sites set for themselves, `proximal` mu of FedProx; None = FedAvg.
     """
 
     way: Way
@@ -285,10 +280,9 @@ class ServerExchange(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
 
 class FlowerServer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Flower's SuperLink as the server reaches it, always over TLS.
+    """Flower's SuperLink at HOST:PORT as the server reaches it, always over TLS.
 
     Args:
-        superlink: HOST:PORT.
         root_certificates: PEM file of whoever signed the SuperLink's certificate.
         secret: The file that `flower-superlink` got as `--superexec-auth-secret-file`.
         node_keys: Folder with the public key SITE.pub of every site.

@@ -167,14 +167,10 @@ class StudyWork:
         return {"attempts": attempt_inversion(self.settings, self.study, self.common)}
 
     def run_method(self, run: FederatedRun, begin: BeginSites, say: Say) -> Record:
-        """Train a method and measure it after every epoch.
+        """Train a method and measure it after every epoch; `StageError` if a loss is not a number.
 
-        Returns:
-            A row for every epoch, the threshold that each site calibrates at the end, and the
-            attempt on membership.
-
-        Raises:
-            StageError: A loss is not a number.
+        The record contains every epoch, the threshold that each site calibrates at the end, and the
+        attempt on membership.
         """
         method, study = self.settings.methods[run.kind], self.study
         proximal = method.proximal or 0.0
@@ -256,13 +252,10 @@ def _of_site(found: Mapping[str, Any], name: str) -> Any:  # noqa: ANN401 - what
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ScoredTokens:
-    """The tokens of documents as a network sees them, in one row.
+    """The tokens of documents as a network sees them, in one row, and the tokens of each document.
 
-    Args:
-        is_phi: bool (n_tokens,), gold.
-        p_safe: float32 (n_tokens,).
-        is_masked: bool (n_tokens,), the most probable class is not *safe*.
-        lengths: Tokens of each document.
+    `is_phi` and `is_masked` are bool (n_tokens,): gold, and the most probable class is not *safe*.
+    `p_safe` is float32 (n_tokens,).
     """
 
     is_phi: BoolArray = field(repr=False)

@@ -120,12 +120,7 @@ def average_weights(updates: Sequence[Update]) -> Weights:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Selected:
-    """Some of the numbers of a vector.
-
-    Args:
-        indices: int64 (n,), rising, no index twice.
-        values: float32 (n,), the weights or changes there.
-    """
+    """Some of the numbers of a vector: int64 (n,) indices, rising, none twice, and float32 (n,) values."""
 
     indices: IndexArray
     values: FloatArray
@@ -145,16 +140,10 @@ def count_share(share: float, n_weights: int) -> int:
 
 
 def choose_most_updated(counts: IndexArray, share: float, rng: np.random.Generator) -> IndexArray:
-    """Choose the weights that were updated most often.
+    """Choose the share theta_d of the weights that were updated most often: int64 (n,), rising.
 
-    Args:
-        counts: int64 (n_weights,), how often each was updated.
-        share: theta_d.
-        rng: Draws among weights of equal count, which the paper leaves open. Chosen by
-            position, the first layers would always come first.
-
-    Returns:
-        int64 (n,), rising.
+    `counts`, int64 (n_weights,), says how often each was updated. `rng` draws among weights of equal count,
+    which the paper leaves open. Chosen by position, the first layers would always come first.
 
     Example:
         >>> choose_most_updated(np.array([3, 0, 5, 1]), 0.5, np.random.default_rng(0))
@@ -167,11 +156,8 @@ def choose_most_updated(counts: IndexArray, share: float, rng: np.random.Generat
 def select_changes(changes: FloatArray, settings: SelectiveSettings, rng: np.random.Generator) -> Selected:
     """Choose the changes that leave a site: large enough, clamped, and drawn at random down to theta_u.
 
-    Changes are float32 (n_weights,), weights after the local epoch minus those before it. At most
-    theta_u of all weights leave; fewer where fewer changes exceed tau.
-
-    Raises:
-        ValueError: A change is not finite.
+    Changes are float32 (n_weights,), weights after the local epoch minus those before it; `ValueError` if
+    one is not finite. At most theta_u of all weights leave; fewer where fewer changes exceed tau.
     """
     if not np.isfinite(changes).all():
         raise ValueError("a change is not a finite number")
@@ -191,37 +177,26 @@ class ParameterServer:
     """
 
     def __init__(self, weights: FloatArray, counts: IndexArray | None = None) -> None:
-        self._weights = np.array(weights, np.float32)
-        self._counts = np.zeros(len(weights), np.int64) if counts is None else np.array(counts, np.int64)
-
-    @property
-    def weights(self) -> FloatArray:
-        """A copy of the global weights: float32 (n_weights,)."""
-        return self._weights.copy()
-
-    @property
-    def counts(self) -> IndexArray:
-        """A copy of the update counts: int64 (n_weights,)."""
-        return self._counts.copy()
+        self.weights = np.array(weights, np.float32)
+        self.counts = np.zeros(len(weights), np.int64) if counts is None else np.array(counts, np.int64)
 
     def download(self, share: float, rng: np.random.Generator) -> Selected:
         """Return the share of the weights that was updated most often, with their present values."""
-        indices = choose_most_updated(self._counts, share, rng)
-        return Selected(indices, self._weights[indices])
+        indices = choose_most_updated(self.counts, share, rng)
+        return Selected(indices, self.weights[indices])
 
     def upload(self, changes: Selected) -> None:
         """Add changes to the weights and count them.
 
-        Raises:
-            UpdateError: A change is not finite or out of range, or occurs twice. Nothing was changed.
+        `UpdateError` if a change is not finite or out of range, or occurs twice; then nothing was changed.
         """
         indices, values = changes.indices, changes.values
         if indices.shape != values.shape or indices.ndim != 1:
             raise UpdateError("sent changes of a wrong shape")
-        in_range = len(indices) == 0 or (indices.min() >= 0 and indices.max() < len(self._weights))
+        in_range = len(indices) == 0 or (indices.min() >= 0 and indices.max() < len(self.weights))
         if not in_range or len(np.unique(indices)) != len(indices):
             raise UpdateError("sent changes of weights that do not exist, or changed one twice")
         if not np.isfinite(values).all():
             raise UpdateError("sent a change that is not a finite number")
-        self._weights[indices] += values
-        self._counts[indices] += 1
+        self.weights[indices] += values
+        self.counts[indices] += 1

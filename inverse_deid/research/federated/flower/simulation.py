@@ -68,20 +68,11 @@ def run_in_flower(
     work: Work,
     say: Say,
 ) -> None:
-    """Do work as Flower's ServerApp, with sites that are its nodes.
+    """Do work as Flower's ServerApp, with sites that are its nodes, and raise its errors.
 
-    Ray is started for the work and stopped after it.
-
-    Args:
-        simulation: How many processes.
-        settings: The study, with absolute paths.
-        hashes: SHA-256 of its corpora, by path.
-        sites: Names, in the order of their places.
-        work: Its errors are raised here.
-        say: Receives its lines.
-
-    Raises:
-        ClusterError: Ray could not be started, or was lost.
+    Ray is started for the work and stopped after it; `ClusterError` if it could not be started, or was
+    lost. `settings` have absolute paths, `hashes` are the SHA-256 of the corpora by path, `sites` the
+    names in the order of their places.
     """
     os.environ.update(_QUIET)
     import ray
@@ -137,9 +128,7 @@ def run_in_flower(
 class SitePlan:
     """The knowledge of a process that acts for any site. It is sent, and contains no document.
 
-    Args:
-        hashes: SHA-256 of each of its corpora, by path.
-        n_threads: Of a training step.
+    `hashes` are the SHA-256 of the corpora by path, `n_threads` those of a training step.
     """
 
     settings: FederatedStudySettings = field(hash=False)
@@ -236,12 +225,9 @@ def unpack_answer(site: str, content: RecordDict) -> LocalEpoch:
 
 
 class NodeSites:
-    """Asks nodes for epochs.
+    """Asks nodes for epochs; `names` are those of the sites in the order of the numbers of their nodes.
 
-    Args:
-        grid: Flower's way to them.
-        names: Of the sites, in the order of the numbers of their nodes.
-        ended: Set when the engine has stopped and nobody would answer.
+    `ended` is set when the engine has stopped and nobody would answer.
     """
 
     def __init__(self, grid: Grid, names: Sequence[str], ended: Event) -> None:
