@@ -28,7 +28,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 import numpy as np
@@ -39,14 +39,17 @@ from inverse_deid.core.values import FloatArray
 from inverse_deid.research.federated.settings import SharedWay
 from inverse_deid.research.federated.weights import IndexArray, Selected
 
+if TYPE_CHECKING:
+    from inverse_deid.research.federated.site import SiteRun
+
 _MAGIC, _TAG_BYTES = b"IDF1", 32
 _DTYPES: Mapping[str, np.dtype[Any]] = {"float32": np.dtype("<f4"), "int64": np.dtype("<i8")}
 _LONGEST_HEADER_BYTES = 1 << 16
 _LEAST_KEY_BYTES = 16
 PROTOCOL = 1
 """Raised with every change of the messages."""
-DECLARATION = "declaration"
-STEP_S = 0.2
+_DECLARATION = "declaration"
+_STEP_S = 0.2
 Message = TypeVar("Message", "Declaration", "TrainingState", "Reply")
 
 
@@ -190,10 +193,10 @@ class Reply:
     values: FloatArray | None = field(default=None, repr=False)
 
     @property
-    def changes(self) -> Selected | None:
-        """Some of the changes of weights, in *selective*; None otherwise."""
+    def changes(self) -> Selected:
+        """The changes of weights, in *selective*, or `UpdateError` if there are none."""
         if self.indices is None or self.values is None:
-            return None
+            raise UpdateError("sent no changes")
         return Selected(self.indices, self.values)
 
 
@@ -232,8 +235,7 @@ def _take_array(wanted: object, value: object) -> np.ndarray:
     return np.array(value)
 
 
-def reply_name(number: int) -> str:
-    """Return the name of the message that answers a round."""
+def _name_reply(number: int) -> str:
     return f"reply-{number:06}"
 
 
@@ -254,14 +256,6 @@ class FileExchange:
         """Write a message, whole or not at all, or raise `OutputError`."""
         write_whole(self._path(side, site, name), [data])
 
-    def has(self, side: str, site: str, name: str) -> bool:
-        """Tell whether a message is there."""
-        return self._path(side, site, name).is_file()
-
-    def read(self, side: str, site: str, name: str) -> bytes:
-        """Return a message as it is, or raise `UnreadableInputError`."""
-        return read_bytes(self._path(side, site, name))
-
     def find_latest(self, site: str) -> str | None:
         """Return the name of the newest state for a site."""
         return max((path.stem for path in (self.folder / "to" / site).glob("state-*.msg")), default=None)
@@ -272,14 +266,42 @@ class FileExchange:
         end = self._clock() + timeout_s
         while True:
             for site in sites:
-                if site not in found and self.has("from", site, name):
+                path = self._path("from", site, name)
+                if site not in found and path.is_file():
                     try:
-                        found[site] = open_sealed(self.read("from", site, name), self._keys[site])
+                        found[site] = open_sealed(read_bytes(path), self._keys[site])
                     except UpdateError as error:
                         found[site] = error
             if len(found) == len(sites) or self._clock() >= end:
                 return found
-            self._wait(STEP_S)
+            self._wait(_STEP_S)
+
+    def answer(self, site: SiteRun) -> TrainingState:
+        """Answer states as they come for a site, and return the finished one.
+
+        Raises:
+            UpdateError: The server was silent too long, or a state does not fit.
+            OutputError: The log or a message cannot be written.
+        """
+        name = site.name
+        self.send("from", name, _DECLARATION, site.declare())
+        site.say(f"site {name}: declared itself and waits for the server")
+        heard, answered = self._clock(), ""
+        while True:
+            latest = self.find_latest(name)
+            if latest is not None and latest != answered:
+                state = unpack(site.open(read_bytes(self._path("to", name, latest))), TrainingState)
+                heard, answered = self._clock(), latest
+                if state.finished:
+                    return state
+                reply = _name_reply(state.number)
+                if not self._path("from", name, reply).is_file():  # else answered before a stop
+                    self.send("from", name, reply, site.answer(state))
+                    site.say(f"site {name}: answered round {state.number}")
+            elif self._clock() - heard > site.patience_s:
+                raise UpdateError(f"the server was silent for {site.patience_s:g} s. Start the site again")
+            else:
+                self._wait(_STEP_S)
 
     def refuse_earlier_run(self) -> None:
         """Refuse a folder with states of an earlier server."""
@@ -290,12 +312,12 @@ class FileExchange:
 
     def gather_declarations(self, sites: Sequence[str], timeout_s: float) -> Gathered:
         """Wait for declarations, which sites write without being asked."""
-        return self.gather(sites, DECLARATION, timeout_s)
+        return self.gather(sites, _DECLARATION, timeout_s)
 
     def gather_answers(self, state: TrainingState, timeout_s: float) -> Gathered:
         """Publish a state, then wait."""
         self._publish(state, state.asked)
-        return self.gather(state.asked, reply_name(state.number), timeout_s)
+        return self.gather(state.asked, _name_reply(state.number), timeout_s)
 
     def conclude(self, state: TrainingState, timeout_s: float) -> Sequence[str]:
         """Leave the result in the folder, where a site may fetch it at any time."""

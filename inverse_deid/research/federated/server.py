@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -63,19 +62,14 @@ def run_server(settings: ServerSettings, say: Callable[[str], None], *, resume: 
     """
     keys = {site: read_key(settings.exchange.keys / f"{site}.key") for site in settings.server.sites}
     common = CommonNetwork(settings.network, settings.training, settings.server.word_vectors)
-    with _open_carrier(settings, keys) as carrier:
-        _Server(settings, carrier, common, say).run(resume=resume)
-
-
-@contextmanager
-def _open_carrier(settings: ServerSettings, keys: Mapping[str, bytes]) -> Iterator[Carrier]:
     if settings.exchange.folder is not None:
-        yield FileExchange(settings.exchange.folder, keys)
+        exchange = FileExchange(settings.exchange.folder, keys)
+        _Server(settings, exchange, common, say).run(resume=resume)
     if settings.flower is not None:
         from inverse_deid.research.federated.flower.superlink import open_flower_carrier
 
         with open_flower_carrier(settings.flower, keys, settings.server.checkpoint) as carrier:
-            yield carrier
+            _Server(settings, carrier, common, say).run(resume=resume)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +82,13 @@ class _Server:
     def run(self, *, resume: bool) -> None:
         """Check the sites, then lead round after round."""
         training, layout = self.settings.server, self.common.trainer.layout
-        state = self._resume() if resume else self._begin()
+        if resume:
+            state = self._resume()
+        else:
+            self.carrier.refuse_earlier_run()
+            start = self.common.start(training.seed)
+            state = begin_training(training, secrets.token_hex(8), layout, start)
+            self._save(state)
         self._check_sites()
         if resume:
             self.say(f"resuming with round {state.number} of {training.n_rounds}")
@@ -128,14 +128,6 @@ class _Server:
                 problem = declaration.find_problem(self.common.declare("", 1))
             if problem:
                 raise ConfigurationError(f"site {site}: {problem}")
-
-    def _begin(self) -> TrainingState:
-        self.carrier.refuse_earlier_run()
-        training = self.settings.server
-        start = self.common.start(training.seed)
-        state = begin_training(training, secrets.token_hex(8), self.common.trainer.layout, start)
-        self._save(state)
-        return state
 
     def _key(self) -> str:
         return fingerprint(self.settings.server.agreed, self.common.declare("", 1))
@@ -194,7 +186,7 @@ def begin_training(
 ) -> TrainingState:
     """Return the first state of a run."""
     n_counts = layout.n_numbers if training.way == "selective" else 0
-    return _make_state(training, run, 0, layout.flatten(list(weights)), np.zeros(n_counts, np.int64))
+    return _make_state(training, run, 0, layout.flatten(weights), np.zeros(n_counts, np.int64))
 
 
 def _make_state(
@@ -228,52 +220,46 @@ def end_round(
     Replies come by site in the order of arrival, with an error where a message could not be read.
     """
     left_out = {site: NO_ANSWER for site in state.asked if site not in replies}
-    good: dict[str, Reply] = {}
-    for site, reply in replies.items():
-        problem = str(reply) if isinstance(reply, UpdateError) else _find_problem(state, layout, site, reply)
-        if problem is None and isinstance(reply, Reply):
-            good[site] = reply
-        else:
-            left_out[site] = problem or ""
-    weights, counts, used = state.weights, state.counts, tuple(good)
-    if len(good) >= min(training.least_sites, len(state.asked)):
-        weights, counts = _combine(layout, state, list(good.values()))
-    else:
-        used = ()
-    following = _make_state(training, state.run, state.number + 1, weights, counts)
-    return following, RoundReport(state.number, used, left_out)
-
-
-def _find_problem(state: TrainingState, layout: WeightLayout, site: str, reply: Reply) -> str | None:
-    if site not in state.asked or reply.site != site:
-        return "was not asked, or sent in another's name"
-    if (reply.run, reply.number) != (state.run, state.number):
-        return f"answered for another round or run than {state.number}"
-    if state.way != "selective":
-        return _make_update(layout, reply).find_problem(layout)
-    if reply.changes is None:
-        return "sent no changes"
-    try:
-        ParameterServer(state.weights, state.counts).upload(reply.changes)
-    except UpdateError as error:
-        return str(error)
-    return None
-
-
-def _combine(
-    layout: WeightLayout, state: TrainingState, replies: Sequence[Reply]
-) -> tuple[np.ndarray, np.ndarray]:
-    if state.way != "selective":
-        updates = [_make_update(layout, reply) for reply in replies]
-        return layout.flatten(average_weights(updates)), state.counts
     server = ParameterServer(state.weights, state.counts)
-    for reply in replies:
-        if reply.changes is not None:
-            server.upload(reply.changes)
-    return server.weights, server.counts
+    used: list[str] = []
+    updates: list[Update] = []
+    for site, reply in replies.items():
+        try:
+            answer = _check_round(state, site, reply)
+            if state.way == "selective":
+                server.upload(answer.changes)
+            else:
+                updates.append(_make_update(layout, answer))
+        except UpdateError as error:
+            left_out[site] = str(error)
+        else:
+            used.append(site)
+    weights, counts = state.weights, state.counts
+    if len(used) < min(training.least_sites, len(state.asked)):
+        used = []
+    elif state.way == "selective":
+        weights, counts = server.weights, server.counts
+    else:
+        weights = layout.flatten(average_weights(updates))
+    following = _make_state(training, state.run, state.number + 1, weights, counts)
+    return following, RoundReport(state.number, tuple(used), left_out)
+
+
+def _check_round(state: TrainingState, site: str, reply: Reply | UpdateError) -> Reply:
+    if isinstance(reply, UpdateError):
+        raise reply
+    if site not in state.asked or reply.site != site:
+        raise UpdateError("was not asked, or sent in another's name")
+    if (reply.run, reply.number) != (state.run, state.number):
+        raise UpdateError(f"answered for another round or run than {state.number}")
+    return reply
 
 
 def _make_update(layout: WeightLayout, reply: Reply) -> Update:
+    """Return the network of a reply, or raise `UpdateError` if it cannot be used."""
     vector = np.zeros(0, np.float32) if reply.weights is None else reply.weights
     arrays = layout.split(vector) if vector.shape == (layout.n_numbers,) else [vector]
-    return Update(arrays, reply.n_tokens)
+    update = Update(arrays, reply.n_tokens)
+    if problem := update.find_problem(layout):
+        raise UpdateError(problem)
+    return update

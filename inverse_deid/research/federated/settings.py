@@ -49,11 +49,9 @@ def _check_names(setting: str, names: Iterable[str]) -> None:
 class SelectiveSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a site exchanges in distributed selective SGD. No other site learns it.
 
-    Args:
-        download: Share of the global weights taken before each epoch (theta_d).
-        upload: Largest share of all weights whose changes are given after it (theta_u).
-        gamma: Changes are clamped to [-gamma, gamma].
-        tau: Changes that are not larger in absolute value are kept back.
+    Before each epoch it takes the share `download` (theta_d) of the global weights, and after it gives
+    the changes of at most the share `upload` (theta_u). Changes are clamped to [-gamma, gamma], and kept
+    back if their absolute value is not larger than `tau`.
     """
 
     download: Share = 0.1
@@ -121,13 +119,12 @@ class CorpusSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
 
 class DealSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The table [sites] of a study: how documents are dealt out.
+    """The table [sites] of a study: `seed` decides which document is where.
 
     Args:
         number: Sites of about equal size; None = 5, or one per kind.
         kinds: Prefixes of the ids of each site's documents, by site.
         held_out: Share of each site's documents to calibrate on, never trained on.
-        seed: Decides which document is where.
     """
 
     number: Size | None = None

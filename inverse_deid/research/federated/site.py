@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -21,8 +20,6 @@ from inverse_deid.lexicon import load_lexicon
 from inverse_deid.network.batches import Example
 from inverse_deid.network.folder import refuse_other_folder, write_model
 from inverse_deid.research.federated.messages import (
-    DECLARATION,
-    STEP_S,
     Envelope,
     FileExchange,
     Reply,
@@ -30,9 +27,7 @@ from inverse_deid.research.federated.messages import (
     open_sealed,
     pack,
     read_key,
-    reply_name,
     seal,
-    unpack,
 )
 from inverse_deid.research.federated.network import CommonNetwork, LocalTrainer, OptimizerState
 from inverse_deid.research.federated.server import begin_training
@@ -62,33 +57,11 @@ def take_part(site: SiteRun) -> None:
     """
     settings = site.settings
     if settings.exchange.folder is not None:
-        site.finish(answer_files(site, FileExchange(settings.exchange.folder)))
+        site.finish(FileExchange(settings.exchange.folder).answer(site))
     if settings.flower is not None:
         from inverse_deid.research.federated.flower.superlink import answer_superlink
 
         site.finish(answer_superlink(site, settings.flower))
-
-
-def answer_files(site: SiteRun, exchange: FileExchange) -> TrainingState:
-    """Answer states as they come into the folder, and return the finished one; errors as in `take_part`."""
-    name = site.name
-    exchange.send("from", name, DECLARATION, site.declare())
-    site.say(f"site {name}: declared itself and waits for the server")
-    heard, answered = time.monotonic(), ""
-    while True:
-        latest = exchange.find_latest(name)
-        if latest is not None and latest != answered:
-            state = unpack(site.open(exchange.read("to", name, latest)), TrainingState)
-            heard, answered = time.monotonic(), latest
-            if state.finished:
-                return state
-            if not exchange.has("from", name, reply_name(state.number)):  # else answered before a stop
-                exchange.send("from", name, reply_name(state.number), site.answer(state))
-                site.say(f"site {name}: answered round {state.number}")
-        elif time.monotonic() - heard > site.patience_s:
-            raise UpdateError(f"the server was silent for {site.patience_s:g} s. Start the site again")
-        else:
-            time.sleep(STEP_S)
 
 
 class SiteRun:

@@ -21,34 +21,11 @@ from flwr.app.message import remove_content_from_message
 from flwr.cli.build import build_fab_from_files
 from flwr.common.constant import HEARTBEAT_DEFAULT_INTERVAL
 from flwr.common.serde import message_to_proto, run_from_proto
-from flwr.proto.control_pb2 import ListNodesRequest, RegisterNodeRequest, StartRunRequest
-from flwr.proto.fab_pb2 import Fab
-from flwr.proto.fleet_pb2 import (
-    ActivateNodeRequest,
-    DeactivateNodeRequest,
-    PullMessagesRequest,
-    PushMessagesRequest,
-)
-from flwr.proto.heartbeat_pb2 import SendNodeHeartbeatRequest
-from flwr.proto.node_pb2 import Node
-from flwr.proto.runtime_pb2 import AcquireTaskRequest, PullTaskInputRequest, PushTaskOutputRequest
+from flwr.proto import control_pb2, fab_pb2, fleet_pb2, heartbeat_pb2, node_pb2, runtime_pb2
 from flwr.supercore.control import ControlHttpClient
 from flwr.supercore.heartbeat import HeartbeatSender, make_task_heartbeat_fn_http
-from flwr.supercore.inflatable.inflatable_object import (
-    get_all_nested_objects,
-    get_object_tree,
-    no_object_id_recompute,
-)
-from flwr.supercore.inflatable.inflatable_protobuf_utils import (
-    make_confirm_message_received_fn_protobuf,
-    make_pull_object_fn_protobuf,
-    make_push_object_fn_protobuf,
-)
-from flwr.supercore.inflatable.inflatable_utils import (
-    ObjectPullError,
-    pull_and_inflate_object_from_tree,
-    push_objects,
-)
+from flwr.supercore.inflatable import inflatable_object, inflatable_utils
+from flwr.supercore.inflatable import inflatable_protobuf_utils as object_transfer
 from flwr.supercore.interceptors import RuntimeVersionHttpInterceptor, SuperExecAuthHttpInterceptor
 from flwr.supercore.primitives.asymmetric import public_key_to_bytes, uses_nist_ec_curve
 from flwr.supercore.retry import RetryInvoker, exponential
@@ -192,7 +169,7 @@ def connect_server(settings: FlowerServer, sites: Sequence[str]) -> Iterator[Lin
         grid = HttpGrid(settings.superlink, False, roots, token=token)
         grid._retry_invoker = be_patient(_LIMIT_S)  # Flower's own has no limit
         client = grid._runtime_client
-        task = client.PullTaskInput(PullTaskInputRequest())
+        task = client.PullTaskInput(runtime_pb2.PullTaskInputRequest())
     signs_of_life = HeartbeatSender(make_task_heartbeat_fn_http(client))
     signs_of_life.start()
     TaskIdentity.task_id, TaskIdentity.run_id = task.task_id, run
@@ -203,7 +180,7 @@ def connect_server(settings: FlowerServer, sites: Sequence[str]) -> Iterator[Lin
     finally:
         signs_of_life.stop()
         with suppress(UpdateError), translate_errors():
-            client.PushTaskOutput(PushTaskOutputRequest(sub_status="completed", details=""))
+            client.PushTaskOutput(runtime_pb2.PushTaskOutputRequest(sub_status="completed", details=""))
         grid.close()
 
 
@@ -214,14 +191,15 @@ def _begin_run(superlink: str, roots: bytes, keys: Mapping[str, bytes]) -> tuple
         superlink, False, roots, interceptors=[versions], retry_invoker=be_patient(_LIMIT_S)
     )
     try:
-        known = {bytes(node.public_key) for node in client.ListNodes(ListNodesRequest()).nodes_info}
+        everybody = control_pb2.ListNodesRequest()
+        known = {bytes(node.public_key) for node in client.ListNodes(everybody).nodes_info}
         for site, key in keys.items():
             if key not in known:
-                client.RegisterNode(RegisterNodeRequest(public_key=key, name=site))
-        nodes = client.ListNodes(ListNodesRequest()).nodes_info
+                client.RegisterNode(control_pb2.RegisterNodeRequest(public_key=key, name=site))
+        nodes = client.ListNodes(everybody).nodes_info
         fab, _ = build_fab_from_files({"pyproject.toml": _EMPTY_APP, "README.md": b"No code."})
-        app = Fab(hash_str=hashlib.sha256(fab).hexdigest(), content=fab)
-        run = int(client.StartRun(StartRunRequest(fab=app)).run_id)
+        app = fab_pb2.Fab(hash_str=hashlib.sha256(fab).hexdigest(), content=fab)
+        run = int(client.StartRun(control_pb2.StartRunRequest(fab=app)).run_id)
     finally:
         client.close()
     numbers = {bytes(node.public_key): int(node.node_id) for node in nodes}
@@ -238,7 +216,7 @@ def _acquire_token(superlink: str, roots: bytes, secret: bytes, run: int) -> str
     end = time.monotonic() + _LIMIT_S
     try:
         while time.monotonic() < end:
-            given = client.AcquireTask(AcquireTaskRequest(supported_task_types=[_TASK]))
+            given = client.AcquireTask(runtime_pb2.AcquireTaskRequest(supported_task_types=[_TASK]))
             if given.token and given.task.run_id == run:
                 return str(given.token)
             time.sleep(0.2)
@@ -259,27 +237,29 @@ class NodeEnd:
     def receive(self) -> Any:  # noqa: ANN401
         """Return the next message of Flower; None while there is none."""
         with translate_errors():
-            found = self._retry.invoke(self._client.PullMessages, PullMessagesRequest(node=self._node))
-            if not found.messages_list:
-                return None
+            request = fleet_pb2.PullMessagesRequest(node=self._node)
+            found = self._retry.invoke(self._client.PullMessages, request)
+            message = None
             with _drop_after_end():
-                run = found.messages_list[0].metadata.run_id
-                return self._pull(found.message_object_trees[0], run)
-            return None
+                if found.messages_list:
+                    run = found.messages_list[0].metadata.run_id
+                    message = self._pull(found.message_object_trees[0], run)
+            return message
 
     def _pull(self, tree: Any, run: int) -> Any:  # noqa: ANN401
         """Return a message with its content; None where it was withdrawn in the meantime."""
-        retry, client = self._retry, self._client
+        pull, confirm = (
+            partial(self._retry.invoke, call)
+            for call in (self._client.PullObject, self._client.ConfirmMessageReceived)
+        )
         try:
-            message = pull_and_inflate_object_from_tree(
+            message = inflatable_utils.pull_and_inflate_object_from_tree(
                 tree,
-                make_pull_object_fn_protobuf(partial(retry.invoke, client.PullObject), self._node, run),
-                make_confirm_message_received_fn_protobuf(
-                    partial(retry.invoke, client.ConfirmMessageReceived), self._node, run
-                ),
+                object_transfer.make_pull_object_fn_protobuf(pull, self._node, run),
+                object_transfer.make_confirm_message_received_fn_protobuf(confirm, self._node, run),
                 return_type=Message,
             )
-        except ObjectPullError:
+        except inflatable_utils.ObjectPullError:
             return None
         message.metadata.__dict__["_message_id"] = tree.object_id
         return message
@@ -289,21 +269,18 @@ class NodeEnd:
         retry, client = self._retry, self._client
         message = Message(pack(data), reply_to=question)
         message.metadata.__dict__["_message_id"] = message.object_id
-        with translate_errors(), _drop_after_end(), no_object_id_recompute():
-            request = PushMessagesRequest(
+        with translate_errors(), _drop_after_end(), inflatable_object.no_object_id_recompute():
+            request = fleet_pb2.PushMessagesRequest(
                 node=self._node,
                 messages_list=[message_to_proto(remove_content_from_message(message))],
-                message_object_trees=[get_object_tree(message)],
+                message_object_trees=[inflatable_object.get_object_tree(message)],
                 clientapp_runtime_list=[0.0],
             )
             taken = retry.invoke(client.PushMessages, request)
-            push = make_push_object_fn_protobuf(
-                partial(retry.invoke, client.PushObject),
-                self._node,
-                message.metadata.run_id,
-                taken.session_id,
-            )
-            push_objects(get_all_nested_objects(message), push, object_ids_to_push=set(taken.objects_to_push))
+            run, send = message.metadata.run_id, partial(retry.invoke, client.PushObject)
+            push = object_transfer.make_push_object_fn_protobuf(send, self._node, run, taken.session_id)
+            parts, wanted = inflatable_object.get_all_nested_objects(message), set(taken.objects_to_push)
+            inflatable_utils.push_objects(parts, push, object_ids_to_push=wanted)
 
 
 @contextmanager
@@ -336,7 +313,7 @@ def connect_site(settings: FlowerSite, patience_s: float) -> Iterator[NodeEnd]:
     retry = be_patient(patience_s)
     with FleetHttpClient.from_server_address(settings.superlink, False, roots, interceptors=shown) as client:
         number = _join(client, key.public_key(), retry, patience_s)
-        node = Node(node_id=number)
+        node = node_pb2.Node(node_id=number)
         signs_of_life = HeartbeatSender(partial(_send_heartbeat, client, node))
         signs_of_life.start()
         try:
@@ -344,12 +321,12 @@ def connect_site(settings: FlowerSite, patience_s: float) -> Iterator[NodeEnd]:
         finally:
             signs_of_life.stop()
             with suppress(UpdateError), translate_errors():
-                client.DeactivateNode(DeactivateNodeRequest(node_id=number))
+                client.DeactivateNode(fleet_pb2.DeactivateNodeRequest(node_id=number))
 
 
 def _join(client: Any, key: Any, retry: Any, patience_s: float) -> int:  # noqa: ANN401
     """Return the number of this site's node."""
-    request = ActivateNodeRequest(
+    request = fleet_pb2.ActivateNodeRequest(
         public_key=public_key_to_bytes(key), heartbeat_interval=HEARTBEAT_DEFAULT_INTERVAL
     )
     end = time.monotonic() + patience_s
@@ -368,7 +345,9 @@ def _join(client: Any, key: Any, retry: Any, patience_s: float) -> int:  # noqa:
 def _send_heartbeat(client: Any, node: Any) -> bool:  # noqa: ANN401
     """Tell the SuperLink that this site is there."""
     try:
-        request = SendNodeHeartbeatRequest(node=node, heartbeat_interval=HEARTBEAT_DEFAULT_INTERVAL)
+        request = heartbeat_pb2.SendNodeHeartbeatRequest(
+            node=node, heartbeat_interval=HEARTBEAT_DEFAULT_INTERVAL
+        )
         return bool(client.SendNodeHeartbeat(request).success)
     except httpx.HTTPError:
         return False

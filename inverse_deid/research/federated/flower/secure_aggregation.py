@@ -141,21 +141,11 @@ class _DirectGrid(Grid):  # type: ignore[misc]
     def __init__(self, app: Callable[[Message, Context], Message], contexts: dict[int, Context]) -> None:
         self._app, self._contexts = app, contexts
 
-    def set_run(self, run: Any) -> None:  # noqa: ANN401 - as Flower declares it
+    def _refuse(self, *given: Any, **named: Any) -> Any:  # noqa: ANN401 - as Flower declares them
         raise NotImplementedError
 
-    @property
-    def run(self) -> Any:  # noqa: ANN401
-        raise NotImplementedError
-
-    def create_message(self, *given: Any, **named: Any) -> Message:  # noqa: ANN401
-        raise NotImplementedError
-
-    def push_messages(self, messages: Iterable[Message]) -> Iterable[str]:
-        raise NotImplementedError
-
-    def pull_messages(self, message_ids: Iterable[str]) -> Iterable[Message]:
-        raise NotImplementedError
+    set_run = create_message = push_messages = pull_messages = _refuse
+    run = property(_refuse)
 
     def get_node_ids(self) -> list[int]:
         return list(self._contexts)
