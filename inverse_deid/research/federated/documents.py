@@ -75,12 +75,7 @@ def deal_documents(settings: FederatedStudySettings) -> DealtDocuments:
 
 
 def encode_study(settings: FederatedStudySettings, common: CommonNetwork, say: Say) -> EncodedStudy:
-    """Read and encode the documents of a study.
-
-    Raises:
-        InputError: A corpus cannot be read.
-        ConfigurationError: A site is empty or lacks PHI.
-    """
+    """Read and encode the documents of a study; errors as in `deal_documents`, and where a site lacks PHI."""
     dealt, kinds = deal_documents(settings), settings.sites.kinds
     if dealt.n_left_out:
         say(f"left out: {dealt.n_left_out} documents of patients who are in the test documents")

@@ -23,7 +23,7 @@ from inverse_deid.core.values import Document, FloatArray
 from inverse_deid.lexicon import load_lexicon
 from inverse_deid.masking.scorers import feature_names
 from inverse_deid.network.batches import Example, batches, windows
-from inverse_deid.network.config import NetworkConfig
+from inverse_deid.network.config import NetworkConfig, TrainingConfig
 from inverse_deid.network.network import build_network
 from inverse_deid.network.training import enough_memory, probabilities, training_step, with_dropouts
 from inverse_deid.research.federated.messages import Declaration
@@ -56,11 +56,8 @@ class LocalEpoch:
 class LocalTrainer:
     """Trains and asks one network in the name of any site. Sites leave no trace in it.
 
-    The weights of `network` are overwritten. `dictionary_dropout` hides the feature columns
-    `dictionary_columns`.
-
-    Raises:
-        ConfigurationError: The word vectors are trainable.
+    The weights of `network` are overwritten; `ConfigurationError` if word vectors are among them.
+    `dictionary_dropout` hides the feature columns `dictionary_columns`.
     """
 
     def __init__(
@@ -73,6 +70,9 @@ class LocalTrainer:
     ) -> None:
         self.layout = read_layout(network)
         self.network, self._network_config, self._config = network, network_config, config
+        self._dropouts = TrainingConfig(
+            word_dropout=config.word_dropout, dictionary_dropout=config.dictionary_dropout
+        )
         self._columns = dictionary_columns
         self._names = [t.name for t in network.inputs]
         kind = keras.optimizers.SGD if config.optimizer == "sgd" else keras.optimizers.Adam
@@ -104,7 +104,7 @@ class LocalTrainer:
                 layer.seed_generator.state.assign([int(rng.integers(2**31)), 0])
         began, total, weight, n_tokens = time.perf_counter(), 0.0, 0.0, 0
         cut = windows(examples, self._config.window, rng)
-        noisy = [with_dropouts(example, self._config.dropouts(), self._columns, rng) for example in cut]
+        noisy = [with_dropouts(example, self._dropouts, self._columns, rng) for example in cut]
         for batch in batches(noisy, self._config.batch_tokens, self._network_config.max_characters, rng):
             inputs = {name: batch.inputs[name] for name in self._names}
             with enough_memory("in a local epoch"):

@@ -9,7 +9,7 @@ import json
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -18,7 +18,6 @@ from inverse_deid.research.federated.messages import (
     Declaration,
     Envelope,
     FileExchange,
-    Gathered,
     Message,
     Reply,
     TrainingState,
@@ -31,25 +30,14 @@ from inverse_deid.research.federated.settings import CommonTraining, ServerSetti
 from inverse_deid.research.federated.weights import ParameterServer, Update, WeightLayout, average_weights
 from inverse_deid.research.studies.records import fingerprint, read_arrays, write_arrays
 
+if TYPE_CHECKING:
+    from inverse_deid.research.federated.flower.superlink import FlowerCarrier
+
+Carrier: TypeAlias = "FileExchange | FlowerCarrier"
+"""Carries messages to sites and back; every wait has a limit."""
 NO_ANSWER = "did not answer in time"
 _BARREN_ROUNDS = 3
 """Rounds in a row without enough answers after which the server gives up."""
-
-
-class Carrier(Protocol):
-    """Carries messages to sites and back; every wait has a limit."""
-
-    def refuse_earlier_run(self) -> None:
-        """Raise `OutputExistsError` where a new run would meet the rest of another."""
-
-    def gather_declarations(self, sites: Sequence[str], timeout_s: float) -> Gathered:
-        """Wait for the declarations of sites."""
-
-    def gather_answers(self, state: TrainingState, timeout_s: float) -> Gathered:
-        """Give a state to the sites that it asks, and wait for their answers."""
-
-    def conclude(self, state: TrainingState, timeout_s: float) -> Sequence[str]:
-        """Give the result to all sites, and return those that did not take it."""
 
 
 def run_server(settings: ServerSettings, say: Callable[[str], None], *, resume: bool = False) -> None:
@@ -133,11 +121,9 @@ class _Server:
         return fingerprint(self.settings.server.agreed, self.common.declare("", 1))
 
     def _save(self, state: TrainingState) -> None:
-        header = json.dumps({"key": self._key(), **pack(state).header})
-        write_arrays(
-            self.settings.server.checkpoint,
-            {"header": np.array(header), "weights": state.weights, "counts": state.counts},
-        )
+        envelope = pack(state)
+        header = np.array(json.dumps({"key": self._key(), **envelope.header}))
+        write_arrays(self.settings.server.checkpoint, {"header": header, **envelope.arrays})
 
     def _resume(self) -> TrainingState:
         path = self.settings.server.checkpoint

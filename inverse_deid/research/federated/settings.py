@@ -15,7 +15,7 @@ import msgspec
 
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.settings import change_settings, make_settings, read_toml
-from inverse_deid.network.config import NetworkConfig, Share, Size, TrainingConfig
+from inverse_deid.network.config import NetworkConfig, Share, Size
 
 SharedWay = Literal["average", "round-robin", "selective"]
 """The methods in which documents stay at their sites."""
@@ -96,10 +96,6 @@ class EpochSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     word_dropout: Share = 0.0
     dictionary_dropout: Share = 0.0
     proximal: NotNegative = 0.0
-
-    def dropouts(self) -> TrainingConfig:
-        """Return the dropouts as the trainer of one site alone reads them."""
-        return TrainingConfig(word_dropout=self.word_dropout, dictionary_dropout=self.dictionary_dropout)
 
 
 class CorpusSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

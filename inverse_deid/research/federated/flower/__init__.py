@@ -55,14 +55,9 @@ def be_quiet() -> None:
 
 @dataclass(frozen=True, slots=True)
 class FlowerSimulation:
-    """How Flower's simulation engine is used.
+    """The processes that train at the same time in Flower's simulation engine; all use every core once.
 
-    Args:
-        n_processes: That train at the same time; 0 = one per site, or per core if these are
-            fewer. All together use every core once.
-
-    Raises:
-        ConfigurationError: Flower or Ray is not installed.
+    0 = one per site, or per core if these are fewer. `ConfigurationError` without Flower or Ray.
     """
 
     n_processes: int = 0

@@ -62,7 +62,7 @@ class FlowerCarrier:
         return self._gather(sites, DECLARE, timeout_s)
 
     def gather_answers(self, state: TrainingState, timeout_s: float) -> Gathered:
-        """Ask, and wait."""
+        """Give a state to the sites that it asks, and wait for their answers."""
         return self._gather(state.asked, pack(state), timeout_s)
 
     def conclude(self, state: TrainingState, timeout_s: float) -> Sequence[str]:
