@@ -20,7 +20,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -33,6 +32,7 @@ from inverse_deid.research.federated.documents import EncodedSite, EncodedStudy
 from inverse_deid.research.federated.network import CommonNetwork, LocalTrainer
 from inverse_deid.research.federated.settings import FederatedStudySettings, SelectiveSettings
 from inverse_deid.research.federated.weights import WeightLayout, Weights, select_changes
+from inverse_deid.research.studies.records import Record
 
 Losses = npt.NDArray[np.float64]
 
@@ -68,11 +68,7 @@ def measure_losses(
 def measure_membership(
     groups: Sequence[tuple[Losses, Losses]], rng: np.random.Generator
 ) -> dict[str, float | int] | None:
-    """Measure how well losses separate training documents from others.
-
-    Args:
-        groups: Losses of both, per site. Documents of different sites are not compared.
-        rng: Resamples documents for the interval.
+    """Measure how well losses separate training documents from others, only within a site.
 
     Returns:
         `auc`, the share of pairs in which the training document has the lower loss (equal losses count
@@ -113,13 +109,10 @@ def measure_membership(
 
 def attempt_membership(
     trainer: LocalTrainer, sites: Sequence[EncodedSite], networks: Mapping[str, Weights], seed: int
-) -> dict[str, Any]:
-    """Attempt membership on the networks that a method ended with.
+) -> Record:
+    """Measure membership on the networks that a method ended with, for all tokens and for those of PHI.
 
     Members are training documents of the sites, three for each held-out document, which are the others.
-
-    Returns:
-        For all tokens and for those of PHI: what `measure_membership` returns.
     """
     groups: dict[str, list[tuple[Losses, Losses]]] = {"all tokens": [], "tokens of PHI": []}
     for number, site in enumerate(sites):
@@ -200,7 +193,7 @@ class InversionAttack:
     seed: int
     window: int
 
-    def attack_steps(self, trainer: LocalTrainer) -> dict[str, Any]:
+    def attack_steps(self, trainer: LocalTrainer) -> Record:
         """Attack single steps, each on one window, for some windows of each site."""
         chosen = [
             [part]
@@ -211,7 +204,7 @@ class InversionAttack:
         ]
         return self._measure(trainer, chosen, [self._change(trainer, parts) for parts in chosen])
 
-    def attack_epochs(self, trainer: LocalTrainer, selective: SelectiveSettings) -> list[dict[str, Any]]:
+    def attack_epochs(self, trainer: LocalTrainer, selective: SelectiveSettings) -> list[Record]:
         """Attack the first epoch of each site: all weights (B, FedAvg) and the selected changes (C)."""
         learned = [site.train for site in self.sites]
         changes = [self._change(trainer, examples) for examples in learned]
@@ -229,7 +222,7 @@ class InversionAttack:
 
     def _measure(
         self, trainer: LocalTrainer, learned: Sequence[Sequence[Example]], changes: Sequence[FloatArray]
-    ) -> dict[str, Any]:
+    ) -> Record:
         layout, characters, words = trainer.layout, [], []
         for examples, vector in zip(learned, changes, strict=True):
             change = layout.split(vector)
@@ -241,9 +234,7 @@ class InversionAttack:
         return {"n": len(learned), "characters": _summarise(characters), "words": _summarise(words)}
 
 
-def attempt_inversion(
-    settings: FederatedStudySettings, study: EncodedStudy, common: CommonNetwork
-) -> dict[str, Any]:
+def attempt_inversion(settings: FederatedStudySettings, study: EncodedStudy, common: CommonNetwork) -> Record:
     """Make all attempts on changes of weights, and return figures by what the attacker sees."""
     seed = settings.study.seeds[0]
     attack = InversionAttack(

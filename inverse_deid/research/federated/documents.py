@@ -57,11 +57,9 @@ class DealtDocuments:
 
 
 def deal_documents(settings: FederatedStudySettings) -> DealtDocuments:
-    """Read the documents of a study and deal them out.
+    """Read and deal out the documents of a study.
 
-    Raises:
-        InputError: A corpus cannot be read.
-        ConfigurationError: A site is empty.
+    `InputError` if a corpus cannot be read, `ConfigurationError` if a site is empty.
     """
     data, deal = settings.data, settings.sites
     types = read_type_mapping(data.mapping)

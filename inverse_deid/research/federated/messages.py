@@ -156,12 +156,9 @@ _COMMON = {
 class TrainingState:
     """What a server publishes: how far the common training is after `number` rounds.
 
-    Args:
-        asked: Sites that must answer, in the order of their places.
-        order: All sites. A site's place is part of its random seed.
-        finished: The weights are the result, and no site is asked.
-        weights: float32 (n_weights,), of the common network.
-        counts: int64 (n_weights,), updates of each weight; empty except in *selective*.
+    Sites in `asked` must answer; none where it is `finished`. In `order` are all sites: a site's place
+    is part of its random seed. `weights` are float32 (n_weights,), of the common network, and `counts`
+    int64 (n_weights,), updates of each weight; empty except in *selective*.
     """
 
     run: str

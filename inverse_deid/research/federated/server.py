@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -27,7 +27,13 @@ from inverse_deid.research.federated.messages import (
 )
 from inverse_deid.research.federated.network import CommonNetwork
 from inverse_deid.research.federated.settings import CommonTraining, ServerSettings
-from inverse_deid.research.federated.weights import ParameterServer, Update, WeightLayout, average_weights
+from inverse_deid.research.federated.weights import (
+    ParameterServer,
+    Update,
+    WeightLayout,
+    Weights,
+    average_weights,
+)
 from inverse_deid.research.studies.records import fingerprint, read_arrays, write_arrays
 
 if TYPE_CHECKING:
@@ -168,7 +174,7 @@ class RoundReport:
 
 
 def begin_training(
-    training: CommonTraining, run: str, layout: WeightLayout, weights: Sequence[np.ndarray]
+    training: CommonTraining, run: str, layout: WeightLayout, weights: Weights
 ) -> TrainingState:
     """Return the first state of a run."""
     n_counts = layout.n_numbers if training.way == "selective" else 0

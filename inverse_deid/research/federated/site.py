@@ -84,6 +84,7 @@ class SiteRun:
         train, self._held_out = self._read_documents()
         self.common = CommonNetwork(settings.network, settings.training, site.word_vectors)
         self._examples = self.common.encode(train, to_train_on=True)
+        self._declaration = pack(self.common.declare(self.name, sum(map(len, self._examples))))
         self._agent = self._make_agent(site.private / "memory.npz")
 
     def _make_agent(self, memory: Path) -> SiteAgent:
@@ -100,7 +101,7 @@ class SiteRun:
         finally:
             scratch.unlink(missing_ok=True)
         self.say("nothing was sent. A run would send")
-        for envelope in (self._make_declaration(), pack(reply)):
+        for envelope in (self._declaration, pack(reply)):
             size = len(seal(envelope, self._key))
             self.say(f"- {describe_envelope(envelope)}, {size} bytes")
         self.say("in the arrays of weights:")
@@ -114,7 +115,7 @@ class SiteRun:
 
     def declare(self) -> bytes:
         """Return the site's declaration, logged and sealed."""
-        return self._let_out(self._make_declaration())
+        return self._let_out(self._declaration)
 
     def answer(self, state: TrainingState) -> bytes:
         """Train an epoch and return what leaves the site, logged and sealed; errors as in `SiteAgent`."""
@@ -125,9 +126,6 @@ class SiteRun:
         data = seal(envelope, self._key)
         self._log.write(envelope, data, "the server")
         return data
-
-    def _make_declaration(self) -> Envelope:
-        return pack(self.common.declare(self.name, sum(map(len, self._examples))))
 
     def _read_documents(self) -> tuple[list[Document], list[Document]]:
         site = self.settings.site

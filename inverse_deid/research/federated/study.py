@@ -83,10 +83,15 @@ def run_study(
     n_seconds = {"reading": time.perf_counter() - began}
     say(device_line())
     work = StudyWork(settings, encoded, common)
-    names, runs = [site.name for site in encoded.sites], list_runs(settings)
+    names, epochs = [site.name for site in encoded.sites], settings.study.epochs
+    runs = [
+        FederatedRun(f"{name}-{seed}", name, seed, (name, method, epochs, seed))
+        for seed in settings.study.seeds
+        for name, method in settings.methods.items()
+    ]
     selective = [method.selection() for method in settings.methods.values() if method.way == "selective"]
-    seed = settings.study.seeds[0]
-    inversion = FederatedRun("inversion", "inversion", seed, (seed, selective[:1]))
+    first = settings.study.seeds[0]
+    inversion = FederatedRun("inversion", "inversion", first, (first, selective[:1]))
 
     def do_missing(begin: BeginSites, tell: Say) -> None:
         list(study.finish(runs, lambda run, _: work.run_method(run, begin, tell)))
@@ -101,7 +106,10 @@ def run_study(
         documents = [site.train for site in encoded.sites]
         do_missing(lambda proximal: DirectEpochs(common.trainer_with(proximal), documents), say)
     records = {(run.kind, run.seed): study.record(run) or {} for run in runs}
-    attempts = dict(study.finish([inversion], work.invert))[inversion]["attempts"]
+    attacked = study.finish(
+        [inversion], lambda *_: {"attempts": attempt_inversion(settings, encoded, common)}
+    )
+    attempts = dict(attacked)[inversion]["attempts"]
     for name in settings.methods:
         n_seconds[name] = sum(records[name, seed]["seconds"] for seed in settings.study.seeds)
     provenance = study.provenance(
@@ -144,16 +152,6 @@ class FederatedRun:
     depends_on: tuple[object, ...]
 
 
-def list_runs(settings: FederatedStudySettings) -> list[FederatedRun]:
-    """Return every method with every seed."""
-    epochs = settings.study.epochs
-    return [
-        FederatedRun(f"{name}-{seed}", name, seed, (name, method, epochs, seed))
-        for seed in settings.study.seeds
-        for name, method in settings.methods.items()
-    ]
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class StudyWork:
     """What all runs of a study share; `common` is for method A and for all measurements."""
@@ -161,10 +159,6 @@ class StudyWork:
     settings: FederatedStudySettings
     study: EncodedStudy
     common: CommonNetwork
-
-    def invert(self, run: FederatedRun, say: Say) -> Record:
-        """Make the attempts on changes of weights."""
-        return {"attempts": attempt_inversion(self.settings, self.study, self.common)}
 
     def run_method(self, run: FederatedRun, begin: BeginSites, say: Say) -> Record:
         """Train a method and measure it after every epoch; `StageError` if a loss is not a number.

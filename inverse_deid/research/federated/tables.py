@@ -109,9 +109,7 @@ def _select(frame: pd.DataFrame, **values: object) -> pd.DataFrame:
     return frame
 
 
-def make_sections(
-    frames: StudyFrames, study: EncodedStudy, attempts: Mapping[str, Any]
-) -> dict[str, list[Table]]:
+def make_sections(frames: StudyFrames, study: EncodedStudy, attempts: Record) -> dict[str, list[Table]]:
     """Return the tables of the report by heading."""
     return {
         "Experiments": [_tabulate_sites(study), _tabulate_experiments(frames)],
@@ -273,7 +271,7 @@ def _tabulate_membership(frames: StudyFrames) -> Table:
     return Table("membership", title, frame_of(columns, rows), notes=(note,))
 
 
-def _tabulate_inversion(attempts: Mapping[str, Any]) -> Table:
+def _tabulate_inversion(attempts: Record) -> Table:
     """Return what a change of weights gives away of the documents that it was learned from."""
     rows: list[tuple[Cell, ...]] = []
     for seen, found in attempts.items():

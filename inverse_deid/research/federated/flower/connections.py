@@ -117,10 +117,7 @@ def _load_key(path: Path, load: Callable[[bytes], Any]) -> Any:  # noqa: ANN401
 
 
 class LinkEnd:
-    """Sends messages to sites and collects their replies; from `connect_server`.
-
-    It raises `UpdateError` where the SuperLink cannot be reached.
-    """
+    """Sends messages to sites and collects their replies; `UpdateError` without the SuperLink."""
 
     def __init__(self, grid: Any, nodes: Mapping[str, int]) -> None:  # noqa: ANN401
         self._grid, self._nodes = grid, nodes
@@ -154,10 +151,7 @@ class LinkEnd:
 
 @contextmanager
 def connect_server(settings: FlowerServer, sites: Sequence[str]) -> Iterator[LinkEnd]:
-    """Tell the SuperLink the keys of the sites, begin a run, and end it at last.
-
-    Errors are as in `open_flower_carrier`.
-    """
+    """Tell the SuperLink the keys of the sites, begin a run, and end it; errors as in the carrier."""
     roots, secret = read_bytes(settings.root_certificates), read_bytes(settings.secret)
     keys = {
         site: bytes(public_key_to_bytes(_load_key(settings.node_keys / f"{site}.pub", load_ssh_public_key)))
@@ -226,10 +220,7 @@ def _acquire_token(superlink: str, roots: bytes, secret: bytes, run: int) -> str
 
 
 class NodeEnd:
-    """Fetches messages and replies; from `connect_site`.
-
-    It raises `UpdateError` where the SuperLink was not reached within the limit.
-    """
+    """Fetches messages and replies; `UpdateError` if the SuperLink was not reached within the limit."""
 
     def __init__(self, client: Any, node: Any, retry: Any) -> None:  # noqa: ANN401
         self._client, self._node, self._retry = client, node, retry

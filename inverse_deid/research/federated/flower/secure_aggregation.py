@@ -101,17 +101,14 @@ def _choose_levels(n_sites: int) -> int:
 def _make_client_app(updates: Sequence[Update]) -> ClientApp:
     """Return an app of sites that only mask the weights that they have."""
 
-    class Masking(NumPyClient):  # type: ignore[misc]
-        """Flower's way to hold weights."""
-
-        def __init__(self, update: Update) -> None:
-            self._update = update
-
-        def fit(self, parameters: Any, config: Any) -> Any:  # noqa: ANN401 - as Flower declares it
-            return [array.astype(np.float64) for array in self._update.weights], self._update.n_tokens, {}
-
     def make_client(context: Context) -> Any:  # noqa: ANN401
-        return Masking(updates[int(context.node_config["place"])]).to_client()
+        update = updates[int(context.node_config["place"])]
+
+        class Masking(NumPyClient):  # type: ignore[misc]
+            def fit(self, parameters: Any, config: Any) -> Any:  # noqa: ANN401 - as Flower declares it
+                return [array.astype(np.float64) for array in update.weights], update.n_tokens, {}
+
+        return Masking().to_client()
 
     return ClientApp(client_fn=make_client, mods=[secaggplus_mod])
 

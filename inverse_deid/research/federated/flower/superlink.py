@@ -99,10 +99,8 @@ def open_flower_carrier(
 ) -> Iterator[FlowerCarrier]:
     """Connect to the SuperLink.
 
-    Raises:
-        ConfigurationError: Flower is not installed.
-        UnreadableInputError: A file cannot be read.
-        UpdateError: The SuperLink cannot be reached or refuses.
+    `ConfigurationError` without Flower, `UnreadableInputError` if a file cannot be read, `UpdateError` if
+    the SuperLink cannot be reached or refuses.
     """
     prepare_flower()
     from inverse_deid.research.federated.flower.connections import connect_server
@@ -119,11 +117,10 @@ def answer_superlink(site: SiteRun, settings: FlowerSite) -> TrainingState:
         UpdateError: The server was silent too long, or the SuperLink cannot be reached.
     """
     prepare_flower()
-    from inverse_deid.research.federated.flower.connections import connect_site
-    from inverse_deid.research.federated.flower.connections import unpack as unpack_sealed
+    from inverse_deid.research.federated.flower import connections
 
     patience_s, name = site.patience_s, site.name
-    with connect_site(settings, patience_s) as node:
+    with connections.connect_site(settings, patience_s) as node:
         site.say(f"site {name}: joined, and waits for the server")
         last, end = LastReply(), time.monotonic() + patience_s
         result: TrainingState | None = None
@@ -133,7 +130,7 @@ def answer_superlink(site: SiteRun, settings: FlowerSite) -> TrainingState:
                 time.sleep(_SITE_STEP_S)
                 continue
             try:
-                envelope = site.open(unpack_sealed(message))
+                envelope = site.open(connections.unpack(message))
             except UpdateError:
                 site.say(f"site {name}: left out a message that is not sealed with its key")
                 continue
