@@ -236,18 +236,14 @@ def _name_reply(number: int) -> str:
     return f"reply-{number:06}"
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class FileExchange:
     """Both ends of the folder; with the keys of all sites it is the `Carrier` of a server."""
 
-    def __init__(
-        self,
-        folder: Path,
-        keys: Mapping[str, bytes] | None = None,
-        wait: Callable[[float], None] = time.sleep,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self.folder = folder
-        self._keys, self._wait, self._clock = keys or {}, wait, clock
+    folder: Path
+    keys: Mapping[str, bytes] = field(default_factory=dict, repr=False)
+    wait: Callable[[float], None] = time.sleep
+    clock: Callable[[], float] = time.monotonic
 
     def send(self, side: str, site: str, name: str, data: bytes) -> None:
         """Write a message, whole or not at all, or raise `OutputError`."""
@@ -260,18 +256,18 @@ class FileExchange:
     def gather(self, sites: Sequence[str], name: str, timeout_s: float) -> dict[str, Envelope | UpdateError]:
         """Wait for a message of each site, no longer than the limit."""
         found: dict[str, Envelope | UpdateError] = {}
-        end = self._clock() + timeout_s
+        end = self.clock() + timeout_s
         while True:
             for site in sites:
                 path = self._path("from", site, name)
                 if site not in found and path.is_file():
                     try:
-                        found[site] = open_sealed(read_bytes(path), self._keys[site])
+                        found[site] = open_sealed(read_bytes(path), self.keys[site])
                     except UpdateError as error:
                         found[site] = error
-            if len(found) == len(sites) or self._clock() >= end:
+            if len(found) == len(sites) or self.clock() >= end:
                 return found
-            self._wait(_STEP_S)
+            self.wait(_STEP_S)
 
     def answer(self, site: SiteRun) -> TrainingState:
         """Answer states as they come for a site, and return the finished one.
@@ -283,26 +279,26 @@ class FileExchange:
         name = site.name
         self.send("from", name, _DECLARATION, site.declare())
         site.say(f"site {name}: declared itself and waits for the server")
-        heard, answered = self._clock(), ""
+        heard, answered = self.clock(), ""
         while True:
             latest = self.find_latest(name)
             if latest is not None and latest != answered:
                 state = unpack(site.open(read_bytes(self._path("to", name, latest))), TrainingState)
-                heard, answered = self._clock(), latest
+                heard, answered = self.clock(), latest
                 if state.finished:
                     return state
                 reply = _name_reply(state.number)
                 if not self._path("from", name, reply).is_file():  # else answered before a stop
                     self.send("from", name, reply, site.answer(state))
                     site.say(f"site {name}: answered round {state.number}")
-            elif self._clock() - heard > site.patience_s:
+            elif self.clock() - heard > site.patience_s:
                 raise UpdateError(f"the server was silent for {site.patience_s:g} s. Start the site again")
             else:
-                self._wait(_STEP_S)
+                self.wait(_STEP_S)
 
     def refuse_earlier_run(self) -> None:
         """Refuse a folder with states of an earlier server."""
-        if any(self.find_latest(site) for site in self._keys):
+        if any(self.find_latest(site) for site in self.keys):
             raise OutputExistsError(
                 f"{self.folder}: contains an earlier run. Resume it with --resume, or use an empty folder"
             )
@@ -318,12 +314,12 @@ class FileExchange:
 
     def conclude(self, state: TrainingState, timeout_s: float) -> Sequence[str]:
         """Leave the result in the folder, where a site may fetch it at any time."""
-        self._publish(state, list(self._keys))
+        self._publish(state, list(self.keys))
         return ()
 
     def _publish(self, state: TrainingState, sites: Sequence[str]) -> None:
         for site in sites:
-            self.send("to", site, f"state-{state.number:06}", seal(pack(state), self._keys[site]))
+            self.send("to", site, f"state-{state.number:06}", seal(pack(state), self.keys[site]))
 
     def _path(self, side: str, site: str, name: str) -> Path:
         return self.folder / side / site / f"{name}.msg"

@@ -124,7 +124,9 @@ class _Server:
                 raise ConfigurationError(f"site {site}: {problem}")
 
     def _key(self) -> str:
-        return fingerprint(self.settings.server.agreed, self.common.declare("", 1))
+        training = self.settings.server  # without its files, which may have been moved
+        agreed = (training.way, training.sites, training.epochs, training.least_sites, training.seed)
+        return fingerprint(agreed, self.common.declare("", 1))
 
     def _save(self, state: TrainingState) -> None:
         envelope = pack(state)

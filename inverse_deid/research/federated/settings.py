@@ -250,11 +250,6 @@ class CommonTraining(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
         """Rounds of the whole run; in round robin each site has its own."""
         return self.epochs * (len(self.sites) if self.way == "round-robin" else 1)
 
-    @property
-    def agreed(self) -> tuple[object, ...]:
-        """The settings with which a run can be resumed; the files may have been moved."""
-        return (self.way, self.sites, self.epochs, self.least_sites, self.seed)
-
 
 class ServerExchange(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The table [exchange] of a server.

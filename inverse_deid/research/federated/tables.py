@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -48,22 +48,22 @@ class StudyFrames:
         records: Mapping[tuple[str, int], Record],
     ) -> None:
         self.settings, self.sites = settings, tuple(sites)
-        epochs: list[dict[str, Any]] = []
-        scores: list[dict[str, Any]] = []
-        calibrated: list[dict[str, Any]] = []
-        membership: list[dict[str, Any]] = []
+        rows: dict[str, list[Record]] = defaultdict(list)
         for (method, seed), record in records.items():
             run = {"method": method, "seed": seed}
             for number, epoch in enumerate(record["epochs"], start=1):
-                epochs.append({**run, "epoch": number, **{k: v for k, v in epoch.items() if k != "sites"}})
+                numbers = {name: value for name, value in epoch.items() if name != "sites"}
+                rows["epochs"].append({**run, "epoch": number, **numbers})
                 for site, parts in epoch["sites"].items():
                     place = {**run, "epoch": number, "site": site}
-                    scores += [{**place, "part": part, **row} for part, row in parts.items()]
-            calibrated += [{**run, "site": site, **row} for site, row in record["calibrated"].items()]
+                    rows["scores"] += [{**place, "part": part, **row} for part, row in parts.items()]
+            rows["calibrated"] += [{**run, "site": site, **row} for site, row in record["calibrated"].items()]
             attempts = record.get("membership", {})
-            membership += [{**run, "tokens": tokens, **row} for tokens, row in attempts.items() if row]
-        self.epochs, self.scores = pd.DataFrame(epochs), pd.DataFrame(scores)
-        self.calibrated, self.membership = pd.DataFrame(calibrated), pd.DataFrame(membership)
+            rows["membership"] += [
+                {**run, "tokens": tokens, **row} for tokens, row in attempts.items() if row
+            ]
+        self.epochs, self.scores = pd.DataFrame(rows["epochs"]), pd.DataFrame(rows["scores"])
+        self.calibrated, self.membership = (pd.DataFrame(rows[name]) for name in ("calibrated", "membership"))
 
     @property
     def part(self) -> str:

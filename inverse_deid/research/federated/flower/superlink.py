@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,26 +36,21 @@ _STAYS_S = 15.0
 """After the end: the SuperLink drops the reply of a site that leaves before it was fetched."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class FlowerCarrier:
     """The `Carrier` of a server over a SuperLink: asks, asks again, and opens sealed replies."""
 
-    def __init__(
-        self,
-        link: LinkEnd,
-        keys: Mapping[str, bytes],
-        checkpoint: Path,
-        *,
-        wait: Callable[[float], None] = time.sleep,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._link, self._keys, self._checkpoint = link, keys, checkpoint
-        self._wait, self._clock = wait, clock
+    link: LinkEnd
+    keys: Mapping[str, bytes] = field(repr=False)
+    checkpoint: Path
+    wait: Callable[[float], None] = time.sleep
+    clock: Callable[[], float] = time.monotonic
 
     def refuse_earlier_run(self) -> None:
         """Refuse to start where an earlier server left its checkpoint."""
-        if self._checkpoint.exists():
+        if self.checkpoint.exists():
             raise OutputExistsError(
-                f"{self._checkpoint}: left by an earlier run. Resume it with --resume, or move the file away"
+                f"{self.checkpoint}: left by an earlier run. Resume it with --resume, or move the file away"
             )
 
     def gather_declarations(self, sites: Sequence[str], timeout_s: float) -> Gathered:
@@ -72,25 +68,25 @@ class FlowerCarrier:
 
     def _gather(self, sites: Sequence[str], envelope: Envelope, timeout_s: float) -> Gathered:
         """Wait for a reply of each site, no longer than the limit."""
-        self._link.forget()
+        self.link.forget()
         found: dict[str, Envelope | UpdateError] = {}
-        end = self._clock() + timeout_s
-        again = dict.fromkeys(sites, self._clock())
+        end = self.clock() + timeout_s
+        again = dict.fromkeys(sites, self.clock())
         while True:
             for site in sites:
-                if site not in found and self._clock() >= again[site]:
-                    data = seal(envelope, self._keys[site])
-                    if self._link.send(site, data, max(1.0, end - self._clock())):
-                        again[site] = self._clock() + timeout_s / _TIMES_ASKED
-            for site, data in self._link.collect().items():
+                if site not in found and self.clock() >= again[site]:
+                    data = seal(envelope, self.keys[site])
+                    if self.link.send(site, data, max(1.0, end - self.clock())):
+                        again[site] = self.clock() + timeout_s / _TIMES_ASKED
+            for site, data in self.link.collect().items():
                 try:
-                    given: Envelope | UpdateError = open_sealed(data, self._keys[site])
+                    given: Envelope | UpdateError = open_sealed(data, self.keys[site])
                 except UpdateError as error:
                     given = error
                 found.setdefault(site, given)
-            if len(found) == len(sites) or self._clock() >= end:
+            if len(found) == len(sites) or self.clock() >= end:
                 return found
-            self._wait(_STEP_S)
+            self.wait(_STEP_S)
 
 
 @contextmanager
