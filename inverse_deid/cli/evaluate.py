@@ -20,11 +20,10 @@ from inverse_deid.evaluation.added_reports import (
     read_added,
     refuse_foreign,
 )
-from inverse_deid.evaluation.counts import WordTest
+from inverse_deid.evaluation.counts import WordTest, read_harmless
 from inverse_deid.evaluation.curves import ScoreFigures, measure_scores
 from inverse_deid.evaluation.evaluation import evaluate_masks, intervals_of, read_patients
 from inverse_deid.evaluation.figures import encode_record
-from inverse_deid.evaluation.harmless import read_harmless
 from inverse_deid.evaluation.masked_files import masks_by_id, read_explained, read_masked, score_tokens
 from inverse_deid.evaluation.provenance import name_files, trace_sources
 from inverse_deid.evaluation.report import FORMAT_NAME, EvaluationReport, build_report, table_lines

@@ -175,7 +175,7 @@ def generate(**given: Any) -> None:  # noqa: ANN401 - click's options, typed in 
 def _documents(options: GenerateOptions) -> Iterator[Document]:
     """Read the carriers and start to generate. Imports are here to keep `--help` quick."""
     try:
-        from inverse_deid.training.corpora.names import load_name_pools
+        from inverse_deid.training.corpora.people import load_name_pools
 
         load_name_pools()
     except ImportError as error:

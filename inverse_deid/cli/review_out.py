@@ -13,15 +13,15 @@ from inverse_deid.core.errors import ConfigurationError, ReviewError
 from inverse_deid.core.files import printable
 from inverse_deid.core.values import Document
 from inverse_deid.review.accounts import find_user
-from inverse_deid.review.annotated import (
+from inverse_deid.review.causality import CausalitySummary, summarise_forms
+from inverse_deid.review.exporting import (
     AnnotationFormat,
     adopt_annotations,
     export_annotated,
+    export_released,
     list_numbers,
     read_annotations,
 )
-from inverse_deid.review.causality import CausalitySummary, summarise_forms
-from inverse_deid.review.exporting import export_released
 from inverse_deid.review.quality import (
     CONFIDENCE,
     ReviewSummary,

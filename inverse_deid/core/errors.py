@@ -29,6 +29,7 @@ narrative text: ids, offsets, categories, counts and file names only.
 from __future__ import annotations
 
 import traceback
+from collections.abc import Sequence
 from pathlib import Path
 
 
@@ -108,6 +109,9 @@ class LogInError(ReviewError):
     """Wrong name or password, too many tries, or no session."""
 
 
+_MAX_IDS_SHOWN = 10
+
+
 def describe_error(error: BaseException) -> str:
     """Return the kind of an unforeseen error and its place in the code, without its message.
 
@@ -120,3 +124,17 @@ def describe_error(error: BaseException) -> str:
     frames = traceback.extract_tb(error.__traceback__)
     place = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
     return f"an unforeseen error ({type(error).__name__}{place})"
+
+
+def name_documents(ids: Sequence[str]) -> str:
+    r"""Name documents in a message: printable, and only the first 10.
+
+    Example:
+        >>> name_documents(["a", "b\n"]), name_documents([str(i) for i in range(12)])
+        ('documents a, b?', 'documents 0, 1, 2, 3, 4, 5, 6, 7, 8, 9 and 2 more')
+    """
+    first = ", ".join(
+        "".join(sign if sign.isprintable() else "?" for sign in doc_id) for doc_id in ids[:_MAX_IDS_SHOWN]
+    )
+    more = f" and {len(ids) - _MAX_IDS_SHOWN:,} more" if len(ids) > _MAX_IDS_SHOWN else ""
+    return f"document{'s' if len(ids) > 1 else ''} {first}{more}"

@@ -21,9 +21,9 @@ from pathlib import Path
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from inverse_deid.core.errors import AnnotationError
+from inverse_deid.core.errors import AnnotationError, name_documents
 from inverse_deid.core.values import Document
-from inverse_deid.evaluation.evaluation import find_repeated, name_documents
+from inverse_deid.evaluation.evaluation import find_repeated
 from inverse_deid.evaluation.provenance import name_files
 from inverse_deid.formats.json_lines import number_lines, read_gold_json_lines
 from inverse_deid.formats.registry import input_errors, open_input

@@ -3,7 +3,8 @@
 A *gold token* is a run of letters and digits inside a gold span, and a span that ends
 within a run cuts it. It is recalled if masks cover all of its characters, also when
 a longer token was masked. A *masked token* is a token of the text with any masked
-character. Masks are a set of characters, however they are cut or overlap.
+character. Masks are a set of characters, however they are cut or overlap. The harmless list
+has tokens inside an identifier that identify nobody, for the corrected recall.
 
 Source: the master's thesis of the method, section 4.4.1 (tokens, masking recall,
 the rule for overlaps); Scaiano et al. 2016 (masking recall, entities).
@@ -11,20 +12,78 @@ the rule for overlaps); Scaiano et al. 2016 (masking recall, entities).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from enum import IntEnum, StrEnum
+from pathlib import Path
+from types import MappingProxyType
 from typing import Self
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from inverse_deid.core.errors import AnnotationError, StageError
+from inverse_deid.core.errors import AnnotationError, ConfigurationError, StageError
+from inverse_deid.core.packaged import packaged_path
 from inverse_deid.core.phi import HIPAA_TYPES, HYPER_CLASS_OF, HyperClass, PhiType
+from inverse_deid.core.settings import read_settings
 from inverse_deid.core.values import BoolArray, Document, Tokens
-from inverse_deid.evaluation.harmless import HarmlessTokens
 from inverse_deid.text.matching import fold
 from inverse_deid.text.tokenizer import tokenize
+
+_ALL = "ALL"
+
+
+@dataclass(frozen=True, slots=True)
+class HarmlessTokens:
+    """The folded harmless words inside identifiers of each type. A type without words is absent.
+
+    Example:
+        >>> HarmlessTokens({PhiType.AGE: frozenset({"years"})}).holds(PhiType.AGE, "Years")
+        True
+    """
+
+    words: Mapping[PhiType, frozenset[str]]
+
+    def holds(self, phi_type: PhiType, word: str) -> bool:
+        """Return whether a missed token of this type reveals nothing. Case and accents do not matter."""
+        return fold(word) in self.words.get(phi_type, ())
+
+
+class _HarmlessFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A list as TOML: tokens by PHI type, group or ALL."""
+
+    harmless: dict[str, list[str]]
+
+
+def read_harmless(path: Path | None = None) -> HarmlessTokens:
+    """Read a list, by default the packaged one.
+
+    Raises:
+        ConfigurationError: The file cannot be read, names an unknown category, or has an entry
+            that is not one token.
+
+    Example:
+        >>> read_harmless().holds(PhiType.PATIENT, "s")
+        False
+    """
+    path = packaged_path("harmless.toml") if path is None else path
+    words: dict[PhiType, frozenset[str]] = {}
+    for category, entries in read_settings(path, _HarmlessFile).harmless.items():
+        types = [fine for fine in PhiType if category in (_ALL, fine.value, HYPER_CLASS_OF[fine].value)]
+        if not types:
+            raise ConfigurationError(
+                f"{path}: unknown category {category!r}. Give a PHI type (CITY), a group (NAME) or {_ALL}."
+            )
+        for position, entry in enumerate(entries, start=1):
+            if tokenize(entry).words != [entry]:
+                raise ConfigurationError(
+                    f"{path}: {category}, entry {position}: not a token. Give one run of letters and digits."
+                )
+        for fine in types:
+            words[fine] = words.get(fine, frozenset()) | frozenset(map(fold, entries))
+    return HarmlessTokens(MappingProxyType(words))
+
 
 SHORT_NAME_CHARS = 3
 """A name token of at most this many characters is short: initials, and names that look like words."""
@@ -176,13 +235,8 @@ class Counts:
 class GoldTokens:
     """The gold tokens of a document in text order, as int64 arrays (n_gold_tokens,).
 
-    Args:
-        starts: Offset of the first character.
-        ends: Offset after the last character.
-        types: Number of the PHI type, see `TYPE_NUMBER`.
-        spans: Index of the gold span.
-        tokens: Index of the token of the text that contains it.
-        n_tokens: Tokens of the text.
+    Each is from offset `starts` up to `ends`. `types` are numbers of `TYPE_NUMBER`, `spans` of gold spans,
+    `tokens` of the tokens of the text that contain them. The text has `n_tokens`.
     """
 
     starts: Int64Array

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from inverse_deid.core.errors import ConfigurationError, StageError
 from inverse_deid.core.values import BoolArray
 from inverse_deid.evaluation.counts import Int64Array
-from inverse_deid.evaluation.figures import Share
+from inverse_deid.evaluation.figures import ReportPart, Share
 from inverse_deid.evaluation.uncertainty import CONFIDENCE, Float64Array, Interval, clopper_pearson
 
 N_BINS = 10
@@ -50,12 +50,8 @@ class Curve:
 def recall_precision_curve(is_phi: BoolArray, p_safe: npt.ArrayLike) -> Curve | None:
     """Return the curve at every threshold that makes a difference and masks something.
 
-    Args:
-        is_phi: bool (n_tokens,), gold truth.
-        p_safe: (n_tokens,), probability of *safe* in [0, 1], NaN = unknown.
-
-    Returns:
-        One point per distinct value, or None if there is no PHI or no safe token.
+    `is_phi`, bool (n_tokens,), is the gold truth. `p_safe`, (n_tokens,), is the probability of *safe*, NaN =
+    unknown. The curve has one point per distinct value. It is None if there is no PHI or no safe token.
 
     Raises:
         StageError: The lengths differ, or a value is not a probability.
@@ -93,17 +89,10 @@ def _check_scores(is_phi: BoolArray, p_safe: npt.ArrayLike) -> Float64Array:
 
 
 def choose_corners(points: Float64Array, n_points: int) -> Int64Array:
-    """Choose the points that are needed to draw a line.
+    """Choose the points that are needed to draw a line: their numbers in rising order, int64.
 
     Start with both ends and add the point farthest from the lines drawn so far, until all
-    points are on them or `n_points` are chosen.
-
-    Args:
-        points: float64 (n, n_dimensions), in the order of the line.
-        n_points: The most points to choose, at least 2.
-
-    Returns:
-        int64, their numbers in rising order.
+    points, float64 (n, n_dimensions), are on them or `n_points` (at least 2) are chosen.
 
     Raises:
         ConfigurationError: Fewer than 2 points are asked for.
@@ -138,8 +127,7 @@ def _find_farthest(points: Float64Array, first: int, last: int) -> tuple[float, 
     return -float(distances[worst]), first, first + 1 + worst, last
 
 
-@dataclass(frozen=True, slots=True)
-class ReliabilityBin:
+class ReliabilityBin(ReportPart, frozen=True):
     """Tokens with `p_safe` in [low, high), and how many of them are really safe. The last bin includes 1.
 
     The mean is None without tokens. The interval is Clopper-Pearson. It treats tokens as independent and
@@ -148,25 +136,23 @@ class ReliabilityBin:
 
     low: float
     high: float
+    tokens: int
     mean_p_safe: float | None
     safe: Share
     interval: Interval | None
 
 
-@dataclass(frozen=True, slots=True)
-class Reliability:
+class Reliability(ReportPart, frozen=True):
     """Whether about 90 % of the tokens with a `p_safe` of 90 % are safe.
 
-    Args:
-        bins: By rising `p_safe`, of equal width.
-        expected_calibration_error: Mean distance between `p_safe` and the share that is really
-            safe, over bins, weighted by tokens. None without tokens.
-        n_unknown: Tokens without `p_safe`. They are not in any bin.
+    The expected calibration error is the mean distance between `p_safe` and the share that is really
+    safe, over bins of equal width, weighted by tokens (None without tokens). `unknown` tokens have no
+    `p_safe` and are not in any bin.
     """
 
-    bins: tuple[ReliabilityBin, ...]
     expected_calibration_error: float | None
-    n_unknown: int
+    unknown: int
+    bins: list[ReliabilityBin]
 
 
 def measure_reliability(
@@ -182,7 +168,7 @@ def measure_reliability(
     Example:
         >>> is_phi = np.array([False, False, True, True])
         >>> found = measure_reliability(is_phi, [0.9, 0.7, 0.8, np.nan], n_bins=2)
-        >>> [bin.safe for bin in found.bins], round(found.expected_calibration_error, 4), found.n_unknown
+        >>> [bin.safe for bin in found.bins], round(found.expected_calibration_error, 4), found.unknown
         ([Share(part=0, whole=0), Share(part=2, whole=3)], 0.1333, 1)
     """
     if n_bins < 1:
@@ -195,25 +181,20 @@ def measure_reliability(
     wholes = np.bincount(numbers, minlength=n_bins)
     parts = np.bincount(numbers[is_safe], minlength=n_bins)
     sums = np.bincount(numbers, weights=known, minlength=n_bins)
-    bins = tuple(
+    columns = (edges[:-1], edges[1:], sums, parts, wholes)
+    bins = [
         ReliabilityBin(
-            low,
-            high,
-            total / whole if whole else None,
-            Share(part, whole),
-            clopper_pearson(part, whole, confidence),
+            low=low,
+            high=high,
+            tokens=whole,
+            mean_p_safe=total / whole if whole else None,
+            safe=Share(part, whole),
+            interval=clopper_pearson(part, whole, confidence),
         )
-        for low, high, total, part, whole in zip(
-            edges[:-1].tolist(),
-            edges[1:].tolist(),
-            sums.tolist(),
-            parts.tolist(),
-            wholes.tolist(),
-            strict=True,
-        )
-    )
+        for low, high, total, part, whole in zip(*(column.tolist() for column in columns), strict=True)
+    ]
     error = float(np.abs(sums - parts).sum() / len(known)) if len(known) else None
-    return Reliability(bins, error, int((~is_known).sum()))
+    return Reliability(expected_calibration_error=error, unknown=int((~is_known).sum()), bins=bins)
 
 
 @dataclass(frozen=True, slots=True)

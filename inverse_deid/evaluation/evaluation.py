@@ -7,45 +7,42 @@ import io
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
+from msgspec.structs import asdict
 
-from inverse_deid.core.errors import AnnotationError, FormatError
+from inverse_deid.core.errors import AnnotationError, FormatError, name_documents
 from inverse_deid.core.values import Document
 from inverse_deid.evaluation.counts import (
     GROUPS,
     Counts,
     GroupKind,
+    HarmlessTokens,
     Range,
     WordTest,
     count_document,
     group_number,
+    read_harmless,
 )
 from inverse_deid.evaluation.figures import FIGURES, GroupFigures, Share, group_figures
-from inverse_deid.evaluation.harmless import HarmlessTokens, read_harmless
 from inverse_deid.evaluation.provenance import name_files
 from inverse_deid.evaluation.resampling import N_RESAMPLES, SEED, bootstrap_all
 from inverse_deid.evaluation.uncertainty import CONFIDENCE, Interval, clopper_pearson
 from inverse_deid.formats.registry import input_errors, open_input
 
-_MAX_IDS_SHOWN = 10
 _OF_DOCUMENTS = "documents_"
 """Start of the names of figures that count documents instead of tokens."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Evaluation:
-    """The effect of masks on documents.
+    """The effect of masks on documents, which are in the order of the gold, one row of `counts` each.
 
-    Args:
-        ids: The documents, in the order of the gold.
-        counts: One row per document, in this order.
-        missing: Documents without masks, counted as unmasked.
-        harmless: The list for the corrected recall.
-        has_clinical: Whether clinical words were counted apart.
+    `missing` documents have no masks and count as unmasked. `harmless` is the list for the corrected recall,
+    and `has_clinical` whether clinical words were counted apart.
     """
 
     ids: tuple[str, ...]
@@ -188,8 +185,7 @@ def _shares(counts: Counts, columns: Sequence[int]) -> dict[tuple[int | None, st
     """Return all figures by column of the group (None for the overall figures) and name."""
     found: dict[tuple[int | None, str], Share] = {(None, name): f(counts) for name, f in FIGURES.items()}
     for column in columns:
-        figures = group_figures(counts, column)
-        found |= {(column, entry.name): getattr(figures, entry.name) for entry in fields(figures)}
+        found |= {(column, name): share for name, share in asdict(group_figures(counts, column)).items()}
     return found
 
 
@@ -254,17 +250,3 @@ def _check_ids(ids: Sequence[str], masks: Mapping[str, object], *, allow_missing
 def find_repeated(ids: Iterable[str]) -> list[str]:
     """Return the ids that occur more than once, sorted."""
     return sorted(doc_id for doc_id, n in Counter(ids).items() if n > 1)
-
-
-def name_documents(ids: Sequence[str]) -> str:
-    r"""Name documents in a message: printable, and only the first 10.
-
-    Example:
-        >>> name_documents(["a", "b\n"]), name_documents([str(i) for i in range(12)])
-        ('documents a, b?', 'documents 0, 1, 2, 3, 4, 5, 6, 7, 8, 9 and 2 more')
-    """
-    first = ", ".join(
-        "".join(sign if sign.isprintable() else "?" for sign in doc_id) for doc_id in ids[:_MAX_IDS_SHOWN]
-    )
-    more = f" and {len(ids) - _MAX_IDS_SHOWN:,} more" if len(ids) > _MAX_IDS_SHOWN else ""
-    return f"document{'s' if len(ids) > 1 else ''} {first}{more}"

@@ -6,8 +6,6 @@ A share of nothing is undefined: `None`, neither 0 nor 1.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Annotated, Any
 
 import msgspec
@@ -79,15 +77,12 @@ def _encode_share(share: Share) -> dict[str, float | int | None]:
     return {"share": share.value, "part": share.part, "whole": share.whole}
 
 
-@dataclass(frozen=True, slots=True)
-class GroupFigures:
+class GroupFigures(ReportPart, frozen=True):
     """The figures of one group of PHI.
 
-    Args:
-        recall: Masked tokens of the gold tokens.
-        corrected_recall: The same, with missed tokens on the harmless list counted as masked.
-        documents_without_leak: Documents without a missed token, of those with PHI of the group.
-        entities_masked: Distinct identifiers with all mentions masked, of all of them.
+    `recall` is the share of gold tokens masked, and the corrected one counts missed tokens on the harmless
+    list as masked. Documents without a missed token are of those with PHI of the group. Distinct identifiers
+    are masked if all of their mentions are.
     """
 
     recall: Share
@@ -104,10 +99,10 @@ def group_figures(counts: Counts, group: int) -> GroupFigures:
 
     phi, recalled, documents = total(counts.phi), total(counts.recalled), total(counts.documents)
     return GroupFigures(
-        Share(recalled, phi),
-        Share(recalled + total(counts.harmless_missed), phi),
-        Share(documents - total(counts.leaking), documents),
-        Share(total(counts.entities_masked), total(counts.entities)),
+        recall=Share(recalled, phi),
+        corrected_recall=Share(recalled + total(counts.harmless_missed), phi),
+        documents_without_leak=Share(documents - total(counts.leaking), documents),
+        entities_masked=Share(total(counts.entities_masked), total(counts.entities)),
     )
 
 
@@ -127,21 +122,19 @@ def _measure_safe_kept(counts: Counts) -> Share:
     return Share(safe - int(counts.false_masks.sum()), safe)
 
 
-FIGURES: Mapping[str, Callable[[Counts], Share]] = MappingProxyType(
-    {
-        "recall_hipaa": lambda counts: group_figures(counts, _HIPAA).recall,
-        "recall_hipaa_corrected": lambda counts: group_figures(counts, _HIPAA).corrected_recall,
-        "recall_all": lambda counts: group_figures(counts, _ALL).recall,
-        "recall_all_corrected": lambda counts: group_figures(counts, _ALL).corrected_recall,
-        "recall_short_names": lambda counts: group_figures(counts, _SHORT_NAMES).recall,
-        "precision": _measure_precision,
-        "precision_overlap": _measure_precision_overlap,
-        "safe_kept": _measure_safe_kept,
-        "documents_without_leak": lambda counts: group_figures(counts, _ALL).documents_without_leak,
-        "documents_without_hipaa_leak": lambda counts: group_figures(counts, _HIPAA).documents_without_leak,
-        "entities_masked": lambda counts: group_figures(counts, _ALL).entities_masked,
-    }
-)
+FIGURES: Mapping[str, Callable[[Counts], Share]] = {
+    "recall_hipaa": lambda counts: group_figures(counts, _HIPAA).recall,
+    "recall_hipaa_corrected": lambda counts: group_figures(counts, _HIPAA).corrected_recall,
+    "recall_all": lambda counts: group_figures(counts, _ALL).recall,
+    "recall_all_corrected": lambda counts: group_figures(counts, _ALL).corrected_recall,
+    "recall_short_names": lambda counts: group_figures(counts, _SHORT_NAMES).recall,
+    "precision": _measure_precision,
+    "precision_overlap": _measure_precision_overlap,
+    "safe_kept": _measure_safe_kept,
+    "documents_without_leak": lambda counts: group_figures(counts, _ALL).documents_without_leak,
+    "documents_without_hipaa_leak": lambda counts: group_figures(counts, _HIPAA).documents_without_leak,
+    "entities_masked": lambda counts: group_figures(counts, _ALL).entities_masked,
+}
 """The overall figures by name.
 
 `precision` is the share of masked tokens that a gold span touches. `precision_overlap`

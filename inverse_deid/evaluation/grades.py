@@ -9,11 +9,10 @@ Source: Cohen 1960 (kappa), Cohen 1968 (weighted kappa).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 from pathlib import Path
-from types import MappingProxyType
 from typing import Literal
 
 import numpy as np
@@ -63,13 +62,10 @@ class Agreement:
 
 
 def measure_agreement(judgements: Int64Array, documents: Int64Array, *, n_steps: int, seed: int) -> Agreement:
-    """Compare the judgements of two people.
+    """Compare the judgements of two people on a scale of `n_steps`, with intervals over resampled documents.
 
-    Args:
-        judgements: int64 (2, n), in [0, n_steps), or `NOT_JUDGED`.
-        documents: int64 (n,), number of the document of each thing.
-        n_steps: Of the scale.
-        seed: Of the resampling of documents.
+    The judgements, int64 (2, n), are in [0, n_steps), or `NOT_JUDGED`, each of a thing in the document of a
+    number, int64 (n,).
     """
     both: BoolArray = (judgements != NOT_JUDGED).all(0)
     first, second = judgements[:, both]
@@ -77,36 +73,15 @@ def measure_agreement(judgements: Int64Array, documents: Int64Array, *, n_steps:
     tables = np.zeros((int(numbers.max(initial=-1)) + 1, n_steps, n_steps))
     np.add.at(tables, (numbers, first, second), 1)
     drawn = _resample_tables(tables, seed)
+    distances = np.abs(np.subtract.outer(np.arange(n_steps), np.arange(n_steps)))
+    by_step = np.asarray(distances / max(n_steps - 1.0, 1.0), np.float64)
     table = tables.sum(0)
     return Agreement(
         Share(int(np.trace(table)), int(table.sum())),
-        _estimate_kappa(table, drawn, _weigh_equally(n_steps)),
-        _estimate_kappa(table, drawn, _weigh_by_steps(n_steps)),
+        _estimate_kappa(table, drawn, (distances > 0).astype(np.float64)),
+        _estimate_kappa(table, drawn, by_step),
         tuple(tuple(int(n) for n in row) for row in table),
     )
-
-
-def cohen_kappa(table: Sequence[Sequence[int]], *, linear: bool = False) -> float | None:
-    """Return Cohen's kappa of an `Agreement.table`, or None if it is undefined.
-
-    Example:
-        >>> cohen_kappa([[20, 5, 0], [10, 15, 0], [0, 0, 0]])
-        0.4
-    """
-    weigh = _weigh_by_steps if linear else _weigh_equally
-    value = _compute_kappas(np.asarray(table, np.float64), weigh(len(table)))
-    return None if np.isnan(value) else float(value)
-
-
-def _weigh_equally(n_steps: int) -> Float64Array:
-    """Return weights of disagreement, (n_steps, n_steps), all equal."""
-    return np.asarray(1.0 - np.eye(n_steps), np.float64)
-
-
-def _weigh_by_steps(n_steps: int) -> Float64Array:
-    """Return weights of disagreement, (n_steps, n_steps), by distance, 1 from end to end."""
-    steps = np.arange(n_steps)
-    return np.asarray(np.abs(np.subtract.outer(steps, steps)) / max(n_steps - 1.0, 1.0), np.float64)
 
 
 def _resample_tables(tables: Float64Array, seed: int) -> Float64Array:
@@ -151,13 +126,11 @@ class Grade(IntEnum):
     NONE = 2
 
 
-_WRITTEN: Mapping[str, int] = MappingProxyType(
-    {
-        "": NOT_JUDGED,
-        **{grade.name.lower(): grade for grade in Grade},
-        **{grade.name[0].lower(): grade for grade in Grade},
-    }
-)
+_WRITTEN: Mapping[str, int] = {
+    "": NOT_JUDGED,
+    **{grade.name.lower(): grade for grade in Grade},
+    **{grade.name[0].lower(): grade for grade in Grade},
+}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -168,15 +141,21 @@ class GradedList:
     grades: Int64Array
 
 
-@dataclass(frozen=True, slots=True)
-class GroupGrades:
-    """The grades of the leaks of one PHI type, or of all, graded or not."""
+class ReviewerGrades(ReportPart, frozen=True):
+    """The leaks of each grade of one reviewer."""
 
-    name: str
-    n_leaks: int
-    n_documents: int
-    by_grade: tuple[tuple[int, ...], ...]
-    ungraded: tuple[int, ...]
+    direct: int
+    indirect: int
+    none: int
+    ungraded: int
+
+
+class GroupGrades(ReportPart, frozen=True):
+    """The grades of the leaks of one PHI type, or of all. A single reviewer has no agreement."""
+
+    leaks: int
+    documents: int
+    by_reviewer: list[ReviewerGrades]
     direct_to_any: int
     direct_to_all: int
     agreement: Agreement | None
@@ -202,12 +181,8 @@ def read_grades(path: Path, *, allow_ungraded: bool = False) -> GradedList:
     return GradedList(leaks, np.array([_WRITTEN[written[leak.row]] for leak in leaks], np.int64))
 
 
-def check_same_list(first: GradedList, second: GradedList) -> None:
-    """Refuse two lists that are not copies of one list.
-
-    Raises:
-        AnnotationError: They differ. Names the rows of the second list.
-    """
+def _check_same_list(first: GradedList, second: GradedList) -> None:
+    """Refuse two lists that are not copies of one list."""
     if len(first.leaks) != len(second.leaks):
         raise AnnotationError(
             f"the second list has {len(second.leaks):,} leaks, the first {len(first.leaks):,}. "
@@ -220,63 +195,41 @@ def check_same_list(first: GradedList, second: GradedList) -> None:
         )
 
 
-def group_grades(
-    first: GradedList, second: GradedList | None = None, *, seed: int
-) -> tuple[GroupGrades, ...]:
-    """Return the grades of all leaks and, after them, of every PHI type that leaked.
-
-    Args:
-        first: The list of one reviewer.
-        second: A copy of the same list, graded by another reviewer.
-        seed: Of the resampling of documents.
+def group_grades(first: GradedList, second: GradedList | None = None, *, seed: int) -> dict[str, GroupGrades]:
+    """Return the grades of ALL leaks and, after them, of every PHI type that leaked.
 
     Raises:
         AnnotationError: The lists are not copies of one list.
     """
     if second is not None:
-        check_same_list(first, second)
+        _check_same_list(first, second)
     grades = np.stack([first.grades] if second is None else [first.grades, second.grades])
     documents = np.array([leak.document for leak in first.leaks], np.str_)
     types = np.array([leak.type.value for leak in first.leaks], np.str_)
     of_type = {fine.value: types == fine.value for fine in PhiType}
     wanted = {"ALL": np.ones(len(types), np.bool_), **{t: rows for t, rows in of_type.items() if rows.any()}}
-    return tuple(_count_group(name, grades[:, rows], documents[rows], seed) for name, rows in wanted.items())
+    return {name: _count_group(grades[:, rows], documents[rows], seed) for name, rows in wanted.items()}
 
 
-def _count_group(name: str, grades: Int64Array, documents: npt.NDArray[np.str_], seed: int) -> GroupGrades:
+def _count_group(grades: Int64Array, documents: npt.NDArray[np.str_], seed: int) -> GroupGrades:
     """Count grades, int64 (n_reviewers, n_leaks), of leaks in documents (n_leaks,)."""
     is_direct = grades == Grade.DIRECT
     _, numbers = np.unique(documents, return_inverse=True)
     return GroupGrades(
-        name,
-        grades.shape[1],
-        int(numbers.max(initial=-1)) + 1,
-        tuple(tuple(int((row == grade).sum()) for grade in Grade) for row in grades),
-        tuple(int((row == NOT_JUDGED).sum()) for row in grades),
-        int(is_direct.any(0).sum()),
-        int(is_direct.all(0).sum()),
-        measure_agreement(grades, numbers, n_steps=len(Grade), seed=seed) if len(grades) == 2 else None,
+        leaks=grades.shape[1],
+        documents=int(numbers.max(initial=-1)) + 1,
+        by_reviewer=[_count_grades(row) for row in grades],
+        direct_to_any=int(is_direct.any(0).sum()),
+        direct_to_all=int(is_direct.all(0).sum()),
+        agreement=measure_agreement(grades, numbers, n_steps=len(Grade), seed=seed)
+        if len(grades) == 2
+        else None,
     )
 
 
-class ReviewerRecord(ReportPart, frozen=True):
-    """The leaks of each grade of one reviewer."""
-
-    direct: int
-    indirect: int
-    none: int
-    ungraded: int
-
-
-class GroupGradesRecord(ReportPart, frozen=True):
-    """A `GroupGrades`."""
-
-    leaks: int
-    documents: int
-    by_reviewer: list[ReviewerRecord]
-    direct_to_any: int
-    direct_to_all: int
-    agreement: Agreement | None
+def _count_grades(row: Int64Array) -> ReviewerGrades:
+    direct, indirect, none, ungraded = (int((row == grade).sum()) for grade in (*Grade, NOT_JUDGED))
+    return ReviewerGrades(direct=direct, indirect=indirect, none=none, ungraded=ungraded)
 
 
 class GradeReport(ReportPart, frozen=True, kw_only=True, tag_field="format", tag=FORMAT_NAME):
@@ -288,43 +241,27 @@ class GradeReport(ReportPart, frozen=True, kw_only=True, tag_field="format", tag
     confidence: float
     resamples: int
     seed: int
-    groups: dict[str, GroupGradesRecord]
+    groups: dict[str, GroupGrades]
     provenance: Provenance
 
 
-def report_grades(groups: Sequence[GroupGrades], *, seed: int, provenance: Provenance) -> GradeReport:
+def report_grades(groups: dict[str, GroupGrades], *, seed: int, provenance: Provenance) -> GradeReport:
     """Return the report of graded groups. Arguments as for `group_grades`."""
     return GradeReport(
-        reviewers=len(groups[0].by_grade),
+        reviewers=len(groups["ALL"].by_reviewer),
         grades=[grade.name.lower() for grade in Grade],
         confidence=CONFIDENCE,
         resamples=N_RESAMPLES,
         seed=seed,
-        groups={group.name: _record_group(group) for group in groups},
+        groups=groups,
         provenance=provenance,
     )
 
 
-def _record_group(group: GroupGrades) -> GroupGradesRecord:
-    return GroupGradesRecord(
-        leaks=group.n_leaks,
-        documents=group.n_documents,
-        by_reviewer=[
-            ReviewerRecord(
-                direct=row[Grade.DIRECT], indirect=row[Grade.INDIRECT], none=row[Grade.NONE], ungraded=n
-            )
-            for row, n in zip(group.by_grade, group.ungraded, strict=True)
-        ],
-        direct_to_any=group.direct_to_any,
-        direct_to_all=group.direct_to_all,
-        agreement=group.agreement,
-    )
-
-
-def grade_lines(groups: Sequence[GroupGrades]) -> Iterator[str]:
+def grade_lines(groups: Mapping[str, GroupGrades]) -> Iterator[str]:
     """Yield the grades as aligned plain text. The reviewers are A and B."""
-    everything = groups[0]
-    yield f"leaks: {everything.n_leaks:,}, documents with a leak: {everything.n_documents:,}"
+    everything = groups["ALL"]
+    yield f"leaks: {everything.leaks:,}, documents with a leak: {everything.documents:,}"
     yield ""
     yield from align(list(_count_rows(groups)))
     if everything.agreement is None:
@@ -340,20 +277,20 @@ def grade_lines(groups: Sequence[GroupGrades]) -> Iterator[str]:
     yield "twice."
 
 
-def _count_rows(groups: Sequence[GroupGrades]) -> Iterator[tuple[str, ...]]:
-    reviewers = "AB"[: len(groups[0].by_grade)]
+def _count_rows(groups: Mapping[str, GroupGrades]) -> Iterator[tuple[str, ...]]:
+    reviewers = "AB"[: len(groups["ALL"].by_reviewer)]
     of_reviewer = [f"{who} {what}" for who in reviewers for what in ("direct", "indirect", "none", "open")]
     is_pair = len(reviewers) == 2
     yield "type", "leaks", *of_reviewer, *(("direct to A or B", "to both") if is_pair else ())
-    for group in groups:
-        counts = [n for i, row in enumerate(group.by_grade) for n in (*row, group.ungraded[i])]
+    for name, group in groups.items():
+        counts = [n for row in group.by_reviewer for n in (row.direct, row.indirect, row.none, row.ungraded)]
         pair = (group.direct_to_any, group.direct_to_all) if is_pair else ()
-        yield group.name, *(f"{n:,}" for n in (group.n_leaks, *counts, *pair))
+        yield name, *(f"{n:,}" for n in (group.leaks, *counts, *pair))
 
 
-def _agreement_rows(groups: Sequence[GroupGrades]) -> Iterator[tuple[str, ...]]:
+def _agreement_rows(groups: Mapping[str, GroupGrades]) -> Iterator[tuple[str, ...]]:
     yield "type", "both graded", "agree", "kappa", "interval", "weighted", "interval"
-    for group in groups:
+    for name, group in groups.items():
         if group.agreement is not None:
             kappas = (group.agreement.kappa, group.agreement.linear_kappa)
             cells = []
@@ -361,15 +298,15 @@ def _agreement_rows(groups: Sequence[GroupGrades]) -> Iterator[tuple[str, ...]]:
                 low, high = _format_kappa(kappa.low), _format_kappa(kappa.high)
                 cells += [_format_kappa(kappa.value), "-" if kappa.low is None else f"{low} to {high}"]
             observed = group.agreement.observed
-            yield group.name, f"{observed.whole:,}", format_share(observed), *cells
+            yield name, f"{observed.whole:,}", format_share(observed), *cells
 
 
-def _table_rows(groups: Sequence[GroupGrades]) -> Iterator[tuple[str, ...]]:
+def _table_rows(groups: Mapping[str, GroupGrades]) -> Iterator[tuple[str, ...]]:
     letters = [grade.name[0].lower() for grade in Grade]
     yield "type", *(f"{a}-{b}" for a in letters for b in letters)
-    for group in groups:
+    for name, group in groups.items():
         if group.agreement is not None:
-            yield group.name, *(f"{n:,}" for row in group.agreement.table for n in row)
+            yield name, *(f"{n:,}" for row in group.agreement.table for n in row)
 
 
 def _format_kappa(value: float | None) -> str:

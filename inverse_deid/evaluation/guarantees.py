@@ -54,14 +54,10 @@ class GuaranteeMethod(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Aim:
-    """The guarantee to be proven.
+    """The guarantee to be proven: an allowed mean loss, in (0, 1), of documents or patients.
 
-    Args:
-        target: Allowed mean loss, in (0, 1).
-        confidence: In (0, 1). None for conformal risk control.
-        unit: `DOCUMENT`: 1 if any PHI token is kept. `TOKEN`: the share that is kept.
-        method: How the threshold is chosen.
-        counted: The losses are of these.
+    The confidence is in (0, 1), None for conformal risk control. The loss by `DOCUMENT` is 1 if any PHI
+    token is kept, by `TOKEN` the share that is kept.
 
     Raises:
         ConfigurationError: Out of range, or method and confidence do not go together.
@@ -89,8 +85,7 @@ class Aim:
 def count_needed(target: float, confidence: float | None) -> int:
     """Return how many documents with PHI can prove a target if no document leaks.
 
-    Returns:
-        The smallest n with (1 - target)^n <= 1 - confidence, or with 1 / (n + 1) <= target.
+    This is the smallest n with (1 - target)^n <= 1 - confidence, or with 1 / (n + 1) <= target.
 
     Source: Hanley and Lippman-Hand 1983, If nothing goes wrong, is everything all right?
 
@@ -153,10 +148,9 @@ def refuse_too_few(n: int, aim: Aim) -> None:
 
 
 def choose_step(total_losses: Float64Array, n: int, aim: Aim) -> int:
-    """Choose the lowest threshold that is guaranteed. Arguments as for `are_proven`, the safest first.
+    """Choose the lowest threshold that is guaranteed: the last one before the first that is not proven.
 
-    Returns:
-        Index of the last threshold before the first that is not proven.
+    Arguments are as for `are_proven`, the safest threshold first.
 
     Raises:
         ConfigurationError: There are too few documents, or not even the safest threshold is

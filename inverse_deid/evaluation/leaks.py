@@ -22,14 +22,7 @@ import numpy as np
 from inverse_deid.core.errors import FormatError
 from inverse_deid.core.phi import PhiType
 from inverse_deid.core.values import BoolArray, Document
-from inverse_deid.evaluation.counts import (
-    GoldTokens,
-    Int64Array,
-    Range,
-    check_masks,
-    count_masked_before,
-    find_gold_tokens,
-)
+from inverse_deid.evaluation.counts import Range, check_masks, count_masked_before, find_gold_tokens
 from inverse_deid.evaluation.provenance import name_files
 from inverse_deid.formats.csv_table import neutralise, restore
 from inverse_deid.formats.records import MAX_RECORD_BYTES
@@ -108,18 +101,6 @@ class ListedLeak:
         return self.id.partition("-")[0]
 
 
-def _find_missed(doc: Document, before: Int64Array) -> tuple[GoldTokens, list[Range]]:
-    """Return the missed gold tokens, and the ranges of the tokens of the text."""
-    tokens = tokenize(doc.text)
-    gold = find_gold_tokens(doc, tokens)
-    missed = before[gold.ends] - before[gold.starts] < gold.ends - gold.starts
-    starts, ends, types, spans, numbers = (
-        array[missed] for array in (gold.starts, gold.ends, gold.types, gold.spans, gold.tokens)
-    )
-    found = GoldTokens(starts, ends, types, spans, numbers, gold.n_tokens)
-    return found, list(zip(tokens.starts.tolist(), tokens.ends.tolist(), strict=True))
-
-
 def find_leaks(doc: Document, masks: Sequence[Range], n_context: int = CONTEXT_TOKENS) -> Iterator[Leak]:
     """Yield the leaks of a document in text order, with `n_context` tokens of the original on each side.
 
@@ -135,17 +116,20 @@ def find_leaks(doc: Document, masks: Sequence[Range], n_context: int = CONTEXT_T
     """
     check_masks(doc, masks)
     before = count_masked_before(len(doc.text), masks)
-    missed, places = _find_missed(doc, before)
+    tokens = tokenize(doc.text)
+    gold = find_gold_tokens(doc, tokens)
+    places = list(zip(tokens.starts.tolist(), tokens.ends.tolist(), strict=True))
     hidden = np.diff(before) > 0
-    for i, token in enumerate(missed.tokens.tolist()):
-        start, end = int(missed.starts[i]), int(missed.ends[i])
+    missed = before[gold.ends] - before[gold.starts] < gold.ends - gold.starts
+    for i in np.flatnonzero(missed):
+        start, end, token = int(gold.starts[i]), int(gold.ends[i]), int(gold.tokens[i])
         first = places[max(token - n_context, 0)][0] if n_context else start
         last = places[min(token + n_context, len(places) - 1)][1] if n_context else end
         yield Leak(
             doc.id,
             start,
             end,
-            doc.spans[int(missed.spans[i])].type,
+            doc.spans[int(gold.spans[i])].type,
             *(
                 _hide_masked(doc.text, hidden, *place)
                 for place in ((start, end), (first, start), (end, last))

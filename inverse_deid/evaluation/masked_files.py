@@ -15,12 +15,12 @@ from typing import Annotated, Any, Literal
 import msgspec
 import numpy as np
 
-from inverse_deid.core.errors import AnnotationError, FormatError
+from inverse_deid.core.errors import AnnotationError, FormatError, name_documents
 from inverse_deid.core.values import BoolArray, Document, Reason
 from inverse_deid.evaluation.counts import Int64Array, Range, check_masks, find_gold_tokens
-from inverse_deid.evaluation.evaluation import find_repeated, name_documents
+from inverse_deid.evaluation.evaluation import find_repeated
 from inverse_deid.evaluation.figures import Proportion
-from inverse_deid.evaluation.provenance import name_files
+from inverse_deid.evaluation.provenance import list_visible, name_files
 from inverse_deid.evaluation.uncertainty import Float64Array
 from inverse_deid.formats.i2b2_xml import read_gold_i2b2_xml
 from inverse_deid.formats.json_lines import number_lines
@@ -50,10 +50,8 @@ class MaskedOutput:
 def read_masked(path: Path) -> list[MaskedOutput]:
     """Read the masks of a file or folder. In a folder, hidden files and explanations are ignored.
 
-    Args:
-        path: JSON Lines of `{"id", "masks"}` and, to check them, `"text"`. XML as
-            `inverse-deid mask --annotations` writes it, where the file name is the id. A
-            folder of such files. All may be gzipped.
+    Files, which may be gzipped, are JSON Lines of `{"id", "masks"}` and, to check them, `"text"`, or XML as
+    `inverse-deid mask --annotations` writes it, where the file name is the id.
 
     Raises:
         InputError: Names the file, the line and the remedy.
@@ -62,7 +60,7 @@ def read_masked(path: Path) -> list[MaskedOutput]:
     if path.is_dir():
         files = [
             file
-            for file in _list_visible(path)
+            for file in list_visible(path)
             if not file.name.endswith(_EXPLANATION_SUFFIX)
             and (kind := _find_format(file)) is not None
             and (kind.has_offsets or kind.has_annotations)
@@ -74,15 +72,6 @@ def read_masked(path: Path) -> list[MaskedOutput]:
             "the folder of --annotations."
         )
     return outputs
-
-
-def _list_visible(folder: Path) -> list[Path]:
-    """List the files of a folder at any depth, without hidden ones."""
-    return [
-        file
-        for file in sorted(folder.rglob("*"))
-        if file.is_file() and not any(part.startswith(".") for part in file.relative_to(folder).parts)
-    ]
 
 
 def _find_format(path: Path) -> Format | None:

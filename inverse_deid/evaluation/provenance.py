@@ -53,6 +53,13 @@ def _hash_source(path: Path) -> SourceFile:
     with name_files(path), input_errors():
         if not path.is_dir():
             return SourceFile(name=str(path), sha256=sha256_of(path))
-        names = [file.relative_to(path) for file in sorted(path.rglob("*")) if file.is_file()]
-        listed = [name for name in names if not any(part.startswith(".") for part in name.parts)]
-        return SourceFile(name=str(path), files={name.as_posix(): sha256_of(path / name) for name in listed})
+        hashes = {file.relative_to(path).as_posix(): sha256_of(file) for file in list_visible(path)}
+        return SourceFile(name=str(path), files=hashes)
+
+
+def list_visible(folder: Path) -> list[Path]:
+    """List the files of a folder at any depth, without hidden ones."""
+    files = [file for file in sorted(folder.rglob("*")) if file.is_file()]
+    return [
+        file for file in files if not any(part.startswith(".") for part in file.relative_to(folder).parts)
+    ]

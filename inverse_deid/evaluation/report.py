@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import fields
 from typing import Literal
 
 import msgspec
 from msgspec import UNSET
+from msgspec.structs import asdict
 
 from inverse_deid.evaluation.counts import GROUPS, GroupKind, SafeKind, group_number
-from inverse_deid.evaluation.curves import Curve, Reliability, ReliabilityBin, ScoreFigures
+from inverse_deid.evaluation.curves import Curve, Reliability, ScoreFigures
 from inverse_deid.evaluation.evaluation import Evaluation, Intervals, intervals_of
 from inverse_deid.evaluation.figures import (
     FIGURES,
@@ -49,13 +49,9 @@ _KIND_TITLES = {
 FORMAT_NAME = "inverse-deid evaluation"
 
 
-class GroupRecord(ReportPart, frozen=True):
-    """The `GroupFigures` of a group of PHI types, and their intervals by name."""
+class GroupRecord(GroupFigures, frozen=True):
+    """The figures of a group of PHI types, and their intervals by name."""
 
-    recall: Share
-    corrected_recall: Share
-    documents_without_leak: Share
-    entities_masked: Share
     intervals: dict[str, Interval | None]
 
 
@@ -81,25 +77,6 @@ class CurveRecord(ReportPart, frozen=True):
     average_precision: float
     thresholds: int
     points: CurvePoints
-
-
-class BinRecord(ReportPart, frozen=True):
-    """A `ReliabilityBin`."""
-
-    low: float
-    high: float
-    tokens: int
-    mean_p_safe: float | None
-    safe: Share
-    interval: Interval | None
-
-
-class ReliabilityRecord(ReportPart, frozen=True):
-    """A `Reliability`. `unknown` counts the tokens without `p_safe`."""
-
-    expected_calibration_error: float | None
-    unknown: int
-    bins: list[BinRecord]
 
 
 class DocumentRecord(ReportPart, frozen=True):
@@ -138,7 +115,7 @@ class EvaluationReport(ReportPart, frozen=True, kw_only=True, tag_field="format"
     over_masking: dict[str, Share]
     categories: CategoryRecords
     curve: CurveRecord | msgspec.UnsetType | None = UNSET
-    reliability: ReliabilityRecord | msgspec.UnsetType = UNSET
+    reliability: Reliability | msgspec.UnsetType = UNSET
     by_document: list[DocumentRecord]
 
 
@@ -190,7 +167,7 @@ def build_report(
             fine=_record_groups(evaluation, intervals, GroupKind.FINE),
         ),
         curve=UNSET if scores is None else _record_curve(scores.curve),
-        reliability=UNSET if scores is None else _record_reliability(scores.reliability),
+        reliability=UNSET if scores is None else scores.reliability,
         by_document=_record_documents(evaluation),
     )
 
@@ -199,12 +176,10 @@ def _record_groups(evaluation: Evaluation, intervals: Intervals, kind: GroupKind
     found = {}
     for group in GROUPS:
         if group.kind is kind:
-            figures = evaluation.group(kind, group.name)
-            shares = {entry.name: getattr(figures, entry.name) for entry in fields(figures)}
+            shares = asdict(evaluation.group(kind, group.name))
             number = group_number(kind, group.name)
             found[group.name] = GroupRecord(
-                **shares,
-                intervals={name: intervals.group(number, name) for name in shares},
+                **shares, intervals={name: intervals.group(number, name) for name in shares}
             )
     return found
 
@@ -219,24 +194,6 @@ def _record_curve(curve: Curve | None) -> CurveRecord | None:
         safe_kept=curve.safe_kept.tolist(),
     )
     return CurveRecord(average_precision=curve.average_precision, thresholds=len(curve), points=points)
-
-
-def _record_reliability(found: Reliability) -> ReliabilityRecord:
-    return ReliabilityRecord(
-        expected_calibration_error=found.expected_calibration_error,
-        unknown=found.n_unknown,
-        bins=[
-            BinRecord(
-                low=row.low,
-                high=row.high,
-                tokens=row.safe.whole,
-                mean_p_safe=row.mean_p_safe,
-                safe=row.safe,
-                interval=row.interval,
-            )
-            for row in found.bins
-        ],
-    )
 
 
 def _record_documents(evaluation: Evaluation) -> list[DocumentRecord]:
@@ -416,19 +373,14 @@ def _score_lines(scores: ScoreFigures, interval_head: str) -> Iterator[str]:
         [
             ("p_safe alone: average precision", precision),
             ("  expected calibration error", "-" if error is None else f"{error:.4f}"),
-            ("  tokens without p_safe", f"{found.n_unknown:,}"),
+            ("  tokens without p_safe", f"{found.unknown:,}"),
         ]
     )
     yield ""
-    yield from align(
-        [
-            ("p_safe", "mean", "really safe", interval_head, "part", "of"),
-            *(_bin_row(row) for row in found.bins if row.safe.whole),
-        ]
-    )
-
-
-def _bin_row(row: ReliabilityBin) -> tuple[str, ...]:
-    share, part, whole = share_cells(row.safe)
-    mean, interval = f"{row.mean_p_safe:.4f}", format_interval(row.interval)
-    return f"{row.low:.2f} to {row.high:.2f}", mean, share, interval, part, whole
+    rows = [("p_safe", "mean", "really safe", interval_head, "part", "of")]
+    for row in found.bins:
+        if row.safe.whole:
+            share, part, whole = share_cells(row.safe)
+            mean, interval = f"{row.mean_p_safe:.4f}", format_interval(row.interval)
+            rows.append((f"{row.low:.2f} to {row.high:.2f}", mean, share, interval, part, whole))
+    yield from align(rows)

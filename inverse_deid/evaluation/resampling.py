@@ -39,39 +39,6 @@ _MAX_CELLS = 1 << 21
 """Of the weights that are in memory at a time."""
 
 
-def bootstrap(
-    counts: Counts,
-    figure: Figure,
-    clusters: npt.ArrayLike | None = None,
-    n_resamples: int = N_RESAMPLES,
-    confidence: float = CONFIDENCE,
-    seed: int = SEED,
-) -> Interval | None:
-    """Return the percentile interval of a figure over resampled clusters, None if it is undefined.
-
-    Each resample draws as many clusters as there are, with replacement. Draws with nothing to
-    measure are left out. If both percentiles are one value (nothing was missed, or there is
-    only one cluster), they would claim certainty. The interval is then that of Clopper and
-    Pearson with each cluster that has something to measure as one trial, and `method` says so.
-    Percentiles of fewer than about 20 clusters are too close to each other.
-
-    Figure, clusters and errors are as for `bootstrap_all`.
-
-    Example:
-        >>> from inverse_deid.evaluation.figures import FIGURES
-        >>> bootstrap(Counts.stack([]), FIGURES["recall_all"]) is None
-        True
-    """
-    return bootstrap_all(
-        counts,
-        lambda rows: {"": figure(rows)},
-        clusters,
-        n_resamples=n_resamples,
-        confidence=confidence,
-        seed=seed,
-    )[""]
-
-
 def bootstrap_all(
     counts: Counts,
     figures: Callable[[Counts], Mapping[Key, Share]],
@@ -81,7 +48,13 @@ def bootstrap_all(
     confidence: float = CONFIDENCE,
     seed: int = SEED,
 ) -> dict[Key, Interval | None]:
-    """Return the intervals of many figures on the same draws, as `bootstrap`.
+    """Return the percentile intervals of figures over the same resampled clusters, None if undefined.
+
+    Each resample draws as many clusters as there are, with replacement. Draws with nothing to
+    measure are left out. If both percentiles are one value (nothing was missed, or there is
+    only one cluster), they would claim certainty. The interval is then that of Clopper and
+    Pearson with each cluster that has something to measure as one trial, and `method` says so.
+    Percentiles of fewer than about 20 clusters are too close to each other.
 
     `figures` returns all figures of some documents, always under the same keys. Each is a ratio of sums of
     counts. `clusters` (n_documents,) has equal numbers or names for documents that are drawn together.
@@ -89,6 +62,11 @@ def bootstrap_all(
     Raises:
         ConfigurationError: `n_resamples` or `confidence` is out of range.
         StageError: The clusters have another length, or a figure is not a ratio of sums.
+
+    Example:
+        >>> from inverse_deid.evaluation.figures import FIGURES
+        >>> bootstrap_all(Counts.stack([]), lambda rows: {"recall": FIGURES["recall_all"](rows)})
+        {'recall': None}
     """
     check_confidence(confidence)
     if n_resamples < 1:
@@ -109,7 +87,7 @@ def bootstrap_share(
     confidence: float = CONFIDENCE,
     seed: int = SEED,
 ) -> Interval | None:
-    """Return the interval of one share that is counted by cluster, with arguments as `bootstrap`.
+    """Return the interval of one share that is counted by cluster, with arguments as `bootstrap_all`.
 
     `parts` and `wholes`, both (n_clusters,), are the counts of each cluster. Returns None if there
     is nothing to measure.
@@ -238,15 +216,11 @@ _ROUNDING = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class PairedTest:
-    """Whether two systems differ on the same documents.
+    """Whether two systems differ on the same documents: the first figure less the second, in [-1, 1].
 
-    Args:
-        difference: Figure of the first system less that of the second, in [-1, 1].
-        p_value: In (0, 1], two-sided: how often a difference at least as large arises when each
-            cluster's two results are assigned to the systems by chance.
-        n_permutations: Number of swaps tried.
-        is_exact: Whether these were all swaps.
-        n_differing: Clusters in which the systems differ. The others decide nothing.
+    The two-sided p value, in (0, 1], is how often a difference at least as large arises when each cluster's
+    two results are assigned to the systems by chance, in `n_permutations` swaps (all of them, if exact).
+    The systems differ in `n_differing` clusters. The others decide nothing.
     """
 
     difference: float
@@ -310,7 +284,7 @@ def paired_ratio_test(
     is_exact = len(gaps) <= most_enumerated
     n_tried = 2 ** len(gaps) if is_exact else n_permutations
     hits = 0
-    for swaps in _swap_all(len(gaps)) if is_exact else _swap_randomly(len(gaps), n_permutations, seed):
+    for swaps in _swap(len(gaps), n_tried, None if is_exact else np.random.default_rng(seed)):
         moved = swaps @ gaps
         swapped_a, swapped_b = total_a + moved, total_b - moved
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -320,19 +294,15 @@ def paired_ratio_test(
     return PairedTest(observed, p_value, n_tried, is_exact, len(gaps))
 
 
-def _swap_all(n_clusters: int) -> Iterator[Int64Array]:
-    """Yield all rows of zeros and ones, in chunks. Ones are swapped clusters."""
+def _swap(n_clusters: int, n_rows: int, rng: np.random.Generator | None) -> Iterator[Int64Array]:
+    """Yield random rows of zeros and ones (swapped) in chunks, or without `rng` all of them."""
     first = 0
-    for n_chunk in split_rows(2**n_clusters, n_clusters):
-        yield np.arange(first, first + n_chunk)[:, None] >> np.arange(n_clusters) & 1
-        first += n_chunk
-
-
-def _swap_randomly(n_clusters: int, n_rows: int, seed: int) -> Iterator[Int64Array]:
-    """Yield random rows of zeros and ones, in chunks."""
-    rng = np.random.default_rng(seed)
     for n_chunk in split_rows(n_rows, n_clusters):
-        yield rng.integers(0, 2, (n_chunk, n_clusters))
+        if rng is None:
+            yield np.arange(first, first + n_chunk)[:, None] >> np.arange(n_clusters) & 1
+        else:
+            yield rng.integers(0, 2, (n_chunk, n_clusters))
+        first += n_chunk
 
 
 def _check_same_documents(a: Counts, b: Counts) -> None:

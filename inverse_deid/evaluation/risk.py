@@ -48,8 +48,8 @@ _COLUMN = {fine: group_number(GroupKind.FINE, fine) for fine in PhiType}
 _Probability = Annotated[int, msgspec.Meta(ge=0, le=1)] | Annotated[float, msgspec.Meta(ge=0, le=1)]
 
 
-class Assumptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The assumptions of an estimate. `risk.toml` gives the reasons. Probabilities are in [0, 1].
+class AssumedValues(ReportPart, frozen=True):
+    """The assumed values of an estimate. `risk.toml` gives the reasons. Probabilities are in [0, 1].
 
     Args:
         direct: Types of which one leaked identifier is enough.
@@ -65,9 +65,6 @@ class Assumptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         prevalence: Share of people with such a case.
         threshold: Accepted risk.
         confidence: Of the upper bound, in (0, 1).
-
-    Raises:
-        ConfigurationError: A type is not in exactly one list, or a value is out of range.
     """
 
     direct: tuple[PhiType, ...]
@@ -83,6 +80,14 @@ class Assumptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     prevalence: _Probability
     threshold: _Probability
     confidence: Annotated[float, msgspec.Meta(gt=0, lt=1)]
+
+
+class Assumptions(AssumedValues, frozen=True):
+    """The assumptions of an estimate, checked.
+
+    Raises:
+        ConfigurationError: A type is not in exactly one list, or a value is out of range.
+    """
 
     def __post_init__(self) -> None:
         listed = (*self.direct, *self.quasi, *self.neither)
@@ -218,11 +223,9 @@ def estimate_risk(counts: Counts, assumptions: Assumptions) -> Risk:
 class _Way:
     """The probability that a document is re-identified in one way, if there is an attack.
 
-    Args:
-        at_risk: bool (n_documents,), whether enough leaked.
-        counted: float64 (n_documents,), from the leaks.
-        independent: float64 (n_documents,), from the identifiers and the leak rate of each type.
-        upper: Upper bound of the mean of `counted` over documents like these.
+    Of arrays (n_documents,), `at_risk` says whether enough leaked, `counted` is from the leaks, and
+    `independent` from the identifiers and the leak rate of each type. `upper` bounds the mean of `counted`
+    over documents like these.
     """
 
     at_risk: BoolArray
@@ -271,12 +274,10 @@ def _catch_enough(needed: int, n_leaked: Int64Array, caught: float) -> Float64Ar
 
 
 def _leak_enough(needed: int, there: Int64Array, rates: Float64Array) -> Float64Array:
-    """Return the probability that `needed` identifiers leak and are caught, independently.
+    """Return the probability that `needed` (at least 1) identifiers leak and are caught, independently.
 
-    Args:
-        needed: At least 1.
-        there: (n_documents, n_types), identifiers.
-        rates: (n_types,), probability that an identifier leaks and is caught.
+    `there`, (n_documents, n_types), are identifiers, and `rates`, (n_types,), the probability that one
+    leaks and is caught.
     """
     fewer = np.zeros((len(there), needed))
     fewer[:, 0] = 1
@@ -297,22 +298,9 @@ def _count_type_leaks(counts: Counts, assumptions: Assumptions) -> Iterator[Type
             yield TypeLeaks(fine, is_direct, documents, bound.high, Share(there - masked, there))
 
 
-class AssumptionRecord(ReportPart, frozen=True):
+class AssumptionRecord(AssumedValues, frozen=True):
     """The `Assumptions`, and the probabilities that derive from them."""
 
-    direct: list[PhiType]
-    quasi: list[PhiType]
-    neither: list[PhiType]
-    quasi_needed: int
-    caught: int | float
-    direct_identifies: int | float
-    persons_alike: int | float
-    deliberate: int | float
-    breach: int | float
-    acquaintances: int
-    prevalence: int | float
-    threshold: int | float
-    confidence: float
     quasi_identifies: float
     inadvertent: float
     attack: int | float
@@ -340,7 +328,7 @@ def report_risk(evaluation: Evaluation, risk: Risk, provenance: Provenance) -> R
     """Return the report of the risk of an evaluation, with the files that were read."""
     assumed = risk.assumptions
     values = {name: getattr(assumed, name) for name in AssumptionRecord.__struct_fields__}
-    lists = {name: sorted(values[name]) for name in ("direct", "quasi", "neither")}
+    lists = {name: tuple(sorted(values[name])) for name in ("direct", "quasi", "neither")}
     return RiskReport(
         note=" ".join(NO_PROOF),
         documents=len(evaluation.ids),

@@ -15,7 +15,7 @@ from typing import Literal
 
 import numpy as np
 
-from inverse_deid.core.errors import AnnotationError
+from inverse_deid.core.errors import AnnotationError, name_documents
 from inverse_deid.evaluation.causality_set import (
     CausalityDocument,
     DrugRole,
@@ -25,7 +25,7 @@ from inverse_deid.evaluation.causality_set import (
     UtilitySpan,
 )
 from inverse_deid.evaluation.counts import Int64Array, Range, count_masked_before
-from inverse_deid.evaluation.evaluation import Evaluation, evaluate_masks, name_documents
+from inverse_deid.evaluation.evaluation import Evaluation, evaluate_masks
 from inverse_deid.evaluation.figures import Proportion, ReportPart, Share
 from inverse_deid.evaluation.masked_files import MaskedOutput, masks_by_id
 from inverse_deid.evaluation.provenance import Provenance
@@ -97,12 +97,10 @@ class Utility:
 
 
 def count_kept(docs: Sequence[CausalityDocument], masked: Sequence[MaskedOutput]) -> Utility:
-    """Count the items that are kept.
+    """Count the items that are kept in gold documents with distinct ids.
 
-    Args:
-        docs: The gold, with distinct ids.
-        masked: The masks of each, with the masked text where known: a masked date counts as
-            kept if its replacement still gives the time to onset.
+    A masked date counts as kept if the masked text is known, and its replacement still gives the time to
+    onset.
 
     Raises:
         AnnotationError: An id is repeated, without masks or without gold, or masks and text
@@ -216,9 +214,8 @@ def _find_end(masked: str, position: int, kept: str) -> int:
 def count_days(start: str, reaction: str) -> frozenset[int]:
     """Count the days between two dates, or two day numbers, as written.
 
-    Returns:
-        All possible numbers, because the order of day and month may be open. If a year is
-        missing, the reaction is within a year after the start.
+    Returns all possible numbers, because the order of day and month may be open. If a year is missing,
+    the reaction is within a year after the start.
 
     Example:
         >>> count_days("Day 1", "Day +8"), count_days("12-OCT-2019", "Oct 15, 2019")

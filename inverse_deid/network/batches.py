@@ -56,15 +56,11 @@ class Example:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Batch:
-    """Padded examples: the inputs of the network by name, labels and weights.
+    """Padded examples: the inputs that `build_network` describes by name, labels and weights.
 
-    Args:
-        inputs: As `build_network` describes them.
-        labels: int32 (batch, time).
-        weights: float32 (batch, time), 0 on padding.
-        opinion: float16 (batch, time, n_classes), as `Example` says, or
-            (batch, time, 0) without teachers.
-        members: Which of the given examples are in the batch.
+    Labels are int32 and weights, 0 on padding, float32, both (batch, time). `opinion`, float16
+    (batch, time, n_classes), is as in `Example`, or (batch, time, 0) without teachers. `members` are the
+    numbers of the given examples that are in the batch.
     """
 
     inputs: dict[str, np.ndarray] = field(repr=False)
@@ -94,13 +90,10 @@ def windows(examples: Sequence[Example], size: int, rng: np.random.Generator | N
 def batches(
     examples: Sequence[Example], batch_tokens: int, max_characters: int, rng: np.random.Generator | None
 ) -> Iterator[Batch]:
-    """Gather examples of similar length into batches, in random order.
+    """Gather windows of similar length into batches of about `batch_tokens` padded tokens, in random order.
 
-    Args:
-        examples: Windows.
-        batch_tokens: Most padded tokens per batch, unless one example is longer.
-        max_characters: Most characters to read of a word.
-        rng: None = the order is by length.
+    A window that is longer is a batch of its own. Of a word at most `max_characters` are read. Without
+    `rng` the order is by length.
     """
     jitter = rng.uniform(0, 8, len(examples)) if rng is not None else np.zeros(len(examples))
     order = np.argsort([len(e) for e in examples] + jitter, kind="stable")

@@ -21,14 +21,10 @@ _DAMAGES = (OSError, EOFError, KeyError, TypeError, ValueError, zipfile.BadZipFi
 
 @dataclass(frozen=True, slots=True, eq=False)
 class State:
-    """The state of a run.
+    """The state of a run after `epoch` epochs, of about `n_batches` batches, which fix its learning rates.
 
-    Args:
-        n_batches: Approximate number of batches per epoch. It fixes the schedule of the learning rate.
-        epoch: Epochs done.
-        best_epoch: The best of them, counted from 1; 0 before the first.
-        best_gain: The result of validation in that epoch.
-        best_weights: The trainable weights of that epoch, empty without patience.
+    The best epoch, counted from 1, is 0 before the first, `best_gain` its result of validation, and
+    `best_weights` its trainable weights, empty without patience.
     """
 
     n_batches: int
@@ -39,11 +35,9 @@ class State:
 
 
 class Checkpoints:
-    """Saves and restores the state of one run in a folder.
+    """Saves and restores the state of one run, as `checkpoint.npz` in a folder.
 
-    Args:
-        folder: The folder of `checkpoint.npz`, made when first needed.
-        run: Identifies configuration and data. A checkpoint of another run is refused.
+    `run` identifies configuration and data. A checkpoint of another run is refused.
     """
 
     def __init__(self, folder: Path, run: str) -> None:
@@ -61,15 +55,6 @@ class Checkpoints:
             raise ConfigurationError(
                 f"{self._path}: left by an interrupted run. Resume it with --resume, or {_REMEDY}"
             )
-
-    def n_epochs(self) -> int:
-        """Return how many epochs the saved run has done; 0 without one.
-
-        Raises:
-            ConfigurationError: It is damaged or belongs to another run.
-        """
-        state = self.read()
-        return state.epoch if state else 0
 
     def read(self) -> State | None:
         """Return the saved state, None if there is none.

@@ -67,14 +67,9 @@ def character_codes(words: Sequence[str], max_characters: int) -> tuple[IntArray
 def one_hot_characters(n_codes: int) -> FloatArray:
     """Return fixed vectors of the codes: one dimension per ASCII code point, the last for all others.
 
-    Args:
-        n_codes: Dimensions, 128 in the paper.
+    They are float32 (N_CHARACTER_CODES, n_codes), with 128 codes in the paper; the row of padding is zero.
 
-    Returns:
-        float32 (N_CHARACTER_CODES, n_codes); the row of padding is zero.
-
-    Source:
-        Festag and Spreckelsen 2020, "Preprocessing".
+    Source: Festag and Spreckelsen 2020, "Preprocessing".
 
     Example:
         >>> vectors = one_hot_characters(128)
@@ -90,13 +85,9 @@ def one_hot_characters(n_codes: int) -> FloatArray:
 
 
 def gap_codes(tokens: Tokens) -> IntArray:
-    """Encode up to three characters that follow each token before the next one.
+    """Encode up to three characters after each token before the next one: int32 (n_tokens, 3), 0 = none.
 
-    Returns:
-        int32 (n_tokens, 3), 0 where the gap is shorter.
-
-    Source:
-        The "post space" characters of the thesis, section 4.3.4.
+    Source: The "post space" characters of the thesis, section 4.3.4.
     """
     return join_gap_codes(join([tokens]))
 
@@ -113,12 +104,10 @@ def join_gap_codes(tokens: JoinedTokens) -> IntArray:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WordVectors:
-    """Fixed, public word vectors of a limited vocabulary.
+    """Fixed, public word vectors of a limited vocabulary of lower-case words.
 
-    Args:
-        words: Lower-case words; row `i + 1` of the network's matrix is `words[i]`.
-        codes: int8 (n_words, word_dim).
-        scale: float32 (word_dim,): a vector is `codes[i] * scale`.
+    Row `i + 1` of the network's matrix is that of `words[i]`: `codes[i] * scale`, with codes int8
+    (n_words, word_dim) and scale float32 (word_dim,).
     """
 
     words: tuple[str, ...] = field(repr=False)

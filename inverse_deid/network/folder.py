@@ -37,17 +37,10 @@ _FILES = ("config.json", "words.txt", "word_vectors.npz", "characters.onnx", "to
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ModelParts:
-    """The content of a model folder.
+    """The content of a model folder: the two graphs as bytes, and trainable weights by path.
 
-    Args:
-        network: Shape of the network.
-        feature_names: The features it reads, in order.
-        word_vectors: Its vocabulary.
-        characters: `characters.onnx` as bytes.
-        tokens: `tokens.onnx` as bytes.
-        weights: Trainable weights by path.
-        operating_points: Their thresholds by name.
-        provenance: Data hashes, seed, configuration, revision; free form, no narrative text.
+    The feature names are in the order in which the network reads them. The provenance (data hashes, seed,
+    configuration, revision) is free form, without narrative text.
     """
 
     network: NetworkConfig
@@ -127,29 +120,23 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 
 
 def read_checked_manifest(folder: Path, version: int | str, names: Sequence[str]) -> dict[str, Any]:
-    """Read the manifest of a folder of some format, and check its seal and the hash of every file.
-
-    Args:
-        folder: The folder.
-        version: Its format.
-        names: Its other files.
+    """Read the manifest of a folder of a format, and check its seal and the hash of every named file.
 
     Raises:
         ModelError: Missing, damaged, altered or of another format.
     """
+    damaged = ModelError(f"{folder}/manifest.json: damaged or altered. Install or train the model again")
     try:
         manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
     except OSError as error:
         raise ModelError(f"{folder}: no readable manifest.json. Give a model folder") from error
     except ValueError as error:
-        raise ModelError(
-            f"{folder}/manifest.json: damaged or altered. Install or train the model again"
-        ) from error
+        raise damaged from error
     if not isinstance(manifest, dict) or manifest.get("format") != version:
         raise ModelError(f"{folder}: not of model format {version}. Train it with this version")
     hashes = manifest.get("sha256")
     if not isinstance(hashes, dict) or not is_sealed(manifest):
-        raise ModelError(f"{folder}/manifest.json: damaged or altered. Install or train the model again")
+        raise damaged
     for name in names:
         if hashes.get(name) != sha256_if_readable(folder / name):
             raise ModelError(f"{folder}/{name}: altered or missing. Install or train the model again")

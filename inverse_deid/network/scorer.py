@@ -20,8 +20,7 @@ from onnxruntime.capi.onnxruntime_pybind11_state import (
 )
 
 from inverse_deid.core.errors import ModelError, StageError
-from inverse_deid.core.values import FloatArray, IntArray, Tokens
-from inverse_deid.network.chain import marginals
+from inverse_deid.core.values import BoolArray, FloatArray, IntArray, Tokens
 from inverse_deid.network.config import class_names
 from inverse_deid.network.encoding import character_codes, join_gap_codes, word_numbers
 from inverse_deid.network.folder import ModelParts
@@ -46,10 +45,8 @@ _PROVIDERS: Mapping[Device, list[str]] = {
 class ScorerInput:
     """The input of the scorer for one document.
 
-    Args:
-        tokens: Its tokens.
-        ids: int32 (n_tokens,), their numbers in the shared `InternedWords`.
-        features: float32 (n_tokens, n_features), the columns that the model names.
+    `ids`, int32 (n_tokens,), are its tokens' numbers in the shared `InternedWords`. `features`,
+    float32 (n_tokens, n_features), are the columns that the model names.
     """
 
     tokens: Tokens = field(repr=False)
@@ -77,16 +74,10 @@ class _Window:
 
 
 class Scorer:
-    """Runs the exported network.
+    """Runs the exported network, `n_threads` times at once (0 = one per core), on a device.
 
     A run of the network keeps one thread busy without the lock of Python. Other runs
-    and the caller work at the same time.
-
-    Args:
-        parts: The model.
-        interned: Numbers the words; shared with the rules.
-        n_threads: Runs of the network at a time, 0 = one per core.
-        device: Where the network runs.
+    and the caller work at the same time. `interned` numbers the words and is shared with the rules.
 
     Raises:
         ModelError: The graphs cannot be loaded.
@@ -236,8 +227,7 @@ def _session(graph: bytes, device: Device) -> ort.InferenceSession:
 def _windows(bounds: Sequence[int]) -> Iterator[_Window]:
     """Cut every document into overlapping windows; no token is left out.
 
-    Args:
-        bounds: The first token of each document, and the number of tokens.
+    `bounds` are the first token of each document, and the number of tokens.
     """
     step = WINDOW - 2 * CONTEXT
     for begin, stop in pairwise(bounds):
@@ -261,3 +251,39 @@ def _groups(windows: Iterator[_Window]) -> Iterator[list[_Window]]:
         group.append(window)
     if group:
         yield group
+
+
+def marginals(scores: FloatArray, valid: BoolArray, transitions: FloatArray) -> FloatArray:
+    """Return the marginal probability of each class at each token of a linear chain.
+
+    Args:
+        scores: float32 (batch, time, n_classes).
+        valid: bool (batch, time), False on the padding at the end.
+        transitions: float32 (n_classes, n_classes), from row to column.
+
+    Returns:
+        float32 (batch, time, n_classes); rows of real tokens sum to 1.
+
+    Source: Rabiner 1989, section III; Lafferty, McCallum and Pereira 2001.
+    """
+    n_times = scores.shape[1]
+    forward = np.empty_like(scores, np.float64)
+    backward = np.zeros_like(forward)
+    forward[:, 0] = scores[:, 0]
+    for t in range(1, n_times):
+        reached = _log_sum(forward[:, t - 1, :, None] + transitions, 1) + scores[:, t]
+        forward[:, t] = np.where(valid[:, t, None], reached, forward[:, t - 1])
+    for t in range(n_times - 2, -1, -1):
+        ahead = (scores[:, t + 1] + backward[:, t + 1])[:, None, :] + transitions
+        backward[:, t] = np.where(valid[:, t + 1, None], _log_sum(ahead, 2), backward[:, t + 1])
+    total = forward + backward
+    total -= total.max(axis=2, keepdims=True)
+    probabilities = np.exp(total)
+    found: FloatArray = (probabilities / probabilities.sum(axis=2, keepdims=True)).astype(np.float32)
+    return found
+
+
+def _log_sum(values: np.ndarray, axis: int) -> np.ndarray:
+    top = values.max(axis=axis)
+    summed: np.ndarray = top + np.log(np.exp(values - np.expand_dims(top, axis)).sum(axis=axis))
+    return summed

@@ -29,15 +29,9 @@ _SCORING_TOKENS = 16384
 
 @dataclass(frozen=True, slots=True)
 class EpochReport:
-    """The result of one epoch.
+    """The result of an epoch, counted from 1: the mean weighted loss per token, and the time of its steps.
 
-    Args:
-        epoch: Counted from 1.
-        loss: Mean weighted loss per token.
-        n_tokens: Tokens trained on.
-        seconds: Time of the training steps alone.
-        gain: The result of validation after the epoch, None without validation.
-        best: Whether that is the best so far.
+    `gain` is the result of validation after it, None without validation, and `best` if it is the best so far.
     """
 
     epoch: int
@@ -52,11 +46,9 @@ class EpochReport:
 class Watch:
     """Callbacks and checkpoints of a training.
 
-    Args:
-        on_batch: Receives the epoch (from 1), the batches done, their approximate number, the batch's loss.
-        on_epoch: Receives the report of each epoch.
-        validate: Measures the network after an epoch; higher is better.
-        checkpoints: Where to save the state after each epoch and to resume from.
+    `on_batch` receives the epoch (from 1), the batches done, their approximate number, and the batch's loss.
+    `validate` measures the network after an epoch; higher is better. `checkpoints` save the state after each
+    epoch, to resume from.
     """
 
     on_batch: Callable[[int, int, int, float], None] = lambda *_: None
@@ -75,12 +67,8 @@ def fit(
 ) -> None:
     """Train a network in place; with `config.patience` it ends with the weights of its best epoch.
 
-    Args:
-        network: From `build_network`.
-        data: The examples of each epoch, counted from 0.
-        config: Epochs, rates, weights, dropouts, seed.
-        dictionary_columns: Feature columns that `dictionary_dropout` hides.
-        watch: Progress, validation and checkpoints.
+    `data` gives the examples of each epoch, counted from 0. `dictionary_columns` are the feature columns
+    that `dictionary_dropout` hides.
 
     Raises:
         ConfigurationError: Patience without validation, or a checkpoint of another run.
@@ -90,106 +78,90 @@ def fit(
     _Training(network, data, config, dictionary_columns, watch or Watch()).run()
 
 
+@dataclass(slots=True)
 class _Training:
     """One call of `fit`."""
 
-    def __init__(
-        self,
-        network: keras.Model,
-        data: EpochData,
-        config: TrainingConfig,
-        dictionary_columns: Sequence[int],
-        watch: Watch,
-    ) -> None:
-        self._network, self._data, self._config, self._watch = network, data, config, watch
-        self._dictionary_columns = dictionary_columns
-        self._names = [t.name for t in network.inputs]
-        self._max_characters = int(network.get_layer("characters").output.shape[1])
-        self._counted: Sequence[Example] | None = None
+    network: keras.Model
+    data: EpochData
+    config: TrainingConfig
+    dictionary_columns: Sequence[int]
+    watch: Watch
+    first: Sequence[Example] | None = None
+    """The examples of the first epoch, if they were made to count its batches."""
 
     def run(self) -> None:
-        config, network, watch = self._config, self._network, self._watch
+        config, network, watch = self.config, self.network, self.watch
         if config.patience and watch.validate is None:
             raise ConfigurationError(
                 "training.patience needs validation. Give held-out documents, or set it to 0"
             )
         keras.utils.set_random_seed(config.seed)
         state = watch.checkpoints.read() if watch.checkpoints else None
-        state = state or State(n_batches=self._count_batches())
+        if state is None:
+            self.first = self.data(0)
+            n_tokens = sum(map(len, self.first))
+            state = State(n_batches=max(1, round(1.04 * n_tokens / config.batch_tokens)))
         optimizer = _optimizer(config, config.epochs * state.n_batches)
         with enough_memory("before the first batch"):
             optimizer.build(network.trainable_variables)
             if watch.checkpoints:
                 watch.checkpoints.restore(network, optimizer, state)
         step = training_step(network, optimizer)
-        while state.epoch < config.epochs and not _is_stale(state, config):
+        while state.epoch < config.epochs:
+            if config.patience and state.epoch - state.best_epoch >= config.patience:
+                break
             report = self._epoch(step, state)
-            gain = self._gain()
-            best = gain is not None and gain > state.best_gain
-            state = _after(state, best_gain=gain if best else None, weights=self._copy_weights(keep=best))
+            state = dataclasses.replace(state, epoch=report.epoch)
+            if report.best and report.gain is not None:
+                kept = network.trainable_variables if config.patience else ()
+                weights = [np.asarray(variable).copy() for variable in kept]
+                state = dataclasses.replace(
+                    state, best_epoch=report.epoch, best_gain=report.gain, best_weights=weights
+                )
             if watch.checkpoints:
                 watch.checkpoints.save(network, optimizer, state)
-            watch.on_epoch(dataclasses.replace(report, gain=gain, best=best))
+            watch.on_epoch(report)
         if state.best_weights:
             for variable, weight in zip(network.trainable_variables, state.best_weights, strict=True):
                 variable.assign(weight)
 
-    def _gain(self) -> float | None:
-        """Return the result of validation, None without it."""
-        if self._watch.validate is None:
-            return None
-        with enough_memory("on the held-out documents"):
-            return self._watch.validate(self._network)
-
-    def _copy_weights(self, *, keep: bool) -> list[FloatArray]:
-        """Return a copy of the weights if they are to be kept as the best."""
-        wanted = keep and self._config.patience
-        return [np.asarray(v).copy() for v in self._network.trainable_variables] if wanted else []
-
-    def _count_batches(self) -> int:
-        self._counted = self._data(0)
-        n_tokens = sum(map(len, self._counted))
-        return max(1, round(1.04 * n_tokens / self._config.batch_tokens))
-
     def _batches(self, epoch: int) -> Iterator[Batch]:
         """Return the batches of an epoch; its random choices depend on seed and epoch alone."""
-        config = self._config
-        examples, self._counted = self._counted, None
+        config = self.config
+        examples, self.first = self.first, None
         if examples is None:
-            examples = self._data(epoch)
+            examples = self.data(epoch)
         rng = np.random.default_rng([config.seed, epoch])
         noisy = [
-            with_dropouts(example, config, self._dictionary_columns, rng)
+            with_dropouts(example, config, self.dictionary_columns, rng)
             for example in windows(examples, config.window, rng)
         ]
-        return batches(noisy, config.batch_tokens, self._max_characters, rng)
+        max_characters = int(self.network.get_layer("characters").output.shape[1])
+        return batches(noisy, config.batch_tokens, max_characters, rng)
 
     def _epoch(self, step: TrainingStep, state: State) -> EpochReport:
         epoch = state.epoch + 1
         data = self._batches(state.epoch)
+        names = [t.name for t in self.network.inputs]
         start, total, weight, n_tokens = time.perf_counter(), 0.0, 0.0, 0
         for done, batch in enumerate(data, start=1):
-            loss = _run_step(step, {name: batch.inputs[name] for name in self._names}, batch)
+            inputs = {name: batch.inputs[name] for name in names}
+            with enough_memory(f"on a batch of {'x'.join(map(str, batch.labels.shape))} tokens"):
+                loss = float(step(inputs, batch.labels, batch.weights, batch.opinion))
             batch_weight = float(batch.weights.sum())
             total, weight = total + loss, weight + batch_weight
             n_tokens += int(batch.inputs["valid"].sum())
-            self._watch.on_batch(epoch, done, state.n_batches, loss / max(batch_weight, 1.0))
+            self.watch.on_batch(epoch, done, state.n_batches, loss / max(batch_weight, 1.0))
         loss = total / max(weight, 1.0)
         if not np.isfinite(loss):
             raise StageError(f"the loss of epoch {epoch} is not a number. Lower training.learning_rate")
-        return EpochReport(epoch, loss, n_tokens, time.perf_counter() - start)
-
-
-def _is_stale(state: State, config: TrainingConfig) -> bool:
-    return bool(config.patience) and state.epoch - state.best_epoch >= config.patience
-
-
-def _after(state: State, *, best_gain: float | None, weights: list[FloatArray]) -> State:
-    """Return the state after one more epoch; `best_gain` is given if it is the best so far."""
-    state = dataclasses.replace(state, epoch=state.epoch + 1)
-    if best_gain is None:
-        return state
-    return dataclasses.replace(state, best_epoch=state.epoch, best_gain=best_gain, best_weights=weights)
+        report = EpochReport(epoch, loss, n_tokens, time.perf_counter() - start)
+        if self.watch.validate is None:
+            return report
+        with enough_memory("on the held-out documents"):
+            gain = self.watch.validate(self.network)
+        return dataclasses.replace(report, gain=gain, best=gain > state.best_gain)
 
 
 def _optimizer(config: TrainingConfig, n_steps: int) -> keras.optimizers.Optimizer:
@@ -222,10 +194,7 @@ def training_step(
 ) -> TrainingStep:
     """Compile a step from inputs, labels, weights and opinion to the sum of the weighted loss.
 
-    Args:
-        network: To be trained.
-        optimizer: Of its trainable weights.
-        penalty: A scalar that is minimised along with the mean loss, and not reported.
+    `penalty` is a scalar that is minimised along with the mean loss, and not reported.
     """
     signature = [
         {t.name: tf.TensorSpec((None, *t.shape[1:]), t.dtype, t.name) for t in network.inputs},
@@ -275,22 +244,13 @@ def _chain_losses(network: keras.Model) -> TrainingStep:
     scorer = keras.Model(network.inputs, network.get_layer("classes").output)
 
     def losses(
-        inputs: dict[str, tf.Tensor],
-        labels: tf.Tensor,
-        weights: tf.Tensor,
-        opinion: tf.Tensor,
+        inputs: dict[str, tf.Tensor], labels: tf.Tensor, weights: tf.Tensor, _: tf.Tensor
     ) -> tf.Tensor:
         scores = scorer(inputs, training=True)
         allowed = tf.cast(tf.one_hot(labels, scores.shape[-1]), tf.bool) | (weights == 0)[..., None]
         return -tf.reduce_sum(crf.log_likelihood(scores, inputs["valid"], allowed))
 
     return losses
-
-
-def _run_step(step: TrainingStep, inputs: dict[str, np.ndarray], batch: Batch) -> float:
-    size = "x".join(map(str, batch.labels.shape))
-    with enough_memory(f"on a batch of {size} tokens"):
-        return float(step(inputs, batch.labels, batch.weights, batch.opinion))
 
 
 @contextmanager

@@ -16,8 +16,7 @@ module                content
 `trail`               the append-only log and its verification
 `quality`             agreement and time of reviewers; elusion check
 `causality`           the causality form and its summary
-`exporting`           released text out
-`annotated`           annotated documents out, corrections in
+`exporting`           released text and annotated documents out, corrections in
 ====================  ==========================================================================
 
 No error, log line or `repr` shows narrative text, passwords, session ids or keys.

@@ -133,13 +133,7 @@ def _find_row(connection: Connection, name: str) -> Row[Any]:
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A log-in.
-
-    Args:
-        id: Random, 256 bits, for the cookie; stored nowhere else.
-        csrf_token: For the forms of this session.
-        user: The user who logged in.
-    """
+    """A log-in. The id, random, 256 bits, is for the cookie and stored nowhere else."""
 
     id: str = field(repr=False)
     csrf_token: str = field(repr=False)

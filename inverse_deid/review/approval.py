@@ -19,13 +19,10 @@ from inverse_deid.review.values import CaseState, LayerKind, LayerRevision, Toke
 
 
 def approve(store: ReviewStore, at: LayerRevision) -> CaseState:
-    """Approve the user's layer, review or adjudication, and give the lock back.
+    """Approve the user's layer, review or adjudication, and give the lock back; return the case's new state.
 
     With the last approval that the policy requires, the case is agreed (and released, if the policy
     releases automatically) or disagreed; an adjudicator's approval settles a disagreement.
-
-    Returns:
-        The state of the case now.
 
     Raises:
         StaleRevisionError: The layer has another revision.
@@ -74,10 +71,9 @@ def _conclude(
 
 
 def count_unseen(store: ReviewStore, user_id: int, case_id: int, seen: Sequence[TokenRange]) -> int:
-    """Count the words that the user should have looked at before approving, and did not.
+    """Count the doubtful words that the user should have looked at before approving, and did not.
 
-    Returns:
-        Doubtful words, for an adjudicator words in dispute; 0 for a reviewer who is blind to the model.
+    For an adjudicator these are words in dispute, and 0 for a reviewer who is blind to the model.
 
     Raises:
         NotAllowedError: The user never opened the case.

@@ -59,10 +59,7 @@ class Preserved(StrEnum):
 class TopicAnswer:
     """The assessor's answer on one topic.
 
-    Args:
-        preserved: How much is left in the masked text.
-        is_needed: Whether the assessment needs the missing information, judged from the original;
-            given if and only if something is missing.
+    `is_needed`: whether the assessment needs the missing information, judged from the original.
 
     Raises:
         ReviewError: It is given and nothing is missing, or the other way round.
@@ -111,13 +108,10 @@ class TopicSummary:
 
 @dataclass(frozen=True, slots=True)
 class CausalitySummary:
-    """The utility of an evaluation run; the thesis reports 96 % and 52 %.
+    """The utility of an evaluation run: shares of cases, with exact 95 % intervals (None = no form).
 
-    Args:
-        any_preserved: Cases that still contain some valuable information.
-        none_missing: Cases in which none is missing.
-        none_needed_missing: Cases in which none that was needed is missing.
-        intervals: Exact 95 % intervals of the three shares, None = no form.
+    The thesis reports 96 % for cases that still contain some valuable information, and 52 % for cases in
+    which none that was needed is missing.
     """
 
     n_forms: int

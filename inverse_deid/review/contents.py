@@ -196,9 +196,7 @@ def _unpack(packed: bytes, case_id: int) -> dict[str, npt.NDArray[np.generic]]:
 def measure_doubt(p_safe: FloatArray, thresholds: FloatArray) -> FloatArray:
     """Return the doubt of each token: float32 (n_tokens,), in [0, 1].
 
-    Args:
-        p_safe: float32 (n_tokens,), NaN = unknown.
-        thresholds: float32 (n_tokens,), inf = never kept.
+    Of the arguments, float32 (n_tokens,), an unknown `p_safe` is NaN, and inf is never kept.
 
     Example:
         >>> measure_doubt(np.float32([0.9, 0.5, np.nan]), np.float32([0.9, np.inf, 0.9])).tolist()

@@ -21,14 +21,7 @@ from inverse_deid.replacement.markers import MarkerFor, markers_of
 from inverse_deid.review.contents import CaseContent, encode_categories
 from inverse_deid.review.store import MaskingFacts, ReviewStore
 from inverse_deid.review.tables import ACTIONS, LAYERS
-from inverse_deid.review.values import (
-    CATEGORIES,
-    NO_CATEGORY,
-    CasePart,
-    LayerKind,
-    LayerTokens,
-    TokenRange,
-)
+from inverse_deid.review.values import CATEGORIES, NO_CATEGORY, CasePart, LayerKind, LayerTokens, TokenRange
 from inverse_deid.text.rendering import JOINING_GAPS, Rendering, render
 
 Step = tuple[int, int, bool | None, int | None]
@@ -207,14 +200,7 @@ def render_part(
         content.tokens.starts[first:stop] - np.int32(part.start),
         content.tokens.ends[first:stop] - np.int32(part.start),
     )
-    whole = _decide(content, final)
-    decisions = Decisions(
-        whole.keep[first:stop],
-        whole.reasons[first:stop],
-        whole.p_safe[first:stop],
-        whole.thresholds[first:stop],
-        whole.categories[first:stop],
-    )
+    decisions = _decide(content, final).of(slice(first, stop))
     rendering = render(tokens, decisions.keep, _choose_marker(facts)(decisions))
     return MaskedDocument(part.name, rendering.text, rendering.masks, rendering.replaced, tokens, decisions)
 

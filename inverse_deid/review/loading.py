@@ -13,12 +13,7 @@ from pathlib import Path
 
 from sqlalchemy import Connection, insert, inspect
 
-from inverse_deid.core.errors import (
-    InputError,
-    OutputExistsError,
-    StageError,
-    UnreadableInputError,
-)
+from inverse_deid.core.errors import InputError, OutputExistsError, StageError, UnreadableInputError
 from inverse_deid.core.files import output_errors, partial_path
 from inverse_deid.core.values import Document, MaskedDocument
 from inverse_deid.engine.jobs import Job, PlanSettings, plan_jobs
@@ -54,16 +49,11 @@ _NOWHERE = Path("released cases of a review")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadSettings:
-    """How a store is made.
+    """How a store is made: the rules for release, how cases are masked, and how files are read.
 
-    Args:
-        policy: Rules for the release of cases.
-        facts: How they are masked.
-        cases: Replacements of dates, ages and ids when cases are released.
-        profile: Treatment of the structured fields of case reports.
-        read_options: How files are read.
-        known: Identifiers that documents must not show, by the id of the document.
-        on_progress: Called after every batch.
+    `cases` replace dates, ages and ids when cases are released, and `profile` treats the structured fields of
+    case reports. `known` are identifiers that documents must not show, by the id of the document.
+    `on_progress` is called after every batch.
     """
 
     policy: ReviewPolicy = field(default_factory=ReviewPolicy)
@@ -89,18 +79,12 @@ def create_store(
     *,
     clock: Clock = time.time,
 ) -> tuple[ReviewStore, Tally]:
-    """Make a store of all cases in the files.
+    """Make a store of all cases in the files of jobs from `plan_cases`.
 
     The store appears only when it is complete. A case that cannot be read is left out and listed in
     the tally. If the model fails on a case, all of it is masked and it comes first in the work list.
-
-    Args:
-        address: Path of an SQLite file, or a URL of SQLAlchemy.
-        key: Encrypts the texts; without it they cannot be read again.
-        jobs: From `plan_cases`.
-        masker: Masks documents.
-        settings: How the store is made.
-        clock: Returns the time.
+    The address is the path of an SQLite file, or a URL of SQLAlchemy. The key encrypts the texts; without
+    it they cannot be read again.
 
     Raises:
         OutputExistsError: The address already has a store.

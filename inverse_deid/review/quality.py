@@ -51,11 +51,8 @@ class ReviewerTime:
 class ReviewSummary:
     """Agreement and time of a store.
 
-    Args:
-        n_double: Cases approved by two reviewers.
-        tokens: Kept or masked, on all tokens of those cases; kappa with an interval by case.
-        f1: Of the masks, see `compare_masks`.
-        times: By name.
+    `n_double` cases are approved by two reviewers. `tokens`, kept or masked, are all tokens of those cases;
+    kappa has an interval by case. `f1` is that of the masks, see `compare_masks`. `times` are by name.
     """
 
     n_double: int
@@ -80,11 +77,8 @@ def summarise_reviewers(store: ReviewStore, *, seed: int = 1) -> ReviewSummary:
 def compare_masks(pairs: list[tuple[BoolArray, BoolArray]]) -> float | None:
     """Return the F1 of two reviewers' masks, as spans with the same first and last token.
 
-    Args:
-        pairs: For each case the tokens that each reviewer keeps, bool (n_tokens,).
-
-    Returns:
-        In [0, 1]; None if neither masked anything.
+    `pairs` are, for each case, the tokens that each reviewer keeps, bool (n_tokens,). The result is in
+    [0, 1], or None if neither masked anything.
 
     Example:
         >>> keep = np.array([True, False, False, True, False])

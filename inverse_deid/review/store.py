@@ -135,15 +135,10 @@ class Sealer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MaskingFacts:
-    """How the cases of a store were masked.
+    """How the cases of a store were masked. Model and thresholds are None without the network.
 
-    Args:
-        fingerprint: Changes with anything that can change a decision.
-        model_sha256: None = without the network.
-        lexicon_sha256: Of the dictionaries.
-        thresholds: None = without the network.
-        marker: Replaces masked text.
-        category_markers: The category replaces it instead.
+    The fingerprint changes with anything that can change a decision. With `category_markers`, the category
+    replaces masked text instead of the marker.
     """
 
     fingerprint: str

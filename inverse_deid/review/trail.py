@@ -33,19 +33,10 @@ MAX_PROBLEMS = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrailEvent:
-    """What a user did.
+    """What a user did to a case (by its number in the store), to a text of it, or to something else (None).
 
-    Args:
-        user: Name of the user.
-        event: The action.
-        case: Number of the case in the store, None = it concerns no case.
-        name: Id of the case in its source file.
-        document: Name of the text of the case.
-        start: First character in the document, in code points.
-        end: The character after the last one.
-        category: Of the tokens, if they are masked.
-        old: The decision before.
-        new: The decision now.
+    `name` is the id of the case in its source file, and `document` the name of a text of the case, with
+    code points `start` to `end` - 1. The category is that of masked tokens. `old` and `new` are decisions.
     """
 
     user: str

@@ -39,8 +39,8 @@ class CaseState(StrEnum):
 class UserRole(StrEnum):
     """What a user may do; each role includes the one before it.
 
-    A reviewer reviews; an adjudicator settles disagreements (never on cases they reviewed),
-    releases and withdraws; an admin manages accounts and assignments, exports and draws samples.
+    Reviewers review. Adjudicators settle disagreements (never on cases they reviewed), release and withdraw.
+    Admins manage accounts and assignments, export and draw samples.
     """
 
     REVIEWER = "reviewer"
@@ -87,11 +87,9 @@ class User:
 class ReviewPolicy:
     """Rules for the release of cases; fixed when the store is made.
 
-    Args:
-        approvals: Reviewers who must approve a case, 1 or 2.
-        blind_to_model: The second reviewer starts from the bare text and marks identifiers.
-        automatic_release: An agreed case is released at once; otherwise an adjudicator releases it.
-        lock_minutes: A case untouched for this long can be taken over, in [1, 1440].
+    1 or 2 reviewers must approve a case. `blind_to_model`: the second one starts from the bare text and
+    marks identifiers. `automatic_release`: an agreed case is released at once, otherwise an adjudicator
+    releases it. A case untouched for `lock_minutes`, in [1, 1440], can be taken over.
 
     Raises:
         ConfigurationError: Out of range, or blind with one approval.
@@ -142,10 +140,8 @@ class LayerRevision:
 class ReviewAction:
     """One action of a reviewer; one undo takes it back.
 
-    Args:
-        kind: Mask, unmask, or set the category alone.
-        category: Of masked tokens; required by CATEGORY, refused by UNMASK.
-        all_mentions: Also everywhere else in the case where the same words occur.
+    The category is required by CATEGORY and refused by UNMASK. `all_mentions` acts also everywhere else in
+    the case where the same words occur.
 
     Raises:
         ReviewError: No or too many ranges, or a category that does not fit the kind.
@@ -167,13 +163,10 @@ class ReviewAction:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LayerTokens:
-    """The decisions of a layer on each token of a case.
+    """The decisions of a layer on each token of a case, as arrays (n_tokens,).
 
-    Args:
-        keep: bool (n_tokens,).
-        categories: uint8 (n_tokens,), index into `CATEGORIES`, `NO_CATEGORY` = not known; of
-            a kept token the category it would have if it were masked.
-        decided: bool (n_tokens,), False only where reviewers disagree and nobody has settled it.
+    `categories`, uint8, index `CATEGORIES` (`NO_CATEGORY` = not known); a kept token has what it would
+    have if it were masked. `decided` is False only where reviewers disagree and nobody has settled it.
     """
 
     keep: BoolArray = field(repr=False)
@@ -183,15 +176,12 @@ class LayerTokens:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ModelTokens:
-    """The model's decisions on each token of a case.
+    """The model's decisions on each token of a case, as arrays (n_tokens,).
 
-    Args:
-        decisions: As the masker returned them; their categories index `HyperClass`.
-        categories: uint8 (n_tokens,), index into `CATEGORIES`, `NO_CATEGORY` = not known.
-        doubt: float32 (n_tokens,), in [0, 1], 1 = `p_safe` is at the threshold.
-        is_doubtful: bool (n_tokens,), should be looked at: kept ones may be leaks, masked ones losses.
-        rules_safe: bool (n_tokens,), the dictionaries call the word safe.
-        known: bool (n_tokens,), belongs to a known identifier of the case.
+    The categories of `decisions` index `HyperClass`. `categories`, uint8, index `CATEGORIES`
+    (`NO_CATEGORY` = not known). `doubt`, float32, is in [0, 1], 1 = `p_safe` is at the threshold. Doubtful
+    tokens should be looked at: kept ones may be leaks, masked ones losses. `rules_safe`: the dictionaries
+    call the word safe. `known`: it belongs to a known identifier of the case.
     """
 
     decisions: Decisions = field(repr=False)
@@ -223,18 +213,11 @@ class Note:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class CaseView:
-    """A case as a user sees it.
+    """A case as a user sees it: all parts of the original `text`, its tokens, and the user's own layer.
 
-    Args:
-        case_id: Number of the case in the store; the only thing that may appear in a URL.
-        name: Its id in the source file.
-        text: The original, all parts; `tokens` are of it.
-        kind: Of the user's layer.
-        layer: The user's own decisions.
-        model: The model's decisions; None for a reviewer who is blind to it.
-        revision: To be given back with the next action.
-        is_approved: The user approved; the layer can no longer change.
-        notes: The user's own; for an adjudicator also those of both reviewers.
+    `case_id` is the only thing that may appear in a URL; `name` is the id in the source file. `model` is None
+    for a reviewer who is blind to it. `revision` is given back with the next action. An approved layer can no
+    longer change. Adjudicators also see the notes of both reviewers.
     """
 
     case_id: int
@@ -255,12 +238,10 @@ class CaseView:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class DisputeView:
-    """A case as an adjudicator sees it, with the decisions of the two reviewers.
+    """A case as an adjudicator sees it, with the layers of both reviewers, unnamed, in the order of approval.
 
-    Args:
-        case: With the adjudicator's own layer; `layer.decided` is False where they still have to decide.
-        reviewers: Layers in the order of approval; names are not shown.
-        disputed: bool (n_tokens,), one keeps and one masks.
+    `case.layer.decided` is False where the adjudicator still has to decide. `disputed`, bool (n_tokens,):
+    one reviewer keeps and one masks.
     """
 
     case: CaseView
@@ -270,13 +251,10 @@ class DisputeView:
 
 @dataclass(frozen=True, slots=True)
 class Edited:
-    """An action that is safely stored.
+    """An action that is safely stored. `revision`, of the layer, is given back with the next action.
 
-    Args:
-        revision: Of the layer, to be given back with the next action.
-        changed: First token, the token after the last one, whether they are now kept, and their category
-            code, for each range of changed tokens.
-        n_undecided: Tokens that an adjudicator still has to decide.
+    `changed` has, for each range of changed tokens, the first token, the token after the last one, whether
+    they are now kept, and their category code. `n_undecided` tokens are left for an adjudicator to decide.
     """
 
     revision: int
@@ -288,13 +266,9 @@ class Edited:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkFilter:
-    """Which cases a work list shows.
+    """Which cases a work list shows: of these states, of at least this doubt, of an assignee (None = all).
 
-    Args:
-        states: Any of these; empty = all.
-        assignee_id: Assigned to this user, None = all.
-        claimable_by: Ready for review by this user now, None = all.
-        min_doubt: Of at least this doubt, at least 0.
+    `claimable_by`: ready for review by this user now, None = all. No states = all.
     """
 
     states: frozenset[CaseState] = frozenset()
@@ -305,15 +279,10 @@ class WorkFilter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaseRow:
-    """One line of a work list.
+    """One line of a work list. `name` is the id in the source file, `source` the name of that file.
 
-    Args:
-        name: Id in the source file.
-        source: Name of the source file.
-        doubt: Number of doubtful tokens; 1e6 more if the model failed on it.
-        assignee: Name of the user who should do it next, None = anybody.
-        locked_by: Name of the user working on it now, None = nobody.
-        is_failed: The model failed on it and everything is masked.
+    `doubt` counts doubtful tokens; it is 1e6 more if the model failed on the case, so that everything is
+    masked. `assignee` is the user who should do it next (None = anybody), `locked_by` the one working on it.
     """
 
     case_id: int

@@ -11,15 +11,7 @@ from inverse_deid.review.cases import lock_row
 from inverse_deid.review.store import ReviewStore
 from inverse_deid.review.tables import CASES, LAYERS, SOURCES, USERS
 from inverse_deid.review.trail import TrailEvent, append
-from inverse_deid.review.values import (
-    CaseRow,
-    CaseState,
-    LayerKind,
-    User,
-    UserRole,
-    WorkFilter,
-    WorkPage,
-)
+from inverse_deid.review.values import CaseRow, CaseState, LayerKind, User, UserRole, WorkFilter, WorkPage
 
 PAGE_ROWS = 50
 MAX_PAGE_ROWS = 500

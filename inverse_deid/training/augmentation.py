@@ -22,14 +22,13 @@ from inverse_deid.network.batches import Example
 from inverse_deid.network.config import NetworkConfig, TrainingConfig
 from inverse_deid.network.encoding import WordVectors
 from inverse_deid.network.folder import ModelParts
-from inverse_deid.training.corpora.inject import draw_carrier, inject
 from inverse_deid.training.corpora.surrogates import (
     SurrogateMaker,
     identifiers_by_type,
     with_exchanged_identifiers,
     with_fresh_surrogates,
 )
-from inverse_deid.training.corpora.synthetic import synthetic_document
+from inverse_deid.training.corpora.synthetic import draw_carrier, inject, synthetic_document
 from inverse_deid.training.examples import ExampleMaker, Weights, check_teachers
 
 _AT_ONCE = 128
@@ -42,14 +41,8 @@ INVENTED_SHARE = 0.35
 class EpochRecipe:
     """The data and settings from which a worker process makes the examples of an epoch.
 
-    Args:
-        gold: Annotated documents.
-        carriers: Real narratives without annotation; may be empty.
-        network: The network's configuration.
-        training: Numbers, shares and seed.
-        vectors: The vocabulary.
-        teachers: Models whose opinion is learned along with the labels.
-        lexicon: Lexicon artefact, None = the packaged one.
+    `gold` is annotated, `carriers` are real narratives without annotation (possibly none). The opinion of
+    teachers is learned along with the labels. `lexicon` is a file, None = the packaged one.
 
     Raises:
         ConfigurationError: The network cannot learn from the teachers.

@@ -32,12 +32,8 @@ _MARGIN = 3e-6
 class ScoredCorpus:
     """The held-out tokens of one corpus, all documents one after the other.
 
-    Args:
-        name: The corpus.
-        is_phi: bool (n_tokens,).
-        p_safe: float32 (n_tokens,).
-        verdicts: The verdicts of the rules.
-        densities: float64 (n_tokens,), `log_density` of each token's document.
+    `is_phi` is bool and `p_safe` float32, both (n_tokens,), with the verdicts of the rules. `densities`,
+    float64 (n_tokens,), is the `log_density` of each token's document.
     """
 
     name: str
@@ -54,11 +50,7 @@ def densities(p_safe: Sequence[FloatArray]) -> npt.NDArray[np.float64]:
 
 
 def thresholds_at(high: float, like: Thresholds = EVERYTHING_MASKED) -> Thresholds:
-    """Return the thresholds whose `high` is given.
-
-    Args:
-        high: In (0, 1).
-        like: Thresholds with the slope to use.
+    """Return the thresholds whose `high`, in (0, 1), is given, with the slope of `like`.
 
     Example:
         >>> round(thresholds_at(0.9).low, 3)
@@ -71,13 +63,10 @@ def thresholds_at(high: float, like: Thresholds = EVERYTHING_MASKED) -> Threshol
 def calibrate(
     corpora: Sequence[ScoredCorpus], recall: float, like: Thresholds = EVERYTHING_MASKED
 ) -> Thresholds:
-    """Return the smallest thresholds at which the corpora together reach the wanted recall.
+    """Return the smallest thresholds at which the corpora together reach a recall of PHI tokens, in (0, 1].
 
-    Args:
-        corpora: Held-out corpora, taken together, so that a few mistakes of annotators in a
-            small one do not set the threshold for all.
-        recall: Wanted recall of PHI tokens, in (0, 1].
-        like: Thresholds with the slope to use.
+    The corpora are taken together, so that a few mistakes of annotators in a small one do not set
+    the threshold for all. `like` gives the slope.
 
     Raises:
         ConfigurationError: There is no PHI token to calibrate on.
@@ -100,14 +89,9 @@ def calibrate_precision(
 ) -> Thresholds:
     """Return the largest thresholds at which each corpus for itself reaches the wanted precision.
 
-    Args:
-        corpora: Held-out corpora; those without PHI are skipped.
-        precision: Wanted share of PHI among the masked tokens, in (0, 1].
-        like: Thresholds with the slope to use.
-        highest: Upper limit of `high`.
-
-    Returns:
-        The thresholds, or the smallest ones if even these mask too much.
+    Corpora without PHI are skipped. `precision`, in (0, 1], is the share of PHI among the masked
+    tokens, `highest` the upper limit of `high`, and `like` gives the slope. If even the smallest
+    thresholds mask too much, they are returned.
 
     Raises:
         ConfigurationError: There is no PHI token to calibrate on.
@@ -170,10 +154,7 @@ def score_from_high(
 ) -> npt.NDArray[np.float64]:
     """Return `p_safe` on the scale of `high`: a token is masked where `high` is above it.
 
-    Args:
-        corpus: The scored tokens.
-        like: Thresholds with the slope to use.
-        adaptive: Add `LOW_HIGH_LOGITS` for words that the rules call safe.
+    `like` gives the slope. `adaptive` adds `LOW_HIGH_LOGITS` for words that the rules call safe.
 
     Returns:
         float64 (n_tokens,), in [0, 1]; 0 where the rules or a NaN mask.
@@ -205,13 +186,7 @@ def measure(corpus: ScoredCorpus, thresholds: Thresholds) -> OperatingPoint:
 
 @dataclass(frozen=True, slots=True)
 class AtOneRecall:
-    """Precision of two models at a recall that both reach.
-
-    Args:
-        recall: Share of PHI tokens masked, in (0, 1].
-        before: Precision of the model that was started from.
-        after: Precision of the model that came out.
-    """
+    """Precision of the model that was started from, and of the one that came out, at a recall both reach."""
 
     recall: float
     before: float
@@ -227,12 +202,7 @@ def at_one_recall(
 ) -> dict[str, AtOneRecall | None]:
     """Compare two models on each corpus at the recall that the second has at one operating point.
 
-    Args:
-        before: Corpora scored by the model that was started from.
-        after: The same corpora, in the same order, scored by the model that came out.
-        points_before: Operating points of the first; their slope is used.
-        points_after: Operating points of the second.
-        name: The operating point.
+    Both have scored the same corpora, in the same order. The slope is that of their operating points.
 
     Returns:
         By corpus; None where there is no PHI or none of it is masked.
@@ -249,10 +219,7 @@ def at_one_recall(
 def precision_at(corpus: ScoredCorpus, recall: float, like: Thresholds = EVERYTHING_MASKED) -> float:
     """Return the precision at the smallest threshold that reaches a recall. Ties are masked together.
 
-    Args:
-        corpus: Scored tokens with PHI among them.
-        recall: In (0, 1].
-        like: Thresholds with the slope to use.
+    The corpus must contain PHI, and the recall is in (0, 1]. `like` gives the slope.
 
     Example:
         >>> from inverse_deid.core.values import RuleVerdicts
@@ -268,15 +235,10 @@ def precision_at(corpus: ScoredCorpus, recall: float, like: Thresholds = EVERYTH
 
 
 def recall_at_precision(is_phi: BoolArray, p_safe: FloatArray, precision: float) -> float:
-    """Return the highest recall of PHI tokens at which the masked ones hold that share of PHI.
+    """Return the highest recall of PHI tokens at which the masked ones have that share of PHI, in [0, 1].
 
-    Args:
-        is_phi: bool (n_tokens,).
-        p_safe: float32 (n_tokens,); the lowest are masked first.
-        precision: Wanted share of PHI among masked tokens, in [0, 1].
-
-    Returns:
-        In [0, 1]; 0 if no threshold reaches the precision or there is no PHI.
+    Tokens with the lowest `p_safe`, float32 (n_tokens,), are masked first. The recall is 0 if no threshold
+    reaches the precision or there is no PHI.
 
     Example:
         >>> recall_at_precision(np.array([True, True, False]), np.array([0.1, 0.9, 0.5]), 1.0)

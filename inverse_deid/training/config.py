@@ -18,11 +18,8 @@ Aim = Annotated[float, Meta(gt=0, le=1)]
 class CalibrationConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What the operating points aim at, on the held-out parts of the corpora.
 
-    Args:
-        strict_recall: Recall of PHI tokens at `strict`, all corpora together.
-        balanced_recall: Recall at `balanced`.
-        lenient_precision: Precision at `lenient`, in every corpus.
-        density_slope: `Thresholds.density_slope` of all three.
+    Recall, at strict and balanced, is that of PHI tokens in all corpora together. Precision, at lenient, is
+    that in every corpus. `density_slope` is that of the `Thresholds` of all three.
     """
 
     strict_recall: Aim = 0.995
@@ -77,10 +74,8 @@ def read_run_config(
 ) -> RunConfig:
     """Read a training configuration; paths in it count from the file's own folder.
 
-    Args:
-        path: The TOML file.
-        needs_gold: Refuse a file that names no annotated corpus.
-        training: Replaces the defaults of the file's table [training]; None = `TrainingConfig()`.
+    `needs_gold` refuses a file that names no annotated corpus. `training` replaces the defaults of the
+    file's table [training].
 
     Raises:
         ConfigurationError: Missing, not TOML, unknown or unfit settings.

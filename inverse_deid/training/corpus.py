@@ -32,38 +32,25 @@ _PERSONS = frozenset({PhiType.PATIENT, PhiType.RELATIVE})
 def read_annotated(path: Path, types: TypeMapping = OUR_TYPES) -> list[Document]:
     """Read annotated documents: JSON Lines (also gzipped), an i2b2 XML file or a folder of them.
 
-    Args:
-        path: File or folder.
-        types: What the type names mean.
-
     Raises:
         InputError: Names the file, the line or document and the remedy.
     """
-    try:
-        if path.is_dir():
-            docs = [_read_xml(file, types) for file in sorted(path.rglob("*.xml"))]
-        elif path.suffix == ".xml":
-            docs = [_read_xml(path, types)]
-        else:
-            with input_errors(), open_input(path) as stream:
-                docs = list(read_gold_json_lines(stream, types))
-    except InputError as error:
-        raise _name_file(path, error) from error
+    is_xml = path.is_dir() or path.suffix == ".xml"
+    docs: list[Document] = []
+    for file in sorted(path.rglob("*.xml")) if path.is_dir() else [path]:
+        try:
+            with input_errors(), file.open("rb") if is_xml else open_input(file) as stream:
+                if is_xml:
+                    docs.append(read_gold_i2b2_xml(stream, file.name, types))
+                else:
+                    docs += read_gold_json_lines(stream, types)
+        except InputError as error:
+            if str(file) in str(error):
+                raise
+            raise type(error)(f"{file}: {error}") from error
     if not docs:
         raise FormatError(f"{path}: no documents. Give JSON Lines with spans or 2014 i2b2 XML")
     return docs
-
-
-def _name_file(path: Path, error: InputError) -> InputError:
-    return error if str(path) in str(error) else type(error)(f"{path}: {error}")
-
-
-def _read_xml(path: Path, types: TypeMapping) -> Document:
-    try:
-        with input_errors(), path.open("rb") as stream:
-            return read_gold_i2b2_xml(stream, path.name, types)
-    except InputError as error:
-        raise _name_file(path, error) from error
 
 
 def read_type_mapping(path: Path | None) -> TypeMapping:
@@ -100,11 +87,10 @@ OFFICIAL_SIZES = (790, 514)
 
 
 def official_split(folder: Path) -> OfficialSplit | None:
-    """Return the official training and test folders below a folder of the 2014 i2b2 release.
+    """Return the official training and test folders below a folder of the 2014 i2b2 release, if it has both.
 
-    Returns:
-        `training-PHI-Gold-Set1` and `-Set2` against `testing-PHI-Gold-fixed`, whatever
-        follows `training-` and `testing-`; None if the folder does not hold both.
+    They are `training-PHI-Gold-Set1` and `-Set2` against `testing-PHI-Gold-fixed`, whatever follows
+    `training-` and `testing-`.
     """
     if not folder.is_dir():
         return None
@@ -121,14 +107,10 @@ def _outermost(folder: Path, name: str) -> tuple[Path, ...]:
 
 
 def near_duplicate_groups(docs: Sequence[Document]) -> list[int]:
-    """Group documents that share a run of ten tokens or the full name of a patient.
+    """Return group numbers: equal for documents that share a run of ten tokens or a patient's full name.
 
-    A run that occurs in many documents is a phrase of a form or company and
-    does not count.
-
-    Returns:
-        A group number for each document; documents of one number belong on one
-        side of any split.
+    Documents of one group belong on one side of any split. A run that occurs in many documents is a
+    phrase of a form or company and does not count.
 
     Example:
         >>> text = "one two three four five six seven eight nine ten"
@@ -139,13 +121,10 @@ def near_duplicate_groups(docs: Sequence[Document]) -> list[int]:
 
 
 def patient_groups(docs: Sequence[Document]) -> list[int]:
-    """Group documents of one patient, and copies of one document.
+    """Return group numbers: equal for documents of one patient, and for copies of one document.
 
     Unlike `near_duplicate_groups` it does not join documents that only share a phrase, so
     that a corpus from one hospital does not become one group.
-
-    Returns:
-        A group number for each document.
 
     Example:
         >>> patient_groups([Document("101-01", "x"), Document("101-02", "y"), Document("102-01", "z")])
@@ -213,21 +192,17 @@ def split_by_group(
 
     About `share` of the groups go to the second part.
     """
-    held_out = flag_held_out(docs, share, seed)
-    rest = [doc for doc, out in zip(docs, held_out, strict=True) if not out]
-    return rest, [doc for doc, out in zip(docs, held_out, strict=True) if out]
+    marked = list(zip(docs, flag_held_out(docs, share, seed), strict=True))
+    return [doc for doc, out in marked if not out], [doc for doc, out in marked if out]
 
 
 def hold_out_patients(
     docs: Sequence[Document], share: float, seed: int
 ) -> tuple[list[Document], list[Document]]:
-    """Keep documents back, whole patients, until the share is reached.
+    """Return training and held-out documents, whole patients, with at least the share, in (0, 1), held out.
 
     Unlike `split_by_group` it separates documents that only share phrases of a form, so that
-    the share of documents, in (0, 1), is met even in a corpus of one hospital.
-
-    Returns:
-        The training documents and the held-out documents, each in order.
+    the share is met even in a corpus of one hospital.
     """
     numbers = patient_groups(docs)
     drawn = sorted(set(numbers))

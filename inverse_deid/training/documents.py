@@ -56,9 +56,7 @@ class RunDocuments:
 def read_documents(config: RunConfig, say: Say) -> RunDocuments:
     """Read the corpora that a configuration names. No document is both trained on and held out.
 
-    Args:
-        config: The run.
-        say: Receives a line about the documents: numbers and file names only.
+    `say` receives a line about the documents: numbers and file names only.
 
     Raises:
         InputError: A corpus cannot be read.

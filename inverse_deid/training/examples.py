@@ -39,14 +39,10 @@ _DOUBTFUL_FEATURES = (
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """Weights of tokens in the loss.
+    """Weights of tokens in the loss: of PHI (a safe token weighs 1), and of all tokens of the document.
 
-    Args:
-        phi: A PHI token (a safe one weighs 1).
-        document: Factor on all tokens of the document.
-        weak: The document may contain unmarked PHI. Doubtful tokens have weight
-            0, unless teachers have an opinion on them.
-        factors: Further factors on PHI tokens, by hyper-class.
+    If the document is `weak`, it may contain unmarked PHI, and doubtful tokens have weight 0, unless teachers
+    have an opinion on them. `factors` are further factors on PHI tokens, by hyper-class.
     """
 
     phi: float = 3.0
@@ -69,11 +65,6 @@ def check_teachers(models: Sequence[ModelParts], config: NetworkConfig) -> None:
 
 class Teachers:
     """Asks several models, or none, and takes the mean.
-
-    Args:
-        models: The models.
-        config: The network that learns.
-        interned: Numbers the words; shared with the rules.
 
     Raises:
         ConfigurationError: The network cannot learn from them.
@@ -99,14 +90,10 @@ class Teachers:
 
 
 class ExampleMaker:
-    """Encodes annotated documents for training.
+    """Encodes annotated documents for training a network, with the rule features and the vocabulary.
 
-    Args:
-        config: The network's configuration.
-        lexicon: The dictionaries behind the features.
-        vectors: The vocabulary.
-        teachers: Models that are asked about every document.
-        teacher_weight: Share of their opinion in the target of a labelled token.
+    Teachers are asked about every document. `teacher_weight` is the share of their opinion in the target of
+    a labelled token.
     """
 
     def __init__(

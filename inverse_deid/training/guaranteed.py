@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from inverse_deid.core.errors import AnnotationError, ModelError, StageError
+from inverse_deid.core.errors import AnnotationError, ModelError, StageError, name_documents
 from inverse_deid.core.thresholds import EVERYTHING_MASKED, Thresholds
 from inverse_deid.core.values import BoolArray, Document, RuleAnalysis, Tokens
 from inverse_deid.masking.pipeline import Deidentifier, Scores, Stages
@@ -29,7 +29,6 @@ HIGHEST_LOGIT, LOWEST_LOGIT, N_STEPS = 14.0, -6.0, 200
 """`high` from 0.999999 to 0.0025; above, single precision tells few probabilities apart."""
 
 _BATCH_CHARS = 400_000
-_MAX_IDS_SHOWN = 5
 
 Int64Array = npt.NDArray[np.int64]
 Keeps = Mapping[int, BoolArray]
@@ -40,10 +39,7 @@ def threshold_sequence(like: Thresholds = EVERYTHING_MASKED) -> tuple[Thresholds
     """Return the thresholds that calibration tries, the safest first, in steps of a tenth of a logit.
 
     They never depend on data: a sequence chosen by the scores of the PHI would void the
-    guarantee. A step changes the odds by a tenth, so finer steps would not matter.
-
-    Args:
-        like: Thresholds of the model, with the slope to use.
+    guarantee. A step changes the odds by a tenth, so finer steps would not matter. `like` gives the slope.
     """
     logits = np.linspace(HIGHEST_LOGIT, LOWEST_LOGIT, N_STEPS + 1)
     return tuple(thresholds_at(float(high), like) for high in 1 / (1 + np.exp(-logits)))
@@ -51,11 +47,9 @@ def threshold_sequence(like: Thresholds = EVERYTHING_MASKED) -> tuple[Thresholds
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CalibrationSet:
-    """The documents with PHI tokens, and the owner of each.
+    """The documents with PHI tokens, in the order of the gold.
 
-    Args:
-        docs: In the order of the gold.
-        owners: For each the number of its patient, or its own; int64 (n_docs,), from 0 on.
+    `owners`, int64 (n_docs,), from 0 on, is the number of each document's patient, or its own.
     """
 
     docs: tuple[Document, ...] = field(repr=False)
@@ -68,11 +62,7 @@ class CalibrationSet:
 
 
 def calibration_set(gold: Sequence[Document], patients: Sequence[str] | None = None) -> CalibrationSet:
-    """Return the documents with PHI; those of one patient count once.
-
-    Args:
-        gold: Annotated documents.
-        patients: The patient of each; None = each document is of another patient.
+    """Return the documents with PHI; those of one patient count once. None = each is of another patient.
 
     Raises:
         AnnotationError: Two documents have the same id, or two documents that count apart
@@ -80,7 +70,7 @@ def calibration_set(gold: Sequence[Document], patients: Sequence[str] | None = N
     """
     if twice := _with_company([doc.id for doc in gold], [doc.id for doc in gold]):
         raise AnnotationError(
-            f"duplicate ids in the gold: {_name_documents(twice)}. Give every document its own id"
+            f"duplicate ids in the gold: {name_documents(twice)}. Give every document its own id"
         )
     owners = [doc.id for doc in gold] if patients is None else patients
     pairs = list(zip(gold, owners, strict=True))
@@ -89,7 +79,7 @@ def calibration_set(gold: Sequence[Document], patients: Sequence[str] | None = N
     first = {(doc.text, name): doc for doc, name in counted}.values()
     if copies := _with_company([doc.text for doc in first], [doc.id for doc in first]):
         raise AnnotationError(
-            f"the same text is in {_name_documents(copies)}. Leave the copy out, or state "
+            f"the same text is in {name_documents(copies)}. Leave the copy out, or state "
             "with --patients that they belong to one patient"
         )
     owned = np.array([numbers[name] for _, name in counted], np.int64)
@@ -102,12 +92,6 @@ def _with_company(keys: Sequence[str], ids: Sequence[str]) -> list[str]:
     for key, doc_id in zip(keys, ids, strict=True):
         members[key].append(doc_id)
     return [doc_id for found in members.values() if len(found) > 1 for doc_id in dict.fromkeys(found)]
-
-
-def _name_documents(ids: Sequence[str]) -> str:
-    shown = ["".join(sign if sign.isprintable() else "?" for sign in name) for name in ids[:_MAX_IDS_SHOWN]]
-    more = f" and {len(ids) - len(shown)} more" if len(ids) > len(shown) else ""
-    return f"document{'s' * (len(ids) > 1)} {', '.join(shown)}{more}"
 
 
 def refuse_training_documents(gold: Path, provenance: Mapping[str, object]) -> None:
@@ -135,11 +119,9 @@ def _is_phi(doc: Document, tokens: Tokens) -> BoolArray:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KeptPhi:
-    """How much PHI is kept, one row a document or patient with PHI.
+    """How much PHI is kept, one row a document or patient with PHI, the safest threshold first.
 
-    Args:
-        n_phi: int64 (n_counted,), PHI tokens.
-        n_kept: int64 (n_counted, n_thresholds), of these the kept ones, the safest threshold first.
+    Of `n_phi` tokens, int64 (n_counted,), `n_kept`, int64 (n_counted, n_thresholds), are kept.
 
     Raises:
         StageError: A lower threshold keeps less.
@@ -167,13 +149,9 @@ def count_kept_phi(
     sequence: Sequence[Thresholds],
     on_batch: Callable[[int], object] = lambda n_documents: None,
 ) -> KeptPhi:
-    """Run the pipeline over a calibration set.
+    """Run the pipeline over a calibration set at thresholds, the safest first, not at those of `stages`.
 
-    Args:
-        calibration: The documents with PHI.
-        stages: Rules and network; their own thresholds do not matter.
-        sequence: The thresholds, the safest first.
-        on_batch: Receives the number of documents done since the last call.
+    `on_batch` receives the number of documents done since the last call.
 
     Raises:
         StageError: A document could not be analysed, or thresholds are not nested.
@@ -224,7 +202,7 @@ class _AnalysedBatch:
         deidentifier = Deidentifier(dataclasses.replace(self._stages, thresholds=thresholds))
         masked = deidentifier.mask_many([self._docs[row] for row in rows])
         if failed := [doc.id for doc in masked if doc.failed]:
-            raise StageError(f"could not analyse {_name_documents(failed)}. Leave it out and report it")
+            raise StageError(f"could not analyse {name_documents(failed)}. Leave it out and report it")
         return {row: doc.decisions.keep for row, doc in zip(rows, masked, strict=True)}
 
     def n_kept(self, row: int, keeps: Keeps) -> int:

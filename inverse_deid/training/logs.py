@@ -22,13 +22,8 @@ _COLUMNS = ("epoch", "loss", "tokens", "tokens_per_second", "validation_recall",
 class TrainingLog:
     """Writes `log.csv` and TensorBoard events to a folder and shows progress; numbers only.
 
-    Args:
-        folder: Made if it is not there.
-        n_epochs: How many epochs there will be.
-        say: Receives a line per epoch.
-        n_done: Epochs of an interrupted run, whose lines are kept. Lines of an
-            earlier run are removed.
-        show: Whether to draw a progress bar on standard error.
+    `say` receives a line per epoch, and `show` draws a progress bar on standard error. The lines of the
+    `n_done` epochs of an interrupted run are kept, those of an earlier run are removed.
     """
 
     def __init__(
@@ -101,14 +96,9 @@ def _writing(path: Path) -> Iterator[None]:
     """Turn what the operating system and TensorFlow raise into one line with a remedy."""
     try:
         yield
-    except OSError as error:
-        raise _output_error(path, error.strerror or type(error).__name__) from error
-    except tf.errors.OpError as error:
-        raise _output_error(path, type(error).__name__) from error
-
-
-def _output_error(path: Path, reason: str) -> OutputError:
-    return OutputError(
-        f"{path}: cannot be written ({reason}). Make room or give the right to write, then run again "
-        "with --resume"
-    )
+    except (OSError, tf.errors.OpError) as error:
+        reason = (isinstance(error, OSError) and error.strerror) or type(error).__name__
+        raise OutputError(
+            f"{path}: cannot be written ({reason}). Make room or give the right to write, then run again "
+            "with --resume"
+        ) from error

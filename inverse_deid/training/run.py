@@ -68,15 +68,11 @@ PARTS: Mapping[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
-    """The surroundings of a run: progress, resuming, the model to start from.
+    """The surroundings of a run.
 
-    Args:
-        say: Receives lines of progress: numbers only.
-        show: Draw a progress bar on standard error.
-        revision: Of the code, for the manifest.
-        resume: Resume from the checkpoint of an interrupted run.
-        start: Model folder to start from, None = random weights.
-        freeze: Names from `PARTS` that do not learn.
+    `say` receives lines of progress (numbers only), and `show` draws a bar on standard error. `revision`, of
+    the code, is for the manifest. `resume` continues an interrupted run from its checkpoint. `start` is the
+    model folder to start from, None = random weights. `freeze` names `PARTS` that do not learn.
     """
 
     say: Say = lambda line: None
@@ -88,18 +84,10 @@ class Surroundings:
 
 
 def train(config: RunConfig, folder: Path, around: Surroundings | None = None) -> Mapping[str, Any]:
-    """Train, calibrate and write a model folder.
+    """Train, calibrate and write a model folder; return the provenance in its manifest.
 
     During the run, checkpoint, `log.csv` and TensorBoard events are written to
-    `FOLDER.training`. The checkpoint is removed when the model is complete.
-
-    Args:
-        config: The run.
-        folder: The model folder. An older model there is replaced at the end.
-        around: Progress, resuming, the model to start from.
-
-    Returns:
-        The provenance that was written to the manifest.
+    `FOLDER.training`. The checkpoint is removed when the model is complete. An older model is then replaced.
 
     Raises:
         InputError: A corpus cannot be read.
@@ -110,7 +98,7 @@ def train(config: RunConfig, folder: Path, around: Surroundings | None = None) -
     around = around or Surroundings()
     refuse_other_folder(folder)
     if not around.resume:
-        _checkpoints(folder, "").refuse_unfinished()
+        Checkpoints(training_folder(folder), "").refuse_unfinished()
     check_parts(around.freeze)
     data = read_documents(config, around.say)
     start = read_model(around.start) if around.start else None
@@ -144,7 +132,7 @@ def train(config: RunConfig, folder: Path, around: Surroundings | None = None) -
         "at_one_recall": {name: one and dataclasses.asdict(one) for name, one in alike.items()},
     }
     write_model(dataclasses.replace(parts, operating_points=points, provenance=provenance), folder)
-    _checkpoints(folder, "").remove()
+    Checkpoints(training_folder(folder), "").remove()
     return provenance
 
 
@@ -249,8 +237,9 @@ def _fit(
     )
     if config.training.patience and validate is None:
         raise ConfigurationError("training.patience needs held-out PHI. Raise training.validation_share")
-    checkpoints = _checkpoints(folder, _run_key(config, data, vectors, around))
-    n_done = checkpoints.n_epochs()
+    checkpoints = Checkpoints(training_folder(folder), _run_key(config, data, vectors, around))
+    state = checkpoints.read()
+    n_done = state.epoch if state else 0
     if n_done:
         around.say(f"resuming after epoch {n_done} of {config.training.epochs}")
     names = enumerate(feature_names(config.network.feature_set))
@@ -270,8 +259,7 @@ def validator(
 ) -> Callable[[keras.Model], float] | None:
     """Return a function that measures a network: the mean over the corpora of recall at the precision.
 
-    Returns:
-        None if no corpus has a held-out document with PHI.
+    None if no corpus has a held-out document with PHI.
     """
     examples = [[maker.make(doc, Weights()) for doc in docs] for docs in corpora]
     examples = [some for some in examples if any((e.labels > 0).any() for e in some)]
@@ -301,10 +289,6 @@ def _run_key(config: RunConfig, data: RunDocuments, vectors: WordVectors, around
 def training_folder(folder: Path) -> Path:
     """Return where a run for this model folder keeps checkpoint and logs."""
     return folder.with_name(folder.name + ".training")
-
-
-def _checkpoints(folder: Path, run: str) -> Checkpoints:
-    return Checkpoints(training_folder(folder), run)
 
 
 def model_parts(network: keras.Model, config: NetworkConfig, vectors: WordVectors) -> ModelParts:

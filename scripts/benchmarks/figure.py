@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from markupsafe import Markup
 
 from benchmarks.growth import Growth, fitted_exponent
-from inverse_deid.evaluation.page.svg import Scale, element, line, text
+from inverse_deid.evaluation.page.charts import Scale, element, line, text
 
 WIDTH, HEIGHT = 720, 330
 _TOP, _BOTTOM = 44, 272

@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 
 from inverse_deid.core.phi import PhiType
 from inverse_deid.core.values import Document
-from inverse_deid.training.corpora.inject import inject
 from inverse_deid.training.corpora.surrogates import SurrogateMaker, with_fresh_surrogates
-from inverse_deid.training.corpora.synthetic import synthetic_document
+from inverse_deid.training.corpora.synthetic import inject, synthetic_document
 from inverse_deid.training.corpora.weak_labels import weakly_labelled
 
 CARRIER = (

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from inverse_deid.evaluation.added_reports import AddedReport, ConceptReport
-from inverse_deid.evaluation.grades import Agreement, GradeReport, GroupGradesRecord
+from inverse_deid.evaluation.grades import Agreement, GradeReport, GroupGrades
 from inverse_deid.evaluation.page.blocks import (
     NumberTable,
     Section,
@@ -110,7 +110,7 @@ def _show_risk(report: RiskReport) -> Section:
         *([tabulate_grid("Leaks by type", types)] if types else []),
         tabulate_values(
             "Assumptions",
-            {plain_label(name): value for name, value in settings.items() if not isinstance(value, list)},
+            {plain_label(name): value for name, value in settings.items() if not isinstance(value, tuple)},
         ),
     ]
     return Section("risk", "Risk of re-identification", (sentence,), tuple(tables))
@@ -132,7 +132,7 @@ def _show_grades(report: GradeReport) -> Section:
     return Section("grades", "Identifiers that the missed words reveal", (sentence,), tuple(tables))
 
 
-def _tabulate_grades(name: str, group: GroupGradesRecord, grades: Sequence[str]) -> Iterator[NumberTable]:
+def _tabulate_grades(name: str, group: GroupGrades, grades: Sequence[str]) -> Iterator[NumberTable]:
     counts: dict[str, Value] = {
         "Leaks": group.leaks,
         "Documents": group.documents,

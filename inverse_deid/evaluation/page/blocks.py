@@ -14,7 +14,6 @@ from inverse_deid.evaluation.page.measures import (
     Measure,
     interval_name,
     number,
-    number_range,
     percent,
     percent_range,
 )
@@ -165,7 +164,8 @@ def _format_value(value: Value | str) -> tuple[str, str]:
     if not isinstance(value, Measure):
         return number(value), ""
     if value.part is None:
-        return number(value.value), number_range(value) if value.has_interval else ""
+        interval = f"{number(value.low)} to {number(value.high)}"
+        return number(value.value), interval if value.has_interval else ""
     return percent(value.value), percent_range(value) if value.has_interval else ""
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 
 from inverse_deid.evaluation.figures import Share
 from inverse_deid.evaluation.uncertainty import Interval, Method
@@ -116,11 +115,6 @@ def percent_range(measure: Measure, digits: int = _MAX_DIGITS) -> str:
     return f"{'*' * measure.is_alike}{low:.{digits}f}{DASH}{high:.{digits}f}{SPACE}%"
 
 
-def number_range(measure: Measure) -> str:
-    """Return the interval of a number that is not a share, or a dash."""
-    return f"{number(measure.low)} to {number(measure.high)}" if measure.has_interval else DASH
-
-
 def number(value: float | bool | None) -> str:
     """Return a number for a cell: whole numbers in full, others with four digits. None is a dash.
 
@@ -159,80 +153,72 @@ def interval_name(confidence: float | None) -> str:
     return "interval" if confidence is None else f"{100 * confidence:.4g}{SPACE}% interval"
 
 
-FIGURE_LABELS: Mapping[str, str] = MappingProxyType(
-    {
-        "recall_all": "Identifying words masked (recall)",
-        "recall_all_corrected": "harmless words counted as masked",
-        "recall_hipaa": "Identifying words masked, HIPAA categories",
-        "recall_hipaa_corrected": "harmless words counted as masked",
-        "recall_short_names": "Words of names masked, at most 3 characters",
-        "precision": "Masked words that identify (precision)",
-        "precision_overlap": "longer words right and wrong once each",
-        "safe_kept": "Safe words kept",
-        "documents_without_leak": "Documents without a leak",
-        "documents_without_hipaa_leak": "of the HIPAA categories",
-        "entities_masked": "Identifiers with all mentions masked",
-    }
-)
+FIGURE_LABELS: Mapping[str, str] = {
+    "recall_all": "Identifying words masked (recall)",
+    "recall_all_corrected": "harmless words counted as masked",
+    "recall_hipaa": "Identifying words masked, HIPAA categories",
+    "recall_hipaa_corrected": "harmless words counted as masked",
+    "recall_short_names": "Words of names masked, at most 3 characters",
+    "precision": "Masked words that identify (precision)",
+    "precision_overlap": "longer words right and wrong once each",
+    "safe_kept": "Safe words kept",
+    "documents_without_leak": "Documents without a leak",
+    "documents_without_hipaa_leak": "of the HIPAA categories",
+    "entities_masked": "Identifiers with all mentions masked",
+}
 """Labels of the figures in the order of the page. A label in lower case belongs to the one before."""
 
-CATEGORY_LABELS: Mapping[str, str] = MappingProxyType(
-    {
-        "NAME": "Names",
-        "PLACE": "Places, organisations",
-        "CONTACT": "Contacts",
-        "ID": "Numbers and codes",
-        "PATIENT": "Patients",
-        "RELATIVE": "Relatives",
-        "DOCTOR": "Health staff",
-        "USERNAME": "User names",
-        "PROFESSION": "Professions",
-        "HOSPITAL": "Hospitals",
-        "ORGANIZATION": "Organisations",
-        "STREET": "Streets",
-        "CITY": "Cities",
-        "STATE": "States",
-        "COUNTRY": "Countries",
-        "ZIP": "Postal codes",
-        "LOCATION-OTHER": "Other places",
-        "AGE": "Ages",
-        "DATE": "Dates",
-        "PHONE": "Phone numbers",
-        "FAX": "Fax numbers",
-        "EMAIL": "E-mail addresses",
-        "URL": "Web addresses",
-        "IPADDR": "IP addresses",
-        "SSN": "Social security numbers",
-        "MEDICALRECORD": "Medical record numbers",
-        "HEALTHPLAN": "Health plan numbers",
-        "ACCOUNT": "Account numbers",
-        "LICENSE": "Licence numbers",
-        "VEHICLE": "Vehicle numbers",
-        "DEVICE": "Device numbers",
-        "BIOID": "Biometric identifiers",
-        "IDNUM": "Other numbers",
-    }
-)
+CATEGORY_LABELS: Mapping[str, str] = {
+    "NAME": "Names",
+    "PLACE": "Places, organisations",
+    "CONTACT": "Contacts",
+    "ID": "Numbers and codes",
+    "PATIENT": "Patients",
+    "RELATIVE": "Relatives",
+    "DOCTOR": "Health staff",
+    "USERNAME": "User names",
+    "PROFESSION": "Professions",
+    "HOSPITAL": "Hospitals",
+    "ORGANIZATION": "Organisations",
+    "STREET": "Streets",
+    "CITY": "Cities",
+    "STATE": "States",
+    "COUNTRY": "Countries",
+    "ZIP": "Postal codes",
+    "LOCATION-OTHER": "Other places",
+    "AGE": "Ages",
+    "DATE": "Dates",
+    "PHONE": "Phone numbers",
+    "FAX": "Fax numbers",
+    "EMAIL": "E-mail addresses",
+    "URL": "Web addresses",
+    "IPADDR": "IP addresses",
+    "SSN": "Social security numbers",
+    "MEDICALRECORD": "Medical record numbers",
+    "HEALTHPLAN": "Health plan numbers",
+    "ACCOUNT": "Account numbers",
+    "LICENSE": "Licence numbers",
+    "VEHICLE": "Vehicle numbers",
+    "DEVICE": "Device numbers",
+    "BIOID": "Biometric identifiers",
+    "IDNUM": "Other numbers",
+}
 """Labels of hyper-classes and fine types."""
 
-KIND_LABELS: Mapping[str, str] = MappingProxyType(
-    {
-        "word": "Other words",
-        "clinical": "Clinical words",
-        "number": "Numbers",
-        "mixed": "Letters and digits",
-    }
-)
+KIND_LABELS: Mapping[str, str] = {
+    "word": "Other words",
+    "clinical": "Clinical words",
+    "number": "Numbers",
+    "mixed": "Letters and digits",
+}
 """Labels of the kinds of safe words."""
 
-SETTING_LABELS: Mapping[str, str] = MappingProxyType(
-    {
-        "units": "Independent units",
-        "units_with_phi": "Independent units with identifiers",
-        "resamples": "Resamples for the intervals",
-        "seed": "Seed of the resamples",
-    }
-)
+SETTING_LABELS: Mapping[str, str] = {
+    "units": "Independent units",
+    "units_with_phi": "Independent units with identifiers",
+    "resamples": "Resamples for the intervals",
+    "seed": "Seed of the resamples",
+}
 """Labels of settings with names that say too little."""
 
 

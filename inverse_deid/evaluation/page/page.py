@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +11,7 @@ from msgspec import UnsetType
 
 from inverse_deid.core.phi import HYPER_CLASS_OF
 from inverse_deid.evaluation.added_reports import AddedReport
-from inverse_deid.evaluation.curves import choose_corners
+from inverse_deid.evaluation.curves import Reliability, ReliabilityBin, choose_corners
 from inverse_deid.evaluation.page.added import show_added, show_provenance
 from inverse_deid.evaluation.page.blocks import (
     Chart,
@@ -47,14 +47,7 @@ from inverse_deid.evaluation.page.measures import (
     percent_range,
     plain_label,
 )
-from inverse_deid.evaluation.report import (
-    BinRecord,
-    CurveRecord,
-    DocumentRecord,
-    EvaluationReport,
-    GroupRecord,
-    ReliabilityRecord,
-)
+from inverse_deid.evaluation.report import CurveRecord, DocumentRecord, EvaluationReport, GroupRecord
 from inverse_deid.evaluation.uncertainty import FEW_UNITS, Method
 
 MAX_IDS = 50
@@ -72,47 +65,40 @@ def measure_figure(report: EvaluationReport, name: str) -> Measure:
 
 def choose_headlines(report: EvaluationReport) -> tuple[Headline, ...]:
     """Return the four numbers at the top of the page."""
-    sentences = {
-        "recall_all": _describe_recall,
-        "documents_without_leak": _describe_documents,
-        "precision": _describe_precision,
-        "safe_kept": _describe_kept,
-    }
     found = []
-    for name, describe in sentences.items():
+    for name, (describe, if_none) in _HEADLINES.items():
         share = measure_figure(report, name)
         interval = ""
         if share.has_interval:
             interval = f"{interval_name(share.confidence)} {percent_range(share, 1)}"
-        found.append(Headline(percent(share.value, 1), describe(share.part or 0, share.whole or 0), interval))
+        sentence = describe(share.part or 0, share.whole) if share.whole else if_none
+        found.append(Headline(percent(share.value, 1), sentence, interval))
     return tuple(found)
 
 
 def _describe_recall(part: int, whole: int) -> str:
-    if not whole:
-        return "These documents contain no identifying words."
     n_missed = whole - part
     masked = "is masked" if part == 1 else "are masked"
     missed = f"{n_missed:,} were missed" if n_missed > 1 else f"{'one' if n_missed else 'none'} was missed"
     return f"Of {count_nouns(whole, 'identifying word')}, {part:,} {masked} and {missed}."
 
 
-def _describe_documents(part: int, whole: int) -> str:
-    if not whole:
-        return "These documents contain no identifiers."
-    return f"Nothing leaked in {part:,} of {count_nouns(whole, 'document')} with identifiers."
-
-
-def _describe_precision(part: int, whole: int) -> str:
-    if not whole:
-        return "No word is masked."
-    return f"of the masked words were identifying: {part:,} of {whole:,}."
-
-
-def _describe_kept(part: int, whole: int) -> str:
-    if not whole:
-        return "These documents contain no safe words."
-    return f"of the safe words can still be read: {part:,} of {whole:,}."
+_HEADLINES: Mapping[str, tuple[Callable[[int, int], str], str]] = {
+    "recall_all": (_describe_recall, "These documents contain no identifying words."),
+    "documents_without_leak": (
+        lambda part, n: f"Nothing leaked in {part:,} of {count_nouns(n, 'document')} with identifiers.",
+        "These documents contain no identifiers.",
+    ),
+    "precision": (
+        lambda part, whole: f"of the masked words were identifying: {part:,} of {whole:,}.",
+        "No word is masked.",
+    ),
+    "safe_kept": (
+        lambda part, whole: f"of the safe words can still be read: {part:,} of {whole:,}.",
+        "These documents contain no safe words.",
+    ),
+}
+"""The sentence of a part and a whole, and the sentence if the whole is 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,7 +305,7 @@ def _choose_target(points: Sequence[CurvePoint], target: float) -> TableRow:
     return TableRow((name, *shares, "masks all" if best.threshold is None else number(best.threshold)))
 
 
-def _chart_reliability(found: ReliabilityRecord) -> Chart:
+def _chart_reliability(found: Reliability) -> Chart:
     title = "Reliability of the probabilities"
     sentence = f"On the diagonal, 80 of 100 words with a probability of 80{SPACE}% are safe."
     if any(row.interval is not None for row in found.bins):
@@ -335,7 +321,7 @@ def _chart_reliability(found: ReliabilityRecord) -> Chart:
     return Chart(title, sentence, drawing, numbers, is_labelled=False)
 
 
-def _tabulate_bin(row: BinRecord) -> TableRow:
+def _tabulate_bin(row: ReliabilityBin) -> TableRow:
     safe = Measure.of(row.safe, row.interval)
     ends = f"{number(row.low)} to {number(row.high)}"
     cells = (number(row.tokens), percent(row.mean_p_safe), percent(safe.value), percent_range(safe))

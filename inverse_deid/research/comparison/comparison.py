@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from inverse_deid.core.errors import ConfigurationError, InputError, StageError
+from inverse_deid.core.errors import ConfigurationError, InputError, StageError, name_documents
 from inverse_deid.core.values import Document
 from inverse_deid.evaluation.counts import Range
 from inverse_deid.evaluation.evaluation import (
@@ -17,7 +17,6 @@ from inverse_deid.evaluation.evaluation import (
     evaluate_masks,
     find_repeated,
     intervals_of,
-    name_documents,
 )
 from inverse_deid.evaluation.masked_files import masks_by_id, read_masked
 from inverse_deid.masking.assemble import packaged_model

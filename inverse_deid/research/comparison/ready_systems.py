@@ -9,10 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from inverse_deid.core.errors import ConfigurationError, StageError
+from inverse_deid.core.errors import ConfigurationError, StageError, name_documents
 from inverse_deid.core.values import Document, Tokens
 from inverse_deid.evaluation.counts import Range
-from inverse_deid.evaluation.evaluation import name_documents
 from inverse_deid.lexicon import Lexicon, WordFlag, load_lexicon
 from inverse_deid.masking.assemble import MaskingSettings, build_deidentifier, packaged_model
 from inverse_deid.masking.scorers import feature_columns

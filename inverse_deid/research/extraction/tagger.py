@@ -25,9 +25,9 @@ from inverse_deid.core.errors import ConfigurationError, ModelError
 from inverse_deid.core.files import write_folder
 from inverse_deid.core.settings import as_plain_values, make_settings
 from inverse_deid.core.values import FloatArray, IntArray, Tokens
-from inverse_deid.network.chain import marginals
 from inverse_deid.network.encoding import WordVectors
 from inverse_deid.network.folder import read_checked_manifest, refuse_other_folder, write_manifest
+from inverse_deid.network.scorer import marginals
 from inverse_deid.research.best_path import best_path
 from inverse_deid.research.extraction.concepts import (
     CONCEPTS,

@@ -25,8 +25,8 @@ from inverse_deid.masking.assemble import MaskingSettings, build_deidentifier
 from inverse_deid.masking.case_masker import CaseMasker
 from inverse_deid.replacement.settings import CaseSettings, DateMode
 from inverse_deid.research.extraction.concepts import ConceptDocument, ConceptSpan, drop_overlaps
-from inverse_deid.training.corpora.inject import inject_around
 from inverse_deid.training.corpora.surrogates import SurrogateMaker
+from inverse_deid.training.corpora.synthetic import inject_around
 from inverse_deid.training.corpora.weak_labels import weakly_labelled
 
 

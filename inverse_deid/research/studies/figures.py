@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import pandas as pd
 from markupsafe import Markup
 
-from inverse_deid.evaluation.page.svg import (
+from inverse_deid.evaluation.page.charts import (
     WIDTH,
     Scale,
     coordinate,

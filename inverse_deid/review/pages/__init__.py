@@ -5,9 +5,9 @@ module              content
 ==================  ========================================================================
 `application`       the routes, the headers of every response, uvicorn, addresses and TLS
 `visits`            session, CSRF token, role, errors as responses, templates; log-in and log-out
-`overview_pages`    the list of cases, the next case, assignment; summary; accounts
+`form_pages`        the list of cases, the next case, assignment; summary; accounts; agreed and released
+                    cases: release, withdraw, causality form, elusion check
 `case_page`         the reading page and its small requests; also for an adjudicator
-`finished_pages`    agreed and released cases: release, withdraw, causality form, elusion check
 ==================  ========================================================================
 
 Narrative text is sent in two ways only: as JSON that the page inserts as text nodes, and through

@@ -17,7 +17,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from inverse_deid.core.errors import ConfigurationError, UnreadableInputError
-from inverse_deid.review.pages import case_page, finished_pages, overview_pages, visits
+from inverse_deid.review.pages import case_page, form_pages, visits
 from inverse_deid.review.pages.visits import STATIC_FOLDER, Handler, report_problem, require, static_address
 from inverse_deid.review.store import ReviewStore
 from inverse_deid.review.values import UserRole
@@ -47,14 +47,10 @@ _LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServeSettings:
-    """Where the pages are served.
+    """Where the pages are served: an IP address, and a port in [1, 65535].
 
-    Args:
-        address: IP address to listen on.
-        port: In [1, 65535].
-        certificate: PEM file of the certificate chain.
-        private_key: PEM file of its key.
-        proxy: IP address of the proxy that ends TLS; its statements about clients are trusted.
+    Certificate (chain) and private key are PEM files. The proxy, at an IP address, ends TLS, and its
+    statements about clients are trusted.
 
     Raises:
         ConfigurationError: Not loopback and neither TLS nor a proxy; a certificate without key or a key
@@ -155,12 +151,12 @@ def _list_routes() -> list[Route | Mount]:
     handlers: list[tuple[str, str, UserRole, Handler]] = [
         ("POST", "/log-out", reviewer, visits.leave),
         ("POST", "/theme", reviewer, visits.choose_theme),
-        ("GET", "/", reviewer, overview_pages.show_work_list),
-        ("GET", "/next", reviewer, overview_pages.go_next),
-        ("POST", "/assign", admin, overview_pages.assign_cases),
-        ("GET", "/summary", reviewer, overview_pages.show_summary),
-        ("GET", "/accounts", admin, overview_pages.show_accounts),
-        ("POST", "/accounts", admin, overview_pages.change_account),
+        ("GET", "/", reviewer, form_pages.show_work_list),
+        ("GET", "/next", reviewer, form_pages.go_next),
+        ("POST", "/assign", admin, form_pages.assign_cases),
+        ("GET", "/summary", reviewer, form_pages.show_summary),
+        ("GET", "/accounts", admin, form_pages.show_accounts),
+        ("POST", "/accounts", admin, form_pages.change_account),
         ("GET", case, reviewer, case_page.show_case),
         ("POST", case + "/open", reviewer, case_page.send_case),
         ("POST", case + "/act", reviewer, case_page.act_on_tokens),
@@ -172,17 +168,17 @@ def _list_routes() -> list[Route | Mount]:
         ("POST", case + "/close", reviewer, case_page.close),
         ("GET", dispute, adjudicator, case_page.show_case),
         ("POST", dispute + "/open", adjudicator, case_page.send_dispute),
-        ("GET", case + "/print", reviewer, finished_pages.show_print),
-        ("GET", case + "/finished", reviewer, finished_pages.show_finished),
-        ("POST", case + "/release", adjudicator, finished_pages.release_case),
-        ("POST", case + "/withdraw", adjudicator, finished_pages.withdraw_case),
-        ("GET", case + "/form", reviewer, finished_pages.ask_preserved),
-        ("POST", case + "/form/original", reviewer, finished_pages.ask_needed),
-        ("POST", case + "/form", reviewer, finished_pages.store_form),
-        ("GET", "/sample", adjudicator, finished_pages.show_sample),
-        ("POST", "/sample", adjudicator, finished_pages.draw),
-        ("GET", "/sample/{case_id:int}", adjudicator, finished_pages.read_case),
-        ("POST", "/sample/{case_id:int}", adjudicator, finished_pages.answer),
+        ("GET", case + "/print", reviewer, form_pages.show_print),
+        ("GET", case + "/finished", reviewer, form_pages.show_finished),
+        ("POST", case + "/release", adjudicator, form_pages.release_case),
+        ("POST", case + "/withdraw", adjudicator, form_pages.withdraw_case),
+        ("GET", case + "/form", reviewer, form_pages.ask_preserved),
+        ("POST", case + "/form/original", reviewer, form_pages.ask_needed),
+        ("POST", case + "/form", reviewer, form_pages.store_form),
+        ("GET", "/sample", adjudicator, form_pages.show_sample),
+        ("POST", "/sample", adjudicator, form_pages.draw),
+        ("GET", "/sample/{case_id:int}", adjudicator, form_pages.read_case),
+        ("POST", "/sample/{case_id:int}", adjudicator, form_pages.answer),
     ]
     return [
         Route("/log-in", visits.show_log_in, methods=["GET", "POST"]),

@@ -7,7 +7,6 @@ and reasons: no meaning is carried by colour alone.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Annotated, Any
 
 import msgspec
@@ -19,7 +18,7 @@ from inverse_deid.core.phi import HYPER_CLASS_OF, HyperClass, PhiType
 from inverse_deid.core.values import Reason, Tokens
 from inverse_deid.review.approval import approve, count_unseen
 from inverse_deid.review.editing import act, add_note, redo, undo
-from inverse_deid.review.pages.overview_pages import find_next
+from inverse_deid.review.pages.form_pages import find_next
 from inverse_deid.review.pages.visits import Visit
 from inverse_deid.review.reading import close_case, keep_lock, open_case, open_dispute, view_case
 from inverse_deid.review.store import MaskingFacts
@@ -37,49 +36,42 @@ from inverse_deid.review.values import (
 )
 from inverse_deid.text.rendering import GAP_MARK, JOINING_GAPS, forbidden_gaps
 
-GROUP_LETTERS: Mapping[HyperClass, str] = MappingProxyType(
-    {
-        HyperClass.NAME: "N",
-        HyperClass.PLACE: "P",
-        HyperClass.DATE: "D",
-        HyperClass.AGE: "A",
-        HyperClass.CONTACT: "C",
-        HyperClass.ID: "I",
-        HyperClass.PROFESSION: "J",
-    }
-)
+GROUP_LETTERS: Mapping[HyperClass, str] = {
+    HyperClass.NAME: "N",
+    HyperClass.PLACE: "P",
+    HyperClass.DATE: "D",
+    HyperClass.AGE: "A",
+    HyperClass.CONTACT: "C",
+    HyperClass.ID: "I",
+    HyperClass.PROFESSION: "J",
+}
 
-CATEGORY_CODES: Mapping[PhiType, str] = MappingProxyType(
-    {one: one.value[:2] for one in PhiType}
-    | {
-        PhiType.DOCTOR: "DR",
-        PhiType.PROFESSION: "JO",
-        PhiType.STATE: "SA",
-        PhiType.FAX: "FX",
-        PhiType.MEDICALRECORD: "MR",
-        PhiType.HEALTHPLAN: "HP",
-    }
-)
+CATEGORY_CODES: Mapping[PhiType, str] = {one: one.value[:2] for one in PhiType} | {
+    PhiType.DOCTOR: "DR",
+    PhiType.PROFESSION: "JO",
+    PhiType.STATE: "SA",
+    PhiType.FAX: "FX",
+    PhiType.MEDICALRECORD: "MR",
+    PhiType.HEALTHPLAN: "HP",
+}
 """Two letters each, typed in the category menu of the reading page."""
 
-REASONS: Mapping[Reason, tuple[str, str]] = MappingProxyType(
-    {
-        Reason.KEPT_SAFE_WORD: ("S", "the dictionaries list it as safe, and the model agrees"),
-        Reason.KEPT_BY_NETWORK: ("N", "the model alone is confident that it is safe"),
-        Reason.BELOW_THRESHOLD: ("B", "the model is not confident enough that it is safe"),
-        Reason.NEVER_SAFE_WORD: ("X", "this word is never safe"),
-        Reason.VETO_PATTERN: ("P", "it looks like an identifier"),
-        Reason.NAME_WITH_TITLE: ("T", "it follows a title, as names do"),
-        Reason.OTHER_MENTION: ("M", "it is masked elsewhere in the case"),
-        Reason.KNOWN_IDENTIFIER: ("K", "it is a known identifier of the case"),
-        Reason.DENY_LIST: ("D", "it is on the deny list"),
-        Reason.FAILED_CLOSED: ("F", "masking failed here, so everything is masked"),
-        Reason.KEPT_ALLOW_LIST: ("A", "it is on the allow list"),
-        Reason.RULES_ONLY_UNSAFE: ("R", "the dictionaries do not list it as safe (no model)"),
-        Reason.JOINED_TO_MASKED: ("J", "it is joined to a masked word"),
-        Reason.NAME_ONLY_WORD: ("L", "it is known only as a name"),
-    }
-)
+REASONS: Mapping[Reason, tuple[str, str]] = {
+    Reason.KEPT_SAFE_WORD: ("S", "the dictionaries list it as safe, and the model agrees"),
+    Reason.KEPT_BY_NETWORK: ("N", "the model alone is confident that it is safe"),
+    Reason.BELOW_THRESHOLD: ("B", "the model is not confident enough that it is safe"),
+    Reason.NEVER_SAFE_WORD: ("X", "this word is never safe"),
+    Reason.VETO_PATTERN: ("P", "it looks like an identifier"),
+    Reason.NAME_WITH_TITLE: ("T", "it follows a title, as names do"),
+    Reason.OTHER_MENTION: ("M", "it is masked elsewhere in the case"),
+    Reason.KNOWN_IDENTIFIER: ("K", "it is a known identifier of the case"),
+    Reason.DENY_LIST: ("D", "it is on the deny list"),
+    Reason.FAILED_CLOSED: ("F", "masking failed here, so everything is masked"),
+    Reason.KEPT_ALLOW_LIST: ("A", "it is on the allow list"),
+    Reason.RULES_ONLY_UNSAFE: ("R", "the dictionaries do not list it as safe (no model)"),
+    Reason.JOINED_TO_MASKED: ("J", "it is joined to a masked word"),
+    Reason.NAME_ONLY_WORD: ("L", "it is known only as a name"),
+}
 """A letter and a sentence for each reason of the model."""
 
 N_LEVELS = 5

@@ -12,12 +12,7 @@ _DECADE = re.compile(r"\d0'?s|(?:twent|thirt|fort|fift|sixt|sevent|eight|ninet)i
 
 
 def draw_age(rng: random.Random, original: str = "", after: str = "") -> str:
-    """Draw an age that fits the original and the unit after it.
-
-    Args:
-        rng: Source of randomness.
-        original: The age replaced; empty if it is a new one.
-        after: What follows it in the text, for example ` month old`.
+    """Draw an age that fits the original (empty = new) and the unit after it, such as ` month old`.
 
     Example:
         >>> int(draw_age(random.Random(0), "4", " month old")) <= 36

@@ -5,11 +5,9 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Callable, Mapping
-from types import MappingProxyType
 
 from inverse_deid.training.corpora.identifiers import fill_pattern
-from inverse_deid.training.corpora.names import NamePools
-from inverse_deid.training.corpora.people import draw_given, draw_surname
+from inverse_deid.training.corpora.people import NamePools, draw_given, draw_surname
 from inverse_deid.training.corpora.wordlists import words
 
 _SLOT = re.compile(r"\{(stem|plural|compound|city|saint|surname|given)\}")
@@ -102,9 +100,7 @@ def _progressive(verb: str) -> str:
 
 
 _DOUBLING = frozenset(["bag", "cut", "dig", "fit", "log", "mop", "run", "trap", "trim"])
-WORK_FORMS: Mapping[str, Callable[[str], str]] = MappingProxyType(
-    {"do": str, "does": _third_person, "doing": _progressive}
-)
+WORK_FORMS: Mapping[str, Callable[[str], str]] = {"do": str, "does": _third_person, "doing": _progressive}
 """How plain speech puts the verb: used to `drive a cab`, she `drives a cab`, `driving a cab`."""
 
 

@@ -6,23 +6,83 @@ import random
 import re
 import string
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from inverse_deid.core.phi import PhiType
 from inverse_deid.core.values import Document, PhiSpan
 from inverse_deid.training.corpora import ages, dates, identifiers, places
-from inverse_deid.training.corpora.building import TextBuilder
-from inverse_deid.training.corpora.names import NamePools, load_name_pools
 from inverse_deid.training.corpora.people import (
+    NamePools,
     Person,
     draw_form,
     draw_given,
     draw_person,
     draw_surname,
+    load_name_pools,
     write_name,
 )
 from inverse_deid.training.corpora.wordlists import words
+
+Move = tuple[int, int, int]
+"""A stretch that was copied: its start and end in the old text, its start in the new one."""
+
+
+class TextBuilder:
+    """Collects pieces of text; a marked piece becomes a span. `change_case` must keep lengths.
+
+    Example:
+        >>> builder = TextBuilder()
+        >>> builder.add("Seen by Dr. ")
+        >>> builder.mark("Okafor", PhiType.DOCTOR)
+        >>> builder.document("d1").spans[0].start
+        12
+    """
+
+    def __init__(self, change_case: Callable[[str], str] = str) -> None:
+        self._change_case = change_case
+        self._pieces: list[str] = []
+        self._spans: list[PhiSpan] = []
+        self._length = 0
+        self.moves: list[Move] = []
+
+    def add(self, text: str) -> None:
+        """Append safe text."""
+        text = self._change_case(text)
+        self._pieces.append(text)
+        self._length += len(text)
+
+    def mark(self, text: str, phi_type: PhiType) -> None:
+        """Append an identifier; white space at its ends stays outside the span."""
+        core = text.strip()
+        start = self._length + len(text) - len(text.lstrip())
+        self.add(text)
+        if core:
+            self._spans.append(PhiSpan(start, self._length - (len(text) - len(text.rstrip())), phi_type))
+
+    def copy(self, doc: Document, start: int, end: int) -> None:
+        """Append a stretch of a document with the spans inside it."""
+        shift = self._length - start
+        self.moves.append((start, end, self._length))
+        inside = (span for span in doc.spans if start <= span.start and span.end <= end)
+        self._spans += [PhiSpan(span.start + shift, span.end + shift, span.type) for span in inside]
+        self._pieces.append(doc.text[start:end])
+        self._length += end - start
+
+    def document(self, doc_id: str, **meta: str) -> Document:
+        """Return the document built so far."""
+        return Document(doc_id, "".join(self._pieces), tuple(self._spans), meta=meta)
+
+
+def hard_wrapped(text: str, width: int) -> str:
+    r"""Break lines longer than `width` at spaces; each break replaces one space, so that offsets stay.
+
+    Example:
+        >>> hard_wrapped("seen by Dr. Okafor", 12)
+        'seen by Dr.\nOkafor'
+    """
+    return re.sub(rf"(?=[^\n]{{{width + 1}}})([^\n]{{1,{width}}}) ", r"\1\n", text)
+
 
 _NAME_TOKEN = re.compile(r"[^\W\d_]+")
 _CONSISTENT_SHARE = 0.85
@@ -34,11 +94,9 @@ _LISTED = {PhiType.STATE: "states", PhiType.COUNTRY: "countries"}
 class CaseContext:
     """The habits and replaced names that the surrogates of one document share.
 
-    Args:
-        consistent: The same original name token gives the same surrogate token.
-        tokens: Name tokens already replaced, by their case-folded original.
-        day_first: Whether the document writes the day before the month.
-        after: The text right after the span to replace (it tells an age's unit).
+    If `consistent`, the same original name token gives the same surrogate token; `tokens` has those
+    replaced so far, by their case-folded original. `after` is the text after the span to replace (it
+    tells an age's unit).
     """
 
     consistent: bool = True
@@ -64,15 +122,10 @@ class SurrogateMaker:
         self.shape_share = shape_share
 
     def make(self, phi_type: PhiType, original: str, context: CaseContext | None = None) -> str:
-        """Return a fresh surrogate; about half keep the rough shape of the original.
+        """Return a fresh surrogate, not empty and without white space at its ends.
 
-        Args:
-            phi_type: The type of the original.
-            original: The identifier to replace, not empty.
-            context: What the document's surrogates share; None makes each its own.
-
-        Returns:
-            A text that is not empty and has no white space at its ends.
+        About half keep the rough shape of the original, which is not empty. Without a context, each is
+        drawn on its own.
         """
         context = context or CaseContext(consistent=False)
         keep_shape = self.rng.random() < self.shape_share

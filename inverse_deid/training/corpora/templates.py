@@ -16,15 +16,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from functools import cache
-from types import MappingProxyType
 
 from inverse_deid.core.phi import PhiType
 from inverse_deid.training.corpora import ages, dates, places
-from inverse_deid.training.corpora.building import TextBuilder
 from inverse_deid.training.corpora.identifiers import fill_pattern
-from inverse_deid.training.corpora.names import NamePools
-from inverse_deid.training.corpora.people import FORMS, Person, draw_person, write_name
-from inverse_deid.training.corpora.surrogates import SurrogateMaker
+from inverse_deid.training.corpora.people import FORMS, NamePools, Person, draw_person, write_name
+from inverse_deid.training.corpora.surrogates import SurrogateMaker, TextBuilder
 from inverse_deid.training.corpora.wordlists import load_lines, load_lists
 
 _RANGE = re.compile(r"\[(\d[\d,]*(?:\.\d+)?)-(\d[\d,]*(?:\.\d+)?)\]")
@@ -37,24 +34,16 @@ _ROLES = (PhiType.PATIENT, PhiType.RELATIVE, PhiType.DOCTOR)
 _DAY_MONTH_SWAP = (("{m}/{d}/", "{d}/{m}/"), ("{mm}/{dd}/", "{dd}/{mm}/"), ("{m}/{d}", "{d}/{m}"))
 
 
-_OWN_FORMS: Mapping[bool, Mapping[str, str]] = MappingProxyType(
-    {
-        True: {"": "last", "lower": "last_lower", "caps": "last_caps"},
-        False: {"": "first", "lower": "first_lower", "caps": "first_caps"},
-    }
-)
+_OWN_FORMS: Mapping[bool, Mapping[str, str]] = {
+    True: {"": "last", "lower": "last_lower", "caps": "last_caps"},
+    False: {"": "first", "lower": "first_lower", "caps": "first_caps"},
+}
 """By whether the surname is the word: the forms that show the word alone."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lookalike:
-    """A person whose name is also a word, and phrases with the word.
-
-    Args:
-        person: Has the word as surname or given name.
-        is_surname: Whether it is the surname.
-        phrases: Contain the word where it is not a name, in the language of `templates.py`.
-    """
+    """A person whose surname or given name is also a word, and phrases (templates) with the word as such."""
 
     person: Person
     is_surname: bool
@@ -69,7 +58,7 @@ def draw_lookalike(rng: random.Random, pools: NamePools) -> Lookalike:
     """Draw a word that is a name, and invent the rest of the person.
 
     Example:
-        >>> from inverse_deid.training.corpora.names import load_name_pools
+        >>> from inverse_deid.training.corpora.people import load_name_pools
         >>> drawn = draw_lookalike(random.Random(0), load_name_pools())
         >>> any(drawn.write("").casefold() in phrase.casefold() for phrase in drawn.phrases)
         True
@@ -96,12 +85,8 @@ def load_lookalikes() -> tuple[tuple[bool, str, tuple[str, ...]], ...]:
 class Cast:
     """The people and habits of one invented case.
 
-    Args:
-        people: Who may be named, by role; the first is the most frequent.
-        lookalikes: People whose names are also words, and the words.
-        date_patterns: The patterns this writer uses most.
-        last_day: The approximate date of the events.
-        day_first: Whether the writer puts the day before the month.
+    Of the people of a role, the first is the most frequent. `date_patterns` are those that this writer
+    uses most, and the events are around the last day.
     """
 
     people: dict[PhiType, list[Person]] = field(repr=False)

@@ -76,11 +76,7 @@ _DOUBTFUL = (
 def weakly_labelled(doc: Document) -> Document:
     """Mark what certain patterns find, and count possible dates left unmarked in `meta["doubtful"]`.
 
-    Args:
-        doc: A carrier; spans it already has win over the patterns.
-
-    Returns:
-        The same text with more spans. `meta["doubtful"]` is `"0"` if nothing doubtful is left.
+    Spans that the document already has win over the patterns.
 
     Example:
         >>> doc = weakly_labelled(Document("d1", "A 4 month old was seen on 3/15/2004."))

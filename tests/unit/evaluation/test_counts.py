@@ -14,14 +14,15 @@ from inverse_deid.evaluation.counts import (
     GROUPS,
     Counts,
     GroupKind,
+    HarmlessTokens,
     SafeKind,
     count_document,
     find_gold_tokens,
     group_number,
+    read_harmless,
 )
 from inverse_deid.evaluation.evaluation import evaluate_masks
 from inverse_deid.evaluation.figures import FIGURES, Share, measure_over_masking
-from inverse_deid.evaluation.harmless import HarmlessTokens, read_harmless
 from inverse_deid.formats.i2b2_xml import read_gold_i2b2_xml
 from inverse_deid.text.tokenizer import tokenize
 

@@ -141,7 +141,7 @@ def test_reliability_by_hand():
     assert (found.bins[3].low, found.bins[3].high) == (0.3, 0.4)
     # 1 token off by 0.25, 2 by 0.175, 2 by 0.025, of 5.
     assert found.expected_calibration_error == pytest.approx((0.25 + 2 * 0.175 + 2 * 0.025) / 5)
-    assert found.n_unknown == 1
+    assert found.unknown == 1
 
 
 def test_bins_hold_all_tokens_and_every_edge_begins_its_bin():

@@ -9,8 +9,14 @@ from inverse_deid.core.values import Document, PhiSpan
 from inverse_deid.evaluation.counts import GroupKind, group_number
 from inverse_deid.evaluation.evaluation import evaluate_masks, intervals_of, read_patients
 from inverse_deid.evaluation.figures import FIGURES
-from inverse_deid.evaluation.resampling import bootstrap
+from inverse_deid.evaluation.resampling import bootstrap_all
 from inverse_deid.evaluation.uncertainty import Method, clopper_pearson
+
+
+def bootstrap(counts, figure, clusters=None, **options):
+    """Return the interval of a single figure."""
+    found = bootstrap_all(counts, lambda rows: {"": figure(rows)}, clusters, **options)
+    return found[""]
 
 
 @pytest.fixture
@@ -65,7 +71,7 @@ def width(interval):
 
 def test_settings_are_passed_on(evaluation):
     found = intervals_of(evaluation, n_resamples=100, confidence=0.5, seed=3)
-    expected = bootstrap(evaluation.counts, FIGURES["recall_all"], None, 100, 0.5, 3)
+    expected = bootstrap(evaluation.counts, FIGURES["recall_all"], n_resamples=100, confidence=0.5, seed=3)
     assert found.figures["recall_all"] == expected
     assert width(found.figures["recall_all"]) < width(intervals_of(evaluation).figures["recall_all"])
     assert dataclasses.asdict(found)["confidence"] == 0.5

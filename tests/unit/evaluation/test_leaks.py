@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from inverse_deid.core.errors import AnnotationError, FormatError, InputError
 from inverse_deid.core.phi import PhiType
 from inverse_deid.core.values import Document, PhiSpan
-from inverse_deid.evaluation.counts import GroupKind, count_document, group_number
-from inverse_deid.evaluation.harmless import HarmlessTokens
+from inverse_deid.evaluation.counts import GroupKind, HarmlessTokens, count_document, group_number
 from inverse_deid.evaluation.leaks import (
     COLUMNS,
     Leak,

@@ -11,7 +11,7 @@ from inverse_deid.evaluation import resampling
 from inverse_deid.evaluation.counts import Counts, GroupKind, group_number
 from inverse_deid.evaluation.evaluation import evaluate_masks
 from inverse_deid.evaluation.figures import FIGURES, Share
-from inverse_deid.evaluation.resampling import bootstrap, bootstrap_all, paired_permutation_test
+from inverse_deid.evaluation.resampling import bootstrap_all, paired_permutation_test
 from inverse_deid.evaluation.uncertainty import (
     Interval,
     Method,
@@ -21,6 +21,12 @@ from inverse_deid.evaluation.uncertainty import (
 ALL = group_number(GroupKind.ALL)
 RECALL = FIGURES["recall_all"]
 PRECISION = FIGURES["precision"]
+
+
+def bootstrap(counts, figure, clusters=None, **options):
+    """Return the interval of a single figure."""
+    found = bootstrap_all(counts, lambda rows: {"": figure(rows)}, clusters, **options)
+    return found[""]
 
 
 def counts_of(*documents):

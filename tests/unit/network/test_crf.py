@@ -9,8 +9,8 @@ pytest.importorskip("tensorflow")
 
 import tensorflow as tf
 
-from inverse_deid.network.chain import marginals
 from inverse_deid.network.crf import Crf
+from inverse_deid.network.scorer import marginals
 
 SIZES = [(1, 2), (2, 2), (3, 3), (4, 3), (5, 2)]
 """Tokens and classes."""

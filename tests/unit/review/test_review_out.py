@@ -42,12 +42,6 @@ from inverse_deid.review.accounts import (
     set_active,
     set_password,
 )
-from inverse_deid.review.annotated import (
-    AnnotationFormat,
-    adopt_annotations,
-    export_annotated,
-    read_annotations,
-)
 from inverse_deid.review.approval import approve
 from inverse_deid.review.causality import (
     CausalityForm,
@@ -58,7 +52,13 @@ from inverse_deid.review.causality import (
     save_form,
     summarise_forms,
 )
-from inverse_deid.review.exporting import export_released
+from inverse_deid.review.exporting import (
+    AnnotationFormat,
+    adopt_annotations,
+    export_annotated,
+    export_released,
+    read_annotations,
+)
 from inverse_deid.review.loading import LoadSettings
 from inverse_deid.review.quality import (
     bound_leaks,

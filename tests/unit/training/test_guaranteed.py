@@ -210,7 +210,7 @@ def test_a_set_without_phi_counts_nobody():
         ([("a", "x"), ("a", "y")], None, r"duplicate ids in the gold: document a\. Give"),
         ([("a", "x"), ("b", "x")], None, r"same text is in documents a, b\. Leave"),
         ([("a", "x"), ("b", "x")], ["p", "q"], r"same text is in documents a, b\. Leave"),
-        ([(f"d{i}\n", "x") for i in range(7)], None, r"d0\?, d1\?, d2\?, d3\?, d4\? and 2 more\. Leave"),
+        ([(f"d{i}\n", "x") for i in range(12)], None, r"d0\?, d1\?, .*, d9\? and 2 more\. Leave"),
     ],
 )
 def test_calibration_sets_that_count_twice_are_refused(docs, patients, complaint):

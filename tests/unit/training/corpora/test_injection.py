@@ -6,8 +6,8 @@ import pytest
 
 from inverse_deid.core.phi import PhiType
 from inverse_deid.core.values import Document, PhiSpan
-from inverse_deid.training.corpora.inject import carrier_style, inject
 from inverse_deid.training.corpora.surrogates import SurrogateMaker
+from inverse_deid.training.corpora.synthetic import carrier_style, inject
 from inverse_deid.training.corpora.weak_labels import weakly_labelled
 
 CARRIER = (

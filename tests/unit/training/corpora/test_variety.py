@@ -11,10 +11,9 @@ import pytest
 from inverse_deid.core.phi import PhiType
 from inverse_deid.core.values import Document
 from inverse_deid.training.corpora import dates, templates
-from inverse_deid.training.corpora.building import hard_wrapped
-from inverse_deid.training.corpora.names import load_name_pools
-from inverse_deid.training.corpora.people import Person, write_name
+from inverse_deid.training.corpora.people import Person, load_name_pools, write_name
 from inverse_deid.training.corpora.places import WORK_FORMS, draw_work
+from inverse_deid.training.corpora.surrogates import hard_wrapped
 from inverse_deid.training.corpora.synthetic import generate_documents
 from inverse_deid.training.corpora.wordlists import words
 
