@@ -18,7 +18,7 @@ from cryptography.x509.oid import NameOID
 
 from inverse_deid.core.errors import InverseDeidError
 from inverse_deid.research.federated.flower.superlink import answer_superlink
-from inverse_deid.research.federated.messages import Envelope, Reply, open_sealed, pack_reply, seal
+from inverse_deid.research.federated.messages import Envelope, Reply, open_sealed, pack, seal
 from inverse_deid.research.federated.settings import FlowerServer, FlowerSite
 
 LIMIT_S = 300
@@ -156,7 +156,7 @@ class Adder:
         time.sleep(2)
         weights = state.weights + np.float32(self._number)
         reply = Reply(self.name, state.run, state.number, 10, weights=weights)
-        return seal(pack_reply(reply), self._key)
+        return seal(pack(reply), self._key)
 
 
 def main(superlink, folder, name, number, patience_s, authority):

@@ -32,15 +32,15 @@ def write_server(centre, way, *, epochs=EPOCHS, join_s=LIMIT_S, answer_s=LIMIT_S
 
 def undisturbed(centre):
     """The same training in this process: nobody dies; weights at the end and F1 on other documents."""
-    from inverse_deid.research.federated.messages import unpack_reply
-    from inverse_deid.research.federated.rounds import begin_training, end_round
-    from inverse_deid.research.federated.settings import read_server_settings, read_site_settings
+    from inverse_deid.research.federated.messages import Reply, unpack
+    from inverse_deid.research.federated.server import begin_training, end_round
+    from inverse_deid.research.federated.settings import ServerSettings, SiteSettings, read_party_settings
     from inverse_deid.research.federated.site import SiteRun
 
-    server = read_server_settings(centre.folder / "server.toml")
+    server = read_party_settings(centre.folder / "server.toml", ServerSettings)
     sites = {}
     for name in SITES:
-        config = read_site_settings(centre.folder / f"site-{name}.toml")
+        config = read_party_settings(centre.folder / f"site-{name}.toml", SiteSettings)
         private = replace(config.site, private=centre.folder / f"reference-{name}")
         sites[name] = SiteRun(replace(config, site=private), lambda _: None)
     common = sites["east"].common
@@ -49,21 +49,21 @@ def undisturbed(centre):
     )
     start = state.weights
     while not state.finished:
-        replies = {name: unpack_reply(sites[name].open(sites[name].answer(state))) for name in state.asked}
+        replies = {name: unpack(sites[name].open(sites[name].answer(state)), Reply) for name in state.asked}
         state, _ = end_round(server.server, common.trainer.layout, state, replies)
     return common, start, state.weights
 
 
 def f1_of(common, weights, path):
     from inverse_deid.lexicon import load_lexicon
-    from inverse_deid.research.federated.runs import measure_tokens, score_tokens
+    from inverse_deid.research.federated.study import measure_tokens, score_tokens
     from inverse_deid.training.corpus import read_annotated, read_type_mapping
     from inverse_deid.training.examples import ExampleMaker, Weights
 
     maker = ExampleMaker(common.config, load_lexicon(), common.vectors)
     test = maker.make_many([(doc, Weights()) for doc in read_annotated(path, read_type_mapping(None))])
     said = common.trainer.predict(common.trainer.layout.split(weights), test)
-    return measure_tokens(score_tokens(test, said), 0.9).f1
+    return measure_tokens(score_tokens(test, said), 0.9)["f1"]
 
 
 def test_killed_processes_come_back_and_nothing_is_lost(centre):

@@ -16,7 +16,7 @@ from flower_parties import LIMIT_S, SuperLink, quiet, write_node_key
 
 from inverse_deid.core.errors import UnreadableInputError, UpdateError
 from inverse_deid.research.federated.flower.superlink import open_flower_carrier
-from inverse_deid.research.federated.messages import TrainingState, unpack_reply
+from inverse_deid.research.federated.messages import Reply, TrainingState, unpack
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 SITES = ("east", "west")
@@ -81,7 +81,9 @@ def test_a_site_that_is_killed_comes_back_and_all_get_the_result(link, start, tm
             "west": "west",
         }
 
-        first = {site: unpack_reply(said) for site, said in carrier.gather_answers(state(0), LIMIT_S).items()}
+        first = {
+            site: unpack(said, Reply) for site, said in carrier.gather_answers(state(0), LIMIT_S).items()
+        }
         assert {site: reply.weights.tolist() for site, reply in first.items()} == {
             "east": [1] * 3,
             "west": [2] * 3,
@@ -90,7 +92,7 @@ def test_a_site_that_is_killed_comes_back_and_all_get_the_result(link, start, tm
         east.send_signal(signal.SIGKILL)
         east = start("east", 1)  # the SuperLink lets it in again when its signs of life have been missed
         second = carrier.gather_answers(state(1), LIMIT_S)
-        assert {site: unpack_reply(said).weights[0] for site, said in second.items()} == {
+        assert {site: unpack(said, Reply).weights[0] for site, said in second.items()} == {
             "east": 2,
             "west": 3,
         }

@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+pytest.importorskip("flwr")
+
 from inverse_deid.core.errors import ConfigurationError, UpdateError
 from inverse_deid.research.federated.flower.secure_aggregation import average_securely
 from inverse_deid.research.federated.settings import LEAST_SECURE
@@ -15,8 +17,6 @@ def updates(n_sites=LEAST_SECURE, largest=2.0):
     rng = np.random.default_rng(4)
     return [
         Update(
-            f"site-{i}",
-            "run/0",
             [rng.uniform(-largest, largest, shape).astype(np.float32) for shape in ((4, 3), (5,), (1,))],
             100 * (i + 1) + 7,
         )
@@ -26,7 +26,6 @@ def updates(n_sites=LEAST_SECURE, largest=2.0):
 
 @pytest.mark.filterwarnings("ignore")
 def test_the_secure_mean_is_the_mean():
-    pytest.importorskip("flwr")
     given = updates()
     found, wanted = average_securely(given), average_weights(given)
     assert [array.shape for array in found] == [array.shape for array in wanted]

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from inverse_deid.core.errors import ConfigurationError
+from inverse_deid.core.settings import read_settings
 from inverse_deid.research.commands.experiment import SEEDS, command_line
 from inverse_deid.research.commands.training_extra import need_training, progress
 
@@ -63,12 +64,12 @@ def simulate(
     if processes and engine == "direct":
         raise ConfigurationError("--processes works only with --engine flower. Add --engine flower")
     need_training("training", "federated")
-    from inverse_deid.research.federated.flower.simulation import FlowerSimulation
-    from inverse_deid.research.federated.settings import read_study_settings, restrict_study
+    from inverse_deid.research.federated.flower import FlowerSimulation
+    from inverse_deid.research.federated.settings import FederatedStudySettings, restrict_study
     from inverse_deid.research.federated.study import run_study
     from inverse_deid.research.studies.study import StudyOptions
 
-    settings = restrict_study(read_study_settings(config), **part)
+    settings = restrict_study(read_settings(config, FederatedStudySettings), **part)
     options = StudyOptions(
         folder=out,
         seeds=settings.study.seeds,
@@ -90,9 +91,9 @@ def server(config: Path, resume: bool, quiet: bool) -> None:
     """Lead a common training. The server needs no documents."""
     need_training("training", "federated")
     from inverse_deid.research.federated.server import run_server
-    from inverse_deid.research.federated.settings import read_server_settings
+    from inverse_deid.research.federated.settings import ServerSettings, read_party_settings
 
-    run_server(read_server_settings(config), progress(quiet=quiet), resume=resume)
+    run_server(read_party_settings(config, ServerSettings), progress(quiet=quiet), resume=resume)
 
 
 @federated.command()
@@ -106,10 +107,10 @@ def server(config: Path, resume: bool, quiet: bool) -> None:
 def site(config: Path, dry_run: str | None, quiet: bool) -> None:
     """Take part in a common training. Documents stay here."""
     need_training("training", "federated")
-    from inverse_deid.research.federated.settings import read_site_settings
+    from inverse_deid.research.federated.settings import SiteSettings, read_party_settings
     from inverse_deid.research.federated.site import SiteRun, take_part
 
-    run = SiteRun(read_site_settings(config), progress(quiet=quiet and not dry_run))
+    run = SiteRun(read_party_settings(config, SiteSettings), progress(quiet=quiet and not dry_run))
     if dry_run:
         run.rehearse(dry_run)  # type: ignore[arg-type]
     else:

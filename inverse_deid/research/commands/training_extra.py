@@ -11,7 +11,7 @@ from inverse_deid.core.extras import need_modules
 
 
 def need_training(purpose: str, extra: str, *more: str) -> None:
-    """Make sure that Keras, TensorFlow and `more` modules of an extra are there, before anything is read.
+    """Make sure that Keras, TensorFlow and `more` modules of an extra are installed.
 
     Raises:
         ConfigurationError: One is missing; the line says how to install it.

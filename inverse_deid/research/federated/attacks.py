@@ -18,10 +18,8 @@ Source: Yeom et al. 2018, "Privacy Risk in Machine Learning", section 3 (loss th
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -31,15 +29,12 @@ from inverse_deid.network.batches import Example, windows
 from inverse_deid.network.config import NetworkConfig
 from inverse_deid.network.encoding import PAD, character_codes, one_hot_characters
 from inverse_deid.research.federated.documents import EncodedSite, EncodedStudy
-from inverse_deid.research.federated.local_training import LocalTrainer
-from inverse_deid.research.federated.network import CommonNetwork
-from inverse_deid.research.federated.selective import select_changes
+from inverse_deid.research.federated.network import CommonNetwork, LocalTrainer
 from inverse_deid.research.federated.settings import FederatedStudySettings, SelectiveSettings
-from inverse_deid.research.federated.weights import WeightLayout, Weights
+from inverse_deid.research.federated.weights import WeightLayout, Weights, select_changes
+from inverse_deid.research.studies.records import Record
 
 Losses = npt.NDArray[np.float64]
-Group = tuple[Losses, Losses]
-"""Losses of training documents and of others, which are compared only with each other."""
 
 _N_SAMPLES = 1000
 _SMALLEST = 1e-12
@@ -51,23 +46,6 @@ _FAINTEST = 1e-5
 """Directions of the span that are weaker than this share of the strongest one are rounding errors."""
 _FARTHEST = 0.05
 """A vector farther than this share of its length from the span is not in it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Membership:
-    """How well losses separate training documents from others.
-
-    Args:
-        auc: Share of pairs in which the training document has the lower loss; equal losses
-            count half. 0.5 = losses tell nothing, 1 = everything.
-        low: Of the 95 % interval, from resampled documents.
-    """
-
-    auc: float
-    low: float
-    high: float
-    n_members: int
-    n_others: int
 
 
 def measure_losses(
@@ -87,19 +65,19 @@ def measure_losses(
     return np.array(found, np.float64)
 
 
-def measure_membership(groups: Sequence[Group], rng: np.random.Generator) -> Membership | None:
-    """Measure the attempt.
-
-    Args:
-        groups: Of each site. Documents of different sites are not compared.
-        rng: Resamples documents for the interval.
+def measure_membership(
+    groups: Sequence[tuple[Losses, Losses]], rng: np.random.Generator
+) -> dict[str, float | int] | None:
+    """Measure how well losses separate training documents from others, only within a site.
 
     Returns:
-        None if no site has both kinds of documents.
+        `auc`, the share of pairs in which the training document has the lower loss (equal losses count
+        half; 0.5 = losses tell nothing, 1 = everything), its 95 % interval from `low` to `high`,
+        `n_members` and `n_others`. None if no site has both kinds of documents.
 
     Example:
         >>> low, high = np.array([0.1, 0.2]), np.array([0.15, 0.9])
-        >>> measure_membership([(low, high)], np.random.default_rng(1)).auc
+        >>> measure_membership([(low, high)], np.random.default_rng(1))["auc"]
         0.75
     """
     wins = [  # (members, others): 1 where the training document has the lower loss, 0.5 for equal losses
@@ -110,41 +88,42 @@ def measure_membership(groups: Sequence[Group], rng: np.random.Generator) -> Mem
     if not wins:
         return None
 
+    def average(shares: Sequence[Losses]) -> float:
+        return float(sum(one.sum() for one in shares) / sum(one.size for one in shares))
+
     def resample(one: Losses) -> Losses:
         rows, columns = (rng.integers(n, size=n) for n in one.shape)
         return one[np.ix_(rows, columns)]
 
-    drawn = [_average([resample(one) for one in wins]) for _ in range(_N_SAMPLES)]
+    drawn = [average([resample(one) for one in wins]) for _ in range(_N_SAMPLES)]
     low, high = np.quantile(drawn, (0.025, 0.975))
     n_members, n_others = (sum(one.shape[axis] for one in wins) for axis in (0, 1))
-    return Membership(_average(wins), float(low), float(high), n_members, n_others)
-
-
-def _average(wins: Sequence[Losses]) -> float:
-    return float(sum(one.sum() for one in wins) / sum(one.size for one in wins))
+    return {
+        "auc": average(wins),
+        "low": float(low),
+        "high": float(high),
+        "n_members": n_members,
+        "n_others": n_others,
+    }
 
 
 def attempt_membership(
     trainer: LocalTrainer, sites: Sequence[EncodedSite], networks: Mapping[str, Weights], seed: int
-) -> dict[str, Any]:
-    """Attempt membership on the networks that a method ended with.
+) -> Record:
+    """Measure membership on the networks that a method ended with, for all tokens and for those of PHI.
 
     Members are training documents of the sites, three for each held-out document, which are the others.
-
-    Returns:
-        For all tokens and for those of PHI: the fields of `Membership`, None where undefined.
     """
-    groups: dict[str, list[Group]] = {"all tokens": [], "tokens of PHI": []}
+    groups: dict[str, list[tuple[Losses, Losses]]] = {"all tokens": [], "tokens of PHI": []}
     for number, site in enumerate(sites):
         members = draw_examples(site.train, _MEMBERS_PER_OTHER * len(site.held_out), [seed, number, _OWN])
         asked = [(docs, trainer.predict(networks[site.name], docs)) for docs in (members, site.held_out)]
         for name, rows in groups.items():
             low, high = (measure_losses(*pair, phi_only=name != "all tokens") for pair in asked)
             rows.append((low, high))
-    found = {
+    return {
         name: measure_membership(rows, np.random.default_rng([seed, _OWN])) for name, rows in groups.items()
     }
-    return {name: dataclasses.asdict(one) if one else None for name, one in found.items()}
 
 
 def draw_examples(examples: Sequence[Example], n_wanted: int, seed: Sequence[int]) -> list[Example]:
@@ -159,12 +138,7 @@ def name_characters(change: Sequence[FloatArray], layout: WeightLayout, config: 
     Learned characters are numbered by their code, one-hot characters by their dimension.
     """
     part = "character_embedding/" if config.characters == "learned" else "character_lstm/"
-    arrays = [
-        array
-        for name, array in _select(change, layout, part)
-        if not name.endswith(("recurrent_kernel", "bias"))
-    ]
-    moved = np.any([np.any(array != 0, axis=1) for array in arrays], axis=0)
+    moved = np.any([np.any(array != 0, axis=1) for array in _select_inputs(change, layout, part)], axis=0)
     return set(np.flatnonzero(moved).tolist())
 
 
@@ -187,12 +161,10 @@ def name_words(
     """
     start = 2 * config.char_units
     part = slice(start, start + config.word_dim)
-    kernels = [
-        array[part]
-        for name, array in _select(change, layout, "token_lstm_0/")
-        if name.endswith("kernel") and not name.endswith("recurrent_kernel")
-    ]
-    span = _find_span(np.concatenate(kernels, axis=1).astype(np.float64))
+    kernels = [array[part] for array in _select_inputs(change, layout, "token_lstm_0/")]
+    rows = np.concatenate(kernels, axis=1).astype(np.float64)
+    left, strengths, _ = np.linalg.svd(rows, full_matrices=False)
+    span = left[:, strengths > _FAINTEST * strengths[0]]  # (word_dim, rank), orthonormal
     if span.shape[1] in (0, config.word_dim):
         return set()
     vectors = matrix[1:].astype(np.float64)
@@ -202,26 +174,17 @@ def name_words(
     return set((np.flatnonzero(near) + 1).tolist())
 
 
-def _select(change: Sequence[FloatArray], layout: WeightLayout, part: str) -> list[tuple[str, FloatArray]]:
-    return [(name, array) for name, array in zip(layout.names, change, strict=True) if part in name]
-
-
-def _find_span(columns: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Return an orthonormal basis of the span of columns, without rounding errors: (n_rows, rank)."""
-    left, strengths, _ = np.linalg.svd(columns, full_matrices=False)
-    if not strengths.any():
-        return left[:, :0]
-    return left[:, strengths > _FAINTEST * strengths[0]]
+def _select_inputs(change: Sequence[FloatArray], layout: WeightLayout, part: str) -> list[FloatArray]:
+    """Return the arrays of a part that have a row per input."""
+    named = zip(layout.names, change, strict=True)
+    return [
+        array for name, array in named if part in name and not name.endswith(("recurrent_kernel", "bias"))
+    ]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class InversionAttack:
-    """Attempts on changes of weights.
-
-    Args:
-        start: First weights, known to all sites.
-        window: Largest number of tokens of a training window.
-    """
+    """Attempts on changes of weights; all sites know the first ones, `start`."""
 
     config: NetworkConfig
     matrix: FloatArray
@@ -230,7 +193,7 @@ class InversionAttack:
     seed: int
     window: int
 
-    def attack_steps(self, trainer: LocalTrainer) -> dict[str, Any]:
+    def attack_steps(self, trainer: LocalTrainer) -> Record:
         """Attack single steps, each on one window, for some windows of each site."""
         chosen = [
             [part]
@@ -241,7 +204,7 @@ class InversionAttack:
         ]
         return self._measure(trainer, chosen, [self._change(trainer, parts) for parts in chosen])
 
-    def attack_epochs(self, trainer: LocalTrainer, selective: SelectiveSettings) -> list[dict[str, Any]]:
+    def attack_epochs(self, trainer: LocalTrainer, selective: SelectiveSettings) -> list[Record]:
         """Attack the first epoch of each site: all weights (B, FedAvg) and the selected changes (C)."""
         learned = [site.train for site in self.sites]
         changes = [self._change(trainer, examples) for examples in learned]
@@ -259,7 +222,7 @@ class InversionAttack:
 
     def _measure(
         self, trainer: LocalTrainer, learned: Sequence[Sequence[Example]], changes: Sequence[FloatArray]
-    ) -> dict[str, Any]:
+    ) -> Record:
         layout, characters, words = trainer.layout, [], []
         for examples, vector in zip(learned, changes, strict=True):
             change = layout.split(vector)
@@ -271,14 +234,8 @@ class InversionAttack:
         return {"n": len(learned), "characters": _summarise(characters), "words": _summarise(words)}
 
 
-def attempt_inversion(
-    settings: FederatedStudySettings, study: EncodedStudy, common: CommonNetwork
-) -> dict[str, Any]:
-    """Make all attempts on changes of weights.
-
-    Returns:
-        Figures by what the attacker sees.
-    """
+def attempt_inversion(settings: FederatedStudySettings, study: EncodedStudy, common: CommonNetwork) -> Record:
+    """Make all attempts on changes of weights, and return figures by what the attacker sees."""
     seed = settings.study.seeds[0]
     attack = InversionAttack(
         settings.network, common.matrix, common.start(seed), study.sites, seed, settings.training.window

@@ -7,27 +7,17 @@ from __future__ import annotations
 
 import random
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.values import Document
-from inverse_deid.lexicon import load_lexicon
 from inverse_deid.network.batches import Example
-from inverse_deid.network.encoding import WordVectors
-from inverse_deid.research.federated.network import load_vectors
+from inverse_deid.research.federated.network import CommonNetwork
 from inverse_deid.research.federated.settings import FederatedStudySettings
+from inverse_deid.research.studies.study import Say
 from inverse_deid.text.tokenizer import tokenize
-from inverse_deid.training.corpus import (
-    hold_out_patients,
-    patient_groups,
-    read_annotated,
-    read_type_mapping,
-)
-from inverse_deid.training.examples import ExampleMaker, Weights
-
-Say = Callable[[str], None]
-"""Takes a line of progress."""
+from inverse_deid.training.corpus import hold_out_patients, patient_groups, read_annotated, read_type_mapping
 
 Split = dict[str, list[Document]]
 """The documents of each site by its name."""
@@ -35,13 +25,9 @@ Split = dict[str, list[Document]]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EncodedSite:
-    """A site's documents as the network reads them.
+    """A site's documents as the network reads them; `held_out` is calibrated on, never trained on.
 
-    Args:
-        train: Trained on.
-        held_out: Calibrated on, never trained on.
-        own_test: Numbers of the test documents of the site's own kind; empty where
-            sites do not differ in kind.
+    `own_test` contains numbers of test documents: those of the site's kind, if sites differ in kind.
     """
 
     name: str
@@ -52,11 +38,10 @@ class EncodedSite:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EncodedStudy:
-    """The sites in a fixed order, test documents of no site, and the public vocabulary."""
+    """The sites in a fixed order, and test documents of no site."""
 
     sites: tuple[EncodedSite, ...]
     test: list[Example] = field(repr=False)
-    vectors: WordVectors = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +57,9 @@ class DealtDocuments:
 
 
 def deal_documents(settings: FederatedStudySettings) -> DealtDocuments:
-    """Read the documents of a study and deal them out.
+    """Read and deal out the documents of a study.
 
-    Raises:
-        InputError: A corpus cannot be read.
-        ConfigurationError: A site is empty.
+    `InputError` if a corpus cannot be read, `ConfigurationError` if a site is empty.
     """
     data, deal = settings.data, settings.sites
     types = read_type_mapping(data.mapping)
@@ -89,45 +72,30 @@ def deal_documents(settings: FederatedStudySettings) -> DealtDocuments:
     return DealtDocuments(sites, test, len(everything) - len(docs))
 
 
-class DocumentEncoder:
-    """Turns documents of a study into what the network reads."""
-
-    def __init__(self, settings: FederatedStudySettings, vectors: WordVectors) -> None:
-        self._maker = ExampleMaker(settings.network, load_lexicon(), vectors)
-        self._phi_weight = settings.training.phi_weight
-
-    def encode(self, docs: Sequence[Document], *, to_train_on: bool) -> list[Example]:
-        """Encode documents; protected health information (PHI) is weighted `to_train_on`."""
-        weights = Weights(phi=self._phi_weight if to_train_on else 1.0)
-        made = self._maker.make_many([(doc, weights) for doc in docs])
-        return [example for example in made if len(example)]
-
-
-def encode_study(settings: FederatedStudySettings, say: Say) -> EncodedStudy:
-    """Read and encode the documents of a study.
-
-    Raises:
-        InputError: A corpus cannot be read.
-        ConfigurationError: A site is empty or lacks PHI, or the vectors do not fit the network.
-    """
-    vectors = load_vectors(settings.data.word_vectors, settings.network)
-    dealt = deal_documents(settings)
+def encode_study(settings: FederatedStudySettings, common: CommonNetwork, say: Say) -> EncodedStudy:
+    """Read and encode the documents of a study; errors as in `deal_documents`, and where a site lacks PHI."""
+    dealt, kinds = deal_documents(settings), settings.sites.kinds
     if dealt.n_left_out:
         say(f"left out: {dealt.n_left_out} documents of patients who are in the test documents")
-    encoder = DocumentEncoder(settings, vectors)
-    own_test = _find_own_tests(settings.sites.kinds, dealt.test)
+    numbers = {doc.id: i for i, doc in enumerate(dealt.test)}
+    own_test = split_by_kind(dealt.test, kinds) if kinds else {}
     sites = []
     for name, (train, held_out) in dealt.sites.items():
         site = EncodedSite(
             name,
-            encoder.encode(train, to_train_on=True),
-            encoder.encode(held_out, to_train_on=False),
-            own_test.get(name, ()),
+            common.encode(train, to_train_on=True),
+            common.encode(held_out, to_train_on=False),
+            tuple(numbers[doc.id] for doc in own_test.get(name, ())),
         )
-        _check_phi(site)
+        for examples, purpose in ((site.train, "to train on"), (site.held_out, "to calibrate on")):
+            if not any((example.labels > 0).any() for example in examples):
+                raise ConfigurationError(
+                    f"site {name}: no document with PHI {purpose}. Give it more documents, or change "
+                    "sites.seed or sites.held_out"
+                )
         sites.append(site)
         say(f"{name}: {len(train)} documents, {count_tokens(site.train)} tokens, {len(held_out)} held out")
-    return EncodedStudy(tuple(sites), encoder.encode(dealt.test, to_train_on=False), vectors)
+    return EncodedStudy(tuple(sites), common.encode(dealt.test, to_train_on=False))
 
 
 def count_tokens(examples: Sequence[Example]) -> int:
@@ -135,37 +103,13 @@ def count_tokens(examples: Sequence[Example]) -> int:
     return sum(map(len, examples))
 
 
-def _find_own_tests(
-    kinds: Mapping[str, Sequence[str]], test: Sequence[Document]
-) -> Mapping[str, tuple[int, ...]]:
-    """Return the numbers of the test documents of each site's kind."""
-    if not kinds:
-        return {}
-    numbers = {doc.id: i for i, doc in enumerate(test)}
-    return {name: tuple(numbers[doc.id] for doc in docs) for name, docs in split_by_kind(test, kinds).items()}
-
-
-def _check_phi(site: EncodedSite) -> None:
-    for examples, purpose in ((site.train, "to train on"), (site.held_out, "to calibrate on")):
-        if not any((example.labels > 0).any() for example in examples):
-            raise ConfigurationError(
-                f"site {site.name}: no document with PHI {purpose}. Give it more documents, or change "
-                "sites.seed or sites.held_out"
-            )
-
-
 def split_evenly(docs: Sequence[Document], n_sites: int, seed: int) -> Split:
-    """Split documents into sites of about equal size; documents of one patient stay together.
+    """Split documents into sites `site-1`, `site-2` and so on of about equal size.
 
-    Returns:
-        The sites `site-1`, `site-2` and so on.
+    Documents of one patient stay together. `ConfigurationError` if a site stays empty.
 
-    Raises:
-        ConfigurationError: A site stays empty.
-
-    Source:
-        Festag and Spreckelsen 2020, "Experiments": five private sets of similar size,
-        all records of a patient in one.
+    Source: Festag and Spreckelsen 2020, "Experiments": five private sets of similar size, all records
+    of a patient in one.
     """
     groups: dict[int, list[Document]] = defaultdict(list)
     for doc, number in zip(docs, patient_groups(docs), strict=True):
@@ -185,11 +129,8 @@ def split_evenly(docs: Sequence[Document], n_sites: int, seed: int) -> Split:
 def split_by_kind(docs: Sequence[Document], kinds: Mapping[str, Sequence[str]]) -> Split:
     """Split documents into sites that differ in what they write, by the ids of the documents.
 
-    Returns:
-        The documents of each site. All documents of a patient are at the site of most of them.
-
-    Raises:
-        ConfigurationError: A document is not of exactly one site's kind, or a site stays empty.
+    All documents of a patient are at the site of most of them. `ConfigurationError` if a document is not
+    of exactly one site's kind, or a site stays empty.
     """
     numbers = patient_groups(docs)
     votes: dict[int, Counter[str]] = defaultdict(Counter)
@@ -210,10 +151,7 @@ def drop_patients_of(docs: Sequence[Document], of: Sequence[Document]) -> list[D
 
 
 def find_site(doc_id: str, kinds: Mapping[str, Sequence[str]]) -> str:
-    """Return the site of a document's kind.
-
-    Raises:
-        ConfigurationError: No site, or several.
+    """Return the site of a document's kind; `ConfigurationError` if there is none, or several.
 
     Example:
         >>> find_site("L1-07", {"letters": ["L1-", "L2-"], "narratives": ["vaers-"]})

@@ -6,41 +6,56 @@ A message is a header and arrays of numbers::
 
 The tag is HMAC-SHA256 of everything after it. The header lists the arrays, whose sizes must fill
 the rest to the byte. Nothing is pickled or compressed.
+
+For sites without open ports, `FileExchange` keeps messages in a folder that both sides can reach::
+
+    to/SITE/state-000012.msg      from the server
+    from/SITE/declaration.msg     from the site
+    from/SITE/reply-000012.msg
+
+The folder may be a share, a synchronised folder or a stick that is carried. Files appear whole or
+not at all. Each site has its own key and needs to see its own two folders only.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import hmac
 import json
 import struct
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
-from typing import Any, Protocol, TypeVar
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 import numpy as np
 
-from inverse_deid.core.errors import UpdateError
+from inverse_deid.core.errors import OutputExistsError, UnreadableInputError, UpdateError
+from inverse_deid.core.files import write_whole
 from inverse_deid.core.values import FloatArray
-from inverse_deid.research.federated.selective import IndexArray, Selected
 from inverse_deid.research.federated.settings import SharedWay
+from inverse_deid.research.federated.weights import IndexArray, Selected
+
+if TYPE_CHECKING:
+    from inverse_deid.research.federated.site import SiteRun
 
 _MAGIC, _TAG_BYTES = b"IDF1", 32
 _DTYPES: Mapping[str, np.dtype[Any]] = {"float32": np.dtype("<f4"), "int64": np.dtype("<i8")}
-_Message = TypeVar("_Message")
-LONGEST_HEADER = 1 << 16
-"""In bytes."""
+_LONGEST_HEADER_BYTES = 1 << 16
+_LEAST_KEY_BYTES = 16
+PROTOCOL = 1
+"""Raised with every change of the messages."""
+_DECLARATION = "declaration"
+_STEP_S = 0.2
+Message = TypeVar("Message", "Declaration", "TrainingState", "Reply")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Envelope:
-    """A message.
-
-    Args:
-        header: JSON values by name: counts, hashes, names of sites. It contains no text of documents.
-        arrays: float32 or int64, by name.
-    """
+    """A message: JSON values and float32 or int64 arrays by name. It contains no text of documents."""
 
     header: Mapping[str, Any]
     arrays: Mapping[str, np.ndarray] = field(default_factory=dict, repr=False)
@@ -51,11 +66,7 @@ Gathered = Mapping[str, Envelope | UpdateError]
 
 
 def seal(envelope: Envelope, key: bytes) -> bytes:
-    """Return the bytes of a message.
-
-    Raises:
-        ValueError: An array has another type.
-    """
+    """Return the bytes of a message, or raise `ValueError` if an array has another type."""
     listed = []
     for name, array in envelope.arrays.items():
         if str(array.dtype) not in _DTYPES:
@@ -70,11 +81,7 @@ def seal(envelope: Envelope, key: bytes) -> bytes:
 
 
 def open_sealed(data: bytes, key: bytes) -> Envelope:
-    """Read a message after checking who sealed it.
-
-    Raises:
-        UpdateError: It was sealed with another key, altered, or damaged.
-    """
+    """Read a message, or raise `UpdateError` if it was sealed with another key, altered or damaged."""
     start = len(_MAGIC) + _TAG_BYTES
     body = data[start:]
     if data[: len(_MAGIC)] != _MAGIC or not hmac.compare_digest(data[len(_MAGIC) : start], _tag(body, key)):
@@ -91,7 +98,7 @@ def _tag(body: bytes, key: bytes) -> bytes:
 
 def _parse(body: bytes) -> Envelope:
     (length,) = struct.unpack_from("<I", body)
-    if length > LONGEST_HEADER:
+    if length > _LONGEST_HEADER_BYTES:
         raise ValueError("the header is too long")
     header = dict(json.loads(body[4 : 4 + length]))
     offset, arrays = 4 + length, {}
@@ -109,17 +116,11 @@ def _parse(body: bytes) -> Envelope:
     return Envelope(header, arrays)
 
 
-PROTOCOL = 1
-"""Raised with every change of the messages."""
-
-
 class Declaration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a site declares: hashes and counts, nothing of its documents.
 
-    Args:
-        network: Hash of the network's configuration and of the layout of its weights.
-        lexicon: Hash of the dictionaries of the features.
-        word_vectors: Hash of the public vocabulary and its vectors.
+    `network` is a hash of configuration and layout of the weights, `word_vectors` one of the public
+    vocabulary and its vectors.
     """
 
     site: str
@@ -132,11 +133,7 @@ class Declaration(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     protocol: int = PROTOCOL
 
     def find_problem(self, wanted: Declaration) -> str | None:
-        """Describe in one line why the site cannot take part; None if it can.
-
-        Args:
-            wanted: The declaration of another site or of the server.
-        """
+        """Describe in one line why the site does not fit another one or the server; None if it does."""
         if self.n_tokens < 1:
             return "has no training document; give it annotated documents"
         for name, problem in _COMMON.items():
@@ -157,15 +154,11 @@ _COMMON = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrainingState:
-    """What a server publishes: how far the common training is.
+    """What a server publishes: how far the common training is after `number` rounds.
 
-    Args:
-        number: Of the round, from 0.
-        asked: Sites that must answer, in the order of their places.
-        order: All sites. A site's place is part of its random seed.
-        finished: The weights are the result, and no site is asked.
-        weights: float32 (n_weights,), of the common network.
-        counts: int64 (n_weights,), updates of each weight; empty except in *selective*.
+    Sites in `asked` must answer; none where it is `finished`. In `order` are all sites: a site's place
+    is part of its random seed. `weights` are float32 (n_weights,), of the common network, and `counts`
+    int64 (n_weights,), updates of each weight; empty except in *selective*.
     """
 
     run: str
@@ -184,11 +177,8 @@ class TrainingState:
 class Reply:
     """What leaves a site after an epoch.
 
-    Args:
-        n_tokens: Tokens it trained on; 0 in *selective*, where the server needs no count.
-        weights: float32 (n_weights,), all of them; None in *selective*.
-        indices: int64 (n,), of the weights whose changes leave, in *selective*; None otherwise.
-        values: float32 (n,), their changes.
+    In *selective*: the int64 (n,) `indices` of the weights whose changes leave, the float32 (n,) changes
+    as `values`, and no count of tokens. Otherwise all `weights`, float32 (n_weights,).
     """
 
     site: str
@@ -200,53 +190,31 @@ class Reply:
     values: FloatArray | None = field(default=None, repr=False)
 
     @property
-    def changes(self) -> Selected | None:
-        """Some of the changes of weights, in *selective*; None otherwise."""
+    def changes(self) -> Selected:
+        """The changes of weights, in *selective*, or `UpdateError` if there are none."""
         if self.indices is None or self.values is None:
-            return None
+            raise UpdateError("sent no changes")
         return Selected(self.indices, self.values)
 
 
-def pack_declaration(declaration: Declaration) -> Envelope:
-    """Return a declaration as a message."""
-    return Envelope({"kind": "declaration", **msgspec.structs.asdict(declaration)})
+_KINDS: Mapping[type, str] = {Declaration: "declaration", TrainingState: "state", Reply: "reply"}
 
 
-def pack_state(state: TrainingState) -> Envelope:
-    """Return a state as a message."""
-    return _pack("state", {f.name: getattr(state, f.name) for f in fields(state)})
+def pack(values: Declaration | TrainingState | Reply) -> Envelope:
+    """Return a declaration, a state or a reply as a message."""
+    if isinstance(values, Declaration):
+        given = msgspec.structs.asdict(values)
+    else:
+        given = {field.name: getattr(values, field.name) for field in dataclasses.fields(values)}
+    arrays = {name: value for name, value in given.items() if isinstance(value, np.ndarray)}
+    header = {name: value for name, value in given.items() if name not in arrays and value is not None}
+    return Envelope({"kind": _KINDS[type(values)], **header}, arrays)
 
 
-def pack_reply(reply: Reply) -> Envelope:
-    """Return a reply as a message."""
-    return _pack("reply", {f.name: getattr(reply, f.name) for f in fields(reply)})
-
-
-def _pack(kind: str, values: Mapping[str, Any]) -> Envelope:
-    arrays = {name: value for name, value in values.items() if isinstance(value, np.ndarray)}
-    header = {name: value for name, value in values.items() if name not in arrays and value is not None}
-    return Envelope({"kind": kind, **header}, arrays)
-
-
-def unpack_declaration(envelope: Envelope) -> Declaration:
-    """Read a declaration, or raise `UpdateError` if the message is not one."""
-    return _unpack(envelope, "declaration", Declaration, "sent")
-
-
-def unpack_state(envelope: Envelope) -> TrainingState:
-    """Read a state, or raise `UpdateError` if the message is not one."""
-    return _unpack(envelope, "state", TrainingState, "the server sent")
-
-
-def unpack_reply(envelope: Envelope) -> Reply:
-    """Read a reply, or raise `UpdateError` if the message is not one.
-
-    Whether its numbers can be used is checked where they are used.
-    """
-    return _unpack(envelope, "reply", Reply, "sent")
-
-
-def _unpack(envelope: Envelope, kind: str, wanted: type[_Message], subject: str) -> _Message:
+def unpack(envelope: Envelope, wanted: type[Message]) -> Message:
+    """Read a declaration, a state or a reply, or raise `UpdateError`; numbers are checked at their use."""
+    kind = _KINDS[wanted]
+    subject = "the server sent" if kind == "state" else "sent"
     values = {**envelope.header, **envelope.arrays}
     if values.pop("kind", None) != kind:
         raise UpdateError(f"{subject} something other than a {kind}")
@@ -264,25 +232,112 @@ def _take_array(wanted: object, value: object) -> np.ndarray:
     return np.array(value)
 
 
-class Respondent(Protocol):
-    """A site as whatever carries its messages sees it."""
+def _name_reply(number: int) -> str:
+    return f"reply-{number:06}"
 
-    @property
-    def name(self) -> str:
-        """Of the site."""
 
-    @property
-    def patience_s(self) -> float:
-        """Seconds without word from the server after which the site gives up."""
+@dataclass(frozen=True, slots=True, eq=False)
+class FileExchange:
+    """Both ends of the folder; with the keys of all sites it is the `Carrier` of a server."""
 
-    def say(self, line: str, /) -> None:
-        """Take a line of progress."""
+    folder: Path
+    keys: Mapping[str, bytes] = field(default_factory=dict, repr=False)
+    wait: Callable[[float], None] = time.sleep
+    clock: Callable[[], float] = time.monotonic
 
-    def open(self, data: bytes) -> Envelope:
-        """Open a message of the server, or raise `UpdateError`."""
+    def send(self, side: str, site: str, name: str, data: bytes) -> None:
+        """Write a message, whole or not at all, or raise `OutputError`."""
+        write_whole(self._path(side, site, name), [data])
 
-    def declare(self) -> bytes:
-        """Return the site's declaration, logged and sealed."""
+    def find_latest(self, site: str) -> str | None:
+        """Return the name of the newest state for a site."""
+        return max((path.stem for path in (self.folder / "to" / site).glob("state-*.msg")), default=None)
 
-    def answer(self, state: TrainingState) -> bytes:
-        """Return the answer to a state, logged and sealed."""
+    def gather(self, sites: Sequence[str], name: str, timeout_s: float) -> dict[str, Envelope | UpdateError]:
+        """Wait for a message of each site, no longer than the limit."""
+        found: dict[str, Envelope | UpdateError] = {}
+        end = self.clock() + timeout_s
+        while True:
+            for site in sites:
+                path = self._path("from", site, name)
+                if site not in found and path.is_file():
+                    try:
+                        found[site] = open_sealed(read_bytes(path), self.keys[site])
+                    except UpdateError as error:
+                        found[site] = error
+            if len(found) == len(sites) or self.clock() >= end:
+                return found
+            self.wait(_STEP_S)
+
+    def answer(self, site: SiteRun) -> TrainingState:
+        """Answer states as they come for a site, and return the finished one.
+
+        Raises:
+            UpdateError: The server was silent too long, or a state does not fit.
+            OutputError: The log or a message cannot be written.
+        """
+        name = site.name
+        self.send("from", name, _DECLARATION, site.declare())
+        site.say(f"site {name}: declared itself and waits for the server")
+        heard, answered = self.clock(), ""
+        while True:
+            latest = self.find_latest(name)
+            if latest is not None and latest != answered:
+                state = unpack(site.open(read_bytes(self._path("to", name, latest))), TrainingState)
+                heard, answered = self.clock(), latest
+                if state.finished:
+                    return state
+                reply = _name_reply(state.number)
+                if not self._path("from", name, reply).is_file():  # else answered before a stop
+                    self.send("from", name, reply, site.answer(state))
+                    site.say(f"site {name}: answered round {state.number}")
+            elif self.clock() - heard > site.patience_s:
+                raise UpdateError(f"the server was silent for {site.patience_s:g} s. Start the site again")
+            else:
+                self.wait(_STEP_S)
+
+    def refuse_earlier_run(self) -> None:
+        """Refuse a folder with states of an earlier server."""
+        if any(self.find_latest(site) for site in self.keys):
+            raise OutputExistsError(
+                f"{self.folder}: contains an earlier run. Resume it with --resume, or use an empty folder"
+            )
+
+    def gather_declarations(self, sites: Sequence[str], timeout_s: float) -> Gathered:
+        """Wait for declarations, which sites write without being asked."""
+        return self.gather(sites, _DECLARATION, timeout_s)
+
+    def gather_answers(self, state: TrainingState, timeout_s: float) -> Gathered:
+        """Publish a state, then wait."""
+        self._publish(state, state.asked)
+        return self.gather(state.asked, _name_reply(state.number), timeout_s)
+
+    def conclude(self, state: TrainingState, timeout_s: float) -> Sequence[str]:
+        """Leave the result in the folder, where a site may fetch it at any time."""
+        self._publish(state, list(self.keys))
+        return ()
+
+    def _publish(self, state: TrainingState, sites: Sequence[str]) -> None:
+        for site in sites:
+            self.send("to", site, f"state-{state.number:06}", seal(pack(state), self.keys[site]))
+
+    def _path(self, side: str, site: str, name: str) -> Path:
+        return self.folder / side / site / f"{name}.msg"
+
+
+def read_bytes(path: Path, remedy: str = "") -> bytes:
+    """Return the bytes of a file, or raise `UnreadableInputError`."""
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise UnreadableInputError(f"{path}: cannot be read ({error.strerror}){remedy}") from error
+
+
+def read_key(path: Path) -> bytes:
+    """Read a site's key, as from `openssl rand -out east.key 32`, or raise `UnreadableInputError`."""
+    key = read_bytes(path, ". Make a key first")
+    if len(key) < _LEAST_KEY_BYTES:
+        raise UnreadableInputError(
+            f"{path}: a key needs at least {_LEAST_KEY_BYTES} bytes. Make a longer one"
+        )
+    return key

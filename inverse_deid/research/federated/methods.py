@@ -12,16 +12,18 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from inverse_deid.research.federated.documents import EncodedSite
-from inverse_deid.research.federated.local_training import BeginRun, LocalEpoch, LocalTrainer, SiteTask
-from inverse_deid.research.federated.selective import ParameterServer, select_changes
+from inverse_deid.research.federated.network import LocalEpoch, LocalTrainer, SiteEpochs, SiteTask
 from inverse_deid.research.federated.settings import SelectiveSettings
-from inverse_deid.research.federated.weights import Update, Weights, average_weights
+from inverse_deid.research.federated.weights import (
+    ParameterServer,
+    Update,
+    Weights,
+    average_weights,
+    select_changes,
+)
 
 COMMON = "all sites"
 """Name of the network in methods that end with a single one."""
-
-Mean = Callable[[Sequence[Update]], Weights]
-"""Makes one network from those of all sites."""
 
 _SERVER, _ORDER, _UPLOAD = 1, 2, 3
 """Keep the random streams of an epoch apart; 0 is that of training."""
@@ -29,16 +31,11 @@ _SERVER, _ORDER, _UPLOAD = 1, 2, 3
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Course:
-    """What all methods start from.
-
-    Args:
-        trainer: For documents in one place, and for the layout of the weights.
-        begin: Begins a run of the sites.
-    """
+    """What all methods start from. `begin` begins a run of the sites, in which no site has trained yet."""
 
     trainer: LocalTrainer
     sites: Sequence[EncodedSite]
-    begin: BeginRun = field(repr=False)
+    begin: Callable[[], SiteEpochs] = field(repr=False)
     start: Weights = field(repr=False)
     n_epochs: int
     seed: int
@@ -58,13 +55,9 @@ class Course:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EpochOutcome:
-    """The state of a method after an epoch of every site.
+    """The state of a method after an epoch: the network of each site, or one of all under `COMMON`.
 
-    Args:
-        networks: The network of each site, or one of all under `COMMON`.
-        loss: Mean of the sites' losses.
-        n_sent: Numbers that all sites sent away in the epoch.
-        n_received: Numbers that all sites received.
+    `loss` is the mean of the sites, `n_sent` and `n_received` are the numbers that all sites exchanged.
     """
 
     networks: Mapping[str, Weights] = field(repr=False)
@@ -132,7 +125,9 @@ def train_selectively(course: Course, settings: Mapping[str, SelectiveSettings])
         yield _make_outcome(networks, dones, n_sent, n_received)
 
 
-def train_averaged(course: Course, mean: Mean = average_weights) -> Iterator[EpochOutcome]:
+def train_averaged(
+    course: Course, mean: Callable[[Sequence[Update]], Weights] = average_weights
+) -> Iterator[EpochOutcome]:
     """Train FedAvg: every site starts from the same network, and the mean is the next one.
 
     With a trainer of `proximal` above 0 it is FedProx. `average_securely` makes the mean without
@@ -142,12 +137,7 @@ def train_averaged(course: Course, mean: Mean = average_weights) -> Iterator[Epo
     n_exchanged = course.trainer.layout.n_numbers * len(course.sites)
     for epoch in range(course.n_epochs):
         dones = train(course.tasks(epoch, [weights] * len(course.sites)))
-        weights = mean(
-            [
-                Update(site.name, str(epoch), done.weights, done.n_tokens)
-                for site, done in zip(course.sites, dones, strict=True)
-            ]
-        )
+        weights = mean([Update(done.weights, done.n_tokens) for done in dones])
         yield _make_outcome({COMMON: weights}, dones, n_exchanged, n_exchanged)
 
 

@@ -1,51 +1,49 @@
-"""The server of a common training: rounds over a carrier, with a limit for every wait."""
+"""The server of a common training: rounds over a carrier, with a limit for every wait.
+
+`begin_training` and `end_round` know nothing of carriers, clocks and files.
+"""
 
 from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from inverse_deid.core.errors import ConfigurationError, UpdateError
-from inverse_deid.research.federated.file_exchange import FileCarrier, read_key
 from inverse_deid.research.federated.messages import (
+    Declaration,
     Envelope,
-    Gathered,
+    FileExchange,
+    Message,
     Reply,
     TrainingState,
-    pack_state,
-    unpack_declaration,
-    unpack_reply,
-    unpack_state,
+    pack,
+    read_key,
+    unpack,
 )
-from inverse_deid.research.federated.network import CommonNetwork, load_vectors
-from inverse_deid.research.federated.rounds import begin_training, end_round
-from inverse_deid.research.federated.settings import ServerSettings
+from inverse_deid.research.federated.network import CommonNetwork
+from inverse_deid.research.federated.settings import CommonTraining, ServerSettings
+from inverse_deid.research.federated.weights import (
+    ParameterServer,
+    Update,
+    WeightLayout,
+    Weights,
+    average_weights,
+)
 from inverse_deid.research.studies.records import fingerprint, read_arrays, write_arrays
 
+if TYPE_CHECKING:
+    from inverse_deid.research.federated.flower.superlink import FlowerCarrier
+
+Carrier: TypeAlias = "FileExchange | FlowerCarrier"
+"""Carries messages to sites and back; every wait has a limit."""
+NO_ANSWER = "did not answer in time"
 _BARREN_ROUNDS = 3
 """Rounds in a row without enough answers after which the server gives up."""
-
-
-class Carrier(Protocol):
-    """Carries messages to sites and back; every wait has a limit."""
-
-    def refuse_earlier_run(self) -> None:
-        """Raise `OutputExistsError` where a new run would meet the rest of another."""
-
-    def gather_declarations(self, sites: Sequence[str], timeout_s: float) -> Gathered:
-        """Wait for the declarations of sites."""
-
-    def gather_answers(self, state: TrainingState, timeout_s: float) -> Gathered:
-        """Give a state to the sites that it asks, and wait for their answers."""
-
-    def conclude(self, state: TrainingState, timeout_s: float) -> Sequence[str]:
-        """Give the result to all sites, and return those that did not take it."""
 
 
 def run_server(settings: ServerSettings, say: Callable[[str], None], *, resume: bool = False) -> None:
@@ -57,21 +55,15 @@ def run_server(settings: ServerSettings, say: Callable[[str], None], *, resume: 
         UpdateError: Too few sites answered in several rounds.
     """
     keys = {site: read_key(settings.exchange.keys / f"{site}.key") for site in settings.server.sites}
-    vectors = load_vectors(settings.server.word_vectors, settings.network)
-    common = CommonNetwork(settings.network, settings.training, vectors)
-    with _open_carrier(settings, keys) as carrier:
-        _Server(settings, carrier, common, say).run(resume=resume)
-
-
-@contextmanager
-def _open_carrier(settings: ServerSettings, keys: Mapping[str, bytes]) -> Iterator[Carrier]:
+    common = CommonNetwork(settings.network, settings.training, settings.server.word_vectors)
     if settings.exchange.folder is not None:
-        yield FileCarrier(settings.exchange.folder, keys)
+        exchange = FileExchange(settings.exchange.folder, keys)
+        _Server(settings, exchange, common, say).run(resume=resume)
     if settings.flower is not None:
         from inverse_deid.research.federated.flower.superlink import open_flower_carrier
 
         with open_flower_carrier(settings.flower, keys, settings.server.checkpoint) as carrier:
-            yield carrier
+            _Server(settings, carrier, common, say).run(resume=resume)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,14 +76,20 @@ class _Server:
     def run(self, *, resume: bool) -> None:
         """Check the sites, then lead round after round."""
         training, layout = self.settings.server, self.common.trainer.layout
-        state = self._resume() if resume else self._begin()
+        if resume:
+            state = self._resume()
+        else:
+            self.carrier.refuse_earlier_run()
+            start = self.common.start(training.seed)
+            state = begin_training(training, secrets.token_hex(8), layout, start)
+            self._save(state)
         self._check_sites()
         if resume:
             self.say(f"resuming with round {state.number} of {training.n_rounds}")
         n_barren = 0
         while not state.finished:
             given = self.carrier.gather_answers(state, self.settings.exchange.answer_s)
-            replies = {site: _read_reply(one) for site, one in given.items()}
+            replies = {site: _read(one, Reply) for site, one in given.items()}
             state, report = end_round(training, layout, state, replies)
             self._save(state)
             self.say(report.describe())
@@ -113,40 +111,27 @@ class _Server:
         sites, join_s = self.settings.server.sites, self.settings.exchange.join_s
         found = self.carrier.gather_declarations(sites, join_s)
         for site in sites:
-            given = found.get(site)
-            if given is None:
-                problem: str | None = f"did not declare itself within {join_s:g} s"
+            if site not in found:
+                raise ConfigurationError(f"site {site}: did not declare itself within {join_s:g} s")
+            declaration = _read(found[site], Declaration)
+            if isinstance(declaration, UpdateError):
+                problem: str | None = str(declaration)
+            elif declaration.site != site:
+                problem = "declared another name"
             else:
-                problem = self._find_problem(site, given)
+                problem = declaration.find_problem(self.common.declare("", 1))
             if problem:
                 raise ConfigurationError(f"site {site}: {problem}")
 
-    def _find_problem(self, site: str, given: Envelope | UpdateError) -> str | None:
-        try:
-            declaration = unpack_declaration(_require(given))
-        except UpdateError as error:
-            return str(error)
-        if declaration.site != site:
-            return "declared another name"
-        return declaration.find_problem(self.common.declare("", 1))
-
-    def _begin(self) -> TrainingState:
-        self.carrier.refuse_earlier_run()
-        training = self.settings.server
-        start = self.common.start(training.seed)
-        state = begin_training(training, secrets.token_hex(8), self.common.trainer.layout, start)
-        self._save(state)
-        return state
-
     def _key(self) -> str:
-        return fingerprint(self.settings.server.agreed, self.common.declare("", 1))
+        training = self.settings.server  # without its files, which may have been moved
+        agreed = (training.way, training.sites, training.epochs, training.least_sites, training.seed)
+        return fingerprint(agreed, self.common.declare("", 1))
 
     def _save(self, state: TrainingState) -> None:
-        header = json.dumps({"key": self._key(), **pack_state(state).header})
-        write_arrays(
-            self.settings.server.checkpoint,
-            {"header": np.array(header), "weights": state.weights, "counts": state.counts},
-        )
+        envelope = pack(state)
+        header = np.array(json.dumps({"key": self._key(), **envelope.header}))
+        write_arrays(self.settings.server.checkpoint, {"header": header, **envelope.arrays})
 
     def _resume(self) -> TrainingState:
         path = self.settings.server.checkpoint
@@ -154,7 +139,8 @@ class _Server:
         try:
             header = dict(json.loads(str(arrays["header"])))
             if header.pop("key") == self._key():
-                return unpack_state(Envelope(header, {name: arrays[name] for name in ("weights", "counts")}))
+                named = {name: arrays[name] for name in ("weights", "counts")}
+                return unpack(Envelope(header, named), TrainingState)
         except (KeyError, ValueError, UpdateError) as error:
             raise ConfigurationError(
                 f"{path}: not a checkpoint of a server. Start over without --resume"
@@ -162,14 +148,112 @@ class _Server:
         raise ConfigurationError(f"{path}: made with other settings. Start over without --resume")
 
 
-def _require(given: Envelope | UpdateError) -> Envelope:
-    if isinstance(given, UpdateError):
-        raise given
-    return given
-
-
-def _read_reply(given: Envelope | UpdateError) -> Reply | UpdateError:
+def _read(given: Envelope | UpdateError, wanted: type[Message]) -> Message | UpdateError:
     try:
-        return unpack_reply(_require(given))
+        return unpack(given, wanted) if isinstance(given, Envelope) else given
     except UpdateError as error:
         return error
+
+
+@dataclass(frozen=True, slots=True)
+class RoundReport:
+    """Which answers a round used, and why those of other sites were left out; rounds count from 0."""
+
+    number: int
+    used: tuple[str, ...]
+    left_out: Mapping[str, str] = field(default_factory=dict)
+
+    def describe(self) -> str:
+        """Return the round in one line.
+
+        Example:
+            >>> RoundReport(3, ("east",), {"west": "did not answer in time"}).describe()
+            'round 3: used east; left out: west did not answer in time'
+        """
+        line = f"round {self.number}: used {', '.join(self.used) or 'nobody'}"
+        out = "; ".join(f"{site} {problem}" for site, problem in self.left_out.items())
+        return f"{line}; left out: {out}" if out else line
+
+
+def begin_training(
+    training: CommonTraining, run: str, layout: WeightLayout, weights: Weights
+) -> TrainingState:
+    """Return the first state of a run."""
+    n_counts = layout.n_numbers if training.way == "selective" else 0
+    return _make_state(training, run, 0, layout.flatten(weights), np.zeros(n_counts, np.int64))
+
+
+def _make_state(
+    training: CommonTraining, run: str, number: int, weights: np.ndarray, counts: np.ndarray
+) -> TrainingState:
+    finished = number >= training.n_rounds
+    each = len(training.sites) if training.way == "round-robin" else 1
+    asked = training.sites if each == 1 else (training.sites[number % each],)
+    return TrainingState(
+        run=run,
+        number=number,
+        way=training.way,
+        epoch=number // each,
+        asked=() if finished else asked,
+        order=training.sites,
+        seed=training.seed,
+        finished=finished,
+        weights=weights,
+        counts=counts,
+    )
+
+
+def end_round(
+    training: CommonTraining,
+    layout: WeightLayout,
+    state: TrainingState,
+    replies: Mapping[str, Reply | UpdateError],
+) -> tuple[TrainingState, RoundReport]:
+    """Combine the answers of sites. An unusable answer is left out with a reason and harms no other.
+
+    Replies come by site in the order of arrival, with an error where a message could not be read.
+    """
+    left_out = {site: NO_ANSWER for site in state.asked if site not in replies}
+    server = ParameterServer(state.weights, state.counts)
+    used: list[str] = []
+    updates: list[Update] = []
+    for site, reply in replies.items():
+        try:
+            answer = _check_round(state, site, reply)
+            if state.way == "selective":
+                server.upload(answer.changes)
+            else:
+                updates.append(_make_update(layout, answer))
+        except UpdateError as error:
+            left_out[site] = str(error)
+        else:
+            used.append(site)
+    weights, counts = state.weights, state.counts
+    if len(used) < min(training.least_sites, len(state.asked)):
+        used = []
+    elif state.way == "selective":
+        weights, counts = server.weights, server.counts
+    else:
+        weights = layout.flatten(average_weights(updates))
+    following = _make_state(training, state.run, state.number + 1, weights, counts)
+    return following, RoundReport(state.number, tuple(used), left_out)
+
+
+def _check_round(state: TrainingState, site: str, reply: Reply | UpdateError) -> Reply:
+    if isinstance(reply, UpdateError):
+        raise reply
+    if site not in state.asked or reply.site != site:
+        raise UpdateError("was not asked, or sent in another's name")
+    if (reply.run, reply.number) != (state.run, state.number):
+        raise UpdateError(f"answered for another round or run than {state.number}")
+    return reply
+
+
+def _make_update(layout: WeightLayout, reply: Reply) -> Update:
+    """Return the network of a reply, or raise `UpdateError` if it cannot be used."""
+    vector = np.zeros(0, np.float32) if reply.weights is None else reply.weights
+    arrays = layout.split(vector) if vector.shape == (layout.n_numbers,) else [vector]
+    update = Update(arrays, reply.n_tokens)
+    if problem := update.find_problem(layout):
+        raise UpdateError(problem)
+    return update

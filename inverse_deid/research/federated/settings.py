@@ -7,19 +7,18 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Literal, TypeVar
 
 import msgspec
 
 from inverse_deid.core.errors import ConfigurationError
-from inverse_deid.core.settings import change_settings, make_settings, read_settings, read_toml
-from inverse_deid.network.config import NetworkConfig, Share, Size, TrainingConfig
+from inverse_deid.core.settings import change_settings, make_settings, read_toml
+from inverse_deid.network.config import NetworkConfig, Share, Size
 
 SharedWay = Literal["average", "round-robin", "selective"]
 """The methods in which documents stay at their sites."""
-
 Way = Literal["central", "round-robin", "selective", "isolated", "average", "secure-average"]
 LEAST_SECURE = 3
 """Sites of secure aggregation: with two, each knows the other's network from the mean."""
@@ -31,7 +30,9 @@ PositiveShare = Annotated[float, msgspec.Meta(gt=0, le=1)]
 Seed = Annotated[int, msgspec.Meta(ge=0, lt=2**31)]
 Corpora = Annotated[tuple[Path, ...], msgspec.Meta(min_length=1)]
 
-_File = TypeVar("_File")
+Party = TypeVar("Party", "ServerSettings", "SiteSettings")
+_PATHS = {"server": {"checkpoint": "server-checkpoint.npz"}, "site": {"private": "private", "model": "model"}}
+"""Defaults that count from the folder of the file."""
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*", re.ASCII)
 _ADDRESS = re.compile(r"(?!.*//)\S+:\d{1,5}")
 
@@ -48,11 +49,9 @@ def _check_names(setting: str, names: Iterable[str]) -> None:
 class SelectiveSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What a site exchanges in distributed selective SGD. No other site learns it.
 
-    Args:
-        download: Share of the global weights taken before each epoch (theta_d).
-        upload: Largest share of all weights whose changes are given after it (theta_u).
-        gamma: Changes are clamped to [-gamma, gamma].
-        tau: Changes that are not larger in absolute value are kept back.
+    Before each epoch it takes the share `download` (theta_d) of the global weights, and after it gives
+    the changes of at most the share `upload` (theta_u). Changes are clamped to [-gamma, gamma], and kept
+    back if their absolute value is not larger than `tau`.
     """
 
     download: Share = 0.1
@@ -98,17 +97,13 @@ class EpochSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     dictionary_dropout: Share = 0.0
     proximal: NotNegative = 0.0
 
-    def dropouts(self) -> TrainingConfig:
-        """Return the dropouts as the trainer of one site alone reads them."""
-        return TrainingConfig(word_dropout=self.word_dropout, dictionary_dropout=self.dictionary_dropout)
-
 
 class CorpusSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The table [data] of a study.
+    """The table [data] of a study: annotated corpora.
 
     Args:
-        train: Annotated corpora that are dealt out to the sites.
-        test: Annotated corpora that no site trains on.
+        train: They are dealt out to the sites.
+        test: No site trains on them.
         mapping: TOML file that translates the types of another scheme.
         word_vectors: File of public word vectors; None = those of the packaged model.
     """
@@ -120,13 +115,12 @@ class CorpusSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
 
 class DealSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The table [sites] of a study: how documents are dealt out.
+    """The table [sites] of a study: `seed` decides which document is where.
 
     Args:
         number: Sites of about equal size; None = 5, or one per kind.
         kinds: Prefixes of the ids of each site's documents, by site.
         held_out: Share of each site's documents to calibrate on, never trained on.
-        seed: Decides which document is where.
     """
 
     number: Size | None = None
@@ -148,12 +142,10 @@ class DealSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 class MeasureSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The table [study] of a study.
+    """The table [study] of a study: each method runs once per seed.
 
-    Args:
-        seeds: Each method runs once per seed.
-        precision: At which recall is measured.
-        recall: To which each site calibrates its threshold on its own held-out documents.
+    Recall is measured at `precision`. Each site calibrates its threshold to `recall` on its own
+    held-out documents.
     """
 
     epochs: Size = 25
@@ -167,12 +159,9 @@ class MeasureSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 
 
 class MethodSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A table [methods.NAME] of a study.
+    """A table [methods.NAME] of a study, as in `SelectiveSettings` for *selective*; None = its default.
 
-    Args:
-        download: As in `SelectiveSettings`, as are upload, gamma and tau; None = its default.
-        sites: What single sites set for themselves.
-        proximal: mu of FedProx; None = FedAvg.
+    `sites` contains what single sites set for themselves, `proximal` mu of FedProx; None = FedAvg.
     """
 
     way: Way
@@ -185,14 +174,16 @@ class MethodSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
     def selection(self, site: str | None = None) -> SelectiveSettings:
         """Return what a site exchanges; None = a site without settings of its own."""
-        own = self.sites.get(site, OwnSelection()) if site else OwnSelection()
-        names = SelectiveSettings.__struct_fields__
-        given = [{name: getattr(one, name) for name in names} for one in (self, own)]
-        values = [{name: value for name, value in one.items() if value is not None} for one in given]
-        return SelectiveSettings(**{**values[0], **values[1]})
+        own = self.sites.get(site or "", OwnSelection())
+        values = {}
+        for name in SelectiveSettings.__struct_fields__:
+            for value in (getattr(self, name), getattr(own, name)):
+                if value is not None:
+                    values[name] = value
+        return SelectiveSettings(**values)
 
     def find_problem(self, sites: Iterable[str]) -> str | None:
-        """Describe what does not fit the way or the sites of the study; None = everything fits."""
+        """Describe what does not fit the way or the sites of the study; None if everything does."""
         selective = [*SelectiveSettings.__struct_fields__, "sites"]
         given = [name for name in selective if getattr(self, name) not in (None, {})]
         if given and self.way != "selective":
@@ -237,7 +228,6 @@ class CommonTraining(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     Args:
         least_sites: With fewer usable answers a round changes nothing.
         checkpoint: File from which a stopped server resumes.
-        word_vectors: File of public word vectors; None = those of the packaged model.
     """
 
     sites: tuple[str, ...]
@@ -260,11 +250,6 @@ class CommonTraining(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
         """Rounds of the whole run; in round robin each site has its own."""
         return self.epochs * (len(self.sites) if self.way == "round-robin" else 1)
 
-    @property
-    def agreed(self) -> tuple[object, ...]:
-        """The settings with which a run can be resumed; the files may have been moved."""
-        return (self.way, self.sites, self.epochs, self.least_sites, self.seed)
-
 
 class ServerExchange(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The table [exchange] of a server.
@@ -283,10 +268,9 @@ class ServerExchange(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
 
 class FlowerServer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Flower's SuperLink as the server reaches it, always over TLS.
+    """Flower's SuperLink at HOST:PORT as the server reaches it, always over TLS.
 
     Args:
-        superlink: HOST:PORT.
         root_certificates: PEM file of whoever signed the SuperLink's certificate.
         secret: The file that `flower-superlink` got as `--superexec-auth-secret-file`.
         node_keys: Folder with the public key SITE.pub of every site.
@@ -311,21 +295,16 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     training: EpochSettings = EpochSettings()
 
     def __post_init__(self) -> None:
-        _check_carrier(self.exchange.folder, self.flower)
-        _refuse_learned_words(self.network)
+        _check_party(self)
 
 
 class LocalSite(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The table [site].
+    """The table [site]; other settings as in `CorpusSettings` and `DealSettings`.
 
     Args:
         documents: Annotated corpora. They stay here.
-        mapping: TOML file that translates the types of another scheme.
-        held_out: Share of the documents to calibrate on, never trained on.
-        seed: Decides which documents are held out.
         private: Folder for memory and log.
         model: Folder for the finished model.
-        word_vectors: File of public word vectors; None = those of the packaged model.
     """
 
     name: str
@@ -342,12 +321,9 @@ class LocalSite(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class SiteExchange(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The table [exchange] of a site.
+    """The table [exchange] of a site: its key, and the folder as in `ServerExchange`.
 
-    Args:
-        key: The site's key.
-        folder: Carries messages as files; None with Flower.
-        patience_s: Seconds without word from the server after which the site gives up.
+    It gives up after `patience_s` seconds without word from the server.
     """
 
     key: Path
@@ -377,25 +353,13 @@ class SiteSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     training: EpochSettings = EpochSettings()
 
     def __post_init__(self) -> None:
-        _check_carrier(self.exchange.folder, self.flower)
-        _refuse_learned_words(self.network)
-
-
-def read_study_settings(path: Path) -> FederatedStudySettings:
-    """Read the file of a study, or raise `ConfigurationError`; paths in it count from its folder."""
-    return read_settings(path, FederatedStudySettings)
+        _check_party(self)
 
 
 def restrict_study(
     settings: FederatedStudySettings, only: tuple[str, ...], epochs: int | None, seeds: tuple[int, ...]
 ) -> FederatedStudySettings:
-    """Return a study with fewer methods, other epochs or other seeds.
-
-    Args:
-        settings: As read.
-        only: Names of methods; () = all.
-        epochs: None = as in the file.
-        seeds: () = as in the file.
+    """Return a study with fewer methods, other epochs or other seeds; () and None leave them as they are.
 
     Raises:
         ConfigurationError: The study does not have a method, or a seed occurs twice.
@@ -412,21 +376,15 @@ def restrict_study(
     return msgspec.structs.replace(settings, methods=methods, study=study)
 
 
-def read_server_settings(path: Path) -> ServerSettings:
-    """Read the file of a server, or raise `ConfigurationError`; paths in it count from its folder."""
-    return _read_with_paths(path, ServerSettings, "server", {"checkpoint": "server-checkpoint.npz"})
+def read_party_settings(path: Path, kind: type[Party]) -> Party:
+    """Read the file of a server or a site, or raise `ConfigurationError`.
 
-
-def read_site_settings(path: Path) -> SiteSettings:
-    """Read the file of a site, or raise `ConfigurationError`; paths in it count from its folder."""
-    return _read_with_paths(path, SiteSettings, "site", {"private": "private", "model": "model"})
-
-
-def _read_with_paths(path: Path, kind: type[_File], table: str, paths: Mapping[str, str]) -> _File:
-    """Read a file of settings in which the defaults of some paths count from its folder as well."""
+    Paths in it and the defaults of paths count from its folder.
+    """
     values = read_toml(path)
-    if isinstance(values.get(table), dict):
-        values[table] = {**paths, **values[table]}
+    for table, paths in _PATHS.items():
+        if isinstance(values.get(table), dict):
+            values[table] = {**paths, **values[table]}
     try:
         return make_settings(values, kind, folder=path.parent)
     except ConfigurationError as error:
@@ -438,9 +396,10 @@ def _check_address(superlink: str) -> None:
         raise ConfigurationError("flower.superlink must be HOST:PORT, such as leader.example.org:8000")
 
 
-def _check_carrier(folder: Path | None, flower: object) -> None:
-    if (folder is None) == (flower is None):
+def _check_party(settings: ServerSettings | SiteSettings) -> None:
+    if (settings.exchange.folder is None) == (settings.flower is None):
         raise ConfigurationError("give either exchange.folder or a table [flower]")
+    _refuse_learned_words(settings.network)
 
 
 def _refuse_learned_words(network: NetworkConfig) -> None:

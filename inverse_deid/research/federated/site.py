@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import zipfile
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -19,25 +19,29 @@ from inverse_deid.core.values import Document, FloatArray
 from inverse_deid.lexicon import load_lexicon
 from inverse_deid.network.batches import Example
 from inverse_deid.network.folder import refuse_other_folder, write_model
-from inverse_deid.research.federated.file_exchange import answer_files, read_key
-from inverse_deid.research.federated.local_training import LocalTrainer, OptimizerState
 from inverse_deid.research.federated.messages import (
     Envelope,
+    FileExchange,
     Reply,
     TrainingState,
     open_sealed,
-    pack_declaration,
-    pack_reply,
+    pack,
+    read_key,
     seal,
 )
-from inverse_deid.research.federated.network import CommonNetwork, load_vectors
-from inverse_deid.research.federated.selective import choose_most_updated, select_changes
-from inverse_deid.research.federated.settings import SelectiveSettings, SharedWay, SiteSettings
-from inverse_deid.research.studies.records import write_arrays
+from inverse_deid.research.federated.network import CommonNetwork, LocalTrainer, OptimizerState
+from inverse_deid.research.federated.server import begin_training
+from inverse_deid.research.federated.settings import (
+    CommonTraining,
+    SelectiveSettings,
+    SharedWay,
+    SiteSettings,
+)
+from inverse_deid.research.federated.weights import choose_most_updated, select_changes
+from inverse_deid.research.studies.records import read_arrays, write_arrays
 from inverse_deid.training.calibration import operating_points
 from inverse_deid.training.config import CalibrationConfig
 from inverse_deid.training.corpus import hold_out_patients, read_annotated, read_type_mapping
-from inverse_deid.training.examples import ExampleMaker, Weights
 from inverse_deid.training.run import model_parts, score_corpus
 
 _TAKEN, _GIVEN = 1, 2
@@ -53,7 +57,7 @@ def take_part(site: SiteRun) -> None:
     """
     settings = site.settings
     if settings.exchange.folder is not None:
-        site.finish(answer_files(site, settings.exchange.folder))
+        site.finish(FileExchange(settings.exchange.folder).answer(site))
     if settings.flower is not None:
         from inverse_deid.research.federated.flower.superlink import answer_superlink
 
@@ -61,12 +65,9 @@ def take_part(site: SiteRun) -> None:
 
 
 class SiteRun:
-    """One site in a common training; a `Respondent`.
+    """One site in a common training.
 
     Everything that leaves it goes through `declare` and `answer`, which log it first.
-
-    Args:
-        say: Takes lines of progress: counts only.
 
     Raises:
         InputError: Documents or key cannot be read.
@@ -81,43 +82,26 @@ class SiteRun:
         self._key = read_key(settings.exchange.key)
         self._log = LeavingLog(site.private / "leaving.log")
         train, self._held_out = self._read_documents()
-        vectors = load_vectors(site.word_vectors, settings.network)
-        self.common = CommonNetwork(settings.network, settings.training, vectors)
-        maker = ExampleMaker(settings.network, load_lexicon(), vectors)
-        weights = Weights(phi=settings.training.phi_weight)
-        made = maker.make_many([(doc, weights) for doc in train])
-        self._examples: list[Example] = [example for example in made if len(example)]
+        self.common = CommonNetwork(settings.network, settings.training, site.word_vectors)
+        self._examples = self.common.encode(train, to_train_on=True)
+        self._declaration = pack(self.common.declare(self.name, sum(map(len, self._examples))))
         self._agent = self._make_agent(site.private / "memory.npz")
 
     def _make_agent(self, memory: Path) -> SiteAgent:
         return SiteAgent(self.name, self.common.trainer, self._examples, self.settings.selective, memory)
 
     def rehearse(self, way: SharedWay) -> None:
-        """Say what would leave the site after an epoch from fresh weights; send nothing.
-
-        Args:
-            way: The method that the centres agreed upon.
-        """
+        """Say what would leave the site after an epoch from fresh weights by a method; send nothing."""
         layout = self.common.trainer.layout
-        state = TrainingState(
-            run="dry-run",
-            number=0,
-            way=way,
-            epoch=0,
-            asked=(self.name,),
-            order=(self.name,),
-            seed=1,
-            finished=False,
-            weights=layout.flatten(self.common.start(1)),
-            counts=np.zeros(layout.n_numbers if way == "selective" else 0, np.int64),
-        )
+        training = CommonTraining(sites=(self.name,), way=way)
+        state = begin_training(training, "dry-run", layout, self.common.start(training.seed))
         scratch = self.settings.site.private / "dry-run.npz"
         try:
             reply = self._make_agent(scratch).answer(state)
         finally:
             scratch.unlink(missing_ok=True)
         self.say("nothing was sent. A run would send")
-        for envelope in (self._make_declaration(), pack_reply(reply)):
+        for envelope in (self._declaration, pack(reply)):
             size = len(seal(envelope, self._key))
             self.say(f"- {describe_envelope(envelope)}, {size} bytes")
         self.say("in the arrays of weights:")
@@ -126,34 +110,22 @@ class SiteRun:
         self.say("no formal guarantee: what these numbers tell of the documents is not bounded")
 
     def open(self, data: bytes) -> Envelope:
-        """Open a message of the server.
-
-        Raises:
-            UpdateError: It is damaged, or sealed with another key.
-        """
+        """Open a message of the server, or raise `UpdateError` if it is damaged or of another key."""
         return open_sealed(data, self._key)
 
     def declare(self) -> bytes:
         """Return the site's declaration, logged and sealed."""
-        return self._let_out(self._make_declaration())
+        return self._let_out(self._declaration)
 
     def answer(self, state: TrainingState) -> bytes:
-        """Train an epoch and return what leaves the site, logged and sealed.
-
-        Raises:
-            UpdateError: The state does not fit.
-            OutputError: The log cannot be written.
-        """
-        return self._let_out(pack_reply(self._agent.answer(state)))
+        """Train an epoch and return what leaves the site, logged and sealed; errors as in `SiteAgent`."""
+        return self._let_out(pack(self._agent.answer(state)))
 
     def _let_out(self, envelope: Envelope) -> bytes:
         """The one way out."""
         data = seal(envelope, self._key)
         self._log.write(envelope, data, "the server")
         return data
-
-    def _make_declaration(self) -> Envelope:
-        return pack_declaration(self.common.declare(self.name, sum(map(len, self._examples))))
 
     def _read_documents(self) -> tuple[list[Document], list[Document]]:
         site = self.settings.site
@@ -168,11 +140,7 @@ class SiteRun:
         return train, held_out
 
     def finish(self, state: TrainingState) -> None:
-        """Calibrate on the site's own held-out documents and write the model.
-
-        Raises:
-            OutputError: The model cannot be written.
-        """
+        """Calibrate on the site's own held-out documents and write the model, or raise `OutputError`."""
         trainer, folder = self.common.trainer, self.settings.site.model
         trainer.assign(trainer.layout.split(self._agent.end(state)))
         parts = model_parts(trainer.network, self.settings.network, self.common.vectors)
@@ -187,6 +155,7 @@ class SiteRun:
         self.say(f"site {self.name}: model written to {folder}")
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class SiteAgent:
     """Answers states, and remembers between rounds in a file of its own.
 
@@ -196,16 +165,11 @@ class SiteAgent:
             resumes after a stop, even in the middle of an epoch.
     """
 
-    def __init__(
-        self,
-        name: str,
-        trainer: LocalTrainer,
-        examples: Sequence[Example],
-        settings: SelectiveSettings,
-        memory: Path,
-    ) -> None:
-        self.name = name
-        self._trainer, self._examples, self._settings, self._memory = trainer, examples, settings, memory
+    name: str
+    trainer: LocalTrainer = field(repr=False)
+    examples: Sequence[Example] = field(repr=False)
+    settings: SelectiveSettings = field(repr=False)
+    memory: Path
 
     def answer(self, state: TrainingState) -> Reply:
         """Train one epoch and return what leaves the site.
@@ -217,23 +181,23 @@ class SiteAgent:
             UnreadableInputError: The memory is damaged.
             StageError: The loss is not a number.
         """
-        layout, place = self._trainer.layout, self._find_place(state)
+        layout, place = self.trainer.layout, self._find_place(state)
         local, optimizer = self._recall(state)
         if state.way == "selective":
             start = state.weights.copy() if local is None else local
             rng = np.random.default_rng([state.seed, state.epoch, place, _TAKEN])
-            taken = choose_most_updated(state.counts, self._settings.download, rng)
+            taken = choose_most_updated(state.counts, self.settings.download, rng)
             start[taken] = state.weights[taken]
         else:
             start = state.weights
         randomness = (state.seed, state.epoch, place, 0)
-        done = self._trainer.train_epoch(self._examples, layout.split(start), randomness, optimizer)
+        done = self.trainer.train_epoch(self.examples, layout.split(start), randomness, optimizer)
         after = layout.flatten(done.weights)
         self._remember(state, after, done.optimizer)
         if state.way != "selective":
             return Reply(self.name, state.run, state.number, done.n_tokens, weights=after)
         rng = np.random.default_rng([state.seed, state.epoch, place, _GIVEN])
-        changes = select_changes(after - start, self._settings, rng)
+        changes = select_changes(after - start, self.settings, rng)
         return Reply(self.name, state.run, state.number, 0, indices=changes.indices, values=changes.values)
 
     def end(self, state: TrainingState) -> FloatArray:
@@ -242,7 +206,7 @@ class SiteAgent:
         return local if state.way == "selective" and local is not None else state.weights
 
     def _find_place(self, state: TrainingState) -> int:
-        if state.weights.shape != (self._trainer.layout.n_numbers,):
+        if state.weights.shape != (self.trainer.layout.n_numbers,):
             raise UpdateError("the server's weights are of another network than this site's")
         if state.way == "selective" and state.counts.shape != state.weights.shape:
             raise UpdateError("the server did not send a count for each weight")
@@ -252,7 +216,7 @@ class SiteAgent:
 
     def _recall(self, state: TrainingState) -> tuple[FloatArray | None, OptimizerState | None]:
         """Return own weights and optimizer after an earlier round of this run."""
-        for path in (self._memory, self._earlier):
+        for path in (self.memory, self._earlier):
             found = _read_memory(path)
             if found and str(found["run"]) == state.run and int(found["number"]) < state.number:
                 n_variables = sum(name.startswith("optimizer/") for name in found)
@@ -262,25 +226,22 @@ class SiteAgent:
 
     def _remember(self, state: TrainingState, weights: FloatArray, optimizer: OptimizerState) -> None:
         """Keep this round and the one before it, in case this one must be answered again."""
-        now = _read_memory(self._memory)
+        now = _read_memory(self.memory)
         if now and (str(now["run"]), int(now["number"])) != (state.run, state.number):
-            self._memory.replace(self._earlier)
+            self.memory.replace(self._earlier)
         arrays = {f"optimizer/{i}": variable for i, variable in enumerate(optimizer)}
         arrays |= {"run": np.array(state.run), "number": np.array(state.number), "weights": weights}
-        write_arrays(self._memory, arrays)
+        write_arrays(self.memory, arrays)
 
     @property
     def _earlier(self) -> Path:
-        return self._memory.with_name(f"earlier-{self._memory.name}")
+        return self.memory.with_name(f"earlier-{self.memory.name}")
 
 
 def _read_memory(path: Path) -> dict[str, np.ndarray]:
-    if not path.exists():
-        return {}
     try:
-        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as arrays:
-            return dict(arrays)
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+        return read_arrays(path) if path.exists() else {}
+    except UnreadableInputError as error:
         raise UnreadableInputError(f"{path}: damaged. Delete it to resume without it") from error
 
 
@@ -312,11 +273,7 @@ class LeavingLog:
         self._path, self._clock = path, clock
 
     def write(self, envelope: Envelope, data: bytes, to: str) -> None:
-        """Log a message before it leaves; if this fails, the message must not leave.
-
-        Raises:
-            OutputError: The line cannot be written.
-        """
+        """Log a message before it leaves, or raise `OutputError`; then the message must not leave."""
         digest = hashlib.sha256(data).hexdigest()
         when = self._clock().isoformat(timespec="seconds")
         line = f"{when} to {to}: {describe_envelope(envelope)}; {len(data)} bytes, sha256 {digest}\n"

@@ -1,33 +1,45 @@
-"""`inverse-deid research federated simulate`: every method on the same sites, first weights and seeds."""
+"""`inverse-deid research federated simulate`: every method on the same sites, first weights and seeds.
+
+A run trains a method with a seed and measures it, or attacks changes of weights.
+"""
 
 from __future__ import annotations
 
 import json
 import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import msgspec
+import numpy as np
+import numpy.typing as npt
 
+from inverse_deid.core.extras import missing_extra
+from inverse_deid.core.values import BoolArray, FloatArray, RuleVerdicts
 from inverse_deid.lexicon import load_lexicon
-from inverse_deid.research.federated.documents import encode_study
-from inverse_deid.research.federated.network import CommonNetwork
-from inverse_deid.research.federated.runs import (
-    SelectSites,
-    StudyWork,
-    list_inversion,
-    list_runs,
-    make_direct_engine,
-)
-from inverse_deid.research.federated.settings import FederatedStudySettings
+from inverse_deid.network.batches import Example
+from inverse_deid.research.federated import methods
+from inverse_deid.research.federated.attacks import attempt_inversion, attempt_membership
+from inverse_deid.research.federated.documents import EncodedStudy, encode_study
+from inverse_deid.research.federated.flower import FlowerSimulation, be_quiet
+from inverse_deid.research.federated.methods import COMMON, Course, EpochOutcome
+from inverse_deid.research.federated.network import CommonNetwork, DirectEpochs, LocalTrainer, SiteEpochs
+from inverse_deid.research.federated.settings import FederatedStudySettings, MethodSettings
 from inverse_deid.research.federated.tables import StudyFrames, draw_curves, make_sections
-from inverse_deid.research.studies.records import fingerprint, write_text
+from inverse_deid.research.studies.records import Record, fingerprint, write_text
 from inverse_deid.research.studies.report import Report
 from inverse_deid.research.studies.study import Say, Study, StudyOptions
+from inverse_deid.training.calibration import ScoredCorpus, calibrate, densities, measure, recall_at_precision
 from inverse_deid.training.run import device_line
 
-if TYPE_CHECKING:
-    from inverse_deid.research.federated.flower.simulation import FlowerSimulation
+BeginSites = Callable[[float], SiteEpochs]
+"""Begins a run of the sites with a proximal term (0 = none), in which no site has trained yet."""
+
+Work = Callable[[BeginSites, Say], None]
+"""Work with sites. It says its lines through the given function."""
 
 _TEXT = (
     "",
@@ -62,41 +74,54 @@ def run_study(
     """
     say = options.say
     inputs = [*settings.data.train, *settings.data.test]
-    common = msgspec.structs.replace(settings.study, epochs=1, seeds=(1,))  # these are those of a run
-    key = fingerprint(settings.sites, common, settings.network, settings.training, load_lexicon().sha256)
+    shared = msgspec.structs.replace(settings.study, epochs=1, seeds=(1,))  # these are those of a run
+    key = fingerprint(settings.sites, shared, settings.network, settings.training, load_lexicon().sha256)
     study = Study("federated", options, inputs=inputs, shared={"settings": key}, config=path)
     began = time.perf_counter()
-    encoded = encode_study(settings, say)
+    common = CommonNetwork(settings.network, settings.training, settings.data.word_vectors)
+    encoded = encode_study(settings, common, say)
     n_seconds = {"reading": time.perf_counter() - began}
     say(device_line())
-    work = StudyWork(settings, encoded, CommonNetwork(settings.network, settings.training, encoded.vectors))
-    runs, inversion = list_runs(settings), list_inversion(settings)
-    engine = make_direct_engine(work.common, encoded)
-    if flower:
-        from inverse_deid.research.federated.flower.simulation import make_flower_engine
+    work = StudyWork(settings, encoded, common)
+    names, epochs = [site.name for site in encoded.sites], settings.study.epochs
+    runs = [
+        FederatedRun(f"{name}-{seed}", name, seed, (name, method, epochs, seed))
+        for seed in settings.study.seeds
+        for name, method in settings.methods.items()
+    ]
+    selective = [method.selection() for method in settings.methods.values() if method.way == "selective"]
+    first = settings.study.seeds[0]
+    inversion = FederatedRun("inversion", "inversion", first, (first, selective[:1]))
+
+    def do_missing(begin: BeginSites, tell: Say) -> None:
+        list(study.finish(runs, lambda run, _: work.run_method(run, begin, tell)))
+
+    if flower and study.missing(runs):
+        be_quiet()
+        from inverse_deid.research.federated.flower.simulation import run_in_flower
 
         hashes = {str(name): study.hashes[str(name)] for name in inputs}
-        engine = make_flower_engine(flower, settings, hashes, [site.name for site in encoded.sites])
-
-    def do_missing(select_sites: SelectSites, tell: Say) -> None:
-        list(study.finish(runs, lambda run, _: work.run_method(run, select_sites, tell)))
-
-    if study.missing(runs):
-        engine(do_missing, say)
+        run_in_flower(flower, settings, hashes, names, do_missing, say)
+    else:
+        documents = [site.train for site in encoded.sites]
+        do_missing(lambda proximal: DirectEpochs(common.trainer_with(proximal), documents), say)
     records = {(run.kind, run.seed): study.record(run) or {} for run in runs}
-    attempts = dict(study.finish([inversion], work.invert))[inversion]["attempts"]
+    attacked = study.finish(
+        [inversion], lambda *_: {"attempts": attempt_inversion(settings, encoded, common)}
+    )
+    attempts = dict(attacked)[inversion]["attempts"]
     for name in settings.methods:
         n_seconds[name] = sum(records[name, seed]["seconds"] for seed in settings.study.seeds)
     provenance = study.provenance(
         settings={
             "network": repr(settings.network),
             "training": repr(settings.training),
-            "engine": flower.describe(len(encoded.sites)) if flower else "direct",
+            "engine": flower.describe(len(names)) if flower else "direct",
             "peak memory": _describe_memory() + (", without the processes of sites" if flower else ""),
         },
         n_seconds=n_seconds,
     )
-    frames = StudyFrames(settings, [site.name for site in encoded.sites], records)
+    frames = StudyFrames(settings, names, records)
     plain = [{"method": name, "seed": seed, **record} for (name, seed), record in records.items()]
     write_text(study.folder / "study.json", json.dumps(plain, indent=1) + "\n")
     Report(
@@ -115,3 +140,171 @@ def _describe_memory() -> str:
     except ImportError:  # Windows
         return "not measured"
     return f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20:.1f} GiB"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FederatedRun:
+    """One method, named by `kind`, with one seed, or the attempts on changes of weights."""
+
+    name: str
+    kind: str
+    seed: int
+    depends_on: tuple[object, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StudyWork:
+    """What all runs of a study share; `common` is for method A and for all measurements."""
+
+    settings: FederatedStudySettings
+    study: EncodedStudy
+    common: CommonNetwork
+
+    def run_method(self, run: FederatedRun, begin: BeginSites, say: Say) -> Record:
+        """Train a method and measure it after every epoch; `StageError` if a loss is not a number.
+
+        The record contains every epoch, the threshold that each site calibrates at the end, and the
+        attempt on membership.
+        """
+        method, study = self.settings.methods[run.kind], self.study
+        proximal = method.proximal or 0.0
+        trainer, start = self.common.trainer_with(proximal), self.common.start(run.seed)
+        begin_run = partial(begin, proximal)
+        course = Course(trainer, study.sites, begin_run, start, self.settings.study.epochs, run.seed)
+        epochs: list[dict[str, Any]] = []
+        for number, outcome in enumerate(_train(course, method), start=1):
+            found = {
+                name: score_tokens(study.test, trainer.predict(weights, study.test))
+                for name, weights in outcome.networks.items()
+            }
+            rows = self._measure_sites(found)
+            numbers = {name: getattr(outcome, name) for name in ("loss", "n_sent", "n_received", "seconds")}
+            epochs.append({**numbers, "sites": rows})
+            f1 = [row["all"]["f1"] or 0.0 for row in rows.values()]
+            say(
+                f"{run.kind}, seed {run.seed}, epoch {number}: loss {outcome.loss:.4f}, F1 mean "
+                f"{np.mean(f1):.4f} (from {min(f1):.4f} to {max(f1):.4f}), {outcome.seconds:.0f} s"
+            )
+        networks = {site.name: _of_site(outcome.networks, site.name) for site in study.sites}
+        return {
+            "epochs": epochs,
+            "calibrated": self._calibrate(trainer, outcome, found),
+            "membership": attempt_membership(trainer, study.sites, networks, run.seed),
+        }
+
+    def _measure_sites(self, found: Mapping[str, ScoredTokens]) -> dict[str, dict[str, Any]]:
+        """Measure each site's network on all test documents and on those of the site's own kind."""
+        precision = self.settings.study.precision
+        whole = {name: measure_tokens(one, precision) for name, one in found.items()}
+        rows = {}
+        for site in self.study.sites:
+            rows[site.name] = {"all": _of_site(whole, site.name)}
+            if site.own_test:
+                own = _of_site(found, site.name).select(site.own_test)
+                rows[site.name]["own"] = measure_tokens(own, precision)
+        return rows
+
+    def _calibrate(
+        self, trainer: LocalTrainer, last: EpochOutcome, found: Mapping[str, ScoredTokens]
+    ) -> dict[str, dict[str, float | None]]:
+        """Calibrate each site's threshold on its own held-out documents, and measure it on the test ones."""
+        rows: dict[str, dict[str, float | None]] = {}
+        for site in self.study.sites:
+            weights = _of_site(last.networks, site.name)
+            held_out = score_tokens(site.held_out, trainer.predict(weights, site.held_out))
+            thresholds = calibrate([held_out.for_calibration(site.name)], self.settings.study.recall)
+            tested = _of_site(found, site.name)
+            tested = tested.select(site.own_test) if site.own_test else tested
+            point = measure(tested.for_calibration(site.name), thresholds)
+            rows[site.name] = {"high": thresholds.high, "recall": point.recall, "precision": point.precision}
+        return rows
+
+
+def _train(course: Course, method: MethodSettings) -> Iterator[EpochOutcome]:
+    if method.way == "selective":
+        selections = {site.name: method.selection(site.name) for site in course.sites}
+        return methods.train_selectively(course, selections)
+    if method.way == "secure-average":
+        be_quiet()
+        try:
+            from inverse_deid.research.federated.flower.secure_aggregation import average_securely
+        except ImportError as error:
+            raise missing_extra("secure aggregation", error.name, "federated") from error
+        return methods.train_averaged(course, average_securely)
+    ways = {
+        "central": methods.train_centrally,
+        "round-robin": methods.train_in_turns,
+        "isolated": methods.train_alone,
+        "average": methods.train_averaged,
+    }
+    return ways[method.way](course)
+
+
+def _of_site(found: Mapping[str, Any], name: str) -> Any:  # noqa: ANN401 - whatever is kept by network
+    return found[name] if name in found else found[COMMON]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ScoredTokens:
+    """The tokens of documents as a network sees them, in one row, and the tokens of each document.
+
+    `is_phi` and `is_masked` are bool (n_tokens,): gold, and the most probable class is not *safe*.
+    `p_safe` is float32 (n_tokens,).
+    """
+
+    is_phi: BoolArray = field(repr=False)
+    p_safe: FloatArray = field(repr=False)
+    is_masked: BoolArray = field(repr=False)
+    lengths: tuple[int, ...] = field(repr=False)
+
+    def select(self, documents: Sequence[int]) -> ScoredTokens:
+        """Return the tokens of some documents, by their numbers."""
+        chosen = np.zeros(len(self.lengths), np.bool_)
+        chosen[list(documents)] = True
+        tokens = np.repeat(chosen, self.lengths)
+        kept = tuple(n for n, is_chosen in zip(self.lengths, chosen.tolist(), strict=True) if is_chosen)
+        return ScoredTokens(self.is_phi[tokens], self.p_safe[tokens], self.is_masked[tokens], kept)
+
+    def for_calibration(self, name: str) -> ScoredCorpus:
+        """Return what calibration reads: the network alone, without rules."""
+        verdicts = RuleVerdicts.silent(len(self.is_phi))
+        parts = np.split(self.p_safe, np.cumsum(self.lengths)[:-1])
+        return ScoredCorpus(name, self.is_phi, self.p_safe, verdicts, densities(parts))
+
+
+def score_tokens(examples: Sequence[Example], probabilities: Sequence[FloatArray]) -> ScoredTokens:
+    """Join what a network says of documents: float32 (n_tokens, n_classes) of each.
+
+    A row with NaN counts as masked.
+    """
+    rows = np.concatenate(list(probabilities))
+    best: npt.NDArray[np.int64] = rows.argmax(axis=1)
+    return ScoredTokens(
+        np.concatenate([example.labels > 0 for example in examples]),
+        rows[:, 0].copy(),
+        np.asarray((best != 0) | np.isnan(rows).any(axis=1)),
+        tuple(len(example) for example in examples),
+    )
+
+
+def measure_tokens(found: ScoredTokens, precision: float) -> dict[str, float | None]:
+    """Measure protected health information (PHI) against safe, one decision per token.
+
+    Returns:
+        F1, precision and recall of the most probable class, whatever type of PHI it is, and the
+        highest recall of any threshold at the wanted precision; None = undefined.
+
+    Example:
+        >>> flags, masked = np.array([True, True, False]), np.array([True, False, False])
+        >>> found = ScoredTokens(flags, np.array([0.1, 0.9, 0.8], np.float32), masked, (3,))
+        >>> measure_tokens(found, 0.9)
+        {'f1': 0.6666666666666666, 'precision': 1.0, 'recall': 0.5, 'recall_at_precision': 0.5}
+    """
+    hits = int((found.is_phi & found.is_masked).sum())
+    n_masked, n_phi = int(found.is_masked.sum()), int(found.is_phi.sum())
+    return {
+        "f1": 2 * hits / (n_masked + n_phi) if n_masked + n_phi else None,
+        "precision": hits / n_masked if n_masked else None,
+        "recall": hits / n_phi if n_phi else None,
+        "recall_at_precision": recall_at_precision(found.is_phi, found.p_safe, precision) if n_phi else None,
+    }

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
 
 from inverse_deid.research.federated.documents import EncodedStudy, count_tokens
-from inverse_deid.research.federated.settings import FederatedStudySettings, MethodSettings
+from inverse_deid.research.federated.settings import FederatedStudySettings
 from inverse_deid.research.studies.figures import chart_from_zero, curve_of, panels
 from inverse_deid.research.studies.records import Record
 from inverse_deid.research.studies.tables import Cell, Table, frame_of, mean, spread
@@ -26,6 +26,7 @@ _COLOURS = {
     "average": "#1565c0",
     "secure-average": "#00838f",
 }
+_CURVE = ("epoch", "mean", "lowest site", "highest site")
 _FRAME_OF_FIGURE = ("central", "round-robin", "isolated")
 """Ways that every chart shows beside one of the others."""
 
@@ -47,22 +48,22 @@ class StudyFrames:
         records: Mapping[tuple[str, int], Record],
     ) -> None:
         self.settings, self.sites = settings, tuple(sites)
-        epochs: list[dict[str, Any]] = []
-        scores: list[dict[str, Any]] = []
-        calibrated: list[dict[str, Any]] = []
-        membership: list[dict[str, Any]] = []
+        rows: dict[str, list[Record]] = defaultdict(list)
         for (method, seed), record in records.items():
             run = {"method": method, "seed": seed}
             for number, epoch in enumerate(record["epochs"], start=1):
-                epochs.append({**run, "epoch": number, **{k: v for k, v in epoch.items() if k != "sites"}})
+                numbers = {name: value for name, value in epoch.items() if name != "sites"}
+                rows["epochs"].append({**run, "epoch": number, **numbers})
                 for site, parts in epoch["sites"].items():
                     place = {**run, "epoch": number, "site": site}
-                    scores += [{**place, "part": part, **row} for part, row in parts.items()]
-            calibrated += [{**run, "site": site, **row} for site, row in record["calibrated"].items()]
+                    rows["scores"] += [{**place, "part": part, **row} for part, row in parts.items()]
+            rows["calibrated"] += [{**run, "site": site, **row} for site, row in record["calibrated"].items()]
             attempts = record.get("membership", {})
-            membership += [{**run, "tokens": tokens, **row} for tokens, row in attempts.items() if row]
-        self.epochs, self.scores = pd.DataFrame(epochs), pd.DataFrame(scores)
-        self.calibrated, self.membership = pd.DataFrame(calibrated), pd.DataFrame(membership)
+            rows["membership"] += [
+                {**run, "tokens": tokens, **row} for tokens, row in attempts.items() if row
+            ]
+        self.epochs, self.scores = pd.DataFrame(rows["epochs"]), pd.DataFrame(rows["scores"])
+        self.calibrated, self.membership = (pd.DataFrame(rows[name]) for name in ("calibrated", "membership"))
 
     @property
     def part(self) -> str:
@@ -84,12 +85,17 @@ class StudyFrames:
         by_site = f1.reshape(len(self.settings.study.seeds), -1, len(self.sites))  # seeds, epochs, sites
         curves = (by_site.mean(axis=2), by_site.min(axis=2), by_site.max(axis=2))
         middle, low, high = (curve.mean(axis=0) for curve in curves)
-        numbers = np.arange(1, len(middle) + 1)
-        return pd.DataFrame({"epoch": numbers, "mean": middle, "lowest site": low, "highest site": high})
+        columns = (np.arange(1, len(middle) + 1), middle, low, high)
+        return pd.DataFrame(dict(zip(_CURVE, columns, strict=True)))
 
     def average_epoch(self, method: str, column: str) -> float:
         """Return the mean over epochs and seeds of a number that each epoch has."""
         return float(_select(self.epochs, method=method)[column].to_numpy().mean())
+
+    def by_method(self, columns: Sequence[str], cells_of: Callable[[str], Sequence[Cell]]) -> pd.DataFrame:
+        """Return a row per method: its name, then the cells of the columns."""
+        rows = [(name, *cells_of(name)) for name in self.settings.methods]
+        return frame_of(("method", *columns), rows)
 
     def find_methods(self, way: str) -> list[str]:
         """Return the methods of a way, in order."""
@@ -103,12 +109,10 @@ def _select(frame: pd.DataFrame, **values: object) -> pd.DataFrame:
     return frame
 
 
-def make_sections(
-    frames: StudyFrames, study: EncodedStudy, attempts: Mapping[str, Any]
-) -> dict[str, list[Table]]:
+def make_sections(frames: StudyFrames, study: EncodedStudy, attempts: Record) -> dict[str, list[Table]]:
     """Return the tables of the report by heading."""
     return {
-        "Experiments": [_tabulate_sites(study), _tabulate_experiments(frames.settings)],
+        "Experiments": [_tabulate_sites(study), _tabulate_experiments(frames)],
         "Scores": [_tabulate_scores(frames), _tabulate_differences(frames), _tabulate_recall(frames)],
         "Thresholds": [_tabulate_thresholds(frames)],
         "Cost": [_tabulate_exchange(frames), _tabulate_seconds(frames)],
@@ -127,42 +131,41 @@ def _tabulate_sites(study: EncodedStudy) -> Table:
     return Table("sites", "Sites", frame_of(columns, rows), notes=(note,))
 
 
-def _tabulate_experiments(settings: FederatedStudySettings) -> Table:
+def _tabulate_experiments(frames: StudyFrames) -> Table:
     """Return what each method does: table 2 of the paper."""
 
-    def describe(name: str, method: MethodSettings) -> tuple[Cell, ...]:
+    def describe(name: str) -> tuple[Cell, ...]:
+        method = frames.settings.methods[name]
         chosen = method.selection()
         shares: Sequence[Cell] = (chosen.download, chosen.upload, chosen.gamma, chosen.tau)
         shares = shares if method.way == "selective" else (None,) * 4
-        return (name, method.way, *shares, method.proximal or None, ", ".join(method.sites) or None)
+        return (method.way, *shares, method.proximal or None, ", ".join(method.sites) or None)
 
-    columns = ("method", "way", "theta_d", "theta_u", "gamma", "tau", "mu", "sites with own settings")
-    rows = [describe(name, method) for name, method in settings.methods.items()]
-    return Table("experiments", "Experiments", frame_of(columns, rows), digits=4)
+    columns = ("way", "theta_d", "theta_u", "gamma", "tau", "mu", "sites with own settings")
+    return Table("experiments", "Experiments", frames.by_method(columns, describe), digits=4)
 
 
 def _tabulate_scores(frames: StudyFrames) -> Table:
     """Return F1 after the last epoch: table 3 of the paper."""
     study = frames.settings.study
     last = _select(frames.scores, part="all", epoch=study.epochs)
-    rows = []
-    for name in frames.settings.methods:
+
+    def measure(name: str) -> tuple[Cell, ...]:
         by_site = [value for value in frames.average_sites(name, "f1").values() if value is not None]
         by_seed = [mean(_select(last, method=name, seed=seed)["f1"]) for seed in study.seeds]
-        rows.append(
-            (
-                name,
-                frames.average(name, "f1"),
-                min(by_site, default=None),
-                max(by_site, default=None),
-                frames.average(name, "precision"),
-                frames.average(name, "recall"),
-                spread(by_seed),
-            )
+        f1, precision, recall = (frames.average(name, what) for what in ("f1", "precision", "recall"))
+        return (
+            f1,
+            min(by_site, default=None),
+            max(by_site, default=None),
+            precision,
+            recall,
+            spread(by_seed),
         )
-    columns = ("method", "mean F1", "lowest site", "highest site", "precision", "recall", "spread over seeds")
+
+    columns = ("mean F1", "lowest site", "highest site", "precision", "recall", "spread over seeds")
     title = f"F1 on all test documents after epoch {study.epochs}"
-    return Table("scores", title, frame_of(columns, rows), notes=(PUBLISHED,), digits=4)
+    return Table("scores", title, frames.by_method(columns, measure), notes=(PUBLISHED,), digits=4)
 
 
 def _tabulate_differences(frames: StudyFrames) -> Table:
@@ -181,16 +184,9 @@ def _tabulate_differences(frames: StudyFrames) -> Table:
             aim = "reached" if to_central >= -0.02 and least > 0 else "missed"
         rows.append((name, to_central, least, site, aim))
     columns = ("method", "mean F1 - central", "F1 - isolated, least site", "which", "aim")
-    return Table(
-        "differences",
-        "Distributed selective SGD against central and isolated training",
-        frame_of(columns, rows),
-        notes=(
-            "The aim: at most 0.02 below central training, and better than isolated training at every site.",
-        ),
-        digits=4,
-        signed=True,
-    )
+    title = "Distributed selective SGD against central and isolated training"
+    note = "The aim: at most 0.02 below central training, and better than isolated training at every site."
+    return Table("differences", title, frame_of(columns, rows), notes=(note,), digits=4, signed=True)
 
 
 def _subtract(one: float | None, other: float | None) -> float | None:
@@ -211,18 +207,16 @@ def find_worst_site(values: Mapping[str, float | None]) -> str | None:
 def _tabulate_recall(frames: StudyFrames) -> Table:
     """Return recall at a fixed precision for each site, and the worst site."""
     part = frames.part
-    rows = []
-    for name in frames.settings.methods:
+
+    def measure(name: str) -> tuple[Cell, ...]:
         by_site = frames.average_sites(name, "recall_at_precision", part)
-        rows.append((name, mean(by_site.values()), find_worst_site(by_site), *by_site.values()))
+        return (mean(by_site.values()), find_worst_site(by_site), *by_site.values())
+
     documents = "test documents of the site's own kind" if part == "own" else "all test documents"
-    return Table(
-        "recall-at-precision",
-        f"Recall at precision {frames.settings.study.precision:g}, {documents}",
-        frame_of(("method", "mean", "worst site", *frames.sites), rows),
-        notes=("0: no threshold reaches the precision.",),
-        digits=4,
-    )
+    title = f"Recall at precision {frames.settings.study.precision:g}, {documents}"
+    frame = frames.by_method(("mean", "worst site", *frames.sites), measure)
+    note = "0: no threshold reaches the precision."
+    return Table("recall-at-precision", title, frame, notes=(note,), digits=4)
 
 
 def _tabulate_thresholds(frames: StudyFrames) -> Table:
@@ -233,35 +227,26 @@ def _tabulate_thresholds(frames: StudyFrames) -> Table:
             found = _select(frames.calibrated, method=name, site=site)
             rows.append((f"{name}, {site}", *(mean(found[what]) for what in ("high", "recall", "precision"))))
     wanted = frames.settings.study.recall
-    return Table(
-        "calibrated",
-        f"Thresholds that each site calibrates to recall {wanted:g} on its own held-out documents",
-        frame_of(("method and site", "threshold", "recall", "precision"), rows),
-        digits=4,
-    )
+    title = f"Thresholds that each site calibrates to recall {wanted:g} on its own held-out documents"
+    columns = ("method and site", "threshold", "recall", "precision")
+    return Table("calibrated", title, frame_of(columns, rows), digits=4)
 
 
 def _tabulate_exchange(frames: StudyFrames) -> Table:
-    n_sites = len(frames.sites)
-    rows = []
-    for name in frames.settings.methods:
+    def count(name: str) -> tuple[Cell, ...]:
         sent, received = (frames.average_epoch(name, what) for what in ("n_sent", "n_received"))
-        rows.append((name, round(sent / n_sites), round(received / n_sites)))
-    return Table(
-        "exchange",
-        "Numbers that a site sends and receives in an epoch, mean",
-        frame_of(("method", "sent", "received"), rows),
-        notes=(
-            "Method A moves the documents themselves. Secure aggregation masks its numbers and also sends "
-            "keys.",
-        ),
+        return (round(sent / len(frames.sites)), round(received / len(frames.sites)))
+
+    title = "Numbers that a site sends and receives in an epoch, mean"
+    note = (
+        "Method A moves the documents themselves. Secure aggregation masks its numbers and also sends keys."
     )
+    return Table("exchange", title, frames.by_method(("sent", "received"), count), notes=(note,))
 
 
 def _tabulate_seconds(frames: StudyFrames) -> Table:
-    rows = [(name, frames.average_epoch(name, "seconds")) for name in frames.settings.methods]
-    title = "Seconds of training steps for one epoch of all sites"
-    return Table("seconds", title, frame_of(("method", "seconds"), rows), digits=1)
+    frame = frames.by_method(("seconds",), lambda name: (frames.average_epoch(name, "seconds"),))
+    return Table("seconds", "Seconds of training steps for one epoch of all sites", frame, digits=1)
 
 
 def _tabulate_membership(frames: StudyFrames) -> Table:
@@ -277,20 +262,16 @@ def _tabulate_membership(frames: StudyFrames) -> Table:
                 cells = [*(mean(found[what]) for what in ("auc", "low", "high")), *counts]
             rows.append((name, tokens, *cells))
     columns = ("method", "loss of", "AUC", "low", "high", "training documents", "others")
-    return Table(
-        "membership",
-        "Membership: is the loss of a training document lower than that of another one?",
-        frame_of(columns, rows),
-        notes=(
-            "0.5: losses tell nothing, 1: everything. The interval of 95 % is over documents. AUC and "
-            "interval are means over seeds. Others are the site's held-out documents. The attacker has the "
-            "network that a method ends with.",
-        ),
-        digits=3,
+    title = "Membership: is the loss of a training document lower than that of another one?"
+    note = (
+        "0.5: losses tell nothing, 1: everything. The interval of 95 % is over documents. AUC and "
+        "interval are means over seeds. Others are the site's held-out documents. The attacker has the "
+        "network that a method ends with."
     )
+    return Table("membership", title, frame_of(columns, rows), notes=(note,))
 
 
-def _tabulate_inversion(attempts: Mapping[str, Any]) -> Table:
+def _tabulate_inversion(attempts: Record) -> Table:
     """Return what a change of weights gives away of the documents that it was learned from."""
     rows: list[tuple[Cell, ...]] = []
     for seen, found in attempts.items():
@@ -298,16 +279,12 @@ def _tabulate_inversion(attempts: Mapping[str, Any]) -> Table:
             shares = (found[what][name] for name in ("there", "recall", "precision"))
             rows.append((seen, found["n"], f"which {what} occur", *shares))
     columns = ("the attacker sees", "attempts", "asks", "there, mean", "found", "right of those named")
-    return Table(
-        "inversion",
-        "Gradient inversion: what a change of weights names",
-        frame_of(columns, rows),
-        notes=(
-            "Only words of the public vocabulary: a change cannot name others, only their characters. "
-            "No value: nothing was named. A and D send no change.",
-        ),
-        digits=3,
+    note = (
+        "Only words of the public vocabulary: a change cannot name others, only their characters. "
+        "No value: nothing was named. A and D send no change."
     )
+    title = "Gradient inversion: what a change of weights names"
+    return Table("inversion", title, frame_of(columns, rows), notes=(note,))
 
 
 def _tabulate_curves(frames: StudyFrames) -> Table:
@@ -316,9 +293,8 @@ def _tabulate_curves(frames: StudyFrames) -> Table:
         for name in frames.settings.methods
         for point in frames.average_curve(name).itertuples(index=False, name=None)
     )
-    columns = ("method", "epoch", "mean", "lowest site", "highest site")
-    title = "F1 after each epoch, mean over seeds"
-    return Table("learning-curves", title, frame_of(columns, rows), digits=4)
+    frame = frame_of(("method", *_CURVE), rows)
+    return Table("learning-curves", "F1 after each epoch, mean over seeds", frame, digits=4)
 
 
 def draw_curves(frames: StudyFrames) -> str:
@@ -328,9 +304,8 @@ def draw_curves(frames: StudyFrames) -> str:
     sites and seeds as a line, the range over sites as an area.
     """
     ways = {name: method.way for name, method in frames.settings.methods.items()}
-    columns = ("epoch", "mean", "lowest site", "highest site")
     curves = {
-        name: curve_of(name, _COLOURS[way], frames.average_curve(name), columns) for name, way in ways.items()
+        name: curve_of(name, _COLOURS[way], frames.average_curve(name), _CURVE) for name, way in ways.items()
     }
     common = [curves[name] for name, way in ways.items() if way in _FRAME_OF_FIGURE]
     charts = {name: [*common, curves[name]] for name, way in ways.items() if way not in _FRAME_OF_FIGURE}

@@ -9,7 +9,6 @@ import hashlib
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,34 +21,11 @@ from flwr.app.message import remove_content_from_message
 from flwr.cli.build import build_fab_from_files
 from flwr.common.constant import HEARTBEAT_DEFAULT_INTERVAL
 from flwr.common.serde import message_to_proto, run_from_proto
-from flwr.proto.control_pb2 import ListNodesRequest, RegisterNodeRequest, StartRunRequest
-from flwr.proto.fab_pb2 import Fab
-from flwr.proto.fleet_pb2 import (
-    ActivateNodeRequest,
-    DeactivateNodeRequest,
-    PullMessagesRequest,
-    PushMessagesRequest,
-)
-from flwr.proto.heartbeat_pb2 import SendNodeHeartbeatRequest
-from flwr.proto.node_pb2 import Node
-from flwr.proto.runtime_pb2 import AcquireTaskRequest, PullTaskInputRequest, PushTaskOutputRequest
+from flwr.proto import control_pb2, fab_pb2, fleet_pb2, heartbeat_pb2, node_pb2, runtime_pb2
 from flwr.supercore.control import ControlHttpClient
 from flwr.supercore.heartbeat import HeartbeatSender, make_task_heartbeat_fn_http
-from flwr.supercore.inflatable.inflatable_object import (
-    get_all_nested_objects,
-    get_object_tree,
-    no_object_id_recompute,
-)
-from flwr.supercore.inflatable.inflatable_protobuf_utils import (
-    make_confirm_message_received_fn_protobuf,
-    make_pull_object_fn_protobuf,
-    make_push_object_fn_protobuf,
-)
-from flwr.supercore.inflatable.inflatable_utils import (
-    ObjectPullError,
-    pull_and_inflate_object_from_tree,
-    push_objects,
-)
+from flwr.supercore.inflatable import inflatable_object, inflatable_utils
+from flwr.supercore.inflatable import inflatable_protobuf_utils as object_transfer
 from flwr.supercore.interceptors import RuntimeVersionHttpInterceptor, SuperExecAuthHttpInterceptor
 from flwr.supercore.primitives.asymmetric import public_key_to_bytes, uses_nist_ec_curve
 from flwr.supercore.retry import RetryInvoker, exponential
@@ -60,6 +36,7 @@ from flwr.supernode.fleet_http_client import FleetHttpClient
 from flwr.supernode.node_auth_http_interceptor import NodeAuthHttpInterceptor
 
 from inverse_deid.core.errors import UnreadableInputError, UpdateError
+from inverse_deid.research.federated.messages import read_bytes
 from inverse_deid.research.federated.settings import FlowerServer, FlowerSite
 
 _PART, _BYTES = "sealed", "bytes"
@@ -84,31 +61,18 @@ clientapp = "nothing:nothing"
 """
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Parcel:
-    """A message as it came.
-
-    Args:
-        data: Sealed bytes, not yet checked; empty in a message of another kind.
-        message: Flower's, to reply to.
-    """
-
-    data: bytes = field(repr=False)
-    message: Any = field(repr=False)
-
-
 def pack(data: bytes) -> Any:  # noqa: ANN401 - Flower is imported when it is needed
     """Return bytes as the content of a message of Flower."""
     return RecordDict({_PART: ConfigRecord({_BYTES: data})})
 
 
-def unpack(message: Any) -> Parcel:  # noqa: ANN401
-    """Return the bytes in a message of Flower."""
+def unpack(message: Any) -> bytes:  # noqa: ANN401
+    """Return the sealed bytes in a message of Flower, not yet checked; none if it is of another kind."""
     try:
         data = message.content[_PART][_BYTES]
     except (KeyError, TypeError, ValueError):
         data = b""
-    return Parcel(data if isinstance(data, bytes) else b"", message)
+    return data if isinstance(data, bytes) else b""
 
 
 def be_patient(limit_s: float) -> Any:  # noqa: ANN401
@@ -123,8 +87,7 @@ def be_patient(limit_s: float) -> Any:  # noqa: ANN401
 
 
 def _is_refusal(error: Exception) -> bool:
-    """Tell whether a certificate was refused, which will not change later."""
-    return "certificate" in str(error).lower()
+    return "certificate" in str(error).lower()  # this will not change later
 
 
 @contextmanager
@@ -140,38 +103,8 @@ def translate_errors() -> Iterator[None]:
         raise UpdateError(f"the SuperLink cannot be reached over TLS ({why})") from error
 
 
-def read_bytes(path: Path) -> bytes:
-    """Return the bytes of a file.
-
-    Raises:
-        UnreadableInputError: It cannot be read.
-    """
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise UnreadableInputError(f"{path}: cannot be read ({error.strerror})") from error
-
-
-def read_private_key(path: Path) -> Any:  # noqa: ANN401
-    """Read a site's private key.
-
-    Raises:
-        UnreadableInputError: It cannot be read.
-    """
-    return _load_key(path, lambda data: load_ssh_private_key(data, None))
-
-
-def read_public_key(path: Path) -> bytes:
-    """Read a site's public key and return it as Flower writes it.
-
-    Raises:
-        UnreadableInputError: It cannot be read.
-    """
-    return bytes(public_key_to_bytes(_load_key(path, load_ssh_public_key)))
-
-
 def _load_key(path: Path, load: Callable[[bytes], Any]) -> Any:  # noqa: ANN401
-
+    """Read a private or public key of a site, or raise `UnreadableInputError`."""
     try:
         key = load(read_bytes(path))
         if uses_nist_ec_curve(key if hasattr(key, "public_bytes") else key.public_key()):
@@ -184,7 +117,7 @@ def _load_key(path: Path, load: Callable[[bytes], Any]) -> Any:  # noqa: ANN401
 
 
 class LinkEnd:
-    """Sends messages to sites and collects their replies; from `connect_server`."""
+    """Sends messages to sites and collects their replies; `UpdateError` without the SuperLink."""
 
     def __init__(self, grid: Any, nodes: Mapping[str, int]) -> None:  # noqa: ANN401
         self._grid, self._nodes = grid, nodes
@@ -195,11 +128,7 @@ class LinkEnd:
         self._asked.clear()
 
     def send(self, site: str, data: bytes, limit_s: float) -> bool:
-        """Give a message to the SuperLink; False if the site is not there.
-
-        Raises:
-            UpdateError: The SuperLink cannot be reached.
-        """
+        """Give a message to the SuperLink; False if the site is not there."""
         with translate_errors():
             message = Message(pack(data), self._nodes[site], "train", ttl=limit_s)
             numbers = [number for number in self._grid.push_messages([message]) if number]
@@ -207,11 +136,7 @@ class LinkEnd:
         return bool(numbers)
 
     def collect(self) -> dict[str, bytes]:
-        """Return what sites replied since the last call.
-
-        Raises:
-            UpdateError: The SuperLink cannot be reached.
-        """
+        """Return what sites replied since the last call."""
         if not self._asked:
             return {}
         found: dict[str, bytes] = {}
@@ -220,27 +145,25 @@ class LinkEnd:
         for reply in replies:
             site = self._asked.pop(reply.metadata.reply_to_message_id, None)
             if site is not None and reply.has_content():
-                found[site] = unpack(reply).data
+                found[site] = unpack(reply)
         return found
 
 
 @contextmanager
 def connect_server(settings: FlowerServer, sites: Sequence[str]) -> Iterator[LinkEnd]:
-    """Tell the SuperLink the keys of the sites, begin a run, and end it at last.
-
-    Raises:
-        UnreadableInputError: A file cannot be read.
-        UpdateError: The SuperLink cannot be reached or refuses.
-    """
+    """Tell the SuperLink the keys of the sites, begin a run, and end it; errors as in the carrier."""
     roots, secret = read_bytes(settings.root_certificates), read_bytes(settings.secret)
-    keys = {site: read_public_key(settings.node_keys / f"{site}.pub") for site in sites}
+    keys = {
+        site: bytes(public_key_to_bytes(_load_key(settings.node_keys / f"{site}.pub", load_ssh_public_key)))
+        for site in sites
+    }
     with translate_errors():
         nodes, run = _begin_run(settings.superlink, roots, keys)
         token = _acquire_token(settings.superlink, roots, secret, run)
         grid = HttpGrid(settings.superlink, False, roots, token=token)
         grid._retry_invoker = be_patient(_LIMIT_S)  # Flower's own has no limit
         client = grid._runtime_client
-        task = client.PullTaskInput(PullTaskInputRequest())
+        task = client.PullTaskInput(runtime_pb2.PullTaskInputRequest())
     signs_of_life = HeartbeatSender(make_task_heartbeat_fn_http(client))
     signs_of_life.start()
     TaskIdentity.task_id, TaskIdentity.run_id = task.task_id, run
@@ -251,7 +174,7 @@ def connect_server(settings: FlowerServer, sites: Sequence[str]) -> Iterator[Lin
     finally:
         signs_of_life.stop()
         with suppress(UpdateError), translate_errors():
-            client.PushTaskOutput(PushTaskOutputRequest(sub_status="completed", details=""))
+            client.PushTaskOutput(runtime_pb2.PushTaskOutputRequest(sub_status="completed", details=""))
         grid.close()
 
 
@@ -262,14 +185,15 @@ def _begin_run(superlink: str, roots: bytes, keys: Mapping[str, bytes]) -> tuple
         superlink, False, roots, interceptors=[versions], retry_invoker=be_patient(_LIMIT_S)
     )
     try:
-        known = {bytes(node.public_key) for node in client.ListNodes(ListNodesRequest()).nodes_info}
+        everybody = control_pb2.ListNodesRequest()
+        known = {bytes(node.public_key) for node in client.ListNodes(everybody).nodes_info}
         for site, key in keys.items():
             if key not in known:
-                client.RegisterNode(RegisterNodeRequest(public_key=key, name=site))
-        nodes = client.ListNodes(ListNodesRequest()).nodes_info
+                client.RegisterNode(control_pb2.RegisterNodeRequest(public_key=key, name=site))
+        nodes = client.ListNodes(everybody).nodes_info
         fab, _ = build_fab_from_files({"pyproject.toml": _EMPTY_APP, "README.md": b"No code."})
-        app = Fab(hash_str=hashlib.sha256(fab).hexdigest(), content=fab)
-        run = int(client.StartRun(StartRunRequest(fab=app)).run_id)
+        app = fab_pb2.Fab(hash_str=hashlib.sha256(fab).hexdigest(), content=fab)
+        run = int(client.StartRun(control_pb2.StartRunRequest(fab=app)).run_id)
     finally:
         client.close()
     numbers = {bytes(node.public_key): int(node.node_id) for node in nodes}
@@ -286,7 +210,7 @@ def _acquire_token(superlink: str, roots: bytes, secret: bytes, run: int) -> str
     end = time.monotonic() + _LIMIT_S
     try:
         while time.monotonic() < end:
-            given = client.AcquireTask(AcquireTaskRequest(supported_task_types=[_TASK]))
+            given = client.AcquireTask(runtime_pb2.AcquireTaskRequest(supported_task_types=[_TASK]))
             if given.token and given.task.run_id == run:
                 return str(given.token)
             time.sleep(0.2)
@@ -296,69 +220,58 @@ def _acquire_token(superlink: str, roots: bytes, secret: bytes, run: int) -> str
 
 
 class NodeEnd:
-    """Fetches messages and replies; from `connect_site`."""
+    """Fetches messages and replies; `UpdateError` if the SuperLink was not reached within the limit."""
 
     def __init__(self, client: Any, node: Any, retry: Any) -> None:  # noqa: ANN401
         self._client, self._node, self._retry = client, node, retry
 
-    def receive(self) -> Parcel | None:
-        """Return the next message; None while there is none.
-
-        Raises:
-            UpdateError: The SuperLink was not reached within the limit.
-        """
+    def receive(self) -> Any:  # noqa: ANN401
+        """Return the next message of Flower; None while there is none."""
         with translate_errors():
-            found = self._retry.invoke(self._client.PullMessages, PullMessagesRequest(node=self._node))
-            if not found.messages_list:
-                return None
-            parcel = None
+            request = fleet_pb2.PullMessagesRequest(node=self._node)
+            found = self._retry.invoke(self._client.PullMessages, request)
+            message = None
             with _drop_after_end():
-                run = found.messages_list[0].metadata.run_id
-                parcel = self._pull(found.message_object_trees[0], run)
-            return parcel
+                if found.messages_list:
+                    run = found.messages_list[0].metadata.run_id
+                    message = self._pull(found.message_object_trees[0], run)
+            return message
 
-    def _pull(self, tree: Any, run: int) -> Parcel | None:  # noqa: ANN401
+    def _pull(self, tree: Any, run: int) -> Any:  # noqa: ANN401
         """Return a message with its content; None where it was withdrawn in the meantime."""
-        retry, client = self._retry, self._client
+        pull, confirm = (
+            partial(self._retry.invoke, call)
+            for call in (self._client.PullObject, self._client.ConfirmMessageReceived)
+        )
         try:
-            message = pull_and_inflate_object_from_tree(
+            message = inflatable_utils.pull_and_inflate_object_from_tree(
                 tree,
-                make_pull_object_fn_protobuf(partial(retry.invoke, client.PullObject), self._node, run),
-                make_confirm_message_received_fn_protobuf(
-                    partial(retry.invoke, client.ConfirmMessageReceived), self._node, run
-                ),
+                object_transfer.make_pull_object_fn_protobuf(pull, self._node, run),
+                object_transfer.make_confirm_message_received_fn_protobuf(confirm, self._node, run),
                 return_type=Message,
             )
-        except ObjectPullError:
+        except inflatable_utils.ObjectPullError:
             return None
         message.metadata.__dict__["_message_id"] = tree.object_id
-        return unpack(message)
+        return message
 
-    def reply(self, parcel: Parcel, data: bytes) -> None:
-        """Answer a message; drop the answer to a run that has ended.
-
-        Raises:
-            UpdateError: The SuperLink was not reached within the limit.
-        """
-        message = Message(pack(data), reply_to=parcel.message)
-        message.metadata.__dict__["_message_id"] = message.object_id
-        with translate_errors(), _drop_after_end(), no_object_id_recompute():
-            self._push(message)
-
-    def _push(self, message: Any) -> None:  # noqa: ANN401
-
+    def reply(self, question: Any, data: bytes) -> None:  # noqa: ANN401
+        """Answer a message; drop the answer to a run that has ended."""
         retry, client = self._retry, self._client
-        request = PushMessagesRequest(
-            node=self._node,
-            messages_list=[message_to_proto(remove_content_from_message(message))],
-            message_object_trees=[get_object_tree(message)],
-            clientapp_runtime_list=[0.0],
-        )
-        taken = retry.invoke(client.PushMessages, request)
-        push = make_push_object_fn_protobuf(
-            partial(retry.invoke, client.PushObject), self._node, message.metadata.run_id, taken.session_id
-        )
-        push_objects(get_all_nested_objects(message), push, object_ids_to_push=set(taken.objects_to_push))
+        message = Message(pack(data), reply_to=question)
+        message.metadata.__dict__["_message_id"] = message.object_id
+        with translate_errors(), _drop_after_end(), inflatable_object.no_object_id_recompute():
+            request = fleet_pb2.PushMessagesRequest(
+                node=self._node,
+                messages_list=[message_to_proto(remove_content_from_message(message))],
+                message_object_trees=[inflatable_object.get_object_tree(message)],
+                clientapp_runtime_list=[0.0],
+            )
+            taken = retry.invoke(client.PushMessages, request)
+            run, send = message.metadata.run_id, partial(retry.invoke, client.PushObject)
+            push = object_transfer.make_push_object_fn_protobuf(send, self._node, run, taken.session_id)
+            parts, wanted = inflatable_object.get_all_nested_objects(message), set(taken.objects_to_push)
+            inflatable_utils.push_objects(parts, push, object_ids_to_push=wanted)
 
 
 @contextmanager
@@ -382,8 +295,8 @@ def connect_site(settings: FlowerSite, patience_s: float) -> Iterator[NodeEnd]:
         UnreadableInputError: The key or the certificates cannot be read.
         UpdateError: The SuperLink cannot be reached, or refuses this site.
     """
-    key, roots = read_private_key(settings.node_key), read_bytes(settings.root_certificates)
-
+    key = _load_key(settings.node_key, partial(load_ssh_private_key, password=None))
+    roots = read_bytes(settings.root_certificates)
     shown = [
         RuntimeVersionHttpInterceptor(component_name="SuperNode"),
         NodeAuthHttpInterceptor(key, key.public_key()),
@@ -391,7 +304,7 @@ def connect_site(settings: FlowerSite, patience_s: float) -> Iterator[NodeEnd]:
     retry = be_patient(patience_s)
     with FleetHttpClient.from_server_address(settings.superlink, False, roots, interceptors=shown) as client:
         number = _join(client, key.public_key(), retry, patience_s)
-        node = Node(node_id=number)
+        node = node_pb2.Node(node_id=number)
         signs_of_life = HeartbeatSender(partial(_send_heartbeat, client, node))
         signs_of_life.start()
         try:
@@ -399,12 +312,12 @@ def connect_site(settings: FlowerSite, patience_s: float) -> Iterator[NodeEnd]:
         finally:
             signs_of_life.stop()
             with suppress(UpdateError), translate_errors():
-                client.DeactivateNode(DeactivateNodeRequest(node_id=number))
+                client.DeactivateNode(fleet_pb2.DeactivateNodeRequest(node_id=number))
 
 
 def _join(client: Any, key: Any, retry: Any, patience_s: float) -> int:  # noqa: ANN401
     """Return the number of this site's node."""
-    request = ActivateNodeRequest(
+    request = fleet_pb2.ActivateNodeRequest(
         public_key=public_key_to_bytes(key), heartbeat_interval=HEARTBEAT_DEFAULT_INTERVAL
     )
     end = time.monotonic() + patience_s
@@ -423,7 +336,9 @@ def _join(client: Any, key: Any, retry: Any, patience_s: float) -> int:  # noqa:
 def _send_heartbeat(client: Any, node: Any) -> bool:  # noqa: ANN401
     """Tell the SuperLink that this site is there."""
     try:
-        request = SendNodeHeartbeatRequest(node=node, heartbeat_interval=HEARTBEAT_DEFAULT_INTERVAL)
+        request = heartbeat_pb2.SendNodeHeartbeatRequest(
+            node=node, heartbeat_interval=HEARTBEAT_DEFAULT_INTERVAL
+        )
         return bool(client.SendNodeHeartbeat(request).success)
     except httpx.HTTPError:
         return False

@@ -5,25 +5,26 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from inverse_deid.core.errors import OutputExistsError, UpdateError
-from inverse_deid.research.federated.flower.packages import be_quiet, need_flower
+from inverse_deid.research.federated.flower import prepare_flower
 from inverse_deid.research.federated.messages import (
     Envelope,
     Gathered,
-    Respondent,
     TrainingState,
     open_sealed,
-    pack_state,
+    pack,
     seal,
-    unpack_state,
+    unpack,
 )
 from inverse_deid.research.federated.settings import FlowerServer, FlowerSite
 
 if TYPE_CHECKING:
     from inverse_deid.research.federated.flower.connections import LinkEnd
+    from inverse_deid.research.federated.site import SiteRun
 
 DECLARE = Envelope({"kind": "declare"})
 """Asks a site to declare itself."""
@@ -35,30 +36,21 @@ _STAYS_S = 15.0
 """After the end: the SuperLink drops the reply of a site that leaves before it was fetched."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class FlowerCarrier:
-    """The `Carrier` of a server over a SuperLink: asks, asks again, and opens sealed replies.
+    """The `Carrier` of a server over a SuperLink: asks, asks again, and opens sealed replies."""
 
-    Args:
-        checkpoint: Of the server; if it exists, there was an earlier run.
-    """
-
-    def __init__(
-        self,
-        link: LinkEnd,
-        keys: Mapping[str, bytes],
-        checkpoint: Path,
-        *,
-        wait: Callable[[float], None] = time.sleep,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._link, self._keys, self._checkpoint = link, keys, checkpoint
-        self._wait, self._clock = wait, clock
+    link: LinkEnd
+    keys: Mapping[str, bytes] = field(repr=False)
+    checkpoint: Path
+    wait: Callable[[float], None] = time.sleep
+    clock: Callable[[], float] = time.monotonic
 
     def refuse_earlier_run(self) -> None:
         """Refuse to start where an earlier server left its checkpoint."""
-        if self._checkpoint.exists():
+        if self.checkpoint.exists():
             raise OutputExistsError(
-                f"{self._checkpoint}: left by an earlier run. Resume it with --resume, or move the file away"
+                f"{self.checkpoint}: left by an earlier run. Resume it with --resume, or move the file away"
             )
 
     def gather_declarations(self, sites: Sequence[str], timeout_s: float) -> Gathered:
@@ -66,35 +58,35 @@ class FlowerCarrier:
         return self._gather(sites, DECLARE, timeout_s)
 
     def gather_answers(self, state: TrainingState, timeout_s: float) -> Gathered:
-        """Ask, and wait."""
-        return self._gather(state.asked, pack_state(state), timeout_s)
+        """Give a state to the sites that it asks, and wait for their answers."""
+        return self._gather(state.asked, pack(state), timeout_s)
 
     def conclude(self, state: TrainingState, timeout_s: float) -> Sequence[str]:
         """Give the result to all sites, and return those that did not confirm it."""
-        found = self._gather(state.order, pack_state(state), timeout_s)
+        found = self._gather(state.order, pack(state), timeout_s)
         return [site for site in state.order if not isinstance(found.get(site), Envelope)]
 
     def _gather(self, sites: Sequence[str], envelope: Envelope, timeout_s: float) -> Gathered:
         """Wait for a reply of each site, no longer than the limit."""
-        self._link.forget()
+        self.link.forget()
         found: dict[str, Envelope | UpdateError] = {}
-        end = self._clock() + timeout_s
-        again = dict.fromkeys(sites, self._clock())
+        end = self.clock() + timeout_s
+        again = dict.fromkeys(sites, self.clock())
         while True:
             for site in sites:
-                if site not in found and self._clock() >= again[site]:
-                    data = seal(envelope, self._keys[site])
-                    if self._link.send(site, data, max(1.0, end - self._clock())):
-                        again[site] = self._clock() + timeout_s / _TIMES_ASKED
-            for site, data in self._link.collect().items():
+                if site not in found and self.clock() >= again[site]:
+                    data = seal(envelope, self.keys[site])
+                    if self.link.send(site, data, max(1.0, end - self.clock())):
+                        again[site] = self.clock() + timeout_s / _TIMES_ASKED
+            for site, data in self.link.collect().items():
                 try:
-                    given: Envelope | UpdateError = open_sealed(data, self._keys[site])
+                    given: Envelope | UpdateError = open_sealed(data, self.keys[site])
                 except UpdateError as error:
                     given = error
                 found.setdefault(site, given)
-            if len(found) == len(sites) or self._clock() >= end:
+            if len(found) == len(sites) or self.clock() >= end:
                 return found
-            self._wait(_STEP_S)
+            self.wait(_STEP_S)
 
 
 @contextmanager
@@ -103,49 +95,45 @@ def open_flower_carrier(
 ) -> Iterator[FlowerCarrier]:
     """Connect to the SuperLink.
 
-    Raises:
-        ConfigurationError: Flower is not installed.
-        UnreadableInputError: A file cannot be read.
-        UpdateError: The SuperLink cannot be reached or refuses.
+    `ConfigurationError` without Flower, `UnreadableInputError` if a file cannot be read, `UpdateError` if
+    the SuperLink cannot be reached or refuses.
     """
-    need_flower()
-    be_quiet()
+    prepare_flower()
     from inverse_deid.research.federated.flower.connections import connect_server
 
     with connect_server(settings, tuple(keys)) as link:
         yield FlowerCarrier(link, keys, checkpoint)
 
 
-def answer_superlink(site: Respondent, settings: FlowerSite) -> TrainingState:
-    """Answer messages sealed with this site's key, and nothing else; return the finished state.
+def answer_superlink(site: SiteRun, settings: FlowerSite) -> TrainingState:
+    """Answer messages sealed with this site's key, and nothing else, and return the finished state.
 
     Raises:
+        ConfigurationError: Flower is not installed.
         UpdateError: The server was silent too long, or the SuperLink cannot be reached.
     """
-    need_flower()
-    be_quiet()
-    from inverse_deid.research.federated.flower.connections import connect_site
+    prepare_flower()
+    from inverse_deid.research.federated.flower import connections
 
     patience_s, name = site.patience_s, site.name
-    with connect_site(settings, patience_s) as node:
+    with connections.connect_site(settings, patience_s) as node:
         site.say(f"site {name}: joined, and waits for the server")
         last, end = LastReply(), time.monotonic() + patience_s
         result: TrainingState | None = None
         while time.monotonic() <= end:
-            parcel = node.receive()
-            if parcel is None:
+            message = node.receive()
+            if message is None:
                 time.sleep(_SITE_STEP_S)
                 continue
             try:
-                envelope = site.open(parcel.data)
+                envelope = site.open(connections.unpack(message))
             except UpdateError:
                 site.say(f"site {name}: left out a message that is not sealed with its key")
                 continue
             data, state = last.reply(site, envelope)
-            node.reply(parcel, data)
-            finished = state is not None and state.finished
-            result = state if finished else None
-            end = time.monotonic() + (_STAYS_S if finished else patience_s)
+            node.reply(message, data)
+            result = state if state is not None and state.finished else None
+            end = time.monotonic() + (_STAYS_S if result else patience_s)
     if result is None:
         raise UpdateError(f"the server was silent for {patience_s:g} s. Start the site again")
     return result
@@ -158,11 +146,11 @@ class LastReply:
         self._question: tuple[str, int] | None = None
         self._data = b""
 
-    def reply(self, site: Respondent, envelope: Envelope) -> tuple[bytes, TrainingState | None]:
+    def reply(self, site: SiteRun, envelope: Envelope) -> tuple[bytes, TrainingState | None]:
         """Return the reply to a message, and the state that it replies to."""
         if envelope.header.get("kind") == DECLARE.header["kind"]:
             return site.declare(), None
-        state = unpack_state(envelope)
+        state = unpack(envelope, TrainingState)
         if state.finished:
             return site.declare(), state
         if (state.run, state.number) != self._question:

@@ -7,8 +7,8 @@ from inverse_deid.core.errors import UpdateError
 from inverse_deid.research.federated.messages import (
     Declaration,
     Envelope,
-    pack_declaration,
-    unpack_declaration,
+    pack,
+    unpack,
 )
 
 EAST = Declaration(
@@ -48,7 +48,7 @@ def test_the_first_site_may_be_the_empty_one():
 
 @pytest.mark.parametrize("changed", [{"n_tokens": "many"}, {"surprise": 1}, {"site": None}])
 def test_a_declaration_that_cannot_be_read_is_refused(changed):
-    envelope = pack_declaration(EAST)
-    assert unpack_declaration(envelope) == EAST
+    envelope = pack(EAST)
+    assert unpack(envelope, Declaration) == EAST
     with pytest.raises(UpdateError, match="cannot be read"):
-        unpack_declaration(Envelope({**envelope.header, **changed}))
+        unpack(Envelope({**envelope.header, **changed}), Declaration)

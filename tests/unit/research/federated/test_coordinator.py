@@ -5,16 +5,12 @@ import dataclasses
 import numpy as np
 import pytest
 
+pytest.importorskip("tensorflow")
+
 from inverse_deid.core.errors import ConfigurationError, UpdateError
 from inverse_deid.core.settings import make_settings
-from inverse_deid.research.federated.messages import (
-    Reply,
-    pack_reply,
-    pack_state,
-    unpack_reply,
-    unpack_state,
-)
-from inverse_deid.research.federated.rounds import NO_ANSWER, begin_training, end_round
+from inverse_deid.research.federated.messages import Reply, TrainingState, pack, unpack
+from inverse_deid.research.federated.server import NO_ANSWER, begin_training, end_round
 from inverse_deid.research.federated.settings import CommonTraining
 from inverse_deid.research.federated.weights import WeightLayout
 
@@ -121,12 +117,12 @@ def test_selective_refuses_whole_networks():
 @pytest.mark.parametrize("way", ["average", "selective"])
 def test_states_and_replies_travel(way):
     state = start(way)
-    found = unpack_state(pack_state(state))
+    found = unpack(pack(state), TrainingState)
     assert found.weights.tolist() == state.weights.tolist()
     assert [getattr(found, f) for f in ("run", "number", "asked", "order", "finished")] == [
         "run", 0, SITES, SITES, False,
     ]  # fmt: skip
-    back = unpack_reply(pack_reply(given("east", [1], [2])))
+    back = unpack(pack(given("east", [1], [2])), Reply)
     assert back.changes.indices.tolist() == [1]
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from inverse_deid.core.errors import ConfigurationError, OutputExistsError, UpdateError
 from inverse_deid.research.federated.flower.superlink import DECLARE, FlowerCarrier, LastReply
-from inverse_deid.research.federated.messages import Envelope, TrainingState, open_sealed, pack_state, seal
+from inverse_deid.research.federated.messages import Envelope, TrainingState, open_sealed, pack, seal
 
 KEYS = {"east": b"e" * 32, "west": b"w" * 32}
 SAID = Envelope({"kind": "declaration"})
@@ -87,10 +87,10 @@ def test_a_site_works_once_on_a_question():
     last = LastReply()
     assert last.reply(site, DECLARE) == (b"declared", None)
     for _ in range(2):
-        data, given = last.reply(site, pack_state(state()))
+        data, given = last.reply(site, pack(state()))
         assert (data, given.number) == (b"answer", 3)
     assert worked == [3]
-    data, given = last.reply(site, pack_state(state(finished=True)))
+    data, given = last.reply(site, pack(state(finished=True)))
     assert (data, given.finished) == (b"declared", True)
 
 
@@ -117,10 +117,10 @@ def test_a_site_works_once_on_a_question():
 )
 def test_bad_settings_are_refused_in_one_line(tmp_path, tables, words):
     pytest.importorskip("tensorflow")
-    from inverse_deid.research.federated.settings import read_server_settings
+    from inverse_deid.research.federated.settings import ServerSettings, read_party_settings
 
     path = tmp_path / "server.toml"
     path.write_text(f"[server]\nsites = ['east']\n{tables}\n")
     with pytest.raises(ConfigurationError, match=words) as refused:
-        read_server_settings(path)
+        read_party_settings(path, ServerSettings)
     assert "\n" not in str(refused.value)

@@ -9,10 +9,9 @@ import pytest
 pytest.importorskip("tensorflow")
 
 from inverse_deid.core.errors import ClusterError, ConfigurationError, InputError, StageError
-from inverse_deid.research.federated.flower import simulation
-from inverse_deid.research.federated.flower.simulated_site import SimulatedSite, SitePlan
-from inverse_deid.research.federated.flower.simulation import FlowerSimulation
-from inverse_deid.research.federated.local_training import LocalEpoch, SiteTask
+from inverse_deid.research.federated import flower
+from inverse_deid.research.federated.flower import FlowerSimulation
+from inverse_deid.research.federated.network import LocalEpoch, SiteTask
 
 WEIGHTS = [np.array([[0.1, -2.5]], np.float32), np.zeros(3, np.float32)]
 OPTIMIZER = [np.array(7, np.int64), np.full(2, 0.25, np.float32)]
@@ -22,7 +21,7 @@ TASK = SiteTask(1, WEIGHTS, (3, 0, 1, 0))
 @pytest.fixture
 def packages(monkeypatch):
     found = {"flwr": "1.41.0", "ray": "2.55.1"}
-    monkeypatch.setattr(simulation, "find_version", found.__getitem__)
+    monkeypatch.setattr(flower, "find_version", found.__getitem__)
     return found
 
 
@@ -40,13 +39,14 @@ def test_no_process_is_idle(packages, wanted, n_sites, found):
 
 
 def test_a_corpus_that_changed_meanwhile_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(
-        "inverse_deid.research.federated.flower.simulated_site._limit_threads", lambda n: None
-    )
+    pytest.importorskip("flwr")
+    from inverse_deid.research.federated.flower import simulation
+
+    monkeypatch.setattr(simulation, "_limit_threads", lambda n: None)
     corpus = tmp_path / "train.jsonl"
     corpus.write_text("{}\n")
     with pytest.raises(InputError, match="changed since the study began"):
-        SimulatedSite(SitePlan(None, ((str(corpus), "0" * 64),), 1))
+        simulation.SimulatedSite(simulation.SitePlan(None, ((str(corpus), "0" * 64),), 1))
 
 
 class Standing:
@@ -68,16 +68,15 @@ def answers(monkeypatch):
     pytest.importorskip("flwr")
     from flwr.app import RecordDict
 
-    from inverse_deid.research.federated.flower import epochs
+    from inverse_deid.research.federated.flower import simulation
 
-    def run(standing, *runs):
-        monkeypatch.setattr(epochs, "find_simulated_site", lambda plan: standing)
+    def run(standing, *numbers):
+        monkeypatch.setattr(simulation, "find_simulated_site", lambda plan: standing)
         state = RecordDict()
-        records = [
-            epochs.answer_question(None, epochs.EpochQuestion(TASK, number, 0.5).pack(), state).pack()
-            for number in runs
+        return [
+            simulation.answer_question(None, simulation.pack_question(TASK, number, 0.5), state)
+            for number in numbers
         ]
-        return [epochs.EpochAnswer.unpack(record) for record in records], records
 
     return run
 
@@ -91,17 +90,20 @@ def are_equal(ones, others):
 
 def test_a_node_keeps_the_optimizer_within_a_run_and_sends_it_nowhere(answers):
     standing = Standing()
-    found, records = answers(standing, 0, 0, 1)
+    records = answers(standing, 0, 0, 1)
     (task, proximal, first), (_, _, second), (_, _, other) = standing.asked
     assert (task.place, task.randomness, proximal) == (1, (3, 0, 1, 0), 0.5)
     assert are_equal(task.weights, WEIGHTS)
     assert first is None
     assert other is None
     assert are_equal(second, OPTIMIZER)
-    for answer, record in zip(found, records, strict=True):
-        assert are_equal(answer.epoch.weights, WEIGHTS)
-        assert answer.epoch.optimizer == []
-        assert (answer.epoch.loss, answer.epoch.n_tokens, answer.epoch.seconds) == (0.123456789, 42, 1.5)
+    from inverse_deid.research.federated.flower.simulation import unpack_answer
+
+    for record in records:
+        epoch = unpack_answer("east", record)
+        assert are_equal(epoch.weights, WEIGHTS)
+        assert epoch.optimizer == []
+        assert (epoch.loss, epoch.n_tokens, epoch.seconds) == (0.123456789, 42, 1.5)
         assert set(record) == {"weights", "numbers"}
 
 
@@ -116,9 +118,12 @@ def test_a_node_keeps_the_optimizer_within_a_run_and_sends_it_nowhere(answers):
     ],
 )
 def test_a_node_answers_in_one_line_what_goes_wrong(answers, problem, line):
-    (answer,), _ = answers(Standing(problem), 0)
-    assert answer.epoch is None
-    assert re.fullmatch(line, answer.problem)
+    (record,) = answers(Standing(problem), 0)
+    from inverse_deid.research.federated.flower.simulation import unpack_answer
+
+    with pytest.raises(StageError) as raised:
+        unpack_answer("east", record)
+    assert re.fullmatch(f"east: {line}", str(raised.value))
 
 
 class Silent:
@@ -140,11 +145,11 @@ class Silent:
 @pytest.mark.parametrize("n_nodes", [0, 2])
 def test_nobody_waits_for_an_engine_that_has_stopped(n_nodes):
     pytest.importorskip("flwr")
-    from inverse_deid.research.federated.flower.epochs import NodeSites
-    from inverse_deid.research.federated.flower.secure_protocol import act_as_server
+    from inverse_deid.research.federated.flower.secure_aggregation import act_as_server
+    from inverse_deid.research.federated.flower.simulation import NodeSites
 
     ended = Event()
     ended.set()
-    train = NodeSites(Silent(n_nodes), ("east", "west"), ended).select(0.0)()
+    train = NodeSites(Silent(n_nodes), ("east", "west"), ended).begin(0.0)
     with act_as_server(), pytest.raises(ClusterError, match="has stopped"):
         train([TASK])

@@ -12,7 +12,7 @@ from inverse_deid.network.encoding import quantise, word_numbers
 from inverse_deid.network.network import build_network
 from inverse_deid.research.federated.attacks import InversionAttack, name_words
 from inverse_deid.research.federated.documents import EncodedSite
-from inverse_deid.research.federated.local_training import LocalTrainer
+from inverse_deid.research.federated.network import LocalTrainer
 from inverse_deid.research.federated.settings import EpochSettings, SelectiveSettings
 from inverse_deid.research.federated.weights import copy_weights
 

@@ -16,9 +16,9 @@ def test_pairs_are_counted_within_a_site():
     east = (np.array([0.1, 0.3]), np.array([0.2, 0.3]))  # 1 + 1 + 0 + a half of 4 pairs
     west = (np.array([5.0]), np.array([0.0, 9.0]))  # 1 of 2
     found = measure_membership([east, west], rng())
-    assert found.auc == pytest.approx(3.5 / 6)
-    assert (found.n_members, found.n_others) == (3, 4)
-    assert found.low <= found.auc <= found.high
+    assert found["auc"] == pytest.approx(3.5 / 6)
+    assert (found["n_members"], found["n_others"]) == (3, 4)
+    assert found["low"] <= found["auc"] <= found["high"]
 
 
 def test_without_other_documents_nothing_is_measured():
@@ -28,8 +28,8 @@ def test_without_other_documents_nothing_is_measured():
 def test_the_interval_holds_one_half_where_both_are_alike():
     draw = np.random.default_rng(5)
     found = measure_membership([(draw.normal(size=60), draw.normal(size=40))], rng())
-    assert found.low < 0.5 < found.high
-    assert found.high - found.low < 0.3
+    assert found["low"] < 0.5 < found["high"]
+    assert found["high"] - found["low"] < 0.3
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +38,7 @@ def by_heart():
     pytest.importorskip("tensorflow")
     from tiny_networks import examples, network_config, new_network
 
-    from inverse_deid.research.federated.local_training import LocalTrainer
+    from inverse_deid.research.federated.network import LocalTrainer
     from inverse_deid.research.federated.settings import EpochSettings
     from inverse_deid.research.federated.weights import copy_weights
 
@@ -61,14 +61,14 @@ def by_heart():
 def test_documents_learned_by_heart_are_found(by_heart):
     made, losses = by_heart
     found = measure_membership([(losses(made[:12]), losses(made[12:]))], rng())
-    assert found.auc > 0.9
-    assert found.low > 0.8
+    assert found["auc"] > 0.9
+    assert found["low"] > 0.8
 
 
 def test_among_documents_that_were_not_learned_there_is_nothing_to_find(by_heart):
     made, losses = by_heart
     found = measure_membership([(losses(made[12:42]), losses(made[42:]))], rng())
-    assert found.low < 0.5 < found.high
+    assert found["low"] < 0.5 < found["high"]
 
 
 def test_losses_of_phi_alone():

@@ -13,8 +13,8 @@ from tiny_networks import are_equal, examples, network_config, new_network
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.research.federated import methods
 from inverse_deid.research.federated.documents import EncodedSite
-from inverse_deid.research.federated.local_training import DirectEpochs, LocalTrainer
 from inverse_deid.research.federated.methods import COMMON, Course
+from inverse_deid.research.federated.network import DirectEpochs, LocalTrainer
 from inverse_deid.research.federated.settings import EpochSettings, SelectiveSettings
 from inverse_deid.research.federated.weights import copy_weights, read_layout
 

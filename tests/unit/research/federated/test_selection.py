@@ -5,14 +5,14 @@ import pytest
 
 from inverse_deid.core.errors import ConfigurationError, UpdateError
 from inverse_deid.core.settings import make_settings
-from inverse_deid.research.federated.selective import (
+from inverse_deid.research.federated.settings import SelectiveSettings
+from inverse_deid.research.federated.weights import (
     ParameterServer,
     Selected,
     choose_most_updated,
     count_share,
     select_changes,
 )
-from inverse_deid.research.federated.settings import SelectiveSettings
 
 # The example of eight weights.
 #   number             0      1      2      3        4      5       6       7

@@ -12,10 +12,10 @@ from tiny_networks import are_equal, examples, network_config, new_network
 from inverse_deid.core.errors import UpdateError
 from inverse_deid.research.federated import methods
 from inverse_deid.research.federated.documents import EncodedSite
-from inverse_deid.research.federated.local_training import DirectEpochs, LocalTrainer
-from inverse_deid.research.federated.messages import open_sealed, pack_reply, seal, unpack_reply
+from inverse_deid.research.federated.messages import Reply, open_sealed, pack, seal, unpack
 from inverse_deid.research.federated.methods import COMMON, Course
-from inverse_deid.research.federated.rounds import begin_training, end_round
+from inverse_deid.research.federated.network import DirectEpochs, LocalTrainer
+from inverse_deid.research.federated.server import begin_training, end_round
 from inverse_deid.research.federated.settings import CommonTraining, EpochSettings, SelectiveSettings
 from inverse_deid.research.federated.site import SiteAgent
 from inverse_deid.research.federated.weights import copy_weights
@@ -57,10 +57,10 @@ def play(way, course, agents, sent=None):
     while not state.finished:
         replies = {}
         for name in state.asked:
-            data = seal(pack_reply(agents[name].answer(state)), KEY)
+            data = seal(pack(agents[name].answer(state)), KEY)
             if sent is not None:
                 sent.append(data)
-            replies[name] = unpack_reply(open_sealed(data, KEY))
+            replies[name] = unpack(open_sealed(data, KEY), Reply)
         state, report = end_round(agreed, layout, state, replies)
         assert not report.left_out
     return state

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from tiny_networks import examples, network_config
 
-from inverse_deid.research.federated.runs import ScoredTokens, measure_tokens, score_tokens
+from inverse_deid.research.federated.study import ScoredTokens, measure_tokens, score_tokens
 
 
 def tokens(is_phi, p_safe, masked=None, lengths=None):
@@ -15,21 +15,21 @@ def tokens(is_phi, p_safe, masked=None, lengths=None):
 
 def test_f1_counts_tokens():
     found = measure_tokens(tokens([True, True, True, False, False], [0.1, 0.2, 0.9, 0.3, 0.8]), 0.9)
-    assert found.precision == found.recall == pytest.approx(2 / 3)
-    assert found.f1 == pytest.approx(2 / 3)
+    assert found["precision"] == found["recall"] == pytest.approx(2 / 3)
+    assert found["f1"] == pytest.approx(2 / 3)
 
 
 def test_recall_at_precision_takes_the_best_threshold():
     found = measure_tokens(tokens([True, True, True, False], [0.1, 0.2, 0.9, 0.8]), 0.75)
-    assert found.recall_at_precision == 1.0
-    assert measure_tokens(
-        tokens([True, True, True, False], [0.1, 0.2, 0.9, 0.8]), 0.9
-    ).recall_at_precision == pytest.approx(2 / 3)
+    assert found["recall_at_precision"] == 1.0
+    assert measure_tokens(tokens([True, True, True, False], [0.1, 0.2, 0.9, 0.8]), 0.9)[
+        "recall_at_precision"
+    ] == pytest.approx(2 / 3)
 
 
 def test_nothing_to_find_is_undefined():
     found = measure_tokens(tokens([False], [0.9]), 0.9)
-    assert (found.f1, found.recall, found.recall_at_precision) == (None, None, None)
+    assert (found["f1"], found["recall"], found["recall_at_precision"]) == (None, None, None)
 
 
 def test_some_documents():

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from inverse_deid.core.errors import OutputError, UnreadableInputError, UpdateError
-from inverse_deid.research.federated.file_exchange import FileExchange, read_key
-from inverse_deid.research.federated.messages import Envelope, open_sealed, seal
+from inverse_deid.research.federated.messages import Envelope, FileExchange, open_sealed, read_key, seal
 from inverse_deid.research.federated.site import LeavingLog
 
 KEY = b"east key of the test, 32 bytes.."

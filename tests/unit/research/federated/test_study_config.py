@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from inverse_deid.core.errors import ConfigurationError
-from inverse_deid.research.federated.settings import read_study_settings, restrict_study
+from inverse_deid.core.settings import read_settings
+from inverse_deid.research.federated.settings import FederatedStudySettings, restrict_study
 
 GOOD = """
 [data]
@@ -30,7 +31,7 @@ CONFIGS = Path(__file__).parents[4] / "configs" / "federated"
 def read(tmp_path, text):
     path = tmp_path / "study.toml"
     path.write_text(text, encoding="utf-8")
-    return read_study_settings(path)
+    return read_settings(path, FederatedStudySettings)
 
 
 def test_a_site_has_its_own_settings(tmp_path):
@@ -85,7 +86,15 @@ def test_bad_settings_are_refused_in_one_line(tmp_path, old, new, words):
 
 @pytest.mark.parametrize("path", sorted(CONFIGS.glob("*.toml")), ids=lambda path: path.stem)
 def test_the_configurations_of_the_project_can_be_read(path):
-    assert list(read_study_settings(path).methods) == ["A", "B", "C_0.1", "C_0.5", "D", "FedAvg", "FedProx"]
+    assert list(read_settings(path, FederatedStudySettings).methods) == [
+        "A",
+        "B",
+        "C_0.1",
+        "C_0.5",
+        "D",
+        "FedAvg",
+        "FedProx",
+    ]
 
 
 def test_a_part_of_a_study(tmp_path):

@@ -12,29 +12,28 @@ def weights(value):
     return [np.full((2, 2), value, np.float32), np.full(2, value, np.float32)]
 
 
-def update(site="east", version="r1", value=1.0, n_tokens=10):
-    return Update(site, version, weights(value), n_tokens)
+def update(value=1.0, n_tokens=10):
+    return Update(weights(value), n_tokens)
 
 
 BAD = {
-    "round": Update("x", "r0", weights(1.0), 10),
-    "shape": Update("x", "r1", [weights(1.0)[0].T.reshape(4), weights(1.0)[1]], 10),
-    "wrong shape": Update("x", "r1", weights(1.0)[:1], 10),
-    "floating": Update("x", "r1", [array.astype(np.int64) for array in weights(1.0)], 10),
-    "finite": Update("x", "r1", weights(np.nan), 10),
-    "finite number": Update("x", "r1", weights(np.inf), 10),
-    "no token": Update("x", "r1", weights(1.0), 0),
+    "shape": Update([weights(1.0)[0].T.reshape(4), weights(1.0)[1]], 10),
+    "wrong shape": Update(weights(1.0)[:1], 10),
+    "floating": Update([array.astype(np.int64) for array in weights(1.0)], 10),
+    "finite": Update(weights(np.nan), 10),
+    "finite number": Update(weights(np.inf), 10),
+    "no token": Update(weights(1.0), 0),
 }
 
 
 @pytest.mark.parametrize("word", BAD)
 def test_a_bad_update_is_named(word):
-    assert word in (BAD[word].find_problem(LAYOUT, "r1") or "")
+    assert word in (BAD[word].find_problem(LAYOUT) or "")
 
 
 def test_good_updates_are_averaged():
-    good = [update("east"), update("west", value=3.0)]
-    assert [one.find_problem(LAYOUT, "r1") for one in good] == [None, None]
+    good = [update(), update(value=3.0)]
+    assert [one.find_problem(LAYOUT) for one in good] == [None, None]
     assert np.array_equal(average_weights(good)[0], np.full((2, 2), 2.0))
 
 
