@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ from inverse_deid.research.representations.config import StudyConfig
 from inverse_deid.research.representations.networks import NOISE_IN, NOISE_OUT
 from inverse_deid.research.representations.runs import CALIBRATED_RECALL, Kind, SharingRun
 from inverse_deid.research.representations.training import PRE_TRAINING_ADVERSARY
-from inverse_deid.research.studies.figures import LineChart, curve_of, draw_charts
+from inverse_deid.research.studies.figures import Panel, curve_of, logarithmic_chart, panels
 from inverse_deid.research.studies.report import read_published
 from inverse_deid.research.studies.tables import Cell, Table, frame_of, mean, spread
 
@@ -29,6 +28,7 @@ ACCURACY_AIM = 0.55
 """Largest acceptable accuracy of the adversary after continued training."""
 
 _PSEUDONYMISED, _ADVERSARIAL, _ADVERSARY = "#8e5a00", "#1565c0", "#b71c1c"
+_NEIGHBOURS = "neighbours N"
 _LEFT = ("n_unknown", "n_same", "n_part")
 _READ = ("f1", "recall at threshold", "precision at threshold")
 
@@ -80,9 +80,8 @@ def draw_figures(config: StudyConfig, records: Records) -> dict[str, str]:
     """Draw figures 4 and 5, a row of charts per corpus; return the SVG texts by file name."""
     measures = _collect(records)
     by_words, by_vectors = _figure_4(config, measures).frame, _figure_5(config, measures).frame
-    simple: list[LineChart] = []
-    private: list[LineChart] = []
-    chart = partial(LineChart, x_title="neighbours N", is_logarithmic=True)
+    simple: list[Panel] = []
+    private: list[Panel] = []
     for corpus in (corpus.name for corpus in config.corpora):
         words, vectors = (frame[frame["corpus"] == corpus] for frame in (by_words, by_vectors))
         columns = ("N", "F1", "lowest", "highest")
@@ -94,13 +93,13 @@ def draw_figures(config: StudyConfig, records: Records) -> dict[str, str]:
                 curves = [*curves, curve_of("adversarial", _ADVERSARIAL, vectors, columns)]
             lows = [low for curve in curves for low in curve.low] + ([] if plain is None else [plain])
             lowest = math.floor(10 * min(lows, default=0.9) - 0.2) / 10
-            charts.append(chart(title=f"{corpus}: F1", curves=curves, lowest=lowest, guide=guide))
+            charts.append(logarithmic_chart(f"{corpus}: F1", _NEIGHBOURS, curves, lowest, guide))
         accuracy = curve_of("adversary", _ADVERSARY, vectors, ("N", "adversary", "lowest ", "highest "))
         aim = (ACCURACY_AIM, f"aim: at most {ACCURACY_AIM:.3f}")
-        private.append(chart(title=f"{corpus}: accuracy", curves=[accuracy], lowest=0.5, guide=aim))
+        private.append(logarithmic_chart(f"{corpus}: accuracy", _NEIGHBOURS, [accuracy], 0.5, aim))
     return {
-        "figure-4.svg": draw_charts("F1 after pseudonymisation with N neighbours", simple),
-        "figure-5.svg": draw_charts("F1 with the representation, and accuracy of the adversary", private),
+        "figure-4.svg": panels("F1 after pseudonymisation with N neighbours", simple),
+        "figure-5.svg": panels("F1 with the representation, and accuracy of the adversary", private),
     }
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pandas as pd
 from markupsafe import Markup
@@ -126,3 +127,18 @@ def chart_from_zero(title: str, x_title: str, curves: Sequence[Band], lowest: fl
     end = max(last, 2)
     ticks = [(tick, f"{tick:g}") for tick in nice_ticks(last) if tick <= end]
     return Panel(title, x_title, (0, end), ticks, lowest, curves)
+
+
+def logarithmic_chart(
+    title: str,
+    x_title: str,
+    curves: Sequence[Band],
+    lowest: float,
+    guide: tuple[float, str] | None = None,
+) -> Panel:
+    """Return a chart whose horizontal axis is logarithmic, with a tick for each point of its curves."""
+    found = sorted({x for curve in curves for x in curve.x}) or [1.0]
+    places = found if len(found) > 1 else [*found, 10 * found[0]]  # an axis has two ends
+    ticks = [(math.log10(x), f"{x:g}") for x in places]
+    moved = [replace(curve, x=[math.log10(x) for x in curve.x]) for curve in curves]
+    return Panel(title, x_title, (ticks[0][0], ticks[-1][0]), ticks, lowest, moved, guide)

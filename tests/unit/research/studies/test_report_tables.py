@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from inverse_deid.research.studies.figures import chart_from_zero, curve_of, panels
+from inverse_deid.research.studies.figures import chart_from_zero, curve_of, logarithmic_chart, panels
 from inverse_deid.research.studies.records import write_text
 from inverse_deid.research.studies.report import Provenance, Report
 from inverse_deid.research.studies.tables import Table, frame_of
@@ -143,4 +143,5 @@ def test_a_curve_leaves_absent_points_out():
 def test_charts_are_drawn_even_without_points():
     empty = frame_of(("n", "f1", "low", "high"), [])
     curves = [curve_of("ours", "#111", empty, ("n", "f1", "low", "high"))]
-    assert panels("All", [chart_from_zero("F1", "n", curves, 0.5)]).startswith("<svg")
+    charts = [chart_from_zero("F1", "n", curves, 0.5), logarithmic_chart("F1", "n", curves, 0.5)]
+    assert panels("All", charts).startswith("<svg")
