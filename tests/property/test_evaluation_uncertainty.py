@@ -4,6 +4,7 @@ import dataclasses
 import random
 import re
 
+import msgspec
 from annotated_documents import masked_corpora, masks_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -24,7 +25,7 @@ def every(counts: Counts) -> dict[str, Share]:
     found |= {f"over_masking {kind.name}": share for kind, share in measure_over_masking(counts).items()}
     for number, group in enumerate(GROUPS):
         figures = group_figures(counts, number)
-        for entry in dataclasses.fields(figures):
+        for entry in msgspec.structs.fields(figures):
             found[f"{entry.name} {group.kind} {group.name}"] = getattr(figures, entry.name)
     return found
 

@@ -97,7 +97,10 @@ def test_an_identifier_that_nobody_annotated_elsewhere_is_counted():
     ]
     found = made(docs)
     assert found.n_overlooked == 3
-    assert "3 words that nobody annotated" in found.told()[1] and "check the annotations" in found.told()[1]
+    assert (
+        "3 words that nobody annotated" in found.summary()[1]
+        and "check the annotations" in found.summary()[1]
+    )
     assert "check" not in made(tiny.documents()).told()[1]
 
 

@@ -38,5 +38,5 @@ def test_unknown_words_alone_are_refused():
 
 
 def test_one_sentence_is_refused():
-    with pytest.raises(ConfigurationError, match="At least two"):
+    with pytest.raises(ConfigurationError, match="at least two"):
         require_two(sentences_of([tiny.annotated("[Zora] had a rash.")], NUMBERS))
