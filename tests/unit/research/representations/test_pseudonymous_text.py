@@ -101,7 +101,7 @@ def test_an_identifier_that_nobody_annotated_elsewhere_is_counted():
         "3 words that nobody annotated" in found.summary()[1]
         and "check the annotations" in found.summary()[1]
     )
-    assert "check" not in made(tiny.documents()).told()[1]
+    assert "check" not in made(tiny.documents()).summary()[1]
 
 
 @pytest.mark.parametrize(
