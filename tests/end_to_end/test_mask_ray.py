@@ -112,6 +112,7 @@ def outputs(out: Path) -> dict[str, tuple[int, bytes]]:
     return {path.name: (path.stat().st_mtime_ns, path.read_bytes()) for path in complete}
 
 
+@pytest.mark.slow
 @pytest.mark.ray
 @pytest.mark.parametrize("kind", list(WRITERS))
 def test_a_cluster_gives_what_the_serial_engine_gives(machines, tmp_path, out, kind):
@@ -124,6 +125,7 @@ def test_a_cluster_gives_what_the_serial_engine_gives(machines, tmp_path, out, k
     assert len(manifest["outputs"]) == len(parts(out))
 
 
+@pytest.mark.slow
 @pytest.mark.ray
 def test_an_interrupted_run_goes_on_and_does_nothing_twice(machines, tmp_path, cases, out):
     n_done = []
@@ -158,6 +160,7 @@ def test_an_interrupted_run_goes_on_and_does_nothing_twice(machines, tmp_path, c
 
 
 @pytest.mark.slow
+@pytest.mark.slow
 @pytest.mark.ray
 def test_a_document_that_kills_its_worker_costs_its_partition(machines, tmp_path, out):
     given = tmp_path / "cases.jsonl"
@@ -173,6 +176,7 @@ def test_a_document_that_kills_its_worker_costs_its_partition(machines, tmp_path
     assert len(written) == len(set(written))
 
 
+@pytest.mark.slow
 @pytest.mark.ray
 def test_no_log_holds_text(machines):
     logs = Path(machines.head_node.get_session_dir_path())
@@ -180,6 +184,7 @@ def test_no_log_holds_text(machines):
     assert held == []
 
 
+@pytest.mark.slow
 @pytest.mark.slow
 @pytest.mark.ray
 def test_a_machine_that_dies_loses_and_doubles_nothing(machines, tmp_path, cases, out):
