@@ -56,7 +56,7 @@ _TABLES_AND_JSON_LINES = (
     click.option("--keep-all-columns", is_flag=True, help="Copy all other columns unmasked."),
     click.option(
         "--delimiter",
-        help="Sign between the cells of a CSV file: one character, or tab.  [default: ,]",
+        help="Character that separates the cells of a CSV file, or tab.  [default: ,]",
     ),
     click.option(
         "--encoding",
@@ -134,7 +134,7 @@ _WHAT_REPLACES_IT = (
     click.option(
         "--today",
         type=click.DateTime(["%Y-%m-%d"]),
-        help="Latest day that a date can be.  [default: as the case report says, or the day of the run]",
+        help="No date is later than this day.  [default: as the case report says, or the day of the run]",
     ),
     click.option(
         "--ages",
@@ -191,7 +191,7 @@ _FURTHER_OUTPUTS = (
     click.option(
         "--run-report",
         type=_FILE,
-        help="Write a JSON file on what was done to which element, without values (mode 600). Confidential.",
+        help="Write a JSON report of what was done to each element, without values (mode 600). Confidential.",
     ),
 )
 

@@ -39,7 +39,6 @@ from inverse_deid.engine.run_report import RunReport, hash_known
 from inverse_deid.engine.run_settings import RunSettings, settings_fingerprint
 from inverse_deid.engine.streams import mask_pipe
 from inverse_deid.engine.tally import Tally
-from inverse_deid.formats.icsr.profiles import DEFAULT_PROFILE
 from inverse_deid.formats.registry import FORMATS
 from inverse_deid.masking.case_masker import CaseMasker
 
@@ -117,7 +116,7 @@ def _mask_jobs(jobs: Sequence[Job], options: MaskOptions, tally: Tally) -> None:
             options.with_text,
             options.annotations,
             options.maps,
-            load_profile() if options.profile_file else options.profile or DEFAULT_PROFILE,
+            load_profile() if any(job.format.holds_cases for job in jobs) else None,
             options.marker,
             known_sha256,
         )

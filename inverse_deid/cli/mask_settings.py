@@ -162,7 +162,7 @@ class MaskOptions:
         if self.offsets and self.format is not None and not self.format.has_offsets:
             raise ConfigurationError("--offsets is for JSON Lines. Leave it out, or give --format jsonl")
         if "" in inputs:
-            raise ConfigurationError("an INPUT is empty text. Give a file or folder (. is this folder)")
+            raise ConfigurationError("INPUT is empty. Give a file or folder, or . for this folder")
         if self.engine == "ray":
             self._check_cluster(inputs)
         elif self.address is not None or self.partition_mib is not None:

@@ -22,7 +22,7 @@
     ├── RefusedRecordError    the masked form of one record failed its check; the others are written
     └── StageError            a stage of the pipeline broke its contract
 
-A message says what was given, what was expected and how to mend it. It never contains
+A message says what was given, what was expected and how to fix it. It never contains
 narrative text: ids, offsets, categories, counts and file names only.
 """
 

@@ -25,6 +25,12 @@ IntArray = npt.NDArray[np.int32]
 
 _CLASSES = tuple(HyperClass)
 
+
+def show_name(value: object) -> str:
+    """Return the name of the class of a value: the `repr` of values that hold narrative text."""
+    return type(value).__name__
+
+
 MAX_KNOWN_VALUES = 2_000
 MAX_KNOWN_CHARS = 1_000
 MAX_KNOWN_WORDS = 100

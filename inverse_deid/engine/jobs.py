@@ -117,7 +117,7 @@ class _Planner:
         """Find all files below a folder in a fixed order, without hidden ones and our own outputs."""
 
         def note_unreadable(error: OSError) -> None:
-            problem = "cannot be read (no permission); ask its owner"
+            problem = "cannot be read (no permission). Ask its owner"
             self.tally.fail(printable(Path(str(error.filename))), problem)
 
         for root, folders, names in os.walk(folder, onerror=note_unreadable):
@@ -125,7 +125,7 @@ class _Planner:
             folders[:] = sorted(name for name in folders if not name.startswith("."))
             for name in folders:
                 if (here / name).is_symlink():
-                    problem = "is a link to a folder and was not followed; give that folder as well"
+                    problem = "is a link to a folder and was not followed. Give that folder as well"
                     self.tally.fail(printable(here / name), problem)
             folders[:] = [name for name in folders if (here / name).resolve() not in self._own]
             yield from (here / name for name in sorted(names) if not name.startswith("."))

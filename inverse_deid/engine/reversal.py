@@ -63,8 +63,8 @@ def hide_report(case: Case, docs: Sequence[MaskedDocument], marker: str) -> Hidd
     return HiddenCase(case.case_id, tuple(texts))
 
 
-_TOO_FEW = "has more documents than the map; give the file and the map of one run"
-_TOO_MANY = "has fewer documents than the map; give the file and the map of one run"
+_TOO_FEW = "has more documents than the map. Give the file and the map of one run"
+_TOO_MANY = "has fewer documents than the map. Give the file and the map of one run"
 
 
 @dataclass(slots=True)

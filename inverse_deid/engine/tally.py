@@ -12,7 +12,7 @@ import numpy as np
 from inverse_deid.core.values import MaskedDocument, Reason
 
 MAX_FAILURES_LISTED = 1000
-MARKERS_LEFT = "its replacements could not be computed; markers were left"
+MARKERS_LEFT = "its replacements could not be computed, so markers were left"
 
 
 class Failure(NamedTuple):

@@ -16,7 +16,7 @@ import msgspec
 import numpy as np
 
 from inverse_deid.core.errors import AnnotationError, FormatError, name_documents
-from inverse_deid.core.values import BoolArray, Document, Reason
+from inverse_deid.core.values import BoolArray, Document, Reason, show_name
 from inverse_deid.evaluation.counts import Int64Array, Range, check_masks, find_gold_tokens
 from inverse_deid.evaluation.evaluation import find_repeated
 from inverse_deid.evaluation.figures import Proportion
@@ -96,6 +96,8 @@ class _MaskedLine(msgspec.Struct, frozen=True):
     masks: list[tuple[int, int]]
     id: str | int | None = None
     text: str | None = None
+
+    __repr__ = show_name
 
 
 def _parse_masks(number: int, line: bytes) -> MaskedOutput:
@@ -236,12 +238,16 @@ class _ExplainedToken(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     threshold: Proportion | None
     text: str | msgspec.UnsetType = msgspec.UNSET
 
+    __repr__ = show_name
+
 
 class _ExplainedLine(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A line as `mask --explain --with-text` writes it."""
 
     id: str | int
     tokens: list[_ExplainedToken]
+
+    __repr__ = show_name
 
 
 def _parse_explanation(file: Path, number: int, line: bytes) -> ExplainedDocument | None:

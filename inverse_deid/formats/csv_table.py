@@ -129,7 +129,7 @@ def neutralise(cell: str) -> str:
 
 
 def restore(cell: str) -> str:
-    """Return the cell from which `neutralised` made this one.
+    """Return the cell from which `neutralise` made this one.
 
     Example:
         >>> [restore(cell) for cell in ("'=A1", "-5", "''=A1", "'well'")]

@@ -86,7 +86,7 @@ def values_of(cells: Iterable[tuple[str, str]]) -> tuple[tuple[KnownIdentifier, 
         sort = _SORTS.get(match["sort"]) if match else None
         if sort is None:
             known = ", ".join(name for name in _SORTS if name != "other")
-            return (), f"has an unknown column. Known are id, {known}"
+            return (), f"has an unknown column. Use id, {known}"
         value = text.strip()
         if not any(map(str.isalnum, value)):
             continue

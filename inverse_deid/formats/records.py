@@ -35,8 +35,8 @@ class ReadOptions:
         is_masked: The file is the output of masking: everything in it is read and written unchanged, and
             neutralised cells of CSV are restored.
         delimiter: Between the cells of a CSV table; None: a comma, in `.tsv` files a tab.
-        n_before: Records (in JSON Lines: lines) of the file before the part that is read; numbers
-            go on from there.
+        n_before: Records (in JSON Lines: lines) of the file before the part that is read; numbering
+            continues from there.
         with_offsets: Masked JSON Lines also state which ranges of the original were masked.
         row_groups: Of a Parquet file, the half-open range of row groups to read; None = all.
         profile: What happens to the structured fields of case safety reports; None = the default profile.

@@ -51,7 +51,7 @@ def format_of(path: PurePath) -> Format:
     by_suffix = {suffix: one for one in _ALL if one.is_head is None for suffix in one.suffixes}
     if suffix not in by_suffix:
         known = ", ".join(by_suffix)
-        raise FormatError(f"has an unknown suffix. Known are {known} (each also with .gz). Or give --format")
+        raise FormatError(f"has an unknown suffix. Use {known} (each also with .gz), or give --format")
     return by_suffix[suffix]
 
 

@@ -217,8 +217,8 @@ def _read_thresholds(
     other = [name for name, (certified, ours) in bound.items() if certified != ours]
     if other:
         raise ConfigurationError(
-            f"{settings.certificate}: certifies another {' and another '.join(other)}. Mask with the "
-            "certified one, or calibrate again"
+            f"{settings.certificate}: was made for another {' and another '.join(other)}. Mask with "
+            "what it names, or calibrate again"
         )
     return Thresholds.from_json(certificate["thresholds"])
 

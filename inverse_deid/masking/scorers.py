@@ -71,6 +71,8 @@ def open_scorer(
             f"{folder}: no installed package reads models of the kind its manifest names. "
             "Install the package that wrote it, or choose another model"
         )
+    if len(found) > 1:
+        raise ModelError(f"{folder}: several installed packages read models of its kind. Keep one of them")
     open_folder: OpenScorer = next(iter(found)).load()
     return open_folder(folder)
 

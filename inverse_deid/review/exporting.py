@@ -93,7 +93,13 @@ class OutputSettings:
             # A store of an older version names one text column, and drops all others now.
             options["text_columns"] = [options.pop("text_column")]
         given = {**stored, "cases": {**stored["cases"], "key": key}, "read_options": options}
-        return msgspec.convert(given, cls, builtin_types=[bytes])
+        loaded = msgspec.convert(given, cls, builtin_types=[bytes])
+        known = loaded.dump()
+        if any(stored[part].keys() - known[part].keys() for part in ("cases", "profile")) or (
+            options.keys() - known["read_options"].keys()
+        ):
+            raise TypeError("settings of a newer version")  # they may hide what this version would show
+        return loaded
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from inverse_deid.core.values import BoolArray
+from inverse_deid.core.values import BoolArray, show_name
 from inverse_deid.lexicon import SAFE_FLAGS, Lexicon
 from inverse_deid.rules.disguised_words import LEET, LEET_L, MIN_NAME, KnownWords
 from inverse_deid.rules.shapes import is_glued_quantity
@@ -325,6 +325,9 @@ class _Mark(NamedTuple):
     decoded: str
     source: str
 
+    def __repr__(self) -> str:
+        return show_name(self)
+
     @property
     def is_letter(self) -> bool:
         return any(c.isalnum() and c not in "ªºµ" for c in self.decoded)
@@ -339,6 +342,9 @@ class _Run(NamedTuple):
 
     words: list[str]
     marks: list[_Mark]
+
+    def __repr__(self) -> str:
+        return show_name(self)
 
     @property
     def start(self) -> int:

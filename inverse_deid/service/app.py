@@ -107,7 +107,9 @@ class _Service:
         body = await _body(request, self._settings.max_body_bytes)
         if body is None:
             limit = self._settings.max_body_bytes
-            refused = _problem(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"a request may have {limit} bytes")
+            refused = _problem(
+                HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"the request is larger than {limit} bytes"
+            )
             refused.headers["connection"] = "close"  # the rest of the body is not read
             return refused
         given = read_request(body, self._settings.max_documents)
@@ -118,7 +120,7 @@ class _Service:
 
 
 async def _body(request: Request, max_bytes: int) -> bytes | None:
-    """The body, None = it is too large."""
+    """Return the body, or None if it is too large."""
     announced = request.headers.get("content-length", "0")
     if not announced.isdecimal() or len(announced) > 18 or int(announced) > max_bytes:
         return None
@@ -191,7 +193,7 @@ def _busy(message: str) -> JSONResponse:
 
 async def _http_error(_request: Request, error: Exception) -> Response:
     status = HTTPStatus(getattr(error, "status_code", 500))
-    refused = _problem(status, "there are POST /mask, GET /health and GET /openapi.json")
+    refused = _problem(status, "unknown path or method. Use POST /mask, GET /health or GET /openapi.json")
     refused.headers.update(getattr(error, "headers", None) or {})
     return refused
 

@@ -43,7 +43,7 @@ def read_request(body: bytes, max_documents: int) -> MaskRequest:
     is_many = isinstance(given, dict) and "documents" in given
     listed: Any = given["documents"] if is_many else [given]
     if is_many and set(given) != {"documents"}:
-        raise FormatError("beside documents there may be no other field")
+        raise FormatError("documents must be the only field")
     if not isinstance(listed, list):
         raise FormatError("documents must be a list")
     if not 0 < len(listed) <= max_documents:

@@ -99,6 +99,6 @@ def _writing(path: Path) -> Iterator[None]:
     except (OSError, tf.errors.OpError) as error:
         reason = (isinstance(error, OSError) and error.strerror) or type(error).__name__
         raise OutputError(
-            f"{path}: cannot be written ({reason}). Make room or give the right to write, then run again "
-            "with --resume"
+            f"{path}: cannot be written ({reason}). Free disk space or grant write permission, then run "
+            "again with --resume"
         ) from error

@@ -242,7 +242,7 @@ def test_only_a_certificate_is_overwritten_and_only_when_asked(calibrated, gold,
 def test_another_model_is_refused(calibrated, case, out, other_model):
     alter(other_model, lambda m: m["operating_points"]["lenient"].update(low=0.0))
     line = only_line(run("mask", case, "--out", out, "--certificate", calibrated[1], "--model", other_model))
-    assert "certifies another model." in line
+    assert "was made for another model." in line
     assert not (out / "case.jsonl").exists()
 
 
@@ -251,7 +251,7 @@ def test_another_lexicon_is_refused(calibrated, case, out, tmp_path):
     artefact = load_lexicon().artefact
     lexicon.write_bytes(dump_artefact(dataclasses.replace(artefact, version="another")))
     line = only_line(run("mask", case, "--out", out, "--certificate", calibrated[1], "--lexicon", lexicon))
-    assert "certifies another lexicon." in line
+    assert "was made for another lexicon." in line
     assert not (out / "case.jsonl").exists()
 
 
@@ -260,13 +260,13 @@ def test_another_lexicon_is_refused(calibrated, case, out, tmp_path):
     [
         (lambda c: {**c, "thresholds": {"low": 0.0, "high": 0.0, "density_slope": 0.0}}, "altered after"),
         (lambda c: {**c, "target_leak_rate": 0.001}, "altered after"),
-        (lambda c: seal({**c, "tool_version": "0.0.1"}), "certifies another version of inverse-deid."),
-        (lambda c: seal({**c, "version": 2}), "certifies another version of certificates."),
+        (lambda c: seal({**c, "tool_version": "0.0.1"}), "was made for another version of inverse-deid."),
+        (lambda c: seal({**c, "version": 2}), "was made for another version of certificates."),
         (
             lambda c: seal({**c, "thresholds": {"low": 0.1, "high": 0.3, "density_slope": 0.0}}),
             "would keep words that are probably identifiers",
         ),
-        (lambda c: seal({"format": c["format"]}), "certifies another version of certificates"),
+        (lambda c: seal({"format": c["format"]}), "was made for another version of certificates"),
         (lambda c: {"format": "else"}, "not a certificate"),
         (lambda c: [c], "not a certificate"),
     ],

@@ -58,6 +58,7 @@ def carriers(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["a.jsonl", "a.jsonl.gz"])
 def test_the_same_seed_gives_the_same_bytes(tmp_path, carriers, name):
     first, second, third = (tmp_path / folder / name for folder in "abc")
@@ -182,6 +183,7 @@ def test_a_full_disk_leaves_nothing_and_says_so(tmp_path, name, options):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_what_xml_cannot_hold_is_refused_by_the_id(tmp_path):
     path = tmp_path / "carriers.jsonl.gz"
     path.write_bytes(gzip.compress(json.dumps({"text": f"{CANARY} \x0b was well."}).encode()))

@@ -160,7 +160,6 @@ def test_an_interrupted_run_goes_on_and_does_nothing_twice(machines, tmp_path, c
 
 
 @pytest.mark.slow
-@pytest.mark.slow
 @pytest.mark.ray
 def test_a_document_that_kills_its_worker_costs_its_partition(machines, tmp_path, out):
     given = tmp_path / "cases.jsonl"
@@ -184,7 +183,6 @@ def test_no_log_holds_text(machines):
     assert held == []
 
 
-@pytest.mark.slow
 @pytest.mark.slow
 @pytest.mark.ray
 def test_a_machine_that_dies_loses_and_doubles_nothing(machines, tmp_path, cases, out):

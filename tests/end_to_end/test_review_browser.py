@@ -427,6 +427,7 @@ PAINTED = """() => {
 """Milliseconds from the request of the page, and of the case, to its text on the screen."""
 
 
+@pytest.mark.timed
 def test_5000_words_are_painted_and_react_quickly(chromium, tmp_path, capsys):
     with store_of(tmp_path, [MANY_WORDS] * 6, clock=time.time, masker=mask_capitals()) as store:
         account(store, "ann")
@@ -451,8 +452,6 @@ def test_5000_words_are_painted_and_react_quickly(chromium, tmp_path, capsys):
             f"case was asked for, a key after {median(reactions):.0f} ms; {n_busy:.1f} programs on {os.cpu_count()} cores\n"
         )
     assert len(reactions) == 12
-    if n_busy > os.cpu_count():
-        pytest.skip("other programs run; the times say nothing")
     assert painted < 250
     assert since_asked < 150
     assert median(reactions) < 100

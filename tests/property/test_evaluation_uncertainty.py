@@ -5,6 +5,7 @@ import random
 import re
 
 import msgspec
+import pytest
 from annotated_documents import masked_corpora, masks_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -150,6 +151,7 @@ def test_more_masks_never_lower_and_fewer_masks_never_raise_what_is_hidden(corpu
     assert before["safe_kept"].part >= now["safe_kept"].part >= after["safe_kept"].part
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(masked_corpora(), st.data())
 def test_precision_of_what_is_left_is_that_of_its_tokens(corpus, data):
@@ -169,6 +171,7 @@ def test_precision_of_what_is_left_is_that_of_its_tokens(corpus, data):
     assert figures(docs, left)["precision"] == Share(right, masked)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(masked_corpora())
 def test_an_interval_is_there_where_the_figure_is_and_lies_between_0_and_1(corpus):

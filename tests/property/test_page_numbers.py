@@ -4,6 +4,7 @@ import dataclasses
 import json
 import re
 
+import pytest
 from annotated_documents import masked_corpora
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -115,6 +116,7 @@ def test_nothing_is_drawn_outside(corpus):
     assert inside(parsed(page))
 
 
+@pytest.mark.slow
 @FEW
 @given(masked_corpora())
 def test_the_same_report_gives_the_same_page(corpus):

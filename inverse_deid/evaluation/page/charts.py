@@ -163,7 +163,7 @@ _LEAST_COLUMN = 30
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One row of `interval_bars`: a name and a share of counted things."""
+    """One row of a bar chart: a name and a share of counted things."""
 
     label: str
     share: Measure

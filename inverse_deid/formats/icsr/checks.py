@@ -49,13 +49,13 @@ _DIGIT = re.compile(r"\d")
 class Rule(StrEnum):
     """What is wrong."""
 
-    VALUE_LEFT = "the element should be masked, emptied or left out and still holds a value"
+    VALUE_LEFT = "the element should be masked, emptied or left out, but still has a value"
     MASK_NOT_ALLOWED = "the element says that it is masked where E2B does not allow it"
     NO_NARRATIVE = "the case narrative (H.1) is missing, empty or masked as a whole"
-    TOO_LONG = "the text is longer than the element may hold"
-    KNOWN_VALUE = "an identifier that the case states still stands there"
-    ATTACHMENT_LEFT = "an embedded file is still there"
-    UNEXPECTED = "something stands there that is neither masked nor kept nor of the standard"
+    TOO_LONG = "the text is longer than the element allows"
+    KNOWN_VALUE = "the text contains an identifier that the case states"
+    ATTACHMENT_LEFT = "an embedded file was left"
+    UNEXPECTED = "a value is neither masked, nor kept, nor part of the standard"
     UNKNOWN_NAME = "an element, attribute or namespace has a name that the standard does not know"
     NOT_READABLE = "the rewritten case cannot be read again"
 

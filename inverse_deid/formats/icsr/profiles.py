@@ -135,7 +135,7 @@ def builtin_profile(name: str) -> Profile:
     settings = _read_builtin().get(name)
     if settings is None:
         known = ", ".join(builtin_names())
-        raise ConfigurationError(f"no profile named {name!r}. Known are {known}. Or give a TOML file")
+        raise ConfigurationError(f"unknown profile {name!r}. Choose one of {known}, or give a TOML file")
     return _make_profile(name, settings)
 
 

@@ -104,7 +104,7 @@ class _Server:
                 f"finished, but {', '.join(without)} did not take the result. Run again with --resume "
                 "when they are back"
             )
-        self.say("finished. Every site has the result. No formal guarantee: what it tells is not bounded")
+        self.say("finished. Every site has the result. There is no formal limit on what it reveals")
 
     def _check_sites(self) -> None:
         """Refuse sites that have not declared themselves or do not fit the others."""
@@ -243,7 +243,7 @@ def _check_round(state: TrainingState, site: str, reply: Reply | UpdateError) ->
     if isinstance(reply, UpdateError):
         raise reply
     if site not in state.asked or reply.site != site:
-        raise UpdateError("was not asked, or sent in another's name")
+        raise UpdateError("was not asked, or used the name of another site")
     if (reply.run, reply.number) != (state.run, state.number):
         raise UpdateError(f"answered for another round or run than {state.number}")
     return reply

@@ -147,7 +147,7 @@ class SiteRun:
         scored = score_corpus(parts, self.name, self._held_out)
         points = operating_points([scored], CalibrationConfig())
         provenance = {
-            "trained": "together with other sites (inverse-deid federated)",
+            "trained": "together with other sites (inverse-deid research federated)",
             "calibrated_on": {"site": self.name, "documents": len(self._held_out)},
             "lexicon_sha256": load_lexicon().sha256,
         }

@@ -193,8 +193,9 @@ class PseudonymousCorpus:
             f"{left.n_tokens:,} annotated words: {left.n_same:,} stayed the same, {left.n_part:,} "
             f"became a word that contains a part of them, and {left.n_unknown:,} without a vector became "
             "other letters and digits",
-            f"{self.n_overlooked:,} words stayed without annotation although their document annotates them "
-            "elsewhere as a name or number" + (". Check the annotations" if self.n_overlooked else ""),
+            f"{self.n_overlooked:,} words were left as they are because they have no annotation there, "
+            "although their document annotates them elsewhere as a name or number"
+            + (". Check the annotations" if self.n_overlooked else ""),
         ]
         if left.neighbours_with_original is not None:
             lines.append(

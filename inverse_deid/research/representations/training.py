@@ -80,8 +80,8 @@ def movable_sentences(sentences: Sequence[Sentence]) -> list[Sentence]:
     found = [sentence for sentence in sentences if sentence.movable.any()]
     if not found:
         raise ConfigurationError(
-            "no PHI token of the documents has a word vector, so none can be moved. "
-            "Give word vectors with names and places"
+            "no identifier in the documents has a word vector, so none can be moved. "
+            "Use word vectors that include names and places"
         )
     return found
 

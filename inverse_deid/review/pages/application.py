@@ -147,7 +147,7 @@ def make_application(
 
 def _list_routes() -> list[Route | Mount]:
     case, dispute = "/cases/{case_id:int}", "/disputes/{case_id:int}"
-    reviewer, adjudicator, admin = UserRole
+    reviewer, adjudicator, admin = UserRole.REVIEWER, UserRole.ADJUDICATOR, UserRole.ADMIN
     handlers: list[tuple[str, str, UserRole, Handler]] = [
         ("POST", "/log-out", reviewer, visits.leave),
         ("POST", "/theme", reviewer, visits.choose_theme),

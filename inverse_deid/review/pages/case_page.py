@@ -15,7 +15,7 @@ import numpy.typing as npt
 from starlette.responses import JSONResponse, Response
 
 from inverse_deid.core.phi import HYPER_CLASS_OF, HyperClass, PhiType
-from inverse_deid.core.values import Reason, Tokens
+from inverse_deid.core.values import Reason, Tokens, show_name
 from inverse_deid.review.approval import approve, count_unseen
 from inverse_deid.review.editing import act, add_note, redo, undo
 from inverse_deid.review.pages.form_pages import find_next
@@ -98,6 +98,8 @@ class _NoteChange(_Change):
     text: str
     first: int | None = None
     stop: int = 0
+
+    __repr__ = show_name
 
 
 class _Approval(_Change):

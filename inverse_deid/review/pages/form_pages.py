@@ -164,7 +164,15 @@ def show_finished(visit: Visit) -> Response:
 def show_print(visit: Visit) -> Response:
     """Return the masked text of the user's own layer, for paper."""
     view, masked = view_masked(visit.store, visit.user, visit.case_id)
-    return visit.render("print.html", view=view, masked=masked.text)
+    return visit.render(
+        "print.html",
+        case_id=view.case_id,
+        name=view.name,
+        state=view.state.value,
+        revision=view.revision,
+        is_approved=view.is_approved,
+        masked=masked.text,
+    )
 
 
 def release_case(visit: Visit) -> Response:

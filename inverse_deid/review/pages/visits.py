@@ -129,7 +129,7 @@ def require(role: UserRole, handler: Handler) -> Endpoint:
             if not is_csrf_token(session, given):
                 raise NotAllowedError("the page is too old or comes from elsewhere. Load it again.")
         if not session.user.role.includes(role):
-            raise NotAllowedError(f"only an {role.value} can do this")
+            raise NotAllowedError(f"this needs the role {role.value}")
         return handler(visit)
 
     return _guard(answer)

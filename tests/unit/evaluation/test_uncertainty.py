@@ -168,6 +168,7 @@ def test_what_cannot_be_resampled_is_refused():
         bootstrap(counts, RECALL, n_resamples=0)
 
 
+@pytest.mark.slow
 def test_intervals_hold_the_truth_as_often_as_they_say_where_tokens_depend_on_each_other():
     """Documents differ in how well they are masked; intervals that take tokens as independent fail."""
     rng = np.random.default_rng(5)

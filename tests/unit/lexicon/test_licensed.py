@@ -92,6 +92,7 @@ def test_build_adds_the_words_to_a_copy(meddra: Path, base: Path, tmp_path: Path
     assert own.version == "1+meddra.meddra_eponyms.whodrug"
 
 
+@pytest.mark.slow
 def test_build_begins_with_the_packaged_lexicon(tmp_path: Path) -> None:
     out = tmp_path / "own.zip"
     assert run("build", "--whodrug", table(tmp_path, FIXED), "--out", out).exit_code == 0

@@ -5,6 +5,7 @@ import pytest
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.replacement.ages import (
     BAND_SCHEMES,
+    DAYS_A_MONTH,
     DAYS_A_YEAR,
     AgeReading,
     AgesUnder90,
@@ -237,3 +238,8 @@ def test_a_scheme_knows_its_name() -> None:
 def test_bands_leave_no_gap(edges: tuple[float, ...], names: tuple[str, ...]) -> None:
     with pytest.raises(ConfigurationError, match="must rise"):
         BandScheme("own", edges, names)
+
+
+def test_a_reading_shows_no_age() -> None:
+    shown = repr(read_age("62M"))
+    assert not any(part in shown for part in ("62", "M'", str(62 * DAYS_A_YEAR), str(62 * DAYS_A_MONTH)))

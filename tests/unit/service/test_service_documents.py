@@ -53,7 +53,7 @@ BAD = [
     ({"documents": {CANARY: 1}}, "documents must be a list"),
     ({"documents": []}, "1 to 10. The request has 0"),
     ({"documents": [{"id": 1, "text": CANARY}] * 11}, "1 to 10. The request has 11"),
-    ({"documents": [{"id": 1, "text": "x"}], CANARY: 1}, "no other field"),
+    ({"documents": [{"id": 1, "text": "x"}], CANARY: 1}, "the only field"),
     (
         {"documents": [{"id": 1, "text": "x"}, {"id": 2, "text": [CANARY]}]},
         "^document 2: text must be a string$",

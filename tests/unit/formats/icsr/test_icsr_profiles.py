@@ -130,7 +130,7 @@ def test_with_dates_every_kept_date_is_changed_and_nothing_else():
         ({"mask": "D.1"}, "expected `array`"),
         ({"attachments": "burn"}, "drop, keep"),
         ({"colour": "red"}, "no setting 'colour'"),
-        ({"base": "nobody"}, "no profile"),
+        ({"base": "nobody"}, "unknown profile"),
         ({"base": "fda", "otherwise": "keep"}, "one of them"),
     ],
 )

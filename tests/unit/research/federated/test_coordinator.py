@@ -49,7 +49,7 @@ BAD = {
     "another round or run": reply("west", 1, number=7),
     "another round": reply("west", 1, run="yesterday"),
     "no token": reply("west", 1, n_tokens=0),
-    "another's name": reply("south", 1),
+    "the name of another site": reply("south", 1),
     "damaged": UpdateError("sent a message that is damaged"),
 }
 

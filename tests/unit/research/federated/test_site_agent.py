@@ -66,6 +66,7 @@ def play(way, course, agents, sent=None):
     return state
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("way", "method"), [("average", methods.train_averaged), ("round-robin", methods.train_in_turns)]
 )

@@ -97,7 +97,7 @@ def test_an_identifier_that_nobody_annotated_elsewhere_is_counted():
     ]
     found = made(docs)
     assert found.n_overlooked == 3
-    assert found.summary()[1].startswith("3 words stayed without annotation")
+    assert found.summary()[1].startswith("3 words were left as they are")
     assert found.summary()[1].endswith("Check the annotations")
     assert "Check" not in made(tiny.documents()).summary()[1]
 

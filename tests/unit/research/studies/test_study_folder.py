@@ -102,6 +102,7 @@ def test_what_a_run_depends_on_is_part_of_its_key(bench):
     assert study.record(RUNS[1]) is None
 
 
+@pytest.mark.slow
 def test_several_processes_do_the_same(bench):
     pytest.importorskip("tensorflow")
     found = dict(bench.study(n_processes=2).finish(RUNS, square))
