@@ -35,7 +35,7 @@ def test_a_listed_line_that_could_never_be_found_is_refused(command, note, tmp_p
 
 def test_empty_text_is_not_this_folder(command, tmp_path):
     result = command("mask", "", "--out", tmp_path / "out")
-    assert (result.status, "empty text" in result.stderr) == (2, True)
+    assert (result.status, "INPUT is empty" in result.stderr) == (2, True)
 
 
 @pytest.mark.parametrize("name", ["stdin", "stdout"])
