@@ -4,13 +4,11 @@ import dataclasses
 
 import numpy as np
 import pytest
+from scored_corpora import corpus_of, scores_of
 
-from inverse_deid.core.phi import PhiType
 from inverse_deid.core.thresholds import Thresholds
-from inverse_deid.core.values import Document, PhiSpan, RuleVerdicts
+from inverse_deid.core.values import RuleVerdicts
 from inverse_deid.research.studies.scoring import (
-    TokenScores,
-    analyse_corpus,
     average_precision,
     measure_masks,
     precision_at_recall,
@@ -19,20 +17,6 @@ from inverse_deid.research.studies.scoring import (
 )
 from inverse_deid.research.studies.tables import mean, spread
 from inverse_deid.training.calibration import ScoredCorpus, score_from_high
-
-TEXT = "Seen by Dr Okonkwo on 12/03/2019 with a rash."
-SPANS = (PhiSpan(11, 18, PhiType.DOCTOR), PhiSpan(22, 32, PhiType.DATE))
-
-
-def corpus_of(name, n_documents=10):
-    return analyse_corpus(name, [Document(f"{name}{i}", TEXT, SPANS) for i in range(n_documents)])
-
-
-def scores_of(corpus, seed=0):
-    rng = np.random.default_rng(seed)
-    right = np.where(corpus.is_phi, 0.1, 0.9) + rng.uniform(-0.08, 0.08, len(corpus.types))
-    best = (right < 0.5).astype(np.uint8)
-    return TokenScores(right.astype(np.float32), best, best)
 
 
 def test_a_corpus_knows_the_types_of_its_tokens():
