@@ -185,7 +185,7 @@ class _RecordChain:
         self._tag = hashlib.sha256(MAGIC + salt).digest()[:_TAG_BYTES]
 
     def seal(self, data: bytes, *, is_last: bool) -> bytes:
-        """Return the next record."""
+        """Encrypt data as the next record of the file, and return the bytes to write."""
         nonce = os.urandom(_NONCE_BYTES)
         sealed = self._cipher.encrypt(nonce, data, self._associate(is_last))
         self._advance(sealed)

@@ -227,13 +227,13 @@ def _load_masker(job: ActorJob) -> Masker:
     """Load the masker, if this machine has the same program, model and files as the run."""
     if job.version != __version__:
         raise ConfigurationError(
-            f"a machine of the cluster has inverse-deid {__version__}, the one that started the run has "
-            f"{job.version}. Install the same on all"
+            f"the run was started with inverse-deid {job.version}, but a machine of the cluster has version "
+            f"{__version__}. Install the same version on all machines"
         )
     masker = job.make_masker(n_threads=job.n_threads, device=job.device)
     if masker.fingerprint != job.fingerprint:
         raise ConfigurationError(
-            "a machine of the cluster has another model, lexicon, key or word list than the one that "
-            "started the run. Put the same files on all"
+            "a machine of the cluster has another model, lexicon, key or word list than the machine that "
+            "started the run. Put the same files on all machines"
         )
     return masker

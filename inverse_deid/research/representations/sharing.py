@@ -231,7 +231,8 @@ def _split_pool(
     sides = [sentences[i] for i in order[n_held_out:]], [sentences[i] for i in order[:n_held_out]]
     if not all(any((sentence.classes > 0).any() for sentence in side) for side in sides):
         raise ConfigurationError(
-            f"{len(sentences)} sentence(s) give no training and held-out part with PHI in both. Pool more"
+            f"{len(sentences)} sentence(s) are too few: PHI is needed among those to train on and among "
+            "those held out. Pool more"
         )
     return sides
 
