@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Protocol, runtime_checkable
 
@@ -252,7 +252,7 @@ def join_verdicts(tokens: Sequence[Tokens], verdicts: Sequence[RuleVerdicts]) ->
     Raises:
         StageError: A token of a document has no verdict, or a verdict has no token.
     """
-    columns = [[getattr(one, column.name) for column in fields(RuleVerdicts)] for one in verdicts]
+    columns = [[getattr(one, name) for name in RuleVerdicts.__slots__] for one in verdicts]
     return RuleVerdicts(*_join_columns(tokens, columns))
 
 

@@ -98,8 +98,7 @@ class Scorer:
         self.class_names = class_names(parts.network.targets)
         self._transitions = _transitions(parts)
         self._generation = interned.generation
-        self._characters_of = GrowingArray(self._character_vectors([]))
-        self._rows_of = GrowingArray(word_numbers([], self._word_numbers))
+        self._vectors_of = GrowingArray(self._word_vectors([]))
 
     def score(self, docs: Sequence[ScorerInput]) -> list[FloatArray]:
         """Return class probabilities of every token of every document.
@@ -141,7 +140,7 @@ class Scorer:
         steps = np.minimum(np.arange(lengths.max()), lengths[:, None] - 1)
         rows = starts[:, None] + steps
         inputs = {
-            "word_vectors": self._vectors(batch.ids[rows]),
+            "word_vectors": self._vectors_of.rows[batch.ids[rows]],
             "gaps": batch.gaps[rows],
             "features": batch.features[rows],
             "lengths": lengths,
@@ -165,33 +164,32 @@ class Scorer:
     def _learn_new_words(self) -> None:
         """Compute the vectors of words that were numbered since the last call."""
         if self._generation != self._interned.generation:
-            kept = self._interned.survivors(self._generation, len(self._characters_of))
-            self._characters_of.keep(kept)
-            self._rows_of.keep(kept)
+            self._vectors_of.keep(self._interned.survivors(self._generation, len(self._vectors_of)))
             self._generation = self._interned.generation
-        n_known = len(self._characters_of)
+        n_known = len(self._vectors_of)
         if n_known < len(self._interned):
-            words = self._interned.words_from(n_known)
-            self._characters_of.append(self._character_vectors(words))
-            self._rows_of.append(word_numbers(words, self._word_numbers))
+            self._vectors_of.append(self._word_vectors(self._interned.words_from(n_known)))
 
-    def _vectors(self, ids: IntArray) -> FloatArray:
-        """Return character and word vectors by word number: float32 (..., 2 * char_units + word_dim)."""
+    def _word_vectors(self, words: list[str]) -> FloatArray:
+        """Return character and word vectors: float32 (n_words, 2 * char_units + word_dim)."""
         n_characters = 2 * self._config.char_units
-        found = np.empty((*ids.shape, n_characters + self._word_matrix.shape[1]), np.float32)
-        found[..., :n_characters] = self._characters_of.rows[ids]
-        found[..., n_characters:] = self._word_matrix[self._rows_of.rows[ids]]
+        found = np.empty((len(words), n_characters + self._word_matrix.shape[1]), np.float32)
+        found[:, :n_characters] = self._character_vectors(words)
+        found[:, n_characters:] = self._word_matrix[word_numbers(words, self._word_numbers)]
         return found
 
     def _character_vectors(self, words: list[str]) -> FloatArray:
         """Read words in batches of a fixed size, so that a vector does not depend on other words."""
         vectors = np.empty((len(words), 2 * self._config.char_units), np.float32)
+        # A batch takes as long as its longest word.
+        order = sorted(range(len(words)), key=lambda i: len(words[i]))
+        company = ["a"] * (-len(words) % _CHARACTER_BATCH)
+        codes, lengths = character_codes([*(words[i] for i in order), *company], self._config.max_characters)
         for start in range(0, len(words), _CHARACTER_BATCH):
-            part = words[start : start + _CHARACTER_BATCH]
-            company = part + ["a"] * (_CHARACTER_BATCH - len(part))
-            codes, lengths = character_codes(company, self._config.max_characters)
-            found = self._characters.run(None, {"codes": codes, "lengths": lengths})[0]
-            vectors[start : start + len(part)] = found[: len(part)]
+            batch = slice(start, start + _CHARACTER_BATCH)
+            own = order[batch]
+            found = self._characters.run(None, {"codes": codes[batch], "lengths": lengths[batch]})[0]
+            vectors[own] = found[: len(own)]
         return vectors
 
 
