@@ -56,7 +56,8 @@ class MaskingSettings:
         allow: Words to keep, in any case.
         deny: Words and phrases to mask, in any case, with or without accents.
         n_threads: Threads of the network, 0 = one per core.
-        device: Where the network runs; "cuda" needs the package onnxruntime-gpu.
+        device: Where the network runs; "cuda" needs the package onnxruntime-gpu, "auto" uses it if it can.
+            Not part of the fingerprint: on another device, a probability differs only by rounding.
     """
 
     model: Path | None = None
@@ -96,8 +97,8 @@ def build_deidentifier(settings: MaskingSettings) -> Deidentifier:
     Raises:
         LexiconError: The lexicon is missing or damaged.
         ModelError: The model is missing, damaged or does not fit this version.
-        ConfigurationError: Thresholds or marker out of range, or the certificate does not hold
-            for these settings.
+        ConfigurationError: Thresholds or marker out of range, the certificate does not hold for these
+            settings, or the device cannot be used.
         InputError: The certificate cannot be read or was altered.
     """
     assembly = assemble(settings)
@@ -107,6 +108,9 @@ def build_deidentifier(settings: MaskingSettings) -> Deidentifier:
         "model_sha256": assembly.model_sha256 or None,
         "lexicon_sha256": assembly.lexicon_sha256,
         "thresholds": None if settings.rules_only else thresholds.as_json(),
+        "device": getattr(
+            assembly.stages.scorer, "device", None
+        ),  # None = no network, or one of another kind
     }
     return Deidentifier(assembly.stages, _fingerprint(settings, thresholds, *hashes), made_of)
 
@@ -224,7 +228,7 @@ def _read_thresholds(
 
 
 def _fingerprint(settings: MaskingSettings, thresholds: Thresholds, *hashes: str) -> str:
-    """Return a hash of everything that can change the output; the number of threads cannot."""
+    """Return a hash of everything that can change the output; not threads, nor the device and its rounding."""
     choices = (
         settings.policy,
         settings.rules_only,

@@ -60,6 +60,7 @@ def open_scorer(
 
     Raises:
         ModelError: The folder is missing or damaged, or no installed package reads its kind.
+        ConfigurationError: The device cannot be used.
     """
     kind = _read_kind(folder)
     if kind is None:
@@ -111,6 +112,7 @@ class _NetworkScorer:
 
     def __init__(self, parts: ModelParts, interned: InternedWords, n_threads: int, device: Device) -> None:
         self._scorer = Scorer(parts, interned, n_threads, device)
+        self.device = self._scorer.device
         columns = feature_columns(parts.feature_names)
         self._columns = None if columns == list(range(len(FEATURE_NAMES))) else np.array(columns, np.intp)
         self._hyper = _match_hyper_classes(self._scorer.class_names)

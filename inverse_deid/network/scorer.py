@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Literal
+from typing import Literal, Protocol
 
 import numpy as np
 import onnxruntime as ort
@@ -19,7 +20,7 @@ from onnxruntime.capi.onnxruntime_pybind11_state import (
     NotImplemented,  # noqa: A004
 )
 
-from inverse_deid.core.errors import ModelError, StageError
+from inverse_deid.core.errors import ConfigurationError, ModelError, StageError
 from inverse_deid.core.values import BoolArray, FloatArray, IntArray, Tokens
 from inverse_deid.network.config import class_names
 from inverse_deid.network.encoding import character_codes, join_gap_codes, word_numbers
@@ -34,11 +35,10 @@ CONTEXT = 32
 BATCH_TOKENS = 512
 _CHARACTER_BATCH = 32
 
-Device = Literal["cpu", "cuda"]
-_PROVIDERS: Mapping[Device, list[str]] = {
-    "cpu": ["CPUExecutionProvider"],
-    "cuda": ["CUDAExecutionProvider", "CPUExecutionProvider"],
-}
+Device = Literal["auto", "cpu", "cuda"]
+"""Where the network runs; auto = on a GPU if it can, otherwise on the CPU."""
+_CPU, _CUDA = "CPUExecutionProvider", "CUDAExecutionProvider"
+_GPU_PACKAGE = "onnxruntime-gpu"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -78,9 +78,11 @@ class Scorer:
 
     A run of the network keeps one thread busy without the lock of Python. Other runs
     and the caller work at the same time. `interned` numbers the words and is shared with the rules.
+    `device` is then the one that is used, "cpu" or "cuda".
 
     Raises:
         ModelError: The graphs cannot be loaded.
+        ConfigurationError: The device cannot be used.
     """
 
     def __init__(
@@ -91,8 +93,9 @@ class Scorer:
         self._word_numbers = parts.word_vectors.numbers()
         self._word_matrix = parts.word_vectors.matrix()
         self._word_matrix[0] = _find_unknown_vector(parts)
-        self._characters = _session(parts.characters, device)
-        self._tokens = _session(parts.tokens, device)
+        self.device, (self._characters, self._tokens) = open_sessions(
+            [parts.characters, parts.tokens], device
+        )
         self._reads = {value.name for value in self._tokens.get_inputs()}
         self._runs = ThreadPoolExecutor(n_threads or os.cpu_count() or 1, "network")
         self.class_names = class_names(parts.network.targets)
@@ -211,15 +214,73 @@ def _transitions(parts: ModelParts) -> FloatArray | None:
     raise ModelError("the model has no transition scores. Train it again")
 
 
-def _session(graph: bytes, device: Device) -> ort.InferenceSession:
+class Runtime(Protocol):
+    """What is used of the module `onnxruntime` to open graphs."""
+
+    def get_available_providers(self) -> list[str]:
+        """Return the devices that the installed package was built for."""
+        ...
+
+    def InferenceSession(  # noqa: N802 - its name there
+        self, graph: bytes, options: ort.SessionOptions, *, providers: list[str]
+    ) -> ort.InferenceSession:
+        """Open a graph; a device that cannot be used is left out."""
+        ...
+
+
+def open_sessions(
+    graphs: Sequence[bytes], device: Device, runtime: Runtime = ort
+) -> tuple[Device, list[ort.InferenceSession]]:
+    """Open graphs on a device.
+
+    Returns:
+        The device that is used, "cpu" or "cuda", and a session per graph.
+
+    Raises:
+        ModelError: The graphs cannot be loaded.
+        ConfigurationError: "cuda" was asked for and cannot be used.
+    """
     options = ort.SessionOptions()
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
     options.log_severity_level = 3
+    is_built_for_cuda = device != "cpu" and _CUDA in runtime.get_available_providers()
+    if device == "cuda" and not is_built_for_cuda:
+        raise ConfigurationError(_explain_missing_package())
+    used: Device = "cuda" if is_built_for_cuda else "cpu"
+    sessions = []
+    for graph in graphs:
+        providers = [_CUDA, _CPU] if used == "cuda" else [_CPU]
+        try:
+            session = runtime.InferenceSession(graph, options, providers=providers)
+        except (Fail, InvalidArgument, InvalidGraph, InvalidProtobuf, NotImplemented) as error:
+            raise ModelError(f"the network cannot be loaded ({type(error).__name__})") from error
+        if used == "cuda" and _CUDA not in session.get_providers():
+            if device == "cuda":
+                raise ConfigurationError(
+                    "device cuda: onnxruntime-gpu cannot use CUDA. Check that nvidia-smi shows a GPU and "
+                    "install CUDA and cuDNN of the versions that onnxruntime-gpu needs, or use device cpu"
+                )
+            return open_sessions(graphs, "cpu", runtime)
+        sessions.append(session)
+    return used, sessions
+
+
+def _explain_missing_package() -> str:
+    """Return the message for an onnxruntime that was not built for CUDA."""
     try:
-        return ort.InferenceSession(graph, options, providers=_PROVIDERS[device])
-    except (Fail, InvalidArgument, InvalidGraph, InvalidProtobuf, NotImplemented) as error:
-        raise ModelError(f"the network cannot be loaded ({type(error).__name__})") from error
+        importlib.metadata.version(_GPU_PACKAGE)
+    except importlib.metadata.PackageNotFoundError:
+        return (
+            "device cuda: the installed onnxruntime runs on the CPU only. Replace it: run pip uninstall "
+            f"onnxruntime, then pip install {_GPU_PACKAGE}, or use device cpu"
+        )
+    # Both packages have the same folder, so the one that was installed last overwrote the other.
+    return (
+        f"device cuda: onnxruntime and {_GPU_PACKAGE} overwrite each other, and the one for the CPU is in "
+        f"place. Run pip uninstall onnxruntime {_GPU_PACKAGE}, then pip install {_GPU_PACKAGE}, or use device "
+        "cpu"
+    )
 
 
 def _windows(bounds: Sequence[int]) -> Iterator[_Window]:
