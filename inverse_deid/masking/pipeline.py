@@ -41,9 +41,9 @@ from inverse_deid.rules.known_identifiers import KnownIdentifiers
 from inverse_deid.text.rendering import render
 from inverse_deid.text.tokenizer import join, tokenize, tokenize_many
 
-PART_TOKENS = 3072
-"""About how many tokens the stages take at a time: few enough for the caches of a core."""
-_N_AHEAD = 4
+PART_TOKENS = 8192
+"""About how many tokens the stages take at a time: each array operation serves them all."""
+_N_AHEAD = 2
 """How many parts are begun before the first is finished."""
 
 

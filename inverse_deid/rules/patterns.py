@@ -16,6 +16,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import compress
 from types import MappingProxyType
 
 import numpy as np
@@ -286,8 +287,9 @@ _PATTERNS = {**VETO_PATTERNS, **SILENT_VETO_PATTERNS, **CONTEXT_PATTERNS}
 _FLAT = [(name, anchor) for name, anchors in ANCHORS.items() for anchor in anchors]
 _WORDS = [a.word if a.cased else f"(?i:{a.word})" for _, a in _FLAT]
 _ANY_WORD = re.compile("|".join(_WORDS))
-_EACH_WORD = re.compile("".join(f"(?:(?={word})())?" for word in _WORDS))
-"""Matches the empty beginning of any word; group `i` is set if the word can be anchor `i`."""
+_EACH_WORD = re.compile("".join(f"(?:(?=({word})))?" for word in _WORDS))
+"""Matches the empty beginning of any word; group `i + 1` is set if the word can be anchor `i`."""
+_POWERS = [1 << bit for bit in range(len(_WORDS))]
 _TABLE_SIZE = 0x2100
 
 
@@ -296,8 +298,8 @@ def anchor_bits(words: Sequence[str]) -> BitArray:
     bits = np.zeros(len(words), np.uint64)
     for i, word in enumerate(words):
         if _ANY_WORD.match(word) is not None:
-            found = _EACH_WORD.match(word).regs  # type: ignore[union-attr] # it matches every word
-            bits[i] = sum(1 << bit for bit, (start, _) in enumerate(found[1:]) if start == 0)
+            groups = _EACH_WORD.match(word).groups()  # type: ignore[union-attr] # it matches every word
+            bits[i] = sum(compress(_POWERS, groups))
     return bits
 
 
@@ -362,9 +364,7 @@ def _beginning_at(
     docs, offsets = tokens.doc[places].tolist(), tokens.offsets[tokens.doc[places]].tolist()
     behind = [0] * len(_PATTERNS)  # matches of one pattern do not overlap
     texts = [doc.text for doc in tokens.docs]
-    for start, doc, offset, own in zip(
-        tokens.starts[places].tolist(), docs, offsets, bits, strict=True
-    ):
+    for start, doc, offset, own in zip(tokens.starts[places].tolist(), docs, offsets, bits, strict=True):
         for row, pattern, group in _patterns_beginning_with(own):
             match = pattern.match(texts[doc], start - offset) if start >= behind[row] else None
             if match is not None:

@@ -84,7 +84,9 @@ def _stand_in(word: str) -> str:
     if word.isupper():
         return "A" * n_chars
     # `Abc` and `AbC` are one of them in title case and one in mixed case.
-    return ("A" if word[0].isupper() else "a") + ("a" * (n_chars - 1) if word.istitle() else "AaAaAaA"[: n_chars - 1])
+    return ("A" if word[0].isupper() else "a") + (
+        "a" * (n_chars - 1) if word.istitle() else "AaAaAaA"[: n_chars - 1]
+    )
 
 
 @lru_cache(4096)
