@@ -228,7 +228,7 @@ def _read_thresholds(
 
 
 def _fingerprint(settings: MaskingSettings, thresholds: Thresholds, *hashes: str) -> str:
-    """Return a hash of everything that can change the output; not threads, nor the device and its rounding."""
+    """Return a hash of everything that can change the output; not threads, nor the device."""
     choices = (
         settings.policy,
         settings.rules_only,

@@ -39,7 +39,7 @@ from inverse_deid.masking.document_passes import (
 from inverse_deid.replacement.markers import MarkerFor
 from inverse_deid.rules.known_identifiers import KnownIdentifiers
 from inverse_deid.text.rendering import render
-from inverse_deid.text.tokenizer import join, tokenize, tokenize_many
+from inverse_deid.text.tokenizer import Part, join, tokenize, tokenize_many
 
 PART_TOKENS = 8192
 """About how many tokens the stages take at a time: each array operation serves them all."""
@@ -170,7 +170,7 @@ class Deidentifier:
         """Return the documents in parts; while the network reads one, the rules read the next."""
         waiting: deque[_Part] = deque()
         for rows in split_by_length(tokens):
-            waiting.append(self._begin(rows, [tokens[row] for row in rows]))
+            waiting.append(self._begin(rows, Part(tokens[row] for row in rows)))
             if len(waiting) > _N_AHEAD:
                 yield waiting.popleft()
         yield from waiting

@@ -25,6 +25,7 @@ from inverse_deid.network.folder import ModelParts, read_model
 from inverse_deid.network.scorer import Device, Scorer, ScorerInput
 from inverse_deid.rules.analysis import FEATURE_NAMES
 from inverse_deid.text.interning import InternedWords
+from inverse_deid.text.tokenizer import join
 
 ENTRY_POINTS = "inverse_deid.scorers"
 CASING_FEATURES = (
@@ -126,7 +127,7 @@ class _NetworkScorer:
             ScorerInput(t, analysis.ids, analysis.features[:, chosen])
             for t, analysis in zip(tokens, analyses, strict=True)
         ]
-        wait = self._scorer.begin(inputs)
+        wait = self._scorer.begin(inputs, join(tokens))
         return lambda: [Scores(p[:, 0], self._hyper[p[:, 1:].argmax(axis=1) + 1]) for p in wait()]
 
 

@@ -26,7 +26,7 @@ from inverse_deid.network.config import class_names
 from inverse_deid.network.encoding import character_codes, join_gap_codes, word_numbers
 from inverse_deid.network.folder import ModelParts
 from inverse_deid.text.interning import GrowingArray, InternedWords
-from inverse_deid.text.tokenizer import join
+from inverse_deid.text.tokenizer import JoinedTokens, join
 
 WINDOW = 256
 """Tokens that the network reads at once; longer documents are read in windows."""
@@ -114,10 +114,15 @@ class Scorer:
         """
         return self.begin(docs)()
 
-    def begin(self, docs: Sequence[ScorerInput]) -> Callable[[], list[FloatArray]]:
-        """Start to score. The returned function waits for the scores and raises as `score` does."""
+    def begin(
+        self, docs: Sequence[ScorerInput], joined: JoinedTokens | None = None
+    ) -> Callable[[], list[FloatArray]]:
+        """Start to score. The returned function waits for the scores and raises as `score` does.
+
+        `joined` are the tokens of the documents in one row, None = they are not joined yet.
+        """
         self._learn_new_words()
-        tokens = join([doc.tokens for doc in docs])
+        tokens = join([doc.tokens for doc in docs]) if joined is None else joined
         batch = _TokenBatch(
             ids=np.concatenate([np.zeros(0, np.int32), *(doc.ids for doc in docs)]),
             gaps=join_gap_codes(tokens),
@@ -277,9 +282,8 @@ def _explain_missing_package() -> str:
         )
     # Both packages have the same folder, so the one that was installed last overwrote the other.
     return (
-        f"device cuda: onnxruntime and {_GPU_PACKAGE} overwrite each other, and the one for the CPU is in "
-        f"place. Run pip uninstall onnxruntime {_GPU_PACKAGE}, then pip install {_GPU_PACKAGE}, or use device "
-        "cpu"
+        f"device cuda: onnxruntime and {_GPU_PACKAGE} overwrite each other, and the CPU one is in place. "
+        f"Run pip uninstall onnxruntime {_GPU_PACKAGE}, then pip install {_GPU_PACKAGE}, or use device cpu"
     )
 
 
