@@ -286,7 +286,8 @@ LONGEST: Mapping[str, int] = MappingProxyType(
 _PATTERNS = {**VETO_PATTERNS, **SILENT_VETO_PATTERNS, **CONTEXT_PATTERNS}
 _FLAT = [(name, anchor) for name, anchors in ANCHORS.items() for anchor in anchors]
 _WORDS = [a.word if a.cased else f"(?i:{a.word})" for _, a in _FLAT]
-_ANY_WORD = re.compile("|".join(_WORDS))
+_ANY_LETTERS = re.compile("|".join(w for w, (_, a) in zip(_WORDS, _FLAT, strict=True) if a.word[:2] != r"\d"))
+"""Matches every word that can be an anchor and does not begin with a digit."""
 _EACH_WORD = re.compile("".join(f"(?:(?=({word})))?" for word in _WORDS))
 """Matches the empty beginning of any word; group `i + 1` is set if the word can be anchor `i`."""
 _POWERS = [1 << bit for bit in range(len(_WORDS))]
@@ -297,7 +298,7 @@ def anchor_bits(words: Sequence[str]) -> BitArray:
     """Tell which anchors each word can be: uint64 (n_words,), one bit per anchor."""
     bits = np.zeros(len(words), np.uint64)
     for i, word in enumerate(words):
-        if _ANY_WORD.match(word) is not None:
+        if word[:1].isdecimal() or _ANY_LETTERS.match(word) is not None:
             groups = _EACH_WORD.match(word).groups()  # type: ignore[union-attr] # it matches every word
             bits[i] = sum(compress(_POWERS, groups))
     return bits
