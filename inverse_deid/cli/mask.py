@@ -101,7 +101,14 @@ _WHAT_IS_MASKED = (
         "It leaks more names.",
     ),
     click.option("--rules-only", is_flag=True, help="Decide by dictionaries and rules, without the network."),
+    click.option(
+        "--careful",
+        is_flag=True,
+        help="Let a second, larger network read again what the first one is unsure of. Slower, with fewer "
+        "leaks and fewer needless masks (docs/masking.md).",
+    ),
     click.option("--model", type=_FOLDER, help="Folder of another model."),
+    click.option("--second-reader", type=_FOLDER, help="With --careful: folder of another second reader."),
     click.option("--lexicon", type=_FILE, help="File of another lexicon."),
 )
 

@@ -63,7 +63,9 @@ class MaskOptions:
     known: Path | None = None
     policy: Literal["case-aware", "literal"] = "case-aware"
     rules_only: bool = False
+    careful: bool = False
     model: Path | None = None
+    second_reader: Path | None = None
     lexicon: Path | None = None
     marker: str = "PHI"
     replace: str | None = None
@@ -174,6 +176,14 @@ class MaskOptions:
         elif self.run_report is not None:
             check_target(self.run_report, REPORT_MARK, force=self.force or self.resume)
         self._check_key()
+        self._check_readers()
+
+    def _check_readers(self) -> None:
+        """Refuse a second reader that has nothing to read again."""
+        if self.careful and self.rules_only:
+            raise ConfigurationError("--careful needs the network. Leave out --rules-only")
+        if self.second_reader is not None and not self.careful:
+            raise ConfigurationError("--second-reader is for --careful. Give both")
 
     def _check_key(self) -> None:
         """Refuse replacements that lack a key or a package."""
@@ -234,6 +244,8 @@ def make_masking_settings(options: MaskOptions) -> MaskingSettings:
         lexicon=options.lexicon,
         policy=options.policy,
         rules_only=options.rules_only,
+        careful=options.careful,
+        second_reader=options.second_reader,
         marker=options.marker,
         replace=options.marker_kind,
         operating_point=options.operating_point,
@@ -348,6 +360,7 @@ def describe_settings(
         **masker.made_of,
         "policy": options.policy,
         "rules_only": options.rules_only,
+        "careful": options.careful,
         "operating_point": options.operating_point,
         "allow_low_thresholds": options.allow_low_thresholds,
         "certificate": None if options.certificate is None else str(options.certificate),

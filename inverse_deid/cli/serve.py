@@ -54,6 +54,11 @@ _FOLDER = click.Path(path_type=Path)
     show_default=True,
     help="Show the marker PHI, or the suspected category ([NAME], [DATE] ...).",
 )
+@click.option(
+    "--careful",
+    is_flag=True,
+    help="Let a second, larger network read again what the first one is unsure of. Slower.",
+)
 @click.option("--model", type=_FOLDER, help="Folder of another model.")
 @click.option("--lexicon", type=_FILE, help="Another lexicon.")
 @click.option(
@@ -90,6 +95,7 @@ def serve(**given: Any) -> None:  # noqa: ANN401 - click's options, typed above
         operating_point=given["operating_point"],
         allow_low_thresholds=given["allow_low_thresholds"],
         replace=given["replace"],
+        careful=given["careful"],
         n_threads=given["threads"],
     )
     app = build_app(build_deidentifier(masking), settings)

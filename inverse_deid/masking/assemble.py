@@ -55,6 +55,8 @@ class MaskingSettings:
         allow_low_thresholds: Mask even if `Thresholds.are_low`, wherever they come from.
         allow: Words to keep, in any case.
         deny: Words and phrases to mask, in any case, with or without accents.
+        careful: Let a second reader read again what the network is unsure of.
+        second_reader: Encoder folder; None = the packaged one.
         n_threads: Threads of the network, 0 = one per core.
         device: Where the network runs; "cuda" needs the package onnxruntime-gpu.
     """
@@ -72,6 +74,8 @@ class MaskingSettings:
     allow_low_thresholds: bool = False
     allow: frozenset[str] = frozenset()
     deny: frozenset[str] = frozenset()
+    careful: bool = False
+    second_reader: Path | None = None
     n_threads: int = 0
     device: Device = "cpu"
 
@@ -79,6 +83,11 @@ class MaskingSettings:
 def packaged_model() -> Path:
     """Return the folder of the model that is shipped with the package."""
     return packaged_path("model")
+
+
+def packaged_second_reader() -> Path:
+    """Return the folder of the second reader that is shipped with the package."""
+    return packaged_path("second_reader")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -120,8 +129,12 @@ def assemble(settings: MaskingSettings) -> Assembly:
     Thresholds(settings.low or 0.0, 1.0 if settings.high is None else settings.high)
     thresholds, scorer, model_sha256 = EVERYTHING_MASKED, None, ""
     if not settings.rules_only:
-        scorer, points = open_scorer(folder, interned, settings.n_threads, settings.device)
+        second = (settings.second_reader or packaged_second_reader()) if settings.careful else None
+        scorer, points = open_scorer(folder, interned, settings.n_threads, settings.device, second)
         model_sha256 = model_fingerprint(folder)
+        if second is not None:
+            # A certificate or a resumed run for one reader is none for both.
+            model_sha256 = f"{model_sha256}+{model_fingerprint(second)}"
         if certificate is None:
             thresholds = _choose_thresholds(points, settings)
         else:

@@ -14,15 +14,17 @@ from pathlib import Path
 from typing import Protocol
 
 import numpy as np
+import numpy.typing as npt
 
-from inverse_deid.core.errors import ModelError
+from inverse_deid.core.errors import ConfigurationError, ModelError
 from inverse_deid.core.phi import HYPER_CLASS_OF, HyperClass
 from inverse_deid.core.thresholds import OperatingPoints
-from inverse_deid.core.values import RuleAnalysis, Tokens
+from inverse_deid.core.values import FloatArray, RuleAnalysis, Tokens
 from inverse_deid.masking.pipeline import Scores, TokenScorer
 from inverse_deid.network.config import FeatureSet
-from inverse_deid.network.folder import ModelParts, read_model
+from inverse_deid.network.folder import ModelParts, model_fingerprint, read_model
 from inverse_deid.network.scorer import Device, Scorer, ScorerInput
+from inverse_deid.network.second_reader import EncoderParts, SecondReader, read_encoder
 from inverse_deid.rules.analysis import FEATURE_NAMES
 from inverse_deid.text.interning import InternedWords
 
@@ -51,20 +53,36 @@ class OpenScorer(Protocol):
 
 
 def open_scorer(
-    folder: Path, interned: InternedWords, n_threads: int, device: Device
+    folder: Path,
+    interned: InternedWords,
+    n_threads: int,
+    device: Device,
+    second_reader: Path | None = None,
 ) -> tuple[TokenScorer, OperatingPoints]:
-    """Read a model folder of any kind.
+    """Read a model folder of any kind, and perhaps a second reader.
 
     Returns:
-        The scorer, and the operating points of the model.
+        The scorer, and the operating points of the model, or those of both readers together.
 
     Raises:
-        ModelError: The folder is missing or damaged, or no installed package reads its kind.
+        ModelError: A folder is missing or damaged, or no installed package reads its kind.
+        ConfigurationError: The second reader was calibrated with another model.
     """
     kind = _read_kind(folder)
     if kind is None:
         parts = read_model(folder)
-        return _NetworkScorer(parts, interned, n_threads, device), parts.operating_points
+        if second_reader is None:
+            return NetworkScorer(parts, interned, n_threads, device), parts.operating_points
+        encoder = read_encoder(second_reader)
+        if encoder.first_reader != model_fingerprint(folder):
+            raise ConfigurationError(
+                f"{second_reader}: the second reader was calibrated with another model than {folder}. "
+                "Leave out --careful, or calibrate it with this model"
+            )
+        network = NetworkScorer(parts, interned, n_threads, device)
+        return CarefulScorer(network, encoder, n_threads, device), encoder.operating_points
+    if second_reader is not None:
+        raise ConfigurationError(f"{folder}: a model of this kind has no second reader. Leave out --careful")
     found = importlib.metadata.entry_points(group=ENTRY_POINTS, name=kind.replace(" ", "-"))
     if not found:
         raise ModelError(
@@ -106,29 +124,88 @@ def feature_columns(names: Sequence[str]) -> list[int]:
     return [FEATURE_NAMES.index(name) for name in names]
 
 
-class _NetworkScorer:
+class NetworkScorer:
     """The exported network as the pipeline's protocol asks for it."""
 
-    def __init__(self, parts: ModelParts, interned: InternedWords, n_threads: int, device: Device) -> None:
+    def __init__(
+        self, parts: ModelParts, interned: InternedWords, n_threads: int = 0, device: Device = "cpu"
+    ) -> None:
         self._scorer = Scorer(parts, interned, n_threads, device)
-        columns = feature_columns(parts.feature_names)
-        self._columns = None if columns == list(range(len(FEATURE_NAMES))) else np.array(columns, np.intp)
-        self._hyper = _match_hyper_classes(self._scorer.class_names)
+        self._columns = _choose_columns(parts.feature_names)
+        self.class_names = self._scorer.class_names
+        self._hyper = _match_hyper_classes(self.class_names)
 
     def score(self, tokens: Sequence[Tokens], analyses: Sequence[RuleAnalysis]) -> list[Scores]:
+        """Return the scores of every token of every document."""
         return self.begin(tokens, analyses)()
 
     def begin(self, tokens: Sequence[Tokens], analyses: Sequence[RuleAnalysis]) -> Callable[[], list[Scores]]:
-        chosen = slice(None) if self._columns is None else self._columns
-        inputs = [
-            ScorerInput(t, analysis.ids, analysis.features[:, chosen])
-            for t, analysis in zip(tokens, analyses, strict=True)
-        ]
-        wait = self._scorer.begin(inputs)
-        return lambda: [Scores(p[:, 0], self._hyper[p[:, 1:].argmax(axis=1) + 1]) for p in wait()]
+        """Begin to score, and return a function that waits for the scores."""
+        wait = self.begin_classes(tokens, analyses)
+        return lambda: as_scores(wait(), self._hyper)
+
+    def begin_classes(
+        self, tokens: Sequence[Tokens], analyses: Sequence[RuleAnalysis]
+    ) -> Callable[[], list[FloatArray]]:
+        """Begin to score. The returned function waits for class probabilities, one row per token."""
+        return self._scorer.begin(scorer_inputs(tokens, analyses, self._columns))
 
 
-def _match_hyper_classes(class_names: Sequence[str]) -> np.ndarray:
+class CarefulScorer:
+    """The network, and a second reader that reads again where the network is unsure.
+
+    Raises:
+        ModelError: The two tell different classes apart, or the graph cannot be loaded.
+    """
+
+    def __init__(
+        self, network: NetworkScorer, encoder: EncoderParts, n_threads: int = 0, device: Device = "cpu"
+    ) -> None:
+        if encoder.class_names != network.class_names:
+            raise ModelError("the second reader and the network have different classes. Train it again")
+        self._network = network
+        self._second = SecondReader(encoder, n_threads, device)
+        self._columns = _choose_columns(encoder.feature_names)
+        self._hyper = _match_hyper_classes(encoder.class_names)
+
+    def score(self, tokens: Sequence[Tokens], analyses: Sequence[RuleAnalysis]) -> list[Scores]:
+        """Return the scores of every token of every document."""
+        return self.begin(tokens, analyses)()
+
+    def begin(self, tokens: Sequence[Tokens], analyses: Sequence[RuleAnalysis]) -> Callable[[], list[Scores]]:
+        """Begin to score, and return a function that waits for the scores."""
+        wait = self._network.begin_classes(tokens, analyses)
+
+        def read_again() -> list[Scores]:
+            inputs = scorer_inputs(tokens, analyses, self._columns)
+            return as_scores(self._second.begin(inputs, wait())(), self._hyper)
+
+        return read_again
+
+
+def scorer_inputs(
+    tokens: Sequence[Tokens], analyses: Sequence[RuleAnalysis], columns: npt.NDArray[np.intp] | None
+) -> list[ScorerInput]:
+    """Return what a reader is given of each document; `columns` of the features, None = all."""
+    chosen = slice(None) if columns is None else columns
+    return [
+        ScorerInput(t, analysis.ids, analysis.features[:, chosen])
+        for t, analysis in zip(tokens, analyses, strict=True)
+    ]
+
+
+def as_scores(probabilities: Sequence[FloatArray], hyper: npt.NDArray[np.uint8]) -> list[Scores]:
+    """Return the scores of documents from class probabilities, float32 (n_tokens, n_classes) each."""
+    return [Scores(p[:, 0], hyper[p[:, 1:].argmax(axis=1) + 1]) for p in probabilities]
+
+
+def _choose_columns(names: Sequence[str]) -> npt.NDArray[np.intp] | None:
+    """Return the columns of the features that a reader names, None = all in order."""
+    columns = feature_columns(names)
+    return None if columns == list(range(len(FEATURE_NAMES))) else np.array(columns, np.intp)
+
+
+def _match_hyper_classes(class_names: Sequence[str]) -> npt.NDArray[np.uint8]:
     """Return uint8 (n_classes,): index into `HyperClass` of each class, 0 where it has no such class."""
     order = list(HyperClass)
     fine = {phi_type.value: hyper for phi_type, hyper in HYPER_CLASS_OF.items()}

@@ -41,6 +41,8 @@ class NetworkConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     whether neighbouring classes are read together (a linear-chain CRF whose
     marginals are the class probabilities) or each for itself.
 
+    `narrow_units` is the size of a linear layer before the LSTM, which then has less to multiply (0 = none).
+
     The network of Dernoncourt et al. as Festag and Spreckelsen trained it: `characters`
     as fixed vectors of 128 codes (*one-hot*) and not learned ones, a tanh layer of
     `hidden_units` before the classes (0 = none), dropout on the token vector alone
@@ -58,6 +60,7 @@ class NetworkConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     char_units: Size = 25
     gap_dim: Size = 8
     feature_units: Size = 48
+    narrow_units: Count = 0
     token_units: Size = 128
     token_layers: Size = 2
     hidden_units: Count = 0

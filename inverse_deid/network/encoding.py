@@ -20,8 +20,10 @@ N_GAP_CHARACTERS = 3
 """Most characters to read between a token and the next one."""
 
 _ALIKE = {"\r": "\n", "\u00a0": " ", "’": "'", "‘": "'", "“": '"', "”": '"', "–": "-", "—": "-", "‑": "-"}  # noqa: RUF001
-_ASCII_AND_LATIN = "\n\t" + "".join(map(chr, (*range(0x20, 0x7F), *range(0xA1, 0x180))))
-N_CHARACTER_CODES = 3 + len(_ASCII_AND_LATIN)
+CHARACTERS = "\n\t" + "".join(map(chr, (*range(0x20, 0x7F), *range(0xA1, 0x180))))
+"""The characters with a code of their own, from `FIRST_CHARACTER_CODE` on."""
+FIRST_CHARACTER_CODE = 3
+N_CHARACTER_CODES = FIRST_CHARACTER_CODE + len(CHARACTERS)
 """Codes are 0 (padding) to `N_CHARACTER_CODES - 1`."""
 
 _TABLE_SIZE = 0x3000
@@ -33,7 +35,7 @@ def _character_table() -> npt.NDArray[np.int32]:
     for code_point in range(0x180, _TABLE_SIZE):
         if chr(code_point).isalnum():
             table[code_point] = OTHER_LETTER
-    for code, character in enumerate(_ASCII_AND_LATIN, start=3):
+    for code, character in enumerate(CHARACTERS, start=FIRST_CHARACTER_CODE):
         table[ord(character)] = code
     for character, like in _ALIKE.items():
         table[ord(character)] = table[ord(like)]
@@ -78,7 +80,9 @@ def one_hot_characters(n_codes: int) -> FloatArray:
         ([97, 127, 0, 0], False)
     """
     vectors = np.zeros((N_CHARACTER_CODES, n_codes), np.float32)
-    points = [n_codes - 1] * 3 + [min(ord(character), n_codes - 1) for character in _ASCII_AND_LATIN]
+    points = [n_codes - 1] * FIRST_CHARACTER_CODE + [
+        min(ord(character), n_codes - 1) for character in CHARACTERS
+    ]
     vectors[np.arange(N_CHARACTER_CODES), points] = 1
     vectors[PAD] = 0
     return vectors

@@ -91,8 +91,8 @@ class Scorer:
         self._word_numbers = parts.word_vectors.numbers()
         self._word_matrix = parts.word_vectors.matrix()
         self._word_matrix[0] = _find_unknown_vector(parts)
-        self._characters = _session(parts.characters, device)
-        self._tokens = _session(parts.tokens, device)
+        self._characters = open_session(parts.characters, device)
+        self._tokens = open_session(parts.tokens, device)
         self._reads = {value.name for value in self._tokens.get_inputs()}
         self._runs = ThreadPoolExecutor(n_threads or os.cpu_count() or 1, "network")
         self.class_names = class_names(parts.network.targets)
@@ -213,7 +213,12 @@ def _transitions(parts: ModelParts) -> FloatArray | None:
     raise ModelError("the model has no transition scores. Train it again")
 
 
-def _session(graph: bytes, device: Device) -> ort.InferenceSession:
+def open_session(graph: bytes, device: Device) -> ort.InferenceSession:
+    """Load a graph that keeps one thread busy.
+
+    Raises:
+        ModelError: It cannot be loaded.
+    """
     options = ort.SessionOptions()
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1

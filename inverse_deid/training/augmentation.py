@@ -21,7 +21,6 @@ from inverse_deid.lexicon import load_lexicon
 from inverse_deid.network.batches import Example
 from inverse_deid.network.config import NetworkConfig, TrainingConfig
 from inverse_deid.network.encoding import WordVectors
-from inverse_deid.network.folder import ModelParts
 from inverse_deid.training.corpora.surrogates import (
     SurrogateMaker,
     identifiers_by_type,
@@ -29,7 +28,7 @@ from inverse_deid.training.corpora.surrogates import (
     with_fresh_surrogates,
 )
 from inverse_deid.training.corpora.synthetic import draw_carrier, inject, synthetic_document
-from inverse_deid.training.examples import ExampleMaker, Weights, check_teachers
+from inverse_deid.training.examples import ExampleMaker, Teacher, Weights, check_teachers
 
 _AT_ONCE = 128
 
@@ -53,7 +52,7 @@ class EpochRecipe:
     network: NetworkConfig
     training: TrainingConfig
     vectors: WordVectors
-    teachers: Sequence[ModelParts] = field(default=(), repr=False)
+    teachers: Sequence[Teacher] = field(default=(), repr=False)
     lexicon: Path | None = None
 
     def __post_init__(self) -> None:
