@@ -94,6 +94,10 @@ class TrainingConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         synthetic: Documents injected or invented in each epoch.
         weak: Weakly labelled real carriers in each epoch.
         keep_share: Share of gold spans that are left as they are in each epoch.
+        recased: Share of the gold, injected and invented documents of each epoch that are rewritten: half of
+            them in lower case, a quarter in capitals, a quarter with few capitals and little punctuation.
+        noisy: Share of the same documents that are made to look badly scanned: words parted at line ends,
+            about 1 % of characters confused.
         validation_share: Share of gold documents held out, by group.
         surrogates: What replaces gold spans in each epoch: invented *english* ones,
             those of other documents with fresh digits (*exchange*, for any language), *none*.
@@ -121,6 +125,8 @@ class TrainingConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     synthetic: Count = 1500
     weak: Count = 450
     keep_share: Share = 0.12
+    recased: Share = 0.0
+    noisy: Share = 0.0
     validation_share: ShareBelowOne = 0.12
     surrogates: Surrogates = "english"
     teacher_weight: Share = 0.7

@@ -28,6 +28,7 @@ from inverse_deid.training.corpora.surrogates import (
     with_fresh_surrogates,
 )
 from inverse_deid.training.corpora.synthetic import draw_carrier, inject, synthetic_document
+from inverse_deid.training.corpora.writing import add_noise, recase
 from inverse_deid.training.examples import ExampleMaker, Teacher, Weights, check_teachers
 
 _AT_ONCE = 128
@@ -77,17 +78,19 @@ class EpochMaker:
     def documents(self, epoch: int) -> Iterator[tuple[Document, Weights]]:
         """Yield documents and their weights: all gold ones, then synthetic, then weakly labelled ones."""
         config = self._recipe.training
+        writing = random.Random(f"{config.seed}:{epoch}:writing")  # apart, so that the contents stay
         sure = Weights(phi=config.phi_weight, factors=config.class_weights)
         weak = dataclasses.replace(sure, document=config.weak_weight, weak=True)
         rng = random.Random(f"{config.seed}:{epoch}")
         maker = SurrogateMaker(rng)
         for doc in self._recipe.gold:
-            yield self._fresh(doc, maker, rng), sure
+            yield self._rewritten(self._fresh(doc, maker, rng), writing), sure
         for _ in range(config.synthetic):
             if rng.random() < INVENTED_SHARE or not self._recipe.carriers:
-                yield synthetic_document(rng, maker), sure
+                yield self._rewritten(synthetic_document(rng, maker), writing), sure
             else:
-                yield inject(draw_carrier(self._recipe.carriers, rng), maker, rng), weak
+                doc = inject(draw_carrier(self._recipe.carriers, rng), maker, rng)
+                yield self._rewritten(doc, writing), weak
         if self._recipe.carriers:
             for _ in range(config.weak):
                 yield draw_carrier(self._recipe.carriers, rng), weak
@@ -100,6 +103,13 @@ class EpochMaker:
         if config.surrogates == "exchange":
             return with_exchanged_identifiers(doc, self._identifiers, rng, keep_share=config.keep_share)
         return doc
+
+    def _rewritten(self, doc: Document, rng: random.Random) -> Document:
+        """Return some documents in another case or as a bad scan, as the configuration asks for."""
+        config = self._recipe.training
+        if rng.random() < config.recased:
+            doc = recase(doc, rng)
+        return add_noise(doc, rng) if rng.random() < config.noisy else doc
 
     def examples(self, epoch: int) -> list[Example]:
         """Return the encoded documents of an epoch."""
