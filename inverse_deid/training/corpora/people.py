@@ -10,11 +10,12 @@ import random
 import re
 import tomllib
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 
 from inverse_deid.lexicon import load_lexicon
+from inverse_deid.lexicon.entries import word_key
 from inverse_deid.replacement.faker_names import faker_words
 from inverse_deid.training.corpora.wordlists import load_lists, read_data, words
 
@@ -156,7 +157,7 @@ def coin_name(rng: random.Random) -> str:
         >>> coin_name(random.Random(4)).isalpha()
         True
     """
-    lexicon, lists = load_lexicon(), load_lists("syllables")
+    listed, lists = _listed_words(), load_lists("syllables")
     sounds = [key.removesuffix("_onsets") for key in lists if key.endswith("_onsets")]
     name = ""
     for _ in range(_COINED_TRIES):
@@ -169,9 +170,16 @@ def coin_name(rng: random.Random) -> str:
             "ends",
         ]
         name = "".join(rng.choice(lists[f"{sound}_{part}"]) for part in parts)
-        if not lexicon.flags(name):
+        if word_key(name) not in listed:
             break
     return name
+
+
+@cache
+def _listed_words() -> Container[str]:
+    """Return the keys of all words of the packaged lexicon."""
+    words_of_lists: Container[str] = load_lexicon().artefact.words
+    return words_of_lists
 
 
 def _splice(first: str, second: str) -> str:

@@ -15,7 +15,7 @@ from inverse_deid.training.corpora.wordlists import load_lists
 
 _CONFUSED_SHARE = 0.01
 _WORDS_BETWEEN_BREAKS = 60
-_SENTENCE_SIGN = re.compile(r"[.,;:!?](?=\s|$)|['’](?=\w)|[\"“”]")
+_SENTENCE_SIGN = re.compile(r"[.,;:!?](?=\s|$)|['\u2019](?=\w)|[\"\u201c\u201d]")
 _WORD = re.compile(r"[^\W\d_]+")
 _LONG_WORD = re.compile(r"[^\W\d_]{6,}")
 

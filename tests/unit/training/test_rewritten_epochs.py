@@ -24,7 +24,7 @@ def _documents(**settings: float) -> list[Document]:
         carriers=CARRIERS,
         network=NetworkConfig(),
         training=TrainingConfig(synthetic=60, weak=20, **settings),
-        vectors=WordVectors([""], np.zeros((1, 100), np.float32)),
+        vectors=WordVectors(("rash",), np.zeros((1, 100), np.int8), np.ones(100, np.float32)),
     )
     return [doc for doc, _ in EpochMaker(recipe).documents(3)]
 
