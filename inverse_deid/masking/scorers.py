@@ -112,16 +112,16 @@ class _NetworkScorer:
     def __init__(self, parts: ModelParts, interned: InternedWords, n_threads: int, device: Device) -> None:
         self._scorer = Scorer(parts, interned, n_threads, device)
         columns = feature_columns(parts.feature_names)
-        self._columns = None if columns == list(range(len(FEATURE_NAMES))) else np.array(columns, np.intp)
+        is_beginning = columns == list(range(len(columns)))
+        self._columns = slice(len(columns)) if is_beginning else np.array(columns, np.intp)
         self._hyper = _match_hyper_classes(self._scorer.class_names)
 
     def score(self, tokens: Sequence[Tokens], analyses: Sequence[RuleAnalysis]) -> list[Scores]:
         return self.begin(tokens, analyses)()
 
     def begin(self, tokens: Sequence[Tokens], analyses: Sequence[RuleAnalysis]) -> Callable[[], list[Scores]]:
-        chosen = slice(None) if self._columns is None else self._columns
         inputs = [
-            ScorerInput(t, analysis.ids, analysis.features[:, chosen])
+            ScorerInput(t, analysis.ids, analysis.features[:, self._columns])
             for t, analysis in zip(tokens, analyses, strict=True)
         ]
         wait = self._scorer.begin(inputs)
