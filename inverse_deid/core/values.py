@@ -207,6 +207,8 @@ class RuleVerdicts:
 
     Args:
         safe: In a safe dictionary and not in an unsafe one.
+        fact: In a clinical fact that resembles an identifier (a score, a lot number, a time of day): as
+            a safe word it is kept from `low` on, but never without the network.
         never: Weekday, month, street word, holiday or written-out number that is not safe: the
             threshold is infinite.
         veto: Inside a pattern that may only mask.
@@ -218,6 +220,7 @@ class RuleVerdicts:
     """
 
     safe: BoolArray
+    fact: BoolArray
     never: BoolArray
     veto: BoolArray
     titled: BoolArray
@@ -229,6 +232,11 @@ class RuleVerdicts:
     def silent(cls, n_tokens: int) -> RuleVerdicts:
         """Return verdicts that say nothing about any of `n_tokens` tokens."""
         return cls(*(np.zeros(n_tokens, np.bool_) for _ in fields(cls)))
+
+    @property
+    def earns_low(self) -> BoolArray:
+        """Whose threshold is `low` instead of `high`: bool (n_tokens,)."""
+        return self.safe | self.fact
 
     @property
     def always_masked(self) -> BoolArray:

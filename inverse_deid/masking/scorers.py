@@ -39,6 +39,10 @@ CASING_FEATURES = (
 """What variants c and d of the thesis give the network besides characters and words."""
 
 
+Columns = slice | npt.NDArray[np.intp]
+"""Which columns of `RuleAnalysis.features` a reader is given."""
+
+
 class OpenScorer(Protocol):
     """What an entry point of `inverse_deid.scorers` names."""
 
@@ -184,12 +188,11 @@ class CarefulScorer:
 
 
 def scorer_inputs(
-    tokens: Sequence[Tokens], analyses: Sequence[RuleAnalysis], columns: npt.NDArray[np.intp] | None
+    tokens: Sequence[Tokens], analyses: Sequence[RuleAnalysis], columns: Columns
 ) -> list[ScorerInput]:
-    """Return what a reader is given of each document; `columns` of the features, None = all."""
-    chosen = slice(None) if columns is None else columns
+    """Return what a reader is given of each document, with some columns of the features."""
     return [
-        ScorerInput(t, analysis.ids, analysis.features[:, chosen])
+        ScorerInput(t, analysis.ids, analysis.features[:, columns])
         for t, analysis in zip(tokens, analyses, strict=True)
     ]
 
@@ -199,10 +202,11 @@ def as_scores(probabilities: Sequence[FloatArray], hyper: npt.NDArray[np.uint8])
     return [Scores(p[:, 0], hyper[p[:, 1:].argmax(axis=1) + 1]) for p in probabilities]
 
 
-def _choose_columns(names: Sequence[str]) -> npt.NDArray[np.intp] | None:
-    """Return the columns of the features that a reader names, None = all in order."""
+def _choose_columns(names: Sequence[str]) -> Columns:
+    """Return the columns of the features that a reader names; the first ones without a copy."""
     columns = feature_columns(names)
-    return None if columns == list(range(len(FEATURE_NAMES))) else np.array(columns, np.intp)
+    is_beginning = columns == list(range(len(columns)))
+    return slice(len(columns)) if is_beginning else np.array(columns, np.intp)
 
 
 def _match_hyper_classes(class_names: Sequence[str]) -> npt.NDArray[np.uint8]:

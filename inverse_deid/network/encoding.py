@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from inverse_deid.core.values import FloatArray, IntArray, Tokens
+from inverse_deid.text.interning import read_units
 from inverse_deid.text.tokenizer import JoinedTokens, code_points, join
 
 PAD, OTHER_LETTER, OTHER_SIGN = 0, 1, 2
@@ -58,7 +59,9 @@ def character_codes(words: Sequence[str], max_characters: int) -> tuple[IntArray
         ((2, 4), [2, 1], 0)
     """
     tail = max_characters // 3
-    shown = [w if len(w) <= max_characters else w[: max_characters - tail] + w[-tail:] for w in words]
+    shown = [
+        w if len(w) <= max_characters else w[: max_characters - tail] + w[-tail:] for w in read_units(words)
+    ]
     lengths = np.fromiter(map(len, shown), np.int32, len(shown))
     codes = np.zeros((len(shown), max_characters), np.int32)
     flat = code_points("".join(shown))
@@ -142,4 +145,4 @@ def quantise(words: Sequence[str], vectors: FloatArray) -> WordVectors:
 
 def word_numbers(words: Sequence[str], numbers: dict[str, int]) -> IntArray:
     """Return the row of each word's vector: int32 (n_words,), 0 = unknown."""
-    return np.fromiter((numbers.get(word.lower(), 0) for word in words), np.int32, len(words))
+    return np.fromiter((numbers.get(word.lower(), 0) for word in read_units(words)), np.int32, len(words))

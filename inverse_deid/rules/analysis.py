@@ -56,6 +56,8 @@ def judge(ids: IntArray, rows: WordRows, context: Context, policy: Policy) -> Ru
     # A single capital letter is often an initial; "A" and "I" begin sentences.
     initial = rows.has("is-single-letter", ids) & rows.has("has-capital-beginning", ids)
     safe &= ~has_digit & ~rows.foreign[ids] & ~(initial & ~context.sentence_start)
+    safe |= context.causality & ~context.titled
+    fact = context.fact & ~safe & ~context.titled & (has_digit | in_safe)
     never = ((flags & np.uint32(_NEVER_FLAGS)) != 0) & ~safe
     # "Dr" is a street word and a title; the network tells which, the rules do not forbid it.
     never &= (flags & np.uint32(WordFlag.SALUTATION)) == 0
@@ -69,10 +71,12 @@ def judge(ids: IntArray, rows: WordRows, context: Context, policy: Policy) -> Ru
         never &= ~(only_street & in_safe & rows.has("is-two-letters", ids) & in_capitals)
         maybe_name = word & _may_be_name(ids, rows, context)
         name = maybe_name & ~in_safe & (((flags & np.uint32(_NAME_FLAGS)) != 0) | context.titled)
+    long_number = rows.long_number[ids] & ~context.code
     return RuleVerdicts(
         safe=safe,
+        fact=fact,
         never=never,
-        veto=context.veto | (context.owner & context.titled) | rows.foreign[ids] | rows.long_number[ids],
+        veto=context.veto | (context.owner & context.titled) | rows.foreign[ids] | long_number,
         titled=context.titled,
         name=name | context.owner,
         word=word,

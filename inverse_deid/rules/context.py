@@ -12,7 +12,13 @@ from inverse_deid.lexicon import SAFE_FLAGS, Lexicon, PhraseKind, WordFlag
 from inverse_deid.lexicon.entries import MAX_PHRASE_TOKENS
 from inverse_deid.rules.disguised_words import MIN_NAME, NAME_FLAGS
 from inverse_deid.rules.disguises import CharacterSet, Flags, find_disguises
-from inverse_deid.rules.patterns import CONTEXT_PATTERNS, SILENT_VETO_PATTERNS, VETO_PATTERNS, find_patterns
+from inverse_deid.rules.patterns import (
+    CONTEXT_PATTERNS,
+    FACT_PATTERNS,
+    SILENT_VETO_PATTERNS,
+    VETO_PATTERNS,
+    find_patterns,
+)
 from inverse_deid.rules.shapes import word_set
 from inverse_deid.rules.words import WordRows
 from inverse_deid.text.tokenizer import JoinedTokens
@@ -38,7 +44,7 @@ _POSITION_FEATURES = (
     "line-length",
     "in-veto-pattern",
 )
-CONTEXT_FEATURE_NAMES: tuple[str, ...] = (*_POSITION_FEATURES, *CONTEXT_PATTERNS)
+CONTEXT_FEATURE_NAMES: tuple[str, ...] = (*_POSITION_FEATURES, *CONTEXT_PATTERNS, *FACT_PATTERNS)
 """Names of the columns of `Context.features`."""
 
 _STOP_TABLE = np.isin(np.arange(0x80), [ord(c) for c in ".!?;"])
@@ -60,6 +66,9 @@ class Context:
     domain: BoolArray  # a top-level domain directly after a dot
     before_head: BoolArray  # the noun of an eponym follows: `Kocher's clamp`, `Jansen Middleton punch`
     veto: BoolArray  # inside a pattern that may only mask
+    fact: BoolArray  # in a clinical fact that resembles an identifier
+    code: BoolArray  # a lot number, or in a term with its MedDRA code: seven digits do not identify
+    causality: BoolArray  # in a closed list of words of causality assessment
     owner: BoolArray  # a name that owns something as people do: `Will's rash`
 
 
@@ -107,6 +116,7 @@ def describe_context(tokens: JoinedTokens, ids: IntArray, rows: WordRows, lexico
         np.minimum(np.bincount(layout.line)[layout.line] / 20, 1) if len(tokens) else layout.line,
         veto,
         *(hits[name] for name in CONTEXT_PATTERNS),
+        *(hits[name] for name in FACT_PATTERNS),
     ]
     return Context(
         features=_stack(columns),
@@ -120,6 +130,10 @@ def describe_context(tokens: JoinedTokens, ids: IntArray, rows: WordRows, lexico
         domain=domain,
         before_head=_before_head(flags, capital | rows.has("is-single-letter", ids), layout),
         veto=veto | silent | disguised,
+        fact=np.logical_or.reduce([hits[name] for name in FACT_PATTERNS]),
+        # The word before the code must be known: a patient is also written `PT Okonkwo (10022061)`.
+        code=hits["after-lot-word"] | (hits["in-coded-term"] & _after((flags & np.uint32(SAFE_FLAGS)) != 0)),
+        causality=hits["in-causality-term"],
         owner=find_owners(tokens, flags),
     )
 

@@ -22,7 +22,7 @@ from inverse_deid.rules.shapes import (
     in_foreign_script,
     shape_matrix,
 )
-from inverse_deid.text.interning import GrowingArray, InternedWords
+from inverse_deid.text.interning import GrowingArray, InternedWords, read_units
 
 _DICTIONARY_FEATURES: dict[str, WordFlag] = {
     "is-possibly-name": WordFlag.SURNAME | WordFlag.FIRST_NAME,
@@ -121,6 +121,7 @@ class WordKnowledge:
         return WordRows(**{name: column.rows for name, column in self._columns.items()})
 
     def _describe(self, words: list[str]) -> WordRows:
+        words = read_units(words)
         table = self._lexicon.lookup(words)
         parts = [_lexicon_columns(table), class_matrix(words), shape_matrix(words)]
         return WordRows(
