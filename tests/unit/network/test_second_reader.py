@@ -18,7 +18,7 @@ from inverse_deid.network.second_reader import (
     write_encoder,
 )
 from inverse_deid.text.tokenizer import tokenize
-from tests.tiny_encoders import CLASSES, graph_of_one_feature, tiny_encoder
+from tiny_encoders import CLASSES, graph_of_one_feature, tiny_encoder
 
 
 def document(text: str) -> ScorerInput:
