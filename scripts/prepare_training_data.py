@@ -45,7 +45,11 @@ SOURCES = f"""\
   https://www.askapatient.com/research/pharmacovigilance/corpus-ades-psychiatric-medications.asp
 - MEDDOCAN, for the studies that name it: meddocan.zip. https://doi.org/10.5281/zenodo.4279323"""
 EXPECTED = (*(f"{year}VAERSDATA.csv" for year in YEARS), "mtsamples.csv", "PsyTAR_dataset.xlsx or psytar.csv")
-MARKED = {"adr-train": "adr-train-marks.jsonl", "adr-dev": "adr-dev-marks.jsonl", "vaers-marked": "vaers-marks.jsonl"}
+MARKED = {
+    "adr-train": "adr-train-marks.jsonl",
+    "adr-dev": "adr-dev-marks.jsonl",
+    "vaers-marked": "vaers-marks.jsonl",
+}
 CARRIERS = ("vaers_1990_2006_long", "vaers_1990_2006_short", "vaers_2020_2021", "mtsamples", "psytar")
 SHEET = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
 Row = dict[str, str]
@@ -64,15 +68,19 @@ def number_of(doc_id: str) -> str:
 def read_table(stream: IO[bytes]) -> Iterator[Row]:
     """Read the rows of a CSV file, bytes as Latin-1 characters."""
     csv.field_size_limit(2**31 - 1)
-    rows = csv.DictReader(io.TextIOWrapper(stream, encoding="latin-1", newline=""))
-    rows.fieldnames = [name.removeprefix("ï»¿").strip() for name in rows.fieldnames or ()]
-    yield from rows
+    with io.TextIOWrapper(stream, encoding="latin-1", newline="") as text:
+        rows = csv.DictReader(text)
+        rows.fieldnames = [name.removeprefix("ï»¿").strip() for name in rows.fieldnames or ()]
+        yield from rows
 
 
 def read_sheet(stream: IO[bytes], name: str) -> Iterator[Row]:
     """Read the rows of one sheet of an Excel workbook, whose first row names the columns."""
     book = zipfile.ZipFile(io.BytesIO(stream.read()))
-    links = {link.get("Id"): link.get("Target") for link in etree.fromstring(book.read("xl/_rels/workbook.xml.rels"))}
+    links = {
+        link.get("Id"): link.get("Target")
+        for link in etree.fromstring(book.read("xl/_rels/workbook.xml.rels"))
+    }
     sheets = etree.fromstring(book.read("xl/workbook.xml")).iter(SHEET + "sheet")
     key = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
     path = next(links[sheet.get(key)] for sheet in sheets if sheet.get("name") == name)
@@ -91,7 +99,7 @@ def read_sheet(stream: IO[bytes], name: str) -> Iterator[Row]:
 
 
 def decode(text: str) -> list[str]:
-    """Return what the bytes of a cell may say, stripped: VAERS is Latin-1, copies may be Windows-1252 or UTF-8."""
+    """Return the readings of a cell, stripped: VAERS is Latin-1, copies may be Windows-1252 or UTF-8."""
     readings = [text]
     for encoding in ("utf-8", "cp1252"):
         try:
@@ -114,7 +122,7 @@ def mtsamples_texts(rows: Iterable[Row]) -> Iterator[tuple[str, list[str]]]:
 
 
 def psytar_texts(rows: Iterable[Row]) -> Iterator[tuple[str, list[str]]]:
-    """Return the id and the possible texts of each review: side effects and comment, as far as there are any."""
+    """Return the id and the possible texts of each review: side effects and comment, if it has them."""
     for row in rows:
         given = [row.get(column) or "" for column in ("side-effect", "comment")]
         parts = [part for part in given if part.strip() not in ("", "None")]
@@ -135,7 +143,7 @@ READERS: dict[str, Callable[[IO[bytes]], Iterator[tuple[str, list[str]]]]] = {
     r"psytar.*\.csv": lambda stream: psytar_texts(read_table(stream)),
     r"psytar.*\.xlsx": lambda stream: psytar_texts(read_sheet(stream, "Sample")),
     r".*\.jsonl": line_texts,
-    r".*\.jsonl\.gz": lambda stream: line_texts(gzip.open(stream)),
+    r".*\.jsonl\.gz": lambda stream: line_texts(gzip.GzipFile(fileobj=stream)),
 }
 
 
@@ -174,7 +182,9 @@ def find(paths: Iterable[Path], wanted: set[str]) -> Found:
         part = re.search(r"meddocan/(train|dev)/xml/[^/]+\.xml$", file.as_posix(), re.IGNORECASE)
         if part:
             found.meddocan[part[1].lower()].append(read_meddocan(stream, file.stem))
-        read = next((read for pattern, read in READERS.items() if re.fullmatch(pattern, file.name.lower())), None)
+        read = next(
+            (read for pattern, read in READERS.items() if re.fullmatch(pattern, file.name.lower())), None
+        )
         for doc_id, texts in read(stream) if read else ():
             found.n_rows[file.name] += 1
             found.ids.add(number_of(doc_id))
@@ -190,7 +200,9 @@ def read_meddocan(stream: IO[bytes], doc_id: str) -> dict[str, Any]:
     """Read a document of MEDDOCAN with its own types; the text is as long as the offsets say."""
     root = etree.parse(stream).getroot()
     tags = root.find("TAGS")
-    spans = [{"start": int(tag.get("start")), "end": int(tag.get("end")), "type": tag.get("TYPE")} for tag in tags]
+    spans = [
+        {"start": int(tag.get("start")), "end": int(tag.get("end")), "type": tag.get("TYPE")} for tag in tags
+    ]
     spans.sort(key=lambda span: (span["start"], span["end"]))
     return {"id": doc_id, "text": root.findtext("TEXT"), "spans": spans}
 
@@ -217,7 +229,10 @@ def write_lines(path: Path, lines: Iterable[dict[str, Any]]) -> None:
 def join(marks: Iterable[dict[str, Any]], texts: dict[str, str]) -> list[dict[str, Any]]:
     """Return the marks whose texts were found, with the text in the place of the hash."""
     return [
-        {("text" if key == "sha256" else key): (texts[value] if key == "sha256" else value) for key, value in mark.items()}
+        {
+            ("text" if key == "sha256" else key): (texts[value] if key == "sha256" else value)
+            for key, value in mark.items()
+        }
         for mark in marks
         if mark["sha256"] in texts
     ]
@@ -229,7 +244,9 @@ def prepare(paths: list[Path], out: Path, *, partial: bool) -> bool:
     Returns:
         Whether all documents of all corpora were found.
     """
-    lists = {f"carriers/{name}.jsonl.gz": read_list(NARRATIVES / "carriers" / f"{name}.tsv") for name in CARRIERS}
+    lists = {
+        f"carriers/{name}.jsonl.gz": read_list(NARRATIVES / "carriers" / f"{name}.tsv") for name in CARRIERS
+    }
     carriers = (mark["id"] for listed in lists.values() for mark in listed)
     place = {doc_id: number for number, doc_id in enumerate(carriers)}
     # In the order of the carriers, as the packaged model was trained.
@@ -265,37 +282,43 @@ def prepare(paths: list[Path], out: Path, *, partial: bool) -> bool:
     return complete
 
 
+def strip_texts(annotated: Path, marks: Path) -> None:
+    """Write the marks of annotated documents without their texts."""
+    lines = []
+    for doc in read_lines(annotated):
+        spans = [{key: span[key] for key in ("start", "end", "type")} for span in doc["spans"]]
+        meta = {"meta": doc["meta"]} if "meta" in doc else {}
+        lines.append({"id": doc["id"], "sha256": hash_of(doc["text"]), "spans": spans, **meta})
+    write_lines(marks, lines)
+
+
+def list_carriers(carriers: Path, listed: Path) -> None:
+    """Write the ids and hashes of narratives."""
+    rows = [f"{doc['id']}\t{hash_of(doc['text'])}\n" for doc in read_lines(carriers)]
+    listed.write_text("".join(rows), "utf-8")
+
+
 def main() -> int:
     """Run one of the three forms."""
     parser = argparse.ArgumentParser(
         description=__doc__.format(sources=SOURCES), formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("downloads", nargs="*", type=Path, metavar="DOWNLOADS")
-    parser.add_argument("--out", type=Path, default=Path("runs"), help="folder of the corpora (default: runs)")
+    parser.add_argument(
+        "--out", type=Path, default=Path("runs"), help="folder of the corpora (default: runs)"
+    )
     parser.add_argument("--partial", action="store_true", help="write corpora that lack documents")
     files = {"nargs": 2, "type": Path}
     parser.add_argument("--strip", **files, metavar=("ANNOTATED", "MARKS"), help="write marks without texts")
-    parser.add_argument("--list", **files, metavar=("CARRIERS", "LIST"), help="write ids and hashes of carriers")
+    parser.add_argument(
+        "--list", **files, metavar=("CARRIERS", "LIST"), help="write ids and hashes of carriers"
+    )
     given = parser.parse_args()
     if given.strip:
-        source, target = given.strip
-        keys = ("start", "end", "type")
-        write_lines(
-            target,
-            (
-                {
-                    "id": line["id"],
-                    "sha256": hash_of(line["text"]),
-                    "spans": [{key: span[key] for key in keys} for span in line["spans"]],
-                    **({"meta": line["meta"]} if "meta" in line else {}),
-                }
-                for line in read_lines(source)
-            ),
-        )
+        strip_texts(*given.strip)
         return 0
     if given.list:
-        source, target = given.list
-        target.write_text("".join(f"{line['id']}\t{hash_of(line['text'])}\n" for line in read_lines(source)), "utf-8")
+        list_carriers(*given.list)
         return 0
     if not given.downloads:
         parser.error("give the folder of the downloads")
