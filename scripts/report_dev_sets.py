@@ -133,9 +133,7 @@ def changed_rows(name: str, gold: Path, score: Path) -> list[str]:
 
 def report_changes(files: dict[str, Path], score: Path) -> None:
     print("\n## As other systems hand them over\n")
-    print(
-        "PHI recall / precision of copies that `scripts/change.py` makes, where marks follow their characters.\n"
-    )
+    print("PHI recall / precision of copies that `scripts/change.py` makes. Marks follow their characters.\n")
     print(f"| documents | {' | '.join(POINTS)} |\n|---|---|---|---|")
     for name, gold in files.items():
         print("\n".join(changed_rows(name, gold, score)))
