@@ -1,7 +1,7 @@
 """Invented texts with planted names, words, hospitals and jobs, for `report_names.py`.
 
 The data are in `name_sets/`. None of them is trained on: templates differ from those of the generator,
-and names that the lexicon or the generator's pools have are told apart (`listing`).
+and `listing` says which names the lexicon or the generator's pools have.
 """
 
 from __future__ import annotations

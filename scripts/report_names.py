@@ -44,6 +44,7 @@ from inverse_deid.network.folder import model_fingerprint
 
 _BATCH = 256
 _Z = 1.959964
+_KEPT = ": should be kept"
 _COLUMNS = [
     "table",
     "group",
@@ -146,12 +147,14 @@ def _percent(value: float | None) -> str:
 
 
 def _row(name: str, tally: Tally) -> str:
+    """Return a row; controls, which should be kept, have no leaks."""
     if not tally.n:
         return f"| {name} | 0 | - | - | - | - |"
     low, high = wilson(tally.masked, tally.n)
     tokens = _percent(tally.masked_tokens / tally.n_tokens if tally.n_tokens else None)
     shares = f"{_percent(tally.share)} | {_percent(low)} to {_percent(high)} | {tokens}"
-    return f"| {name} | {tally.n} | {shares} | {tally.leaks_per_thousand:.0f} |"
+    leaks = "-" if name.endswith(_KEPT) else f"{tally.leaks_per_thousand:.0f}"
+    return f"| {name} | {tally.n} | {shares} | {leaks} |"
 
 
 def _table(title: str, rows: Iterable[tuple[str, Tally]]) -> list[str]:
@@ -166,6 +169,7 @@ def _region_tables(figures: Figures) -> list[str]:
 
     lines = ["\n## Names by region\n", "Twelve forms, women and men."]
     lines += _table("By list", [(kind, pick(listing=kind)) for kind in (LISTED, UNLISTED)])
+    lines += _table("By sex", [(sex, pick(sex=sex)) for sex in SEXES])
     lines += _table("By form", [(form, pick(form=form)) for form in NAME_FORMS])
     lines += _table(
         "By form, not in our lists", [(form, pick(form=form, listing=UNLISTED)) for form in NAME_FORMS]
@@ -200,7 +204,7 @@ def _word_tables(figures: Figures) -> list[str]:
     control = pick("control")
     names = pick("capital").masked_tokens + pick("no capital").masked_tokens
     precision = names / max(1, names + control.masked_tokens)
-    lines = _table("Names that are words", [*rows, ("only a word: should be kept", control)])
+    lines = _table("Names that are words", [*rows, (f"only a word{_KEPT}", control)])
     return [*lines, f"\nPrecision on these words (masked tokens that are names): {_percent(precision)} %."]
 
 
@@ -221,11 +225,11 @@ def _other_tables(figures: Figures, golden: Sequence[tuple[bare_names.Case, bool
             lines.append(f"| {group} | {place} | {rate.n} | {1000 * rate.kept / rate.n:.0f} |")
     kinds = ("name", "abbreviation", "unit")
     rows = [(kind, figures.total("hospitals", lambda found, k=kind: found == (k,))) for kind in kinds]
-    rows[2] = ("unit of a hospital: should be kept", rows[2][1])
+    rows[2] = (f"unit of a hospital{_KEPT}", rows[2][1])
     lines += _table("Hospitals without a telling word", rows)
     labels = ("the patient's own job", "role of somebody else")
     rows = [(label, figures.total("jobs", lambda found, k=label: found == (k,))) for label in labels]
-    rows[1] = (f"{labels[1]}: should be kept", rows[1][1])
+    rows[1] = (f"{labels[1]}{_KEPT}", rows[1][1])
     lines += _table("Jobs", rows)
     forms = [form for form in NAME_FORMS if ("narratives", (form,), True) in figures.tallies]
     rows = [("all", figures.total("narratives"))]
