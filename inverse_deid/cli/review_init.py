@@ -19,7 +19,7 @@ from inverse_deid.cli.mask_settings import (
     read_known,
 )
 from inverse_deid.cli.review_store import make_key, store_options
-from inverse_deid.cli.summary import exit_status, failure_lines, summary_lines, warning_lines
+from inverse_deid.cli.summary import exit_status, failure_lines, language_lines, summary_lines, warning_lines
 from inverse_deid.core.errors import OutputExistsError, UnreadableInputError
 from inverse_deid.core.thresholds import Thresholds
 from inverse_deid.review.loading import LoadSettings, create_store, plan_cases
@@ -113,6 +113,8 @@ def init(inputs: tuple[Path, ...], address: str, key: Path | None, **given: Any)
     for line in failure_lines(tally):
         click.echo(f"inverse-deid: {line}", err=True)
     for line in warning_lines(tally.columns) if options.keep_all_columns else ():
+        click.echo(line, err=True)
+    for line in language_lines(tally):
         click.echo(line, err=True)
     for line in summary_lines(tally, time.monotonic() - started):
         click.echo(line, err=True)

@@ -255,6 +255,7 @@ class RuleAnalysis:
     ids: IntArray  # (n_tokens,), the number of each token's word in the shared `InternedWords`
     features: FloatArray  # (n_tokens, n_features), in [0, 1]
     verdicts: RuleVerdicts
+    other_language: bool = False  # the document seems not to be English
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -298,4 +299,5 @@ class MaskedDocument:
     decisions: Decisions = field(repr=False)  # one per token
     failed: bool = False  # a stage failed, so the whole document was masked
     stand_ins: Mapping[str, int] = field(default_factory=dict)  # masks without a marker, by kind (date, age)
+    other_language: bool = False  # seems not to be English, which the tool cannot judge
     is_plain: bool = False  # the replacements could not be worked out, so all masks are markers

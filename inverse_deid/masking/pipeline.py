@@ -214,7 +214,15 @@ class Deidentifier:
             decisions = mask_more(decisions, known.among(tokens), Reason.KNOWN_IDENTIFIER)
         decisions = mask_phrases(tokens, self._stages.deny, Reason.DENY_LIST, decisions)
         rendering = render(tokens, decisions.keep, self._stages.marker_for(decisions))
-        return MaskedDocument(doc.id, rendering.text, rendering.masks, rendering.replaced, tokens, decisions)
+        return MaskedDocument(
+            doc.id,
+            rendering.text,
+            rendering.masks,
+            rendering.replaced,
+            tokens,
+            decisions,
+            other_language=analysis.other_language,
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -22,6 +22,7 @@ import numpy as np
 from inverse_deid.core.values import BoolArray, IntArray, RuleAnalysis, RuleVerdicts, Tokens
 from inverse_deid.lexicon import SAFE_FLAGS, UNSAFE_FLAGS, Lexicon, WordFlag
 from inverse_deid.rules.context import CONTEXT_FEATURE_NAMES, Context, describe_context
+from inverse_deid.rules.language import find_other_languages
 from inverse_deid.rules.words import WORD_FEATURE_NAMES, WordKnowledge, WordRows
 from inverse_deid.text.interning import InternedWords
 from inverse_deid.text.tokenizer import join
@@ -142,4 +143,16 @@ class RuleAnalyser:
         context = describe_context(joined, ids, rows, self._lexicon)
         features = np.concatenate([rows.features[ids], context.features], axis=1)
         verdicts = judge(ids, rows, context, self._policy)
-        return [RuleAnalysis(ids[of], features[of], verdicts.of(of)) for of in joined.slices()]
+        n_chars = rows.n_chars[ids]
+        starts_low = rows.has("all-lower-case", ids) | rows.has("all-upper-case", ids)
+        other_language = find_other_languages(
+            joined,
+            rows.flags[ids],
+            written=starts_low & (n_chars > 1) & ~rows.has("contains-digit", ids),
+            foreign=rows.foreign[ids],
+            n_chars=n_chars,
+        )
+        return [
+            RuleAnalysis(ids[of], features[of], verdicts.of(of), other_language=is_other)
+            for of, is_other in zip(joined.slices(), other_language.tolist(), strict=True)
+        ]

@@ -51,7 +51,9 @@ _AT = r"(?:@|\(at\)|\[at\])"
 _DOT = r"(?:\.|\(dot\)|\[dot\])"
 _SPACED_DOMAIN = r"(?:com|org|net|edu|gov|info|example|uk)"
 """The end of an e-mail address with spaces, which "99 % @ RA. Lungs clear" is not."""
-_AT_A_TIME_OR_AMOUNT = rf"(?:\d{{1,4}}\s?(?:[ap]\.?m|h|hrs?|days?|wks?|weeks?|{_UNIT})|ra|rest|home|night|noon|bedtime)\b"
+_AT_A_TIME_OR_AMOUNT = (
+    rf"(?:\d{{1,4}}\s?(?:[ap]\.?m|h|hrs?|days?|wks?|weeks?|{_UNIT})|ra|rest|home|night|noon|bedtime)\b"
+)
 """What `@` is before where it means *at*: `@11AM`, `@2L`, `@RA`."""
 
 
@@ -164,7 +166,9 @@ _ANY_CASE_CONTEXT = {
 CONTEXT_PATTERNS = {**_compile(_CASED_CONTEXT, re.NOFLAG), **_compile(_ANY_CASE_CONTEXT)}
 """Named patterns whose hits are features, in the order of the columns."""
 
-_TIME_UNIT = r"(?:sec(?:ond)?s?|min(?:ute)?s?|hrs?|hours?|days?|nights?|wks?|weeks?|mths?|months?|yrs?|years?)"
+_TIME_UNIT = (
+    r"(?:sec(?:ond)?s?|min(?:ute)?s?|hrs?|hours?|days?|nights?|wks?|weeks?|mths?|months?|yrs?|years?)"
+)
 _COUNT = r"(?:\d{1,2}|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|several|few)"
 _AMOUNT = r"\d{1,4}(?:[.,]\d{1,2})?"
 _END_OF_NUMBER = r"(?![\w/]|[.,-]\d)"
@@ -190,16 +194,17 @@ _OF_SCORE = (
 _FRACTION = r"\d{1,2}\s?/\s?\d{1,3}(?![\w/]|[.-]\d)"
 _TEMPERATURE = r"t|temp|temps|temperature|tmax|febrile|afebrile|fever|pyrexia"
 _PRESSURE = r"bp|b/p|blood pressure|nibp"
-_RATE = r"hr|heart rate|pulse|p|rr|resp(?:iratory)? rate|spo2|sats?|saturations?"
+_RATE = r"hr|heart rate|pulse|rr|resp(?:iratory)? rate|spo2|(?:o2|oxygen) sat|sats|saturations?|(?:(?<=\d )|(?<=\d[,;] ))p"
 _OF_VITAL = r"(?:[\s:=,(~-]{1,3}(?:was|is|of|to|at|up|about|now|then|a|approx|max)\b){0,3}[\s:=,(~-]{1,3}"
 _DEGREES = r"(?:3[4-9]|4[0-2]|9[5-9]|10[0-8])(?:[.,]\d{1,2})?(?:\s?°)?(?:\s?[CF]\b)?"
 _APPOINTED = "".join(
-    rf"(?<!{word} for )" for word in ("scheduled", "booked", "planned", "ppointment", "appt", "set", "due", "listed")
+    rf"(?<!{word} for )"
+    for word in ("scheduled", "booked", "planned", "ppointment", "appt", "set", "due", "listed")
 )
 _BEFORE_SHORT_DURATION = "|".join(
     rf"(?<=\b{word} )" for word in (
-        "x", "over", "in", "of", "last", "past", "next", "after", "every", "within", "another", "further", "previous",
-        "review", "od", "bd", "tds", "qds", "tid", "bid", "qid", "c/o", "h/o",
+        "x", "over", "in", "last", "past", "next", "every", "within", "another", "further", "previous", "history of",
+        "hx of", "course of", "duration of", "review", "od", "bd", "tds", "qds", "tid", "bid", "qid", "c/o", "h/o",
     )
 )  # fmt: skip
 _BEFORE_RANGE = "|".join(
@@ -208,8 +213,15 @@ _BEFORE_RANGE = "|".join(
     )
 )  # fmt: skip
 _NOT_A_BAY = "".join(
-    rf"(?<!\b{word} )" for word in ("ward", "room", "bed", "bay", "block", "unit", "flat", "apt", "floor", "level")
+    rf"(?<!\b{word} )"
+    for word in ("ward", "room", "bed", "bay", "block", "unit", "flat", "apt", "floor", "level", "dublin")
 )
+_NOT_A_DAY = "".join(
+    rf"(?<!\b{month} )" for month in (
+        "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "sept", "oct", "nov", "dec", "january", "february",
+        "march", "april", "june", "july", "august", "september", "october", "november", "december",
+    )
+)  # fmt: skip
 
 FACT_PATTERNS = _compile(
     {
@@ -223,7 +235,8 @@ FACT_PATTERNS = _compile(
         rf"(?:[\s/,:()-]{{1,3}}(?:{_OF_CAUSALITY})\b){{0,8}}",
         "in-day-count": rf"\b(?:days?|pod)\s?[#+-]?\s?\d{{1,3}}(?:\s?-\s?\d{{1,3}})?{_END_OF_NUMBER}(?!\s(?:of\s)?{MONTH}\b)|"
         r"\b\d{1,2}(?:st|nd|rd|th)\s(?:post-?(?:op(?:erative)?)?\s)?(?:day|dose|week|wk|cycle|trimester|visit|injection|shot|"
-        rf"infusion|course|vaccine|vaccination|booster)s?\b(?!\sof\s{MONTH}\b)|{_NOT_A_BAY}\b(?-i:POD|D)\d{{1,2}}{_END_OF_NUMBER}",
+        rf"infusion|course|vaccine|vaccination|booster)s?\b(?!\sof\s{MONTH}\b)|\b(?-i:POD)\d{{1,2}}{_END_OF_NUMBER}|"
+        rf"{_NOT_A_BAY}\b(?-i:D)[1-9]\d?{_END_OF_NUMBER}(?!\s[A-Z0-9]{{4}}\b)",
         "in-interval": rf"(?<![\w.,/])(?:(?:(?<=\bx )|(?<=\bfor )|(?<=\bwithin )){_COUNT}(?:\s?(?:-|to)\s?{_COUNT})?[ -]?{_TIME_UNIT}"
         rf"\b|x\d{{1,2}}\s?{_TIME_UNIT}\b|{_COUNT}(?:\s?(?:-|to)\s?{_COUNT})?\s?{_TIME_UNIT}\s(?:after|later|post|prior|before|"
         r"following)\b)(?![ -](?:old|of\sage))",
@@ -231,17 +244,16 @@ FACT_PATTERNS = _compile(
         rf"(?:[\s,;()>-]{{1,4}}(?:(?:{_OF_SCORE})[\s:()]{{1,4}}){{0,3}}{_FRACTION}){{0,4}}|"
         r"(?<![\w./-])(?:1[3-9]|2\d|30)/(?:14|15|20|24|27|28|30)(?![\w/]|[.-]\d)",
         "in-range": rf"(?:{_BEFORE_RANGE})(?:\d{{1,3}}[.,]\d{{1,2}}\s?[–-]\s?\d{{1,3}}[.,]\d{{1,2}}|[1-4]?\d\d[–-][1-4]\d\d){_END_OF_NUMBER}|"  # noqa: RUF001
-        rf"(?<![\w.,/-]){_AMOUNT}\s?[–-]\s?{_AMOUNT}\s?(?:{_UNIT}\b|[µμu]mol\b|ng\b|pg\b)",  # noqa: RUF001
+        rf"(?<![\w.,/-]){_AMOUNT}\s?[–-]\s?{_AMOUNT} ?(?:[µμmu]?g|mcg|kg|ng|pg|[mcd]l|iu|units?|[µμmun]?mol|meq|mm|cm|mmhg|bpm|tabs?|tablets?|puffs?|drops?)\b",  # noqa: RUF001
         "in-short-duration": rf"(?<!\d)(?:(?<=\bfor ){_APPOINTED}|(?<=\bx)|{_BEFORE_SHORT_DURATION})\d{{1,2}}/(?:7|52|12)"
         r"(?![\w/]|[.-]\d)|(?<=\bsince )\d{1,2}/52(?![\w/]|[.-]\d)",
         "in-measurement": rf"\b(?:(?:{_TEMPERATURE})\b{_OF_VITAL}{_DEGREES}|(?:{_PRESSURE})\b{_OF_VITAL}\d{{2,3}}\s?/\s?\d{{2,3}}|"
         rf"(?:{_RATE})\b{_OF_VITAL}\d{{2,3}}){_END_OF_NUMBER}|(?<![\w.,/-])(?:3[4-9]|4[0-2])[.,]\d\s?°?\s?C\b",
         "is-clock-time": r"(?<![\w.:,/-])(?:(?:[01]?\d|2[0-4]):[0-5]\d(?::[0-5]\d)?(?:\s?[ap]\.?m\b)?|"
-        r"(?:1[0-2]|0?[1-9])(?:[.:][0-5]\d)?\s?[ap]\.?m\b|(?:[01]\d|2[0-4])[0-5]\d(?:h|\s?hrs?|\shours)\b)(?![\w/:]|[.-]\d)",
+        rf"{_NOT_A_DAY}(?:1[0-2]|0?[1-9])(?:[.:][0-5]\d)?\s?[ap]\.?m\b|(?:[01]\d|2[0-4])[0-5]\d(?:h|\s?hrs?|\shours)\b)(?![\w/:]|[.-]\d)",
     }
 )
 """Clinical facts that resemble identifiers: features, and the lower threshold, never a reason to keep alone."""
-
 
 
 def select_span(match: re.Match[str]) -> tuple[int, int]:
@@ -362,7 +374,9 @@ ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
         "after-lot-word": [Anchor(r"(?:lot|batch)(?:es|s)?\Z")],
         "in-coded-term": [Anchor(r"(?:PTs?|LLTs?|SOCs?|HLTs?|HLGTs?|preferred|lowest|MedDRA)\Z")],
         "in-causality-term": [
-            Anchor(rf"(?:{_CAUSALITY.replace('(?:who[- ])?umc', 'who|umc')}|de|re|positive|negative|pos|neg|not|un)\Z")
+            Anchor(
+                rf"(?:{_CAUSALITY.replace('(?:who[- ])?umc', 'who|umc')}|de|re|positive|negative|pos|neg|not|un)\Z"
+            )
         ],
         "in-day-count": [Anchor(r"(?:(?:days?|pod)\d{0,3}|d\d{1,2}|\d{1,2}(?:st|nd|rd|th))\Z")],
         "in-interval": [_COUNTED, Anchor(r"(?:eleven|twelve|x\d)")],
@@ -370,8 +384,10 @@ ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
         "in-range": [Anchor(r"\d{1,4}\Z", behind=".,–- ")],  # noqa: RUF001
         "in-short-duration": [_NUMBER_AT_SIGN],
         "in-measurement": [
-            Anchor(r"(?:bp|b|blood|nibp|t|temps?|temperature|tmax|a?febrile|fever|pyrexia|hr|heart|pulse|p|rr|resp(?:iratory)?|"
-            r"spo2|sats?|saturations?)\Z"),
+            Anchor(
+                r"(?:bp|b|blood|nibp|t|temps?|temperature|tmax|a?febrile|fever|pyrexia|hr|heart|pulse|p|rr|resp(?:iratory)?|"
+                r"spo2|o2|oxygen|sats|saturations?)\Z"
+            ),
             _DECIMAL,
         ],
         "is-clock-time": [_TWO_DIGITS, Anchor(r"(?:[01]\d|2[0-4])[0-5]\d(?:h|hrs?)?\Z")],
