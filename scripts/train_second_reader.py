@@ -1,10 +1,6 @@
 """Train the second reader, or pair it with a network.
 
-    python scripts/train_second_reader.py train --config configs/second-reader.toml --weights FOLDER --out runs/encoder
-    python scripts/train_second_reader.py pair --config configs/second-reader.toml --encoder runs/encoder \\
-        --model inverse_deid/data/model --out inverse_deid/data/second_reader
-
-FOLDER holds a BERT encoder (`config.json`, `vocab.txt`, `model.safetensors`). Needs `pip install '.[encoder]'`.
+See docs/rebuilding.md. Needs `pip install '.[encoder]'`.
 """
 
 from __future__ import annotations
@@ -28,7 +24,7 @@ def main() -> None:
 
 @main.command()
 @click.option("--config", type=_FILE, required=True, help="Training configuration.")
-@click.option("--weights", type=_FOLDER, required=True, help="Folder of the pre-trained encoder.")
+@click.option("--weights", type=_FOLDER, required=True, help="Folder with config.json, vocab.txt and model.safetensors of a BERT encoder.")
 @click.option("--out", type=_OUT, required=True, help="Encoder folder to write.")
 @click.option("--threads", type=click.IntRange(1), default=2, show_default=True)
 def train(config: Path, weights: Path, out: Path, threads: int) -> None:
@@ -36,7 +32,7 @@ def train(config: Path, weights: Path, out: Path, threads: int) -> None:
     import torch
 
     from inverse_deid.training.encoder import EncoderConfig
-    from inverse_deid.training.second_reader import train_encoder
+    from inverse_deid.training.encoder_run import train_encoder
 
     torch.set_num_threads(threads)
     settings = EncoderConfig(weights=weights)
@@ -52,9 +48,9 @@ def train(config: Path, weights: Path, out: Path, threads: int) -> None:
 @click.option("--highest", type=click.FloatRange(0, 1), default=0.99, show_default=True)
 def pair(config: Path, encoder: Path, model: Path, out: Path, lowest: float, highest: float) -> None:
     """Calibrate the thresholds of network and encoder together on the held-out documents."""
-    from inverse_deid.training.second_reader import Pair, pair_readers
+    from inverse_deid.training.second_reader import Readers, pair_readers
 
-    readers = Pair(model=model, encoder=encoder, doubtful=(lowest, highest))
+    readers = Readers(model=model, encoder=encoder, doubtful=(lowest, highest))
     pair_readers(readers, read_run_config(config), out, click.echo)
 
 

@@ -16,7 +16,6 @@ import numpy.typing as npt
 
 from inverse_deid.core.values import IntArray
 
-
 _GREEK_MU = "\u03bc"
 _UNIT_WITH_GREEK_MU = re.compile(
     rf"\d*{_GREEK_MU}(?:g|gm|gr|l|m|mol|mole|s|v|a|w|u|iu|ml|kat|ci|sv|gy|eq|osm|bar|hz|gal)?", re.IGNORECASE

@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
+from tiny_encoders import PIECES
 
 from inverse_deid.core.errors import ModelError
 from inverse_deid.network.encoding import gap_codes
 from inverse_deid.network.pieces import MOST_PIECES, SHAPES, Vocabulary, encode_window, join_windows
 from inverse_deid.text.tokenizer import tokenize
-from tiny_encoders import PIECES
 
 VOCABULARY = Vocabulary(PIECES)
 BEGIN, END, HIDDEN, UNKNOWN = 2, 3, 4, 1

@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from tiny_encoders import CLASSES, graph_of_one_feature, tiny_encoder
 
 from inverse_deid.core.errors import ConfigurationError, ModelError, StageError
 from inverse_deid.core.seals import seal
@@ -18,7 +19,6 @@ from inverse_deid.network.second_reader import (
     write_encoder,
 )
 from inverse_deid.text.tokenizer import tokenize
-from tiny_encoders import CLASSES, graph_of_one_feature, tiny_encoder
 
 
 def document(text: str) -> ScorerInput:

@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 
-torch = pytest.importorskip("torch")
+pytest.importorskip("torch")
 pytest.importorskip("transformers")
 pytest.importorskip("onnxscript")
 
 import onnxruntime as ort
 import tiny_networks as tiny
+import torch
 from tiny_encoders import PIECES
 from transformers import BertConfig, BertModel
 
@@ -33,7 +34,11 @@ def pretrained(tmp_path_factory):
     folder = tmp_path_factory.mktemp("encoder")
     torch.manual_seed(0)
     config = BertConfig(
-        vocab_size=len(PIECES), hidden_size=24, num_hidden_layers=2, num_attention_heads=2, intermediate_size=32
+        vocab_size=len(PIECES),
+        hidden_size=24,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=32,
     )
     BertModel(config).save_pretrained(folder)
     (folder / "vocab.txt").write_text("\n".join(PIECES) + "\n")
@@ -49,7 +54,9 @@ def new_network(folder):
 
 def training(network, folder, weights, epochs=4, epochs_of=None):
     config = tiny.training_config(epochs=epochs, window=16)
-    encoder = EncoderConfig(weights=weights, batch_pieces=128, learning_rate=1e-3, head_rate=1e-2, bfloat16=False)
+    encoder = EncoderConfig(
+        weights=weights, batch_pieces=128, learning_rate=1e-3, head_rate=1e-2, bfloat16=False
+    )
     lines = []
     made = EncoderTraining(
         network=network,
@@ -117,7 +124,9 @@ def test_the_exported_graph_says_what_the_network_says(pretrained, n_windows):
     windows = []
     for n_tokens in (7, 1, 30)[:n_windows]:
         features = rng.normal(size=(n_tokens, tiny.N_FEATURES)).astype(np.float32)
-        windows.append(encode_window(["rashes"] * n_tokens, np.zeros((n_tokens, 3), np.int32), features, VOCABULARY))
+        windows.append(
+            encode_window(["rashes"] * n_tokens, np.zeros((n_tokens, 3), np.int32), features, VOCABULARY)
+        )
     inputs = join_windows(windows, VOCABULARY.pad)
     with torch.no_grad():
         expected = torch.softmax(network(as_tensors(inputs)), dim=-1).numpy()
