@@ -18,7 +18,7 @@ import numpy as np
 from inverse_deid.core.errors import ModelError
 from inverse_deid.core.phi import HYPER_CLASS_OF, HyperClass
 from inverse_deid.core.thresholds import OperatingPoints
-from inverse_deid.core.values import RuleAnalysis, Tokens
+from inverse_deid.core.values import FloatArray, RuleAnalysis, Tokens
 from inverse_deid.masking.pipeline import Scores, TokenScorer
 from inverse_deid.network.config import FeatureSet
 from inverse_deid.network.folder import ModelParts, read_model
@@ -114,6 +114,9 @@ class _NetworkScorer:
         columns = feature_columns(parts.feature_names)
         self._columns = None if columns == list(range(len(FEATURE_NAMES))) else np.array(columns, np.intp)
         self._hyper = _match_hyper_classes(self._scorer.class_names)
+        found = set(self._hyper.tolist())
+        self.tells_classes = found == set(range(len(HyperClass)))
+        self._is_in_order = self._hyper.tolist() == list(range(len(HyperClass)))
 
     def score(self, tokens: Sequence[Tokens], analyses: Sequence[RuleAnalysis]) -> list[Scores]:
         return self.begin(tokens, analyses)()
@@ -125,7 +128,14 @@ class _NetworkScorer:
             for t, analysis in zip(tokens, analyses, strict=True)
         ]
         wait = self._scorer.begin(inputs)
-        return lambda: [Scores(p[:, 0], self._hyper[p[:, 1:].argmax(axis=1) + 1]) for p in wait()]
+        return lambda: [self._scores_of(p) for p in wait()]
+
+    def _scores_of(self, p: FloatArray) -> Scores:
+        """Return the scores of a document; `p` is float32 (n_tokens, n_classes)."""
+        p_classes = p if self._is_in_order else None
+        if self.tells_classes and p_classes is None:
+            p_classes = p @ np.eye(len(HyperClass), dtype=np.float32)[self._hyper]
+        return Scores(p[:, 0], self._hyper[p[:, 1:].argmax(axis=1) + 1], p_classes)
 
 
 def _match_hyper_classes(class_names: Sequence[str]) -> np.ndarray:

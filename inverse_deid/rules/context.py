@@ -7,12 +7,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from inverse_deid.core.phi import HyperClass
 from inverse_deid.core.values import BoolArray, FloatArray, IntArray
 from inverse_deid.lexicon import SAFE_FLAGS, Lexicon, PhraseKind, WordFlag
 from inverse_deid.lexicon.entries import MAX_PHRASE_TOKENS
 from inverse_deid.rules.disguised_words import MIN_NAME, NAME_FLAGS
 from inverse_deid.rules.disguises import CharacterSet, Flags, find_disguises
-from inverse_deid.rules.patterns import CONTEXT_PATTERNS, SILENT_VETO_PATTERNS, VETO_PATTERNS, find_patterns
+from inverse_deid.rules.patterns import (
+    CONTEXT_PATTERNS,
+    LIFTED_BY,
+    SILENT_VETO_PATTERNS,
+    VETO_PATTERNS,
+    find_patterns,
+)
 from inverse_deid.rules.shapes import word_set
 from inverse_deid.rules.words import WordRows
 from inverse_deid.text.tokenizer import JoinedTokens
@@ -60,10 +67,17 @@ class Context:
     domain: BoolArray  # a top-level domain directly after a dot
     before_head: BoolArray  # the noun of an eponym follows: `Kocher's clamp`, `Jansen Middleton punch`
     veto: BoolArray  # inside a pattern that may only mask
+    firm_veto: BoolArray  # inside one that also masks what the user keeps
     owner: BoolArray  # a name that owns something as people do: `Will's rash`
 
 
-def describe_context(tokens: JoinedTokens, ids: IntArray, rows: WordRows, lexicon: Lexicon) -> Context:
+def describe_context(
+    tokens: JoinedTokens,
+    ids: IntArray,
+    rows: WordRows,
+    lexicon: Lexicon,
+    kept: frozenset[HyperClass] = frozenset(),
+) -> Context:
     """Compute the features of every token that depend on its neighbours.
 
     Args:
@@ -71,6 +85,7 @@ def describe_context(tokens: JoinedTokens, ids: IntArray, rows: WordRows, lexico
         ids: int32 (n_tokens,), row of each token in `rows`.
         rows: Features of each distinct word.
         lexicon: Contains the phrases.
+        kept: Classes that the user keeps. They change no feature.
     """
     flags = rows.flags[ids]
     layout = _read_layout(tokens)
@@ -86,6 +101,11 @@ def describe_context(tokens: JoinedTokens, ids: IntArray, rows: WordRows, lexico
     # The network does not see these, so that it reads ordinary text as it was trained.
     silent = np.logical_or.reduce([hits[name] for name in SILENT_VETO_PATTERNS])
     disguised = find_disguises(tokens, flags, lexicon) | rows.disguised[ids]
+    all_vetoes = firm_veto = veto | silent | disguised
+    if kept:
+        masking = (*VETO_PATTERNS, *SILENT_VETO_PATTERNS)
+        firm = [hits[name] for name in masking if name not in LIFTED_BY or not LIFTED_BY[name] <= kept]
+        firm_veto = np.logical_or.reduce([disguised, *firm])
     of_document = _upper_share(cased, tokens.doc, min_words=0)
     of_line = _upper_share(cased, layout.line, min_words=3)
     inside = capital & ~cased["all-upper-case"] & ~layout.sentence_start
@@ -119,7 +139,8 @@ def describe_context(tokens: JoinedTokens, ids: IntArray, rows: WordRows, lexico
         label=layout.line_start & layout.before_colon,
         domain=domain,
         before_head=_before_head(flags, capital | rows.has("is-single-letter", ids), layout),
-        veto=veto | silent | disguised,
+        veto=all_vetoes,
+        firm_veto=firm_veto,
         owner=find_owners(tokens, flags),
     )
 
