@@ -66,7 +66,8 @@ class MaskingSettings:
         allow: Words to keep, in any case.
         deny: Words and phrases to mask, in any case, with or without accents.
         n_threads: Threads of the network, 0 = one per core.
-        categories: What is masked; words of other categories may be kept.
+        categories: What is masked; words of the other categories may be kept, except ages over 89 and
+            dates of birth.
         device: Where the network runs; "cuda" needs the package onnxruntime-gpu.
     """
 

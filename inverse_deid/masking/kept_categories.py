@@ -30,6 +30,7 @@ _HIGH_WORD = re.compile(
 )
 _LATE_DECADE = re.compile(r"(?:10(?:th)?|11(?:th)?|tenth|eleventh|X|XI)", re.IGNORECASE)
 _DIGITS = re.compile(r"\d+")
+_WORD = re.compile(r"[^\W_]+")
 _JOINING_WORDS = frozenset(("and", "a", "one", "to", "or"))
 _MAX_AGE_GAP = 3
 _YEARS_FOLLOW = re.compile(r"\W{0,3}(?:y/?o\b|yrs?\b|years?\b)", re.IGNORECASE)
@@ -54,6 +55,21 @@ def mask_births_and_high_ages(tokens: Tokens, decisions: Decisions) -> Decisions
         return decisions
     high = _find_high_ages(tokens, decisions, kept)
     return mask_more(decisions, high | _find_births(tokens, decisions, kept), Reason.VETO_PATTERN)
+
+
+def names_high_age(words: str) -> bool:
+    """Tell whether the words of an age contain a number of 90 or more, in whatever unit.
+
+    Example:
+        >>> [names_high_age(words) for words in ("43", "ninety-four years", "94F")]
+        [False, True, True]
+    """
+    found = _WORD.findall(words)
+    return any(_HIGH_WORD.fullmatch(word) or _has_high_number(word) for word in found)
+
+
+def _has_high_number(word: str) -> bool:
+    return any(int(digits[:9]) >= _HIGH_AGE_YEARS for digits in _DIGITS.findall(word))
 
 
 def _find_high_ages(tokens: Tokens, decisions: Decisions, kept: BoolArray) -> BoolArray:
@@ -93,7 +109,7 @@ def _is_high(tokens: Tokens, decisions: Decisions, i: int) -> bool:
         return True
     if decisions.categories[i] not in (_AGE, _DATE):
         return False
-    return any(int(digits[:9]) >= _HIGH_AGE_YEARS for digits in _DIGITS.findall(word))
+    return _has_high_number(word)
 
 
 def _find_births(tokens: Tokens, decisions: Decisions, kept: BoolArray) -> BoolArray:
