@@ -17,7 +17,7 @@ from inverse_deid.core.errors import ConfigurationError, FormatError
 from inverse_deid.core.files import write_whole
 from inverse_deid.core.values import Document
 from inverse_deid.evaluation.added_reports import AddedReport, list_plain_added, read_added, refuse_foreign
-from inverse_deid.evaluation.chosen_categories import measure_kept, select_spans
+from inverse_deid.evaluation.chosen_categories import measure_kept, split_spans
 from inverse_deid.evaluation.counts import WordTest, read_harmless
 from inverse_deid.evaluation.curves import ScoreFigures, measure_scores
 from inverse_deid.evaluation.evaluation import evaluate_masks, intervals_of, read_patients
@@ -122,11 +122,11 @@ def evaluate(gold: Path, masked: Path, **given: Any) -> None:  # noqa: ANN401 - 
         raise ConfigurationError("--add needs a report to add to. Give --html FILE or --json FILE.")
     added = read_added(options.added)
     forgiven = read_harmless(options.harmless)
-    categories = parse_categories(options.categories or "all")
+    categories = parse_categories("all" if options.categories is None else options.categories)
     docs = marked = read_annotated(gold)
     with name_files(masked):
         masks = masks_by_id(docs, read_masked(masked))
-    docs = select_spans(marked, categories)
+    docs, _ = split_spans(marked, categories)
     patients = None if options.patients is None else read_patients(options.patients, [doc.id for doc in docs])
     clinical = _make_clinical_test(load_lexicon())
     with name_files(gold, masked):

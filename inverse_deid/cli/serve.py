@@ -93,7 +93,7 @@ def serve(**given: Any) -> None:  # noqa: ANN401 - click's options, typed above
         operating_point=given["operating_point"],
         allow_low_thresholds=given["allow_low_thresholds"],
         replace=given["replace"],
-        categories=parse_categories(given["categories"] or "all"),
+        categories=parse_categories("all" if given["categories"] is None else given["categories"]),
         n_threads=given["threads"],
     )
     app = build_app(build_deidentifier(masking), settings)

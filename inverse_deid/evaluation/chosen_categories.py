@@ -14,8 +14,10 @@ from inverse_deid.evaluation.figures import Share
 from inverse_deid.masking.kept_categories import names_high_age
 
 
-def select_spans(docs: Sequence[Document], categories: Categories) -> list[Document]:
-    """Return the documents with the marks of the masked categories, and of ages over 89.
+def split_spans(docs: Sequence[Document], categories: Categories) -> tuple[list[Document], list[Document]]:
+    """Return the documents with the marks of what must be masked, and with all other marks.
+
+    The first have the marks of the masked categories and of ages over 89.
 
     A word of a kept category then counts like any word that is not PHI: kept, it is no leak, and masked, it
     is masked needlessly. Dates of birth are marked as dates, so their masks count as needless.
@@ -25,10 +27,12 @@ def select_spans(docs: Sequence[Document], categories: Categories) -> list[Docum
         >>> from inverse_deid.core.phi import PhiType
         >>> spans = (PhiSpan(0, 2, PhiType.AGE), PhiSpan(10, 12, PhiType.AGE))
         >>> doc = Document("a", "43 years, 94 years", spans)
-        >>> select_spans([doc], parse_categories("all,-age"))[0].spans
-        (PhiSpan(start=10, end=12, type=<PhiType.AGE: 'AGE'>),)
+        >>> masked, kept = split_spans([doc], parse_categories("all,-age"))
+        >>> masked[0].spans, kept[0].spans[0].start
+        ((PhiSpan(start=10, end=12, type=<PhiType.AGE: 'AGE'>),), 0)
     """
-    return [_split(doc, categories)[0] for doc in docs]
+    both = [_split(doc, categories) for doc in docs]
+    return [masked for masked, _ in both], [kept for _, kept in both]
 
 
 def measure_kept(
@@ -41,7 +45,7 @@ def measure_kept(
         masks: By id; a document without masks counts as unmasked.
         categories: What is masked.
     """
-    others = [_split(doc, categories)[1] for doc in docs]
+    _, others = split_spans(docs, categories)
     masked = evaluate_masks(others, masks, allow_missing=True).figure("recall_all")
     return Share(masked.whole - masked.part, masked.whole)
 
