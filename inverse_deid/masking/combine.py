@@ -37,6 +37,8 @@ _CATEGORY_LOGITS = 1.25
 """How far the threshold of a word that is kept because of its category is above `high`."""
 _BELOW_ONE = np.nextafter(np.float32(1), np.float32(0))
 """A sum of probabilities is never certain, so that thresholds of 1 mask it."""
+_ROUNDING = 1e-4
+"""How far a sum of probabilities may be above 1; one further above masks."""
 _FARTHEST = 2.0
 """Bounds the logarithm of density over reference: no document moves a threshold farther."""
 
@@ -115,8 +117,9 @@ def combine(
     by_category = np.zeros(len(keep), np.bool_)
     if p_kept is not None:
         of_category = _limits_of_kept(verdicts, thresholds, p_safe, p_kept, densities)
-        is_probability = (p_safe >= 0) & (p_safe <= 1) & (p_kept >= 0) & (p_kept <= 1)
-        by_category = is_probability & (np.minimum(p_safe + p_kept, _BELOW_ONE) >= of_category) & ~keep
+        total = p_safe + p_kept
+        is_probability = (p_safe >= 0) & (p_kept >= 0) & (total <= 1 + _ROUNDING)
+        by_category = is_probability & (np.minimum(total, _BELOW_ONE) >= of_category) & ~keep
         limits = np.where(by_category, of_category, limits).astype(np.float32)
         keep = keep | by_category
     reasons = np.full(len(keep), Reason.BELOW_THRESHOLD, np.uint8)

@@ -98,7 +98,7 @@ def _is_near(tokens: Tokens, i: int, j: int) -> bool:
 
 
 def _is_high(tokens: Tokens, decisions: Decisions, i: int) -> bool:
-    """Tell whether a token that is no date is a number of 90 or more, in whatever unit."""
+    """Tell whether a token outside of dates is a number of 90 or more, in whatever unit."""
     word = tokens.words[i]
     if decisions.categories[i] == _DATE and not _YEARS_FOLLOW.match(tokens.text, int(tokens.ends[i])):
         return False

@@ -88,7 +88,7 @@ class OriginWords:
         patterns = [
             *_PATTERNS,
             rf"\b({'|'.join(colours)})(?:[\s/-]{{1,2}}(?:or\s)?(?:{'|'.join(colours)}|{'|'.join(people)}))+\b",
-            rf"\b(?:{labels})\b(?:\s?[:=\u2013-]\s?|\s(?:is|was|listed\sas|recorded\sas|given\sas)\s){_NO_LABEL_VALUE}"
+            rf"\b(?:{labels})\b(?:\s?[:=]\s?|\s[\u2013-]\s|\s(?:is|was|listed\sas|recorded\sas|given\sas)\s){_NO_LABEL_VALUE}"
             rf"([^\W\d_]+(?:{_GAP}(?-i:[A-Z])[^\W\d_]+){{0,2}})",
         ]
         self._patterns = [re.compile(pattern, re.IGNORECASE) for pattern in patterns]

@@ -144,6 +144,7 @@ def decide_kept(p_safe, p_kept, low=0.8, high=0.9, **flags):
         (np.nan, 1.0, {}, False, Reason.BELOW_THRESHOLD),
         (1.5, 0.5, {}, False, Reason.BELOW_THRESHOLD),
         (-0.5, 1.5, {}, False, Reason.BELOW_THRESHOLD),
+        (0.7, 0.7, {}, False, Reason.BELOW_THRESHOLD),  # no scorer of classes says so
         (0.0, 1.0, {"veto": True}, False, Reason.VETO_PATTERN),
         (0.0, 1.0, {"name": True}, False, Reason.NAME_ONLY_WORD),
         (0.0, 1.0, {"never": True}, False, Reason.NEVER_SAFE_WORD),

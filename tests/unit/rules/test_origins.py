@@ -62,6 +62,7 @@ def test_an_origin_is_found(text, words):
         "Race: unknown",
         "she spoke with Grace",
         "a race against time",
+        "first language-impaired",
         "Chinese hamster",
         "",
     ],
