@@ -19,8 +19,8 @@ def split_spans(docs: Sequence[Document], categories: Categories) -> tuple[list[
 
     The first have the marks of the masked categories and of ages over 89.
 
-    A word of a kept category then counts like any word that is not PHI: if kept, it does not leak, and if masked, it
-    is masked needlessly. Dates of birth are marked as dates, so their masks count as needless.
+    A word of a kept category then counts like any word that is not PHI: if kept, it does not leak, and if
+    masked, it is masked needlessly. Dates of birth are marked as dates, so their masks count as needless.
 
     Example:
         >>> from inverse_deid.core.categories import parse_categories
