@@ -128,7 +128,7 @@ def _lift(
             is_time = (flags & np.uint32(_TIME_FLAGS)) != 0
             names = names & ~(is_time & ~context.owner & ~context.titled)
         firm |= names
-    return verdicts.always_masked & ~firm
+    return np.asarray(verdicts.always_masked & ~firm)
 
 
 def _reads_as_a_word(ids: IntArray, rows: WordRows, context: Context) -> BoolArray:
