@@ -152,13 +152,14 @@ def test_evaluate_counts_only_what_was_to_be_masked(tmp_path, out):
     gold = write_json_lines(tmp_path / "gold.jsonl", [Document("a", TEXT, spans)])
     result = run("mask", gold, "--out", out, "-q", "--offsets", "--categories", "hipaa")
     assert result.exit_code == 0, result.output
-    path = tmp_path / "figures.json"
-    result = run("evaluate", gold, out / gold.name, "--categories", "hipaa", "--json", path)
+    path, page = tmp_path / "figures.json", tmp_path / "page.html"
+    result = run("evaluate", gold, out / gold.name, "--categories", "hipaa", "--json", path, "--html", page)
     assert result.exit_code == 0, result.output
     figures = json.loads(path.read_text())
     assert figures["figures"]["recall_all"] == {"part": 2, "whole": 2, "share": 1.0}
     assert figures["provenance"]["categories"] == "name, place, date, contact, id"
     assert "kept: 100" in result.stdout
+    assert "name, place, date, contact, id" in page.read_text()
     path.unlink()
     run("evaluate", gold, out / gold.name, "--json", path)
     assert json.loads(path.read_text())["figures"]["recall_all"]["part"] == 2
