@@ -15,13 +15,19 @@ import json
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 
 from change import write_changed
 
+from inverse_deid.core.categories import parse_categories
+from inverse_deid.core.values import Document
 from inverse_deid.evaluation.causality_set import packaged_causality_set
+from inverse_deid.evaluation.chosen_categories import split_spans
+from inverse_deid.formats.json_lines import gold_json_line
 from inverse_deid.masking.assemble import packaged_model
 from inverse_deid.network.folder import model_fingerprint, read_manifest
+from inverse_deid.training.corpus import read_annotated
 
 ROOT = Path(__file__).resolve().parent.parent
 OWN_FILES = {"adr": ROOT / "runs" / "adr-dev.jsonl", "letters": ROOT / "narratives" / "letters-dev.jsonl"}
@@ -71,9 +77,44 @@ def mask(gold: Path, folder: Path, options: list[str]) -> Path:
     return folder / gold.name
 
 
-def scored(gold: Path, score: Path, options: list[str]) -> dict:
+CHOICES = ("hipaa", "all,-profession", "all,-age")
+
+
+def scored(gold: Path, score: Path, options: list[str], others: tuple[Path, ...] = ()) -> list[dict]:
+    """Mask a gold file and score it against that file and against others with the same texts."""
     with tempfile.TemporaryDirectory() as folder:
-        return json.loads(run_python(score, gold, mask(gold, Path(folder), options)))
+        masked = mask(gold, Path(folder), options)
+        return [json.loads(run_python(score, one, masked)) for one in (gold, *others)]
+
+
+def write_gold(path: Path, docs: Iterable[Document]) -> Path:
+    path.write_bytes(b"".join(map(gold_json_line, docs)))
+    return path
+
+
+def by_choice(gold: Path, score: Path) -> list[str]:
+    """Figures of some choices of categories, beside those of masking all of them.
+
+    Recall and precision are of the categories that are masked, so a needlessly masked word of a kept
+    category lowers the precision.
+    """
+    docs = read_annotated(gold)
+    head = "| categories | tokens | recall | recall with all | precision | kept of the others | of |"
+    lines = [head, "|" + "---|" * 7]
+    with tempfile.TemporaryDirectory() as folder:
+        for choice in CHOICES:
+            masked, kept = split_spans(docs, parse_categories(choice))
+            others = (
+                write_gold(Path(folder) / "masked.jsonl", masked),
+                write_gold(Path(folder) / "kept.jsonl", kept),
+            )
+            _, with_all, _ = scored(gold, score, [], others)
+            _, rest, other = scored(gold, score, ["--categories", choice], others)
+            share = None if other["recall_all"] is None else 1 - other["recall_all"]
+            cells = [rest["recall_all"], with_all["recall_all"], rest["precision"], share]
+            shown = " | ".join(map(cell, cells))
+            lines.append(f"| {choice} | {rest['phi_tokens']} | {shown} | {other['phi_tokens']} |")
+    return lines
 
 
 def cell(value: float | None) -> str:
@@ -125,7 +166,7 @@ def changed_rows(name: str, gold: Path, score: Path) -> list[str]:
             copy = gold if change is None else Path(folder) / gold.name
             if change is not None:
                 write_changed(gold, change, copy)
-            figures = [scored(copy, score, ["--operating-point", point]) for point in POINTS]
+            figures = [scored(copy, score, ["--operating-point", point])[0] for point in POINTS]
         pairs = [f"{cell(of_point['recall_all'])} / {cell(of_point['precision'])}" for of_point in figures]
         rows.append(f"| {name}/dev, {title} | " + " | ".join(pairs) + " |")
     return rows
@@ -165,13 +206,16 @@ def report_corpora(files: dict[str, Path], score: Path) -> None:
         if name not in files:
             print(f"\n## {title}\n\nNot measured: the file does not exist.")
             continue
-        rows = {system: scored(files[name], score, options) for system, options in SYSTEMS.items()}
+        gold = files[name]
+        rows = {system: scored(gold, score, options)[0] for system, options in SYSTEMS.items()}
         first = next(iter(rows.values()))
         print(f"\n## {title}\n\n{first['documents']} documents, {first['phi_tokens']} PHI tokens, ", end="")
         print(f"{first['safe_tokens']} safe tokens.\n")
         print("\n".join(table(rows)))
         print(f"\nBy category, {next(iter(SYSTEMS))}:\n")
         print("\n".join(by_type(first)))
+        print(f"\nBy choice of categories, {next(iter(SYSTEMS))}:\n")
+        print("\n".join(by_choice(gold, score)))
 
 
 def main(files: dict[str, Path], score: Path) -> None:

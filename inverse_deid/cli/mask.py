@@ -66,7 +66,15 @@ _TABLES_AND_JSON_LINES = (
     ),
 )
 
+CATEGORIES_OPTION = click.option(
+    "--categories",
+    metavar="LIST",
+    help="What is masked: all, hipaa, i2b2 or everything, or categories: name, place, date, age, contact, "
+    "id, profession, origin. Add by commas, take out with a minus: all,-profession. Words of other "
+    "categories are kept (docs/masking.md).  [default: all, which is without origin]",
+)
 _WHAT_IS_MASKED = (
+    CATEGORIES_OPTION,
     click.option(
         "--operating-point",
         type=click.Choice(["strict", "balanced", "lenient"]),

@@ -132,4 +132,5 @@ def _state_facts(fingerprint: str, made_of: dict[str, Any], options: MaskOptions
         thresholds=None if thresholds is None else Thresholds.from_json(thresholds),
         marker=options.marker,
         category_markers=options.marker_kind == "category",
+        categories=tuple(made_of.get("categories") or ()),
     )

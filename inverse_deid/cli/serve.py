@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from inverse_deid.cli.mask import CATEGORIES_OPTION
 from inverse_deid.cli.secret_files import read_secret
+from inverse_deid.core.categories import parse_categories
 from inverse_deid.core.extras import need_modules
 
 if TYPE_CHECKING:
@@ -42,6 +44,7 @@ _FOLDER = click.Path(path_type=Path)
     type=click.Choice(["strict", "balanced", "lenient"]),
     help="How sure to be before a word is kept.  [default: balanced]",
 )
+@CATEGORIES_OPTION
 @click.option(
     "--allow-low-thresholds",
     is_flag=True,
@@ -96,6 +99,7 @@ def serve(**given: Any) -> None:  # noqa: ANN401 - click's options, typed above
         allow_low_thresholds=given["allow_low_thresholds"],
         replace=given["replace"],
         careful=given["careful"],
+        categories=parse_categories("all" if given["categories"] is None else given["categories"]),
         n_threads=given["threads"],
     )
     app = build_app(build_deidentifier(masking), settings)

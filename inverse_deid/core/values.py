@@ -191,6 +191,8 @@ class Reason(IntEnum):
     RULES_ONLY_UNSAFE = 11
     JOINED_TO_MASKED = 12
     NAME_ONLY_WORD = 13
+    KEPT_CATEGORY = 14
+    CHOSEN_CATEGORY = 15
 
     @property
     def keeps(self) -> bool:
@@ -198,7 +200,9 @@ class Reason(IntEnum):
         return self in _KEEPING
 
 
-_KEEPING = frozenset({Reason.KEPT_SAFE_WORD, Reason.KEPT_BY_NETWORK, Reason.KEPT_ALLOW_LIST})
+_KEEPING = frozenset(
+    {Reason.KEPT_SAFE_WORD, Reason.KEPT_BY_NETWORK, Reason.KEPT_ALLOW_LIST, Reason.KEPT_CATEGORY}
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -217,6 +221,7 @@ class RuleVerdicts:
             term, or a name that owns something: the threshold is infinite.
         word: Letters alone and not safe: a low density of PHI in the document does not lower its threshold.
         maybe_name: A capitalised word, not safe, in no clinical list: its threshold is higher.
+        lifted: All that always masks this token belongs to categories that the user keeps.
     """
 
     safe: BoolArray
@@ -227,6 +232,7 @@ class RuleVerdicts:
     name: BoolArray
     word: BoolArray
     maybe_name: BoolArray
+    lifted: BoolArray
 
     @classmethod
     def silent(cls, n_tokens: int) -> RuleVerdicts:

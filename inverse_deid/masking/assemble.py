@@ -10,8 +10,17 @@ from pathlib import Path
 from typing import Any
 
 from inverse_deid import __version__
+from inverse_deid.core.categories import (
+    ALL_CATEGORIES,
+    Categories,
+    Category,
+    check_categories,
+    kept_classes,
+    list_categories,
+)
 from inverse_deid.core.errors import ConfigurationError, FormatError, UnreadableInputError
 from inverse_deid.core.packaged import packaged_path
+from inverse_deid.core.phi import HyperClass
 from inverse_deid.core.seals import is_sealed
 from inverse_deid.core.thresholds import (
     EVERYTHING_MASKED,
@@ -29,6 +38,7 @@ from inverse_deid.network.folder import model_fingerprint
 from inverse_deid.network.scorer import Device
 from inverse_deid.replacement.markers import MarkerKind, markers_of
 from inverse_deid.rules.analysis import Policy, RuleAnalyser
+from inverse_deid.rules.origins import load_origins
 from inverse_deid.text.interning import InternedWords
 
 CERTIFICATE_FORMAT = "inverse-deid certificate"
@@ -58,6 +68,8 @@ class MaskingSettings:
         careful: Let a second reader read again what the network is unsure of.
         second_reader: Encoder folder; None = the packaged one.
         n_threads: Threads of the network, 0 = one per core.
+        categories: What is masked; words of the other categories may be kept, except ages over 89 and
+            dates of birth.
         device: Where the network runs; "cuda" needs the package onnxruntime-gpu.
     """
 
@@ -78,6 +90,7 @@ class MaskingSettings:
     second_reader: Path | None = None
     n_threads: int = 0
     device: Device = "cpu"
+    categories: Categories = ALL_CATEGORIES
 
 
 def packaged_model() -> Path:
@@ -116,12 +129,14 @@ def build_deidentifier(settings: MaskingSettings) -> Deidentifier:
         "model_sha256": assembly.model_sha256 or None,
         "lexicon_sha256": assembly.lexicon_sha256,
         "thresholds": None if settings.rules_only else thresholds.as_json(),
+        "categories": list_categories(settings.categories),
     }
     return Deidentifier(assembly.stages, _fingerprint(settings, thresholds, *hashes), made_of)
 
 
 def assemble(settings: MaskingSettings) -> Assembly:
     """Return the stages of a de-identifier; raise as `build_deidentifier` does."""
+    kept = _check_kept(settings)
     certificate = None if settings.certificate is None else _read_certificate(settings)
     lexicon = load_lexicon(settings.lexicon)
     interned = InternedWords()
@@ -135,6 +150,11 @@ def assemble(settings: MaskingSettings) -> Assembly:
         if second is not None:
             # A certificate or a resumed run for one reader is none for both.
             model_sha256 = f"{model_sha256}+{model_fingerprint(second)}"
+        if kept and not getattr(scorer, "tells_classes", False):
+            raise ConfigurationError(
+                f"{folder}: the model does not tell all categories apart. Mask all of them "
+                "(--categories all), or choose another model"
+            )
         if certificate is None:
             thresholds = _choose_thresholds(points, settings)
         else:
@@ -142,16 +162,34 @@ def assemble(settings: MaskingSettings) -> Assembly:
         if thresholds.are_low and not settings.allow_low_thresholds:
             raise ConfigurationError(_describe_low(thresholds, settings))
     stages = Stages(
-        analyser=RuleAnalyser(lexicon, interned, settings.policy),
+        analyser=RuleAnalyser(lexicon, interned, settings.policy, kept),
         scorer=scorer,
         thresholds=thresholds,
         marker_for=markers_of(settings.replace, settings.marker),
         allow=PhraseList(sorted(settings.allow)),
         deny=PhraseList(sorted(settings.deny)),
+        kept=kept,
+        origins=load_origins().among if Category.ORIGIN in settings.categories else None,
         is_common_word=lambda word: bool(lexicon.flags(word) & SAFE_FLAGS),
         between_batches=interned.trim,
     )
     return Assembly(stages, model_sha256, lexicon.sha256)
+
+
+def _check_kept(settings: MaskingSettings) -> frozenset[HyperClass]:
+    """Return the classes that are kept.
+
+    Raises:
+        ConfigurationError: No class is masked, or the rules alone cannot tell which word is of which.
+    """
+    check_categories(settings.categories)
+    kept = kept_classes(settings.categories)
+    if kept and settings.rules_only:
+        raise ConfigurationError(
+            "the rules alone do not tell categories apart. Leave out --rules-only, or mask all "
+            "(--categories all)"
+        )
+    return kept
 
 
 def _choose_thresholds(points: OperatingPoints, settings: MaskingSettings) -> Thresholds:
@@ -200,6 +238,7 @@ def _read_certificate(settings: MaskingSettings) -> dict[str, Any]:
         "rules-only": settings.rules_only,
         "allow": bool(settings.allow),
         "policy": settings.policy != "case-aware",
+        "categories": bool(kept_classes(settings.categories)),
     }
     if any(clashing.values()):
         given = ", ".join(name for name, is_given in clashing.items() if is_given)
@@ -247,5 +286,6 @@ def _fingerprint(settings: MaskingSettings, thresholds: Thresholds, *hashes: str
         sorted(settings.allow),
         sorted(settings.deny),
         *hashes,
+        *(() if settings.categories == ALL_CATEGORIES else list_categories(settings.categories)),
     )
     return hashlib.sha256(repr(choices).encode()).hexdigest()

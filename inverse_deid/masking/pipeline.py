@@ -7,8 +7,8 @@ never its privacy: the document is returned with every token masked and `failed`
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
 from typing import Any, Protocol, runtime_checkable
 
@@ -16,8 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from inverse_deid.core.errors import StageError
+from inverse_deid.core.phi import HyperClass
 from inverse_deid.core.thresholds import Thresholds
 from inverse_deid.core.values import (
+    BoolArray,
     Decisions,
     Document,
     FloatArray,
@@ -34,8 +36,10 @@ from inverse_deid.masking.document_passes import (
     mask_joined_parts,
     mask_more,
     mask_names_everywhere,
+    mask_origins,
     mask_phrases,
 )
+from inverse_deid.masking.kept_categories import mask_births_and_high_ages
 from inverse_deid.replacement.markers import MarkerFor
 from inverse_deid.rules.known_identifiers import KnownIdentifiers
 from inverse_deid.text.rendering import render
@@ -61,6 +65,9 @@ class Scores:
 
     p_safe: FloatArray = field(repr=False)  # (n_tokens,), probability of *safe*
     categories: npt.NDArray[np.uint8] = field(repr=False)  # (n_tokens,), most probable `HyperClass`
+    p_classes: FloatArray | None = field(default=None, repr=False)
+    """(n_tokens, 8), probability of every `HyperClass` in its order; None = not known, so nothing is kept
+    because of its category."""
 
 
 class TokenScorer(Protocol):
@@ -93,6 +100,8 @@ class Stages:
         marker_for: Gives the marker of each mask.
         allow: Words that the user keeps.
         deny: Words and phrases that the user masks.
+        kept: Classes that the user keeps; the analyser knows them as well.
+        origins: Finds words of origin to mask; None = they are judged as any other word.
         is_common_word: Tells whether a word, in any case, is common; a common word is not masked
             only because it resembles a known identifier.
         between_batches: Called after every batch; keeps caches within bounds.
@@ -104,6 +113,8 @@ class Stages:
     marker_for: MarkerFor
     allow: PhraseList = field(default_factory=lambda: PhraseList(()))
     deny: PhraseList = field(default_factory=lambda: PhraseList(()))
+    kept: frozenset[HyperClass] = frozenset()
+    origins: Callable[[Tokens], BoolArray] | None = None
     is_common_word: Callable[[str], bool] = lambda word: False
     between_batches: Callable[[], None] = lambda: None
 
@@ -193,7 +204,10 @@ class Deidentifier:
         else:
             p_safe, categories = join_scores(part.tokens, scores)
             densities = log_densities(p_safe, tokens.bounds.tolist())[tokens.doc]
-            decisions = combine(verdicts, p_safe, categories, self._stages.thresholds, densities)
+            p_kept = join_kept(part.tokens, scores, self._stages.kept)
+            decisions = combine(verdicts, p_safe, categories, self._stages.thresholds, densities, p_kept)
+            if self._stages.kept:
+                decisions = _mask_firmly(part.tokens, tokens.slices(), decisions)
             decisions = mask_names_everywhere(tokens, verdicts, decisions)
             decisions = mask_joined_parts(tokens, decisions)
         return [decisions.of(one) for one in tokens.slices()]
@@ -209,6 +223,8 @@ class Deidentifier:
         """Apply the allow list and the passes that only mask more, and render."""
         if len(decisions) != len(tokens):
             raise StageError(f"document {doc.id}: {len(decisions)} decisions for {len(tokens)} tokens")
+        if self._stages.origins is not None:
+            decisions = mask_origins(decisions, self._stages.origins(tokens))
         decisions = apply_allow_list(tokens, self._stages.allow, analysis.verdicts, decisions)
         if known is not None:
             decisions = mask_more(decisions, known.among(tokens), Reason.KNOWN_IDENTIFIER)
@@ -274,6 +290,37 @@ def join_scores(
     """
     p_safe, categories = _join_columns(tokens, [[one.p_safe, one.categories] for one in scores])
     return p_safe, categories
+
+
+def join_kept(
+    tokens: Sequence[Tokens], scores: Sequence[Scores], kept: frozenset[HyperClass]
+) -> FloatArray | None:
+    """Return the probability that each token is of a kept class: float32 (n_tokens,), None = none is kept.
+
+    Raises:
+        StageError: The probabilities of a document are of another number of tokens or classes.
+    """
+    if not kept:
+        return None
+    columns = [number for number, one in enumerate(HyperClass) if one in kept]
+    found: list[FloatArray] = [np.zeros(0, np.float32)]
+    for of, one in zip(tokens, scores, strict=True):
+        p_classes = one.p_classes
+        if p_classes is None:
+            p_classes = np.zeros((len(of), len(HyperClass)), np.float32)
+        if p_classes.shape != (len(of), len(HyperClass)):
+            raise StageError(f"a stage gave probabilities of shape {p_classes.shape} for {len(of)} tokens")
+        found.append(p_classes[:, columns].sum(axis=1))
+    return np.concatenate(found)
+
+
+def _mask_firmly(tokens: Sequence[Tokens], slices: Iterable[slice], decisions: Decisions) -> Decisions:
+    """Mask what no choice of categories keeps, document by document."""
+    keep, reasons = decisions.keep.copy(), decisions.reasons.copy()
+    for one, of in zip(tokens, slices, strict=True):
+        masked = mask_births_and_high_ages(one, decisions.of(of))
+        keep[of], reasons[of] = masked.keep, masked.reasons
+    return replace(decisions, keep=keep, reasons=reasons)
 
 
 def _join_columns(

@@ -137,7 +137,8 @@ class NetworkScorer:
         self._scorer = Scorer(parts, interned, n_threads, device)
         self._columns = _choose_columns(parts.feature_names)
         self.class_names = self._scorer.class_names
-        self._hyper = _match_hyper_classes(self.class_names)
+        self._classes = _Classes(self.class_names)
+        self.tells_classes = self._classes.are_told_apart
 
     def score(self, tokens: Sequence[Tokens], analyses: Sequence[RuleAnalysis]) -> list[Scores]:
         """Return the scores of every token of every document."""
@@ -146,7 +147,7 @@ class NetworkScorer:
     def begin(self, tokens: Sequence[Tokens], analyses: Sequence[RuleAnalysis]) -> Callable[[], list[Scores]]:
         """Begin to score, and return a function that waits for the scores."""
         wait = self.begin_classes(tokens, analyses)
-        return lambda: as_scores(wait(), self._hyper)
+        return lambda: [self._classes.scores(p) for p in wait()]
 
     def begin_classes(
         self, tokens: Sequence[Tokens], analyses: Sequence[RuleAnalysis]
@@ -170,7 +171,8 @@ class CarefulScorer:
         self._network = network
         self._second = SecondReader(encoder, n_threads, device)
         self._columns = _choose_columns(encoder.feature_names)
-        self._hyper = _match_hyper_classes(encoder.class_names)
+        self._classes = _Classes(encoder.class_names)
+        self.tells_classes = self._classes.are_told_apart
 
     def score(self, tokens: Sequence[Tokens], analyses: Sequence[RuleAnalysis]) -> list[Scores]:
         """Return the scores of every token of every document."""
@@ -182,7 +184,7 @@ class CarefulScorer:
 
         def read_again() -> list[Scores]:
             inputs = scorer_inputs(tokens, analyses, self._columns)
-            return as_scores(self._second.begin(inputs, wait())(), self._hyper)
+            return [self._classes.scores(p) for p in self._second.begin(inputs, wait())()]
 
         return read_again
 
@@ -197,9 +199,20 @@ def scorer_inputs(
     ]
 
 
-def as_scores(probabilities: Sequence[FloatArray], hyper: npt.NDArray[np.uint8]) -> list[Scores]:
-    """Return the scores of documents from class probabilities, float32 (n_tokens, n_classes) each."""
-    return [Scores(p[:, 0], hyper[p[:, 1:].argmax(axis=1) + 1]) for p in probabilities]
+class _Classes:
+    """The classes of a network, as the hyper-classes that masking knows."""
+
+    def __init__(self, class_names: Sequence[str]) -> None:
+        self._hyper = _match_hyper_classes(class_names)
+        self.are_told_apart = set(self._hyper.tolist()) == set(range(len(HyperClass)))
+        self._are_in_order = self._hyper.tolist() == list(range(len(HyperClass)))
+
+    def scores(self, p: FloatArray) -> Scores:
+        """Return the scores of a document; `p` is float32 (n_tokens, n_classes)."""
+        p_classes = p if self._are_in_order else None
+        if self.are_told_apart and p_classes is None:
+            p_classes = p @ np.eye(len(HyperClass), dtype=np.float32)[self._hyper]
+        return Scores(p[:, 0], self._hyper[p[:, 1:].argmax(axis=1) + 1], p_classes)
 
 
 def _choose_columns(names: Sequence[str]) -> Columns:

@@ -15,10 +15,12 @@ that owns something as people do is never kept.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
 
+from inverse_deid.core.phi import HyperClass
 from inverse_deid.core.values import BoolArray, IntArray, RuleAnalysis, RuleVerdicts, Tokens
 from inverse_deid.lexicon import SAFE_FLAGS, UNSAFE_FLAGS, Lexicon, WordFlag
 from inverse_deid.rules.context import CONTEXT_FEATURE_NAMES, Context, describe_context
@@ -40,9 +42,31 @@ _CLINICAL_FLAGS = WordFlag.DRUG | WordFlag.SHORTHAND | WordFlag.UNIT | WordFlag.
 _NAME_FLAGS = WordFlag.SURNAME | WordFlag.FIRST_NAME
 _NEVER_FLAGS = WordFlag.WEEKDAY | WordFlag.MONTH | WordFlag.STREET | WordFlag.HOLIDAY | WordFlag.NUMBER_WORD
 
+_TIME_FLAGS = WordFlag.WEEKDAY | WordFlag.MONTH
+_NEVER_FLAGS_OF: dict[HyperClass, WordFlag] = {
+    HyperClass.DATE: _TIME_FLAGS | WordFlag.HOLIDAY | WordFlag.NUMBER_WORD,
+    HyperClass.AGE: WordFlag.NUMBER_WORD,
+    HyperClass.PLACE: WordFlag.STREET,
+}
+"""The words that are always masked because they may belong to a class."""
 
-def judge(ids: IntArray, rows: WordRows, context: Context, policy: Policy) -> RuleVerdicts:
-    """Return the verdict on every token of a document; `ids` are their rows, int32 (n_tokens,)."""
+
+def judge(
+    ids: IntArray,
+    rows: WordRows,
+    context: Context,
+    policy: Policy,
+    kept: frozenset[HyperClass] = frozenset(),
+) -> RuleVerdicts:
+    """Return the verdict on every token of a document.
+
+    Args:
+        ids: int32 (n_tokens,), the row of each token.
+        rows: Features of each distinct word.
+        context: The neighbourhood of each token.
+        policy: How ambiguous words are judged.
+        kept: Classes that the user keeps. They change `lifted` alone.
+    """
     flags = rows.flags[ids]
     in_safe = (flags & np.uint32(SAFE_FLAGS)) != 0
     # A top-level domain counts only after a dot; a shape with digits is unsafe by itself.
@@ -73,7 +97,7 @@ def judge(ids: IntArray, rows: WordRows, context: Context, policy: Policy) -> Ru
         maybe_name = word & _may_be_name(ids, rows, context)
         name = maybe_name & ~in_safe & (((flags & np.uint32(_NAME_FLAGS)) != 0) | context.titled)
     long_number = rows.long_number[ids] & ~context.code
-    return RuleVerdicts(
+    verdicts = RuleVerdicts(
         safe=safe,
         fact=fact,
         never=never,
@@ -82,7 +106,34 @@ def judge(ids: IntArray, rows: WordRows, context: Context, policy: Policy) -> Ru
         name=name | context.owner,
         word=word,
         maybe_name=maybe_name,
+        lifted=np.zeros(len(ids), np.bool_),
     )
+    return replace(verdicts, lifted=_lift(verdicts, ids, rows, context, kept)) if kept else verdicts
+
+
+def _lift(
+    verdicts: RuleVerdicts, ids: IntArray, rows: WordRows, context: Context, kept: frozenset[HyperClass]
+) -> BoolArray:
+    """Tell which tokens are always masked for reasons of the kept classes alone: bool (n_tokens,).
+
+    A name, a disguise or anything of another class masks as ever. Most months and weekdays are also
+    names. With dates kept they count as such only after a title, or if they own something.
+    """
+    flags = rows.flags[ids]
+    never_flags = _NEVER_FLAGS
+    for one in kept:
+        never_flags &= ~_NEVER_FLAGS_OF.get(one, WordFlag(0))
+    firm = verdicts.never & ((flags & np.uint32(never_flags)) != 0)
+    firm |= context.firm_veto | (context.owner & context.titled) | rows.foreign[ids]
+    if kept.isdisjoint({HyperClass.ID, HyperClass.CONTACT}):
+        firm |= rows.long_number[ids]
+    if HyperClass.NAME not in kept:
+        names = verdicts.name
+        if HyperClass.DATE in kept:
+            is_time = (flags & np.uint32(_TIME_FLAGS)) != 0
+            names = names & ~(is_time & ~context.owner & ~context.titled)
+        firm |= names
+    return np.asarray(verdicts.always_masked & ~firm)
 
 
 def _reads_as_a_word(ids: IntArray, rows: WordRows, context: Context) -> BoolArray:
@@ -118,18 +169,26 @@ class RuleAnalyser:
         lexicon: The dictionaries.
         interned: Numbers the words; shared with the scorer.
         policy: How ambiguous words are judged.
+        kept: Classes that the user keeps.
 
     Raises:
         ValueError: Unknown policy.
     """
 
-    def __init__(self, lexicon: Lexicon, interned: InternedWords, policy: Policy = "case-aware") -> None:
+    def __init__(
+        self,
+        lexicon: Lexicon,
+        interned: InternedWords,
+        policy: Policy = "case-aware",
+        kept: frozenset[HyperClass] = frozenset(),
+    ) -> None:
         if policy not in POLICIES:
             raise ValueError(f"policy is one of {', '.join(POLICIES)}")
         self._lexicon = lexicon
         self._interned = interned
         self._knowledge = WordKnowledge(lexicon, interned)
         self._policy = policy
+        self._kept = kept
 
     def analyse(self, tokens: Tokens) -> RuleAnalysis:
         """Analyse one document."""
@@ -140,9 +199,9 @@ class RuleAnalyser:
         joined = join(tokens)
         ids = self._interned.ids(joined.words)
         rows = self._knowledge.rows()
-        context = describe_context(joined, ids, rows, self._lexicon)
+        context = describe_context(joined, ids, rows, self._lexicon, self._kept)
         features = np.concatenate([rows.features[ids], context.features], axis=1)
-        verdicts = judge(ids, rows, context, self._policy)
+        verdicts = judge(ids, rows, context, self._policy, self._kept)
         n_chars = rows.n_chars[ids]
         starts_low = rows.has("all-lower-case", ids) | rows.has("all-upper-case", ids)
         other_language = find_other_languages(

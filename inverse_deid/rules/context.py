@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from inverse_deid.core.phi import HyperClass
 from inverse_deid.core.values import BoolArray, FloatArray, IntArray
 from inverse_deid.lexicon import SAFE_FLAGS, Lexicon, PhraseKind, WordFlag
 from inverse_deid.lexicon.entries import MAX_PHRASE_TOKENS
@@ -15,6 +16,7 @@ from inverse_deid.rules.disguises import CharacterSet, Flags, find_disguises
 from inverse_deid.rules.patterns import (
     CONTEXT_PATTERNS,
     FACT_PATTERNS,
+    LIFTED_BY,
     SILENT_VETO_PATTERNS,
     VETO_PATTERNS,
     find_patterns,
@@ -69,10 +71,17 @@ class Context:
     fact: BoolArray  # in a clinical fact that resembles an identifier
     code: BoolArray  # a lot number, or in a term with its MedDRA code: seven digits do not identify
     causality: BoolArray  # in a closed list of words of causality assessment
+    firm_veto: BoolArray  # inside one that also masks what the user keeps
     owner: BoolArray  # a name that owns something as people do: `Will's rash`
 
 
-def describe_context(tokens: JoinedTokens, ids: IntArray, rows: WordRows, lexicon: Lexicon) -> Context:
+def describe_context(
+    tokens: JoinedTokens,
+    ids: IntArray,
+    rows: WordRows,
+    lexicon: Lexicon,
+    kept: frozenset[HyperClass] = frozenset(),
+) -> Context:
     """Compute the features of every token that depend on its neighbours.
 
     Args:
@@ -80,6 +89,7 @@ def describe_context(tokens: JoinedTokens, ids: IntArray, rows: WordRows, lexico
         ids: int32 (n_tokens,), row of each token in `rows`.
         rows: Features of each distinct word.
         lexicon: Contains the phrases.
+        kept: Classes that the user keeps. They change no feature.
     """
     flags = rows.flags[ids]
     layout = _read_layout(tokens)
@@ -95,6 +105,11 @@ def describe_context(tokens: JoinedTokens, ids: IntArray, rows: WordRows, lexico
     # The network does not see these, so that it reads ordinary text as it was trained.
     silent = np.logical_or.reduce([hits[name] for name in SILENT_VETO_PATTERNS])
     disguised = find_disguises(tokens, flags, lexicon) | rows.disguised[ids]
+    all_vetoes = firm_veto = veto | silent | disguised
+    if kept:
+        masking = (*VETO_PATTERNS, *SILENT_VETO_PATTERNS)
+        firm = [hits[name] for name in masking if name not in LIFTED_BY or not LIFTED_BY[name] <= kept]
+        firm_veto = np.logical_or.reduce([disguised, *firm])
     of_document = _upper_share(cased, tokens.doc, min_words=0)
     of_line = _upper_share(cased, layout.line, min_words=3)
     inside = capital & ~cased["all-upper-case"] & ~layout.sentence_start
@@ -129,11 +144,12 @@ def describe_context(tokens: JoinedTokens, ids: IntArray, rows: WordRows, lexico
         label=layout.line_start & layout.before_colon,
         domain=domain,
         before_head=_before_head(flags, capital | rows.has("is-single-letter", ids), layout),
-        veto=veto | silent | disguised,
         fact=np.logical_or.reduce([hits[name] for name in FACT_PATTERNS]),
         # The word before the code must be known: a patient is also written `PT Okonkwo (10022061)`.
         code=hits["after-lot-word"] | (hits["in-coded-term"] & _after((flags & np.uint32(SAFE_FLAGS)) != 0)),
         causality=hits["in-causality-term"],
+        veto=all_vetoes,
+        firm_veto=firm_veto,
         owner=find_owners(tokens, flags),
     )
 

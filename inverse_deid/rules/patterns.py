@@ -21,6 +21,7 @@ from types import MappingProxyType
 import numpy as np
 import numpy.typing as npt
 
+from inverse_deid.core.phi import HyperClass
 from inverse_deid.core.values import BoolArray, Tokens
 from inverse_deid.text.tokenizer import JoinedTokens, tokens_touched
 
@@ -254,6 +255,38 @@ FACT_PATTERNS = _compile(
     }
 )
 """Clinical facts that resemble identifiers: features, and the lower threshold, never a reason to keep alone."""
+
+
+_CONTACT, _ID, _DATE, _NAME = HyperClass.CONTACT, HyperClass.ID, HyperClass.DATE, HyperClass.NAME
+LIFTED_BY: Mapping[str, frozenset[HyperClass]] = MappingProxyType(
+    {
+        "email": frozenset({_CONTACT, _NAME}),
+        "handle": frozenset({_CONTACT, _NAME}),
+        "url": frozenset({_CONTACT}),
+        "ip-address": frozenset({_CONTACT}),
+        "mac-address": frozenset({_CONTACT, _ID}),
+        "social-security-number": frozenset({_ID}),
+        "phone": frozenset({_CONTACT}),
+        "full-date": frozenset({_DATE}),
+        "glued-date": frozenset({_DATE}),
+        "month-day-year": frozenset({_DATE}),
+        "day-month-year": frozenset({_DATE}),
+        "month-year": frozenset({_DATE}),
+        "labelled-id": frozenset({_ID}),
+        "initials": frozenset({_NAME}),
+        "word-initials": frozenset({_NAME}),
+        "account": frozenset({_CONTACT, _NAME}),
+        "account-with-sign": frozenset({_CONTACT, _NAME}),
+        "fenced-address": frozenset({_CONTACT, _NAME}),
+        "fenced-number": frozenset({_CONTACT}),
+        "disabled-url": frozenset({_CONTACT}),
+    }
+)
+"""The classes that a user must keep, all of them, before a pattern that masks loses its force.
+
+E-mail addresses and accounts show names. Ages over 89, years of birth and disguises are not listed: these
+patterns always mask.
+"""
 
 
 def select_span(match: re.Match[str]) -> tuple[int, int]:
