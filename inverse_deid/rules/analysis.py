@@ -14,6 +14,7 @@ that owns something as people do is never kept.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from typing import Literal
 
@@ -21,7 +22,7 @@ import numpy as np
 
 from inverse_deid.core.values import BoolArray, IntArray, RuleAnalysis, RuleVerdicts, Tokens
 from inverse_deid.lexicon import SAFE_FLAGS, UNSAFE_FLAGS, Lexicon, WordFlag
-from inverse_deid.rules.context import CONTEXT_FEATURE_NAMES, Context, describe_context
+from inverse_deid.rules.context import CONTEXT_FEATURE_NAMES, Context, describe_context, find_misread
 from inverse_deid.rules.words import WORD_FEATURE_NAMES, WordKnowledge, WordRows
 from inverse_deid.text.interning import InternedWords
 from inverse_deid.text.tokenizer import join
@@ -113,18 +114,28 @@ class RuleAnalyser:
         lexicon: The dictionaries.
         interned: Numbers the words; shared with the scorer.
         policy: How ambiguous words are judged.
+        repairs: Judge `rec0vered` as `recovered`, and tell the network that word. Training learns from
+            the words as they are written.
 
     Raises:
         ValueError: Unknown policy.
     """
 
-    def __init__(self, lexicon: Lexicon, interned: InternedWords, policy: Policy = "case-aware") -> None:
+    def __init__(
+        self,
+        lexicon: Lexicon,
+        interned: InternedWords,
+        policy: Policy = "case-aware",
+        *,
+        repairs: bool = True,
+    ) -> None:
         if policy not in POLICIES:
             raise ValueError(f"policy is one of {', '.join(POLICIES)}")
         self._lexicon = lexicon
         self._interned = interned
         self._knowledge = WordKnowledge(lexicon, interned)
         self._policy = policy
+        self._repairs = repairs
 
     def analyse(self, tokens: Tokens) -> RuleAnalysis:
         """Analyse one document."""
@@ -135,6 +146,14 @@ class RuleAnalyser:
         joined = join(tokens)
         ids = self._interned.ids(joined.words)
         rows = self._knowledge.rows()
+        misread = find_misread(joined, ids, rows)
+        if self._repairs and misread.any():
+            words = list(joined.words)
+            for i in np.flatnonzero(misread).tolist():
+                words[i] = self._knowledge.misread.meant(words[i])
+            joined = dataclasses.replace(joined, words=words)
+            ids[misread] = self._interned.ids([words[i] for i in np.flatnonzero(misread).tolist()])
+            rows = self._knowledge.rows()
         context = describe_context(joined, ids, rows, self._lexicon)
         features = np.concatenate([rows.features[ids], context.features], axis=1)
         verdicts = judge(ids, rows, context, self._policy)

@@ -12,6 +12,7 @@ from inverse_deid.lexicon import SAFE_FLAGS, Lexicon, PhraseKind, WordFlag
 from inverse_deid.lexicon.entries import MAX_PHRASE_TOKENS
 from inverse_deid.rules.disguised_words import MIN_NAME, NAME_FLAGS
 from inverse_deid.rules.disguises import CharacterSet, Flags, find_disguises
+from inverse_deid.rules.misread_words import MIN_LETTERS
 from inverse_deid.rules.patterns import CONTEXT_PATTERNS, SILENT_VETO_PATTERNS, VETO_PATTERNS, find_patterns
 from inverse_deid.rules.shapes import word_set
 from inverse_deid.rules.words import WordRows
@@ -42,6 +43,8 @@ CONTEXT_FEATURE_NAMES: tuple[str, ...] = (*_POSITION_FEATURES, *CONTEXT_PATTERNS
 """Names of the columns of `Context.features`."""
 
 _STOP_TABLE = np.isin(np.arange(0x80), [ord(c) for c in ".!?;"])
+_MOSTLY_OF_DOCUMENT, _MOSTLY_OF_LINE = 0.7, 0.8
+"""From these shares of capitals on, the case of a word says nothing."""
 _LETTERS = ("all-lower-case", "all-upper-case", "has-capital-beginning")
 
 
@@ -111,7 +114,7 @@ def describe_context(tokens: JoinedTokens, ids: IntArray, rows: WordRows, lexico
     return Context(
         features=_stack(columns),
         sentence_start=layout.sentence_start,
-        mostly_upper=(of_document > 0.7) | (of_line > 0.8),
+        mostly_upper=(of_document > _MOSTLY_OF_DOCUMENT) | (of_line > _MOSTLY_OF_LINE),
         eponym=phrases[PhraseKind.EPONYM],
         place=phrases[PhraseKind.CITY] | phrases[PhraseKind.COUNTRY] | phrases[PhraseKind.STATE],
         holiday=phrases[PhraseKind.HOLIDAY],
@@ -122,6 +125,37 @@ def describe_context(tokens: JoinedTokens, ids: IntArray, rows: WordRows, lexico
         veto=veto | silent | disguised,
         owner=find_owners(tokens, flags),
     )
+
+
+_BEFORE_WORD = CharacterSet(" \t\n\r\u00a0([{\"'\u2018\u201c")
+_BEHIND_WORD = CharacterSet(" \t\n\r\u00a0)]},;:.?!\"'\u2019\u201d")
+_BEHIND_STOP = CharacterSet(" \t\n\r\u00a0)\"'\u2019\u201d")
+
+
+def find_misread(tokens: JoinedTokens, ids: IntArray, rows: WordRows) -> BoolArray:
+    """Tell which misread words stand where nothing speaks for a name or an identifier: bool (n_tokens,).
+
+    In lower case, or where the case says nothing; not after a title; alone between spaces and
+    punctuation. A short word counts only in a document with a long one that is misread.
+    """
+    chosen = rows.misread[ids]
+    if not chosen.any():
+        return chosen
+    flags = rows.flags[ids]
+    layout = _read_layout(tokens)
+    cased = {name: rows.has(name, ids) for name in _LETTERS}
+    after_title = _after((flags & np.uint32(WordFlag.SALUTATION)) != 0) & ~layout.line_start
+    capitals = (_upper_share(cased, tokens.doc, min_words=0) > _MOSTLY_OF_DOCUMENT) | (
+        _upper_share(cased, layout.line, min_words=3) > _MOSTLY_OF_LINE
+    )
+    mute = (layout.sentence_start & ~layout.before_colon & ~cased["all-upper-case"]) | capitals
+    behind = tokens.codes[tokens.ends]
+    ends = (behind != ord(".")) | _BEHIND_STOP.has(tokens.codes[tokens.ends + 1])
+    alone = _BEFORE_WORD.has(tokens.codes[tokens.starts - 1]) & _BEHIND_WORD.has(behind) & ends
+    chosen = chosen & (~cased["has-capital-beginning"] & ~cased["all-upper-case"] | mute) & ~after_title & alone
+    is_long = rows.n_chars[ids] >= MIN_LETTERS
+    shown = np.bincount(tokens.doc[chosen & is_long], minlength=len(tokens.docs))
+    return np.asarray(chosen & (is_long | (cased["all-lower-case"] & (shown[tokens.doc] > 0))))
 
 
 def _stack(columns: Sequence[np.ndarray]) -> FloatArray:

@@ -128,6 +128,8 @@ def _fix_encoding(text: str) -> str:
 _MAX_WORD = 40
 _BROKEN_LINE = re.compile(r"-\r?\n([ \t]*)")
 _LAST_LETTERS = re.compile(r"[^\W\d_]+\Z")
+_PARTICLES = frozenset("up off out on in down over".split())
+"""After a verb they make a word with a hyphen: `follow-up`, `check-in`."""
 _CLOSING = frozenset(".,;:!?)]}'\"’”/%-")  # noqa: RUF001
 _LIST_MARKER = re.compile(r"[-*•·>#|+](?:\s|\Z)")
 
@@ -153,7 +155,8 @@ def _read_break(left: str, indent: str, behind: str, is_word: IsWord) -> str | N
             return None
         return " " if indent else ("" if behind[0] in _CLOSING else None)
     right = word.group()
-    is_known, are_words = is_word(left + right), is_word(left) and is_word(right)
+    are_words = is_word(left) and is_word(right)
+    is_known = is_word(left + right) and not (are_words and right in _PARTICLES)
     if indent == " ":  # more often the space between two words than an indent
         return "" if is_known and not are_words and right.islower() else " "
     if not (right.islower() or (right.isupper() and left.isupper() and right.isalpha())):
