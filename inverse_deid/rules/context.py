@@ -127,16 +127,19 @@ def describe_context(tokens: JoinedTokens, ids: IntArray, rows: WordRows, lexico
     )
 
 
-_BEFORE_WORD = CharacterSet(" \t\n\r\u00a0([{\"'\u2018\u201c")
-_BEHIND_WORD = CharacterSet(" \t\n\r\u00a0)]},;:.?!\"'\u2019\u201d")
-_BEHIND_STOP = CharacterSet(" \t\n\r\u00a0)\"'\u2019\u201d")
+_BEFORE_WORD = CharacterSet(" \t\n\r\u00a0([{\"'\u2018\u201c,;:/-")
+_BEHIND_WORD = CharacterSet(" \t\n\r\u00a0)]},;:.?!\"'\u2019\u201d/-")
+_JOINING_SIGNS = CharacterSet("/-.:,;")
+_DIGITS = CharacterSet("0123456789")
 
 
 def find_misread(tokens: JoinedTokens, ids: IntArray, rows: WordRows) -> BoolArray:
     """Tell which misread words stand where nothing speaks for a name or an identifier: bool (n_tokens,).
 
-    In lower case, or where the case says nothing; not after a title; alone between spaces and
-    punctuation. A short word counts only in a document with a long one that is misread.
+    In lower case, or where the case says nothing; not after a title; beside no sign of addresses and
+    codes. With a capital inside a sentence, only a long word with a digit counts, whose meaning is in
+    no list of names: it is judged as the same word without the digit would be. A short word without a
+    digit counts only in a document with another one that is misread.
     """
     chosen = rows.misread[ids]
     if not chosen.any():
@@ -148,14 +151,25 @@ def find_misread(tokens: JoinedTokens, ids: IntArray, rows: WordRows) -> BoolArr
     capitals = (_upper_share(cased, tokens.doc, min_words=0) > _MOSTLY_OF_DOCUMENT) | (
         _upper_share(cased, layout.line, min_words=3) > _MOSTLY_OF_LINE
     )
-    mute = (layout.sentence_start & ~layout.before_colon & ~cased["all-upper-case"]) | capitals
-    behind = tokens.codes[tokens.ends]
-    ends = (behind != ord(".")) | _BEHIND_STOP.has(tokens.codes[tokens.ends + 1])
-    alone = _BEFORE_WORD.has(tokens.codes[tokens.starts - 1]) & _BEHIND_WORD.has(behind) & ends
-    chosen = chosen & (~cased["has-capital-beginning"] & ~cased["all-upper-case"] | mute) & ~after_title & alone
-    is_long = rows.n_chars[ids] >= MIN_LETTERS
-    shown = np.bincount(tokens.doc[chosen & is_long], minlength=len(tokens.docs))
-    return np.asarray(chosen & (is_long | (cased["all-lower-case"] & (shown[tokens.doc] > 0))))
+    lower = cased["all-lower-case"]
+    has_digit = rows.has("contains-digit", ids)
+    in_capitals = cased["all-upper-case"]
+    no_name = has_digit & (rows.n_chars[ids] > MIN_LETTERS) & rows.misread_no_name[ids]
+    may_be_word = lower | capitals | ((layout.sentence_start | no_name) & ~in_capitals)
+    chosen = chosen & may_be_word & ~after_title & _stands_alone(tokens)
+    is_sure = (rows.n_chars[ids] >= MIN_LETTERS) | (lower & has_digit)
+    shown = np.bincount(tokens.doc[chosen & is_sure], minlength=len(tokens.docs))
+    return np.asarray(chosen & (is_sure | (lower & (shown[tokens.doc] > 0))))
+
+
+def _stands_alone(tokens: JoinedTokens) -> BoolArray:
+    """Tell which tokens no sign of an address or a code joins to another one: bool (n_tokens,)."""
+    before, behind = tokens.codes[tokens.starts - 1], tokens.codes[tokens.ends]
+    in_code = _JOINING_SIGNS.has(before) & _DIGITS.has(tokens.codes[tokens.starts - 2])
+    in_code |= _JOINING_SIGNS.has(behind) & _DIGITS.has(tokens.codes[tokens.ends + 1])
+    dotted = (behind == ord(".")) & ~_BEHIND_WORD.has(tokens.codes[tokens.ends + 1])
+    # The borders of a text are line breaks, also before the first one.
+    return np.asarray(_BEFORE_WORD.has(before) & _BEHIND_WORD.has(behind) & ~in_code & ~dotted)
 
 
 def _stack(columns: Sequence[np.ndarray]) -> FloatArray:

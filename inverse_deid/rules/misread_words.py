@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import product
 
 import numpy as np
 
@@ -23,6 +24,8 @@ for _written, _meant in _PAIRS.split():
 
 MIN_LETTERS = 6
 """Letters of a word that is long enough to be recognised whatever the document."""
+_MIN_TWICE_MISREAD = 8
+"""Of a word with two confusions, at least one of them a digit."""
 _MIN_SHORT = 3
 """Of a shorter word, in a document with a long misread one."""
 _NAME_FLAGS = UNSAFE_FLAGS & ~WordFlag.TOP_LEVEL_DOMAIN
@@ -49,20 +52,38 @@ class MisreadWords:
         """Tell which words read as another one: bool (n_words,)."""
         return np.fromiter((self.meant(word) != "" for word in words), np.bool_, len(words))
 
+    def mean_no_name(self, words: Sequence[str]) -> BoolArray:
+        """Tell which words read as one that no list of names has: bool (n_words,)."""
+        meant = map(self.meant, words)
+        found = (one != "" and not self._lexicon.flags(one) & _NAME_FLAGS for one in meant)
+        return np.fromiter(found, np.bool_, len(words))
+
     def _meant(self, word: str) -> str:
         """Return the one safe word that a word was meant to be, of the same length, "" = itself."""
         if len(word) < _MIN_SHORT or not word.isascii() or word.isdigit() or self._lexicon.flags(word):
             return ""
         digits = [i for i, sign in enumerate(word) if sign.isdigit()]
-        if len(digits) > 1 or (digits and self._is_glued(word, digits[0])):
-            return ""
         found: dict[str, str] = {}
-        for i in digits or range(len(word)):
-            for letter in CONFUSABLE.get(word[i], ""):
-                read = word[:i] + letter + word[i + 1 :]
+        for places in self._choose_places(word, digits):
+            for letters in product(*(CONFUSABLE.get(word[place], "") for place in places)):
+                signs = list(word)
+                for place, letter in zip(places, letters, strict=True):
+                    signs[place] = letter
+                read = "".join(signs)
                 if (read.islower() or read.isupper() or read.istitle()) and self._lexicon.flags(read):
                     found.setdefault(read.lower(), read)
         return next(iter(found.values())) if len(found) == 1 and all(map(self._is_safe, found)) else ""
+
+    def _choose_places(self, word: str, digits: Sequence[int]) -> Sequence[tuple[int, ...]]:
+        """Return the sets of characters that may be mistaken: every digit, and no letter but in a long word."""
+        most = 2 if digits and len(word) >= _MIN_TWICE_MISREAD else 1
+        if len(digits) > most or (len(digits) == 1 and self._is_glued(word, digits[0])):
+            return ()
+        if not digits:
+            return [(place,) for place in range(len(word))]
+        written = tuple(digits)
+        letters = [i for i in range(len(word)) if i not in digits] if len(digits) < most else []
+        return [written, *((*written, place) for place in letters)]
 
     def _is_glued(self, word: str, digit: int) -> bool:
         """Tell whether a digit may be a number beside a word, as in `tablet5` and `dose2day`."""

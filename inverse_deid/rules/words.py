@@ -78,6 +78,7 @@ class WordRows:
     foreign: BoolArray  # mixes scripts or is outside Latin and Greek
     disguised: BoolArray  # a name glued to another word, written with digits, or in base64 or hexadecimal
     misread: BoolArray  # in no list, and one confusion of characters away from a safe word
+    misread_no_name: BoolArray  # misread, and the safe word is in no list of names
     long_number: BoolArray  # has seven digits or more
     anchors: BitArray  # see `anchor_bits`
     keys: IntArray  # the same number for words that differ only in case
@@ -133,6 +134,7 @@ class WordKnowledge:
             foreign=np.fromiter(map(in_foreign_script, words), np.bool_, len(words)),
             disguised=find_disguised_words(words, self._lexicon),
             misread=self.misread.among(words),
+            misread_no_name=self.misread.mean_no_name(words),
             long_number=np.fromiter(map(has_long_number, words), np.bool_, len(words)),
             anchors=anchor_bits(words),
             keys=self._keys_of(words),
