@@ -131,13 +131,14 @@ _BEFORE_WORD = CharacterSet(" \t\n\r\u00a0([{\"'\u2018\u201c,;:/-")
 _BEHIND_WORD = CharacterSet(" \t\n\r\u00a0)]},;:.?!\"'\u2019\u201d/-")
 _JOINING_SIGNS = CharacterSet("/-.:,;")
 _DIGITS = CharacterSet("0123456789")
+_MIN_WITH_DIGIT = 3
 
 
 def find_misread(tokens: JoinedTokens, ids: IntArray, rows: WordRows) -> BoolArray:
     """Tell which misread words stand where nothing speaks for a name or an identifier: bool (n_tokens,).
 
-    In lower case, or where the case says nothing; not after a title; beside no sign of addresses and
-    codes. With a capital inside a sentence, only a long word with a digit counts, whose meaning is in
+    In lower case, or where the case says nothing; beside no sign of addresses and codes; not after a
+    title, unless it is long, in lower case and means no name (`nurse coneerning`). With a capital inside a sentence, only a long word with a digit counts, whose meaning is in
     no list of names: it is judged as the same word without the digit would be. A short word without a
     digit counts only in a document with another one that is misread.
     """
@@ -154,12 +155,15 @@ def find_misread(tokens: JoinedTokens, ids: IntArray, rows: WordRows) -> BoolArr
     lower = cased["all-lower-case"]
     has_digit = rows.has("contains-digit", ids)
     in_capitals = cased["all-upper-case"]
-    no_name = has_digit & (rows.n_chars[ids] > MIN_LETTERS) & rows.misread_no_name[ids]
-    may_be_word = lower | capitals | ((layout.sentence_start | no_name) & ~in_capitals)
-    chosen = chosen & may_be_word & ~after_title & _stands_alone(tokens)
-    is_sure = (rows.n_chars[ids] >= MIN_LETTERS) | (lower & has_digit)
+    n_chars = rows.n_chars[ids]
+    no_name = (n_chars > MIN_LETTERS) & rows.misread_no_name[ids]
+    may_be_word = lower | capitals | ((layout.sentence_start | (no_name & has_digit)) & ~in_capitals)
+    may_be_word &= ~after_title | (no_name & lower)
+    chosen = chosen & may_be_word & _stands_alone(tokens)
+    is_sure = (n_chars >= MIN_LETTERS) | (lower & has_digit & (n_chars > _MIN_WITH_DIGIT))
     shown = np.bincount(tokens.doc[chosen & is_sure], minlength=len(tokens.docs))
-    return np.asarray(chosen & (is_sure | (lower & (shown[tokens.doc] > 0))))
+    may_be_short = lower | (layout.sentence_start & rows.misread_no_name[ids])
+    return np.asarray(chosen & (is_sure | (may_be_short & (shown[tokens.doc] > 0))))
 
 
 def _stands_alone(tokens: JoinedTokens) -> BoolArray:

@@ -15,8 +15,9 @@ import numpy as np
 
 from inverse_deid.core.values import BoolArray
 from inverse_deid.lexicon import SAFE_FLAGS, UNSAFE_FLAGS, Lexicon, WordFlag
+from inverse_deid.rules.disguised_words import LEET
 
-_PAIRS = "0o 0O 1l 1i 1I Il lI 5s 5S 6b 6G 8B 2z 2Z 9g ce ec nu un rm vt ft tf li il"
+_PAIRS = "0o 0O 1l 1I Il lI 5s 5S 6b 6G 8B 2z 2Z 9g ce ec nu un rm vt ft tf"
 CONFUSABLE: dict[str, str] = {}
 """The letters that each written character may stand for."""
 for _written, _meant in _PAIRS.split():
@@ -27,7 +28,7 @@ MIN_LETTERS = 6
 _MIN_TWICE_MISREAD = 8
 """Of a word with two confusions, at least one of them a digit."""
 _MIN_SHORT = 3
-"""Of a shorter word, in a document with a long misread one."""
+"""Of a shorter word, in a document with a long misread one; one less with a digit."""
 _NAME_FLAGS = UNSAFE_FLAGS & ~WordFlag.TOP_LEVEL_DOMAIN
 _COMMON_FLAGS = WordFlag.STOP_WORD | WordFlag.COMMON_ENGLISH
 _LEAST_LOWER_RATIO = 0.9
@@ -60,11 +61,13 @@ class MisreadWords:
 
     def _meant(self, word: str) -> str:
         """Return the one safe word that a word was meant to be, of the same length, "" = itself."""
-        if len(word) < _MIN_SHORT or not word.isascii() or word.isdigit() or self._lexicon.flags(word):
+        if len(word) < _MIN_SHORT - (not word.isalpha()) or not word.isascii() or word.isdigit() or self._lexicon.flags(word):
             return ""
         digits = [i for i, sign in enumerate(word) if sign.isdigit()]
         found: dict[str, str] = {}
         for places in self._choose_places(word, digits):
+            if found and len(places) > len(digits) > 0:
+                break  # fewer confusions explain the word
             for letters in product(*(CONFUSABLE.get(word[place], "") for place in places)):
                 signs = list(word)
                 for place, letter in zip(places, letters, strict=True):
@@ -72,7 +75,10 @@ class MisreadWords:
                 read = "".join(signs)
                 if (read.islower() or read.isupper() or read.istitle()) and self._lexicon.flags(read):
                     found.setdefault(read.lower(), read)
-        return next(iter(found.values())) if len(found) == 1 and all(map(self._is_safe, found)) else ""
+        if len(found) != 1:
+            return ""
+        ((read, written),) = found.items()
+        return written if self._is_safe(read, word) else ""
 
     def _choose_places(self, word: str, digits: Sequence[int]) -> Sequence[tuple[int, ...]]:
         """Return the sets of characters that may be mistaken: every digit, and no letter but in a long word."""
@@ -86,16 +92,18 @@ class MisreadWords:
         return [written, *((*written, place) for place in letters)]
 
     def _is_glued(self, word: str, digit: int) -> bool:
-        """Tell whether a digit may be a number beside a word, as in `tablet5` and `dose2day`."""
+        """Tell whether a digit may be a number beside a word, as in `tablet5`; 0 is not one alone."""
         pieces = [piece for piece in (word[:digit], word[digit + 1 :]) if piece]
-        return len(pieces) == 1 and bool(self._lexicon.flags(pieces[0]))
+        return word[digit] != "0" and len(pieces) == 1 and bool(self._lexicon.flags(pieces[0]))
 
-    def _is_safe(self, word: str) -> bool:
-        """Tell whether a word is surely no name; a short one must be common, for it has many neighbours."""
-        table = self._lexicon.lookup([word])
+    def _is_safe(self, read: str, word: str) -> bool:
+        """Tell whether a reading is surely no name; a short one must be common, for it has many neighbours."""
+        table = self._lexicon.lookup([read])
         flags = int(table.flags[0])
         usually_lower = float(table.lower_ratio[0]) >= _LEAST_LOWER_RATIO
+        if not flags & _COMMON_FLAGS and self._lexicon.flags(word.translate(LEET)) & _NAME_FLAGS:
+            return False
         if len(word) < MIN_LETTERS:
-            common = WordFlag.STOP_WORD if len(word) == _MIN_SHORT else _COMMON_FLAGS
-            return bool(flags & common) and usually_lower
+            is_shortest = len(word) < _MIN_SHORT or (len(word) == _MIN_SHORT and word.isalpha())
+            return bool(flags & (WordFlag.STOP_WORD if is_shortest else _COMMON_FLAGS)) and usually_lower
         return bool(flags & SAFE_FLAGS) and (usually_lower or not flags & _NAME_FLAGS)
