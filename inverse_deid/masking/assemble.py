@@ -30,7 +30,7 @@ from inverse_deid.core.thresholds import (
     OperatingPoints,
     Thresholds,
 )
-from inverse_deid.lexicon import SAFE_FLAGS, load_lexicon
+from inverse_deid.lexicon import SAFE_FLAGS, UNSAFE_FLAGS, load_lexicon
 from inverse_deid.masking.document_passes import PhraseList
 from inverse_deid.masking.pipeline import Deidentifier, Stages
 from inverse_deid.masking.scorers import open_scorer
@@ -40,6 +40,7 @@ from inverse_deid.replacement.markers import MarkerKind, markers_of
 from inverse_deid.rules.analysis import Policy, RuleAnalyser
 from inverse_deid.rules.origins import load_origins
 from inverse_deid.text.interning import InternedWords
+from inverse_deid.text.reading import read_text
 
 CERTIFICATE_FORMAT = "inverse-deid certificate"
 CERTIFICATE_VERSION = 1
@@ -172,6 +173,9 @@ def assemble(settings: MaskingSettings) -> Assembly:
         origins=load_origins().among if Category.ORIGIN in settings.categories else None,
         is_common_word=lambda word: bool(lexicon.flags(word) & SAFE_FLAGS),
         between_batches=interned.trim,
+        read=lambda text: read_text(
+            text, lambda word: bool(lexicon.flags(word) & (SAFE_FLAGS | UNSAFE_FLAGS))
+        ),
     )
     return Assembly(stages, model_sha256, lexicon.sha256)
 

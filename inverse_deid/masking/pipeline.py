@@ -40,8 +40,10 @@ from inverse_deid.masking.document_passes import (
     mask_phrases,
 )
 from inverse_deid.masking.kept_categories import mask_births_and_high_ages
+from inverse_deid.masking.original_tokens import decide_on_original, hide_gaps
 from inverse_deid.replacement.markers import MarkerFor
 from inverse_deid.rules.known_identifiers import KnownIdentifiers
+from inverse_deid.text.reading import Reading
 from inverse_deid.text.rendering import render
 from inverse_deid.text.tokenizer import join, tokenize, tokenize_many
 
@@ -105,6 +107,7 @@ class Stages:
         is_common_word: Tells whether a word, in any case, is common; a common word is not masked
             only because it resembles a known identifier.
         between_batches: Called after every batch; keeps caches within bounds.
+        read: Returns the reading of a text, None = it reads as it is written.
     """
 
     analyser: Analyser
@@ -117,6 +120,17 @@ class Stages:
     origins: Callable[[Tokens], BoolArray] | None = None
     is_common_word: Callable[[str], bool] = lambda word: False
     between_batches: Callable[[], None] = lambda: None
+    read: Callable[[str], Reading | None] = lambda text: None
+
+    def read_all(self, texts: Sequence[str]) -> list[Reading | None]:
+        """Return the reading of each text, None = it reads as it is written, or cannot be mended."""
+        return [self._read_one(text) for text in texts]
+
+    def _read_one(self, text: str) -> Reading | None:
+        try:
+            return self.read(text)
+        except Exception:  # noqa: BLE001 - what cannot be mended is read, and masked, as it is written
+            return None
 
 
 class Deidentifier:
@@ -165,7 +179,8 @@ class Deidentifier:
             return mask_everything(doc, self._stages.marker_for)
 
     def _mask_batch(self, docs: Sequence[Document]) -> list[MaskedDocument]:
-        tokens = tokenize_many([doc.text for doc in docs])
+        readings = self._stages.read_all([doc.text for doc in docs])
+        tokens = tokenize_many(choose_texts(docs, readings))
         known = {
             values: KnownIdentifiers(values, self._stages.is_common_word)
             for values in {doc.known for doc in docs if doc.known}
@@ -174,7 +189,8 @@ class Deidentifier:
         for part in self._begin_ahead(tokens):
             for row, analysis, decisions in zip(part.rows, part.analyses, self._decide(part), strict=True):
                 identifiers = known.get(docs[row].known)
-                masked[row] = self._finish(docs[row], tokens[row], analysis, decisions, identifiers)
+                seen = _Seen(docs[row], readings[row], tokens[row], analysis, identifiers)
+                masked[row] = self._finish(seen, decisions)
         return [masked[row] for row in range(len(docs))]
 
     def _begin_ahead(self, tokens: Sequence[Tokens]) -> Iterator[_Part]:
@@ -212,24 +228,23 @@ class Deidentifier:
             decisions = mask_joined_parts(tokens, decisions)
         return [decisions.of(one) for one in tokens.slices()]
 
-    def _finish(
-        self,
-        doc: Document,
-        tokens: Tokens,
-        analysis: RuleAnalysis,
-        decisions: Decisions,
-        known: KnownIdentifiers | None,
-    ) -> MaskedDocument:
+    def _finish(self, seen: _Seen, decisions: Decisions) -> MaskedDocument:
         """Apply the allow list and the passes that only mask more, and render."""
+        doc, tokens = seen.doc, seen.tokens
         if len(decisions) != len(tokens):
             raise StageError(f"document {doc.id}: {len(decisions)} decisions for {len(tokens)} tokens")
         if self._stages.origins is not None:
             decisions = mask_origins(decisions, self._stages.origins(tokens))
-        decisions = apply_allow_list(tokens, self._stages.allow, analysis.verdicts, decisions)
-        if known is not None:
-            decisions = mask_more(decisions, known.among(tokens), Reason.KNOWN_IDENTIFIER)
-        decisions = mask_phrases(tokens, self._stages.deny, Reason.DENY_LIST, decisions)
-        rendering = render(tokens, decisions.keep, self._stages.marker_for(decisions))
+        decisions = apply_allow_list(tokens, self._stages.allow, seen.analysis.verdicts, decisions)
+        decisions = self._mask_listed(seen, tokens, decisions)
+        gaps = None
+        if seen.reading is not None:
+            original = tokenize(doc.text)
+            gaps = hide_gaps(seen.reading, tokens, decisions.keep, original)
+            decisions = decide_on_original(seen.reading, tokens, decisions, original)
+            # What the reading joins, a list may have apart.
+            tokens, decisions = original, self._mask_listed(seen, original, decisions)
+        rendering = render(tokens, decisions.keep, self._stages.marker_for(decisions), gaps)
         return MaskedDocument(
             doc.id,
             rendering.text,
@@ -237,8 +252,25 @@ class Deidentifier:
             rendering.replaced,
             tokens,
             decisions,
-            other_language=analysis.other_language,
+            other_language=seen.analysis.other_language,
         )
+
+    def _mask_listed(self, seen: _Seen, tokens: Tokens, decisions: Decisions) -> Decisions:
+        """Mask the known identifiers of a document and the deny list."""
+        if seen.known is not None:
+            decisions = mask_more(decisions, seen.known.among(tokens), Reason.KNOWN_IDENTIFIER)
+        return mask_phrases(tokens, self._stages.deny, Reason.DENY_LIST, decisions)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Seen:
+    """A document as the stages saw it."""
+
+    doc: Document
+    reading: Reading | None  # None = the text itself
+    tokens: Tokens = field(repr=False)  # of the reading
+    analysis: RuleAnalysis = field(repr=False)  # of the reading
+    known: KnownIdentifiers | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -249,6 +281,13 @@ class _Part:
     tokens: Sequence[Tokens] = field(repr=False)  # of each document
     analyses: Sequence[RuleAnalysis] = field(repr=False)  # of each document
     scores: Callable[[], Sequence[Scores] | None] = field(repr=False)  # waits; None = no network
+
+
+def choose_texts(docs: Sequence[Document], readings: Sequence[Reading | None]) -> list[str]:
+    """Return the text of each document that rules and network read."""
+    return [
+        doc.text if reading is None else reading.text for doc, reading in zip(docs, readings, strict=True)
+    ]
 
 
 def split_by_length(tokens: Sequence[Tokens]) -> Iterator[list[int]]:

@@ -23,7 +23,7 @@ import numpy as np
 from inverse_deid.core.phi import HyperClass
 from inverse_deid.core.values import BoolArray, IntArray, RuleAnalysis, RuleVerdicts, Tokens
 from inverse_deid.lexicon import SAFE_FLAGS, UNSAFE_FLAGS, Lexicon, WordFlag
-from inverse_deid.rules.context import CONTEXT_FEATURE_NAMES, Context, describe_context
+from inverse_deid.rules.context import CONTEXT_FEATURE_NAMES, Context, describe_context, find_misread
 from inverse_deid.rules.language import find_other_languages
 from inverse_deid.rules.words import WORD_FEATURE_NAMES, WordKnowledge, WordRows
 from inverse_deid.text.interning import InternedWords
@@ -170,6 +170,8 @@ class RuleAnalyser:
         interned: Numbers the words; shared with the scorer.
         policy: How ambiguous words are judged.
         kept: Classes that the user keeps.
+        repairs: Judge `rec0vered` as `recovered`, and tell the network that word. Training learns from
+            the words as they are written.
 
     Raises:
         ValueError: Unknown policy.
@@ -181,6 +183,8 @@ class RuleAnalyser:
         interned: InternedWords,
         policy: Policy = "case-aware",
         kept: frozenset[HyperClass] = frozenset(),
+        *,
+        repairs: bool = True,
     ) -> None:
         if policy not in POLICIES:
             raise ValueError(f"policy is one of {', '.join(POLICIES)}")
@@ -189,6 +193,7 @@ class RuleAnalyser:
         self._knowledge = WordKnowledge(lexicon, interned)
         self._policy = policy
         self._kept = kept
+        self._repairs = repairs
 
     def analyse(self, tokens: Tokens) -> RuleAnalysis:
         """Analyse one document."""
@@ -199,6 +204,14 @@ class RuleAnalyser:
         joined = join(tokens)
         ids = self._interned.ids(joined.words)
         rows = self._knowledge.rows()
+        misread = find_misread(joined, ids, rows)
+        if self._repairs and misread.any():
+            words = list(joined.words)
+            for i in np.flatnonzero(misread).tolist():
+                words[i] = self._knowledge.misread.meant(words[i])
+            joined = replace(joined, words=words)
+            ids[misread] = self._interned.ids([words[i] for i in np.flatnonzero(misread).tolist()])
+            rows = self._knowledge.rows()
         context = describe_context(joined, ids, rows, self._lexicon, self._kept)
         features = np.concatenate([rows.features[ids], context.features], axis=1)
         verdicts = judge(ids, rows, context, self._policy, self._kept)

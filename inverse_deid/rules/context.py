@@ -13,6 +13,7 @@ from inverse_deid.lexicon import SAFE_FLAGS, Lexicon, PhraseKind, WordFlag
 from inverse_deid.lexicon.entries import MAX_PHRASE_TOKENS
 from inverse_deid.rules.disguised_words import MIN_NAME, NAME_FLAGS
 from inverse_deid.rules.disguises import CharacterSet, Flags, find_disguises
+from inverse_deid.rules.misread_words import MIN_LETTERS
 from inverse_deid.rules.patterns import (
     CONTEXT_PATTERNS,
     FACT_PATTERNS,
@@ -50,6 +51,8 @@ CONTEXT_FEATURE_NAMES: tuple[str, ...] = (*_POSITION_FEATURES, *CONTEXT_PATTERNS
 """Names of the columns of `Context.features`."""
 
 _STOP_TABLE = np.isin(np.arange(0x80), [ord(c) for c in ".!?;"])
+_MOSTLY_OF_DOCUMENT, _MOSTLY_OF_LINE = 0.7, 0.8
+"""From these shares of capitals on, the case of a word says nothing."""
 _LETTERS = ("all-lower-case", "all-upper-case", "has-capital-beginning")
 
 
@@ -136,7 +139,7 @@ def describe_context(
     return Context(
         features=_stack(columns),
         sentence_start=layout.sentence_start,
-        mostly_upper=(of_document > 0.7) | (of_line > 0.8),
+        mostly_upper=(of_document > _MOSTLY_OF_DOCUMENT) | (of_line > _MOSTLY_OF_LINE),
         eponym=phrases[PhraseKind.EPONYM],
         place=phrases[PhraseKind.CITY] | phrases[PhraseKind.COUNTRY] | phrases[PhraseKind.STATE],
         holiday=phrases[PhraseKind.HOLIDAY],
@@ -152,6 +155,55 @@ def describe_context(
         firm_veto=firm_veto,
         owner=find_owners(tokens, flags),
     )
+
+
+_BEFORE_WORD = CharacterSet(" \t\n\r\u00a0([{\"'\u2018\u201c,;:/-")
+_BEHIND_WORD = CharacterSet(" \t\n\r\u00a0)]},;:.?!\"'\u2019\u201d/-")
+_JOINING_SIGNS = CharacterSet("/-.:,;")
+_DIGITS = CharacterSet("0123456789")
+_MIN_WITH_DIGIT = 3
+
+
+def find_misread(tokens: JoinedTokens, ids: IntArray, rows: WordRows) -> BoolArray:
+    """Tell which misread words stand where nothing speaks for a name or an identifier: bool (n_tokens,).
+
+    In lower case, or where the case says nothing; beside no sign of addresses and codes; not after a
+    title, unless it is long, in lower case and means no name (`nurse coneerning`). With a capital inside a sentence, only a long word with a digit counts, whose meaning is in
+    no list of names: it is judged as the same word without the digit would be. A short word without a
+    digit counts only in a document with another one that is misread.
+    """
+    chosen = rows.misread[ids]
+    if not chosen.any():
+        return chosen
+    flags = rows.flags[ids]
+    layout = _read_layout(tokens)
+    cased = {name: rows.has(name, ids) for name in _LETTERS}
+    after_title = _after((flags & np.uint32(WordFlag.SALUTATION)) != 0) & ~layout.line_start
+    capitals = (_upper_share(cased, tokens.doc, min_words=0) > _MOSTLY_OF_DOCUMENT) | (
+        _upper_share(cased, layout.line, min_words=3) > _MOSTLY_OF_LINE
+    )
+    lower = cased["all-lower-case"]
+    has_digit = rows.has("contains-digit", ids)
+    in_capitals = cased["all-upper-case"]
+    n_chars = rows.n_chars[ids]
+    no_name = (n_chars > MIN_LETTERS) & rows.misread_no_name[ids]
+    may_be_word = lower | capitals | ((layout.sentence_start | (no_name & has_digit)) & ~in_capitals)
+    may_be_word &= ~after_title | (no_name & lower)
+    chosen = chosen & may_be_word & _stands_alone(tokens)
+    is_sure = (n_chars >= MIN_LETTERS) | (lower & has_digit & (n_chars > _MIN_WITH_DIGIT))
+    shown = np.bincount(tokens.doc[chosen & is_sure], minlength=len(tokens.docs))
+    may_be_short = lower | (layout.sentence_start & rows.misread_no_name[ids])
+    return np.asarray(chosen & (is_sure | (may_be_short & (shown[tokens.doc] > 0))))
+
+
+def _stands_alone(tokens: JoinedTokens) -> BoolArray:
+    """Tell which tokens no sign of an address or a code joins to another one: bool (n_tokens,)."""
+    before, behind = tokens.codes[tokens.starts - 1], tokens.codes[tokens.ends]
+    in_code = _JOINING_SIGNS.has(before) & _DIGITS.has(tokens.codes[tokens.starts - 2])
+    in_code |= _JOINING_SIGNS.has(behind) & _DIGITS.has(tokens.codes[tokens.ends + 1])
+    dotted = (behind == ord(".")) & ~_BEHIND_WORD.has(tokens.codes[tokens.ends + 1])
+    # The borders of a text are line breaks, also before the first one.
+    return np.asarray(_BEFORE_WORD.has(before) & _BEHIND_WORD.has(behind) & ~in_code & ~dotted)
 
 
 def _stack(columns: Sequence[np.ndarray]) -> FloatArray:

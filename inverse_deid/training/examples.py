@@ -134,7 +134,7 @@ class ExampleMaker:
         self._config = config
         self._numbers = vectors.numbers()
         self._interned = InternedWords()
-        self._analyser = RuleAnalyser(lexicon, self._interned)
+        self._analyser = RuleAnalyser(lexicon, self._interned, repairs=False)
         self._columns = feature_columns(feature_names(config.feature_set))
         self._doubtful = feature_columns(_DOUBTFUL_FEATURES)
         self._teachers = Teachers(teachers, config, self._interned)
