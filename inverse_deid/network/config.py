@@ -93,6 +93,7 @@ class TrainingConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         dictionary_dropout: Share of tokens whose dictionary features are hidden.
         synthetic: Documents injected or invented in each epoch.
         weak: Weakly labelled real carriers in each epoch.
+        repeats: Epochs in a row over the same augmented data; more than 1 if teachers read slowly.
         keep_share: Share of gold spans that are left as they are in each epoch.
         recased: Share of the gold, injected and invented documents of each epoch that are rewritten: half of
             them in lower case, a quarter in capitals, a quarter with few capitals and little punctuation.
@@ -124,6 +125,7 @@ class TrainingConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     dictionary_dropout: Share = 0.15
     synthetic: Count = 1500
     weak: Count = 450
+    repeats: Size = 1
     keep_share: Share = 0.12
     recased: Share = 0.0
     noisy: Share = 0.0

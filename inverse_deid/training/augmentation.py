@@ -155,16 +155,19 @@ def _work(epoch: int) -> list[Example]:
 
 
 class EpochsAhead:
-    """Makes the next epoch in another process while the network trains on the present one.
+    """Makes the data of the next epochs in another process while the network trains on the present ones.
 
-    Use as a context manager; call with the epoch's number.
+    Use as a context manager; call with the epoch's number. Of `training.repeats` epochs in a row, all have the
+    same data, which the network reads in other windows and with other words hidden.
     """
 
     def __init__(self, recipe: EpochRecipe) -> None:
-        self._n_epochs = recipe.training.epochs
+        self._repeats = recipe.training.repeats
+        self._n_parts = -(-recipe.training.epochs // self._repeats)
         self._pool = ProcessPoolExecutor(
             1, mp_context=get_context("spawn"), initializer=_start_worker, initargs=(recipe,)
         )
+        self._present: tuple[int, list[Example]] = (-1, [])
         self._next: tuple[int, Future[list[Example]]] | None = None
 
     def __enter__(self) -> EpochsAhead:
@@ -175,8 +178,14 @@ class EpochsAhead:
 
     def __call__(self, epoch: int) -> list[Example]:
         """Return the examples of an epoch."""
-        if self._next is None or self._next[0] != epoch:
-            self._next = (epoch, self._pool.submit(_work, epoch))
+        part = epoch // self._repeats
+        if part != self._present[0]:
+            self._present = (part, self._make(part))
+        return self._present[1]
+
+    def _make(self, part: int) -> list[Example]:
+        if self._next is None or self._next[0] != part:
+            self._next = (part, self._pool.submit(_work, part))
         examples = self._next[1].result()
-        self._next = (epoch + 1, self._pool.submit(_work, epoch + 1)) if epoch + 1 < self._n_epochs else None
+        self._next = (part + 1, self._pool.submit(_work, part + 1)) if part + 1 < self._n_parts else None
         return examples

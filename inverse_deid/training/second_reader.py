@@ -75,13 +75,16 @@ def pair_readers(readers: Readers, config: RunConfig, folder: Path, say: Say = l
 
 
 def _learned_from(parts: EncoderParts, config: RunConfig, data: RunDocuments) -> bool:
-    """Tell whether an encoder saw the same annotated corpora, with the same part of them held out."""
+    """Tell whether what is held out here was held out from the encoder: one split, and no corpus changed."""
     training = parts.provenance.get("training", {})
-    corpora = {data.hashes[corpus.name] for corpus in data.corpora}
+    seen = parts.provenance.get("data_sha256", {})
     return (
         training.get("split_seed") == config.training.split_seed
         and training.get("validation_share") == config.training.validation_share
-        and corpora <= set(parts.provenance.get("data_sha256", {}).values())
+        and all(
+            seen.get(corpus.name, data.hashes[corpus.name]) == data.hashes[corpus.name]
+            for corpus in data.corpora
+        )
     )
 
 
