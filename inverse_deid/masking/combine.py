@@ -1,8 +1,9 @@
 """The adaptive threshold: the only place where a probability is compared with a threshold.
 
-Source: thesis, section 4.3.5. If the rules say safe, or see a clinical fact, a token is kept from `low` on; if
-not, from `high` on. Three kinds are never kept: a weekday, month, street word, holiday or written-out number that is not
-safe, words in a pattern that may only mask, and a capitalised word that only lists of names know.
+Source: thesis, section 4.3.5. If the rules say safe, or see a clinical fact, a token is kept from
+`low` on; if not, from `high` on. Three kinds are never kept: a weekday, month, street word, holiday or
+written-out number that is not safe, words in a pattern that may only mask, and a capitalised word that
+only lists of names know.
 Beyond the thesis, both thresholds rise in documents that are crowded with protected health information
 (PHI) and fall in those with little of it, but never for a word that the rules do not call safe
 (docs/decisions/0005); and a capitalised word that may be a name needs more.

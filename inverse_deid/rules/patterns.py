@@ -243,8 +243,8 @@ FACT_PATTERNS = _compile(
         "in-score": rf"\b(?:{_SCORE_LABEL})\b(?:[\s:=,(~-]{{1,3}}(?:{_OF_SCORE})\b){{0,5}}[\s:=,(~-]{{1,3}}{_FRACTION}"
         rf"(?:[\s,;()>-]{{1,4}}(?:(?:{_OF_SCORE})[\s:()]{{1,4}}){{0,3}}{_FRACTION}){{0,4}}|"
         r"(?<![\w./-])(?:1[3-9]|2\d|30)/(?:14|15|20|24|27|28|30)(?![\w/]|[.-]\d)",
-        "in-range": rf"(?:{_BEFORE_RANGE})(?:\d{{1,3}}[.,]\d{{1,2}}\s?[–-]\s?\d{{1,3}}[.,]\d{{1,2}}|[1-4]?\d\d[–-][1-4]\d\d){_END_OF_NUMBER}|"  # noqa: RUF001
-        rf"(?<![\w.,/-])(?:\d{{1,4}}|\d{{1,4}}[.,]\d{{1,2}}\s?)[–-]\s?{_AMOUNT} ?(?:[µμmu]?g|mcg|kg|ng|pg|[mcd]l|iu|units?|[µμmun]?mol|meq|mm|cm|mmhg|bpm|tabs?|tablets?|puffs?|drops?)\b",  # noqa: RUF001
+        "in-range": rf"(?:{_BEFORE_RANGE})(?:\d{{1,3}}[.,]\d{{1,2}}\s?[–-]\s?\d{{1,3}}[.,]\d{{1,2}}|[1-4]?\d\d[–-][1-4]\d\d){_END_OF_NUMBER}|"
+        rf"(?<![\w.,/-])(?:\d{{1,4}}|\d{{1,4}}[.,]\d{{1,2}}\s?)[–-]\s?{_AMOUNT} ?(?:[µμmu]?g|mcg|kg|ng|pg|[mcd]l|iu|units?|[µμmun]?mol|meq|mm|cm|mmhg|bpm|tabs?|tablets?|puffs?|drops?)\b",
         "in-short-duration": rf"(?=\d{{1,2}}/(?:7|52|12))(?:(?<=\bfor ){_APPOINTED}|(?<=\bx)|{_BEFORE_SHORT_DURATION})\d{{1,2}}/(?:7|52|12)"
         r"(?![\w/]|[.-]\d)|(?<=\bsince )\d{1,2}/52(?![\w/]|[.-]\d)",
         "in-measurement": rf"\b(?:(?:{_TEMPERATURE})\b{_OF_VITAL}{_DEGREES}|(?:{_PRESSURE})\b{_OF_VITAL}\d{{2,3}}\s?/\s?\d{{2,3}}|"
@@ -387,7 +387,7 @@ ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
             Anchor(r"x?\d{1,2}(?:sec|min|h|day|night|w|m|y)|x\d{1,2}\Z"),
         ],
         "in-score": [Anchor(rf"(?:{_SCORE_LABEL})\Z"), _NUMBER_AT_SIGN],
-        "in-range": [Anchor(r"\d{1,4}\Z", behind=".,–-")],  # noqa: RUF001
+        "in-range": [Anchor(r"\d{1,4}\Z", behind=".,–-")],
         "in-short-duration": [_NUMBER_AT_SIGN],
         "in-measurement": [
             Anchor(
