@@ -68,8 +68,9 @@ def language_lines(tally: Tally) -> Iterator[str]:
     n = tally.n_other_language
     if n:
         yield (
-            f"WARNING: {n:,} of {tally.n_documents:,} documents {'seems' if n == 1 else 'seem'} not to be English. "
-            "There, facts may be lost and identifiers may leak. `inverse-deid mask --run-report` lists them"
+            f"WARNING: {n:,} of {tally.n_documents:,} documents {'seems' if n == 1 else 'seem'} not to be "
+            "English. There, much more is masked, facts may be lost, and identifiers may leak. "
+            "`inverse-deid mask --run-report` lists them"
         )
 
 

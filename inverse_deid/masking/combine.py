@@ -1,8 +1,9 @@
 """The adaptive threshold: the only place where a probability is compared with a threshold.
 
-Source: thesis, section 4.3.5. If the rules say safe, or see a clinical fact, a token is kept from `low` on; if
-not, from `high` on. Three kinds are never kept: a weekday, month, street word, holiday or written-out number that is not
-safe, words in a pattern that may only mask, and a capitalised word that only lists of names know.
+Source: thesis, section 4.3.5. If the rules say safe, or see a clinical fact, a token is kept from
+`low` on; if not, from `high` on. Three kinds are never kept: a weekday, month, street word, holiday or
+written-out number that is not safe, words in a pattern that may only mask, and a capitalised word that
+only lists of names know.
 A category that the user keeps counts as safe: its probability is added to `p_safe` before the comparison,
 which is then with a stricter threshold than `high`, since the rules and a low density say nothing about
 which category a word is of. What always masks words of that category alone gives way where the network is

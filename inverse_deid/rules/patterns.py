@@ -245,8 +245,8 @@ FACT_PATTERNS = _compile(
         rf"(?:[\s,;()>-]{{1,4}}(?:(?:{_OF_SCORE})[\s:()]{{1,4}}){{0,3}}{_FRACTION}){{0,4}}|"
         r"(?<![\w./-])(?:1[3-9]|2\d|30)/(?:14|15|20|24|27|28|30)(?![\w/]|[.-]\d)",
         "in-range": rf"(?:{_BEFORE_RANGE})(?:\d{{1,3}}[.,]\d{{1,2}}\s?[–-]\s?\d{{1,3}}[.,]\d{{1,2}}|[1-4]?\d\d[–-][1-4]\d\d){_END_OF_NUMBER}|"
-        rf"(?<![\w.,/-]){_AMOUNT}\s?[–-]\s?{_AMOUNT} ?(?:[µμmu]?g|mcg|kg|ng|pg|[mcd]l|iu|units?|[µμmun]?mol|meq|mm|cm|mmhg|bpm|tabs?|tablets?|puffs?|drops?)\b",
-        "in-short-duration": rf"(?<!\d)(?:(?<=\bfor ){_APPOINTED}|(?<=\bx)|{_BEFORE_SHORT_DURATION})\d{{1,2}}/(?:7|52|12)"
+        rf"(?<![\w.,/-])(?:\d{{1,4}}|\d{{1,4}}[.,]\d{{1,2}}\s?)[–-]\s?{_AMOUNT} ?(?:[µμmu]?g|mcg|kg|ng|pg|[mcd]l|iu|units?|[µμmun]?mol|meq|mm|cm|mmhg|bpm|tabs?|tablets?|puffs?|drops?)\b",
+        "in-short-duration": rf"(?=\d{{1,2}}/(?:7|52|12))(?:(?<=\bfor ){_APPOINTED}|(?<=\bx)|{_BEFORE_SHORT_DURATION})\d{{1,2}}/(?:7|52|12)"
         r"(?![\w/]|[.-]\d)|(?<=\bsince )\d{1,2}/52(?![\w/]|[.-]\d)",
         "in-measurement": rf"\b(?:(?:{_TEMPERATURE})\b{_OF_VITAL}{_DEGREES}|(?:{_PRESSURE})\b{_OF_VITAL}\d{{2,3}}\s?/\s?\d{{2,3}}|"
         rf"(?:{_RATE})\b{_OF_VITAL}\d{{2,3}}){_END_OF_NUMBER}|(?<![\w.,/-])(?:3[4-9]|4[0-2])[.,]\d\s?°?\s?C\b",
@@ -412,9 +412,15 @@ ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
             )
         ],
         "in-day-count": [Anchor(r"(?:(?:days?|pod)\d{0,3}|d\d{1,2}|\d{1,2}(?:st|nd|rd|th))\Z")],
-        "in-interval": [_COUNTED, Anchor(r"(?:eleven|twelve|x\d)")],
+        "in-interval": [
+            Anchor(
+                r"(?:\d{1,2}|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|several|few)\Z",
+                behind=" -",
+            ),
+            Anchor(r"x?\d{1,2}(?:sec|min|h|day|night|w|m|y)|x\d{1,2}\Z"),
+        ],
         "in-score": [Anchor(rf"(?:{_SCORE_LABEL})\Z"), _NUMBER_AT_SIGN],
-        "in-range": [Anchor(r"\d{1,4}\Z", behind=".,–- ")],
+        "in-range": [Anchor(r"\d{1,4}\Z", behind=".,–-")],
         "in-short-duration": [_NUMBER_AT_SIGN],
         "in-measurement": [
             Anchor(
@@ -423,7 +429,11 @@ ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
             ),
             _DECIMAL,
         ],
-        "is-clock-time": [_TWO_DIGITS, Anchor(r"(?:[01]\d|2[0-4])[0-5]\d(?:h|hrs?)?\Z")],
+        "is-clock-time": [
+            Anchor(r"\d{1,2}\Z", behind=":."),
+            Anchor(r"(?:1[0-2]|0?[1-9])\Z", behind=" "),
+            Anchor(r"(?:(?:1[0-2]|0?[1-9])[ap]m?|(?:[01]\d|2[0-4])[0-5]\d(?:h|hrs?)?)\Z"),
+        ],
     }
 )
 """The anchors of every pattern of the rules: each of its matches has one of them, or its sign."""

@@ -23,13 +23,13 @@ _UNIT_WITH_GREEK_MU = re.compile(
 
 
 def read_units(words: Sequence[str]) -> list[str]:
-    """Return words with the micro sign where a unit is written with the Greek letter mu.
+    r"""Return words with the micro sign where a unit is written with the Greek letter mu.
 
     Both look the same. Without this, `μg` is a word of two scripts, which is always masked.
 
     Example:
         >>> [ascii(word) for word in read_units(["5\u03bcg", "\u03bcaria"])]
-        ["'5\\\\xb5g'", "'\\\\u03bcaria'"]
+        ["'5\\xb5g'", "'\\u03bcaria'"]
     """
     return [
         word.replace(_GREEK_MU, "\u00b5")

@@ -8,6 +8,8 @@ from test_golden_cases import parse
 
 from inverse_deid.core.values import Document
 from inverse_deid.masking.assemble import MaskingSettings, assemble, build_deidentifier
+from inverse_deid.masking.scorers import feature_columns, feature_names
+from inverse_deid.rules.patterns import FACT_PATTERNS
 from inverse_deid.text.tokenizer import tokenize
 
 FILE = tomllib.loads((Path(__file__).parent / "clinical_facts.toml").read_text(encoding="utf-8"))
@@ -99,3 +101,10 @@ def test_at_is_not_a_handle_before_times_and_amounts(analyser, handle):
 @pytest.mark.parametrize("handle", ["@amara", "@ra_okonkwo", "@homebody7", "@11amara"])
 def test_a_handle_is_always_masked(analyser, handle):
     assert analyser.analyse(tokenize(f"Seen {handle} today.")).verdicts.veto.any()
+
+
+def test_the_features_of_facts_are_the_last_so_that_older_models_find_theirs():
+    names = feature_names("all")
+    assert names[-len(FACT_PATTERNS) :] == tuple(FACT_PATTERNS)
+    older = names[: -len(FACT_PATTERNS)]
+    assert feature_columns(older) == list(range(len(older)))
