@@ -36,6 +36,8 @@ _SURE_OF_KEPT = 0.5
 """The least probability of the kept categories at which what only they forbid may be kept."""
 _CATEGORY_LOGITS = 1.25
 """How far the threshold of a word that is kept because of its category is above `high`."""
+_LEAST_OF_CATEGORY = 0.95
+"""The least threshold of such a word, however low `high` is: an unsure network mixes categories up."""
 _BELOW_ONE = np.nextafter(np.float32(1), np.float32(0))
 """A sum of probabilities is never certain, so that thresholds of 1 mask it."""
 _ROUNDING = 1e-4
@@ -142,7 +144,7 @@ def _limits_of_kept(
     """Return the least `p_safe + p_kept` of tokens that are kept for their category: float32 (n_tokens,)."""
     density = np.asarray(log_density(p_safe) if densities is None else densities)
     logits = compute_shifts(verdicts, np.maximum(density, 0), thresholds) + _CATEGORY_LOGITS
-    limits = shift_threshold(thresholds.high, logits)
+    limits = np.maximum(shift_threshold(thresholds.high, logits), np.float32(_LEAST_OF_CATEGORY))
     given_way = verdicts.lifted & (p_kept >= _SURE_OF_KEPT)
     return np.where(verdicts.always_masked & ~given_way, np.float32(np.inf), limits).astype(np.float32)
 

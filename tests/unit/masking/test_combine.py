@@ -162,6 +162,11 @@ def test_thresholds_of_one_mask_what_only_a_sum_makes_certain():
     assert decide_kept(0.5, 0.5, 1.0, 1.0) == (False, Reason.BELOW_THRESHOLD)
 
 
+@pytest.mark.parametrize(("p_kept", "keep"), [(0.64, False), (0.66, True)])
+def test_low_thresholds_do_not_lower_that_of_a_kept_category_below_its_least(p_kept, keep):
+    assert decide_kept(0.3, p_kept, 0.0, 0.5)[0] is keep
+
+
 def test_without_kept_categories_nothing_changes():
     p_safe = np.linspace(0, 1, 50, dtype=np.float32)
     verdicts = dataclasses.replace(RuleVerdicts.silent(50), safe=np.arange(50) % 3 == 0)
