@@ -138,7 +138,9 @@ def assemble(settings: MaskingSettings) -> Assembly:
         deny=PhraseList(sorted(settings.deny)),
         is_common_word=lambda word: bool(lexicon.flags(word) & SAFE_FLAGS),
         between_batches=interned.trim,
-        read=lambda text: read_text(text, lambda word: bool(lexicon.flags(word) & (SAFE_FLAGS | UNSAFE_FLAGS))),
+        read=lambda text: read_text(
+            text, lambda word: bool(lexicon.flags(word) & (SAFE_FLAGS | UNSAFE_FLAGS))
+        ),
     )
     return Assembly(stages, model_sha256, lexicon.sha256)
 
