@@ -58,7 +58,7 @@ def decide_on_original(reading: Reading, read: Tokens, decisions: Decisions, tok
     categories = np.where(is_read, decisions.categories[worst], 0).astype(np.uint8)
     # Signs whose encoding has letters: they read as nothing that the network could judge.
     outside = np.concatenate([[0], np.cumsum(~reading.covered())])
-    signs = ~is_read & (outside[tokens.ends] == outside[tokens.starts])
+    signs = ~is_read & (outside[tokens.ends] == outside[tokens.starts]) & decisions.keep.any()
     harmed = tokens_touched(tokens, reading.harmful())
     keep = np.where(is_read, keep, signs) & ~harmed
     reasons[signs] = Reason.KEPT_SAFE_WORD

@@ -61,7 +61,12 @@ class MisreadWords:
 
     def _meant(self, word: str) -> str:
         """Return the one safe word that a word was meant to be, of the same length, "" = itself."""
-        if len(word) < _MIN_SHORT - (not word.isalpha()) or not word.isascii() or word.isdigit() or self._lexicon.flags(word):
+        if (
+            len(word) < _MIN_SHORT - (not word.isalpha())
+            or not word.isascii()
+            or word.isdigit()
+            or self._lexicon.flags(word)
+        ):
             return ""
         digits = [i for i, sign in enumerate(word) if sign.isdigit()]
         found: dict[str, str] = {}

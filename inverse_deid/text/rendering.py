@@ -92,9 +92,7 @@ def render(
     """
     if len(keep) != len(tokens):
         raise ValueError(f"{len(keep)} decisions for {len(tokens)} tokens")
-    masks = _merge(
-        tokens, _token_masks(tokens, keep), forbidden_gaps(tokens.text) if gaps is None else gaps
-    )
+    masks = _merge(tokens, _token_masks(tokens, keep), forbidden_gaps(tokens.text) if gaps is None else gaps)
     pieces = [
         (m.start, m.end, GAP_MARK if m.first_token < 0 else marker(m.first_token, m.last_token + 1))
         for m in masks
