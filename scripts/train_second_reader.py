@@ -24,7 +24,12 @@ def main() -> None:
 
 @main.command()
 @click.option("--config", type=_FILE, required=True, help="Training configuration.")
-@click.option("--weights", type=_FOLDER, required=True, help="Folder with config.json, vocab.txt and model.safetensors of a BERT encoder.")
+@click.option(
+    "--weights",
+    type=_FOLDER,
+    required=True,
+    help="Folder with config.json, vocab.txt and model.safetensors of a BERT encoder.",
+)
 @click.option("--out", type=_OUT, required=True, help="Encoder folder to write.")
 @click.option("--threads", type=click.IntRange(1), default=2, show_default=True)
 def train(config: Path, weights: Path, out: Path, threads: int) -> None:

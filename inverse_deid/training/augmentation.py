@@ -157,8 +157,8 @@ def _work(epoch: int) -> list[Example]:
 class EpochsAhead:
     """Makes the data of the next epochs in another process while the network trains on the present ones.
 
-    Use as a context manager; call with the epoch's number. Of `training.repeats` epochs in a row, all have the
-    same data, which the network reads in other windows and with other words hidden.
+    Use as a context manager; call with the epoch's number. `training.repeats` epochs in a row have the same
+    data, which the network reads in other windows and with other words hidden.
     """
 
     def __init__(self, recipe: EpochRecipe) -> None:
