@@ -1,9 +1,12 @@
 """Mask the development sets with the command and score them with an independent scorer.
 
-Usage: report_dev_sets.py DATA SCORE.py > reports/dev-sets.md
+    python scripts/report_dev_sets.py [DATA SCORE.py] > reports/dev-sets.md
 
-DATA holds adr/dev.jsonl and letters/dev.jsonl; SCORE.py is called as
-`SCORE.py GOLD MASKED` and prints JSON. Prints Markdown: numbers, no narrative text.
+It reads narratives/letters-dev.jsonl and runs/adr-dev.jsonl, which scripts/prepare_training_data.py makes,
+and scores with scripts/score.py. DATA is another folder with letters/dev.jsonl and adr/dev.jsonl, and
+SCORE.py another scorer, called as `SCORE.py GOLD MASKED`, which prints JSON. A file that does not exist is
+left out.
+Prints Markdown: numbers, no narrative text.
 """
 
 from __future__ import annotations
@@ -12,12 +15,39 @@ import json
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 
+from change import write_changed
+
+from inverse_deid.core.categories import parse_categories
+from inverse_deid.core.values import Document
+from inverse_deid.evaluation.causality_set import packaged_causality_set
+from inverse_deid.evaluation.chosen_categories import split_spans
+from inverse_deid.formats.json_lines import gold_json_line
 from inverse_deid.masking.assemble import packaged_model
 from inverse_deid.network.folder import model_fingerprint, read_manifest
+from inverse_deid.training.corpus import read_annotated
 
+ROOT = Path(__file__).resolve().parent.parent
+OWN_FILES = {"adr": ROOT / "runs" / "adr-dev.jsonl", "letters": ROOT / "narratives" / "letters-dev.jsonl"}
 CORPORA = {"adverse-event narratives (adr/dev)": "adr", "fictional letters (letters/dev)": "letters"}
+POINTS = ("strict", "balanced", "lenient")
+CHANGED = {
+    "unchanged": None,
+    "all lower case": "lower",
+    "all upper case": "upper",
+    "hyphenated lines": "hyphens",
+    "wrong encoding": "mojibake",
+    "1 % read wrongly (OCR)": "ocr1",
+}
+UTILITY = {
+    "everything": "ALL",
+    "drugs": "DRUG",
+    "reactions": "REACTION",
+    "time to onset": "ONSET",
+    "tests and measurements": "LAB",
+}
 SYSTEMS = {
     "balanced (default)": [],
     "strict": ["--operating-point", "strict"],
@@ -35,28 +65,56 @@ FIGURES = {
 }
 
 
-def scored(gold: Path, score: Path, options: list[str]) -> dict:
+def run_python(*arguments: str | Path) -> str:
+    """Return what a Python command prints; it runs where the package is imported from."""
+    command = [sys.executable, *map(str, arguments)]
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+
+
+def mask(gold: Path, folder: Path, options: list[str]) -> Path:
+    """Mask a file with the command; return the file of masks."""
+    run_python("-m", "inverse_deid.cli.main", "mask", gold, "--out", folder, "-q", "--offsets", *options)
+    return folder / gold.name
+
+
+CHOICES = ("hipaa", "all,-profession", "all,-age")
+
+
+def scored(gold: Path, score: Path, options: list[str], others: tuple[Path, ...] = ()) -> list[dict]:
+    """Mask a gold file and score it against that file and against others with the same texts."""
     with tempfile.TemporaryDirectory() as folder:
-        command = [
-            sys.executable,
-            "-m",
-            "inverse_deid.cli.main",
-            "mask",
-            gold,
-            "--out",
-            folder,
-            "-q",
-            "--offsets",
-            *options,
-        ]
-        subprocess.run([str(part) for part in command], check=True)
-        printed = subprocess.run(
-            [sys.executable, str(score), str(gold), str(Path(folder) / gold.name)],
-            check=True,
-            capture_output=True,
-            text=True,
-        )
-    return json.loads(printed.stdout)
+        masked = mask(gold, Path(folder), options)
+        return [json.loads(run_python(score, one, masked)) for one in (gold, *others)]
+
+
+def write_gold(path: Path, docs: Iterable[Document]) -> Path:
+    path.write_bytes(b"".join(map(gold_json_line, docs)))
+    return path
+
+
+def by_choice(gold: Path, score: Path) -> list[str]:
+    """Figures of some choices of categories, beside those of masking all of them.
+
+    Recall and precision are of the categories that are masked, so a needlessly masked word of a kept
+    category lowers the precision.
+    """
+    docs = read_annotated(gold)
+    head = "| categories | tokens | recall | recall with all | precision | kept of the others | of |"
+    lines = [head, "|" + "---|" * 7]
+    with tempfile.TemporaryDirectory() as folder:
+        for choice in CHOICES:
+            masked, kept = split_spans(docs, parse_categories(choice))
+            others = (
+                write_gold(Path(folder) / "masked.jsonl", masked),
+                write_gold(Path(folder) / "kept.jsonl", kept),
+            )
+            _, with_all, _ = scored(gold, score, [], others)
+            _, rest, other = scored(gold, score, ["--categories", choice], others)
+            share = None if other["recall_all"] is None else 1 - other["recall_all"]
+            cells = [rest["recall_all"], with_all["recall_all"], rest["precision"], share]
+            shown = " | ".join(map(cell, cells))
+            lines.append(f"| {choice} | {rest['phi_tokens']} | {shown} | {other['phi_tokens']} |")
+    return lines
 
 
 def cell(value: float | None) -> str:
@@ -100,28 +158,86 @@ def by_type(figures: dict) -> list[str]:
     return lines + by_group(figures)
 
 
-def main(data: Path, score: Path) -> None:
-    points = read_manifest(packaged_model())["operating_points"]
-    shown = "; ".join(f"{name} {pair['low']:.4f} and {pair['high']:.4f}" for name, pair in points.items())
-    slopes = ", ".join(sorted({f"{pair['density_slope']:g}" for pair in points.values()}))
-    print("# Development sets\n")
-    print("Made by `python scripts/report_dev_sets.py ../shared/data ../shared/checks/score.py`.")
-    print(f"Model {model_fingerprint(packaged_model())[:12]}; thresholds low and high: {shown};")
-    print(f"they rise by {slopes} logits where a document holds e times as much PHI as the reference.")
-    print("Figures in percent of tokens (documents: of those with PHI).")
-    print("Tokens of one document are not independent: a few documents move every figure.")
+def changed_rows(name: str, gold: Path, score: Path) -> list[str]:
+    """One row per change: recall and precision at each operating point."""
+    rows = []
+    for title, change in CHANGED.items():
+        with tempfile.TemporaryDirectory() as folder:
+            copy = gold if change is None else Path(folder) / gold.name
+            if change is not None:
+                write_changed(gold, change, copy)
+            figures = [scored(copy, score, ["--operating-point", point])[0] for point in POINTS]
+        pairs = [f"{cell(of_point['recall_all'])} / {cell(of_point['precision'])}" for of_point in figures]
+        rows.append(f"| {name}/dev, {title} | " + " | ".join(pairs) + " |")
+    return rows
+
+
+def report_changes(files: dict[str, Path], score: Path) -> None:
+    print("\n## As other systems hand them over\n")
+    print("PHI recall / precision of copies that `scripts/change.py` makes. Marks follow their characters.\n")
+    print(f"| documents | {' | '.join(POINTS)} |\n|---|---|---|---|")
+    for name, gold in files.items():
+        print("\n".join(changed_rows(name, gold, score)))
+
+
+def report_utility() -> None:
+    """Facts that are kept in the invented set of the package, with dates masked and replaced."""
+    print("\n## Facts kept for causality assessment\n")
+    print("Items kept of the packaged invented set, balanced (`inverse-deid utility`, `docs/utility.md`).\n")
+    print(f"| dates | PHI recall | {' | '.join(UTILITY)} | narratives that lost none |")
+    print("|---" * (len(UTILITY) + 3) + "|")
+    for title, options in {"masked": [], "`--dates relative-day`": ["--dates", "relative-day"]}.items():
+        with tempfile.TemporaryDirectory() as folder:
+            figures_file = Path(folder) / "utility.json"
+            masked = mask(packaged_causality_set(), Path(folder) / "masked", options)
+            run_python("-m", "inverse_deid.cli.main", "utility", masked, "--json", figures_file)
+            figures = json.loads(figures_file.read_text("utf-8"))
+        kept = figures["kept"]
+        shares = [
+            figures["phi"]["recall_all"],
+            *(kept[kind]["items"] for kind in UTILITY.values()),
+            kept["ALL"]["narratives_without_loss"],
+        ]
+        print(f"| {title} | " + " | ".join(cell(one["share"]) for one in shares) + " |")
+
+
+def report_corpora(files: dict[str, Path], score: Path) -> None:
     for title, name in CORPORA.items():
-        gold = data / name / "dev.jsonl"
-        rows = {system: scored(gold, score, options) for system, options in SYSTEMS.items()}
+        if name not in files:
+            print(f"\n## {title}\n\nNot measured: the file does not exist.")
+            continue
+        gold = files[name]
+        rows = {system: scored(gold, score, options)[0] for system, options in SYSTEMS.items()}
         first = next(iter(rows.values()))
         print(f"\n## {title}\n\n{first['documents']} documents, {first['phi_tokens']} PHI tokens, ", end="")
         print(f"{first['safe_tokens']} safe tokens.\n")
         print("\n".join(table(rows)))
         print(f"\nBy category, {next(iter(SYSTEMS))}:\n")
         print("\n".join(by_type(first)))
+        print(f"\nBy choice of categories, {next(iter(SYSTEMS))}:\n")
+        print("\n".join(by_choice(gold, score)))
+
+
+def main(files: dict[str, Path], score: Path) -> None:
+    points = read_manifest(packaged_model())["operating_points"]
+    shown = "; ".join(f"{name} {pair['low']:.4f} and {pair['high']:.4f}" for name, pair in points.items())
+    slopes = ", ".join(sorted({f"{pair['density_slope']:g}" for pair in points.values()}))
+    print("# Development sets\n")
+    print("Made by `python scripts/report_dev_sets.py` (`docs/rebuilding.md` describes the documents).")
+    print(f"Model {model_fingerprint(packaged_model())[:12]}; thresholds low and high: {shown};")
+    print(f"they rise by {slopes} logits where a document holds e times as much PHI as the reference.")
+    print("Figures in percent of tokens (documents: of those with PHI).")
+    print("Tokens of one document are not independent: a few documents move every figure.")
+    files = {name: path for name, path in files.items() if path.exists()}
+    report_corpora(files, score)
+    report_changes(files, score)
+    report_utility()
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 3:
+    if len(sys.argv) == 1:
+        main(OWN_FILES, ROOT / "scripts" / "score.py")
+    elif len(sys.argv) == 3:
+        main({name: Path(sys.argv[1]) / name / "dev.jsonl" for name in OWN_FILES}, Path(sys.argv[2]))
+    else:
         raise SystemExit(__doc__)
-    main(Path(sys.argv[1]), Path(sys.argv[2]))

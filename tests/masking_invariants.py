@@ -40,6 +40,7 @@ from inverse_deid.replacement.surrogates import KeyedSurrogates
 from inverse_deid.rules.medical_words import MedicalWords
 from inverse_deid.text.matching import fold
 from inverse_deid.text.rendering import ALLOWED_GAP_CHARACTERS, GAP_MARK, forbidden_gaps
+from inverse_deid.text.tokenizer import tokenize
 
 _WORD = re.compile(r"[^\W_]+")
 _TELLING = re.compile(r"[^\W\d_]{3,}|\d{7,}")
@@ -456,8 +457,10 @@ class Harness:
             seen = Seen(
                 doc,
                 found,
-                self.recorded.analyses[doc.text].verdicts,
-                self.recorded.scores[doc.text].p_safe,
+                self._verdicts(doc),
+                self.recorded.scores[doc.text].p_safe
+                if doc.text in self.recorded.scores
+                else found.decisions.p_safe,
                 tuple((canary.kind, canary.start, canary.end) for canary in one.canaries),
             )
             for name, invariant in INVARIANTS.items():
@@ -478,6 +481,26 @@ class Harness:
         ):
             comparison(pairs, findings)
         return findings
+
+    def _verdicts(self, doc: Document) -> RuleVerdicts:
+        """The verdicts on the tokens of a document; any on a token of its reading holds for those it covers."""
+        if doc.text in self.recorded.analyses:
+            return self.recorded.analyses[doc.text].verdicts
+        (reading,) = self.stages.read_all([doc.text])
+        verdicts = self.recorded.analyses[reading.text].verdicts
+        starts, ends = reading.originals(tokenize(reading.text))
+        tokens = tokenize(doc.text)
+        places = list(zip(tokens.starts.tolist(), tokens.ends.tolist(), strict=True))
+        columns = [getattr(verdicts, column.name) for column in dataclasses.fields(RuleVerdicts)]
+        return RuleVerdicts(
+            *(
+                np.array(
+                    [bool((column & (starts < end) & (ends > start)).any()) for start, end in places],
+                    np.bool_,
+                )
+                for column in columns
+            )
+        )
 
     def _alone(self, pairs: Pairs, findings: Findings) -> None:
         """A document alone gives the bytes that it gave among others."""
@@ -509,7 +532,7 @@ class Harness:
             findings.note(f"stand_ins_do_not_fail ({mode})", index, not other.is_plain)
 
     def _is_whole(self, doc: Document, masked: MaskedDocument) -> bool:
-        seen = Seen(doc, masked, self.recorded.analyses[doc.text].verdicts, masked.decisions.p_safe)
+        seen = Seen(doc, masked, self._verdicts(doc), masked.decisions.p_safe)
         return all(_holds(invariant, seen) for invariant in _STRUCTURE)
 
     def _lists(self, pairs: Pairs, findings: Findings) -> None:
@@ -520,7 +543,7 @@ class Harness:
         ):
             denied = [fold(word) == fold(DENIED) for word in other.tokens.words]
             masked = not (other.decisions.keep & np.array(denied, np.bool_)).any()
-            seen = Seen(doc, other, self.recorded.analyses[doc.text].verdicts, other.decisions.p_safe)
+            seen = Seen(doc, other, self._verdicts(doc), other.decisions.p_safe)
             heeded = all(
                 _holds(invariant, seen)
                 for invariant in (*_STRUCTURE, rules_are_heeded, kept_reached_threshold)

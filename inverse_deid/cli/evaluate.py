@@ -12,15 +12,18 @@ import click
 import numpy as np
 
 from inverse_deid.cli.report_files import check_target, write_json
+from inverse_deid.core.categories import kept_classes, list_categories, parse_categories
 from inverse_deid.core.errors import ConfigurationError, FormatError
 from inverse_deid.core.files import write_whole
 from inverse_deid.core.values import Document
 from inverse_deid.evaluation.added_reports import AddedReport, list_plain_added, read_added, refuse_foreign
+from inverse_deid.evaluation.chosen_categories import measure_kept, split_spans
 from inverse_deid.evaluation.counts import WordTest, read_harmless
 from inverse_deid.evaluation.curves import ScoreFigures, measure_scores
 from inverse_deid.evaluation.evaluation import evaluate_masks, intervals_of, read_patients
 from inverse_deid.evaluation.figures import encode_record
 from inverse_deid.evaluation.masked_files import masks_by_id, read_explained, read_masked, score_tokens
+from inverse_deid.evaluation.plain_text import format_share
 from inverse_deid.evaluation.provenance import name_files, trace_sources
 from inverse_deid.evaluation.report import FORMAT_NAME, EvaluationReport, build_report, table_lines
 from inverse_deid.evaluation.resampling import N_RESAMPLES, SEED
@@ -47,6 +50,7 @@ class EvaluateOptions:
     seed: int
     harmless: Path | None
     allow_missing: bool
+    categories: str | None
     force: bool
 
 
@@ -90,6 +94,12 @@ class EvaluateOptions:
 @click.option("--seed", type=click.IntRange(0), default=SEED, show_default=True, help="Seed of these draws.")
 @click.option("--harmless", type=_FILE, help="TOML file with tokens that the corrected recall forgives.")
 @click.option("--allow-missing", is_flag=True, help="Count documents without masks as unmasked.")
+@click.option(
+    "--categories",
+    metavar="LIST",
+    help="What was to be masked, as in `mask`. Marks of other categories do not count as PHI, except ages "
+    "over 89.  [default: all]",
+)
 @click.option("--force", is_flag=True, help="Overwrite files of an earlier evaluation.")
 def evaluate(gold: Path, masked: Path, **given: Any) -> None:  # noqa: ANN401 - click's options, typed above
     """Measure what leaked and what was kept: compare MASKED with GOLD.
@@ -112,9 +122,11 @@ def evaluate(gold: Path, masked: Path, **given: Any) -> None:  # noqa: ANN401 - 
         raise ConfigurationError("--add needs a report to add to. Give --html FILE or --json FILE.")
     added = read_added(options.added)
     forgiven = read_harmless(options.harmless)
-    docs = read_annotated(gold)
+    categories = parse_categories("all" if options.categories is None else options.categories)
+    docs = marked = read_annotated(gold)
     with name_files(masked):
         masks = masks_by_id(docs, read_masked(masked))
+    docs, _ = split_spans(marked, categories)
     patients = None if options.patients is None else read_patients(options.patients, [doc.id for doc in docs])
     clinical = _make_clinical_test(load_lexicon())
     with name_files(gold, masked):
@@ -124,7 +136,7 @@ def evaluate(gold: Path, masked: Path, **given: Any) -> None:  # noqa: ANN401 - 
     refuse_foreign(added, evaluation)
     explain, scores = options.explain, None
     if explain is not None:
-        scores = _measure_explained(docs, evaluation.missing, explain, confidence=options.confidence)
+        scores = _measure_explained(marked, evaluation.missing, explain, confidence=options.confidence)
     intervals = intervals_of(
         evaluation,
         patients,
@@ -140,10 +152,16 @@ def evaluate(gold: Path, masked: Path, **given: Any) -> None:  # noqa: ANN401 - 
             patients=options.patients,
             harmless=options.harmless,
         )
+        if options.categories is not None:
+            read["categories"] = ", ".join(list_categories(categories))
         report = build_report(evaluation, intervals, provenance=read, scores=scores)
         _write_reports(report, added, options, private=scores is not None)
     for line in table_lines(evaluation, intervals, scores):
         click.echo(line)
+    if kept_classes(categories):
+        share = measure_kept(marked, masks, categories)
+        click.echo(f"Categories: {', '.join(list_categories(categories))}. Marks of others are not PHI.")
+        click.echo(f"Of the tokens of other categories, kept: {format_share(share)}")
     if scores is not None and targets:
         click.echo(
             "note: CONFIDENTIAL: the curve contains the probabilities of single words. Leave out --explain "

@@ -66,7 +66,15 @@ _TABLES_AND_JSON_LINES = (
     ),
 )
 
+CATEGORIES_OPTION = click.option(
+    "--categories",
+    metavar="LIST",
+    help="What is masked: all, hipaa, i2b2 or everything, or categories: name, place, date, age, contact, "
+    "id, profession, origin. Add by commas, take out with a minus: all,-profession. Words of other "
+    "categories are kept (docs/masking.md).  [default: all, which is without origin]",
+)
 _WHAT_IS_MASKED = (
+    CATEGORIES_OPTION,
     click.option(
         "--operating-point",
         type=click.Choice(["strict", "balanced", "lenient"]),
@@ -101,7 +109,14 @@ _WHAT_IS_MASKED = (
         "It leaks more names.",
     ),
     click.option("--rules-only", is_flag=True, help="Decide by dictionaries and rules, without the network."),
+    click.option(
+        "--careful",
+        is_flag=True,
+        help="Let a second, larger network read again what the first one is unsure of. Slower, with fewer "
+        "leaks and fewer needless masks (docs/masking.md).",
+    ),
     click.option("--model", type=_FOLDER, help="Folder of another model."),
+    click.option("--second-reader", type=_FOLDER, help="With --careful: folder of another second reader."),
     click.option("--lexicon", type=_FILE, help="File of another lexicon."),
 )
 

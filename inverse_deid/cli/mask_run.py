@@ -28,7 +28,14 @@ from inverse_deid.cli.mask_settings import (
     open_masker,
     read_known,
 )
-from inverse_deid.cli.summary import exit_status, failure_lines, mask_notes, summary_lines, warning_lines
+from inverse_deid.cli.summary import (
+    exit_status,
+    failure_lines,
+    language_lines,
+    mask_notes,
+    summary_lines,
+    warning_lines,
+)
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.extras import missing_extra
 from inverse_deid.engine.checks import check_paths
@@ -67,6 +74,8 @@ def run_mask(inputs: tuple[str, ...], options: MaskOptions) -> int:
     for line in failure_lines(tally):
         click.echo(f"inverse-deid: {line}", err=True)
     for line in warning_lines(tally.columns) if options.keep_all_columns else ():
+        click.echo(line, err=True)
+    for line in language_lines(tally):
         click.echo(line, err=True)
     was_complete = bool(tally.n_found_complete) and not tally.n_documents and not tally.n_failures
     if not options.quiet and not was_complete:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from inverse_deid.cli.report_files import check_target
 from inverse_deid.cli.secret_files import KEY_VARIABLE, read_secret
+from inverse_deid.core.categories import ALL_CATEGORIES, Categories, Category, parse_categories
 from inverse_deid.core.errors import ConfigurationError, UnreadableInputError
 from inverse_deid.engine.checks import GivenPaths, check_ids
 from inverse_deid.engine.jobs import Job
@@ -53,6 +54,7 @@ class MaskOptions:
     keep_all_columns: bool = False
     delimiter: str | None = None
     encoding: str = "utf-8"
+    categories: str | None = None
     operating_point: str | None = None
     low: float | None = None
     high: float | None = None
@@ -63,7 +65,9 @@ class MaskOptions:
     known: Path | None = None
     policy: Literal["case-aware", "literal"] = "case-aware"
     rules_only: bool = False
+    careful: bool = False
     model: Path | None = None
+    second_reader: Path | None = None
     lexicon: Path | None = None
     marker: str = "PHI"
     replace: str | None = None
@@ -97,6 +101,15 @@ class MaskOptions:
     def format(self) -> Format | None:
         """The format of all inputs, None = by suffix."""
         return None if self.format_name is None else FORMATS[self.format_name]
+
+    @property
+    def chosen_categories(self) -> Categories:
+        """What is masked.
+
+        Raises:
+            ConfigurationError: A name is unknown, or nothing would be masked.
+        """
+        return ALL_CATEGORIES if self.categories is None else parse_categories(self.categories)
 
     @property
     def marker_kind(self) -> MarkerKind:
@@ -174,7 +187,29 @@ class MaskOptions:
             raise ConfigurationError("give the folder for the masked files with --out")
         elif self.run_report is not None:
             check_target(self.run_report, REPORT_MARK, force=self.force or self.resume)
+        self._check_categories()
         self._check_key()
+        self._check_readers()
+
+    def _check_readers(self) -> None:
+        """Refuse a second reader that has nothing to read again."""
+        if self.careful and self.rules_only:
+            raise ConfigurationError("--careful needs the network. Leave out --rules-only")
+        if self.second_reader is not None and not self.careful:
+            raise ConfigurationError("--second-reader is for --careful. Give both")
+
+    def _check_categories(self) -> None:
+        """Refuse to replace what is kept: a date as written beside a moved one would tell the shift."""
+        chosen = self.chosen_categories
+        replaced = {
+            "--dates": (self.dates not in (None, "mask"), Category.DATE),
+            "--ages": (self.ages not in (None, "mask"), Category.AGE),
+        }
+        for option, (is_given, category) in replaced.items():
+            if is_given and category not in chosen:
+                raise ConfigurationError(
+                    f"--categories keeps every {category}, and {option} replaces them. Leave out one"
+                )
 
     def _check_key(self) -> None:
         """Refuse replacements that lack a key or a package."""
@@ -236,6 +271,8 @@ def make_masking_settings(options: MaskOptions) -> MaskingSettings:
         lexicon=options.lexicon,
         policy=options.policy,
         rules_only=options.rules_only,
+        careful=options.careful,
+        second_reader=options.second_reader,
         marker=options.marker,
         replace=options.marker_kind,
         operating_point=options.operating_point,
@@ -245,6 +282,7 @@ def make_masking_settings(options: MaskOptions) -> MaskingSettings:
         allow_low_thresholds=options.allow_low_thresholds,
         allow=read_words(options.allow, phrases=False),
         deny=read_words(options.deny, phrases=True),
+        categories=options.chosen_categories,
         n_threads=n_threads_each(options.workers) if is_shared else options.threads,
         device=options.device,
     )
@@ -351,6 +389,7 @@ def describe_settings(
         **masker.made_of,
         "policy": options.policy,
         "rules_only": options.rules_only,
+        "careful": options.careful,
         "operating_point": options.operating_point,
         "allow_low_thresholds": options.allow_low_thresholds,
         "certificate": None if options.certificate is None else str(options.certificate),

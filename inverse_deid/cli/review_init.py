@@ -19,7 +19,7 @@ from inverse_deid.cli.mask_settings import (
     read_known,
 )
 from inverse_deid.cli.review_store import make_key, store_options
-from inverse_deid.cli.summary import exit_status, failure_lines, summary_lines, warning_lines
+from inverse_deid.cli.summary import exit_status, failure_lines, language_lines, summary_lines, warning_lines
 from inverse_deid.core.errors import OutputExistsError, UnreadableInputError
 from inverse_deid.core.thresholds import Thresholds
 from inverse_deid.review.loading import LoadSettings, create_store, plan_cases
@@ -114,6 +114,8 @@ def init(inputs: tuple[Path, ...], address: str, key: Path | None, **given: Any)
         click.echo(f"inverse-deid: {line}", err=True)
     for line in warning_lines(tally.columns) if options.keep_all_columns else ():
         click.echo(line, err=True)
+    for line in language_lines(tally):
+        click.echo(line, err=True)
     for line in summary_lines(tally, time.monotonic() - started):
         click.echo(line, err=True)
     if made is not None:
@@ -130,4 +132,5 @@ def _state_facts(fingerprint: str, made_of: dict[str, Any], options: MaskOptions
         thresholds=None if thresholds is None else Thresholds.from_json(thresholds),
         marker=options.marker,
         category_markers=options.marker_kind == "category",
+        categories=tuple(made_of.get("categories") or ()),
     )

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from inverse_deid.cli.mask import CATEGORIES_OPTION
 from inverse_deid.cli.secret_files import read_secret
+from inverse_deid.core.categories import parse_categories
 from inverse_deid.core.extras import need_modules
 
 if TYPE_CHECKING:
@@ -42,6 +44,7 @@ _FOLDER = click.Path(path_type=Path)
     type=click.Choice(["strict", "balanced", "lenient"]),
     help="How sure to be before a word is kept.  [default: balanced]",
 )
+@CATEGORIES_OPTION
 @click.option(
     "--allow-low-thresholds",
     is_flag=True,
@@ -53,6 +56,11 @@ _FOLDER = click.Path(path_type=Path)
     default="marker",
     show_default=True,
     help="Show the marker PHI, or the suspected category ([NAME], [DATE] ...).",
+)
+@click.option(
+    "--careful",
+    is_flag=True,
+    help="Let a second, larger network read again what the first one is unsure of. Slower.",
 )
 @click.option("--model", type=_FOLDER, help="Folder of another model.")
 @click.option("--lexicon", type=_FILE, help="Another lexicon.")
@@ -97,6 +105,8 @@ def serve(**given: Any) -> None:  # noqa: ANN401 - click's options, typed above
         operating_point=given["operating_point"],
         allow_low_thresholds=given["allow_low_thresholds"],
         replace=given["replace"],
+        careful=given["careful"],
+        categories=parse_categories("all" if given["categories"] is None else given["categories"]),
         n_threads=given["threads"],
         device=given["device"],
     )

@@ -58,6 +58,22 @@ def warning_lines(columns: Mapping[str, str]) -> Iterator[str]:
         yield f"WARNING: columns copied unmasked: {', '.join(copied)}"
 
 
+def language_lines(tally: Tally) -> Iterator[str]:
+    """Return one warning if documents seem not to be English.
+
+    Example:
+        >>> [line.split(".")[0] for line in language_lines(Tally(n_documents=9, n_other_language=2))]
+        ['WARNING: 2 of 9 documents seem not to be English']
+    """
+    n = tally.n_other_language
+    if n:
+        yield (
+            f"WARNING: {n:,} of {tally.n_documents:,} documents {'seems' if n == 1 else 'seem'} not to be "
+            "English. There, much more is masked, facts may be lost, and identifiers may leak. "
+            "`inverse-deid mask --run-report` lists them"
+        )
+
+
 def _list_names(columns: Mapping[str, str], fate: ColumnFate) -> list[str]:
     """Return the printable names of the columns with this fate, in alphabetical order."""
     names = sorted(name for name, one in columns.items() if one == fate)

@@ -191,6 +191,8 @@ class Reason(IntEnum):
     RULES_ONLY_UNSAFE = 11
     JOINED_TO_MASKED = 12
     NAME_ONLY_WORD = 13
+    KEPT_CATEGORY = 14
+    CHOSEN_CATEGORY = 15
 
     @property
     def keeps(self) -> bool:
@@ -198,7 +200,9 @@ class Reason(IntEnum):
         return self in _KEEPING
 
 
-_KEEPING = frozenset({Reason.KEPT_SAFE_WORD, Reason.KEPT_BY_NETWORK, Reason.KEPT_ALLOW_LIST})
+_KEEPING = frozenset(
+    {Reason.KEPT_SAFE_WORD, Reason.KEPT_BY_NETWORK, Reason.KEPT_ALLOW_LIST, Reason.KEPT_CATEGORY}
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -207,6 +211,8 @@ class RuleVerdicts:
 
     Args:
         safe: In a safe dictionary and not in an unsafe one.
+        fact: In a clinical fact that resembles an identifier (a score, a lot number, a time of day): as
+            a safe word it is kept from `low` on, but never without the network.
         never: Weekday, month, street word, holiday or written-out number that is not safe: the
             threshold is infinite.
         veto: Inside a pattern that may only mask.
@@ -215,20 +221,28 @@ class RuleVerdicts:
             term, or a name that owns something: the threshold is infinite.
         word: Letters alone and not safe: a low density of PHI in the document does not lower its threshold.
         maybe_name: A capitalised word, not safe, in no clinical list: its threshold is higher.
+        lifted: All that always masks this token belongs to categories that the user keeps.
     """
 
     safe: BoolArray
+    fact: BoolArray
     never: BoolArray
     veto: BoolArray
     titled: BoolArray
     name: BoolArray
     word: BoolArray
     maybe_name: BoolArray
+    lifted: BoolArray
 
     @classmethod
     def silent(cls, n_tokens: int) -> RuleVerdicts:
         """Return verdicts that say nothing about any of `n_tokens` tokens."""
         return cls(*(np.zeros(n_tokens, np.bool_) for _ in fields(cls)))
+
+    @property
+    def earns_low(self) -> BoolArray:
+        """Whose threshold is `low` instead of `high`: bool (n_tokens,)."""
+        return self.safe | self.fact
 
     @property
     def always_masked(self) -> BoolArray:
@@ -247,6 +261,7 @@ class RuleAnalysis:
     ids: IntArray  # (n_tokens,), the number of each token's word in the shared `InternedWords`
     features: FloatArray  # (n_tokens, n_features), in [0, 1]
     verdicts: RuleVerdicts
+    other_language: bool = False  # the document seems not to be English
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -290,4 +305,5 @@ class MaskedDocument:
     decisions: Decisions = field(repr=False)  # one per token
     failed: bool = False  # a stage failed, so the whole document was masked
     stand_ins: Mapping[str, int] = field(default_factory=dict)  # masks without a marker, by kind (date, age)
+    other_language: bool = False  # seems not to be English, which the tool cannot judge
     is_plain: bool = False  # the replacements could not be worked out, so all masks are markers

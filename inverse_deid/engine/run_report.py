@@ -125,6 +125,8 @@ def _describe_counts(tally: Tally) -> dict[str, Any]:
     return {
         "n_documents": tally.n_documents,
         "n_failed_documents": tally.n_failed_documents,
+        "n_not_english": tally.n_other_language,
+        "not_english": list(tally.other_language),
         "n_tokens": tally.n_tokens,
         "tokens_by_reason": {reason.name: n for reason, n in by_reason if n},
         "replaced_by_words": dict(sorted(tally.stand_ins.items())),

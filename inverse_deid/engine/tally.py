@@ -12,6 +12,7 @@ import numpy as np
 from inverse_deid.core.values import MaskedDocument, Reason
 
 MAX_FAILURES_LISTED = 1000
+MAX_DOCUMENTS_LISTED = 1000
 MARKERS_LEFT = "its replacements could not be computed, so markers were left"
 
 
@@ -34,6 +35,8 @@ class Tally:
     columns: dict[str, str] = field(default_factory=dict)  # the `ColumnFate` of each column of a table
     tokens_by_reason: list[int] = field(default_factory=lambda: [0] * len(Reason))  # in the order of `Reason`
     stand_ins: dict[str, int] = field(default_factory=dict)  # by sort: masks that show no marker (date, age)
+    n_other_language: int = 0  # written, and seem not to be English
+    other_language: list[str] = field(default_factory=list)  # the ids of the first of their texts
     n_found_complete: int = 0  # files that an earlier run had completed
 
     def __post_init__(self) -> None:
@@ -44,17 +47,24 @@ class Tally:
         """Count one written case of several texts; a part around the cases is not one."""
         self.n_documents += is_case
         has_failed = False
+        other_language: list[str] = []
         for masked in texts:
+            other_language += [masked.id] * masked.other_language
             self.n_tokens += len(masked.tokens)
             counts = np.bincount(masked.decisions.reasons, minlength=len(Reason)).tolist()
             self._count_masks(counts, masked.stand_ins)
             has_failed |= masked.failed
         self.n_failed_documents += has_failed and is_case
+        self.n_other_language += bool(other_language) and is_case
+        self._list_other_language(other_language)
 
     def _count_masks(self, by_reason: Sequence[int], stand_ins: Mapping[str, int]) -> None:
         self.tokens_by_reason = [a + b for a, b in zip(self.tokens_by_reason, by_reason, strict=True)]
         for sort, n in stand_ins.items():
             self.stand_ins[sort] = self.stand_ins.get(sort, 0) + n
+
+    def _list_other_language(self, ids: Sequence[str]) -> None:
+        self.other_language += ids[: MAX_DOCUMENTS_LISTED - len(self.other_language)]
 
     def note_columns(self, columns: Mapping[str, str]) -> None:
         """Note what became of the columns of a table."""
@@ -74,6 +84,8 @@ class Tally:
         self.n_failures += other.n_failures
         self.failures += other.failures[: MAX_FAILURES_LISTED - len(self.failures)]
         self.note_columns(other.columns)
+        self.n_other_language += other.n_other_language
+        self._list_other_language(other.other_language)
         self.n_found_complete += other.n_found_complete
         self._count_masks(other.tokens_by_reason, other.stand_ins)
 

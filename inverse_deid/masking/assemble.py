@@ -10,8 +10,17 @@ from pathlib import Path
 from typing import Any
 
 from inverse_deid import __version__
+from inverse_deid.core.categories import (
+    ALL_CATEGORIES,
+    Categories,
+    Category,
+    check_categories,
+    kept_classes,
+    list_categories,
+)
 from inverse_deid.core.errors import ConfigurationError, FormatError, UnreadableInputError
 from inverse_deid.core.packaged import packaged_path
+from inverse_deid.core.phi import HyperClass
 from inverse_deid.core.seals import is_sealed
 from inverse_deid.core.thresholds import (
     EVERYTHING_MASKED,
@@ -21,7 +30,7 @@ from inverse_deid.core.thresholds import (
     OperatingPoints,
     Thresholds,
 )
-from inverse_deid.lexicon import SAFE_FLAGS, load_lexicon
+from inverse_deid.lexicon import SAFE_FLAGS, UNSAFE_FLAGS, load_lexicon
 from inverse_deid.masking.document_passes import PhraseList
 from inverse_deid.masking.pipeline import Deidentifier, Stages
 from inverse_deid.masking.scorers import open_scorer
@@ -29,7 +38,9 @@ from inverse_deid.network.folder import model_fingerprint
 from inverse_deid.network.scorer import Device
 from inverse_deid.replacement.markers import MarkerKind, markers_of
 from inverse_deid.rules.analysis import Policy, RuleAnalyser
+from inverse_deid.rules.origins import load_origins
 from inverse_deid.text.interning import InternedWords
+from inverse_deid.text.reading import read_text
 
 CERTIFICATE_FORMAT = "inverse-deid certificate"
 CERTIFICATE_VERSION = 1
@@ -55,9 +66,13 @@ class MaskingSettings:
         allow_low_thresholds: Mask even if `Thresholds.are_low`, wherever they come from.
         allow: Words to keep, in any case.
         deny: Words and phrases to mask, in any case, with or without accents.
+        careful: Let a second reader read again what the network is unsure of.
+        second_reader: Encoder folder; None = the packaged one.
         n_threads: Threads of the network, 0 = one per core.
         device: Where the network runs; "cuda" needs the package onnxruntime-gpu, "auto" uses it if it can.
             Not part of the fingerprint: on another device, a probability differs only by rounding.
+        categories: What is masked; words of the other categories may be kept, except ages over 89 and
+            dates of birth.
     """
 
     model: Path | None = None
@@ -73,13 +88,21 @@ class MaskingSettings:
     allow_low_thresholds: bool = False
     allow: frozenset[str] = frozenset()
     deny: frozenset[str] = frozenset()
+    careful: bool = False
+    second_reader: Path | None = None
     n_threads: int = 0
     device: Device = "cpu"
+    categories: Categories = ALL_CATEGORIES
 
 
 def packaged_model() -> Path:
     """Return the folder of the model that is shipped with the package."""
     return packaged_path("model")
+
+
+def packaged_second_reader() -> Path:
+    """Return the folder of the second reader that is shipped with the package."""
+    return packaged_path("second_reader")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -108,15 +131,16 @@ def build_deidentifier(settings: MaskingSettings) -> Deidentifier:
         "model_sha256": assembly.model_sha256 or None,
         "lexicon_sha256": assembly.lexicon_sha256,
         "thresholds": None if settings.rules_only else thresholds.as_json(),
-        "device": getattr(
-            assembly.stages.scorer, "device", None
-        ),  # None = no network, or one of another kind
+        "categories": list_categories(settings.categories),
+        # None = no network, or one of another kind
+        "device": getattr(assembly.stages.scorer, "device", None),
     }
     return Deidentifier(assembly.stages, _fingerprint(settings, thresholds, *hashes), made_of)
 
 
 def assemble(settings: MaskingSettings) -> Assembly:
     """Return the stages of a de-identifier; raise as `build_deidentifier` does."""
+    kept = _check_kept(settings)
     certificate = None if settings.certificate is None else _read_certificate(settings)
     lexicon = load_lexicon(settings.lexicon)
     interned = InternedWords()
@@ -124,8 +148,17 @@ def assemble(settings: MaskingSettings) -> Assembly:
     Thresholds(settings.low or 0.0, 1.0 if settings.high is None else settings.high)
     thresholds, scorer, model_sha256 = EVERYTHING_MASKED, None, ""
     if not settings.rules_only:
-        scorer, points = open_scorer(folder, interned, settings.n_threads, settings.device)
+        second = (settings.second_reader or packaged_second_reader()) if settings.careful else None
+        scorer, points = open_scorer(folder, interned, settings.n_threads, settings.device, second)
         model_sha256 = model_fingerprint(folder)
+        if second is not None:
+            # A certificate or a resumed run for one reader is none for both.
+            model_sha256 = f"{model_sha256}+{model_fingerprint(second)}"
+        if kept and not getattr(scorer, "tells_classes", False):
+            raise ConfigurationError(
+                f"{folder}: the model does not tell all categories apart. Mask all of them "
+                "(--categories all), or choose another model"
+            )
         if certificate is None:
             thresholds = _choose_thresholds(points, settings)
         else:
@@ -133,16 +166,37 @@ def assemble(settings: MaskingSettings) -> Assembly:
         if thresholds.are_low and not settings.allow_low_thresholds:
             raise ConfigurationError(_describe_low(thresholds, settings))
     stages = Stages(
-        analyser=RuleAnalyser(lexicon, interned, settings.policy),
+        analyser=RuleAnalyser(lexicon, interned, settings.policy, kept),
         scorer=scorer,
         thresholds=thresholds,
         marker_for=markers_of(settings.replace, settings.marker),
         allow=PhraseList(sorted(settings.allow)),
         deny=PhraseList(sorted(settings.deny)),
+        kept=kept,
+        origins=load_origins().among if Category.ORIGIN in settings.categories else None,
         is_common_word=lambda word: bool(lexicon.flags(word) & SAFE_FLAGS),
         between_batches=interned.trim,
+        read=lambda text: read_text(
+            text, lambda word: bool(lexicon.flags(word) & (SAFE_FLAGS | UNSAFE_FLAGS))
+        ),
     )
     return Assembly(stages, model_sha256, lexicon.sha256)
+
+
+def _check_kept(settings: MaskingSettings) -> frozenset[HyperClass]:
+    """Return the classes that are kept.
+
+    Raises:
+        ConfigurationError: No class is masked, or the rules alone cannot tell which word is of which.
+    """
+    check_categories(settings.categories)
+    kept = kept_classes(settings.categories)
+    if kept and settings.rules_only:
+        raise ConfigurationError(
+            "the rules alone do not tell categories apart. Leave out --rules-only, or mask all "
+            "(--categories all)"
+        )
+    return kept
 
 
 def _choose_thresholds(points: OperatingPoints, settings: MaskingSettings) -> Thresholds:
@@ -191,6 +245,7 @@ def _read_certificate(settings: MaskingSettings) -> dict[str, Any]:
         "rules-only": settings.rules_only,
         "allow": bool(settings.allow),
         "policy": settings.policy != "case-aware",
+        "categories": bool(kept_classes(settings.categories)),
     }
     if any(clashing.values()):
         given = ", ".join(name for name, is_given in clashing.items() if is_given)
@@ -238,5 +293,6 @@ def _fingerprint(settings: MaskingSettings, thresholds: Thresholds, *hashes: str
         sorted(settings.allow),
         sorted(settings.deny),
         *hashes,
+        *(() if settings.categories == ALL_CATEGORIES else list_categories(settings.categories)),
     )
     return hashlib.sha256(repr(choices).encode()).hexdigest()

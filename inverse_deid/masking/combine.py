@@ -1,8 +1,14 @@
 """The adaptive threshold: the only place where a probability is compared with a threshold.
 
-Source: thesis, section 4.3.5. If the rules say safe, a token is kept from `low` on; if not, from `high`
-on. Three kinds are never kept: a weekday, month, street word, holiday or written-out number that is not
-safe, words in a pattern that may only mask, and a capitalised word that only lists of names know.
+Source: thesis, section 4.3.5. If the rules say safe, or see a clinical fact, a token is kept from
+`low` on; if not, from `high` on. Three kinds are never kept: a weekday, month, street word, holiday or
+written-out number that is not safe, words in a pattern that may only mask, and a capitalised word that
+only lists of names know.
+A category that the user keeps counts as safe: its probability is added to `p_safe` before the comparison,
+which is then with a stricter threshold than `high`, since the rules and a low density say nothing about
+which category a word is of. What always masks words of that category alone gives way where the network is
+sure of the category.
+
 Beyond the thesis, both thresholds rise in documents that are crowded with protected health information
 (PHI) and fall in those with little of it, but never for a word that the rules do not call safe
 (docs/decisions/0005); and a capitalised word that may be a name needs more.
@@ -26,6 +32,16 @@ _REFERENCE_TOKENS = 20
 """A document counts as if it had this many more tokens of that density: a short one says little."""
 _NAME_LOGITS = 1.25
 """How far the threshold of a word that may be a name is above `high`."""
+_SURE_OF_KEPT = 0.5
+"""The least probability of the kept categories at which what only they forbid may be kept."""
+_CATEGORY_LOGITS = 1.25
+"""How far the threshold of a word that is kept because of its category is above `high`."""
+_LEAST_OF_CATEGORY = 0.95
+"""The least threshold of such a word, however low `high` is: an unsure network mixes categories up."""
+_BELOW_ONE = np.nextafter(np.float32(1), np.float32(0))
+"""A sum of probabilities is never certain, so that thresholds of 1 mask it."""
+_ROUNDING = 1e-4
+"""How far a sum of probabilities may be above 1; one further above masks."""
 _FARTHEST = 2.0
 """Bounds the logarithm of density over reference: no document moves a threshold farther."""
 
@@ -75,6 +91,7 @@ def combine(
     categories: npt.NDArray[np.uint8],
     thresholds: Thresholds,
     densities: npt.NDArray[np.float64] | None = None,
+    p_kept: FloatArray | None = None,
 ) -> Decisions:
     """Decide on every token of a document.
 
@@ -85,6 +102,8 @@ def combine(
         thresholds: `low` and `high`.
         densities: float64 (n_tokens,), `log_density` of the document of each token; None = all
             tokens are of one document.
+        p_kept: float32 (n_tokens,), probability of the categories that the user keeps, NaN masks;
+            None = all are masked. They count as PHI for the densities.
 
     Example:
         >>> import dataclasses
@@ -98,12 +117,36 @@ def combine(
     adaptive = _limits(verdicts, thresholds, p_safe, densities)
     limits = np.where(verdicts.always_masked, np.float32(np.inf), adaptive).astype(np.float32)
     keep = (p_safe >= limits) & (p_safe <= 1)
+    by_category = np.zeros(len(keep), np.bool_)
+    if p_kept is not None:
+        of_category = _limits_of_kept(verdicts, thresholds, p_safe, p_kept, densities)
+        total = p_safe + p_kept
+        is_probability = (p_safe >= 0) & (p_kept >= 0) & (total <= 1 + _ROUNDING)
+        by_category = is_probability & (np.minimum(total, _BELOW_ONE) >= of_category) & ~keep
+        limits = np.where(by_category, of_category, limits).astype(np.float32)
+        keep = keep | by_category
     reasons = np.full(len(keep), Reason.BELOW_THRESHOLD, np.uint8)
     reasons[verdicts.name] = Reason.NAME_ONLY_WORD
     reasons[verdicts.never] = Reason.NEVER_SAFE_WORD
     reasons[verdicts.veto] = Reason.VETO_PATTERN
     reasons[keep] = np.where(verdicts.safe[keep], Reason.KEPT_SAFE_WORD, Reason.KEPT_BY_NETWORK)
+    reasons[by_category] = Reason.KEPT_CATEGORY
     return Decisions(keep, reasons, np.asarray(p_safe, np.float32), limits, categories)
+
+
+def _limits_of_kept(
+    verdicts: RuleVerdicts,
+    thresholds: Thresholds,
+    p_safe: FloatArray,
+    p_kept: FloatArray,
+    densities: npt.NDArray[np.float64] | None,
+) -> FloatArray:
+    """Return the least `p_safe + p_kept` of tokens that are kept for their category: float32 (n_tokens,)."""
+    density = np.asarray(log_density(p_safe) if densities is None else densities)
+    logits = compute_shifts(verdicts, np.maximum(density, 0), thresholds) + _CATEGORY_LOGITS
+    limits = np.maximum(shift_threshold(thresholds.high, logits), np.float32(_LEAST_OF_CATEGORY))
+    given_way = verdicts.lifted & (p_kept >= _SURE_OF_KEPT)
+    return np.where(verdicts.always_masked & ~given_way, np.float32(np.inf), limits).astype(np.float32)
 
 
 def _limits(
@@ -121,7 +164,7 @@ def _limits(
         np.where(logits == 0, np.float32(one), shift_threshold(one, logits))
         for one in (thresholds.low, thresholds.high)
     )
-    return np.where(verdicts.safe, low, high)
+    return np.where(verdicts.earns_low, low, high)
 
 
 def compute_shifts(

@@ -160,6 +160,17 @@ def mask_phrases(tokens: Tokens, phrases: PhraseList, reason: Reason, decisions:
     return mask_more(decisions, phrases.among(tokens), reason) if phrases else decisions
 
 
+def mask_origins(decisions: Decisions, chosen: BoolArray) -> Decisions:
+    """Mask words of origin, which belong to no class of the network."""
+    newly = chosen & decisions.keep
+    if not newly.any():
+        return decisions
+    categories = decisions.categories.copy()
+    categories[newly] = 0
+    decisions = dataclasses.replace(decisions, categories=categories)
+    return mask_more(decisions, newly, Reason.CHOSEN_CATEGORY)
+
+
 def apply_allow_list(
     tokens: Tokens, allow: PhraseList, verdicts: RuleVerdicts, decisions: Decisions
 ) -> Decisions:

@@ -7,8 +7,8 @@ never its privacy: the document is returned with every token masked and `failed`
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Protocol, runtime_checkable
 
@@ -16,8 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from inverse_deid.core.errors import StageError
+from inverse_deid.core.phi import HyperClass
 from inverse_deid.core.thresholds import Thresholds
 from inverse_deid.core.values import (
+    BoolArray,
     Decisions,
     Document,
     FloatArray,
@@ -34,10 +36,14 @@ from inverse_deid.masking.document_passes import (
     mask_joined_parts,
     mask_more,
     mask_names_everywhere,
+    mask_origins,
     mask_phrases,
 )
+from inverse_deid.masking.kept_categories import mask_births_and_high_ages
+from inverse_deid.masking.original_tokens import decide_on_original, hide_gaps
 from inverse_deid.replacement.markers import MarkerFor
 from inverse_deid.rules.known_identifiers import KnownIdentifiers
+from inverse_deid.text.reading import Reading
 from inverse_deid.text.rendering import render
 from inverse_deid.text.tokenizer import Part, join, tokenize, tokenize_many
 
@@ -61,6 +67,9 @@ class Scores:
 
     p_safe: FloatArray = field(repr=False)  # (n_tokens,), probability of *safe*
     categories: npt.NDArray[np.uint8] = field(repr=False)  # (n_tokens,), most probable `HyperClass`
+    p_classes: FloatArray | None = field(default=None, repr=False)
+    """(n_tokens, 8), probability of every `HyperClass` in its order; None = not known, so nothing is kept
+    because of its category."""
 
 
 class TokenScorer(Protocol):
@@ -93,9 +102,12 @@ class Stages:
         marker_for: Gives the marker of each mask.
         allow: Words that the user keeps.
         deny: Words and phrases that the user masks.
+        kept: Classes that the user keeps; the analyser knows them as well.
+        origins: Finds words of origin to mask; None = they are judged as any other word.
         is_common_word: Tells whether a word, in any case, is common; a common word is not masked
             only because it resembles a known identifier.
         between_batches: Called after every batch; keeps caches within bounds.
+        read: Returns the reading of a text, None = it reads as it is written.
     """
 
     analyser: Analyser
@@ -104,8 +116,21 @@ class Stages:
     marker_for: MarkerFor
     allow: PhraseList = field(default_factory=lambda: PhraseList(()))
     deny: PhraseList = field(default_factory=lambda: PhraseList(()))
+    kept: frozenset[HyperClass] = frozenset()
+    origins: Callable[[Tokens], BoolArray] | None = None
     is_common_word: Callable[[str], bool] = lambda word: False
     between_batches: Callable[[], None] = lambda: None
+    read: Callable[[str], Reading | None] = lambda text: None
+
+    def read_all(self, texts: Sequence[str]) -> list[Reading | None]:
+        """Return the reading of each text, None = it reads as it is written, or cannot be mended."""
+        return [self._read_one(text) for text in texts]
+
+    def _read_one(self, text: str) -> Reading | None:
+        try:
+            return self.read(text)
+        except Exception:  # noqa: BLE001 - what cannot be mended is read, and masked, as it is written
+            return None
 
 
 class Deidentifier:
@@ -154,7 +179,8 @@ class Deidentifier:
             return mask_everything(doc, self._stages.marker_for)
 
     def _mask_batch(self, docs: Sequence[Document]) -> list[MaskedDocument]:
-        tokens = tokenize_many([doc.text for doc in docs])
+        readings = self._stages.read_all([doc.text for doc in docs])
+        tokens = tokenize_many(choose_texts(docs, readings))
         known = {
             values: KnownIdentifiers(values, self._stages.is_common_word)
             for values in {doc.known for doc in docs if doc.known}
@@ -163,7 +189,8 @@ class Deidentifier:
         for part in self._begin_ahead(tokens):
             for row, analysis, decisions in zip(part.rows, part.analyses, self._decide(part), strict=True):
                 identifiers = known.get(docs[row].known)
-                masked[row] = self._finish(docs[row], tokens[row], analysis, decisions, identifiers)
+                seen = _Seen(docs[row], readings[row], tokens[row], analysis, identifiers)
+                masked[row] = self._finish(seen, decisions)
         return [masked[row] for row in range(len(docs))]
 
     def _begin_ahead(self, tokens: Sequence[Tokens]) -> Iterator[_Part]:
@@ -193,28 +220,57 @@ class Deidentifier:
         else:
             p_safe, categories = join_scores(part.tokens, scores)
             densities = log_densities(p_safe, tokens.bounds.tolist())[tokens.doc]
-            decisions = combine(verdicts, p_safe, categories, self._stages.thresholds, densities)
+            p_kept = join_kept(part.tokens, scores, self._stages.kept)
+            decisions = combine(verdicts, p_safe, categories, self._stages.thresholds, densities, p_kept)
+            if self._stages.kept:
+                decisions = _mask_firmly(part.tokens, tokens.slices(), decisions)
             decisions = mask_names_everywhere(tokens, verdicts, decisions)
             decisions = mask_joined_parts(tokens, decisions)
         return [decisions.of(one) for one in tokens.slices()]
 
-    def _finish(
-        self,
-        doc: Document,
-        tokens: Tokens,
-        analysis: RuleAnalysis,
-        decisions: Decisions,
-        known: KnownIdentifiers | None,
-    ) -> MaskedDocument:
+    def _finish(self, seen: _Seen, decisions: Decisions) -> MaskedDocument:
         """Apply the allow list and the passes that only mask more, and render."""
+        doc, tokens = seen.doc, seen.tokens
         if len(decisions) != len(tokens):
             raise StageError(f"document {doc.id}: {len(decisions)} decisions for {len(tokens)} tokens")
-        decisions = apply_allow_list(tokens, self._stages.allow, analysis.verdicts, decisions)
-        if known is not None:
-            decisions = mask_more(decisions, known.among(tokens), Reason.KNOWN_IDENTIFIER)
-        decisions = mask_phrases(tokens, self._stages.deny, Reason.DENY_LIST, decisions)
-        rendering = render(tokens, decisions.keep, self._stages.marker_for(decisions))
-        return MaskedDocument(doc.id, rendering.text, rendering.masks, rendering.replaced, tokens, decisions)
+        if self._stages.origins is not None:
+            decisions = mask_origins(decisions, self._stages.origins(tokens))
+        decisions = apply_allow_list(tokens, self._stages.allow, seen.analysis.verdicts, decisions)
+        decisions = self._mask_listed(seen, tokens, decisions)
+        gaps = None
+        if seen.reading is not None:
+            original = tokenize(doc.text)
+            gaps = hide_gaps(seen.reading, tokens, decisions.keep, original)
+            decisions = decide_on_original(seen.reading, tokens, decisions, original)
+            # What the reading joins, a list may have apart.
+            tokens, decisions = original, self._mask_listed(seen, original, decisions)
+        rendering = render(tokens, decisions.keep, self._stages.marker_for(decisions), gaps)
+        return MaskedDocument(
+            doc.id,
+            rendering.text,
+            rendering.masks,
+            rendering.replaced,
+            tokens,
+            decisions,
+            other_language=seen.analysis.other_language,
+        )
+
+    def _mask_listed(self, seen: _Seen, tokens: Tokens, decisions: Decisions) -> Decisions:
+        """Mask the known identifiers of a document and the deny list."""
+        if seen.known is not None:
+            decisions = mask_more(decisions, seen.known.among(tokens), Reason.KNOWN_IDENTIFIER)
+        return mask_phrases(tokens, self._stages.deny, Reason.DENY_LIST, decisions)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Seen:
+    """A document as the stages saw it."""
+
+    doc: Document
+    reading: Reading | None  # None = the text itself
+    tokens: Tokens = field(repr=False)  # of the reading
+    analysis: RuleAnalysis = field(repr=False)  # of the reading
+    known: KnownIdentifiers | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -225,6 +281,13 @@ class _Part:
     tokens: Sequence[Tokens] = field(repr=False)  # of each document
     analyses: Sequence[RuleAnalysis] = field(repr=False)  # of each document
     scores: Callable[[], Sequence[Scores] | None] = field(repr=False)  # waits; None = no network
+
+
+def choose_texts(docs: Sequence[Document], readings: Sequence[Reading | None]) -> list[str]:
+    """Return the text of each document that rules and network read."""
+    return [
+        doc.text if reading is None else reading.text for doc, reading in zip(docs, readings, strict=True)
+    ]
 
 
 def split_by_length(tokens: Sequence[Tokens]) -> Iterator[list[int]]:
@@ -266,6 +329,37 @@ def join_scores(
     """
     p_safe, categories = _join_columns(tokens, [[one.p_safe, one.categories] for one in scores])
     return p_safe, categories
+
+
+def join_kept(
+    tokens: Sequence[Tokens], scores: Sequence[Scores], kept: frozenset[HyperClass]
+) -> FloatArray | None:
+    """Return the probability that each token is of a kept class: float32 (n_tokens,), None = none is kept.
+
+    Raises:
+        StageError: The probabilities of a document are of another number of tokens or classes.
+    """
+    if not kept:
+        return None
+    columns = [number for number, one in enumerate(HyperClass) if one in kept]
+    found: list[FloatArray] = [np.zeros(0, np.float32)]
+    for of, one in zip(tokens, scores, strict=True):
+        p_classes = one.p_classes
+        if p_classes is None:
+            p_classes = np.zeros((len(of), len(HyperClass)), np.float32)
+        if p_classes.shape != (len(of), len(HyperClass)):
+            raise StageError(f"a stage gave probabilities of shape {p_classes.shape} for {len(of)} tokens")
+        found.append(p_classes[:, columns].sum(axis=1))
+    return np.concatenate(found)
+
+
+def _mask_firmly(tokens: Sequence[Tokens], slices: Iterable[slice], decisions: Decisions) -> Decisions:
+    """Mask what no choice of categories keeps, document by document."""
+    keep, reasons = decisions.keep.copy(), decisions.reasons.copy()
+    for one, of in zip(tokens, slices, strict=True):
+        masked = mask_births_and_high_ages(one, decisions.of(of))
+        keep[of], reasons[of] = masked.keep, masked.reasons
+    return replace(decisions, keep=keep, reasons=reasons)
 
 
 def _join_columns(

@@ -14,15 +14,17 @@ from pathlib import Path
 from typing import Protocol
 
 import numpy as np
+import numpy.typing as npt
 
-from inverse_deid.core.errors import ModelError
+from inverse_deid.core.errors import ConfigurationError, ModelError
 from inverse_deid.core.phi import HYPER_CLASS_OF, HyperClass
 from inverse_deid.core.thresholds import OperatingPoints
-from inverse_deid.core.values import RuleAnalysis, Tokens
+from inverse_deid.core.values import FloatArray, RuleAnalysis, Tokens
 from inverse_deid.masking.pipeline import Scores, TokenScorer
 from inverse_deid.network.config import FeatureSet
-from inverse_deid.network.folder import ModelParts, read_model
+from inverse_deid.network.folder import ModelParts, model_fingerprint, read_model
 from inverse_deid.network.scorer import Device, Scorer, ScorerInput
+from inverse_deid.network.second_reader import EncoderParts, SecondReader, read_encoder
 from inverse_deid.rules.analysis import FEATURE_NAMES
 from inverse_deid.text.interning import InternedWords
 from inverse_deid.text.tokenizer import join
@@ -36,6 +38,10 @@ CASING_FEATURES = (
     "after-salutation",
 )
 """What variants c and d of the thesis give the network besides characters and words."""
+
+
+Columns = slice | npt.NDArray[np.intp]
+"""Which columns of `RuleAnalysis.features` a reader is given."""
 
 
 class OpenScorer(Protocol):
@@ -52,21 +58,36 @@ class OpenScorer(Protocol):
 
 
 def open_scorer(
-    folder: Path, interned: InternedWords, n_threads: int, device: Device
+    folder: Path,
+    interned: InternedWords,
+    n_threads: int,
+    device: Device,
+    second_reader: Path | None = None,
 ) -> tuple[TokenScorer, OperatingPoints]:
-    """Read a model folder of any kind.
+    """Read a model folder of any kind, and perhaps a second reader.
 
     Returns:
-        The scorer, and the operating points of the model.
+        The scorer, and the operating points of the model, or those of both readers together.
 
     Raises:
-        ModelError: The folder is missing or damaged, or no installed package reads its kind.
-        ConfigurationError: The device cannot be used.
+        ModelError: A folder is missing or damaged, or no installed package reads its kind.
+        ConfigurationError: The second reader was calibrated with another model, or the device cannot be used.
     """
     kind = _read_kind(folder)
     if kind is None:
         parts = read_model(folder)
-        return _NetworkScorer(parts, interned, n_threads, device), parts.operating_points
+        if second_reader is None:
+            return NetworkScorer(parts, interned, n_threads, device), parts.operating_points
+        encoder = read_encoder(second_reader)
+        if encoder.first_reader != model_fingerprint(folder):
+            raise ConfigurationError(
+                f"{second_reader}: the second reader was calibrated with another model than {folder}. "
+                "Leave out --careful, or calibrate it with this model"
+            )
+        network = NetworkScorer(parts, interned, n_threads, device)
+        return CarefulScorer(network, encoder, n_threads, device), encoder.operating_points
+    if second_reader is not None:
+        raise ConfigurationError(f"{folder}: a model of this kind has no second reader. Leave out --careful")
     found = importlib.metadata.entry_points(group=ENTRY_POINTS, name=kind.replace(" ", "-"))
     if not found:
         raise ModelError(
@@ -108,30 +129,104 @@ def feature_columns(names: Sequence[str]) -> list[int]:
     return [FEATURE_NAMES.index(name) for name in names]
 
 
-class _NetworkScorer:
+class NetworkScorer:
     """The exported network as the pipeline's protocol asks for it."""
 
-    def __init__(self, parts: ModelParts, interned: InternedWords, n_threads: int, device: Device) -> None:
+    def __init__(
+        self, parts: ModelParts, interned: InternedWords, n_threads: int = 0, device: Device = "cpu"
+    ) -> None:
         self._scorer = Scorer(parts, interned, n_threads, device)
         self.device = self._scorer.device
-        columns = feature_columns(parts.feature_names)
-        self._columns = None if columns == list(range(len(FEATURE_NAMES))) else np.array(columns, np.intp)
-        self._hyper = _match_hyper_classes(self._scorer.class_names)
+        self._columns = _choose_columns(parts.feature_names)
+        self.class_names = self._scorer.class_names
+        self._classes = _Classes(self.class_names)
+        self.tells_classes = self._classes.are_told_apart
 
     def score(self, tokens: Sequence[Tokens], analyses: Sequence[RuleAnalysis]) -> list[Scores]:
+        """Return the scores of every token of every document."""
         return self.begin(tokens, analyses)()
 
     def begin(self, tokens: Sequence[Tokens], analyses: Sequence[RuleAnalysis]) -> Callable[[], list[Scores]]:
-        chosen = slice(None) if self._columns is None else self._columns
-        inputs = [
-            ScorerInput(t, analysis.ids, analysis.features[:, chosen])
-            for t, analysis in zip(tokens, analyses, strict=True)
-        ]
-        wait = self._scorer.begin(inputs, join(tokens))
-        return lambda: [Scores(p[:, 0], self._hyper[p[:, 1:].argmax(axis=1) + 1]) for p in wait()]
+        """Begin to score, and return a function that waits for the scores."""
+        wait = self.begin_classes(tokens, analyses)
+        return lambda: [self._classes.scores(p) for p in wait()]
+
+    def begin_classes(
+        self, tokens: Sequence[Tokens], analyses: Sequence[RuleAnalysis]
+    ) -> Callable[[], list[FloatArray]]:
+        """Begin to score. The returned function waits for class probabilities, one row per token."""
+        return self._scorer.begin(scorer_inputs(tokens, analyses, self._columns), join(tokens))
 
 
-def _match_hyper_classes(class_names: Sequence[str]) -> np.ndarray:
+class CarefulScorer:
+    """The network, and a second reader that reads again where the network is unsure.
+
+    Raises:
+        ModelError: The two tell different classes apart, or the graph cannot be loaded.
+        ConfigurationError: The device cannot be used.
+    """
+
+    def __init__(
+        self, network: NetworkScorer, encoder: EncoderParts, n_threads: int = 0, device: Device = "cpu"
+    ) -> None:
+        if encoder.class_names != network.class_names:
+            raise ModelError("the second reader and the network have different classes. Train it again")
+        self._network = network
+        self._second = SecondReader(encoder, n_threads, device)
+        self.device = " and ".join(dict.fromkeys((network.device, self._second.device)))
+        self._columns = _choose_columns(encoder.feature_names)
+        self._classes = _Classes(encoder.class_names)
+        self.tells_classes = self._classes.are_told_apart
+
+    def score(self, tokens: Sequence[Tokens], analyses: Sequence[RuleAnalysis]) -> list[Scores]:
+        """Return the scores of every token of every document."""
+        return self.begin(tokens, analyses)()
+
+    def begin(self, tokens: Sequence[Tokens], analyses: Sequence[RuleAnalysis]) -> Callable[[], list[Scores]]:
+        """Begin to score, and return a function that waits for the scores."""
+        wait = self._network.begin_classes(tokens, analyses)
+
+        def read_again() -> list[Scores]:
+            inputs = scorer_inputs(tokens, analyses, self._columns)
+            return [self._classes.scores(p) for p in self._second.begin(inputs, wait())()]
+
+        return read_again
+
+
+def scorer_inputs(
+    tokens: Sequence[Tokens], analyses: Sequence[RuleAnalysis], columns: Columns
+) -> list[ScorerInput]:
+    """Return what a reader is given of each document, with some columns of the features."""
+    return [
+        ScorerInput(t, analysis.ids, analysis.features[:, columns])
+        for t, analysis in zip(tokens, analyses, strict=True)
+    ]
+
+
+class _Classes:
+    """The classes of a network, as the hyper-classes that masking knows."""
+
+    def __init__(self, class_names: Sequence[str]) -> None:
+        self._hyper = _match_hyper_classes(class_names)
+        self.are_told_apart = set(self._hyper.tolist()) == set(range(len(HyperClass)))
+        self._are_in_order = self._hyper.tolist() == list(range(len(HyperClass)))
+
+    def scores(self, p: FloatArray) -> Scores:
+        """Return the scores of a document; `p` is float32 (n_tokens, n_classes)."""
+        p_classes = p if self._are_in_order else None
+        if self.are_told_apart and p_classes is None:
+            p_classes = p @ np.eye(len(HyperClass), dtype=np.float32)[self._hyper]
+        return Scores(p[:, 0], self._hyper[p[:, 1:].argmax(axis=1) + 1], p_classes)
+
+
+def _choose_columns(names: Sequence[str]) -> Columns:
+    """Return the columns of the features that a reader names; the first ones without a copy."""
+    columns = feature_columns(names)
+    is_beginning = columns == list(range(len(columns)))
+    return slice(len(columns)) if is_beginning else np.array(columns, np.intp)
+
+
+def _match_hyper_classes(class_names: Sequence[str]) -> npt.NDArray[np.uint8]:
     """Return uint8 (n_classes,): index into `HyperClass` of each class, 0 where it has no such class."""
     order = list(HyperClass)
     fine = {phi_type.value: hyper for phi_type, hyper in HYPER_CLASS_OF.items()}

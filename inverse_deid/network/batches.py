@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from inverse_deid.core.values import FloatArray, IntArray
+from inverse_deid.network.config import TrainingConfig
 from inverse_deid.network.encoding import N_GAP_CHARACTERS, character_codes
 
 
@@ -138,3 +139,18 @@ def pad_examples(examples: Sequence[Example], max_characters: int) -> Batch:
     opinions = [none if e.opinion is None else e.opinion for e in examples]
     opinion = stack(opinions, (n_classes,), np.float16)
     return Batch(inputs, labels, stack([e.weights for e in examples], (), np.float32), opinion)
+
+
+def with_dropouts(
+    example: Example, config: TrainingConfig, columns: Sequence[int], rng: np.random.Generator
+) -> Example:
+    """Hide some words from the word embedding and some dictionary features, as `config` says."""
+    n_tokens = len(example)
+    share = config.word_dropout * np.where(example.labels > 0, 2, 1)
+    word_rows = np.where(rng.random(n_tokens) < share, 0, example.word_rows).astype(np.int32)
+    features = example.features
+    if len(columns):
+        features = features.copy()
+        hidden = np.flatnonzero(rng.random(n_tokens) < config.dictionary_dropout)
+        features[np.ix_(hidden, np.asarray(columns))] = 0
+    return dataclasses.replace(example, word_rows=word_rows, features=features)

@@ -41,6 +41,8 @@ class NetworkConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     whether neighbouring classes are read together (a linear-chain CRF whose
     marginals are the class probabilities) or each for itself.
 
+    `narrow_units` is the size of a linear layer before the LSTM, which then has less to multiply (0 = none).
+
     The network of Dernoncourt et al. as Festag and Spreckelsen trained it: `characters`
     as fixed vectors of 128 codes (*one-hot*) and not learned ones, a tanh layer of
     `hidden_units` before the classes (0 = none), dropout on the token vector alone
@@ -58,6 +60,7 @@ class NetworkConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     char_units: Size = 25
     gap_dim: Size = 8
     feature_units: Size = 48
+    narrow_units: Count = 0
     token_units: Size = 128
     token_layers: Size = 2
     hidden_units: Count = 0
@@ -90,7 +93,12 @@ class TrainingConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         dictionary_dropout: Share of tokens whose dictionary features are hidden.
         synthetic: Documents injected or invented in each epoch.
         weak: Weakly labelled real carriers in each epoch.
+        repeats: Epochs in a row over the same augmented data; more than 1 if teachers read slowly.
         keep_share: Share of gold spans that are left as they are in each epoch.
+        recased: Share of the gold, injected and invented documents of each epoch that are rewritten: half of
+            them in lower case, a quarter in capitals, a quarter with few capitals and little punctuation.
+        noisy: Share of the same documents that are made to look badly scanned: words parted at line ends,
+            about 1 % of characters confused.
         validation_share: Share of gold documents held out, by group.
         surrogates: What replaces gold spans in each epoch: invented *english* ones,
             those of other documents with fresh digits (*exchange*, for any language), *none*.
@@ -117,7 +125,10 @@ class TrainingConfig(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     dictionary_dropout: Share = 0.15
     synthetic: Count = 1500
     weak: Count = 450
+    repeats: Size = 1
     keep_share: Share = 0.12
+    recased: Share = 0.0
+    noisy: Share = 0.0
     validation_share: ShareBelowOne = 0.12
     surrogates: Surrogates = "english"
     teacher_weight: Share = 0.7

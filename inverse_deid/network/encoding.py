@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from inverse_deid.core.values import FloatArray, IntArray, Tokens
+from inverse_deid.text.interning import read_units
 from inverse_deid.text.tokenizer import JoinedTokens, code_points, join
 
 PAD, OTHER_LETTER, OTHER_SIGN = 0, 1, 2
@@ -20,8 +21,10 @@ N_GAP_CHARACTERS = 3
 """Most characters to read between a token and the next one."""
 
 _ALIKE = {"\r": "\n", "\u00a0": " ", "’": "'", "‘": "'", "“": '"', "”": '"', "–": "-", "—": "-", "‑": "-"}  # noqa: RUF001
-_ASCII_AND_LATIN = "\n\t" + "".join(map(chr, (*range(0x20, 0x7F), *range(0xA1, 0x180))))
-N_CHARACTER_CODES = 3 + len(_ASCII_AND_LATIN)
+CHARACTERS = "\n\t" + "".join(map(chr, (*range(0x20, 0x7F), *range(0xA1, 0x180))))
+"""The characters with a code of their own, from `FIRST_CHARACTER_CODE` on."""
+FIRST_CHARACTER_CODE = 3
+N_CHARACTER_CODES = FIRST_CHARACTER_CODE + len(CHARACTERS)
 """Codes are 0 (padding) to `N_CHARACTER_CODES - 1`."""
 
 _TABLE_SIZE = 0x3000
@@ -33,7 +36,7 @@ def _character_table() -> npt.NDArray[np.int32]:
     for code_point in range(0x180, _TABLE_SIZE):
         if chr(code_point).isalnum():
             table[code_point] = OTHER_LETTER
-    for code, character in enumerate(_ASCII_AND_LATIN, start=3):
+    for code, character in enumerate(CHARACTERS, start=FIRST_CHARACTER_CODE):
         table[ord(character)] = code
     for character, like in _ALIKE.items():
         table[ord(character)] = table[ord(like)]
@@ -56,7 +59,9 @@ def character_codes(words: Sequence[str], max_characters: int) -> tuple[IntArray
         ((2, 4), [2, 1], 0)
     """
     tail = max_characters // 3
-    shown = [w if len(w) <= max_characters else w[: max_characters - tail] + w[-tail:] for w in words]
+    shown = [
+        w if len(w) <= max_characters else w[: max_characters - tail] + w[-tail:] for w in read_units(words)
+    ]
     lengths = np.fromiter(map(len, shown), np.int32, len(shown))
     codes = np.zeros((len(shown), max_characters), np.int32)
     flat = code_points("".join(shown))
@@ -78,7 +83,9 @@ def one_hot_characters(n_codes: int) -> FloatArray:
         ([97, 127, 0, 0], False)
     """
     vectors = np.zeros((N_CHARACTER_CODES, n_codes), np.float32)
-    points = [n_codes - 1] * 3 + [min(ord(character), n_codes - 1) for character in _ASCII_AND_LATIN]
+    points = [n_codes - 1] * FIRST_CHARACTER_CODE + [
+        min(ord(character), n_codes - 1) for character in CHARACTERS
+    ]
     vectors[np.arange(N_CHARACTER_CODES), points] = 1
     vectors[PAD] = 0
     return vectors
@@ -138,4 +145,4 @@ def quantise(words: Sequence[str], vectors: FloatArray) -> WordVectors:
 
 def word_numbers(words: Sequence[str], numbers: dict[str, int]) -> IntArray:
     """Return the row of each word's vector: int32 (n_words,), 0 = unknown."""
-    return np.fromiter((numbers.get(word.lower(), 0) for word in words), np.int32, len(words))
+    return np.fromiter((numbers.get(word.lower(), 0) for word in read_units(words)), np.int32, len(words))

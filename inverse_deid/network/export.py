@@ -135,7 +135,10 @@ def export_tokens(network: keras.Model, config: NetworkConfig, n_features: int) 
         hidden = _dense(graph, network.get_layer("feature_dense"), "features")
         parts.append(graph.add("Relu", [hidden], "feature_vectors"))
     graph.add("Concat", parts, "token_vectors", axis=2)
-    source = graph.add("Transpose", ["token_vectors"], "by_time", perm=[1, 0, 2])
+    vectors = "token_vectors"
+    if config.narrow_units:
+        vectors = _dense(graph, network.get_layer("narrow_dense"), vectors)
+    source = graph.add("Transpose", [vectors], "by_time", perm=[1, 0, 2])
     for i in range(config.token_layers):
         source = _token_layer(graph, network.get_layer(f"token_lstm_{i}"), source)
     graph.add("Transpose", [source], "by_batch", perm=[1, 0, 2])

@@ -47,6 +47,8 @@ def build_network(config: NetworkConfig, n_features: int, word_matrix: FloatArra
         parts.append(dense(inputs["features"]))
     hidden = layers.Concatenate(name="token_vector")(parts)
     hidden = layers.Dropout(config.dropout, name="token_dropout")(hidden)
+    if config.narrow_units:
+        hidden = layers.Dense(config.narrow_units, name="narrow_dense")(hidden)
     for i in range(config.token_layers):
         lstm = layers.LSTM(config.token_units, return_sequences=True, name=f"lstm_{i + 1}")
         hidden = layers.Bidirectional(lstm, name=f"token_lstm_{i}")(hidden, mask=inputs["valid"])

@@ -236,7 +236,7 @@ class Runtime(Protocol):
 def open_sessions(
     graphs: Sequence[bytes], device: Device, runtime: Runtime = ort
 ) -> tuple[Device, list[ort.InferenceSession]]:
-    """Open graphs on a device.
+    """Open graphs on a device, each to keep one thread busy.
 
     Returns:
         The device that is used, "cpu" or "cuda", and a session per graph.

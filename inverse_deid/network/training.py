@@ -15,7 +15,7 @@ import tensorflow as tf
 
 from inverse_deid.core.errors import ConfigurationError, StageError
 from inverse_deid.core.values import FloatArray
-from inverse_deid.network.batches import Batch, Example, batches, windows
+from inverse_deid.network.batches import Batch, Example, batches, windows, with_dropouts
 from inverse_deid.network.checkpoints import Checkpoints, State
 from inverse_deid.network.config import NetworkConfig, TrainingConfig
 
@@ -267,21 +267,6 @@ def enough_memory(what: str) -> Iterator[None]:
             f"the device ran out of memory {what}. Lower training.batch_tokens or network.token_units, "
             "or hide the GPU (CUDA_VISIBLE_DEVICES=-1)"
         ) from None
-
-
-def with_dropouts(
-    example: Example, config: TrainingConfig, columns: Sequence[int], rng: np.random.Generator
-) -> Example:
-    """Hide some words from the word embedding and some dictionary features, as `config` says."""
-    n_tokens = len(example)
-    share = config.word_dropout * np.where(example.labels > 0, 2, 1)
-    word_rows = np.where(rng.random(n_tokens) < share, 0, example.word_rows).astype(np.int32)
-    features = example.features
-    if len(columns):
-        features = features.copy()
-        hidden = np.flatnonzero(rng.random(n_tokens) < config.dictionary_dropout)
-        features[np.ix_(hidden, np.asarray(columns))] = 0
-    return dataclasses.replace(example, word_rows=word_rows, features=features)
 
 
 def probabilities(

@@ -138,7 +138,7 @@ class MaskingFacts:
     """How the cases of a store were masked. Model and thresholds are None without the network.
 
     The fingerprint changes with anything that can change a decision. With `category_markers`, the category
-    replaces masked text instead of the marker.
+    replaces masked text instead of the marker. `categories` names what was masked, () = as by default.
     """
 
     fingerprint: str
@@ -147,11 +147,13 @@ class MaskingFacts:
     thresholds: Thresholds | None = None
     marker: str = "PHI"
     category_markers: bool = False
+    categories: tuple[str, ...] = ()
 
     @classmethod
     def from_json(cls, stored: dict[str, Any]) -> MaskingFacts:
         """Read the facts that `as_json` wrote."""
         rest = {name: value for name, value in stored.items() if name not in _THRESHOLDS}
+        rest["categories"] = tuple(rest.get("categories", ()))
         if stored["low"] is None:
             return cls(**rest)
         return cls(**rest, thresholds=Thresholds(**{name: stored[name] for name in _THRESHOLDS}))

@@ -15,13 +15,16 @@ that owns something as people do is never kept.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
 
+from inverse_deid.core.phi import HyperClass
 from inverse_deid.core.values import BoolArray, IntArray, RuleAnalysis, RuleVerdicts, Tokens
 from inverse_deid.lexicon import SAFE_FLAGS, UNSAFE_FLAGS, Lexicon, WordFlag
-from inverse_deid.rules.context import CONTEXT_FEATURE_NAMES, Context, describe_context
+from inverse_deid.rules.context import CONTEXT_FEATURE_NAMES, Context, describe_context, find_misread
+from inverse_deid.rules.language import find_other_languages
 from inverse_deid.rules.words import WORD_FEATURE_NAMES, WordKnowledge, WordRows
 from inverse_deid.text.interning import InternedWords
 from inverse_deid.text.tokenizer import join
@@ -39,9 +42,31 @@ _CLINICAL_FLAGS = WordFlag.DRUG | WordFlag.SHORTHAND | WordFlag.UNIT | WordFlag.
 _NAME_FLAGS = WordFlag.SURNAME | WordFlag.FIRST_NAME
 _NEVER_FLAGS = WordFlag.WEEKDAY | WordFlag.MONTH | WordFlag.STREET | WordFlag.HOLIDAY | WordFlag.NUMBER_WORD
 
+_TIME_FLAGS = WordFlag.WEEKDAY | WordFlag.MONTH
+_NEVER_FLAGS_OF: dict[HyperClass, WordFlag] = {
+    HyperClass.DATE: _TIME_FLAGS | WordFlag.HOLIDAY | WordFlag.NUMBER_WORD,
+    HyperClass.AGE: WordFlag.NUMBER_WORD,
+    HyperClass.PLACE: WordFlag.STREET,
+}
+"""The words that are always masked because they may belong to a class."""
 
-def judge(ids: IntArray, rows: WordRows, context: Context, policy: Policy) -> RuleVerdicts:
-    """Return the verdict on every token of a document; `ids` are their rows, int32 (n_tokens,)."""
+
+def judge(
+    ids: IntArray,
+    rows: WordRows,
+    context: Context,
+    policy: Policy,
+    kept: frozenset[HyperClass] = frozenset(),
+) -> RuleVerdicts:
+    """Return the verdict on every token of a document.
+
+    Args:
+        ids: int32 (n_tokens,), the row of each token.
+        rows: Features of each distinct word.
+        context: The neighbourhood of each token.
+        policy: How ambiguous words are judged.
+        kept: Classes that the user keeps. They change `lifted` alone.
+    """
     flags = rows.flags[ids]
     in_safe = (flags & np.uint32(SAFE_FLAGS)) != 0
     # A top-level domain counts only after a dot; a shape with digits is unsafe by itself.
@@ -56,6 +81,8 @@ def judge(ids: IntArray, rows: WordRows, context: Context, policy: Policy) -> Ru
     # A single capital letter is often an initial; "A" and "I" begin sentences.
     initial = rows.has("is-single-letter", ids) & rows.has("has-capital-beginning", ids)
     safe &= ~has_digit & ~rows.foreign[ids] & ~(initial & ~context.sentence_start)
+    safe |= context.causality & ~context.titled
+    fact = context.fact & ~safe & ~context.titled & (has_digit | in_safe)
     never = ((flags & np.uint32(_NEVER_FLAGS)) != 0) & ~safe
     # "Dr" is a street word and a title; the network tells which, the rules do not forbid it.
     never &= (flags & np.uint32(WordFlag.SALUTATION)) == 0
@@ -69,15 +96,44 @@ def judge(ids: IntArray, rows: WordRows, context: Context, policy: Policy) -> Ru
         never &= ~(only_street & in_safe & rows.has("is-two-letters", ids) & in_capitals)
         maybe_name = word & _may_be_name(ids, rows, context)
         name = maybe_name & ~in_safe & (((flags & np.uint32(_NAME_FLAGS)) != 0) | context.titled)
-    return RuleVerdicts(
+    long_number = rows.long_number[ids] & ~context.code
+    verdicts = RuleVerdicts(
         safe=safe,
+        fact=fact,
         never=never,
-        veto=context.veto | (context.owner & context.titled) | rows.foreign[ids] | rows.long_number[ids],
+        veto=context.veto | (context.owner & context.titled) | rows.foreign[ids] | long_number,
         titled=context.titled,
         name=name | context.owner,
         word=word,
         maybe_name=maybe_name,
+        lifted=np.zeros(len(ids), np.bool_),
     )
+    return replace(verdicts, lifted=_lift(verdicts, ids, rows, context, kept)) if kept else verdicts
+
+
+def _lift(
+    verdicts: RuleVerdicts, ids: IntArray, rows: WordRows, context: Context, kept: frozenset[HyperClass]
+) -> BoolArray:
+    """Tell which tokens are always masked for reasons of the kept classes alone: bool (n_tokens,).
+
+    A name, a disguise or anything of another class masks as ever. Most months and weekdays are also
+    names. With dates kept they count as such only after a title, or if they own something.
+    """
+    flags = rows.flags[ids]
+    never_flags = _NEVER_FLAGS
+    for one in kept:
+        never_flags &= ~_NEVER_FLAGS_OF.get(one, WordFlag(0))
+    firm = verdicts.never & ((flags & np.uint32(never_flags)) != 0)
+    firm |= context.firm_veto | (context.owner & context.titled) | rows.foreign[ids]
+    if kept.isdisjoint({HyperClass.ID, HyperClass.CONTACT}):
+        firm |= rows.long_number[ids]
+    if HyperClass.NAME not in kept:
+        names = verdicts.name
+        if HyperClass.DATE in kept:
+            is_time = (flags & np.uint32(_TIME_FLAGS)) != 0
+            names = names & ~(is_time & ~context.owner & ~context.titled)
+        firm |= names
+    return np.asarray(verdicts.always_masked & ~firm)
 
 
 def _reads_as_a_word(ids: IntArray, rows: WordRows, context: Context) -> BoolArray:
@@ -113,18 +169,31 @@ class RuleAnalyser:
         lexicon: The dictionaries.
         interned: Numbers the words; shared with the scorer.
         policy: How ambiguous words are judged.
+        kept: Classes that the user keeps.
+        repairs: Judge `rec0vered` as `recovered`, and tell the network that word. Training learns from
+            the words as they are written.
 
     Raises:
         ValueError: Unknown policy.
     """
 
-    def __init__(self, lexicon: Lexicon, interned: InternedWords, policy: Policy = "case-aware") -> None:
+    def __init__(
+        self,
+        lexicon: Lexicon,
+        interned: InternedWords,
+        policy: Policy = "case-aware",
+        kept: frozenset[HyperClass] = frozenset(),
+        *,
+        repairs: bool = True,
+    ) -> None:
         if policy not in POLICIES:
             raise ValueError(f"policy is one of {', '.join(POLICIES)}")
         self._lexicon = lexicon
         self._interned = interned
         self._knowledge = WordKnowledge(lexicon, interned)
         self._policy = policy
+        self._kept = kept
+        self._repairs = repairs
 
     def analyse(self, tokens: Tokens) -> RuleAnalysis:
         """Analyse one document."""
@@ -135,7 +204,27 @@ class RuleAnalyser:
         joined = join(tokens)
         ids = self._interned.ids(joined.words)
         rows = self._knowledge.rows()
-        context = describe_context(joined, ids, rows, self._lexicon)
+        misread = find_misread(joined, ids, rows)
+        if self._repairs and misread.any():
+            words = list(joined.words)
+            for i in np.flatnonzero(misread).tolist():
+                words[i] = self._knowledge.misread.meant(words[i])
+            joined = replace(joined, words=words)
+            ids[misread] = self._interned.ids([words[i] for i in np.flatnonzero(misread).tolist()])
+            rows = self._knowledge.rows()
+        context = describe_context(joined, ids, rows, self._lexicon, self._kept)
         features = np.concatenate([rows.features[ids], context.features], axis=1)
-        verdicts = judge(ids, rows, context, self._policy)
-        return [RuleAnalysis(ids[of], features[of], verdicts.of(of)) for of in joined.slices()]
+        verdicts = judge(ids, rows, context, self._policy, self._kept)
+        n_chars = rows.n_chars[ids]
+        starts_low = rows.has("all-lower-case", ids) | rows.has("all-upper-case", ids)
+        other_language = find_other_languages(
+            joined,
+            rows.flags[ids],
+            written=starts_low & (n_chars > 1) & ~rows.has("contains-digit", ids),
+            foreign=rows.foreign[ids],
+            n_chars=n_chars,
+        )
+        return [
+            RuleAnalysis(ids[of], features[of], verdicts.of(of), other_language=is_other)
+            for of, is_other in zip(joined.slices(), other_language.tolist(), strict=True)
+        ]

@@ -7,12 +7,21 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from inverse_deid.core.phi import HyperClass
 from inverse_deid.core.values import BoolArray, FloatArray, IntArray
 from inverse_deid.lexicon import SAFE_FLAGS, Lexicon, PhraseKind, WordFlag
 from inverse_deid.lexicon.entries import MAX_PHRASE_TOKENS
 from inverse_deid.rules.disguised_words import MIN_NAME, NAME_FLAGS
 from inverse_deid.rules.disguises import CharacterSet, Flags, find_disguises
-from inverse_deid.rules.patterns import CONTEXT_PATTERNS, SILENT_VETO_PATTERNS, VETO_PATTERNS, find_patterns
+from inverse_deid.rules.misread_words import MIN_LETTERS
+from inverse_deid.rules.patterns import (
+    CONTEXT_PATTERNS,
+    FACT_PATTERNS,
+    LIFTED_BY,
+    SILENT_VETO_PATTERNS,
+    VETO_PATTERNS,
+    find_patterns,
+)
 from inverse_deid.rules.shapes import word_set
 from inverse_deid.rules.words import WordRows
 from inverse_deid.text.tokenizer import JoinedTokens
@@ -38,10 +47,12 @@ _POSITION_FEATURES = (
     "line-length",
     "in-veto-pattern",
 )
-CONTEXT_FEATURE_NAMES: tuple[str, ...] = (*_POSITION_FEATURES, *CONTEXT_PATTERNS)
+CONTEXT_FEATURE_NAMES: tuple[str, ...] = (*_POSITION_FEATURES, *CONTEXT_PATTERNS, *FACT_PATTERNS)
 """Names of the columns of `Context.features`."""
 
 _STOP_TABLE = np.isin(np.arange(0x80), [ord(c) for c in ".!?;"])
+_MOSTLY_OF_DOCUMENT, _MOSTLY_OF_LINE = 0.7, 0.8
+"""From these shares of capitals on, the case of a word says nothing."""
 _LETTERS = ("all-lower-case", "all-upper-case", "has-capital-beginning")
 
 
@@ -60,10 +71,20 @@ class Context:
     domain: BoolArray  # a top-level domain directly after a dot
     before_head: BoolArray  # the noun of an eponym follows: `Kocher's clamp`, `Jansen Middleton punch`
     veto: BoolArray  # inside a pattern that may only mask
+    fact: BoolArray  # in a clinical fact that resembles an identifier
+    code: BoolArray  # a lot number, or in a term with its MedDRA code: seven digits do not identify
+    causality: BoolArray  # in a closed list of words of causality assessment
+    firm_veto: BoolArray  # inside one that also masks what the user keeps
     owner: BoolArray  # a name that owns something as people do: `Will's rash`
 
 
-def describe_context(tokens: JoinedTokens, ids: IntArray, rows: WordRows, lexicon: Lexicon) -> Context:
+def describe_context(
+    tokens: JoinedTokens,
+    ids: IntArray,
+    rows: WordRows,
+    lexicon: Lexicon,
+    kept: frozenset[HyperClass] = frozenset(),
+) -> Context:
     """Compute the features of every token that depend on its neighbours.
 
     Args:
@@ -71,6 +92,7 @@ def describe_context(tokens: JoinedTokens, ids: IntArray, rows: WordRows, lexico
         ids: int32 (n_tokens,), row of each token in `rows`.
         rows: Features of each distinct word.
         lexicon: Contains the phrases.
+        kept: Classes that the user keeps. They change no feature.
     """
     flags = rows.flags[ids]
     layout = _read_layout(tokens)
@@ -86,6 +108,11 @@ def describe_context(tokens: JoinedTokens, ids: IntArray, rows: WordRows, lexico
     # The network does not see these, so that it reads ordinary text as it was trained.
     silent = np.logical_or.reduce([hits[name] for name in SILENT_VETO_PATTERNS])
     disguised = find_disguises(tokens, flags, lexicon) | rows.disguised[ids]
+    all_vetoes = firm_veto = veto | silent | disguised
+    if kept:
+        masking = (*VETO_PATTERNS, *SILENT_VETO_PATTERNS)
+        firm = [hits[name] for name in masking if name not in LIFTED_BY or not LIFTED_BY[name] <= kept]
+        firm_veto = np.logical_or.reduce([disguised, *firm])
     of_document = _upper_share(cased, tokens.doc, min_words=0)
     of_line = _upper_share(cased, layout.line, min_words=3)
     inside = capital & ~cased["all-upper-case"] & ~layout.sentence_start
@@ -107,11 +134,12 @@ def describe_context(tokens: JoinedTokens, ids: IntArray, rows: WordRows, lexico
         np.minimum(np.bincount(layout.line)[layout.line] / 20, 1) if len(tokens) else layout.line,
         veto,
         *(hits[name] for name in CONTEXT_PATTERNS),
+        *(hits[name] for name in FACT_PATTERNS),
     ]
     return Context(
         features=_stack(columns),
         sentence_start=layout.sentence_start,
-        mostly_upper=(of_document > 0.7) | (of_line > 0.8),
+        mostly_upper=(of_document > _MOSTLY_OF_DOCUMENT) | (of_line > _MOSTLY_OF_LINE),
         eponym=phrases[PhraseKind.EPONYM],
         place=phrases[PhraseKind.CITY] | phrases[PhraseKind.COUNTRY] | phrases[PhraseKind.STATE],
         holiday=phrases[PhraseKind.HOLIDAY],
@@ -119,9 +147,63 @@ def describe_context(tokens: JoinedTokens, ids: IntArray, rows: WordRows, lexico
         label=layout.line_start & layout.before_colon,
         domain=domain,
         before_head=_before_head(flags, capital | rows.has("is-single-letter", ids), layout),
-        veto=veto | silent | disguised,
+        fact=np.logical_or.reduce([hits[name] for name in FACT_PATTERNS]),
+        # The word before the code must be known: a patient is also written `PT Okonkwo (10022061)`.
+        code=hits["after-lot-word"] | (hits["in-coded-term"] & _after((flags & np.uint32(SAFE_FLAGS)) != 0)),
+        causality=hits["in-causality-term"],
+        veto=all_vetoes,
+        firm_veto=firm_veto,
         owner=find_owners(tokens, flags),
     )
+
+
+_BEFORE_WORD = CharacterSet(" \t\n\r\u00a0([{\"'\u2018\u201c,;:/-")
+_BEHIND_WORD = CharacterSet(" \t\n\r\u00a0)]},;:.?!\"'\u2019\u201d/-")
+_JOINING_SIGNS = CharacterSet("/-.:,;")
+_DIGITS = CharacterSet("0123456789")
+_MIN_WITH_DIGIT = 3
+
+
+def find_misread(tokens: JoinedTokens, ids: IntArray, rows: WordRows) -> BoolArray:
+    """Tell which misread words stand where nothing speaks for a name or an identifier: bool (n_tokens,).
+
+    In lower case, or where the case says nothing; beside no sign of addresses and codes; not after a
+    title, unless it is long, in lower case and means no name (`nurse coneerning`). With a capital inside a sentence, only a long word with a digit counts, whose meaning is in
+    no list of names: it is judged as the same word without the digit would be. A short word without a
+    digit counts only in a document with another one that is misread.
+    """
+    chosen = rows.misread[ids]
+    if not chosen.any():
+        return chosen
+    flags = rows.flags[ids]
+    layout = _read_layout(tokens)
+    cased = {name: rows.has(name, ids) for name in _LETTERS}
+    after_title = _after((flags & np.uint32(WordFlag.SALUTATION)) != 0) & ~layout.line_start
+    capitals = (_upper_share(cased, tokens.doc, min_words=0) > _MOSTLY_OF_DOCUMENT) | (
+        _upper_share(cased, layout.line, min_words=3) > _MOSTLY_OF_LINE
+    )
+    lower = cased["all-lower-case"]
+    has_digit = rows.has("contains-digit", ids)
+    in_capitals = cased["all-upper-case"]
+    n_chars = rows.n_chars[ids]
+    no_name = (n_chars > MIN_LETTERS) & rows.misread_no_name[ids]
+    may_be_word = lower | capitals | ((layout.sentence_start | (no_name & has_digit)) & ~in_capitals)
+    may_be_word &= ~after_title | (no_name & lower)
+    chosen = chosen & may_be_word & _stands_alone(tokens)
+    is_sure = (n_chars >= MIN_LETTERS) | (lower & has_digit & (n_chars > _MIN_WITH_DIGIT))
+    shown = np.bincount(tokens.doc[chosen & is_sure], minlength=len(tokens.docs))
+    may_be_short = lower | (layout.sentence_start & rows.misread_no_name[ids])
+    return np.asarray(chosen & (is_sure | (may_be_short & (shown[tokens.doc] > 0))))
+
+
+def _stands_alone(tokens: JoinedTokens) -> BoolArray:
+    """Tell which tokens no sign of an address or a code joins to another one: bool (n_tokens,)."""
+    before, behind = tokens.codes[tokens.starts - 1], tokens.codes[tokens.ends]
+    in_code = _JOINING_SIGNS.has(before) & _DIGITS.has(tokens.codes[tokens.starts - 2])
+    in_code |= _JOINING_SIGNS.has(behind) & _DIGITS.has(tokens.codes[tokens.ends + 1])
+    dotted = (behind == ord(".")) & ~_BEHIND_WORD.has(tokens.codes[tokens.ends + 1])
+    # The borders of a text are line breaks, also before the first one.
+    return np.asarray(_BEFORE_WORD.has(before) & _BEHIND_WORD.has(behind) & ~in_code & ~dotted)
 
 
 def _stack(columns: Sequence[np.ndarray]) -> FloatArray:

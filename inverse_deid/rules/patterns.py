@@ -1,7 +1,8 @@
 """Patterns over characters: the looks of a run of tokens.
 
 `VETO_PATTERNS` and `SILENT_VETO_PATTERNS` may only mask; the network sees the former. `CONTEXT_PATTERNS`
-decide nothing: they are features of the network. If a pattern has a group 1, only that group counts.
+decide nothing: they are features of the network. So are `FACT_PATTERNS`, whose tokens are in addition kept
+at the lower threshold. If a pattern has a group 1, only that group counts.
 
 Running some thirty regular expressions over every character of every text is expensive. Nearly all
 of them need one telling word: digits, a month, a label. `ANCHORS` names these words. Each distinct word
@@ -22,6 +23,7 @@ from types import MappingProxyType
 import numpy as np
 import numpy.typing as npt
 
+from inverse_deid.core.phi import HyperClass
 from inverse_deid.core.values import BoolArray, Tokens
 from inverse_deid.text.tokenizer import JoinedTokens, tokens_touched
 
@@ -44,10 +46,18 @@ ID_LABEL = (
 )
 
 
+_UNIT = (
+    r"(?:mg|mcg|[µμ]g|ug|g|kg|ml|cc|l|dl|iu|units?|u|mmol|meq|mm|cm|m|kpa|mmhg|bpm|%|°|deg|degrees|lbs?|oz|"
+    r"tabs?|tablets?|caps?|capsules?|puffs?|drops?|doses?|hz|k|x|f|c)"
+)
 _AT = r"(?:@|\(at\)|\[at\])"
 _DOT = r"(?:\.|\(dot\)|\[dot\])"
 _SPACED_DOMAIN = r"(?:com|org|net|edu|gov|info|example|uk)"
 """The end of an e-mail address with spaces, which "99 % @ RA. Lungs clear" is not."""
+_AT_A_TIME_OR_AMOUNT = (
+    rf"(?:\d{{1,4}}\s?(?:[ap]\.?m|h|hrs?|days?|wks?|weeks?|{_UNIT})|ra|rest|home|night|noon|bedtime)\b"
+)
+"""What `@` is before where it means *at*: `@11AM`, `@2L`, `@RA`."""
 
 
 def _compile(patterns: dict[str, str], flags: re.RegexFlag = re.IGNORECASE) -> dict[str, re.Pattern[str]]:
@@ -58,7 +68,7 @@ VETO_PATTERNS = _compile(
     {
         "email": rf"(?<![\w.+'’-])[\w.+'’-]+(?:{_AT}[\w-]+(?:{_DOT}[\w-]+)*{_DOT}(?=[\w-]*[^\W\d_])[\w-]+|"
         rf"@(?:\d{{1,3}}\.){{3}}\d{{1,3}}|\s?{_AT}\s?[\w-]+(?:\s?{_DOT}\s?[\w-]+){{0,4}}?\s?{_DOT}\s?{_SPACED_DOMAIN}\b)",
-        "handle": r"(?<![\w.])@(?=\w*[^\W\d_])\w+",
+        "handle": rf"(?<![\w.])@(?!{_AT_A_TIME_OR_AMOUNT})(?=\w*[^\W\d_])\w+",
         "url": r"\b(?:https?|ftp)\W{1,3}\S+|\bwww\.\S+|(?<![\w.-])[\w-]+(?:\.[\w-]+){0,5}\.(?:com|org|net|gov|edu|example|info|"
         r"ac\.uk|co\.uk|nhs\.uk|io)\b(?:/\S*)?",
         "ip-address": r"(?<![\d.])(?:\d{1,3}\.){3}\d{1,3}(?![\d.])|(?:[0-9a-f]{1,4}:){4,7}[0-9a-f]{1,4}",
@@ -142,8 +152,8 @@ _ANY_CASE_CONTEXT = {
     "aged": r"\b(?:aged?|age of|age[:=])\s*(\d{1,3})\b",
     "blood-pressure": r"(?<![\w/])\d{2,3}\s?/\s?\d{2,3}(?![\w/])",
     "score": r"(?<![\w/])\d{1,2}\s?/\s?(?:5|6|8|10|14|15|20|24|27|28|30|60|63|80|100)(?![\w/])",
-    "number-with-unit": r"(?<![\w.])(\d+(?:[.,]\d+)?)\s?(?:-\s?\d+(?:[.,]\d+)?\s?)?(?:mg|mcg|µg|ug|g|kg|ml|cc|l|dl|iu|units?|u|mmol|"
-    r"meq|mm|cm|m|kpa|mmhg|bpm|%|°|deg|degrees|lbs?|oz|tabs?|tablets?|caps?|capsules?|puffs?|drops?|doses?|hz|k|x|f|c)\b",
+    "number-with-unit": r"(?<![\w.])(\d+(?:[.,]\d+)?)\s?(?:-\s?\d+(?:[.,]\d+)?\s?)?"
+    rf"{_UNIT}\b",
     "decimal": r"(?<![\w.])\d+[.,]\d+(?![\w.])",
     "duration": r"\b(\d+|one|two|three|four|five|six|seven|eight|nine|ten|several|few)(?:\s?-\s?\d+)?\s?-?\s?(?:secs?|seconds?|"
     r"mins?|minutes?|hrs?|hours?|days?|wks?|weeks?|h|d|wk)\b",
@@ -158,6 +168,127 @@ _ANY_CASE_CONTEXT = {
 
 CONTEXT_PATTERNS = {**_compile(_CASED_CONTEXT, re.NOFLAG), **_compile(_ANY_CASE_CONTEXT)}
 """Named patterns whose hits are features, in the order of the columns."""
+
+_TIME_UNIT = (
+    r"(?:sec(?:ond)?s?|min(?:ute)?s?|hrs?|hours?|days?|nights?|wks?|weeks?|mths?|months?|yrs?|years?)"
+)
+_COUNT = r"(?:\d{1,2}|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|several|few)"
+_AMOUNT = r"\d{1,4}(?:[.,]\d{1,2})?"
+_END_OF_NUMBER = r"(?![\w/]|[.,-]\d)"
+_LOT_VALUE = rf"(?=[A-Z]{{0,4}}\d)(?!{YEAR}\b)[A-Z0-9]{{3,14}}(?:-[A-Z0-9]{{1,6}}){{0,2}}(?![\w/]|[.-]\d)"
+_LEVEL_OF_TERM = r"(?-i:PTs?|LLTs?|SOCs?|HLTs?|HLGTs?|MedDRA|MEDDRA)|preferred term|lowest level term"
+_TERM = r"(?:[^\W\d_][\w'’-]{0,30}[ ,/]{1,2}){0,9}[^\W\d_][\w'’-]{0,30}"
+_CAUSALITY = (
+    r"causality|relatedness|naranjo|(?:who[- ])?umc|certain|probable|possible|probably|possibly|unlikely|doubtful|"
+    r"definite|definitely|conditional|unassess?able|unclassifi(?:able|ed)|unrelated|related|(?:de|re)-?challenge"
+)
+_OF_CAUSALITY = (
+    rf"{_CAUSALITY}|likely|not|positive|negative|pos|neg|[+-]?ve|was|is|as|by|to|the|of|with|scale|score|category|"
+    r"categories|assessment|assessed|done|unknown|n/a|and|or"
+)
+_SCORE_LABEL = (
+    r"gcs|pain|apgars?|power|strength|mmse|moca|amts?|vision|acuity|visus|va|vn|murmurs?|grade|score|scored|rated|"
+    r"severity|nrs|vas|nihss|phq|curb|deauville|ecog|headache|esm|psm"
+)
+_OF_SCORE = (
+    r"score[ds]?|was|is|of|at|as|scale|level|now|currently|rated|a|the|about|about|initially|then|to|and|or|both|eyes?|"
+    r"right|left|[rl]|od|os|ou|ph|rt|lt|hip|knee|back|chest"
+)
+_FRACTION = r"\d{1,2}\s?/\s?\d{1,3}(?![\w/]|[.-]\d)"
+_TEMPERATURE = r"t|temp|temps|temperature|tmax|febrile|afebrile|fever|pyrexia"
+_PRESSURE = r"bp|b/p|blood pressure|nibp"
+_RATE = r"hr|heart rate|pulse|rr|resp(?:iratory)? rate|spo2|(?:o2|oxygen) sat|sats|saturations?|(?:(?<=\d )|(?<=\d[,;] ))p"
+_OF_VITAL = r"(?:[\s:=,(~-]{1,3}(?:was|is|of|to|at|up|about|now|then|a|approx|max)\b){0,3}[\s:=,(~-]{1,3}"
+_DEGREES = r"(?:3[4-9]|4[0-2]|9[5-9]|10[0-8])(?:[.,]\d{1,2})?(?:\s?°)?(?:\s?[CF]\b)?"
+_APPOINTED = "".join(
+    rf"(?<!{word} for )"
+    for word in ("scheduled", "booked", "planned", "ppointment", "appt", "set", "due", "listed")
+)
+_BEFORE_SHORT_DURATION = "|".join(
+    rf"(?<=\b{word} )" for word in (
+        "x", "over", "in", "last", "past", "next", "every", "within", "another", "further", "previous", "history of",
+        "hx of", "course of", "duration of", "review", "od", "bd", "tds", "qds", "tid", "bid", "qid", "c/o", "h/o",
+    )
+)  # fmt: skip
+_BEFORE_RANGE = "|".join(
+    rf"(?<={begin})" for begin in (
+        r"[(\[]", r"\bref ", r"\bnr ", "range ", "range: ", "normal ", "target ", r"\bwas ", r"\bof ", "systolic ", "between ",
+    )
+)  # fmt: skip
+_NOT_A_BAY = "".join(
+    rf"(?<!\b{word} )"
+    for word in ("ward", "room", "bed", "bay", "block", "unit", "flat", "apt", "floor", "level", "dublin")
+)
+_NOT_A_DAY = "".join(
+    rf"(?<!\b{month} )" for month in (
+        "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "sept", "oct", "nov", "dec", "january", "february",
+        "march", "april", "june", "july", "august", "september", "october", "november", "december",
+    )
+)  # fmt: skip
+
+FACT_PATTERNS = _compile(
+    {
+        "after-lot-word": r"(?<!\ba )\b(?:lot|batch)(?:es|s)?(?:\s?/\s?(?:lot|batch))?\b"
+        r"(?:[\s.:#(=]|\b(?:no|nos|nr|num|numbers?|code|id|was|is)\b){1,8}"
+        rf"({_LOT_VALUE}(?:\s?(?:,|;|/|&|and)\s?(?=\d{{0,8}}[A-Z]|\d{{5}}){_LOT_VALUE}){{0,3}})",
+        "in-coded-term": rf"\b(?:{_LEVEL_OF_TERM})(?:\s?[:=]\s?|\s){_TERM}\s?[(\[]\s?"
+        r"(?:code:?\s)?100\d{5}\b|"
+        rf"\bMedDRA\b(?:\s(?:{_LEVEL_OF_TERM}|term|code|number|no)\b){{0,4}}[\s.:#(=]{{1,3}}100\d{{5}}\b",
+        "in-causality-term": rf"\b(?:(?:positive|negative|pos|neg|not|un)[\s-])?(?:{_CAUSALITY})\b"
+        rf"(?:[\s/,:()-]{{1,3}}(?:{_OF_CAUSALITY})\b){{0,8}}",
+        "in-day-count": rf"\b(?:days?|pod)\s?[#+-]?\s?\d{{1,3}}(?:\s?-\s?\d{{1,3}})?{_END_OF_NUMBER}(?!\s(?:of\s)?{MONTH}\b)|"
+        r"\b\d{1,2}(?:st|nd|rd|th)\s(?:post-?(?:op(?:erative)?)?\s)?(?:day|dose|week|wk|cycle|trimester|visit|injection|shot|"
+        rf"infusion|course|vaccine|vaccination|booster)s?\b(?!\sof\s{MONTH}\b)|\b(?-i:POD)\d{{1,2}}{_END_OF_NUMBER}|"
+        rf"{_NOT_A_BAY}\b(?-i:D)[1-9]\d?{_END_OF_NUMBER}(?!\s[A-Z0-9]{{4}}\b)",
+        "in-interval": rf"(?<![\w.,/])(?:(?:(?<=\bx )|(?<=\bfor )|(?<=\bwithin )){_COUNT}(?:\s?(?:-|to)\s?{_COUNT})?[ -]?{_TIME_UNIT}"
+        rf"\b|x\d{{1,2}}\s?{_TIME_UNIT}\b|{_COUNT}(?:\s?(?:-|to)\s?{_COUNT})?\s?{_TIME_UNIT}\s(?:after|later|post|prior|before|"
+        r"following)\b)(?![ -](?:old|of\sage))",
+        "in-score": rf"\b(?:{_SCORE_LABEL})\b(?:[\s:=,(~-]{{1,3}}(?:{_OF_SCORE})\b){{0,5}}[\s:=,(~-]{{1,3}}{_FRACTION}"
+        rf"(?:[\s,;()>-]{{1,4}}(?:(?:{_OF_SCORE})[\s:()]{{1,4}}){{0,3}}{_FRACTION}){{0,4}}|"
+        r"(?<![\w./-])(?:1[3-9]|2\d|30)/(?:14|15|20|24|27|28|30)(?![\w/]|[.-]\d)",
+        "in-range": rf"(?:{_BEFORE_RANGE})(?:\d{{1,3}}[.,]\d{{1,2}}\s?[–-]\s?\d{{1,3}}[.,]\d{{1,2}}|[1-4]?\d\d[–-][1-4]\d\d){_END_OF_NUMBER}|"
+        rf"(?<![\w.,/-])(?:\d{{1,4}}|\d{{1,4}}[.,]\d{{1,2}}\s?)[–-]\s?{_AMOUNT} ?(?:[µμmu]?g|mcg|kg|ng|pg|[mcd]l|iu|units?|[µμmun]?mol|meq|mm|cm|mmhg|bpm|tabs?|tablets?|puffs?|drops?)\b",
+        "in-short-duration": rf"(?=\d{{1,2}}/(?:7|52|12))(?:(?<=\bfor ){_APPOINTED}|(?<=\bx)|{_BEFORE_SHORT_DURATION})\d{{1,2}}/(?:7|52|12)"
+        r"(?![\w/]|[.-]\d)|(?<=\bsince )\d{1,2}/52(?![\w/]|[.-]\d)",
+        "in-measurement": rf"\b(?:(?:{_TEMPERATURE})\b{_OF_VITAL}{_DEGREES}|(?:{_PRESSURE})\b{_OF_VITAL}\d{{2,3}}\s?/\s?\d{{2,3}}|"
+        rf"(?:{_RATE})\b{_OF_VITAL}\d{{2,3}}){_END_OF_NUMBER}|(?<![\w.,/-])(?:3[4-9]|4[0-2])[.,]\d\s?°?\s?C\b",
+        "is-clock-time": r"(?<![\w.:,/-])(?:(?:[01]?\d|2[0-4]):[0-5]\d(?::[0-5]\d)?(?:\s?[ap]\.?m\b)?|"
+        rf"{_NOT_A_DAY}(?:1[0-2]|0?[1-9])(?:[.:][0-5]\d)?\s?[ap]\.?m\b|(?:[01]\d|2[0-4])[0-5]\d(?:h|\s?hrs?|\shours)\b)(?![\w/:]|[.-]\d)",
+    }
+)
+"""Clinical facts that resemble identifiers: features, and the lower threshold, never a reason to keep alone."""
+
+
+_CONTACT, _ID, _DATE, _NAME = HyperClass.CONTACT, HyperClass.ID, HyperClass.DATE, HyperClass.NAME
+LIFTED_BY: Mapping[str, frozenset[HyperClass]] = MappingProxyType(
+    {
+        "email": frozenset({_CONTACT, _NAME}),
+        "handle": frozenset({_CONTACT, _NAME}),
+        "url": frozenset({_CONTACT}),
+        "ip-address": frozenset({_CONTACT}),
+        "mac-address": frozenset({_CONTACT, _ID}),
+        "social-security-number": frozenset({_ID}),
+        "phone": frozenset({_CONTACT}),
+        "full-date": frozenset({_DATE}),
+        "glued-date": frozenset({_DATE}),
+        "month-day-year": frozenset({_DATE}),
+        "day-month-year": frozenset({_DATE}),
+        "month-year": frozenset({_DATE}),
+        "labelled-id": frozenset({_ID}),
+        "initials": frozenset({_NAME}),
+        "word-initials": frozenset({_NAME}),
+        "account": frozenset({_CONTACT, _NAME}),
+        "account-with-sign": frozenset({_CONTACT, _NAME}),
+        "fenced-address": frozenset({_CONTACT, _NAME}),
+        "fenced-number": frozenset({_CONTACT}),
+        "disabled-url": frozenset({_CONTACT}),
+    }
+)
+"""The classes that a user must keep, all of them, before a pattern that masks loses its force.
+
+E-mail addresses and accounts show names. Ages over 89, years of birth and disguises are not listed: these
+patterns always mask.
+"""
 
 
 def select_span(match: re.Match[str]) -> tuple[int, int]:
@@ -198,6 +329,10 @@ def _within(word: str, before: str = "", behind: str = "") -> Anchor:
 
 
 _SHORT_NUMBER = Anchor(r"\d{1,3}(?!\d)")
+_TWO_DIGITS = Anchor(r"\d{1,2}(?!\d)")
+_NUMBER_AT_SIGN = Anchor(r"\d{1,2}\Z", behind="/.")
+_DECIMAL = Anchor(r"\d+\Z", behind=".,")
+_COUNTED = Anchor(r"(?:\d|one|two|three|four|five|six|seven|eight|nine|ten|several|few)")
 _DOT_WORD = _within(r"dot\Z", before="([{ ", behind=")]} ")
 ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
     {
@@ -246,19 +381,19 @@ ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
         "disabled-url": [Anchor(r"hxxps?\Z")],
         "day-month-glued": [Anchor(rf"\d{{1,2}}{MONTH.upper()}", cased=True)],
         "code-with-digits": [Anchor(r"[A-Z0-9]+\Z", behind="/-", cased=True)],
-        "date-of-two-numbers": [Anchor(r"\d{1,2}\Z", behind="/.")],
+        "date-of-two-numbers": [_NUMBER_AT_SIGN],
         "month-slash-year": [Anchor(r"\d{1,2}\Z", behind="/-")],
         "bare-year": [Anchor(rf"{YEAR}\Z")],
         "short-year": [_within(r"\d\d\Z", before="'\u2019")],
-        "time-of-day": [Anchor(r"\d{1,2}(?!\d)")],
+        "time-of-day": [_TWO_DIGITS],
         "age-with-unit": [_SHORT_NUMBER],
         "age-short-form": [_SHORT_NUMBER],
         "aged": [Anchor(r"aged?(?:\d|\Z)")],
         "blood-pressure": [Anchor(r"\d{2,3}\Z")],
         "score": [Anchor(r"\d{1,2}\Z")],
         "number-with-unit": [Anchor(r"\d")],
-        "decimal": [Anchor(r"\d+\Z", behind=".,")],
-        "duration": [Anchor(r"(?:\d|one|two|three|four|five|six|seven|eight|nine|ten|several|few)")],
+        "decimal": [_DECIMAL],
+        "duration": [_COUNTED],
         "id-after-label": [
             Anchor(
                 r"(?:no|nr|num|number|id|ref|reference|case|report|file|control|mfr|patient|subject|code|"
@@ -271,6 +406,36 @@ ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
         "digit-groups": [Anchor(r"\d{2,5}\Z", behind=" -")],
         "date-of-birth": [Anchor(r"(?:dob|born|birth(?:day|date)?|date)\Z"), Anchor(r"d\Z", behind=".")],
         "postal-code": [_within(r"(?:\d[A-Z]{2}|\d{5}|\d[A-Z]\d)\Z", before=" ")],
+        "after-lot-word": [Anchor(r"(?:lot|batch)(?:es|s)?\Z")],
+        "in-coded-term": [Anchor(r"(?:PTs?|LLTs?|SOCs?|HLTs?|HLGTs?|preferred|lowest|MedDRA)\Z")],
+        "in-causality-term": [
+            Anchor(
+                rf"(?:{_CAUSALITY.replace('(?:who[- ])?umc', 'who|umc')}|de|re|positive|negative|pos|neg|not|un)\Z"
+            )
+        ],
+        "in-day-count": [Anchor(r"(?:(?:days?|pod)\d{0,3}|d\d{1,2}|\d{1,2}(?:st|nd|rd|th))\Z")],
+        "in-interval": [
+            Anchor(
+                r"(?:\d{1,2}|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|several|few)\Z",
+                behind=" -",
+            ),
+            Anchor(r"x?\d{1,2}(?:sec|min|h|day|night|w|m|y)|x\d{1,2}\Z"),
+        ],
+        "in-score": [Anchor(rf"(?:{_SCORE_LABEL})\Z"), _NUMBER_AT_SIGN],
+        "in-range": [Anchor(r"\d{1,4}\Z", behind=".,–-")],
+        "in-short-duration": [_NUMBER_AT_SIGN],
+        "in-measurement": [
+            Anchor(
+                r"(?:bp|b|blood|nibp|t|temps?|temperature|tmax|a?febrile|fever|pyrexia|hr|heart|pulse|p|rr|resp(?:iratory)?|"
+                r"spo2|o2|oxygen|sats|saturations?)\Z"
+            ),
+            _DECIMAL,
+        ],
+        "is-clock-time": [
+            Anchor(r"\d{1,2}\Z", behind=":."),
+            Anchor(r"(?:1[0-2]|0?[1-9])\Z", behind=" "),
+            Anchor(r"(?:(?:1[0-2]|0?[1-9])[ap]m?|(?:[01]\d|2[0-4])[0-5]\d(?:h|hrs?)?)\Z"),
+        ],
     }
 )
 """The anchors of every pattern of the rules: each of its matches has one of them, or its sign."""
@@ -283,10 +448,10 @@ LONGEST: Mapping[str, int] = MappingProxyType(
 )
 """Characters of the longest match of patterns with such a limit: they are searched near their anchors only."""
 
-_PATTERNS = {**VETO_PATTERNS, **SILENT_VETO_PATTERNS, **CONTEXT_PATTERNS}
-_FLAT = [(name, anchor) for name, anchors in ANCHORS.items() for anchor in anchors]
-_WORDS = [a.word if a.cased else f"(?i:{a.word})" for _, a in _FLAT]
-_ANY_LETTERS = re.compile("|".join(w for w, (_, a) in zip(_WORDS, _FLAT, strict=True) if a.word[:2] != r"\d"))
+_PATTERNS = {**VETO_PATTERNS, **SILENT_VETO_PATTERNS, **CONTEXT_PATTERNS, **FACT_PATTERNS}
+_DISTINCT = list(dict.fromkeys(anchor for anchors in ANCHORS.values() for anchor in anchors))
+_WORDS = [a.word if a.cased else f"(?i:{a.word})" for a in _DISTINCT]
+_ANY_LETTERS = re.compile("|".join(w for w, a in zip(_WORDS, _DISTINCT, strict=True) if a.word[:2] != r"\d"))
 """Matches every word that can be an anchor and does not begin with a digit."""
 _EACH_WORD = re.compile("".join(f"(?:(?=({word})))?" for word in _WORDS))
 """Matches the empty beginning of any word; group `i + 1` is set if the word can be anchor `i`."""
@@ -295,7 +460,7 @@ _TABLE_SIZE = 0x2100
 
 
 def anchor_bits(words: Sequence[str]) -> BitArray:
-    """Tell which anchors each word can be: uint64 (n_words,), one bit per anchor."""
+    """Tell which anchors each word can be: uint64 (n_words,), one bit per distinct anchor."""
     bits = np.zeros(len(words), np.uint64)
     for i, word in enumerate(words):
         if word[:1].isdecimal() or _ANY_LETTERS.match(word) is not None:
@@ -307,7 +472,7 @@ def anchor_bits(words: Sequence[str]) -> BitArray:
 def _bits_of_signs(side: str) -> BitArray:
     """Return the anchors that each sign on one side allows: uint64 (_TABLE_SIZE,), last the rest."""
     table = np.zeros(_TABLE_SIZE, np.uint64)
-    for bit, (_, anchor) in enumerate(_FLAT):
+    for bit, anchor in enumerate(_DISTINCT):
         signs: str = getattr(anchor, side)
         table[[ord(sign) for sign in signs] if signs else slice(None)] |= np.uint64(1 << bit)
     return table
@@ -317,8 +482,8 @@ _BEFORE, _BEHIND = _bits_of_signs("before"), _bits_of_signs("behind")
 
 
 _BITS = {
-    name: np.uint64(sum(1 << bit for bit, (other, _) in enumerate(_FLAT) if other == name))
-    for name in ANCHORS
+    name: np.uint64(sum(1 << _DISTINCT.index(anchor) for anchor in set(anchors)))
+    for name, anchors in ANCHORS.items()
 }
 _BEGINS = {name: bool(anchors) and all(a.begins for a in anchors) for name, anchors in ANCHORS.items()}
 """Whether every match of a pattern begins with one of its anchors."""

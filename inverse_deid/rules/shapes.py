@@ -14,7 +14,7 @@ _MONTH = "jan|feb|mar|apr|may|jun|jul|aug|sep|sept|oct|nov|dec"
 _GLUED_DATE = re.compile(rf"(?i:\d{{1,2}}(?:{_MONTH})(?:\d\d|\d{{4}})?|(?:{_MONTH})\d{{1,4}})")
 _GLUED_AGE = re.compile(r"(?i:\d{1,3}(?:yo|y|yr|yrs|ym|yf|yom|yof|mo|mos|m|f|wk|wks|d|yrold|yearold))")
 _GLUED_DOSE = re.compile(
-    r"(?i:\d+(?:mg|mcg|ug|g|kg|ml|cc|l|iu|u|mm|cm|kpa|bpm|mmhg|meq|mmol|hz|lb|lbs|oz|in|x|k|h|hr|hrs|min|mins|s|sec))"
+    r"(?i:\d+(?:mg|mcg|ug|µg|g|kg|ml|cc|l|iu|u|mm|cm|kpa|bpm|mmhg|meq|mmol|hz|lb|lbs|oz|in|x|k|h|hr|hrs|min|mins|s|sec))"
 )
 _TIME = re.compile(r"(?i:\d{1,4}(?:am|pm|a|p|h|hr|hrs))")
 _ORDINAL = re.compile(r"(?i:\d{1,3}(?:st|nd|rd|th))")

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from inverse_deid.core.values import BoolArray, FloatArray, IntArray
 from inverse_deid.lexicon import SAFE_FLAGS, UNSAFE_FLAGS, Lexicon, WordFlag, WordTable
 from inverse_deid.rules.disguised_words import find_disguised_words
+from inverse_deid.rules.misread_words import MisreadWords
 from inverse_deid.rules.patterns import BitArray, anchor_bits
 from inverse_deid.rules.shapes import (
     SHAPES,
@@ -22,7 +23,7 @@ from inverse_deid.rules.shapes import (
     in_foreign_script,
     shape_matrix,
 )
-from inverse_deid.text.interning import GrowingArray, InternedWords
+from inverse_deid.text.interning import GrowingArray, InternedWords, read_units
 
 _DICTIONARY_FEATURES: dict[str, WordFlag] = {
     "is-possibly-name": WordFlag.SURNAME | WordFlag.FIRST_NAME,
@@ -76,6 +77,8 @@ class WordRows:
     lower_ratio: FloatArray  # share of lower-case use in [0, 1], NaN = unknown
     foreign: BoolArray  # mixes scripts or is outside Latin and Greek
     disguised: BoolArray  # a name glued to another word, written with digits, or in base64 or hexadecimal
+    misread: BoolArray  # in no list, and one confusion of characters away from a safe word
+    misread_no_name: BoolArray  # misread, and the safe word is in no list of names
     long_number: BoolArray  # has seven digits or more
     anchors: BitArray  # see `anchor_bits`
     keys: IntArray  # the same number for words that differ only in case
@@ -94,6 +97,7 @@ class WordKnowledge:
         self._interned = interned
         self._generation = interned.generation
         self._keys = InternedWords()
+        self.misread = MisreadWords(lexicon)
         empty = self._describe([])
         self._columns = {one.name: GrowingArray(getattr(empty, one.name)) for one in fields(WordRows)}
 
@@ -121,6 +125,7 @@ class WordKnowledge:
         return WordRows(**{name: column.rows for name, column in self._columns.items()})
 
     def _describe(self, words: list[str]) -> WordRows:
+        words = read_units(words)
         table = self._lexicon.lookup(words)
         parts = [_lexicon_columns(table), class_matrix(words), shape_matrix(words)]
         return WordRows(
@@ -129,6 +134,8 @@ class WordKnowledge:
             lower_ratio=table.lower_ratio,
             foreign=np.fromiter(map(in_foreign_script, words), np.bool_, len(words)),
             disguised=find_disguised_words(words, self._lexicon),
+            misread=self.misread.among(words),
+            misread_no_name=self.misread.mean_no_name(words),
             long_number=np.fromiter(map(has_long_number, words), np.bool_, len(words)),
             anchors=anchor_bits(words),
             keys=self._keys_of(words),

@@ -7,6 +7,7 @@ row is the number given here.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from itertools import count
@@ -16,6 +17,28 @@ import numpy as np
 import numpy.typing as npt
 
 from inverse_deid.core.values import IntArray
+
+_GREEK_MU = "\u03bc"
+_UNIT_WITH_GREEK_MU = re.compile(
+    rf"\d*{_GREEK_MU}(?:g|gm|gr|l|m|mol|mole|s|v|a|w|u|iu|ml|kat|ci|sv|gy|eq|osm|bar|hz|gal)?", re.IGNORECASE
+)
+
+
+def read_units(words: Sequence[str]) -> list[str]:
+    r"""Return words with the micro sign where a unit is written with the Greek letter mu.
+
+    Both look the same. Without this, `μg` is a word of two scripts, which is always masked.
+
+    Example:
+        >>> [ascii(word) for word in read_units(["5\u03bcg", "\u03bcaria"])]
+        ["'5\\xb5g'", "'\\u03bcaria'"]
+    """
+    return [
+        word.replace(_GREEK_MU, "\u00b5")
+        if _GREEK_MU in word and _UNIT_WITH_GREEK_MU.fullmatch(word)
+        else word
+        for word in words
+    ]
 
 
 class GrowingArray:

@@ -66,13 +66,19 @@ class _Mask:
     last_token: int
 
 
-def render(tokens: Tokens, keep: BoolArray, marker: Callable[[int, int], str]) -> Rendering:
+def render(
+    tokens: Tokens,
+    keep: BoolArray,
+    marker: Callable[[int, int], str],
+    gaps: Sequence[tuple[int, int]] | None = None,
+) -> Rendering:
     """Replace every token that is not kept and every gap character that is not allowed.
 
     Args:
         tokens: The tokens of the original text.
         keep: bool (n_tokens,).
         marker: Returns the marker of a mask, given its first token and the one after its last.
+        gaps: Ranges between tokens to replace, in order; None = the forbidden ones.
 
     Raises:
         ValueError: `keep` has another length than `tokens`.
@@ -86,7 +92,7 @@ def render(tokens: Tokens, keep: BoolArray, marker: Callable[[int, int], str]) -
     """
     if len(keep) != len(tokens):
         raise ValueError(f"{len(keep)} decisions for {len(tokens)} tokens")
-    masks = _merge(tokens, _token_masks(tokens, keep), forbidden_gaps(tokens.text))
+    masks = _merge(tokens, _token_masks(tokens, keep), forbidden_gaps(tokens.text) if gaps is None else gaps)
     pieces = [
         (m.start, m.end, GAP_MARK if m.first_token < 0 else marker(m.first_token, m.last_token + 1))
         for m in masks

@@ -21,7 +21,6 @@ from inverse_deid.lexicon import load_lexicon
 from inverse_deid.network.batches import Example
 from inverse_deid.network.config import NetworkConfig, TrainingConfig
 from inverse_deid.network.encoding import WordVectors
-from inverse_deid.network.folder import ModelParts
 from inverse_deid.training.corpora.surrogates import (
     SurrogateMaker,
     identifiers_by_type,
@@ -29,7 +28,8 @@ from inverse_deid.training.corpora.surrogates import (
     with_fresh_surrogates,
 )
 from inverse_deid.training.corpora.synthetic import draw_carrier, inject, synthetic_document
-from inverse_deid.training.examples import ExampleMaker, Weights, check_teachers
+from inverse_deid.training.corpora.writing import add_noise, recase
+from inverse_deid.training.examples import ExampleMaker, Teacher, Weights, check_teachers
 
 _AT_ONCE = 128
 
@@ -53,7 +53,7 @@ class EpochRecipe:
     network: NetworkConfig
     training: TrainingConfig
     vectors: WordVectors
-    teachers: Sequence[ModelParts] = field(default=(), repr=False)
+    teachers: Sequence[Teacher] = field(default=(), repr=False)
     lexicon: Path | None = None
 
     def __post_init__(self) -> None:
@@ -78,17 +78,19 @@ class EpochMaker:
     def documents(self, epoch: int) -> Iterator[tuple[Document, Weights]]:
         """Yield documents and their weights: all gold ones, then synthetic, then weakly labelled ones."""
         config = self._recipe.training
+        writing = random.Random(f"{config.seed}:{epoch}:writing")  # apart, so that the contents stay
         sure = Weights(phi=config.phi_weight, factors=config.class_weights)
         weak = dataclasses.replace(sure, document=config.weak_weight, weak=True)
         rng = random.Random(f"{config.seed}:{epoch}")
         maker = SurrogateMaker(rng)
         for doc in self._recipe.gold:
-            yield self._fresh(doc, maker, rng), sure
+            yield self._rewritten(self._fresh(doc, maker, rng), writing), sure
         for _ in range(config.synthetic):
             if rng.random() < INVENTED_SHARE or not self._recipe.carriers:
-                yield synthetic_document(rng, maker), sure
+                yield self._rewritten(synthetic_document(rng, maker), writing), sure
             else:
-                yield inject(draw_carrier(self._recipe.carriers, rng), maker, rng), weak
+                doc = inject(draw_carrier(self._recipe.carriers, rng), maker, rng)
+                yield self._rewritten(doc, writing), weak
         if self._recipe.carriers:
             for _ in range(config.weak):
                 yield draw_carrier(self._recipe.carriers, rng), weak
@@ -101,6 +103,13 @@ class EpochMaker:
         if config.surrogates == "exchange":
             return with_exchanged_identifiers(doc, self._identifiers, rng, keep_share=config.keep_share)
         return doc
+
+    def _rewritten(self, doc: Document, rng: random.Random) -> Document:
+        """Return some documents in another case or as a bad scan, as the configuration asks for."""
+        config = self._recipe.training
+        if rng.random() < config.recased:
+            doc = recase(doc, rng)
+        return add_noise(doc, rng) if rng.random() < config.noisy else doc
 
     def examples(self, epoch: int) -> list[Example]:
         """Return the encoded documents of an epoch."""
@@ -146,16 +155,19 @@ def _work(epoch: int) -> list[Example]:
 
 
 class EpochsAhead:
-    """Makes the next epoch in another process while the network trains on the present one.
+    """Makes the data of the next epochs in another process while the network trains on the present ones.
 
-    Use as a context manager; call with the epoch's number.
+    Use as a context manager; call with the epoch's number. `training.repeats` epochs in a row have the same
+    data, which the network reads in other windows and with other words hidden.
     """
 
     def __init__(self, recipe: EpochRecipe) -> None:
-        self._n_epochs = recipe.training.epochs
+        self._repeats = recipe.training.repeats
+        self._n_parts = -(-recipe.training.epochs // self._repeats)
         self._pool = ProcessPoolExecutor(
             1, mp_context=get_context("spawn"), initializer=_start_worker, initargs=(recipe,)
         )
+        self._present: tuple[int, list[Example]] = (-1, [])
         self._next: tuple[int, Future[list[Example]]] | None = None
 
     def __enter__(self) -> EpochsAhead:
@@ -166,8 +178,14 @@ class EpochsAhead:
 
     def __call__(self, epoch: int) -> list[Example]:
         """Return the examples of an epoch."""
-        if self._next is None or self._next[0] != epoch:
-            self._next = (epoch, self._pool.submit(_work, epoch))
+        part = epoch // self._repeats
+        if part != self._present[0]:
+            self._present = (part, self._make(part))
+        return self._present[1]
+
+    def _make(self, part: int) -> list[Example]:
+        if self._next is None or self._next[0] != part:
+            self._next = (part, self._pool.submit(_work, part))
         examples = self._next[1].result()
-        self._next = (epoch + 1, self._pool.submit(_work, epoch + 1)) if epoch + 1 < self._n_epochs else None
+        self._next = (part + 1, self._pool.submit(_work, part + 1)) if part + 1 < self._n_parts else None
         return examples

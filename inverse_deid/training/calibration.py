@@ -160,7 +160,7 @@ def score_from_high(
         float64 (n_tokens,), in [0, 1]; 0 where the rules or a NaN mask.
     """
     p = np.clip(corpus.p_safe.astype(np.float64), 1e-7, 1 - 1e-7)
-    earned = np.where(corpus.verdicts.safe & adaptive, LOW_HIGH_LOGITS, 0.0)
+    earned = np.where(corpus.verdicts.earns_low & adaptive, LOW_HIGH_LOGITS, 0.0)
     earned -= compute_shifts(corpus.verdicts, corpus.densities, like)
     seen = 1 / (1 + np.exp(-(np.log(p / (1 - p)) + earned)))
     return np.where(corpus.verdicts.always_masked | np.isnan(corpus.p_safe), 0.0, seen)

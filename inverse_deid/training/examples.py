@@ -21,6 +21,7 @@ from inverse_deid.network.config import NetworkConfig, class_names, class_of
 from inverse_deid.network.encoding import WordVectors, gap_codes, word_numbers
 from inverse_deid.network.folder import ModelParts
 from inverse_deid.network.scorer import Scorer, ScorerInput
+from inverse_deid.network.second_reader import EncoderParts, SecondReader
 from inverse_deid.rules.analysis import RuleAnalyser
 from inverse_deid.text.interning import InternedWords
 from inverse_deid.text.tokenizer import span_of_token, tokenize
@@ -51,42 +52,67 @@ class Weights:
     factors: Mapping[str, float] = field(default_factory=dict)
 
 
-def check_teachers(models: Sequence[ModelParts], config: NetworkConfig) -> None:
+Teacher = ModelParts | EncoderParts
+
+
+def check_teachers(models: Sequence[Teacher], config: NetworkConfig) -> None:
     """Check that a network can learn from teachers.
 
     Raises:
-        ConfigurationError: It is a CRF, or a teacher tells other classes apart.
+        ConfigurationError: It is a CRF, a teacher tells other classes apart, or there are encoders alone.
     """
     if models and config.output == "crf":
         raise ConfigurationError("a CRF learns from labels alone. Leave out data.teachers, or use softmax")
-    if any(class_names(parts.network.targets) != class_names(config.targets) for parts in models):
+    if any(_classes(parts) != class_names(config.targets) for parts in models):
         raise ConfigurationError("teachers and network have different classes. Correct network.targets")
+    if models and all(isinstance(parts, EncoderParts) for parts in models):
+        raise ConfigurationError(
+            "an encoder teaches what a network is unsure of. Add the folder of a network to data.teachers"
+        )
+
+
+def _classes(parts: Teacher) -> tuple[str, ...]:
+    return parts.class_names if isinstance(parts, EncoderParts) else class_names(parts.network.targets)
 
 
 class Teachers:
-    """Asks several models, or none, and takes the mean.
+    """Asks several models, or none, and takes the mean; encoders read where the networks are unsure.
 
     Raises:
         ConfigurationError: The network cannot learn from them.
     """
 
-    def __init__(self, models: Sequence[ModelParts], config: NetworkConfig, interned: InternedWords) -> None:
+    def __init__(self, models: Sequence[Teacher], config: NetworkConfig, interned: InternedWords) -> None:
         check_teachers(models, config)
-        self._teachers = [
-            (Scorer(parts, interned, n_threads=1), feature_columns(parts.feature_names)) for parts in models
+        self._networks = [
+            (Scorer(parts, interned, n_threads=1), feature_columns(parts.feature_names))
+            for parts in models
+            if isinstance(parts, ModelParts)
+        ]
+        self._encoders = [
+            (SecondReader(parts, n_threads=1), feature_columns(parts.feature_names))
+            for parts in models
+            if isinstance(parts, EncoderParts)
         ]
 
     def __bool__(self) -> bool:
-        return bool(self._teachers)
+        return bool(self._networks)
 
     def opinions(self, docs: Sequence[tuple[Tokens, RuleAnalysis]]) -> list[FloatArray]:
         """Return mean class probabilities: float32 (n_tokens, n_classes) a document."""
-        total: list[FloatArray] = []
-        for scorer, columns in self._teachers:
-            inputs = [ScorerInput(t, analysis.ids, analysis.features[:, columns]) for t, analysis in docs]
-            found = scorer.score(inputs)
-            total = [a + b for a, b in zip(total, found, strict=True)] if total else found
-        return [(summed / len(self._teachers)).astype(np.float32) for summed in total]
+        opinions = _mean([scorer.score(_inputs(docs, columns)) for scorer, columns in self._networks])
+        if not self._encoders:
+            return opinions
+        return _mean([reader.begin(_inputs(docs, columns), opinions)() for reader, columns in self._encoders])
+
+
+def _inputs(docs: Sequence[tuple[Tokens, RuleAnalysis]], columns: Sequence[int]) -> list[ScorerInput]:
+    return [ScorerInput(t, analysis.ids, analysis.features[:, columns]) for t, analysis in docs]
+
+
+def _mean(opinions: Sequence[Sequence[FloatArray]]) -> list[FloatArray]:
+    """Return the mean of several opinions of each document."""
+    return [np.mean(of_doc, axis=0, dtype=np.float32) for of_doc in zip(*opinions, strict=True)]
 
 
 class ExampleMaker:
@@ -102,13 +128,13 @@ class ExampleMaker:
         lexicon: Lexicon,
         vectors: WordVectors,
         *,
-        teachers: Sequence[ModelParts] = (),
+        teachers: Sequence[Teacher] = (),
         teacher_weight: float = 0.0,
     ) -> None:
         self._config = config
         self._numbers = vectors.numbers()
         self._interned = InternedWords()
-        self._analyser = RuleAnalyser(lexicon, self._interned)
+        self._analyser = RuleAnalyser(lexicon, self._interned, repairs=False)
         self._columns = feature_columns(feature_names(config.feature_set))
         self._doubtful = feature_columns(_DOUBTFUL_FEATURES)
         self._teachers = Teachers(teachers, config, self._interned)

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from inverse_deid.core.errors import AnnotationError, ModelError, StageError, name_documents
 from inverse_deid.core.thresholds import EVERYTHING_MASKED, Thresholds
 from inverse_deid.core.values import BoolArray, Document, RuleAnalysis, Tokens
-from inverse_deid.masking.pipeline import Deidentifier, Scores, Stages
+from inverse_deid.masking.pipeline import Deidentifier, Scores, Stages, choose_texts
 from inverse_deid.text.tokenizer import span_of_token, tokenize
 from inverse_deid.training.calibration import thresholds_at
 from inverse_deid.training.documents import corpus_sha256
@@ -187,15 +187,20 @@ class _AnalysedBatch:
     """Documents with the results of rules and network, which no threshold changes."""
 
     def __init__(self, docs: Sequence[Document], stages: Stages) -> None:
-        tokens = [tokenize(doc.text) for doc in docs]
+        readings = stages.read_all([doc.text for doc in docs])
+        tokens = [tokenize(text) for text in choose_texts(docs, readings)]
         analyses = stages.analyser.analyse_many(tokens)
         scores = stages.scorer.score(tokens, analyses) if stages.scorer else None
         recorded = _Recorded(tokens, analyses, scores)
         self._docs = docs
         self._stages = dataclasses.replace(
-            stages, analyser=recorded, scorer=recorded if scores else None, between_batches=lambda: None
+            stages,
+            analyser=recorded,
+            scorer=recorded if scores else None,
+            between_batches=lambda: None,
+            read=dict(zip([doc.text for doc in docs], readings, strict=True)).get,
         )
-        self.phi = [_is_phi(doc, t) for doc, t in zip(docs, tokens, strict=True)]
+        self.phi = [_is_phi(doc, tokenize(doc.text)) for doc in docs]
 
     def keeps(self, thresholds: Thresholds, rows: Sequence[int]) -> Keeps:
         """Mask some of the documents with these thresholds and return the kept tokens."""

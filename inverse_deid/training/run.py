@@ -18,8 +18,7 @@ from inverse_deid.core.thresholds import EVERYTHING_MASKED, Thresholds
 from inverse_deid.core.values import Document
 from inverse_deid.lexicon import load_lexicon
 from inverse_deid.masking.assemble import packaged_model
-from inverse_deid.masking.pipeline import join_verdicts
-from inverse_deid.masking.scorers import feature_columns, feature_names
+from inverse_deid.masking.scorers import NetworkScorer, feature_names
 from inverse_deid.network import export
 from inverse_deid.network.checkpoints import Checkpoints
 from inverse_deid.network.config import NetworkConfig
@@ -32,18 +31,16 @@ from inverse_deid.network.folder import (
     write_model,
 )
 from inverse_deid.network.network import build_network
-from inverse_deid.network.scorer import Scorer, ScorerInput
+from inverse_deid.network.second_reader import is_encoder, read_encoder
 from inverse_deid.network.training import Watch, enough_memory, fit, probabilities
-from inverse_deid.rules.analysis import RuleAnalyser
 from inverse_deid.rules.words import DICTIONARY_FEATURE_NAMES
 from inverse_deid.text.interning import InternedWords
-from inverse_deid.text.tokenizer import span_of_token, tokenize
+from inverse_deid.text.tokenizer import tokenize
 from inverse_deid.training.augmentation import EpochRecipe, EpochsAhead
 from inverse_deid.training.calibration import (
     AtOneRecall,
     ScoredCorpus,
     at_one_recall,
-    densities,
     floor_lines,
     measure,
     operating_points,
@@ -52,15 +49,16 @@ from inverse_deid.training.calibration import (
 from inverse_deid.training.config import RunConfig
 from inverse_deid.training.corpus import read_type_mapping
 from inverse_deid.training.documents import Corpus, RunDocuments, Say, read_documents
-from inverse_deid.training.examples import ExampleMaker, Weights
+from inverse_deid.training.examples import ExampleMaker, Teacher, Weights
 from inverse_deid.training.logs import TrainingLog
+from inverse_deid.training.scoring import score_documents
 
 PARTS: Mapping[str, tuple[str, ...]] = {
     "characters": ("character_encoder",),
     "words": ("unknown_word", "word_embedding"),
     "gaps": ("gap_embedding",),
     "features": ("feature_dense",),
-    "tokens": ("token_lstm_",),
+    "tokens": ("narrow_dense", "token_lstm_"),
     "classes": ("hidden_dense", "classes", "crf"),
 }
 """Parts of the network that fine-tuning can freeze, and how their layers' names begin."""
@@ -227,7 +225,7 @@ def _fit(
         network=config.network,
         training=config.training,
         vectors=vectors,
-        teachers=[read_model(path) for path in config.teachers],
+        teachers=[_read_teacher(path) for path in config.teachers],
     )
     validate = validator(
         [corpus.held_out for corpus in data.corpora],
@@ -275,6 +273,10 @@ def validator(
         return float(np.mean(recalls))
 
     return measure
+
+
+def _read_teacher(folder: Path) -> Teacher:
+    return read_encoder(folder) if is_encoder(folder) else read_model(folder)
 
 
 def _run_key(config: RunConfig, data: RunDocuments, vectors: WordVectors, around: Surroundings) -> str:
@@ -344,21 +346,7 @@ def _lines_at_one_recall(figures: Mapping[str, AtOneRecall | None]) -> list[str]
 def score_corpus(parts: ModelParts, name: str, docs: Sequence[Document]) -> ScoredCorpus:
     """Score annotated documents with an exported model, as masking would."""
     interned = InternedWords()
-    scorer, analyser = Scorer(parts, interned), RuleAnalyser(load_lexicon(), interned)
-    tokens = [tokenize(doc.text) for doc in docs]
-    analyses = analyser.analyse_many(tokens)
-    columns = feature_columns(parts.feature_names)
-    inputs = [ScorerInput(t, a.ids, a.features[:, columns]) for t, a in zip(tokens, analyses, strict=True)]
-    scores = scorer.score(inputs)
-    verdicts = join_verdicts(tokens, [analysis.verdicts for analysis in analyses])
-    owners = [span_of_token(t, doc.spans) for t, doc in zip(tokens, docs, strict=True)]
-    return ScoredCorpus(
-        name=name,
-        is_phi=np.concatenate(owners) >= 0,
-        p_safe=np.concatenate([s[:, 0] for s in scores]),
-        verdicts=verdicts,
-        densities=densities([s[:, 0] for s in scores]),
-    )
+    return score_documents(NetworkScorer(parts, interned), interned, name, docs)
 
 
 def load_word_vectors(path: Path | None) -> WordVectors:

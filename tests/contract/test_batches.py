@@ -12,6 +12,7 @@ from inverse_deid.masking.assemble import MaskingSettings, build_deidentifier
 from inverse_deid.rules.patterns import (
     ANCHORS,
     CONTEXT_PATTERNS,
+    FACT_PATTERNS,
     SIGNS,
     SILENT_VETO_PATTERNS,
     VETO_PATTERNS,
@@ -22,10 +23,37 @@ from inverse_deid.rules.patterns import (
 from inverse_deid.text.interning import InternedWords
 from inverse_deid.text.tokenizer import join, tokenize, tokenize_many
 
-PATTERNS = {**VETO_PATTERNS, **SILENT_VETO_PATTERNS, **CONTEXT_PATTERNS}
+PATTERNS = {**VETO_PATTERNS, **SILENT_VETO_PATTERNS, **CONTEXT_PATTERNS, **FACT_PATTERNS}
 PIECES = [
     "12",
     "3",
+    "lot no: 4471B, UE441",
+    "batch/lot",
+    "PT Fever (10016558)",
+    "MedDRA LLT code: 10016558",
+    "preferred term: ",
+    "WHO-UMC",
+    "not related",
+    "de-challenge was positive",
+    "day +7",
+    "POD4",
+    "D3",
+    "2nd dose",
+    "x 3 days",
+    "x2wks",
+    "eleven days after",
+    "pain 7/10",
+    "27/30",
+    "(3.5-5.0)",
+    "10-20 mg",
+    "for 3/7",
+    "in 2/52",
+    "bp 90/60",
+    "T 38.9",
+    "36.8 C",
+    "at 10:30",
+    "0930 hrs",
+    "7 pm",
     "2021",
     "1998",
     "'98",

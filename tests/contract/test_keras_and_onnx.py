@@ -44,6 +44,7 @@ VARIANTS = {
         hidden_units=10,
         lstm_dropout=False,
     ),
+    "narrow": NetworkConfig(narrow_units=10, token_layers=1, token_units=12),
     "learn_words": NetworkConfig(learn_words=True, feature_set="casing", token_layers=1, token_units=12),
 }
 

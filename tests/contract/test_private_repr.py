@@ -14,6 +14,7 @@ HOLDS_TEXT = {"text", "original", "words", "decoded", "narrative"}
 NOT_NARRATIVE = {
     "inverse_deid.evaluation.counts.HarmlessTokens",  # a list that is shipped
     "inverse_deid.network.encoding.WordVectors",  # a vocabulary
+    "inverse_deid.rules.origins._OriginsFile",  # a list that is shipped
     "inverse_deid.research.studies.report.Report",  # figures
 }
 

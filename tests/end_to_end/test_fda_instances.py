@@ -1,7 +1,8 @@
-"""The ten FDA test instances through the command, where they are (their text is not in this repository)."""
+"""The ten FDA test instances through the command, if `FDA_INSTANCES_DIR` is their folder (docs/icsr.md)."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,8 @@ from inverse_deid.formats.icsr.dialects import remove_keeping_tail
 from inverse_deid.formats.icsr.elements import ElementKind, elements, nodes_at
 from inverse_deid.formats.icsr.profiles import FieldAction, Profile, builtin_profile
 
-FILES = sorted((Path(__file__).parents[3] / "shared" / "data" / "icsr" / "fda").glob("*.xml"))
+BESIDE = Path(__file__).parents[3] / "shared" / "data" / "icsr" / "fda"
+FILES = sorted(Path(os.environ.get("FDA_INSTANCES_DIR", BESIDE)).glob("*.xml"))
 
 pytestmark = pytest.mark.skipif(not FILES, reason="the FDA test instances are not there")
 

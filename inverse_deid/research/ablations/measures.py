@@ -144,7 +144,8 @@ def pool_scores(networks: Sequence[Scores], pool: Callable[..., FloatArray]) -> 
 
 def drop_safe(verdicts: RuleVerdicts) -> RuleVerdicts:
     """Return verdicts that call nothing safe: one threshold for all, but what always masks still does."""
-    return dataclasses.replace(verdicts, safe=np.zeros_like(verdicts.safe))
+    none = np.zeros_like(verdicts.safe)
+    return dataclasses.replace(verdicts, safe=none, fact=none)
 
 
 def learn_combiner(

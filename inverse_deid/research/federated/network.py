@@ -22,10 +22,10 @@ from inverse_deid.core.errors import ConfigurationError, StageError
 from inverse_deid.core.values import Document, FloatArray
 from inverse_deid.lexicon import load_lexicon
 from inverse_deid.masking.scorers import feature_names
-from inverse_deid.network.batches import Example, batches, windows
+from inverse_deid.network.batches import Example, batches, windows, with_dropouts
 from inverse_deid.network.config import NetworkConfig, TrainingConfig
 from inverse_deid.network.network import build_network
-from inverse_deid.network.training import enough_memory, probabilities, training_step, with_dropouts
+from inverse_deid.network.training import enough_memory, probabilities, training_step
 from inverse_deid.research.federated.messages import Declaration
 from inverse_deid.research.federated.settings import EpochSettings
 from inverse_deid.research.federated.weights import Weights, copy_weights, read_layout

@@ -71,6 +71,8 @@ REASONS: Mapping[Reason, tuple[str, str]] = {
     Reason.RULES_ONLY_UNSAFE: ("R", "the dictionaries do not list it as safe (no model)"),
     Reason.JOINED_TO_MASKED: ("J", "it is joined to a masked word"),
     Reason.NAME_ONLY_WORD: ("L", "it is known only as a name"),
+    Reason.KEPT_CATEGORY: ("C", "the model is confident that it is safe or of a category to keep"),
+    Reason.CHOSEN_CATEGORY: ("O", "it tells an origin, which this store masks"),
 }
 """A letter and a sentence for each reason of the model."""
 

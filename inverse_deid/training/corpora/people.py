@@ -10,17 +10,23 @@ import random
 import re
 import tomllib
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 
+from inverse_deid.lexicon import load_lexicon
+from inverse_deid.lexicon.entries import word_key
 from inverse_deid.replacement.faker_names import faker_words
 from inverse_deid.training.corpora.wordlists import load_lists, read_data, words
 
 _LATIN = re.compile("[A-Za-z\u00c0-\u024f\u1e00-\u1eff][A-Za-z\u00c0-\u024f\u1e00-\u1eff'\u2019 -]*")
 _GIVEN = ["first_names", "first_names_female", "first_names_male", "first_romanized_names"]
 _SURNAMES = ["last_names", "last_romanized_names", "unisex_last_names", "male_last_names", "last_names_male"]
-_WEIGHTS = {"en": 5, "en_US": 8, "en_GB": 3, "en_IE": 2, "en_IN": 2, "es_MX": 2, "vi_VN": 2, "ga_IE": 1}
+_WEIGHTS = {
+    "en": 5, "en_US": 8, "en_GB": 3, "en_IE": 2, "en_IN": 2, "es_MX": 2, "vi_VN": 2, "ga_IE": 1,
+    "vietnamese": 2, "cantonese": 2, "thai": 2, "first_nations": 2, "native_american": 2,
+}  # fmt: skip
+_COINED_TRIES = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +88,7 @@ def _own_origins() -> Iterator[NameOrigin]:
     for key in lists:
         code, _, part = key.rpartition("_")
         if part == "given":
-            yield NameOrigin(code, lists[key], lists[f"{code}_surnames"])
+            yield NameOrigin(code, lists[key], lists[f"{code}_surnames"], _WEIGHTS.get(code, 1))
 
 
 def _gather(provider: str, codes: Iterable[str], attributes: Iterable[str]) -> tuple[str, ...]:
@@ -123,7 +129,7 @@ def draw_given(rng: random.Random, pools: NamePools) -> str:
         return f"{name}-{rng.choice(origin.given)}"
     if draw < 0.15:
         return _splice(name, rng.choice(origin.given))
-    return name
+    return coin_name(rng) if draw < 0.2 else name
 
 
 def draw_surname(rng: random.Random, pools: NamePools) -> str:
@@ -141,7 +147,39 @@ def draw_surname(rng: random.Random, pools: NamePools) -> str:
         return rng.choice(words("surname_affixes")).format(name)
     if draw < 0.32:
         return _splice(name, rng.choice(origin.surnames))
+    return coin_name(rng) if draw < 0.38 else name
+
+
+def coin_name(rng: random.Random) -> str:
+    """Coin a pronounceable name of two or three syllables that no list of the packaged lexicon has.
+
+    Example:
+        >>> coin_name(random.Random(4)).isalpha()
+        True
+    """
+    listed, lists = _listed_words(), load_lists("syllables")
+    sounds = [key.removesuffix("_onsets") for key in lists if key.endswith("_onsets")]
+    name = ""
+    for _ in range(_COINED_TRIES):
+        sound = rng.choice(sounds)
+        parts = [
+            "onsets",
+            "vowels",
+            "middles",
+            *(("vowels", "middles") if rng.random() < 0.3 else ()),
+            "ends",
+        ]
+        name = "".join(rng.choice(lists[f"{sound}_{part}"]) for part in parts)
+        if word_key(name) not in listed:
+            break
     return name
+
+
+@cache
+def _listed_words() -> Container[str]:
+    """Return the keys of all words of the packaged lexicon."""
+    words_of_lists: Container[str] = load_lexicon().artefact.words
+    return words_of_lists
 
 
 def _splice(first: str, second: str) -> str:
@@ -210,6 +248,9 @@ FORMS: dict[str, Callable[[Person], str]] = {
     "first_lower": lambda p: p.given.lower(),
     "first_caps": lambda p: p.given.upper(),
     "last_lower": lambda p: p.surname.lower(),
+    "lastfirst_lower": lambda p: f"{p.surname}, {p.given}".lower(),
+    "initial_surname_lower": lambda p: f"{_initial(p.given)} {p.surname}".lower(),
+    "first_initial_lower": lambda p: f"{p.given} {_initial(p.surname)}".lower(),
     "full_caps": lambda p: f"{p.given} {p.surname}".upper(),
     "full_line_broken": lambda p: f"{p.given}\n{p.surname}",
     "lastfirst_line_broken": lambda p: f"{p.surname},\n{p.given}",

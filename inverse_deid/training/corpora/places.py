@@ -7,10 +7,10 @@ import re
 from collections.abc import Callable, Mapping
 
 from inverse_deid.training.corpora.identifiers import fill_pattern
-from inverse_deid.training.corpora.people import NamePools, draw_given, draw_surname
+from inverse_deid.training.corpora.people import NamePools, coin_name, draw_given, draw_surname
 from inverse_deid.training.corpora.wordlists import words
 
-_SLOT = re.compile(r"\{(stem|plural|compound|city|saint|surname|given)\}")
+_SLOT = re.compile(r"\{(stem|plural|compound|city|saint|surname|given|coined)\}")
 
 
 def draw_city(rng: random.Random, pools: NamePools) -> str:
@@ -29,13 +29,13 @@ def draw_city(rng: random.Random, pools: NamePools) -> str:
 def draw_hospital(rng: random.Random, pools: NamePools) -> str:
     """Draw a hospital, practice, nursing home, laboratory or pharmacy, with the word or without it."""
     name = _fill(rng.choice(words("hospitals")), rng, pools)
-    return name.lower() if rng.random() < 0.04 else name
+    return name.lower() if rng.random() < 0.08 else name
 
 
 def draw_organisation(rng: random.Random, pools: NamePools) -> str:
     """Draw a school, employer, insurer, club or public body."""
     name = _fill(rng.choice(words("organisations")), rng, pools)
-    return name.lower() if rng.random() < 0.04 else name
+    return name.lower() if rng.random() < 0.08 else name
 
 
 def draw_landmark(rng: random.Random, pools: NamePools) -> str:
@@ -105,7 +105,7 @@ WORK_FORMS: Mapping[str, Callable[[str], str]] = {"do": str, "does": _third_pers
 
 
 def _fill(pattern: str, rng: random.Random, pools: NamePools) -> str:
-    text = fill_pattern(pattern, rng) if re.search(r"[@#]|\{yyyy\}", pattern) else pattern
+    text = fill_pattern(pattern, rng) if re.search(r"[@#~]|\{yyyy\}", pattern) else pattern
     return _SLOT.sub(lambda match: _slot(match.group(1), rng, pools), text)
 
 
@@ -119,4 +119,6 @@ def _slot(name: str, rng: random.Random, pools: NamePools) -> str:
         return stem.split()[0] + rng.choice(words("place_endings"))
     if name == "saint":
         return rng.choice(words("saints"))
+    if name == "coined":
+        return coin_name(rng)
     return {"city": draw_city, "surname": draw_surname, "given": draw_given}[name](rng, pools)

@@ -1,6 +1,12 @@
 import pytest
 
-from inverse_deid.cli.summary import MAX_FAILURES_SHOWN, exit_status, failure_lines, summary_lines
+from inverse_deid.cli.summary import (
+    MAX_FAILURES_SHOWN,
+    exit_status,
+    failure_lines,
+    language_lines,
+    summary_lines,
+)
 from inverse_deid.core.values import Reason
 from inverse_deid.engine.tally import Tally
 
@@ -42,3 +48,11 @@ def test_many_failures_are_counted_not_all_shown():
     lines = list(failure_lines(tally))
     assert lines[0] == "f0: is broken; mend it"
     assert lines[-1] == "... and 7 more failures"
+
+
+def test_documents_that_seem_not_to_be_english_are_counted_in_one_line():
+    assert list(language_lines(Tally(n_documents=3))) == []
+    (line,) = language_lines(Tally(n_documents=1200, n_other_language=1100))
+    assert line.startswith("WARNING: 1,100 of 1,200 documents seem not to be English.")
+    (line,) = language_lines(Tally(n_documents=2, n_other_language=1))
+    assert "1 of 2 documents seems not" in line

@@ -122,3 +122,57 @@ def test_rules_alone_keep_what_is_safe_and_not_vetoed():
     arrays = {name: np.array(bits, bool) for name, bits in flags.items()}
     verdicts = dataclasses.replace(RuleVerdicts.silent(3), **arrays)
     assert decide_without_network(verdicts).keep.tolist() == [True, False, False]
+
+
+def decide_kept(p_safe, p_kept, low=0.8, high=0.9, **flags):
+    arrays = {name: np.array([value]) for name, value in flags.items()}
+    verdicts = dataclasses.replace(RuleVerdicts.silent(1), **arrays)
+    p_safe, p_kept = np.array([p_safe], np.float32), np.array([p_kept], np.float32)
+    decisions = combine(verdicts, p_safe, np.full(1, 7, np.uint8), Thresholds(low, high), p_kept=p_kept)
+    return bool(decisions.keep[0]), Reason(int(decisions.reasons[0]))
+
+
+@pytest.mark.parametrize(
+    ("p_safe", "p_kept", "flags", "keep", "reason"),
+    [
+        (0.3, 0.68, {}, True, Reason.KEPT_CATEGORY),
+        (0.3, 0.62, {}, False, Reason.BELOW_THRESHOLD),  # above `high`, but not far enough
+        (0.3, 0.62, {"safe": True}, False, Reason.BELOW_THRESHOLD),  # `low` is for safe words alone
+        (0.95, 0.0, {}, True, Reason.KEPT_BY_NETWORK),
+        (0.95, np.nan, {}, True, Reason.KEPT_BY_NETWORK),
+        (0.3, np.nan, {}, False, Reason.BELOW_THRESHOLD),
+        (np.nan, 1.0, {}, False, Reason.BELOW_THRESHOLD),
+        (1.5, 0.5, {}, False, Reason.BELOW_THRESHOLD),
+        (-0.5, 1.5, {}, False, Reason.BELOW_THRESHOLD),
+        (0.7, 0.7, {}, False, Reason.BELOW_THRESHOLD),  # no scorer of classes says so
+        (0.0, 1.0, {"veto": True}, False, Reason.VETO_PATTERN),
+        (0.0, 1.0, {"name": True}, False, Reason.NAME_ONLY_WORD),
+        (0.0, 1.0, {"never": True}, False, Reason.NEVER_SAFE_WORD),
+        (0.0, 1.0, {"veto": True, "lifted": True}, True, Reason.KEPT_CATEGORY),
+        (0.6, 0.39, {"veto": True, "lifted": True}, False, Reason.VETO_PATTERN),  # not sure of the category
+        (1.0, 0.0, {"never": True, "lifted": True}, False, Reason.NEVER_SAFE_WORD),
+        (0.0, 0.98, {"maybe_name": True}, False, Reason.BELOW_THRESHOLD),
+    ],
+)
+def test_a_kept_category_counts_as_safe(p_safe, p_kept, flags, keep, reason):
+    assert decide_kept(p_safe, p_kept, **flags) == (keep, reason)
+
+
+def test_thresholds_of_one_mask_what_only_a_sum_makes_certain():
+    assert decide_kept(0.5, 0.5, 1.0, 1.0) == (False, Reason.BELOW_THRESHOLD)
+
+
+@pytest.mark.parametrize(("p_kept", "keep"), [(0.64, False), (0.66, True)])
+def test_low_thresholds_do_not_lower_that_of_a_kept_category_below_its_least(p_kept, keep):
+    assert decide_kept(0.3, p_kept, 0.0, 0.5)[0] is keep
+
+
+def test_without_kept_categories_nothing_changes():
+    p_safe = np.linspace(0, 1, 50, dtype=np.float32)
+    verdicts = dataclasses.replace(RuleVerdicts.silent(50), safe=np.arange(50) % 3 == 0)
+    plain, none_kept = (
+        combine(verdicts, p_safe, np.ones(50, np.uint8), Thresholds(0.4, 0.7, 0.4), p_kept=p_kept)
+        for p_kept in (None, np.zeros(50, np.float32))
+    )
+    for name in ("keep", "reasons", "thresholds", "p_safe"):
+        assert getattr(plain, name).tolist() == getattr(none_kept, name).tolist()

@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
+from inverse_deid.core.phi import HyperClass
 from inverse_deid.core.thresholds import Thresholds
 from inverse_deid.core.values import Document, Reason, RuleAnalysis, RuleVerdicts
 from inverse_deid.masking.document_passes import PhraseList
@@ -157,3 +158,61 @@ def test_repr_shows_no_text():
     masked = deidentifier().mask(Document("1", f"Mr {CANARY} kept quiet"))
     assert "quiet" not in repr(masked)
     assert CANARY not in repr(masked)
+
+
+class Classes:
+    """A network that takes `nurse` for a profession and `Lindero` for a name."""
+
+    def __init__(self, fault=None):
+        self.fault = fault
+
+    def score(self, tokens, analyses):
+        found = []
+        for t in tokens:
+            p = np.zeros((len(t), 8), np.float32)
+            for i, word in enumerate(t.words):
+                p[i, {"nurse": 7, "Lindero": 1}.get(word, 0)] = 1
+            classes = {"none": None, "short": p[:-1], "nan": p * np.nan}.get(self.fault, p)
+            found.append(Scores(p[:, 0], (p[:, 1:].argmax(axis=1) + 1).astype(np.uint8), classes))
+        return found
+
+
+KEPT = frozenset({HyperClass.PROFESSION})
+
+
+def test_words_of_a_kept_class_are_kept_and_say_so():
+    masked = deidentifier(Classes(), kept=KEPT).mask(Document("1", "the nurse Lindero left"))
+    assert masked.text == "the nurse PHI left"
+    assert masked.decisions.reasons[1] == Reason.KEPT_CATEGORY
+    assert masked.decisions.p_safe[1] == 0
+
+
+def test_all_classes_are_masked_by_default():
+    assert deidentifier(Classes()).mask(Document("1", "the nurse left")).text == "the PHI left"
+
+
+@pytest.mark.parametrize("fault", ["none", "nan"])
+def test_unknown_probabilities_of_classes_keep_nothing(fault):
+    assert (
+        deidentifier(Classes(fault), kept=KEPT).mask(Document("1", "the nurse left")).text == "the PHI left"
+    )
+
+
+def test_probabilities_of_another_shape_mask_the_document():
+    assert deidentifier(Classes("short"), kept=KEPT).mask(Document("1", "the nurse left")).failed
+
+
+def test_known_and_denied_words_of_a_kept_class_are_masked():
+    masker = deidentifier(Classes(), kept=KEPT, deny=PhraseList(["nurse"]))
+    assert masker.mask(Document("1", "the nurse left")).text == "the PHI left"
+    masker = deidentifier(Classes(), kept=KEPT)
+    assert masker.mask(Document("1", "the nurse left", known=("nurse",))).text == "the PHI left"
+
+
+def test_words_of_origin_are_masked_unless_the_user_allows_them():
+    origins = {"origins": lambda tokens: np.array([word == "sikh" for word in tokens.words])}
+    masked = deidentifier(Classes(), **origins).mask(Document("1", "a sikh left"))
+    assert (masked.text, masked.decisions.reasons[1]) == ("a PHI left", Reason.CHOSEN_CATEGORY)
+    assert masked.decisions.suspect(1, 2) is None
+    allowed = deidentifier(Classes(), allow=PhraseList(["sikh"]), **origins)
+    assert allowed.mask(Document("1", "a sikh left")).text == "a sikh left"

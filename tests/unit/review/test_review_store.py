@@ -1,5 +1,6 @@
 """The store: nothing readable without the key, nothing lost, and a trail that reveals tampering."""
 
+import dataclasses
 import json
 import signal
 import sqlite3
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from fake_maskers import FakeMasker
-from review_stores import KEY, TEXT, change, json_lines, place, review, store_of, user
+from review_stores import FACTS, KEY, TEXT, change, json_lines, place, review, store_of, user
 
 from inverse_deid.core.errors import (
     ConfigurationError,
@@ -23,7 +24,7 @@ from inverse_deid.core.errors import (
 from inverse_deid.review.causality import CausalityForm, Preserved, Topic, TopicAnswer, save_form
 from inverse_deid.review.editing import act, add_note
 from inverse_deid.review.reading import view_case
-from inverse_deid.review.store import ReviewKey, check_private, make_key_file, open_store
+from inverse_deid.review.store import MaskingFacts, ReviewKey, check_private, make_key_file, open_store
 from inverse_deid.review.trail import export_trail, verify_export, verify_store
 from inverse_deid.review.values import (
     ActionKind,
@@ -367,3 +368,11 @@ def test_a_case_of_a_table_can_be_empty(tmp_path):
         ann = user(store, "ann")
         assert [review(store, ann, i) for i in (1, 2)] == [CaseState.RELEASED] * 2
         assert LayerRevision(ann.id, 1, 0).case_id == 1
+
+
+def test_the_masked_categories_are_stored_and_older_stores_have_none():
+    facts = dataclasses.replace(FACTS, categories=("name", "date"))
+    stored = json.loads(json.dumps(facts.as_json()))
+    assert MaskingFacts.from_json(stored) == facts
+    del stored["categories"]
+    assert MaskingFacts.from_json(stored).categories == ()

@@ -10,11 +10,37 @@ import pytest
 from inverse_deid.masking.document_passes import PhraseList
 from inverse_deid.replacement.dates import born_on
 from inverse_deid.rules.known_identifiers import KnownIdentifiers
-from inverse_deid.rules.patterns import CONTEXT_PATTERNS, VETO_PATTERNS
+from inverse_deid.rules.patterns import CONTEXT_PATTERNS, FACT_PATTERNS, VETO_PATTERNS
 from inverse_deid.text.tokenizer import tokenize
 
 N_CHARS = 60_000
-UNITS = ("a", "1", ".", "-", "/", "1/", "a-", "a ", "1 ", "a.", "1.", "a@", "birth", "no. ", "a1:", "_", "'")
+UNITS = (
+    "a",
+    "1",
+    ".",
+    "-",
+    "/",
+    "1/",
+    "a-",
+    "a ",
+    "1 ",
+    "a.",
+    "1.",
+    "a@",
+    "birth",
+    "no. ",
+    "a1:",
+    "_",
+    "'",
+    "pain ",
+    "lot ",
+    "PT a ",
+    "no ",
+    "related ",
+    "7/10 ",
+    "day ",
+    "bp at ",
+)
 SECONDS = 6
 
 
@@ -36,9 +62,9 @@ def processor_time() -> Iterator[None]:
     signal.signal(signal.SIGVTALRM, before)
 
 
-@pytest.mark.parametrize("name", [*VETO_PATTERNS, *CONTEXT_PATTERNS])
+@pytest.mark.parametrize("name", [*VETO_PATTERNS, *CONTEXT_PATTERNS, *FACT_PATTERNS])
 def test_patterns(name: str) -> None:
-    pattern = (VETO_PATTERNS | CONTEXT_PATTERNS)[name]
+    pattern = (VETO_PATTERNS | CONTEXT_PATTERNS | FACT_PATTERNS)[name]
     for unit in UNITS:
         for end in ("", "x1", "!"):
             assert sum(1 for _ in pattern.finditer(unit * (N_CHARS // len(unit)) + end)) >= 0

@@ -16,7 +16,7 @@ from inverse_deid.training.corpora.wordlists import load_lines, load_lists, read
 
 _SLOT = re.compile(r"\{([A-Za-z_]+)(?:\.([a-z_]+))?\}")
 _LITERAL = re.compile(r"\{([A-Z_]+)=([^{}]+)\}")
-_TWIN_FORMS = {"twin", "twin_full", "twin_lower", "twin_caps"}
+_TWIN_FORMS = {"twin", "twin_full", "twin_lower", "twin_caps", "twin_full_lower"}
 
 
 def _all_slots() -> set[tuple[str, str]]:

@@ -1,0 +1,155 @@
+"""What stays masked in categories that the user keeps: high ages, dates of birth and old dates.
+
+HIPAA names ages over 89, and every date that tells such an age, as identifiers. A date of birth identifies
+a person as few other dates do. The pass only masks more, and where it is in doubt, it masks.
+
+Source: 45 CFR 164.514(b)(2)(i)(C).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import date
+
+import numpy as np
+
+from inverse_deid.core.phi import HyperClass
+from inverse_deid.core.values import BoolArray, Decisions, Reason, Tokens
+from inverse_deid.masking.document_passes import mask_more
+from inverse_deid.replacement.case_dates import DEFAULT_SPAN_YEARS
+from inverse_deid.replacement.date_layouts import find_readings
+from inverse_deid.replacement.dates import born_on
+
+_AGE, _DATE = (tuple(HyperClass).index(one) for one in (HyperClass.AGE, HyperClass.DATE))
+_HIGH_AGE_YEARS = 90
+_HIGH_WORD = re.compile(
+    r"(?:mid|late|early)?(?:ninet(?:y|ies|ieth)|ninty|hundred(?:th|s)?)\w*|nonagenarians?|"
+    r"(?:super)?centenarians?|fourscore|(?-i:XC[IVX]*|CI{0,3}|CIV)",
+    re.IGNORECASE,
+)
+_LATE_DECADE = re.compile(r"(?:10(?:th)?|11(?:th)?|tenth|eleventh|X|XI)", re.IGNORECASE)
+_DIGITS = re.compile(r"\d+")
+_WORD = re.compile(r"[^\W_]+")
+_JOINING_WORDS = frozenset(("and", "a", "one", "to", "or"))
+_MAX_AGE_GAP = 3
+_YEARS_FOLLOW = re.compile(r"\W{0,3}(?:y/?o\b|yrs?\b|years?\b)", re.IGNORECASE)
+_YEAR = re.compile(r"(?<!\d)(?:1[89]|2[01])\d\d(?!\d)")
+_WITHIN_DATE = re.compile(r"[^\w]{0,4}(?:(?:\d{1,4}(?:st|nd|rd|th)?|of|the)[^\w]{1,3}){0,2}", re.IGNORECASE)
+_NO_CLOCK = date(2030, 1, 1)
+"""Decides the century of two-digit years in a text without a year of four digits."""
+
+
+def mask_births_and_high_ages(tokens: Tokens, decisions: Decisions) -> Decisions:
+    """Mask ages over 89, dates of birth and old dates that are kept only because of their category.
+
+    A date is old if it is more than ten years before the latest date of the text, since it may be a birth
+    that no word reveals.
+
+    Args:
+        tokens: Of one document.
+        decisions: On these tokens.
+    """
+    kept = decisions.reasons == Reason.KEPT_CATEGORY
+    if not kept.any():
+        return decisions
+    high = _find_high_ages(tokens, decisions, kept)
+    return mask_more(decisions, high | _find_births(tokens, decisions, kept), Reason.VETO_PATTERN)
+
+
+def names_high_age(words: str) -> bool:
+    """Tell whether the words of an age contain a number of 90 or more, in whatever unit.
+
+    Example:
+        >>> [names_high_age(words) for words in ("43", "ninety-four years", "94F")]
+        [False, True, True]
+    """
+    found = _WORD.findall(words)
+    return any(_HIGH_WORD.fullmatch(word) or _has_high_number(word) for word in found)
+
+
+def _has_high_number(word: str) -> bool:
+    return any(int(digits[:9]) >= _HIGH_AGE_YEARS for digits in _DIGITS.findall(word))
+
+
+def _find_high_ages(tokens: Tokens, decisions: Decisions, kept: BoolArray) -> BoolArray:
+    """Return the kept tokens that belong to an age over 89: bool (n_tokens,)."""
+    found = np.zeros(len(tokens), np.bool_)
+    for i in np.flatnonzero(kept | ~decisions.keep).tolist():
+        if not _is_high(tokens, decisions, i):
+            continue
+        found[i] = kept[i]
+        joining = _JOINING_WORDS if tokens.words[i].isalpha() else frozenset[str]()
+        for step in (-1, 1):
+            j = i + step
+            while 0 <= j < len(tokens) and _is_near(tokens, j, j - step):
+                if kept[j]:
+                    found[j] = True
+                elif decisions.keep[j] and tokens.words[j].casefold() not in joining:
+                    break
+                j += step
+    return found
+
+
+def _is_near(tokens: Tokens, i: int, j: int) -> bool:
+    """Tell whether at most three characters separate two neighbouring tokens."""
+    left, right = min(i, j), max(i, j)
+    return int(tokens.starts[right]) - int(tokens.ends[left]) <= _MAX_AGE_GAP
+
+
+def _is_high(tokens: Tokens, decisions: Decisions, i: int) -> bool:
+    """Tell whether a token outside of dates is a number of 90 or more, in whatever unit."""
+    word = tokens.words[i]
+    if decisions.categories[i] == _DATE and not _YEARS_FOLLOW.match(tokens.text, int(tokens.ends[i])):
+        return False
+    if _HIGH_WORD.fullmatch(word):
+        return True
+    following = tokens.words[i + 1].casefold() if i + 1 < len(tokens) else ""
+    if following.startswith("decade") and _LATE_DECADE.fullmatch(word):
+        return True
+    if decisions.categories[i] not in (_AGE, _DATE):
+        return False
+    return _has_high_number(word)
+
+
+def _find_births(tokens: Tokens, decisions: Decisions, kept: BoolArray) -> BoolArray:
+    """Return the tokens of dates of birth and of old dates: bool (n_tokens,)."""
+    found = np.zeros(len(tokens), np.bool_)
+    if not (kept & (decisions.categories == _DATE)).any():
+        return found
+    runs = list(_find_dates(tokens, (decisions.categories == _DATE) & (kept | ~decisions.keep)))
+    ranges = [(int(tokens.starts[first]), int(tokens.ends[stop - 1])) for first, stop in runs]
+    written = [tokens.text[start:end] for start, end in ranges]
+    given = [int(year) for text in written for year in _YEAR.findall(text)]
+    reference = date(max(given), 12, 31) if given else _NO_CLOCK
+    years = [_years_of(text, reference) for text in written]
+    latest = max((max(some) for some in years if some), default=0)
+    births = born_on(tokens.text, ranges)
+    for number, (first, stop) in enumerate(runs):
+        is_old = bool(years[number]) and min(years[number]) < latest - DEFAULT_SPAN_YEARS
+        found[first:stop] = is_old or number in births
+    return found
+
+
+def _find_dates(tokens: Tokens, chosen: BoolArray) -> Iterator[tuple[int, int]]:
+    """Yield runs of tokens that are one date, `first` up to `stop`, with the numbers between them."""
+    first = last = -1
+    for i in np.flatnonzero(chosen).tolist():
+        between = tokens.text[int(tokens.ends[last]) : int(tokens.starts[i])] if first >= 0 else ""
+        if first >= 0 and (i == last + 1 or i - last <= 2) and _WITHIN_DATE.fullmatch(between):
+            last = i
+            continue
+        if first >= 0:
+            yield first, last + 1
+        first = last = i
+    if first >= 0:
+        yield first, last + 1
+
+
+def _years_of(text: str, reference: date) -> set[int]:
+    """Return all years that a date may name, none = it names no year."""
+    years = {int(year) for year in _YEAR.findall(text)}
+    for reading in find_readings(text, reference) if not years else ():
+        if any(map(str.isdigit, text)) and reading.first.year is not None:
+            years.add(reading.first.year)
+    return years

@@ -1,0 +1,111 @@
+"""From decisions on the tokens of a reading to decisions on the tokens of the original.
+
+Only the original is ever shown. Its token is kept if every token of the reading that shares a character
+with it is kept; a token that reads as no token at all is kept if all of it reads as signs that may leave.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from inverse_deid.core.values import BoolArray, Decisions, Reason, Tokens
+from inverse_deid.text.reading import Reading
+from inverse_deid.text.rendering import forbidden_gaps
+from inverse_deid.text.tokenizer import tokens_touched
+
+Places = npt.NDArray[np.int64]
+
+
+def decide_on_original(reading: Reading, read: Tokens, decisions: Decisions, tokens: Tokens) -> Decisions:
+    """Return the decisions on the tokens of the original.
+
+    Reason, probability and category are those of the worst token of the reading: a masked one if there
+    is any, and of these the least probable to be safe.
+
+    Args:
+        reading: What the rules and the network read.
+        read: The tokens of the reading.
+        decisions: On the tokens of the reading.
+        tokens: The tokens of the original.
+
+    Example:
+        >>> from inverse_deid.masking.combine import decide_without_network
+        >>> from inverse_deid.core.values import RuleVerdicts
+        >>> from inverse_deid.text.reading import read_text
+        >>> from inverse_deid.text.tokenizer import tokenize
+        >>> reading = read_text("a Whit-\\nfield", {"whitfield"}.__contains__)
+        >>> decisions = decide_without_network(RuleVerdicts.silent(2))
+        >>> decide_on_original(
+        ...     reading, tokenize(reading.text), decisions, tokenize(reading.original)
+        ... ).keep.tolist()
+        [False, False, False]
+    """
+    firsts, stops = _overlaps(reading, read, tokens)
+    worst = np.zeros(len(tokens), np.int64)
+    risk = np.where(np.isnan(decisions.p_safe), -1.0, decisions.p_safe)
+    for i in range(len(tokens)):
+        first, stop = int(firsts[i]), int(stops[i])
+        if stop > first:
+            worst[i] = first + np.lexsort((risk[first:stop], decisions.keep[first:stop]))[0]
+    is_read = stops > firsts
+    if not len(read):
+        decisions, worst = _all_masked(1), np.zeros(len(tokens), np.int64)
+    keep, reasons = decisions.keep[worst], decisions.reasons[worst]
+    p_safe, thresholds = decisions.p_safe[worst], decisions.thresholds[worst]
+    categories = np.where(is_read, decisions.categories[worst], 0).astype(np.uint8)
+    # Signs whose encoding has letters: they read as nothing that the network could judge.
+    outside = np.concatenate([[0], np.cumsum(~reading.covered())])
+    signs = ~is_read & (outside[tokens.ends] == outside[tokens.starts]) & decisions.keep.any()
+    harmed = tokens_touched(tokens, reading.harmful())
+    keep = np.where(is_read, keep, signs) & ~harmed
+    reasons[signs] = Reason.KEPT_SAFE_WORD
+    reasons[~is_read & ~signs | harmed] = Reason.FAILED_CLOSED
+    p_safe[~is_read], thresholds[~is_read] = (np.nan, np.nan) if np.isnan(p_safe).all() else (1.0, 1.0)
+    p_safe[~is_read & ~keep] = np.nan
+    return Decisions(keep, reasons, p_safe, thresholds, categories)
+
+
+def _all_masked(n_tokens: int) -> Decisions:
+    nothing = np.zeros(n_tokens, np.uint8)
+    unknown = np.full(n_tokens, np.nan, np.float32)
+    return Decisions(nothing > 0, nothing + np.uint8(Reason.FAILED_CLOSED), unknown, unknown.copy(), nothing)
+
+
+def _overlaps(reading: Reading, read: Tokens, tokens: Tokens) -> tuple[Places, Places]:
+    """Return the first token of the reading that shares a character with each of the original, and the end.
+
+    Tokens of one edit cover the same range, so that both bounds are in order.
+    """
+    starts, ends = reading.originals(read)
+    firsts = np.searchsorted(ends, tokens.starts, side="right")
+    return firsts.astype(np.int64), np.searchsorted(starts, tokens.ends, side="left").astype(np.int64)
+
+
+def hide_gaps(reading: Reading, read: Tokens, keep: BoolArray, tokens: Tokens) -> Sequence[tuple[int, int]]:
+    """Return the ranges between tokens of the original that must not leave, in order and disjoint.
+
+    A forbidden character may leave as it is where it is part of an allowed one, as in `â€\ufffd`: the
+    output differs from the original by its masks only, whatever the reading. A sign or a line break
+    inside a masked word belongs to the word.
+
+    Args:
+        reading: What the rules and the network read.
+        read: The tokens of the reading.
+        keep: bool (n_read_tokens,), the decision on each of them.
+        tokens: The tokens of the original.
+    """
+    hidden = np.zeros(len(reading.original) + 1, np.bool_)
+    for start, end in forbidden_gaps(reading.original):
+        hidden[start:end] = True
+    hidden[:-1] &= ~reading.covered()
+    starts, ends = reading.originals(read)
+    masked = zip(starts[~keep].tolist(), ends[~keep].tolist(), strict=True)
+    for start, end in [*masked, *reading.harmful()]:
+        hidden[start:end] = True
+    for start, end in zip(tokens.starts.tolist(), tokens.ends.tolist(), strict=True):
+        hidden[start:end] = False
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], hidden])))
+    return list(zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True))

@@ -1,0 +1,230 @@
+"""A second reader: a pre-trained encoder that reads again where the network is unsure.
+
+The encoder folder::
+
+    manifest.json   format, operating points, provenance, sha256 of every other file, seal over all this
+    config.json     classes and features in order, and which tokens are doubtful
+    pieces.txt      the word pieces, one per line
+    encoder.onnx    pieces, shapes and features of a window -> class probabilities of its tokens
+
+Reading with both is slower than reading with the network alone, and the two err in different places.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from inverse_deid.core.errors import ConfigurationError, ModelError, StageError
+from inverse_deid.core.files import write_folder
+from inverse_deid.core.packaged import SECOND_READER_SHA256, packaged_path
+from inverse_deid.core.thresholds import OperatingPoints, read_operating_points, write_operating_points
+from inverse_deid.core.values import FloatArray
+from inverse_deid.network.encoding import gap_codes
+from inverse_deid.network.folder import (
+    model_fingerprint,
+    read_checked_manifest,
+    refuse_other_folder,
+    write_manifest,
+)
+from inverse_deid.network.pieces import Vocabulary, encode_window, join_windows
+from inverse_deid.network.scorer import Device, ScorerInput, open_sessions
+
+ENCODER_FORMAT = "inverse-deid encoder 1"
+_FILES = ("config.json", "pieces.txt", "encoder.onnx")
+
+OWN_TOKENS = 96
+"""Tokens of a window that are its own; windows lie side by side in a document."""
+CONTEXT_TOKENS = 16
+"""Tokens of context on either side of them."""
+_KEPT_WORDS = 200_000
+"""Words whose pieces are remembered between documents."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EncoderParts:
+    """The content of an encoder folder.
+
+    Args:
+        class_names: The classes in the order of the graph's output; the first is *safe*.
+        feature_names: The rule features in the order in which the graph reads them.
+        pieces: The word pieces of the vocabulary.
+        graph: The ONNX graph.
+        doubtful: Lowest and highest `p_safe` of the tokens that are read again.
+        first_reader: Fingerprint of the network that the operating points were calibrated with.
+        operating_points: Thresholds for both readers together.
+        provenance: Data hashes, seeds, settings, revision; free form, without narrative text.
+    """
+
+    class_names: tuple[str, ...]
+    feature_names: tuple[str, ...]
+    pieces: tuple[str, ...] = field(repr=False)
+    graph: bytes = field(repr=False)
+    doubtful: tuple[float, float] = (0.0, 1.0)
+    first_reader: str = ""
+    operating_points: OperatingPoints = field(default_factory=dict)
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        low, high = self.doubtful
+        if not 0 <= low <= high <= 1:
+            raise ConfigurationError("doubtful must be two probabilities, the lower one first")
+
+
+def write_encoder(parts: EncoderParts, folder: Path) -> None:
+    """Write an encoder folder; an older one of that name is replaced only when the new one is complete.
+
+    Raises:
+        ModelError: The folder exists and is not a model folder.
+        OutputError: It cannot be written.
+    """
+    refuse_other_folder(folder)
+
+    def write_files(staging: Path) -> None:
+        config = {
+            "class_names": parts.class_names,
+            "feature_names": parts.feature_names,
+            "doubtful": parts.doubtful,
+            "first_reader": parts.first_reader,
+        }
+        (staging / "config.json").write_text(json.dumps(config, indent=1) + "\n", encoding="utf-8")
+        (staging / "pieces.txt").write_text("\n".join(parts.pieces) + "\n", encoding="utf-8")
+        (staging / "encoder.onnx").write_bytes(parts.graph)
+        manifest = {
+            "format": ENCODER_FORMAT,
+            "operating_points": write_operating_points(parts.operating_points),
+            "provenance": dict(parts.provenance),
+        }
+        write_manifest(staging, manifest, _FILES)
+
+    write_folder(folder, write_files)
+
+
+def read_encoder(folder: Path) -> EncoderParts:
+    """Read an encoder folder after checking it.
+
+    Raises:
+        ModelError: Missing, damaged, altered or of another format, or the packaged encoder is not the
+            one that was shipped.
+    """
+    manifest = read_checked_manifest(folder, ENCODER_FORMAT, _FILES)
+    packaged = packaged_path("second_reader")
+    if folder.resolve() == packaged.resolve() and model_fingerprint(folder) != SECOND_READER_SHA256:
+        raise ModelError(
+            "the packaged second reader is not the one that this version was shipped with. Install "
+            "inverse-deid again. If you rebuilt it, run `python scripts/pin_packaged_data.py`"
+        )
+    try:
+        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        low, high = config["doubtful"]
+        return EncoderParts(
+            class_names=tuple(config["class_names"]),
+            feature_names=tuple(config["feature_names"]),
+            pieces=tuple((folder / "pieces.txt").read_text(encoding="utf-8").splitlines()),
+            graph=(folder / "encoder.onnx").read_bytes(),
+            doubtful=(float(low), float(high)),
+            first_reader=str(config["first_reader"]),
+            operating_points=read_operating_points(manifest["operating_points"]),
+            provenance=manifest["provenance"],
+        )
+    except (KeyError, ValueError, TypeError, OSError, ConfigurationError) as error:
+        raise ModelError(f"{folder}: damaged ({type(error).__name__}). Install or train it again") from error
+
+
+def is_encoder(folder: Path) -> bool:
+    """Tell whether a folder has the manifest of an encoder; it may be damaged."""
+    try:
+        manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return False
+    return isinstance(manifest, dict) and manifest.get("format") == ENCODER_FORMAT
+
+
+class SecondReader:
+    """Reads doubtful tokens again, `n_threads` windows at once (0 = one per core).
+
+    The graph has 8-bit weights, and the scale of its activations depends on what is read at once. So a
+    window is always read alone, and a document's scores do not depend on its company.
+
+    Raises:
+        ModelError: The graph cannot be loaded, or the vocabulary is incomplete.
+        ConfigurationError: The device cannot be used.
+    """
+
+    def __init__(self, parts: EncoderParts, n_threads: int = 0, device: Device = "cpu") -> None:
+        self._vocabulary = Vocabulary(parts.pieces)
+        self.device, (self._session,) = open_sessions([parts.graph], device)
+        self._doubtful = parts.doubtful
+        self.class_names = parts.class_names
+        self._runs = ThreadPoolExecutor(n_threads or os.cpu_count() or 1, "second-reader")
+
+    def begin(
+        self, docs: Sequence[ScorerInput], first: Sequence[FloatArray]
+    ) -> Callable[[], list[FloatArray]]:
+        """Begin to read again; the returned function waits.
+
+        Args:
+            docs: Tokens of every document, with the features that the encoder names.
+            first: float32 (n_tokens, n_classes) per document, what the network says.
+
+        Returns:
+            float32 (n_tokens, n_classes) per document: of doubtful tokens the geometric mean of both
+            readers, of all others what the network says.
+
+        Raises:
+            StageError: The encoder returned another shape than was asked for.
+        """
+        low, high = self._doubtful
+        readings: list[tuple[int, slice, Future[FloatArray]]] = []
+        for row, (doc, scores) in enumerate(zip(docs, first, strict=True)):
+            doubtful = (scores[:, 0] >= low) & (scores[:, 0] <= high)
+            gaps = gap_codes(doc.tokens) if doubtful.any() else None
+            for own, read in _windows(len(doc.tokens)):
+                if gaps is not None and doubtful[own].any():
+                    window = encode_window(
+                        doc.tokens.words[read], gaps[read], doc.features[read], self._vocabulary
+                    )
+                    inputs = join_windows([window], self._vocabulary.pad)
+                    run = self._runs.submit(
+                        self._run, inputs, slice(own.start - read.start, own.stop - read.start)
+                    )
+                    readings.append((row, own, run))
+        self._vocabulary.trim(_KEPT_WORDS)
+
+        def wait() -> list[FloatArray]:
+            found = [scores.copy() for scores in first]
+            for row, own, run in readings:
+                scores = first[row][own]
+                doubtful = (scores[:, 0] >= low) & (scores[:, 0] <= high)
+                found[row][own] = np.where(doubtful[:, None], _mean(scores, run.result()), scores)
+            return found
+
+        return wait
+
+    def _run(self, inputs: Mapping[str, np.ndarray], own: slice) -> FloatArray:
+        found = np.asarray(self._session.run(None, dict(inputs))[0], np.float32)
+        if found.shape != (len(inputs["first"]), len(self.class_names)):
+            raise StageError(f"the second reader returned shape {found.shape}. Train it again")
+        return found[own]
+
+
+def _windows(n_tokens: int) -> Iterator[tuple[slice, slice]]:
+    """Cut a document into windows: the tokens that are their own, and those that are read."""
+    for start in range(0, n_tokens, OWN_TOKENS):
+        end = min(start + OWN_TOKENS, n_tokens)
+        yield slice(start, end), slice(max(0, start - CONTEXT_TOKENS), min(n_tokens, end + CONTEXT_TOKENS))
+
+
+def _mean(one: FloatArray, other: FloatArray) -> FloatArray:
+    """Return the normalised geometric mean of class probabilities; NaN where one of them is NaN."""
+    with np.errstate(invalid="ignore"):
+        product = np.sqrt(np.maximum(one, 1e-9) * np.maximum(other, 1e-9))
+        mean: FloatArray = (product / product.sum(axis=1, keepdims=True)).astype(np.float32)
+    return mean

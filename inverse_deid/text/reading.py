@@ -1,0 +1,208 @@
+"""The reading of a text: broken lines joined and wrong encodings mended, with offsets into the original.
+
+Rules, features and network read the reading. Masks are always ranges of the original. Three things are
+mended, each only where the text itself shows it:
+
+- a word that a hyphen breaks at the end of a line,
+- the ends of lines that were cut at a width in the middle of their sentences,
+- characters whose UTF-8 was read in another encoding (`Ã©`, `â€™`), repaired by `ftfy`.
+
+Source: ftfy (Speer 2019), its heuristics for badly decoded text.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from itertools import accumulate
+
+import numpy as np
+import numpy.typing as npt
+
+from inverse_deid.core.values import BoolArray, Tokens
+from inverse_deid.text.rendering import FORBIDDEN_GAP_PATTERN, Piece, substitute
+from inverse_deid.text.tokenizer import TOKEN_PATTERN
+
+IsWord = Callable[[str], bool]
+"""Tells whether a list of the lexicon has a word, in any case; names count as well."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reading:
+    """A mended text. Everything outside the edits is the same character for character."""
+
+    original: str = field(repr=False)
+    text: str = field(repr=False)
+    edited: tuple[tuple[int, int], ...] = field(repr=False)  # half-open ranges of the original, in order
+    edits: tuple[tuple[int, int], ...] = field(repr=False)  # of each, the range of `text` that it reads as
+
+    def originals(self, tokens: Tokens) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Return where each token of the reading starts and ends in the original: int64 (n_tokens,) each.
+
+        A token that shares a character with an edit covers all that the edit replaced.
+
+        Example:
+            >>> from inverse_deid.text.tokenizer import tokenize
+            >>> reading = read_text("pa-\\ntient well", {"patient"}.__contains__)
+            >>> [array.tolist() for array in reading.originals(tokenize(reading.text))]
+            [[0, 10], [9, 14]]
+        """
+        read, written = np.array(self.edits, np.int64), np.array(self.edited, np.int64)
+        # The characters that the edits up to each one removed.
+        removed = np.concatenate([[0], written[:, 1] - read[:, 1]])
+
+        def place(characters: npt.NDArray[np.int64], end: int) -> npt.NDArray[np.int64]:
+            """Return where the original of each character of the reading starts, or ends if `end` is 1."""
+            passed = np.searchsorted(read[:, 1], characters, side="right")
+            own = np.minimum(passed, len(read) - 1)
+            inside = (passed < len(read)) & (read[own, 0] <= characters)
+            return np.asarray(np.where(inside, written[own, end], characters + end + removed[passed]))
+
+        return place(tokens.starts.astype(np.int64), 0), place(tokens.ends.astype(np.int64) - 1, 1)
+
+    def harmful(self) -> list[tuple[int, int]]:
+        """Return the ranges of the original that read as a character that must never leave, in order."""
+        pairs = zip(self.edited, self.edits, strict=True)
+        return [one for one, (start, end) in pairs if FORBIDDEN_GAP_PATTERN.search(self.text, start, end)]
+
+    def covered(self) -> BoolArray:
+        """Tell which characters of the original an edit replaced: bool (n_characters,)."""
+        covered = np.zeros(len(self.original), np.bool_)
+        for start, end in self.edited:
+            covered[start:end] = True
+        return covered
+
+
+def read_text(text: str, is_word: IsWord) -> Reading | None:
+    """Return the reading of a text, None = it reads as it is written.
+
+    Example:
+        >>> read_text("The patient was well.", lambda word: True) is None
+        True
+        >>> read_text("MÃ¼ller had a head-\\nache.", {"head", "ache", "headache"}.__contains__).text
+        'Müller had a headache.'
+    """
+    decoded = [] if text.isascii() else list(_find_wrong_encodings(text))
+    plain = substitute(text, decoded)
+    pieces = [*_find_broken_words(plain.text, is_word), *_find_wrapped_lines(plain.text)]
+    if not decoded and not pieces:
+        return None
+    stops = [stop for _, stop in plain.replaced]
+    removed = [0, *(end - stop for (_, end), stop in zip(plain.masks, stops, strict=True))]
+    shifts = [removed[bisect_right(stops, start)] for start, _, _ in pieces]
+    moved = [(a + shift, b + shift, new) for (a, b, new), shift in zip(pieces, shifts, strict=True)]
+    found = substitute(text, sorted([*decoded, *moved]))
+    return Reading(text, found.text, found.masks, found.replaced)
+
+
+_SUSPECTS = re.compile(r"[^\x00-\x7f]{2,}|[\u00c2\u00c3] ")
+_LOST_QUOTE, _QUOTE = "\u00e2\u20ac\ufffd", "\u00e2\u20ac\x9d"
+"""A closing quotation mark whose last byte Windows-1252 does not have, replaced by U+FFFD; and complete."""
+
+
+def _find_wrong_encodings(text: str) -> Iterator[Piece]:
+    """Return the runs of characters that are UTF-8 in another encoding, and what they mean."""
+    for match in _SUSPECTS.finditer(text):
+        start, end = match.span()
+        # A neighbour in ASCII tells ftfy whether the run is inside a word, and is not changed.
+        before, after = text[max(0, start - 1) : start], text[end : end + 1]
+        before, after = (one if one.isascii() else "" for one in (before, after))
+        run = match.group()
+        if not (before.isalpha() and after.isalpha()):  # there, it may also be an invisible character
+            run = run.replace(_LOST_QUOTE, _QUOTE)
+        fixed = _fix_encoding(before + run + after)
+        if len(fixed) > len(before + after) and fixed.startswith(before) and fixed.endswith(after):
+            fixed = fixed[len(before) : len(fixed) - len(after)]
+            if len(fixed) < end - start:  # UTF-8 has several bytes for one such character
+                yield start, end, fixed
+
+
+def _fix_encoding(text: str) -> str:
+    import ftfy  # slow to import, and hardly ever needed
+
+    return ftfy.fix_encoding(text) if ftfy.badness.is_bad(text) else text
+
+
+_MAX_WORD = 40
+_BROKEN_LINE = re.compile(r"-\r?\n([ \t]*)")
+_LAST_LETTERS = re.compile(r"[^\W\d_]+\Z")
+_PARTICLES = frozenset(["up", "off", "out", "on", "in", "down", "over"])
+"""After a verb they make a word with a hyphen: `follow-up`, `check-in`."""
+_CLOSING = frozenset(".,;:!?)]}'\"’”/%-")  # noqa: RUF001
+_LIST_MARKER = re.compile(r"[-*•·>#|+](?:\s|\Z)")
+
+
+def _find_broken_words(text: str, is_word: IsWord) -> Iterator[Piece]:
+    """Return what a hyphen, the end of a line and an indent between two parts of a word read as."""
+    if "-\n" not in text and "-\r\n" not in text:
+        return
+    for match in _BROKEN_LINE.finditer(text):
+        left = _LAST_LETTERS.search(text[max(0, match.start() - _MAX_WORD) : match.start()])
+        if left is not None:
+            behind = text[match.end() : match.end() + _MAX_WORD]
+            new = _read_break(left.group(), match.group(1), behind, is_word)
+            if new is not None:
+                yield match.start(), match.end(), new
+
+
+def _read_break(left: str, indent: str, behind: str, is_word: IsWord) -> str | None:
+    """Return what a break after the letters `left` reads as, None = as it is written."""
+    word = TOKEN_PATTERN.match(behind)
+    if word is None:
+        if not behind or behind[0] in "\r\n" or _LIST_MARKER.match(behind):
+            return None
+        return " " if indent else ("" if behind[0] in _CLOSING else None)
+    right = word.group()
+    are_words = is_word(left) and is_word(right)
+    is_known = is_word(left + right) and not (are_words and right in _PARTICLES)
+    if indent == " ":  # more often the space between two words than an indent
+        return "" if is_known and not are_words and right.islower() else " "
+    if not (right.islower() or (right.isupper() and left.isupper() and right.isalpha())):
+        return "-"
+    return "" if is_known or not are_words else "-"
+
+
+_LEAST_WIDTH, _MOST_WIDTH = 40, 140
+_MIN_BREAKS = 3
+_RAGGED = 12
+"""A line cut at a width ends less than this many characters before it, if no long word follows."""
+_STRUCTURE = re.compile(
+    r"\s*(?:[-*•·>#|+=_~]|\(?\d{1,3}[.)]\s|\(?[A-Za-z][.)]\s|[^\W\d_][^.:]{0,40}:(?:\s|\Z)|\Z)|.*(?:\t|\S {3,}\S)"
+)
+"""The beginning of a line that stands for itself: of a list, a table, a label, or empty."""
+_STOPS = (".", "!", "?", ":", ";")
+
+
+def _find_wrapped_lines(text: str) -> Iterator[Piece]:
+    """Return the ends of lines that were cut at a width, to be read as a space."""
+    if text.count("\n") < _MIN_BREAKS:
+        return
+    lines = [line.rstrip() for line in text.split("\n")]
+    lengths = list(map(len, lines))
+    width = max(lengths)
+    if not _LEAST_WIDTH <= width <= _MOST_WIDTH:
+        return
+    n_inner, cut, n_inside = 0, [], 0
+    for i, line in enumerate(lines[:-1]):
+        behind = lines[i + 1]
+        if not line or line.endswith("-") or _STRUCTURE.match(behind):
+            continue
+        n_inner += 1
+        in_sentence = not line.endswith(_STOPS) and behind.lstrip()[0].islower()
+        is_full = lengths[i] + 1 + len(behind.split(None, 1)[0]) > width
+        if is_full or (in_sentence and lengths[i] >= width - _RAGGED):
+            cut.append(i)
+            n_inside += in_sentence
+    if len(cut) < _MIN_BREAKS or 2 * n_inside < len(cut) or 3 * len(cut) < 2 * n_inner:
+        return
+    ends = list(accumulate(len(line) + 1 for line in text.split("\n")))
+    for i in cut:
+        end = ends[i]
+        start = end - (2 if text[: end - 1].endswith("\r") else 1)
+        yield start, end + _indent(lines[i + 1]), " "
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip(" \t"))

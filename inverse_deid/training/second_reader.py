@@ -1,0 +1,98 @@
+"""Pair an encoder with a network: thresholds for both together.
+
+The encoder learns from the documents of a training run as the network does. Since the network may learn
+from the encoder, the two are trained one after the other, and paired at the end.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from inverse_deid.core.errors import ModelError
+from inverse_deid.core.settings import as_plain_values
+from inverse_deid.core.thresholds import OperatingPoints
+from inverse_deid.masking.scorers import CarefulScorer, NetworkScorer
+from inverse_deid.network.folder import model_fingerprint, read_model, refuse_other_folder
+from inverse_deid.network.second_reader import EncoderParts, read_encoder, write_encoder
+from inverse_deid.text.interning import InternedWords
+from inverse_deid.training.calibration import ScoredCorpus, measure, operating_points
+from inverse_deid.training.config import RunConfig
+from inverse_deid.training.documents import RunDocuments, Say, read_documents
+from inverse_deid.training.scoring import score_documents
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Readers:
+    """A network and an encoder that read together.
+
+    Args:
+        model: Folder of the network.
+        encoder: Folder of the encoder.
+        doubtful: Lowest and highest `p_safe` of the tokens that are read again.
+    """
+
+    model: Path
+    encoder: Path
+    doubtful: tuple[float, float] = (0.3, 0.99)
+
+
+def pair_readers(readers: Readers, config: RunConfig, folder: Path, say: Say = lambda line: None) -> None:
+    """Calibrate the thresholds of both readers on the held-out documents, and write the encoder with them.
+
+    Raises:
+        InputError: A corpus cannot be read.
+        ModelError: A folder is damaged, or the encoder was trained on documents that are held out here.
+    """
+    refuse_other_folder(folder)
+    parts = dataclasses.replace(read_encoder(readers.encoder), doubtful=readers.doubtful)
+    data = read_documents(config, say)
+    if not _learned_from(parts, config, data):
+        raise ModelError(
+            f"{readers.encoder}: trained on other documents than are held out here. Train it again"
+        )
+    interned = InternedWords()
+    scorer = CarefulScorer(NetworkScorer(read_model(readers.model), interned), parts)
+    scored = [score_documents(scorer, interned, corpus.name, corpus.held_out) for corpus in data.measured]
+    points = operating_points(scored, config.calibration)
+    figures = _figures(scored, points)
+    for name, of_corpus in figures.items():
+        say(f"{name}, held out: {of_corpus}")
+    write_encoder(
+        dataclasses.replace(
+            parts,
+            first_reader=model_fingerprint(readers.model),
+            operating_points=points,
+            provenance={
+                **parts.provenance,
+                "calibration": as_plain_values(config.calibration),
+                "held_out": figures,
+            },
+        ),
+        folder,
+    )
+
+
+def _learned_from(parts: EncoderParts, config: RunConfig, data: RunDocuments) -> bool:
+    """Tell whether what is held out here was held out from the encoder: one split, and no corpus changed."""
+    training = parts.provenance.get("training", {})
+    seen = parts.provenance.get("data_sha256", {})
+    return (
+        training.get("split_seed") == config.training.split_seed
+        and training.get("validation_share") == config.training.validation_share
+        and all(
+            seen.get(corpus.name, data.hashes[corpus.name]) == data.hashes[corpus.name]
+            for corpus in data.corpora
+        )
+    )
+
+
+def _figures(
+    corpora: Sequence[ScoredCorpus], points: OperatingPoints
+) -> dict[str, dict[str, Mapping[str, float | None]]]:
+    """Return the recall and precision by corpus and operating point."""
+    return {
+        corpus.name: {name: dataclasses.asdict(measure(corpus, point)) for name, point in points.items()}
+        for corpus in corpora
+    }

@@ -1,0 +1,111 @@
+"""`inverse-deid mask --careful`: a second reader reads again what the network is unsure of."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+from tiny_encoders import graph_of_one_feature, tiny_encoder
+
+from inverse_deid.cli.main import main
+from inverse_deid.core.errors import ConfigurationError, ModelError
+from inverse_deid.core.thresholds import Thresholds
+from inverse_deid.core.values import Document
+from inverse_deid.masking.assemble import MaskingSettings, build_deidentifier, packaged_model
+from inverse_deid.network.folder import model_fingerprint
+from inverse_deid.network.second_reader import write_encoder
+
+TEXT = "The patient took aspirin for fever and had a rash; seen by Lindqvist in Velmo on 3/4."
+POINTS = {"balanced": Thresholds(0.6, 0.9), "strict": Thresholds(0.9, 0.95)}
+
+
+def encoder(folder, **changes):
+    """Write an encoder that doubts everything the network says and calls nothing safe."""
+    parts = tiny_encoder(
+        **{
+            "graph": graph_of_one_feature(1e-6, 1e-6),
+            "doubtful": (0.0, 1.0),
+            "first_reader": model_fingerprint(packaged_model()),
+            "operating_points": POINTS,
+            **changes,
+        }
+    )
+    write_encoder(parts, folder)
+    return folder
+
+
+def mask(**settings):
+    return build_deidentifier(MaskingSettings(**settings)).mask(Document("1", TEXT))
+
+
+def test_the_second_reader_decides_where_the_network_is_unsure(tmp_path):
+    alone = mask()
+    both = mask(careful=True, second_reader=encoder(tmp_path / "encoder"))
+    assert "rash" in alone.text
+    assert not both.decisions.keep.any()
+    assert not both.failed
+
+
+def test_what_is_not_doubtful_stays_as_the_network_says(tmp_path):
+    alone = mask(low=0.6, high=0.9)
+    both = mask(careful=True, second_reader=encoder(tmp_path / "encoder", doubtful=(0.0, 0.0)))
+    assert both.text == alone.text
+    assert both.decisions.p_safe.tolist() == alone.decisions.p_safe.tolist()
+
+
+def test_the_operating_points_are_those_of_both_readers(tmp_path):
+    folder = encoder(tmp_path / "encoder", doubtful=(0.0, 0.0))
+    deidentifier = build_deidentifier(
+        MaskingSettings(careful=True, second_reader=folder, operating_point="strict")
+    )
+    assert deidentifier.made_of["thresholds"] == POINTS["strict"].as_json()
+    assert deidentifier.made_of["model_sha256"] == "+".join(
+        map(model_fingerprint, (packaged_model(), folder))
+    )
+
+
+def test_a_second_reader_of_another_network_is_refused(tmp_path):
+    folder = encoder(tmp_path / "encoder", first_reader="0" * 64)
+    with pytest.raises(ConfigurationError, match="calibrated with another model"):
+        mask(careful=True, second_reader=folder)
+
+
+def test_a_second_reader_with_other_classes_is_refused(tmp_path):
+    folder = encoder(tmp_path / "encoder", class_names=("SAFE", "PHI"))
+    with pytest.raises(ModelError, match="different classes"):
+        mask(careful=True, second_reader=folder)
+
+
+def test_a_document_on_which_the_second_reader_fails_is_masked_whole(tmp_path):
+    folder = encoder(tmp_path / "encoder", graph=graph_of_one_feature(0.9, 0.9, n_outputs=2))
+    masked = mask(careful=True, second_reader=folder)
+    assert masked.failed
+    assert not masked.decisions.keep.any()
+
+
+def run(tmp_path, *options):
+    (tmp_path / "cases").mkdir(exist_ok=True)
+    (tmp_path / "cases" / "case.txt").write_text(TEXT)
+    given = ["mask", str(tmp_path / "cases"), "--out", str(tmp_path / "out"), *map(str, options)]
+    return CliRunner().invoke(main, given)
+
+
+def test_the_command_names_both_readers_in_its_report(tmp_path):
+    folder = encoder(tmp_path / "encoder")
+    report = tmp_path / "report.json"
+    result = run(tmp_path, "--careful", "--second-reader", folder, "--run-report", report)
+    assert result.exit_code == 0, result.output
+    assert json.loads(report.read_text())["settings"]["careful"] is True
+    assert "rash" not in (tmp_path / "out" / "case.txt").read_text()
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        (["--careful", "--rules-only"], "--careful needs the network"),
+        (["--second-reader", "."], "--second-reader is for --careful"),
+    ],
+)
+def test_options_that_exclude_each_other_are_refused(tmp_path, options, complaint):
+    result = run(tmp_path, *options)
+    assert result.exit_code == 2
+    assert complaint in result.output

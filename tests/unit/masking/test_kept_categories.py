@@ -1,0 +1,91 @@
+"""Of kept ages and dates, high ages, dates of birth and old dates stay masked."""
+
+import numpy as np
+import pytest
+
+from inverse_deid.core.values import Decisions, Reason
+from inverse_deid.masking.kept_categories import mask_births_and_high_ages
+from inverse_deid.text.tokenizer import tokenize
+
+AGE, DATE = 4, 3
+
+
+def shown(text, *, ages=(), dates=(), masked=()):
+    """Return which words are kept, if the network takes these for ages and dates that the user keeps."""
+    tokens = tokenize(text)
+    kind = [AGE if w in ages else DATE if w in dates else 0 for w in tokens.words]
+    reasons = [
+        Reason.BELOW_THRESHOLD if w in masked else Reason.KEPT_CATEGORY if one else Reason.KEPT_BY_NETWORK
+        for w, one in zip(tokens.words, kind, strict=True)
+    ]
+    n = len(tokens)
+    keep = np.array([reason.keeps for reason in reasons])
+    decisions = Decisions(
+        keep,
+        np.array(reasons, np.uint8),
+        np.zeros(n, np.float32),
+        np.ones(n, np.float32),
+        np.array(kind, np.uint8),
+    )
+    found = mask_births_and_high_ages(tokens, decisions)
+    assert not (found.keep & ~keep).any()
+    return [word for word, kept in zip(tokens.words, found.keep.tolist(), strict=True) if kept]
+
+
+@pytest.mark.parametrize(
+    ("text", "ages", "kept"),
+    [
+        ("aged 89", ["89"], ["aged", "89"]),
+        ("aged 90", ["90"], ["aged"]),
+        ("94yo man", ["94yo"], ["man"]),
+        ("M94 seen", ["M94"], ["seen"]),
+        ("102-year-old", ["102"], ["year", "old"]),
+        ("aged ninety-four", ["ninety", "four"], ["aged"]),
+        ("a hundred and four", ["hundred", "four"], ["a", "and"]),
+        ("in her nineties", ["nineties"], ["in", "her"]),
+        ("in his mid-90s", ["mid", "90s"], ["in", "his"]),
+        ("in her tenth decade", ["tenth", "decade"], ["in", "her"]),
+        ("in her ninth decade", ["ninth", "decade"], ["in", "her", "ninth", "decade"]),
+        ("aged 85-95", ["85", "95"], ["aged"]),
+        ("aged 94 and 43", ["94", "43"], ["aged", "and", "43"]),
+        ("XCIV years", ["XCIV"], ["years"]),
+        ("fifty-four", ["fifty", "four"], ["fifty", "four"]),
+    ],
+)
+def test_ages_over_89_stay_masked(text, ages, kept):
+    assert shown(text, ages=ages) == kept
+
+
+def test_the_rest_of_a_masked_high_age_is_masked():
+    assert shown("aged ninety-four", ages=["ninety", "four"], masked=["ninety"]) == ["aged"]
+
+
+@pytest.mark.parametrize(
+    ("text", "dates", "kept"),
+    [
+        ("seen 12 March 2019", ["12", "March", "2019"], ["seen", "12", "March", "2019"]),
+        ("DOB 12 March 2011", ["12", "March", "2011"], ["DOB"]),
+        (
+            "born on 3/5/18, seen 4/6/19",
+            ["3", "5", "18", "4", "6", "19"],
+            ["born", "on", "seen", "4", "6", "19"],
+        ),
+        ("3/5/61 and seen 4/6/19", ["3", "5", "61", "4", "6", "19"], ["and", "seen", "4", "6", "19"]),
+        ("1961 then 2019", ["1961", "2019"], ["then", "2019"]),
+        ("2010 then 2019", ["2010", "2019"], ["2010", "then", "2019"]),
+        ("1961, 2019", ["1961", "2019"], []),  # read as one date
+        ("on Monday in June", ["Monday", "June"], ["on", "Monday", "in", "June"]),
+        ("born in June, seen May 2019", ["June", "May", "2019"], ["born", "in", "seen", "May", "2019"]),
+    ],
+)
+def test_births_and_old_dates_stay_masked(text, dates, kept):
+    assert shown(text, dates=dates) == kept
+
+
+def test_a_masked_date_tells_that_a_kept_one_is_old():
+    text = "in 1961; since 2019"
+    assert shown(text, dates=["1961", "2019"], masked=["2019"]) == ["in", "since"]
+
+
+def test_words_that_are_kept_for_another_reason_are_left_alone():
+    assert shown("94 mg born 1961") == ["94", "mg", "born", "1961"]

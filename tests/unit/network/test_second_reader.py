@@ -1,0 +1,137 @@
+"""The second reader and its folder."""
+
+import json
+
+import numpy as np
+import pytest
+from tiny_encoders import CLASSES, graph_of_one_feature, tiny_encoder
+
+from inverse_deid.core.errors import ConfigurationError, ModelError, StageError
+from inverse_deid.core.seals import seal
+from inverse_deid.core.thresholds import Thresholds
+from inverse_deid.network.scorer import ScorerInput
+from inverse_deid.network.second_reader import (
+    CONTEXT_TOKENS,
+    OWN_TOKENS,
+    SecondReader,
+    is_encoder,
+    read_encoder,
+    write_encoder,
+)
+from inverse_deid.text.tokenizer import tokenize
+
+
+def document(text: str) -> ScorerInput:
+    tokens = tokenize(text)
+    capital = np.array([[word[0].isupper()] for word in tokens.words], np.float32).reshape(-1, 1)
+    return ScorerInput(tokens, np.zeros(len(tokens), np.int32), capital)
+
+
+def first_reading(*p_safe: float) -> np.ndarray:
+    scores = np.zeros((len(p_safe), len(CLASSES)), np.float32)
+    scores[:, 0] = p_safe
+    scores[:, 1] = 1 - scores[:, 0]
+    return scores
+
+
+def read(doc: ScorerInput, first: np.ndarray, **changes: object) -> np.ndarray:
+    return SecondReader(tiny_encoder(**changes), n_threads=1).begin([doc], [first])()[0]
+
+
+def test_only_doubtful_tokens_change():
+    found = read(document("Rash rash Rash rash"), first_reading(0.2, 0.9, 0.9, 0.999))
+    assert found[[0, 3], 0].tolist() == pytest.approx([0.2, 0.999])
+    # the geometric mean of the odds: of 9 and 99, and of 9 and 1 / 99
+    assert found[1, 0] == pytest.approx(1 / (1 + (9 * 99) ** -0.5), abs=1e-3)
+    assert found[2, 0] == pytest.approx(1 / (1 + (9 / 99) ** -0.5), abs=1e-3)
+    assert found.sum(axis=1) == pytest.approx(1)
+
+
+def test_what_the_network_said_is_not_changed_in_place():
+    first = first_reading(0.9)
+    read(document("rash"), first)
+    assert first[0, 0] == pytest.approx(0.9)
+
+
+def test_unknown_probabilities_stay_unknown():
+    assert np.isnan(read(document("rash rash"), first_reading(np.nan, 0.9))[0]).any()
+    graph = graph_of_one_feature(0.5, np.nan)
+    assert np.isnan(read(document("rash"), first_reading(0.9), graph=graph)[0, 0])
+
+
+def test_a_document_is_read_alike_in_any_company():
+    reader = SecondReader(tiny_encoder(), n_threads=2)
+    docs = [document("Rash rash " * n) for n in (3, 200, 1)]
+    first = [first_reading(*[0.9] * len(doc.tokens)) for doc in docs]
+    together = reader.begin(docs, first)()
+    for doc, scores, found in zip(docs, first, together, strict=True):
+        assert np.array_equal(reader.begin([doc], [scores])()[0], found)
+
+
+@pytest.mark.parametrize("n_tokens", [1, OWN_TOKENS, OWN_TOKENS + 1, 3 * OWN_TOKENS + CONTEXT_TOKENS])
+def test_every_doubtful_token_of_a_long_document_is_read(n_tokens):
+    found = read(document("rash " * n_tokens), first_reading(*[0.9] * n_tokens))
+    assert (found[:, 0] > 0.95).all()
+
+
+def test_documents_without_words_are_possible():
+    assert read(document("..."), first_reading()).shape == (0, len(CLASSES))
+
+
+def test_a_graph_of_other_classes_fails_closed():
+    with pytest.raises(StageError, match="returned shape"):
+        read(document("rash"), first_reading(0.9), graph=graph_of_one_feature(0.5, 0.5, n_outputs=3))
+
+
+def test_a_damaged_graph_is_refused():
+    with pytest.raises(ModelError, match="cannot be loaded"):
+        SecondReader(tiny_encoder(graph=b"no graph"))
+
+
+@pytest.mark.parametrize("doubtful", [(0.9, 0.3), (-0.1, 0.5), (0.5, 1.5)])
+def test_doubtful_must_be_a_range_of_probabilities(doubtful):
+    with pytest.raises(ConfigurationError, match="doubtful"):
+        tiny_encoder(doubtful=doubtful)
+
+
+def test_a_folder_is_read_as_it_was_written(tmp_path):
+    parts = tiny_encoder(
+        first_reader="abc", operating_points={"balanced": Thresholds(0.7, 0.9)}, provenance={"seed": 1}
+    )
+    write_encoder(parts, tmp_path / "encoder")
+    assert vars_of(read_encoder(tmp_path / "encoder")) == vars_of(parts)
+    assert is_encoder(tmp_path / "encoder")
+    assert not is_encoder(tmp_path)
+
+
+def vars_of(parts):
+    return {name: getattr(parts, name) for name in parts.__slots__}
+
+
+@pytest.mark.parametrize("name", ["config.json", "pieces.txt", "encoder.onnx"])
+def test_an_altered_file_is_refused(tmp_path, name):
+    write_encoder(tiny_encoder(), tmp_path / "encoder")
+    path = tmp_path / "encoder" / name
+    path.write_bytes(path.read_bytes() + b" ")
+    with pytest.raises(ModelError, match="altered or missing"):
+        read_encoder(tmp_path / "encoder")
+
+
+def test_a_sealed_manifest_without_thresholds_is_refused(tmp_path):
+    write_encoder(tiny_encoder(), tmp_path / "encoder")
+    path = tmp_path / "encoder" / "manifest.json"
+    manifest = json.loads(path.read_text())
+    del manifest["operating_points"]
+    path.write_text(json.dumps(seal(manifest)))
+    with pytest.raises(ModelError, match="damaged"):
+        read_encoder(tmp_path / "encoder")
+
+
+def test_another_folder_is_never_replaced(tmp_path):
+    (tmp_path / "mine").mkdir()
+    with pytest.raises(ModelError, match="not a model folder"):
+        write_encoder(tiny_encoder(), tmp_path / "mine")
+
+
+def test_no_repr_shows_words():
+    assert "rash" not in repr(tiny_encoder())

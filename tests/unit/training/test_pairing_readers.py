@@ -1,0 +1,64 @@
+"""Thresholds for a network and an encoder together."""
+
+import json
+
+import pytest
+from tiny_encoders import tiny_encoder
+
+from inverse_deid.core.errors import ModelError
+from inverse_deid.core.values import Document
+from inverse_deid.masking.assemble import MaskingSettings, build_deidentifier, packaged_model
+from inverse_deid.network.folder import model_fingerprint
+from inverse_deid.network.second_reader import read_encoder, write_encoder
+from inverse_deid.training.config import CalibrationConfig, RunConfig, TrainingConfig
+from inverse_deid.training.documents import corpus_sha256
+from inverse_deid.training.second_reader import Readers, pair_readers
+
+TRAINING = TrainingConfig(validation_share=0.5)
+
+
+@pytest.fixture(scope="module")
+def gold(tmp_path_factory):
+    """Twenty invented documents, of which about half are held out."""
+    path = tmp_path_factory.mktemp("gold") / "gold.jsonl"
+    lines = []
+    for number, name in enumerate(("Okonkwo", "Lindqvist", "Haverkamp", "Brzozowski") * 5):
+        text = f"Visit {number}: the rash of {name} lasted {number + 2} days after dose {number}."
+        start = text.index(name)
+        span = {"start": start, "end": start + len(name), "type": "PATIENT"}
+        lines.append(json.dumps({"id": str(number), "text": text, "spans": [span]}))
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def encoder(folder, gold, **changes):
+    training = {"split_seed": TRAINING.split_seed, "validation_share": 0.5, **changes}
+    provenance = {"training": training, "data_sha256": {"gold": corpus_sha256(gold)}}
+    write_encoder(tiny_encoder(provenance=provenance), folder)
+    return folder
+
+
+def test_the_pair_has_thresholds_figures_and_the_name_of_the_network(tmp_path, gold):
+    readers = Readers(
+        model=packaged_model(), encoder=encoder(tmp_path / "encoder", gold), doubtful=(0.1, 0.9)
+    )
+    lines = []
+    config = RunConfig(gold=(gold,), training=TRAINING, calibration=CalibrationConfig(lenient_precision=0.5))
+    pair_readers(readers, config, tmp_path / "pair", lines.append)
+    parts = read_encoder(tmp_path / "pair")
+    assert parts.first_reader == model_fingerprint(packaged_model())
+    assert parts.doubtful == (0.1, 0.9)
+    assert list(parts.operating_points) == ["strict", "balanced", "lenient"]
+    (figures,) = parts.provenance["held_out"].values()
+    assert figures["balanced"]["recall"] >= config.calibration.balanced_recall
+    settings = MaskingSettings(careful=True, second_reader=tmp_path / "pair")
+    assert "rash" in build_deidentifier(settings).mask(Document("1", "The rash lasted two days.")).text
+    assert not any("Okonkwo" in line for line in lines)
+
+
+def test_an_encoder_that_may_have_seen_the_held_out_documents_is_refused(tmp_path, gold):
+    folder = encoder(tmp_path / "encoder", gold, split_seed=1)
+    config = RunConfig(gold=(gold,), training=TRAINING)
+    with pytest.raises(ModelError, match="trained on other documents"):
+        pair_readers(Readers(model=packaged_model(), encoder=folder), config, tmp_path / "pair")
+    assert not (tmp_path / "pair").exists()
