@@ -20,8 +20,8 @@ from inverse_deid.rules.disguised_words import LEET
 _PAIRS = "0o 0O 1l 1I Il lI 5s 5S 6b 6G 8B 2z 2Z 9g ce ec nu un rm vt ft tf"
 CONFUSABLE: dict[str, str] = {}
 """The letters that each written character may stand for."""
-for _written, _meant in _PAIRS.split():
-    CONFUSABLE[_written] = CONFUSABLE.get(_written, "") + _meant
+for _pair in _PAIRS.split():
+    CONFUSABLE[_pair[0]] = CONFUSABLE.get(_pair[0], "") + _pair[1]
 
 MIN_LETTERS = 6
 """Letters of a word that is long enough to be recognised whatever the document."""
@@ -86,7 +86,7 @@ class MisreadWords:
         return written if self._is_safe(read, word) else ""
 
     def _choose_places(self, word: str, digits: Sequence[int]) -> Sequence[tuple[int, ...]]:
-        """Return the sets of characters that may be mistaken: every digit, and no letter but in a long word."""
+        """Return the sets of characters that may be mistaken: every digit, a letter in a long word."""
         most = 2 if digits and len(word) >= _MIN_TWICE_MISREAD else 1
         if len(digits) > most or (len(digits) == 1 and self._is_glued(word, digits[0])):
             return ()
@@ -102,7 +102,7 @@ class MisreadWords:
         return word[digit] != "0" and len(pieces) == 1 and bool(self._lexicon.flags(pieces[0]))
 
     def _is_safe(self, read: str, word: str) -> bool:
-        """Tell whether a reading is surely no name; a short one must be common, for it has many neighbours."""
+        """Tell whether a reading is surely no name; a short one must be common, as it has many neighbours."""
         table = self._lexicon.lookup([read])
         flags = int(table.flags[0])
         usually_lower = float(table.lower_ratio[0]) >= _LEAST_LOWER_RATIO
