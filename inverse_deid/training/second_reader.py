@@ -50,7 +50,8 @@ def pair_readers(readers: Readers, config: RunConfig, folder: Path, say: Say = l
     data = read_documents(config, say)
     if not _has_this_split(parts, config):
         raise ModelError(
-            f"{readers.encoder}: trained on other documents than are held out here. Train it again"
+            f"{readers.encoder}: trained with another split, so it may have seen what is held out here. "
+            "Train it again"
         )
     interned = InternedWords()
     scorer = CarefulScorer(NetworkScorer(read_model(readers.model), interned), parts)
@@ -77,8 +78,8 @@ def pair_readers(readers: Readers, config: RunConfig, folder: Path, say: Say = l
 def _has_this_split(parts: EncoderParts, config: RunConfig) -> bool:
     """Tell whether an encoder was trained with the same split as a configuration.
 
-    Whether a document is held out follows from the seed, the share and the ids of its group. So documents may be
-    added, and marks corrected, between the two trainings.
+    Whether a document is held out follows from the seed, the share and the ids of its group. So documents
+    may be added, and marks corrected, between the two trainings.
     """
     training = parts.provenance.get("training", {})
     wanted = config.training
