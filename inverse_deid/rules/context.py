@@ -165,7 +165,7 @@ _MIN_WITH_DIGIT = 3
 
 
 def find_misread(tokens: JoinedTokens, ids: IntArray, rows: WordRows) -> BoolArray:
-    """Tell which misread words stand where nothing speaks for a name or an identifier: bool (n_tokens,).
+    """Tell which words are misread and nothing speaks for a name or an identifier: bool (n_tokens,).
 
     In lower case, or where the case says nothing; beside no sign of addresses and codes; not after a
     title, unless it is long, in lower case and means no name (`nurse coneerning`). With a capital inside

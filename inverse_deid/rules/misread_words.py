@@ -1,6 +1,6 @@
 """Words in which optical recognition mistook one character: `rec0vered`, `patlent`.
 
-A word that no list has reads as the only word that one confusion away is surely safe. The rules and the
+A word that no list has reads as the only word that one confusion away is confidently safe. The rules and the
 network then see that word. Whether a place allows it is for `find_misread` to say: never where anything
 else speaks for a name or an identifier.
 """
@@ -12,10 +12,13 @@ from functools import lru_cache
 from itertools import product
 
 import numpy as np
+import numpy.typing as npt
 
 from inverse_deid.core.values import BoolArray
 from inverse_deid.lexicon import SAFE_FLAGS, UNSAFE_FLAGS, Lexicon, WordFlag
 from inverse_deid.rules.disguised_words import LEET
+
+Flags = npt.NDArray[np.uint32]
 
 _PAIRS = "0o 0O 1l 1I Il lI 5s 5S 6b 6G 8B 2z 2Z 9g ce ec nu un rm vt ft tf"
 CONFUSABLE: dict[str, str] = {}
@@ -49,15 +52,22 @@ class MisreadWords:
         self._lexicon = lexicon
         self.meant = lru_cache(4096)(self._meant)
 
-    def among(self, words: Sequence[str]) -> BoolArray:
-        """Tell which words read as another one: bool (n_words,)."""
-        return np.fromiter((self.meant(word) != "" for word in words), np.bool_, len(words))
+    def among(self, words: Sequence[str], flags: Flags) -> tuple[BoolArray, BoolArray]:
+        """Tell which words read as another one, and which of these as one that no list of names has.
 
-    def mean_no_name(self, words: Sequence[str]) -> BoolArray:
-        """Tell which words read as one that no list of names has: bool (n_words,)."""
-        meant = map(self.meant, words)
-        found = (one != "" and not self._lexicon.flags(one) & _NAME_FLAGS for one in meant)
-        return np.fromiter(found, np.bool_, len(words))
+        Args:
+            words: Distinct ones.
+            flags: uint32 (n_words,), the `WordFlag`s of each; a word with any reads as it is written.
+
+        Returns:
+            bool (n_words,) each.
+        """
+        misread, no_name = np.zeros(len(words), np.bool_), np.zeros(len(words), np.bool_)
+        for i in np.flatnonzero(flags == 0).tolist():
+            meant = self.meant(words[i])
+            misread[i] = meant != ""
+            no_name[i] = misread[i] and not self._lexicon.flags(meant) & _NAME_FLAGS
+        return misread, no_name
 
     def _meant(self, word: str) -> str:
         """Return the one safe word that a word was meant to be, of the same length, "" = itself."""
