@@ -47,7 +47,7 @@ from inverse_deid.text.reading import Reading
 from inverse_deid.text.rendering import render
 from inverse_deid.text.tokenizer import Part, join, tokenize, tokenize_many
 
-PART_TOKENS = 8192
+PART_TOKENS = 4096
 """About how many tokens the stages take at a time: each array operation serves them all."""
 _N_AHEAD = 2
 """How many parts are begun before the first is finished."""
