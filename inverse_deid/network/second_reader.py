@@ -35,7 +35,7 @@ from inverse_deid.network.folder import (
     write_manifest,
 )
 from inverse_deid.network.pieces import Vocabulary, encode_window, join_windows
-from inverse_deid.network.scorer import Device, ScorerInput, open_session
+from inverse_deid.network.scorer import Device, ScorerInput, open_sessions
 
 ENCODER_FORMAT = "inverse-deid encoder 1"
 _FILES = ("config.json", "pieces.txt", "encoder.onnx")
@@ -155,11 +155,12 @@ class SecondReader:
 
     Raises:
         ModelError: The graph cannot be loaded, or the vocabulary is incomplete.
+        ConfigurationError: The device cannot be used.
     """
 
     def __init__(self, parts: EncoderParts, n_threads: int = 0, device: Device = "cpu") -> None:
         self._vocabulary = Vocabulary(parts.pieces)
-        self._session = open_session(parts.graph, device)
+        self.device, (self._session,) = open_sessions([parts.graph], device)
         self._doubtful = parts.doubtful
         self.class_names = parts.class_names
         self._runs = ThreadPoolExecutor(n_threads or os.cpu_count() or 1, "second-reader")
