@@ -44,6 +44,8 @@ OWN_TOKENS = 96
 """Tokens of a window that are its own; windows lie side by side in a document."""
 CONTEXT_TOKENS = 16
 """Tokens of context on either side of them."""
+_LEAST = 1e-9
+"""A smaller probability counts as this one, so that no reader alone can be certain."""
 _KEPT_WORDS = 200_000
 """Words whose pieces are remembered between documents."""
 
@@ -58,6 +60,7 @@ class EncoderParts:
         pieces: The word pieces of the vocabulary.
         graph: The ONNX graph.
         doubtful: Lowest and highest `p_safe` of the tokens that are read again.
+        weight: Weight of this reader in the geometric mean of both, in [0, 1]; the network has the rest.
         first_reader: Fingerprint of the network that the operating points were calibrated with.
         operating_points: Thresholds for both readers together.
         provenance: Data hashes, seeds, settings, revision; free form, without narrative text.
@@ -68,6 +71,7 @@ class EncoderParts:
     pieces: tuple[str, ...] = field(repr=False)
     graph: bytes = field(repr=False)
     doubtful: tuple[float, float] = (0.0, 1.0)
+    weight: float = 0.5
     first_reader: str = ""
     operating_points: OperatingPoints = field(default_factory=dict)
     provenance: Mapping[str, Any] = field(default_factory=dict)
@@ -76,6 +80,8 @@ class EncoderParts:
         low, high = self.doubtful
         if not 0 <= low <= high <= 1:
             raise ConfigurationError("doubtful must be two probabilities, the lower one first")
+        if not 0 <= self.weight <= 1:
+            raise ConfigurationError("the weight of the second reader must be between 0 and 1")
 
 
 def write_encoder(parts: EncoderParts, folder: Path) -> None:
@@ -92,6 +98,7 @@ def write_encoder(parts: EncoderParts, folder: Path) -> None:
             "class_names": parts.class_names,
             "feature_names": parts.feature_names,
             "doubtful": parts.doubtful,
+            "weight": parts.weight,
             "first_reader": parts.first_reader,
         }
         (staging / "config.json").write_text(json.dumps(config, indent=1) + "\n", encoding="utf-8")
@@ -130,6 +137,7 @@ def read_encoder(folder: Path) -> EncoderParts:
             pieces=tuple((folder / "pieces.txt").read_text(encoding="utf-8").splitlines()),
             graph=(folder / "encoder.onnx").read_bytes(),
             doubtful=(float(low), float(high)),
+            weight=float(config["weight"]),
             first_reader=str(config["first_reader"]),
             operating_points=read_operating_points(manifest["operating_points"]),
             provenance=manifest["provenance"],
@@ -162,6 +170,7 @@ class SecondReader:
         self._vocabulary = Vocabulary(parts.pieces)
         self.device, (self._session,) = open_sessions([parts.graph], device)
         self._doubtful = parts.doubtful
+        self._weight = parts.weight
         self.class_names = parts.class_names
         self._runs = ThreadPoolExecutor(n_threads or os.cpu_count() or 1, "second-reader")
 
@@ -203,7 +212,9 @@ class SecondReader:
             for row, own, run in readings:
                 scores = first[row][own]
                 doubtful = (scores[:, 0] >= low) & (scores[:, 0] <= high)
-                found[row][own] = np.where(doubtful[:, None], _mean(scores, run.result()), scores)
+                found[row][own] = np.where(
+                    doubtful[:, None], _mean(scores, run.result(), self._weight), scores
+                )
             return found
 
         return wait
@@ -222,9 +233,13 @@ def _windows(n_tokens: int) -> Iterator[tuple[slice, slice]]:
         yield slice(start, end), slice(max(0, start - CONTEXT_TOKENS), min(n_tokens, end + CONTEXT_TOKENS))
 
 
-def _mean(one: FloatArray, other: FloatArray) -> FloatArray:
-    """Return the normalised geometric mean of class probabilities; NaN where one of them is NaN."""
+def _mean(one: FloatArray, other: FloatArray, weight: float) -> FloatArray:
+    """Return the normalised geometric mean of class probabilities; NaN where one of them is NaN.
+
+    `weight`, in [0, 1], is that of the other.
+    """
     with np.errstate(invalid="ignore"):
-        product = np.sqrt(np.maximum(one, 1e-9) * np.maximum(other, 1e-9))
+        logs = (1 - weight) * np.log(np.maximum(one, _LEAST)) + weight * np.log(np.maximum(other, _LEAST))
+        product = np.exp(logs - logs.max(axis=1, keepdims=True))
         mean: FloatArray = (product / product.sum(axis=1, keepdims=True)).astype(np.float32)
     return mean

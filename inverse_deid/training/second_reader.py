@@ -31,11 +31,13 @@ class Readers:
         model: Folder of the network.
         encoder: Folder of the encoder.
         doubtful: Lowest and highest `p_safe` of the tokens that are read again.
+        weight: Weight of the encoder in the geometric mean of both, in [0, 1].
     """
 
     model: Path
     encoder: Path
     doubtful: tuple[float, float] = (0.3, 0.99)
+    weight: float = 0.5
 
 
 def pair_readers(readers: Readers, config: RunConfig, folder: Path, say: Say = lambda line: None) -> None:
@@ -46,7 +48,9 @@ def pair_readers(readers: Readers, config: RunConfig, folder: Path, say: Say = l
         ModelError: A folder is damaged, or the encoder was trained on documents that are held out here.
     """
     refuse_other_folder(folder)
-    parts = dataclasses.replace(read_encoder(readers.encoder), doubtful=readers.doubtful)
+    parts = dataclasses.replace(
+        read_encoder(readers.encoder), doubtful=readers.doubtful, weight=readers.weight
+    )
     data = read_documents(config, say)
     if not _has_this_split(parts, config):
         raise ModelError(
