@@ -44,6 +44,8 @@ OWN_TOKENS = 96
 """Tokens of a window that are its own; windows lie side by side in a document."""
 CONTEXT_TOKENS = 16
 """Tokens of context on either side of them."""
+_ROUNDING = 1e-3
+"""How far the class probabilities of a token may be from 1 in sum; farther, and the token is masked."""
 _KEPT_WORDS = 200_000
 """Words whose pieces are remembered between documents."""
 
@@ -211,7 +213,9 @@ class SecondReader:
         found = np.asarray(self._session.run(None, dict(inputs))[0], np.float32)
         if found.shape != (len(inputs["first"]), len(self.class_names)):
             raise StageError(f"the second reader returned shape {found.shape}. Train it again")
-        return found[own]
+        with np.errstate(invalid="ignore"):
+            are_probabilities = (found >= 0).all(axis=1) & (np.abs(found.sum(axis=1) - 1) <= _ROUNDING)
+        return np.where(are_probabilities[:, None], found, np.float32(np.nan))[own]
 
 
 def _windows(n_tokens: int) -> Iterator[tuple[slice, slice]]:
