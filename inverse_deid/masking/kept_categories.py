@@ -75,14 +75,17 @@ def _has_high_number(word: str) -> bool:
 def _find_high_ages(tokens: Tokens, decisions: Decisions, kept: BoolArray) -> BoolArray:
     """Return the kept tokens that belong to an age over 89: bool (n_tokens,)."""
     found = np.zeros(len(tokens), np.bool_)
+    walked: set[tuple[int, int, bool]] = set()  # a later walk would find the same
     for i in np.flatnonzero(kept | ~decisions.keep).tolist():
         if not _is_high(tokens, decisions, i):
             continue
         found[i] = kept[i]
-        joining = _JOINING_WORDS if tokens.words[i].isalpha() else frozenset[str]()
+        is_word = tokens.words[i].isalpha()
+        joining = _JOINING_WORDS if is_word else frozenset[str]()
         for step in (-1, 1):
             j = i + step
-            while 0 <= j < len(tokens) and _is_near(tokens, j, j - step):
+            while 0 <= j < len(tokens) and _is_near(tokens, j, j - step) and (j, step, is_word) not in walked:
+                walked.add((j, step, is_word))
                 if kept[j]:
                     found[j] = True
                 elif decisions.keep[j] and tokens.words[j].casefold() not in joining:

@@ -44,13 +44,15 @@ def decide_on_original(reading: Reading, read: Tokens, decisions: Decisions, tok
         [False, False, False]
     """
     firsts, stops = _overlaps(reading, read, tokens)
-    worst = np.zeros(len(tokens), np.int64)
     risk = np.where(np.isnan(decisions.p_safe), -1.0, decisions.p_safe)
-    for i in range(len(tokens)):
-        first, stop = int(firsts[i]), int(stops[i])
-        if stop > first:
-            worst[i] = first + np.lexsort((risk[first:stop], decisions.keep[first:stop]))[0]
     is_read = stops > firsts
+    # All tokens of an edit, however many, read as the same ones.
+    overlaps, places = np.unique(np.stack([firsts, stops], axis=1), axis=0, return_inverse=True)
+    worst_of = np.zeros(len(overlaps), np.int64)
+    for i, (first, stop) in enumerate(overlaps.tolist()):
+        if stop > first:
+            worst_of[i] = first + np.lexsort((risk[first:stop], decisions.keep[first:stop]))[0]
+    worst = worst_of[places]
     if not len(read):
         decisions, worst = _all_masked(1), np.zeros(len(tokens), np.int64)
     keep, reasons = decisions.keep[worst], decisions.reasons[worst]
@@ -102,7 +104,7 @@ def hide_gaps(reading: Reading, read: Tokens, keep: BoolArray, tokens: Tokens) -
         hidden[start:end] = True
     hidden[:-1] &= ~reading.covered()
     starts, ends = reading.originals(read)
-    masked = zip(starts[~keep].tolist(), ends[~keep].tolist(), strict=True)
+    masked = set(zip(starts[~keep].tolist(), ends[~keep].tolist(), strict=True))
     for start, end in [*masked, *reading.harmful()]:
         hidden[start:end] = True
     for start, end in zip(tokens.starts.tolist(), tokens.ends.tolist(), strict=True):

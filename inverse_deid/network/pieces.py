@@ -40,6 +40,7 @@ class Vocabulary:
         if missing := [piece for piece in _SPECIAL if piece not in self._numbers]:
             raise ModelError(f"the vocabulary lacks {', '.join(missing)}. Train the encoder again")
         self.pad, self.unknown, self.begin, self.end, self.hidden = (self._numbers[p] for p in _SPECIAL)
+        self._most_characters = max(map(len, pieces), default=0)
         self._of_word: dict[str, tuple[int, ...]] = {}
         of_sign = [self._numbers.get(sign, PAD) for sign in CHARACTERS.lower()]
         self._of_code = np.array([PAD] * FIRST_CHARACTER_CODE + of_sign, np.int32)
@@ -63,7 +64,7 @@ class Vocabulary:
         start = 0
         while start < len(plain) and len(found) < MOST_PIECES:
             prefix = "##" if start else ""
-            ends = range(len(plain), start, -1)
+            ends = range(min(len(plain), start + self._most_characters), start, -1)
             end = next((end for end in ends if prefix + plain[start:end] in self._numbers), None)
             if end is None:
                 return (self.unknown,)

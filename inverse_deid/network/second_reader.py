@@ -46,6 +46,8 @@ CONTEXT_TOKENS = 16
 """Tokens of context on either side of them."""
 _LEAST = 1e-9
 """A smaller probability counts as this one, so that no reader alone can be certain."""
+_ROUNDING = 1e-3
+"""How far the class probabilities of a token may be from 1 in sum; farther, and the token is masked."""
 _KEPT_WORDS = 200_000
 """Words whose pieces are remembered between documents."""
 
@@ -223,7 +225,9 @@ class SecondReader:
         found = np.asarray(self._session.run(None, dict(inputs))[0], np.float32)
         if found.shape != (len(inputs["first"]), len(self.class_names)):
             raise StageError(f"the second reader returned shape {found.shape}. Train it again")
-        return found[own]
+        with np.errstate(invalid="ignore"):
+            are_probabilities = (found >= 0).all(axis=1) & (np.abs(found.sum(axis=1) - 1) <= _ROUNDING)
+        return np.where(are_probabilities[:, None], found, np.float32(np.nan))[own]
 
 
 def _windows(n_tokens: int) -> Iterator[tuple[slice, slice]]:

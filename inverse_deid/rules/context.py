@@ -50,6 +50,8 @@ _POSITION_FEATURES = (
 CONTEXT_FEATURE_NAMES: tuple[str, ...] = (*_POSITION_FEATURES, *CONTEXT_PATTERNS, *FACT_PATTERNS)
 """Names of the columns of `Context.features`."""
 
+_MOST_OF_LOT = 9
+"""Characters of a lot number that may leave with seven digits or more; telephone numbers have more."""
 _STOP_TABLE = np.isin(np.arange(0x80), [ord(c) for c in ".!?;"])
 _MOSTLY_OF_DOCUMENT, _MOSTLY_OF_LINE = 0.7, 0.8
 """From these shares of capitals on, the case of a word says nothing."""
@@ -149,7 +151,8 @@ def describe_context(
         before_head=_before_head(flags, capital | rows.has("is-single-letter", ids), layout),
         fact=np.logical_or.reduce([hits[name] for name in FACT_PATTERNS]),
         # The word before the code must be known: a patient is also written `PT Okonkwo (10022061)`.
-        code=hits["after-lot-word"] | (hits["in-coded-term"] & _after((flags & np.uint32(SAFE_FLAGS)) != 0)),
+        code=(hits["after-lot-word"] & (rows.n_chars[ids] <= _MOST_OF_LOT))
+        | (hits["in-coded-term"] & _after((flags & np.uint32(SAFE_FLAGS)) != 0)),
         causality=hits["in-causality-term"],
         veto=all_vetoes,
         firm_veto=firm_veto,

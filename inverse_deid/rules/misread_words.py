@@ -28,6 +28,8 @@ for _pair in _PAIRS.split():
 
 MIN_LETTERS = 6
 """Letters of a word that is long enough to be recognised whatever the document."""
+_MAX_LETTERS = 40
+"""Of a longer word every character may be tried, and each try reads all of it."""
 _MIN_TWICE_MISREAD = 8
 """Of a word with two confusions, at least one of them a digit."""
 _MIN_SHORT = 3
@@ -72,7 +74,7 @@ class MisreadWords:
     def _meant(self, word: str) -> str:
         """Return the one safe word that a word was meant to be, of the same length, "" = itself."""
         if (
-            len(word) < _MIN_SHORT - (not word.isalpha())
+            not _MIN_SHORT - (not word.isalpha()) <= len(word) <= _MAX_LETTERS
             or not word.isascii()
             or word.isdigit()
             or self._lexicon.flags(word)

@@ -194,7 +194,11 @@ _OF_SCORE = (
     r"score[ds]?|was|is|of|at|as|scale|level|now|currently|rated|a|the|about|about|initially|then|to|and|or|both|eyes?|"
     r"right|left|[rl]|od|os|ou|ph|rt|lt|hip|knee|back|chest"
 )
-_FRACTION = r"\d{1,2}\s?/\s?\d{1,3}(?![\w/]|[.-]\d)"
+_DAY_OF_NO_SCORE = r"(?:0?[127]|1[1-3679]|2[1-369]|31)"
+_FRACTION = (
+    rf"(?!(?!6/12)(?:0?[1-9]|1[0-2])\s?/\s?{_DAY_OF_NO_SCORE}(?!\d))\d{{1,2}}\s?/\s?\d{{1,3}}(?![\w/]|[.-]\d)"
+)
+"""A score; not a month and a day that no score has as its maximum, but 6/12 is an acuity of vision."""
 _TEMPERATURE = r"t|temp|temps|temperature|tmax|febrile|afebrile|fever|pyrexia"
 _PRESSURE = r"bp|b/p|blood pressure|nibp"
 _RATE = r"hr|heart rate|pulse|rr|resp(?:iratory)? rate|spo2|(?:o2|oxygen) sat|sats|saturations?|(?:(?<=\d )|(?<=\d[,;] ))p"
@@ -228,7 +232,7 @@ _NOT_A_DAY = "".join(
 
 FACT_PATTERNS = _compile(
     {
-        "after-lot-word": r"(?<!\ba )\b(?:lot|batch)(?:es|s)?(?:\s?/\s?(?:lot|batch))?\b"
+        "after-lot-word": r"(?<!\ba )(?<!\bparking )(?<!\bcar )(?<!\bwhole )\b(?:lot|batch)(?:es|s)?(?:\s?/\s?(?:lot|batch))?\b"
         r"(?:[\s.:#(=]|\b(?:no|nos|nr|num|numbers?|code|id|was|is)\b){1,8}"
         rf"({_LOT_VALUE}(?:\s?(?:,|;|/|&|and)\s?(?=\d{{0,8}}[A-Z]|\d{{5}}){_LOT_VALUE}){{0,3}})",
         "in-coded-term": rf"\b(?:{_LEVEL_OF_TERM})(?:\s?[:=]\s?|\s){_TERM}\s?[(\[]\s?"

@@ -211,7 +211,7 @@ def _find_wrapped_lines(text: str) -> Iterator[Piece]:
     ends = list(accumulate(len(line) + 1 for line in text.split("\n")))
     for i in cut:
         end = ends[i]
-        start = end - (2 if text[: end - 1].endswith("\r") else 1)
+        start = end - (2 if text.endswith("\r", 0, end - 1) else 1)
         yield start, end + _indent(lines[i + 1]), " "
 
 

@@ -70,6 +70,9 @@ def test_facts_are_kept_and_look_alikes_are_masked(deidentifier, part, item):
 LONG_NUMBERS = {
     "lot 4978061 was given": True,
     "PT: Injection site erythema (10022061)": True,
+    "lot 5551234567 was given": False,
+    "the parking lot 4978061": False,
+    "the whole lot 4978061": False,
     "PT Okonkwo (10022061) was seen": False,
     "PT 10022061 was seen": False,
     "patient 4978061 was seen": False,
@@ -82,6 +85,24 @@ def test_seven_digits_are_always_masked_except_in_a_lot_or_a_coded_term(analyser
     tokens = tokenize(text)
     number = next(i for i, word in enumerate(tokens.words) if word.isdecimal())
     assert analyser.analyse(tokens).verdicts.always_masked[number] != may_be_kept
+
+
+@pytest.mark.parametrize(
+    ("text", "is_fact"),
+    [
+        ("chest pain 3/7 in clinic", False),
+        ("power 12/7 at work", False),
+        ("headache 4/31 again", False),
+        ("pain 4/12 again", False),
+        ("pain 3/10 again", True),
+        ("vision 6/12 again", True),
+        ("power 4/5 again", True),
+    ],
+)
+def test_a_day_that_no_score_has_is_not_a_fact(analyser, text, is_fact):
+    tokens = tokenize(text)
+    numbers = [i for i, word in enumerate(tokens.words) if word.isdecimal()]
+    assert analyser.analyse(tokens).verdicts.fact[numbers].all() == is_fact
 
 
 def test_without_the_network_no_fact_is_kept_that_is_not_a_safe_word():

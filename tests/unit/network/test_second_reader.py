@@ -69,6 +69,21 @@ def test_unknown_probabilities_stay_unknown():
     assert np.isnan(read(document("rash"), first_reading(0.9), graph=graph)[0, 0])
 
 
+def test_what_is_not_a_probability_is_unknown(monkeypatch):
+    reader = SecondReader(tiny_encoder(), n_threads=1)
+    logits = np.zeros((3, len(CLASSES)), np.float32)
+    logits[:, 0] = 9, 1, np.inf
+    logits[1, 1] = -1
+
+    class Session:
+        def run(self, names, inputs):
+            return [logits]
+
+    monkeypatch.setattr(reader, "_session", Session())
+    found = reader.begin([document("rash rash rash")], [first_reading(0.9, 0.9, 0.9)])()[0]
+    assert np.isnan(found).all()
+
+
 def test_a_document_is_read_alike_in_any_company():
     reader = SecondReader(tiny_encoder(), n_threads=2)
     docs = [document("Rash rash " * n) for n in (3, 200, 1)]

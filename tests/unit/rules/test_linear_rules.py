@@ -5,12 +5,21 @@ from __future__ import annotations
 import signal
 from collections.abc import Iterator
 
+import numpy as np
 import pytest
 
+from inverse_deid.core.values import Decisions, Reason, RuleVerdicts
+from inverse_deid.lexicon import load_lexicon
+from inverse_deid.masking.combine import decide_without_network
 from inverse_deid.masking.document_passes import PhraseList
+from inverse_deid.masking.kept_categories import mask_births_and_high_ages
+from inverse_deid.masking.original_tokens import decide_on_original, hide_gaps
+from inverse_deid.network.pieces import Vocabulary
 from inverse_deid.replacement.dates import born_on
 from inverse_deid.rules.known_identifiers import KnownIdentifiers
+from inverse_deid.rules.misread_words import MisreadWords
 from inverse_deid.rules.patterns import CONTEXT_PATTERNS, FACT_PATTERNS, VETO_PATTERNS
+from inverse_deid.text.reading import read_text
 from inverse_deid.text.tokenizer import tokenize
 
 N_CHARS = 60_000
@@ -107,3 +116,31 @@ def test_births(unit: str) -> None:
     text = unit * (N_CHARS // len(unit))
     assert born_on(text, [(len(text) - 1, len(text))]) <= {0}
     assert len(born_on(text, [(i, i + 1) for i in range(0, len(text), 7)])) >= 0
+
+
+@pytest.mark.parametrize("word", ["e" * N_CHARS, "0" + "e" * N_CHARS])
+def test_words_in_which_every_letter_may_be_misread(word: str) -> None:
+    assert MisreadWords(load_lexicon()).meant(word) == ""
+
+
+def test_a_reading_whose_words_all_belong_to_one_edit() -> None:
+    reading = read_text("\u00c3\u00a9\u00c2\u00a0" * (2 * N_CHARS), lambda word: False)
+    assert reading is not None
+    read, tokens = tokenize(reading.text), tokenize(reading.original)
+    decisions = decide_without_network(RuleVerdicts.silent(len(read)))
+    assert not decide_on_original(reading, read, decisions, tokens).keep.any()
+    assert hide_gaps(reading, read, decisions.keep, tokens)
+
+
+def test_high_ages_in_a_masked_text() -> None:
+    tokens = tokenize("95 " * N_CHARS)
+    n, age = len(tokens), 4
+    reasons = np.full(n, Reason.BELOW_THRESHOLD, np.uint8)
+    reasons[0] = Reason.KEPT_CATEGORY
+    scores = np.zeros(n, np.float32)
+    decisions = Decisions(np.arange(n) == 0, reasons, scores, scores, np.full(n, age, np.uint8))
+    assert not mask_births_and_high_ages(tokens, decisions).keep.any()
+
+
+def test_pieces_of_a_long_word() -> None:
+    assert len(Vocabulary(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]).pieces("a" * (20 * N_CHARS))) == 1
