@@ -119,3 +119,22 @@ def test_both_readers_run_on_the_same_device(tmp_path, monkeypatch):
     monkeypatch.setattr(onnxruntime, "get_available_providers", lambda: ["CPUExecutionProvider"])
     with pytest.raises(ConfigurationError, match="device cuda"):
         SecondReader(read_encoder(folder), device="cuda")
+
+
+def test_the_packaged_second_reader_masks_names_and_keeps_facts():
+    text = (
+        "Mr. Okonkwo took aspirin 100 mg daily from 3 May 2019. Two days later he had a rash on both arms, "
+        "temperature 38.4. The rash resolved within a week."
+    )
+    masked = build_deidentifier(MaskingSettings(careful=True)).mask(Document("1", text)).text
+    assert "Okonkwo" not in masked
+    assert "2019" not in masked
+    for fact in ("aspirin 100 mg daily", "Two days later", "rash on both arms", "resolved within a week"):
+        assert fact in masked
+
+
+def test_an_altered_packaged_second_reader_is_refused(tmp_path, monkeypatch):
+    folder = encoder(tmp_path / "data" / "second_reader")
+    monkeypatch.setattr("inverse_deid.network.second_reader.packaged_path", lambda name: folder)
+    with pytest.raises(ModelError, match="not the one that this version was shipped with"):
+        mask(careful=True, second_reader=folder)
