@@ -52,6 +52,8 @@ SYSTEMS = {
     "balanced (default)": [],
     "strict": ["--operating-point", "strict"],
     "lenient": ["--operating-point", "lenient"],
+    "balanced, --careful": ["--careful"],
+    "strict, --careful": ["--operating-point", "strict", "--careful"],
     "rules only, case-aware": ["--rules-only"],
     "rules only, literal (as published)": ["--rules-only", "--policy", "literal"],
 }

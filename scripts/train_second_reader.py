@@ -51,11 +51,14 @@ def train(config: Path, weights: Path, out: Path, threads: int) -> None:
 @click.option("--out", type=_OUT, required=True, help="Encoder folder to write, with thresholds.")
 @click.option("--lowest", type=click.FloatRange(0, 1), default=0.3, show_default=True)
 @click.option("--highest", type=click.FloatRange(0, 1), default=0.99, show_default=True)
-def pair(config: Path, encoder: Path, model: Path, out: Path, lowest: float, highest: float) -> None:
+@click.option("--weight", type=click.FloatRange(0, 1), default=0.5, show_default=True, help="Of the encoder.")
+def pair(config: Path, encoder: Path, model: Path, out: Path, **given: float) -> None:
     """Calibrate the thresholds of network and encoder together on the held-out documents."""
     from inverse_deid.training.second_reader import Readers, pair_readers
 
-    readers = Readers(model=model, encoder=encoder, doubtful=(lowest, highest))
+    readers = Readers(
+        model=model, encoder=encoder, doubtful=(given["lowest"], given["highest"]), weight=given["weight"]
+    )
     pair_readers(readers, read_run_config(config), out, click.echo)
 
 

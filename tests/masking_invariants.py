@@ -83,6 +83,7 @@ class Seen:
         verdicts: Of the rules.
         p_safe: float32 (n_tokens,), of the network.
         canaries: Kind and range of what was planted.
+        excused: Characters that read, with others, as a sign that may leave (`â€\ufffd`).
     """
 
     doc: Document
@@ -90,6 +91,7 @@ class Seen:
     verdicts: RuleVerdicts = field(repr=False)
     p_safe: FloatArray = field(repr=False)
     canaries: tuple[tuple[str, int, int], ...] = ()
+    excused: frozenset[int] = frozenset()
 
     @property
     def keep(self) -> np.ndarray:
@@ -149,7 +151,8 @@ def only_kept_leaves(seen: Seen) -> bool:
         if not keep and not hidden[start:end].all():
             return False
         between[start:end] = False
-    return {seen.doc.text[i] for i in np.flatnonzero(between[:-1]).tolist()} <= ALLOWED_GAP_CHARACTERS
+    shown = set(np.flatnonzero(between[:-1]).tolist()) - seen.excused
+    return {seen.doc.text[i] for i in shown} <= ALLOWED_GAP_CHARACTERS
 
 
 def reasons_agree(seen: Seen) -> bool:
@@ -183,8 +186,8 @@ def no_forbidden_sign_touches_what_is_kept(seen: Seen) -> bool:
     """No token is kept beside a sign that may not leave; it may be a letter of the same word."""
     tokens, text = seen.masked.tokens, seen.doc.text
     kept = zip(tokens.starts[seen.keep].tolist(), tokens.ends[seen.keep].tolist(), strict=True)
-    around = {sign for start, end in kept for sign in text[max(start - 1, 0) : start] + text[end : end + 1]}
-    return around <= ALLOWED_GAP_CHARACTERS
+    around = {i for start, end in kept for i in (start - 1, end) if 0 <= i < len(text)} - seen.excused
+    return {text[i] for i in around} <= ALLOWED_GAP_CHARACTERS
 
 
 def titled_names_are_masked_everywhere(seen: Seen) -> bool:
@@ -462,6 +465,7 @@ class Harness:
                 if doc.text in self.recorded.scores
                 else found.decisions.p_safe,
                 tuple((canary.kind, canary.start, canary.end) for canary in one.canaries),
+                self._excused(doc),
             )
             for name, invariant in INVARIANTS.items():
                 findings.note(name, one.index, _holds(invariant, seen))
@@ -481,6 +485,13 @@ class Harness:
         ):
             comparison(pairs, findings)
         return findings
+
+    def _excused(self, doc: Document) -> frozenset[int]:
+        (reading,) = self.stages.read_all([doc.text])
+        if reading is None:
+            return frozenset()
+        harmful = {i for start, end in reading.harmful() for i in range(start, end)}
+        return frozenset(np.flatnonzero(reading.covered()).tolist()) - harmful
 
     def _verdicts(self, doc: Document) -> RuleVerdicts:
         """The verdicts on the tokens of a document; any on a token of its reading holds for those it covers."""
@@ -532,7 +543,7 @@ class Harness:
             findings.note(f"stand_ins_do_not_fail ({mode})", index, not other.is_plain)
 
     def _is_whole(self, doc: Document, masked: MaskedDocument) -> bool:
-        seen = Seen(doc, masked, self._verdicts(doc), masked.decisions.p_safe)
+        seen = Seen(doc, masked, self._verdicts(doc), masked.decisions.p_safe, excused=self._excused(doc))
         return all(_holds(invariant, seen) for invariant in _STRUCTURE)
 
     def _lists(self, pairs: Pairs, findings: Findings) -> None:
@@ -543,7 +554,7 @@ class Harness:
         ):
             denied = [fold(word) == fold(DENIED) for word in other.tokens.words]
             masked = not (other.decisions.keep & np.array(denied, np.bool_)).any()
-            seen = Seen(doc, other, self._verdicts(doc), other.decisions.p_safe)
+            seen = Seen(doc, other, self._verdicts(doc), other.decisions.p_safe, excused=self._excused(doc))
             heeded = all(
                 _holds(invariant, seen)
                 for invariant in (*_STRUCTURE, rules_are_heeded, kept_reached_threshold)

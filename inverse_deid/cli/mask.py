@@ -225,6 +225,13 @@ _SPEED_AND_SIZE = (
         help="Threads of the network in each worker. 0 = one per core, shared among the workers.",
     ),
     click.option(
+        "--device",
+        type=click.Choice(["auto", "cpu", "cuda"]),
+        default="cpu",
+        show_default=True,
+        help="Where the network runs. auto: on a GPU if there is one that can be used (docs/masking.md).",
+    ),
+    click.option(
         "--engine",
         type=click.Choice(["serial", "ray"]),
         default="serial",

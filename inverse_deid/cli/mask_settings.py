@@ -87,6 +87,7 @@ class MaskOptions:
     run_report: Path | None = None
     workers: int = 1
     threads: int = 0
+    device: Device = "cpu"
     engine: Literal["serial", "ray"] = "serial"
     address: str | None = None
     partition_mib: float | None = None
@@ -249,6 +250,7 @@ class MaskOptions:
             "--profile": self.profile is not None,
             "--map": self.maps is not None,
             "--workers": self.workers != 1,
+            f"--device {self.device}": self.device != "cpu",  # each machine uses what it has
             f"--format {self.format}": self.format is not None and not self.format.can_be_split,
         }
         refused = [name for name, is_given in given.items() if is_given]
@@ -282,6 +284,7 @@ def make_masking_settings(options: MaskOptions) -> MaskingSettings:
         deny=read_words(options.deny, phrases=True),
         categories=options.chosen_categories,
         n_threads=n_threads_each(options.workers) if is_shared else options.threads,
+        device=options.device,
     )
 
 

@@ -71,6 +71,13 @@ _FOLDER = click.Path(path_type=Path)
     show_default=True,
     help="Threads of the network. 0 = one per core.",
 )
+@click.option(
+    "--device",
+    type=click.Choice(["auto", "cpu", "cuda"]),
+    default="cpu",
+    show_default=True,
+    help="Where the network runs. auto: on a GPU if there is one that can be used (docs/masking.md).",
+)
 def serve(**given: Any) -> None:  # noqa: ANN401 - click's options, typed above
     """Mask documents over HTTP: POST /mask, GET /health, GET /openapi.json.
 
@@ -101,6 +108,7 @@ def serve(**given: Any) -> None:  # noqa: ANN401 - click's options, typed above
         careful=given["careful"],
         categories=parse_categories("all" if given["categories"] is None else given["categories"]),
         n_threads=given["threads"],
+        device=given["device"],
     )
     app = build_app(build_deidentifier(masking), settings)
     serve_app(app, given["host"], given["port"], seconds=given["seconds"], log_requests=given["log_requests"])

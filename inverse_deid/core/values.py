@@ -251,7 +251,7 @@ class RuleVerdicts:
 
     def of(self, tokens: slice) -> RuleVerdicts:
         """Return the verdicts on some of the tokens."""
-        return RuleVerdicts(*(getattr(self, column.name)[tokens] for column in fields(self)))
+        return RuleVerdicts(*(getattr(self, name)[tokens] for name in self.__slots__))
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -290,7 +290,7 @@ class Decisions:
 
     def of(self, tokens: slice) -> Decisions:
         """Return the decisions on some of the tokens."""
-        return Decisions(*(getattr(self, column.name)[tokens] for column in fields(self)))
+        return Decisions(*(getattr(self, name)[tokens] for name in self.__slots__))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -31,6 +31,7 @@ from inverse_deid.formats.encodings import TextCodec, split_mark
 from inverse_deid.formats.records import MAX_RECORD_BYTES, Format, ReadOptions, Record, Writable
 from inverse_deid.formats.strict_json import RepeatedKeyError, parse_json
 
+_ENCODER = json.JSONEncoder(ensure_ascii=False)
 _RESERVED = frozenset({"id", "masks"})
 """Fields of the output that are not texts."""
 
@@ -85,7 +86,7 @@ class JsonLinesSink:
         else:
             texts, masks = {"text": masked[0].text}, masked[0].masks
         line = {"id": doc_id, **texts, **({"masks": masks} if self.with_offsets else {}), **kept}
-        self.target.write(json.dumps(line, ensure_ascii=False).encode("utf-8", "replace") + b"\n")
+        self.target.write(_ENCODER.encode(line).encode("utf-8", "replace") + b"\n")
 
     def finish(self) -> None:
         """Nothing follows the last line."""
@@ -193,6 +194,8 @@ def _keep_fields(parsed: dict[str, Any], options: ReadOptions) -> tuple[dict[str
     taken = _RESERVED if len(options.text_columns) > 1 else _RESERVED | {"text"}
     if not taken.isdisjoint(kept):
         return {}, "has a kept field named id, text or masks, as the output has. Rename it"
+    if not kept:
+        return kept, ""
     try:
         json.dumps(kept)
     except RecursionError:

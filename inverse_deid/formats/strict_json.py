@@ -30,6 +30,8 @@ def parse_json(data: str | bytes) -> Any:  # noqa: ANN401 - JSON, not yet looked
         Traceback (most recent call last):
         inverse_deid.formats.strict_json.RepeatedKeyError: has the same key twice in one object
     """
+    if isinstance(data, str):
+        return _DECODER.decode(data)
     return json.loads(data, object_pairs_hook=_object, parse_constant=_finite, parse_float=_finite)
 
 
@@ -45,3 +47,7 @@ def _finite(digits: str) -> float:
     if not math.isfinite(number):
         raise ValueError("a number is too large or not a JSON number")
     return number
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_finite, parse_float=_finite)
+"""Built once, since building one takes longer than reading a short line."""

@@ -22,7 +22,7 @@ from inverse_deid.lexicon.entries import (
     word_key,
 )
 
-_MAX_PAIRS: Final = 1 << 16
+_MAX_FIRST_WORDS: Final = 1 << 14
 _UNKNOWN_RATIO: Final = 255
 _FLOAT_OF_LEVEL: Final = (np.arange(256) / 255).astype(np.float32)
 _RATIO_OF_LEVEL: Final = np.append(np.arange(255) / 254, np.nan).astype(np.float32)
@@ -50,11 +50,11 @@ class Lexicon:
     True
     """
 
-    __slots__ = ("_rows", "artefact", "may_begin_phrase")
+    __slots__ = ("_rows", "_second_words", "artefact")
 
     def __init__(self, artefact: Artefact) -> None:
         self.artefact = artefact
-        self.may_begin_phrase = lru_cache(_MAX_PAIRS)(self._may_begin_phrase)
+        self._second_words = lru_cache(_MAX_FIRST_WORDS)(self._list_second_words)
         # One row past the end answers for unknown words (id -1).
         self._rows = {
             name: np.append(array, array.dtype.type(_UNKNOWN_RATIO * (name == "lower_ratio")))
@@ -103,10 +103,14 @@ class Lexicon:
         """Return the flags of one word, in any case; no flag for an unknown word."""
         return WordFlag(int(self._rows["flags"][self.artefact.words.get(word_key(word), -1)]))
 
-    def _may_begin_phrase(self, first: str, second: str) -> bool:
-        """Tell whether a known phrase begins with two words, in any case; recent answers are kept."""
-        begin = f"{first.casefold()} {second.casefold()}"
-        return next(self.artefact.phrases.iterkeys(begin), None) is not None
+    def may_begin_phrase(self, first: str, second: str) -> bool:
+        """Tell whether a known phrase begins with two words, in any case."""
+        return second.casefold() in self._second_words(first)
+
+    def _list_second_words(self, first: str) -> frozenset[str]:
+        """Return the second words of all phrases that begin with a word; recent answers are kept."""
+        phrases = self.artefact.phrases.iterkeys(f"{first.casefold()} ")
+        return frozenset(phrase.split(" ", 2)[1] for phrase in phrases)
 
     def longest_phrase(self, tokens: Sequence[str]) -> tuple[PhraseKind, int] | None:
         """Return the longest known phrase that the case-folded `tokens` begin with, and its length.

@@ -69,9 +69,10 @@ class MaskingSettings:
         careful: Let a second reader read again what the network is unsure of.
         second_reader: Encoder folder; None = the packaged one.
         n_threads: Threads of the network, 0 = one per core.
+        device: Where the network runs; "cuda" needs the package onnxruntime-gpu, "auto" uses it if it can.
+            Not part of the fingerprint: on another device, a probability differs only by rounding.
         categories: What is masked; words of the other categories may be kept, except ages over 89 and
             dates of birth.
-        device: Where the network runs; "cuda" needs the package onnxruntime-gpu.
     """
 
     model: Path | None = None
@@ -119,8 +120,8 @@ def build_deidentifier(settings: MaskingSettings) -> Deidentifier:
     Raises:
         LexiconError: The lexicon is missing or damaged.
         ModelError: The model is missing, damaged or does not fit this version.
-        ConfigurationError: Thresholds or marker out of range, or the certificate does not hold
-            for these settings.
+        ConfigurationError: Thresholds or marker out of range, the certificate does not hold for these
+            settings, or the device cannot be used.
         InputError: The certificate cannot be read or was altered.
     """
     assembly = assemble(settings)
@@ -131,6 +132,8 @@ def build_deidentifier(settings: MaskingSettings) -> Deidentifier:
         "lexicon_sha256": assembly.lexicon_sha256,
         "thresholds": None if settings.rules_only else thresholds.as_json(),
         "categories": list_categories(settings.categories),
+        # None = no network, or one of another kind
+        "device": getattr(assembly.stages.scorer, "device", None),
     }
     return Deidentifier(assembly.stages, _fingerprint(settings, thresholds, *hashes), made_of)
 
@@ -280,7 +283,7 @@ def _read_thresholds(
 
 
 def _fingerprint(settings: MaskingSettings, thresholds: Thresholds, *hashes: str) -> str:
-    """Return a hash of everything that can change the output; the number of threads cannot."""
+    """Return a hash of everything that can change the output; not threads, nor the device."""
     choices = (
         settings.policy,
         settings.rules_only,

@@ -99,7 +99,8 @@ def _find_capitalised(tokens: JoinedTokens, chosen: BoolArray) -> BoolArray:
     mentions = np.zeros(len(tokens), np.bool_)
     for of, names in _list_names(tokens, chosen):
         words = tokens.words[of]
-        mentions[of] = [word[0].isupper() and word.casefold() in names for word in words]
+        written = {word for word in set(words) if word[0].isupper() and word.casefold() in names}
+        mentions[of] = [word in written for word in words]
     return mentions
 
 

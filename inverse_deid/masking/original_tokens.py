@@ -20,7 +20,7 @@ Places = npt.NDArray[np.int64]
 
 
 def decide_on_original(reading: Reading, read: Tokens, decisions: Decisions, tokens: Tokens) -> Decisions:
-    """Return the decisions on the tokens of the original.
+    r"""Return the decisions on the tokens of the original.
 
     Reason, probability and category are those of the worst token of the reading: a masked one if there
     is any, and of these the least probable to be safe.
@@ -36,7 +36,7 @@ def decide_on_original(reading: Reading, read: Tokens, decisions: Decisions, tok
         >>> from inverse_deid.core.values import RuleVerdicts
         >>> from inverse_deid.text.reading import read_text
         >>> from inverse_deid.text.tokenizer import tokenize
-        >>> reading = read_text("a Whit-\\nfield", {"whitfield"}.__contains__)
+        >>> reading = read_text("a Whit-\nfield", {"whitfield"}.__contains__)
         >>> decisions = decide_without_network(RuleVerdicts.silent(2))
         >>> decide_on_original(
         ...     reading, tokenize(reading.text), decisions, tokenize(reading.original)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Protocol, runtime_checkable
 
@@ -45,11 +45,11 @@ from inverse_deid.replacement.markers import MarkerFor
 from inverse_deid.rules.known_identifiers import KnownIdentifiers
 from inverse_deid.text.reading import Reading
 from inverse_deid.text.rendering import render
-from inverse_deid.text.tokenizer import join, tokenize, tokenize_many
+from inverse_deid.text.tokenizer import Part, join, tokenize, tokenize_many
 
-PART_TOKENS = 3072
-"""About how many tokens the stages take at a time: few enough for the caches of a core."""
-_N_AHEAD = 4
+PART_TOKENS = 4096
+"""About how many tokens the stages take at a time: each array operation serves them all."""
+_N_AHEAD = 2
 """How many parts are begun before the first is finished."""
 
 
@@ -197,7 +197,7 @@ class Deidentifier:
         """Return the documents in parts; while the network reads one, the rules read the next."""
         waiting: deque[_Part] = deque()
         for rows in split_by_length(tokens):
-            waiting.append(self._begin(rows, [tokens[row] for row in rows]))
+            waiting.append(self._begin(rows, Part(tokens[row] for row in rows)))
             if len(waiting) > _N_AHEAD:
                 yield waiting.popleft()
         yield from waiting
@@ -315,7 +315,7 @@ def join_verdicts(tokens: Sequence[Tokens], verdicts: Sequence[RuleVerdicts]) ->
     Raises:
         StageError: A token of a document has no verdict, or a verdict has no token.
     """
-    columns = [[getattr(one, column.name) for column in fields(RuleVerdicts)] for one in verdicts]
+    columns = [[getattr(one, name) for name in RuleVerdicts.__slots__] for one in verdicts]
     return RuleVerdicts(*_join_columns(tokens, columns))
 
 

@@ -27,6 +27,7 @@ from inverse_deid.network.scorer import Device, Scorer, ScorerInput
 from inverse_deid.network.second_reader import EncoderParts, SecondReader, read_encoder
 from inverse_deid.rules.analysis import FEATURE_NAMES
 from inverse_deid.text.interning import InternedWords
+from inverse_deid.text.tokenizer import join
 
 ENTRY_POINTS = "inverse_deid.scorers"
 CASING_FEATURES = (
@@ -70,7 +71,7 @@ def open_scorer(
 
     Raises:
         ModelError: A folder is missing or damaged, or no installed package reads its kind.
-        ConfigurationError: The second reader was calibrated with another model.
+        ConfigurationError: The second reader was calibrated with another model, or the device cannot be used.
     """
     kind = _read_kind(folder)
     if kind is None:
@@ -135,6 +136,7 @@ class NetworkScorer:
         self, parts: ModelParts, interned: InternedWords, n_threads: int = 0, device: Device = "cpu"
     ) -> None:
         self._scorer = Scorer(parts, interned, n_threads, device)
+        self.device = self._scorer.device
         self._columns = _choose_columns(parts.feature_names)
         self.class_names = self._scorer.class_names
         self._classes = _Classes(self.class_names)
@@ -153,7 +155,7 @@ class NetworkScorer:
         self, tokens: Sequence[Tokens], analyses: Sequence[RuleAnalysis]
     ) -> Callable[[], list[FloatArray]]:
         """Begin to score. The returned function waits for class probabilities, one row per token."""
-        return self._scorer.begin(scorer_inputs(tokens, analyses, self._columns))
+        return self._scorer.begin(scorer_inputs(tokens, analyses, self._columns), join(tokens))
 
 
 class CarefulScorer:
@@ -161,6 +163,7 @@ class CarefulScorer:
 
     Raises:
         ModelError: The two tell different classes apart, or the graph cannot be loaded.
+        ConfigurationError: The device cannot be used.
     """
 
     def __init__(
@@ -170,6 +173,7 @@ class CarefulScorer:
             raise ModelError("the second reader and the network have different classes. Train it again")
         self._network = network
         self._second = SecondReader(encoder, n_threads, device)
+        self.device = " and ".join(dict.fromkeys((network.device, self._second.device)))
         self._columns = _choose_columns(encoder.feature_names)
         self._classes = _Classes(encoder.class_names)
         self.tells_classes = self._classes.are_told_apart

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Literal
+from typing import Literal, Protocol
 
 import numpy as np
 import onnxruntime as ort
@@ -19,13 +20,13 @@ from onnxruntime.capi.onnxruntime_pybind11_state import (
     NotImplemented,  # noqa: A004
 )
 
-from inverse_deid.core.errors import ModelError, StageError
+from inverse_deid.core.errors import ConfigurationError, ModelError, StageError
 from inverse_deid.core.values import BoolArray, FloatArray, IntArray, Tokens
 from inverse_deid.network.config import class_names
 from inverse_deid.network.encoding import character_codes, join_gap_codes, word_numbers
 from inverse_deid.network.folder import ModelParts
 from inverse_deid.text.interning import GrowingArray, InternedWords
-from inverse_deid.text.tokenizer import join
+from inverse_deid.text.tokenizer import JoinedTokens, join
 
 WINDOW = 256
 """Tokens that the network reads at once; longer documents are read in windows."""
@@ -34,11 +35,10 @@ CONTEXT = 32
 BATCH_TOKENS = 512
 _CHARACTER_BATCH = 32
 
-Device = Literal["cpu", "cuda"]
-_PROVIDERS: Mapping[Device, list[str]] = {
-    "cpu": ["CPUExecutionProvider"],
-    "cuda": ["CUDAExecutionProvider", "CPUExecutionProvider"],
-}
+Device = Literal["auto", "cpu", "cuda"]
+"""Where the network runs; auto = on a GPU if it can, otherwise on the CPU."""
+_CPU, _CUDA = "CPUExecutionProvider", "CUDAExecutionProvider"
+_GPU_PACKAGE = "onnxruntime-gpu"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -78,9 +78,11 @@ class Scorer:
 
     A run of the network keeps one thread busy without the lock of Python. Other runs
     and the caller work at the same time. `interned` numbers the words and is shared with the rules.
+    `device` is then the one that is used, "cpu" or "cuda".
 
     Raises:
         ModelError: The graphs cannot be loaded.
+        ConfigurationError: The device cannot be used.
     """
 
     def __init__(
@@ -91,15 +93,15 @@ class Scorer:
         self._word_numbers = parts.word_vectors.numbers()
         self._word_matrix = parts.word_vectors.matrix()
         self._word_matrix[0] = _find_unknown_vector(parts)
-        self._characters = open_session(parts.characters, device)
-        self._tokens = open_session(parts.tokens, device)
+        self.device, (self._characters, self._tokens) = open_sessions(
+            [parts.characters, parts.tokens], device
+        )
         self._reads = {value.name for value in self._tokens.get_inputs()}
         self._runs = ThreadPoolExecutor(n_threads or os.cpu_count() or 1, "network")
         self.class_names = class_names(parts.network.targets)
         self._transitions = _transitions(parts)
         self._generation = interned.generation
-        self._characters_of = GrowingArray(self._character_vectors([]))
-        self._rows_of = GrowingArray(word_numbers([], self._word_numbers))
+        self._vectors_of = GrowingArray(self._word_vectors([]))
 
     def score(self, docs: Sequence[ScorerInput]) -> list[FloatArray]:
         """Return class probabilities of every token of every document.
@@ -112,10 +114,15 @@ class Scorer:
         """
         return self.begin(docs)()
 
-    def begin(self, docs: Sequence[ScorerInput]) -> Callable[[], list[FloatArray]]:
-        """Start to score. The returned function waits for the scores and raises as `score` does."""
+    def begin(
+        self, docs: Sequence[ScorerInput], joined: JoinedTokens | None = None
+    ) -> Callable[[], list[FloatArray]]:
+        """Start to score. The returned function waits for the scores and raises as `score` does.
+
+        `joined` are the tokens of the documents in one row, None = they are not joined yet.
+        """
         self._learn_new_words()
-        tokens = join([doc.tokens for doc in docs])
+        tokens = join([doc.tokens for doc in docs]) if joined is None else joined
         batch = _TokenBatch(
             ids=np.concatenate([np.zeros(0, np.int32), *(doc.ids for doc in docs)]),
             gaps=join_gap_codes(tokens),
@@ -141,7 +148,7 @@ class Scorer:
         steps = np.minimum(np.arange(lengths.max()), lengths[:, None] - 1)
         rows = starts[:, None] + steps
         inputs = {
-            "word_vectors": self._vectors(batch.ids[rows]),
+            "word_vectors": self._vectors_of.rows[batch.ids[rows]],
             "gaps": batch.gaps[rows],
             "features": batch.features[rows],
             "lengths": lengths,
@@ -165,33 +172,32 @@ class Scorer:
     def _learn_new_words(self) -> None:
         """Compute the vectors of words that were numbered since the last call."""
         if self._generation != self._interned.generation:
-            kept = self._interned.survivors(self._generation, len(self._characters_of))
-            self._characters_of.keep(kept)
-            self._rows_of.keep(kept)
+            self._vectors_of.keep(self._interned.survivors(self._generation, len(self._vectors_of)))
             self._generation = self._interned.generation
-        n_known = len(self._characters_of)
+        n_known = len(self._vectors_of)
         if n_known < len(self._interned):
-            words = self._interned.words_from(n_known)
-            self._characters_of.append(self._character_vectors(words))
-            self._rows_of.append(word_numbers(words, self._word_numbers))
+            self._vectors_of.append(self._word_vectors(self._interned.words_from(n_known)))
 
-    def _vectors(self, ids: IntArray) -> FloatArray:
-        """Return character and word vectors by word number: float32 (..., 2 * char_units + word_dim)."""
+    def _word_vectors(self, words: list[str]) -> FloatArray:
+        """Return character and word vectors: float32 (n_words, 2 * char_units + word_dim)."""
         n_characters = 2 * self._config.char_units
-        found = np.empty((*ids.shape, n_characters + self._word_matrix.shape[1]), np.float32)
-        found[..., :n_characters] = self._characters_of.rows[ids]
-        found[..., n_characters:] = self._word_matrix[self._rows_of.rows[ids]]
+        found = np.empty((len(words), n_characters + self._word_matrix.shape[1]), np.float32)
+        found[:, :n_characters] = self._character_vectors(words)
+        found[:, n_characters:] = self._word_matrix[word_numbers(words, self._word_numbers)]
         return found
 
     def _character_vectors(self, words: list[str]) -> FloatArray:
         """Read words in batches of a fixed size, so that a vector does not depend on other words."""
         vectors = np.empty((len(words), 2 * self._config.char_units), np.float32)
+        # A batch takes as long as its longest word.
+        order = sorted(range(len(words)), key=lambda i: len(words[i]))
+        company = ["a"] * (-len(words) % _CHARACTER_BATCH)
+        codes, lengths = character_codes([*(words[i] for i in order), *company], self._config.max_characters)
         for start in range(0, len(words), _CHARACTER_BATCH):
-            part = words[start : start + _CHARACTER_BATCH]
-            company = part + ["a"] * (_CHARACTER_BATCH - len(part))
-            codes, lengths = character_codes(company, self._config.max_characters)
-            found = self._characters.run(None, {"codes": codes, "lengths": lengths})[0]
-            vectors[start : start + len(part)] = found[: len(part)]
+            batch = slice(start, start + _CHARACTER_BATCH)
+            own = order[batch]
+            found = self._characters.run(None, {"codes": codes[batch], "lengths": lengths[batch]})[0]
+            vectors[own] = found[: len(own)]
         return vectors
 
 
@@ -213,20 +219,72 @@ def _transitions(parts: ModelParts) -> FloatArray | None:
     raise ModelError("the model has no transition scores. Train it again")
 
 
-def open_session(graph: bytes, device: Device) -> ort.InferenceSession:
-    """Load a graph that keeps one thread busy.
+class Runtime(Protocol):
+    """What is used of the module `onnxruntime` to open graphs."""
+
+    def get_available_providers(self) -> list[str]:
+        """Return the devices that the installed package was built for."""
+        ...
+
+    def InferenceSession(  # noqa: N802 - its name there
+        self, graph: bytes, options: ort.SessionOptions, *, providers: list[str]
+    ) -> ort.InferenceSession:
+        """Open a graph; a device that cannot be used is left out."""
+        ...
+
+
+def open_sessions(
+    graphs: Sequence[bytes], device: Device, runtime: Runtime = ort
+) -> tuple[Device, list[ort.InferenceSession]]:
+    """Open graphs on a device, each to keep one thread busy.
+
+    Returns:
+        The device that is used, "cpu" or "cuda", and a session per graph.
 
     Raises:
-        ModelError: It cannot be loaded.
+        ModelError: The graphs cannot be loaded.
+        ConfigurationError: "cuda" was asked for and cannot be used.
     """
     options = ort.SessionOptions()
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
     options.log_severity_level = 3
+    is_built_for_cuda = device != "cpu" and _CUDA in runtime.get_available_providers()
+    if device == "cuda" and not is_built_for_cuda:
+        raise ConfigurationError(_explain_missing_package())
+    used: Device = "cuda" if is_built_for_cuda else "cpu"
+    sessions = []
+    for graph in graphs:
+        providers = [_CUDA, _CPU] if used == "cuda" else [_CPU]
+        try:
+            session = runtime.InferenceSession(graph, options, providers=providers)
+        except (Fail, InvalidArgument, InvalidGraph, InvalidProtobuf, NotImplemented) as error:
+            raise ModelError(f"the network cannot be loaded ({type(error).__name__})") from error
+        if used == "cuda" and _CUDA not in session.get_providers():
+            if device == "cuda":
+                raise ConfigurationError(
+                    "device cuda: onnxruntime-gpu cannot use CUDA. Check that nvidia-smi shows a GPU and "
+                    "install CUDA and cuDNN of the versions that onnxruntime-gpu needs, or use device cpu"
+                )
+            return open_sessions(graphs, "cpu", runtime)
+        sessions.append(session)
+    return used, sessions
+
+
+def _explain_missing_package() -> str:
+    """Return the message for an onnxruntime that was not built for CUDA."""
     try:
-        return ort.InferenceSession(graph, options, providers=_PROVIDERS[device])
-    except (Fail, InvalidArgument, InvalidGraph, InvalidProtobuf, NotImplemented) as error:
-        raise ModelError(f"the network cannot be loaded ({type(error).__name__})") from error
+        importlib.metadata.version(_GPU_PACKAGE)
+    except importlib.metadata.PackageNotFoundError:
+        return (
+            "device cuda: the installed onnxruntime runs on the CPU only. Replace it: run pip uninstall "
+            f"onnxruntime, then pip install {_GPU_PACKAGE}, or use device cpu"
+        )
+    # Both packages have the same folder, so the one that was installed last overwrote the other.
+    return (
+        f"device cuda: onnxruntime and {_GPU_PACKAGE} overwrite each other, and the CPU one is in place. "
+        f"Run pip uninstall onnxruntime {_GPU_PACKAGE}, then pip install {_GPU_PACKAGE}, or use device cpu"
+    )
 
 
 def _windows(bounds: Sequence[int]) -> Iterator[_Window]:

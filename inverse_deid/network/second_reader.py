@@ -35,7 +35,7 @@ from inverse_deid.network.folder import (
     write_manifest,
 )
 from inverse_deid.network.pieces import Vocabulary, encode_window, join_windows
-from inverse_deid.network.scorer import Device, ScorerInput, open_session
+from inverse_deid.network.scorer import Device, ScorerInput, open_sessions
 
 ENCODER_FORMAT = "inverse-deid encoder 1"
 _FILES = ("config.json", "pieces.txt", "encoder.onnx")
@@ -46,6 +46,8 @@ CONTEXT_TOKENS = 16
 """Tokens of context on either side of them."""
 _ROUNDING = 1e-3
 """How far the class probabilities of a token may be from 1 in sum; farther, and the token is masked."""
+_LEAST = 1e-9
+"""A smaller probability counts as this one, so that no reader alone can be certain."""
 _KEPT_WORDS = 200_000
 """Words whose pieces are remembered between documents."""
 
@@ -60,6 +62,7 @@ class EncoderParts:
         pieces: The word pieces of the vocabulary.
         graph: The ONNX graph.
         doubtful: Lowest and highest `p_safe` of the tokens that are read again.
+        weight: Weight of this reader in the geometric mean of both, in [0, 1]; the network has the rest.
         first_reader: Fingerprint of the network that the operating points were calibrated with.
         operating_points: Thresholds for both readers together.
         provenance: Data hashes, seeds, settings, revision; free form, without narrative text.
@@ -70,6 +73,7 @@ class EncoderParts:
     pieces: tuple[str, ...] = field(repr=False)
     graph: bytes = field(repr=False)
     doubtful: tuple[float, float] = (0.0, 1.0)
+    weight: float = 0.5
     first_reader: str = ""
     operating_points: OperatingPoints = field(default_factory=dict)
     provenance: Mapping[str, Any] = field(default_factory=dict)
@@ -78,6 +82,8 @@ class EncoderParts:
         low, high = self.doubtful
         if not 0 <= low <= high <= 1:
             raise ConfigurationError("doubtful must be two probabilities, the lower one first")
+        if not 0 <= self.weight <= 1:
+            raise ConfigurationError("the weight of the second reader must be between 0 and 1")
 
 
 def write_encoder(parts: EncoderParts, folder: Path) -> None:
@@ -94,6 +100,7 @@ def write_encoder(parts: EncoderParts, folder: Path) -> None:
             "class_names": parts.class_names,
             "feature_names": parts.feature_names,
             "doubtful": parts.doubtful,
+            "weight": parts.weight,
             "first_reader": parts.first_reader,
         }
         (staging / "config.json").write_text(json.dumps(config, indent=1) + "\n", encoding="utf-8")
@@ -132,6 +139,7 @@ def read_encoder(folder: Path) -> EncoderParts:
             pieces=tuple((folder / "pieces.txt").read_text(encoding="utf-8").splitlines()),
             graph=(folder / "encoder.onnx").read_bytes(),
             doubtful=(float(low), float(high)),
+            weight=float(config["weight"]),
             first_reader=str(config["first_reader"]),
             operating_points=read_operating_points(manifest["operating_points"]),
             provenance=manifest["provenance"],
@@ -157,12 +165,14 @@ class SecondReader:
 
     Raises:
         ModelError: The graph cannot be loaded, or the vocabulary is incomplete.
+        ConfigurationError: The device cannot be used.
     """
 
     def __init__(self, parts: EncoderParts, n_threads: int = 0, device: Device = "cpu") -> None:
         self._vocabulary = Vocabulary(parts.pieces)
-        self._session = open_session(parts.graph, device)
+        self.device, (self._session,) = open_sessions([parts.graph], device)
         self._doubtful = parts.doubtful
+        self._weight = parts.weight
         self.class_names = parts.class_names
         self._runs = ThreadPoolExecutor(n_threads or os.cpu_count() or 1, "second-reader")
 
@@ -204,7 +214,9 @@ class SecondReader:
             for row, own, run in readings:
                 scores = first[row][own]
                 doubtful = (scores[:, 0] >= low) & (scores[:, 0] <= high)
-                found[row][own] = np.where(doubtful[:, None], _mean(scores, run.result()), scores)
+                found[row][own] = np.where(
+                    doubtful[:, None], _mean(scores, run.result(), self._weight), scores
+                )
             return found
 
         return wait
@@ -225,9 +237,13 @@ def _windows(n_tokens: int) -> Iterator[tuple[slice, slice]]:
         yield slice(start, end), slice(max(0, start - CONTEXT_TOKENS), min(n_tokens, end + CONTEXT_TOKENS))
 
 
-def _mean(one: FloatArray, other: FloatArray) -> FloatArray:
-    """Return the normalised geometric mean of class probabilities; NaN where one of them is NaN."""
+def _mean(one: FloatArray, other: FloatArray, weight: float) -> FloatArray:
+    """Return the normalised geometric mean of class probabilities; NaN where one of them is NaN.
+
+    `weight`, in [0, 1], is that of the other.
+    """
     with np.errstate(invalid="ignore"):
-        product = np.sqrt(np.maximum(one, 1e-9) * np.maximum(other, 1e-9))
+        logs = (1 - weight) * np.log(np.maximum(one, _LEAST)) + weight * np.log(np.maximum(other, _LEAST))
+        product = np.exp(logs - logs.max(axis=1, keepdims=True))
         mean: FloatArray = (product / product.sum(axis=1, keepdims=True)).astype(np.float32)
     return mean

@@ -168,12 +168,13 @@ _MIN_WITH_DIGIT = 3
 
 
 def find_misread(tokens: JoinedTokens, ids: IntArray, rows: WordRows) -> BoolArray:
-    """Tell which misread words stand where nothing speaks for a name or an identifier: bool (n_tokens,).
+    """Tell which words are misread and nothing speaks for a name or an identifier: bool (n_tokens,).
 
     In lower case, or where the case says nothing; beside no sign of addresses and codes; not after a
-    title, unless it is long, in lower case and means no name (`nurse coneerning`). With a capital inside a sentence, only a long word with a digit counts, whose meaning is in
-    no list of names: it is judged as the same word without the digit would be. A short word without a
-    digit counts only in a document with another one that is misread.
+    title, unless it is long, in lower case and means no name (`nurse coneerning`). With a capital inside
+    a sentence, only a long word with a digit counts, whose meaning is in no list of names: it is judged
+    as the same word without the digit would be. A short word without a digit counts only in a document
+    with another one that is misread.
     """
     chosen = rows.misread[ids]
     if not chosen.any():

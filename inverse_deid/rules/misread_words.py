@@ -1,6 +1,6 @@
 """Words in which optical recognition mistook one character: `rec0vered`, `patlent`.
 
-A word that no list has reads as the only word that one confusion away is surely safe. The rules and the
+A word that no list has reads as the only word that one confusion away is confidently safe. The rules and the
 network then see that word. Whether a place allows it is for `find_misread` to say: never where anything
 else speaks for a name or an identifier.
 """
@@ -12,16 +12,19 @@ from functools import lru_cache
 from itertools import product
 
 import numpy as np
+import numpy.typing as npt
 
 from inverse_deid.core.values import BoolArray
 from inverse_deid.lexicon import SAFE_FLAGS, UNSAFE_FLAGS, Lexicon, WordFlag
 from inverse_deid.rules.disguised_words import LEET
 
+Flags = npt.NDArray[np.uint32]
+
 _PAIRS = "0o 0O 1l 1I Il lI 5s 5S 6b 6G 8B 2z 2Z 9g ce ec nu un rm vt ft tf"
 CONFUSABLE: dict[str, str] = {}
 """The letters that each written character may stand for."""
-for _written, _meant in _PAIRS.split():
-    CONFUSABLE[_written] = CONFUSABLE.get(_written, "") + _meant
+for _pair in _PAIRS.split():
+    CONFUSABLE[_pair[0]] = CONFUSABLE.get(_pair[0], "") + _pair[1]
 
 MIN_LETTERS = 6
 """Letters of a word that is long enough to be recognised whatever the document."""
@@ -51,15 +54,22 @@ class MisreadWords:
         self._lexicon = lexicon
         self.meant = lru_cache(4096)(self._meant)
 
-    def among(self, words: Sequence[str]) -> BoolArray:
-        """Tell which words read as another one: bool (n_words,)."""
-        return np.fromiter((self.meant(word) != "" for word in words), np.bool_, len(words))
+    def among(self, words: Sequence[str], flags: Flags) -> tuple[BoolArray, BoolArray]:
+        """Tell which words read as another one, and which of these as one that no list of names has.
 
-    def mean_no_name(self, words: Sequence[str]) -> BoolArray:
-        """Tell which words read as one that no list of names has: bool (n_words,)."""
-        meant = map(self.meant, words)
-        found = (one != "" and not self._lexicon.flags(one) & _NAME_FLAGS for one in meant)
-        return np.fromiter(found, np.bool_, len(words))
+        Args:
+            words: Distinct ones.
+            flags: uint32 (n_words,), the `WordFlag`s of each; a word with any reads as it is written.
+
+        Returns:
+            bool (n_words,) each.
+        """
+        misread, no_name = np.zeros(len(words), np.bool_), np.zeros(len(words), np.bool_)
+        for i in np.flatnonzero(flags == 0).tolist():
+            meant = self.meant(words[i])
+            misread[i] = meant != ""
+            no_name[i] = misread[i] and not self._lexicon.flags(meant) & _NAME_FLAGS
+        return misread, no_name
 
     def _meant(self, word: str) -> str:
         """Return the one safe word that a word was meant to be, of the same length, "" = itself."""
@@ -88,7 +98,7 @@ class MisreadWords:
         return written if self._is_safe(read, word) else ""
 
     def _choose_places(self, word: str, digits: Sequence[int]) -> Sequence[tuple[int, ...]]:
-        """Return the sets of characters that may be mistaken: every digit, and no letter but in a long word."""
+        """Return the sets of characters that may be mistaken: every digit, a letter in a long word."""
         most = 2 if digits and len(word) >= _MIN_TWICE_MISREAD else 1
         if len(digits) > most or (len(digits) == 1 and self._is_glued(word, digits[0])):
             return ()
@@ -104,7 +114,7 @@ class MisreadWords:
         return word[digit] != "0" and len(pieces) == 1 and bool(self._lexicon.flags(pieces[0]))
 
     def _is_safe(self, read: str, word: str) -> bool:
-        """Tell whether a reading is surely no name; a short one must be common, for it has many neighbours."""
+        """Tell whether a reading is surely no name; a short one must be common, as it has many neighbours."""
         table = self._lexicon.lookup([read])
         flags = int(table.flags[0])
         usually_lower = float(table.lower_ratio[0]) >= _LEAST_LOWER_RATIO

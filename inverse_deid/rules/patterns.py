@@ -16,6 +16,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import compress
 from types import MappingProxyType
 
 import numpy as np
@@ -445,10 +447,19 @@ ANCHORS: Mapping[str, Sequence[Anchor]] = MappingProxyType(
 SIGNS: Mapping[str, str] = MappingProxyType({"email": "@", "handle": "@", "identifying-key": "="})
 """A sign that every match of a pattern contains, or one of the anchors."""
 
+LONGEST: Mapping[str, int] = MappingProxyType(
+    {"ip-address": 39, "mac-address": 17, "glued-date": 18, "short-year": 3, "postal-code": 13}
+)
+"""Characters of the longest match of patterns with such a limit: they are searched near their anchors only."""
+
 _PATTERNS = {**VETO_PATTERNS, **SILENT_VETO_PATTERNS, **CONTEXT_PATTERNS, **FACT_PATTERNS}
 _DISTINCT = list(dict.fromkeys(anchor for anchors in ANCHORS.values() for anchor in anchors))
-_WORDS = [re.compile(a.word, re.NOFLAG if a.cased else re.IGNORECASE) for a in _DISTINCT]
-_ANY_WORD = re.compile("|".join(a.word if a.cased else f"(?i:{a.word})" for a in _DISTINCT))
+_WORDS = [a.word if a.cased else f"(?i:{a.word})" for a in _DISTINCT]
+_ANY_LETTERS = re.compile("|".join(w for w, a in zip(_WORDS, _DISTINCT, strict=True) if a.word[:2] != r"\d"))
+"""Matches every word that can be an anchor and does not begin with a digit."""
+_EACH_WORD = re.compile("".join(f"(?:(?=({word})))?" for word in _WORDS))
+"""Matches the empty beginning of any word; group `i + 1` is set if the word can be anchor `i`."""
+_POWERS = [1 << bit for bit in range(len(_WORDS))]
 _TABLE_SIZE = 0x2100
 
 
@@ -456,8 +467,9 @@ def anchor_bits(words: Sequence[str]) -> BitArray:
     """Tell which anchors each word can be: uint64 (n_words,), one bit per distinct anchor."""
     bits = np.zeros(len(words), np.uint64)
     for i, word in enumerate(words):
-        if _ANY_WORD.match(word) is not None:
-            bits[i] = sum(1 << bit for bit, pattern in enumerate(_WORDS) if pattern.match(word))
+        if word[:1].isdecimal() or _ANY_LETTERS.match(word) is not None:
+            groups = _EACH_WORD.match(word).groups()  # type: ignore[union-attr] # it matches every word
+            bits[i] = sum(compress(_POWERS, groups))
     return bits
 
 
@@ -477,6 +489,8 @@ _BITS = {
     name: np.uint64(sum(1 << _DISTINCT.index(anchor) for anchor in set(anchors)))
     for name, anchors in ANCHORS.items()
 }
+_BEGINS = {name: bool(anchors) and all(a.begins for a in anchors) for name, anchors in ANCHORS.items()}
+"""Whether every match of a pattern begins with one of its anchors."""
 
 
 def find_patterns(tokens: JoinedTokens, bits: BitArray) -> dict[str, BoolArray]:
@@ -490,38 +504,83 @@ def find_patterns(tokens: JoinedTokens, bits: BitArray) -> dict[str, BoolArray]:
     here = bits & _BEFORE[signs[tokens.starts - 1]] & _BEHIND[signs[tokens.ends]]
     anchored = np.flatnonzero(here)
     here = here[anchored]
-    return {name: _hits(name, tokens, anchored[(here & _BITS[name]) != 0]) for name in _PATTERNS}
-
-
-def _hits(name: str, tokens: JoinedTokens, places: Places) -> BoolArray:
-    """Tell which tokens a pattern touches, given the places of its anchors."""
-    if all(anchor.begins for anchor in ANCHORS[name]) and ANCHORS[name]:
-        ranges = list(_beginning_at(_PATTERNS[name], tokens, places))
-    else:
-        docs = set(tokens.doc[places].tolist())
-        if name in SIGNS:
-            signs = np.flatnonzero(tokens.codes == ord(SIGNS[name]))
-            docs.update((np.searchsorted(tokens.offsets, signs, side="right") - 1).tolist())
-        ranges = []
-        for doc in sorted(docs):
-            offset = int(tokens.offsets[doc])
-            spans = map(select_span, _PATTERNS[name].finditer(tokens.docs[doc].text))
-            ranges += [(start + offset, end + offset) for start, end in spans if start >= 0]
-    return tokens_touched(tokens, ranges)
+    found = list(_beginning_at(tokens, anchored, here.tolist()))
+    any_bits = np.bitwise_or.reduce(here)
+    for row, name in enumerate(_PATTERNS):
+        if not _BEGINS[name] and (name in SIGNS or any_bits & _BITS[name]):
+            places = anchored[(here & _BITS[name]) != 0]
+            spans = _near(name, tokens, places) if name in LONGEST else _containing(name, tokens, places)
+            found += [(row, *span) for span in spans]
+    hits = np.zeros((len(_PATTERNS), len(tokens)), np.bool_)
+    if found:
+        rows, starts, ends = zip(*found, strict=True)
+        firsts = np.searchsorted(tokens.ends, starts, side="right")
+        stops = np.searchsorted(tokens.starts, ends, side="left")
+        for row, first, stop in zip(rows, firsts.tolist(), stops.tolist(), strict=True):
+            hits[row, first:stop] = True
+    return dict(zip(_PATTERNS, hits, strict=True))
 
 
 def _beginning_at(
-    pattern: re.Pattern[str], tokens: JoinedTokens, places: Places
-) -> Iterator[tuple[int, int]]:
-    """Return the matches of a pattern that begin at one of these tokens; they do not overlap."""
-    docs, offsets = tokens.doc[places], tokens.offsets[tokens.doc[places]]
+    tokens: JoinedTokens, places: Places, bits: Sequence[int]
+) -> Iterator[tuple[int, int, int]]:
+    """Yield the matches of all patterns that begin at their anchors: row of the pattern, start and end.
+
+    Args:
+        tokens: Of several documents.
+        places: The tokens that are anchors.
+        bits: Which anchors each of them is.
+    """
+    docs, offsets = tokens.doc[places].tolist(), tokens.offsets[tokens.doc[places]].tolist()
+    behind = [0] * len(_PATTERNS)  # matches of one pattern do not overlap
+    texts = [doc.text for doc in tokens.docs]
+    for start, doc, offset, own in zip(tokens.starts[places].tolist(), docs, offsets, bits, strict=True):
+        for row, pattern, group in _patterns_beginning_with(own):
+            match = pattern.match(texts[doc], start - offset) if start >= behind[row] else None
+            if match is not None:
+                behind[row] = match.end() + offset
+                first, last = match.span(group)
+                if first >= 0:
+                    yield row, first + offset, last + offset
+
+
+@lru_cache(8192)
+def _patterns_beginning_with(bits: int) -> list[tuple[int, re.Pattern[str], int]]:
+    """Return the patterns that begin with one of these anchors: row, pattern, and the group that counts."""
+    return [
+        (row, pattern, int(pattern.groups == 1))
+        for row, (name, pattern) in enumerate(_PATTERNS.items())
+        if _BEGINS[name] and bits & int(_BITS[name])
+    ]
+
+
+def _near(name: str, tokens: JoinedTokens, places: Places) -> Iterator[tuple[int, int]]:
+    """Yield the matches, at most `LONGEST` characters, of a pattern that contain one of its anchors."""
+    pattern, longest = _PATTERNS[name], LONGEST[name]
     behind = 0
-    for start, doc, offset in zip(
-        tokens.starts[places].tolist(), docs.tolist(), offsets.tolist(), strict=True
-    ):
-        match = pattern.match(tokens.docs[doc].text, start - offset) if start >= behind else None
-        if match is not None:
+    docs, offsets = tokens.doc[places].tolist(), tokens.offsets[tokens.doc[places]].tolist()
+    edges = zip(tokens.starts[places].tolist(), tokens.ends[places].tolist(), strict=True)
+    for (start, end), doc, offset in zip(edges, docs, offsets, strict=True):
+        begin = max(behind, start - longest, offset) - offset
+        # Two more characters than a match that begins in the anchor needs: it may look ahead.
+        for match in pattern.finditer(tokens.docs[doc].text, begin, end - offset + longest + 2):
+            if match.start() > end - offset:
+                break  # another anchor's, or cut off
             behind = match.end() + offset
             first, last = select_span(match)
             if first >= 0:
                 yield first + offset, last + offset
+
+
+def _containing(name: str, tokens: JoinedTokens, places: Places) -> Iterator[tuple[int, int]]:
+    """Yield the matches of a pattern that contain one of its anchors or its sign anywhere."""
+    docs = set(tokens.doc[places].tolist())
+    if name in SIGNS:
+        signs = np.flatnonzero(tokens.codes == ord(SIGNS[name]))
+        docs.update((np.searchsorted(tokens.offsets, signs, side="right") - 1).tolist())
+    for doc in sorted(docs):
+        offset = int(tokens.offsets[doc])
+        for match in _PATTERNS[name].finditer(tokens.docs[doc].text):
+            start, end = select_span(match)
+            if start >= 0:
+                yield start + offset, end + offset

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -57,6 +58,9 @@ SHAPES: dict[str, Callable[[str], bool]] = {
 }
 """Name and test of every shape feature, in the order of the columns."""
 
+_LONGEST_TOLD_APART = 8
+"""The shapes of words without digits do not differ above this length."""
+
 
 def shape_matrix(words: Sequence[str]) -> BoolArray:
     """Test every word for every shape: bool (n_words, len(SHAPES)).
@@ -66,8 +70,29 @@ def shape_matrix(words: Sequence[str]) -> BoolArray:
         >>> [name for name, hit in zip(SHAPES, row, strict=True) if hit][-2:]
         ['glued-date', 'long-letters-and-digits']
     """
-    rows = [[bool(test(word)) for test in SHAPES.values()] for word in words]
+    rows = [_test_shapes(_stand_in(word)) for word in words]
     return np.array(rows, np.bool_).reshape(len(words), len(SHAPES))
+
+
+def _stand_in(word: str) -> str:
+    """Return a word of the same shape, the same for most words: words without digits differ in few ways."""
+    if not (word.isascii() and word.isalpha()):
+        return word
+    n_chars = min(len(word), _LONGEST_TOLD_APART)
+    if word.islower():
+        return "a" * n_chars
+    if word.isupper():
+        return "A" * n_chars
+    # `Abc` and `AbC` are one of them in title case and one in mixed case.
+    return ("A" if word[0].isupper() else "a") + (
+        "a" * (n_chars - 1) if word.istitle() else "AaAaAaA"[: n_chars - 1]
+    )
+
+
+@lru_cache(4096)
+def _test_shapes(word: str) -> list[bool]:
+    """Test one word for every shape."""
+    return [bool(test(word)) for test in SHAPES.values()]
 
 
 def is_glued_quantity(word: str) -> bool:
@@ -192,9 +217,18 @@ _CLASSES = {
 WORD_CLASSES: dict[str, frozenset[str]] = {name: word_set(words) for name, words in _CLASSES.items()}
 """Case-folded words of each class, in the order of the feature columns."""
 
+_CLASSES_OF = {
+    word: [i for i, members in enumerate(WORD_CLASSES.values()) if word in members]
+    for word in frozenset().union(*WORD_CLASSES.values())
+}
+"""The columns of each word that is in a class."""
+
 
 def class_matrix(words: Sequence[str]) -> BoolArray:
     """Tell which classes each word belongs to: bool (n_words, len(WORD_CLASSES))."""
-    folded = [word.casefold() for word in words]
-    rows = [[word in members for members in WORD_CLASSES.values()] for word in folded]
-    return np.array(rows, np.bool_).reshape(len(words), len(WORD_CLASSES))
+    matrix = np.zeros((len(words), len(WORD_CLASSES)), np.bool_)
+    for i, word in enumerate(words):
+        classes = _CLASSES_OF.get(word.casefold())
+        if classes is not None:
+            matrix[i, classes] = True
+    return matrix

@@ -127,6 +127,7 @@ class WordKnowledge:
     def _describe(self, words: list[str]) -> WordRows:
         words = read_units(words)
         table = self._lexicon.lookup(words)
+        misread, no_name = self.misread.among(words, table.flags)
         parts = [_lexicon_columns(table), class_matrix(words), shape_matrix(words)]
         return WordRows(
             flags=table.flags,
@@ -134,8 +135,8 @@ class WordKnowledge:
             lower_ratio=table.lower_ratio,
             foreign=np.fromiter(map(in_foreign_script, words), np.bool_, len(words)),
             disguised=find_disguised_words(words, self._lexicon),
-            misread=self.misread.among(words),
-            misread_no_name=self.misread.mean_no_name(words),
+            misread=misread,
+            misread_no_name=no_name,
             long_number=np.fromiter(map(has_long_number, words), np.bool_, len(words)),
             anchors=anchor_bits(words),
             keys=self._keys_of(words),

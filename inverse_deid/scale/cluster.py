@@ -156,7 +156,8 @@ def mask_on_ray(
     """Mask partitions on a cluster; see `connect`, `pool_for` and `outcomes`."""
     with connect(cluster):
         pool = pool_for(len(partitions), cluster.n_threads)
-        job = replace(job, n_threads=cluster.n_threads, device=pool.device)
+        # A machine whose GPU cannot be used masks on its CPU.
+        job = replace(job, n_threads=cluster.n_threads, device="auto" if pool.device == "cuda" else "cpu")
         yield from outcomes(partitions, job, pool)
 
 

@@ -8,7 +8,9 @@ row is the number given here.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -78,12 +80,12 @@ class GrowingArray:
         self._n_rows = len(rows)
 
 
-class _NumberedWords(dict[str, int]):
-    """A dict that gives an unknown word the next number."""
-
-    def __missing__(self, word: str) -> int:
-        number = self[word] = len(self)
-        return number
+def _number_words(words: Iterable[str]) -> defaultdict[str, int]:
+    """Number words from 0 on, in a dict that gives each further word the next number."""
+    numbers: defaultdict[str, int] = defaultdict(count().__next__)
+    for word in words:
+        numbers[word]
+    return numbers
 
 
 class InternedWords:
@@ -101,7 +103,7 @@ class InternedWords:
 
     def __init__(self, capacity: int = 24_576) -> None:
         self._capacity = capacity
-        self._numbers = _NumberedWords()
+        self._numbers = _number_words(())
         self._counts = np.zeros(capacity, np.int64)
         self._kept = np.zeros(0, np.int32)
         self.generation = 0
@@ -135,7 +137,7 @@ class InternedWords:
         n_kept = int(self._capacity * 2 / 3)
         kept = np.sort(np.argsort(-self._counts[:n_words], kind="stable")[:n_kept])
         words = list(self._numbers)
-        self._numbers = _NumberedWords((words[old], new) for new, old in enumerate(kept.tolist()))
+        self._numbers = _number_words(words[old] for old in kept.tolist())
         counts = self._counts[kept] // 2  # words that were frequent long ago are forgotten at last
         self._counts = np.concatenate([counts, np.zeros(max(0, self._capacity - len(counts)), np.int64)])
         self._kept = kept.astype(np.int32)

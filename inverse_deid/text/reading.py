@@ -39,13 +39,13 @@ class Reading:
     edits: tuple[tuple[int, int], ...] = field(repr=False)  # of each, the range of `text` that it reads as
 
     def originals(self, tokens: Tokens) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Return where each token of the reading starts and ends in the original: int64 (n_tokens,) each.
+        r"""Return where each token of the reading starts and ends in the original: int64 (n_tokens,) each.
 
         A token that shares a character with an edit covers all that the edit replaced.
 
         Example:
             >>> from inverse_deid.text.tokenizer import tokenize
-            >>> reading = read_text("pa-\\ntient well", {"patient"}.__contains__)
+            >>> reading = read_text("pa-\ntient well", {"patient"}.__contains__)
             >>> [array.tolist() for array in reading.originals(tokenize(reading.text))]
             [[0, 10], [9, 14]]
         """
@@ -76,12 +76,12 @@ class Reading:
 
 
 def read_text(text: str, is_word: IsWord) -> Reading | None:
-    """Return the reading of a text, None = it reads as it is written.
+    r"""Return the reading of a text, None = it reads as it is written.
 
     Example:
         >>> read_text("The patient was well.", lambda word: True) is None
         True
-        >>> read_text("MÃ¼ller had a head-\\nache.", {"head", "ache", "headache"}.__contains__).text
+        >>> read_text("MÃ¼ller had a head-\nache.", {"head", "ache", "headache"}.__contains__).text
         'Müller had a headache.'
     """
     decoded = [] if text.isascii() else list(_find_wrong_encodings(text))
@@ -119,10 +119,20 @@ def _find_wrong_encodings(text: str) -> Iterator[Piece]:
                 yield start, end, fixed
 
 
+_CONTROLS = re.compile("[\x80-\x9f]")
+_GUESSES = frozenset([("decode", "windows-1252"), ("transcode", "fix_c1_controls")])
+"""Steps of ftfy that read other encodings than UTF-8; they would give any control character a meaning."""
+
+
 def _fix_encoding(text: str) -> str:
+    """Return what UTF-8 in another encoding means, the same text = it is not, or not all of it."""
     import ftfy  # slow to import, and hardly ever needed
 
-    return ftfy.fix_encoding(text) if ftfy.badness.is_bad(text) else text
+    if not ftfy.badness.is_bad(text):
+        return text
+    fixed = ftfy.fix_encoding_and_explain(text)
+    steps = {(step.action, step.parameter) for step in fixed.explanation or ()}
+    return text if steps & _GUESSES or _CONTROLS.search(fixed.text) else fixed.text
 
 
 _MAX_WORD = 40
@@ -169,7 +179,8 @@ _MIN_BREAKS = 3
 _RAGGED = 12
 """A line cut at a width ends less than this many characters before it, if no long word follows."""
 _STRUCTURE = re.compile(
-    r"\s*(?:[-*•·>#|+=_~]|\(?\d{1,3}[.)]\s|\(?[A-Za-z][.)]\s|[^\W\d_][^.:]{0,40}:(?:\s|\Z)|\Z)|.*(?:\t|\S {3,}\S)"
+    r"\s*(?:[-*•·>#|+=_~]|\(?\d{1,3}[.)]\s|\(?[A-Za-z][.)]\s|[^\W\d_][^.:]{0,40}:(?:\s|\Z)|\Z)|"
+    r".*(?:\t|\S {3,}\S)"
 )
 """The beginning of a line that stands for itself: of a list, a table, a label, or empty."""
 _STOPS = (".", "!", "?", ":", ";")

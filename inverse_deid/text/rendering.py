@@ -103,8 +103,9 @@ def render(
 def _token_masks(tokens: Tokens, keep: BoolArray) -> list[_Mask]:
     """Return one mask per run of masked tokens that only joining gaps separate."""
     runs: list[_Mask] = []
-    for i in np.flatnonzero(~keep).tolist():
-        start, end = int(tokens.starts[i]), int(tokens.ends[i])
+    masked = np.flatnonzero(~keep)
+    edges = zip(masked.tolist(), tokens.starts[masked].tolist(), tokens.ends[masked].tolist(), strict=True)
+    for i, start, end in edges:
         if runs and runs[-1].last_token == i - 1 and tokens.text[runs[-1].end : start] in JOINING_GAPS:
             runs[-1] = _Mask(runs[-1].start, end, runs[-1].first_token, i)
         else:

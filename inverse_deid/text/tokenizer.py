@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain, pairwise
 
 import numpy as np
@@ -123,6 +124,15 @@ class JoinedTokens:
         return (slice(first, last) for first, last in pairwise(self.bounds.tolist()))
 
 
+class Part(list[Tokens]):
+    """Documents that several stages read together: their tokens are put in one row only once."""
+
+    @cached_property
+    def joined(self) -> JoinedTokens:
+        """The tokens in one row; refers to a copy of the list, so that no circle keeps texts in memory."""
+        return join(tuple(self))
+
+
 def join(docs: Sequence[Tokens]) -> JoinedTokens:
     """Put the tokens of documents in one row.
 
@@ -131,6 +141,8 @@ def join(docs: Sequence[Tokens]) -> JoinedTokens:
         >>> joined.words, joined.starts.tolist(), joined.doc.tolist()
         (['Pt', 'well', 'Home'], [0, 3, 11], [0, 0, 1])
     """
+    if isinstance(docs, Part):
+        return docs.joined
     n_tokens = np.fromiter(map(len, docs), np.int32, len(docs))
     lengths = np.fromiter((len(doc.text) + len(BORDER) for doc in docs), np.int32, len(docs))
     bounds = np.concatenate([[0], np.cumsum(n_tokens)]).astype(np.int32)

@@ -2,6 +2,7 @@
 
 import json
 
+import onnxruntime
 import pytest
 from click.testing import CliRunner
 from tiny_encoders import graph_of_one_feature, tiny_encoder
@@ -12,7 +13,7 @@ from inverse_deid.core.thresholds import Thresholds
 from inverse_deid.core.values import Document
 from inverse_deid.masking.assemble import MaskingSettings, build_deidentifier, packaged_model
 from inverse_deid.network.folder import model_fingerprint
-from inverse_deid.network.second_reader import write_encoder
+from inverse_deid.network.second_reader import SecondReader, read_encoder, write_encoder
 
 TEXT = "The patient took aspirin for fever and had a rash; seen by Lindqvist in Velmo on 3/4."
 POINTS = {"balanced": Thresholds(0.6, 0.9), "strict": Thresholds(0.9, 0.95)}
@@ -109,3 +110,12 @@ def test_options_that_exclude_each_other_are_refused(tmp_path, options, complain
     result = run(tmp_path, *options)
     assert result.exit_code == 2
     assert complaint in result.output
+
+
+def test_both_readers_run_on_the_same_device(tmp_path, monkeypatch):
+    folder = encoder(tmp_path / "encoder")
+    deidentifier = build_deidentifier(MaskingSettings(careful=True, second_reader=folder))
+    assert deidentifier.made_of["device"] == "cpu"
+    monkeypatch.setattr(onnxruntime, "get_available_providers", lambda: ["CPUExecutionProvider"])
+    with pytest.raises(ConfigurationError, match="device cuda"):
+        SecondReader(read_encoder(folder), device="cuda")

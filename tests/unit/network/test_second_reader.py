@@ -47,6 +47,16 @@ def test_only_doubtful_tokens_change():
     assert found.sum(axis=1) == pytest.approx(1)
 
 
+@pytest.mark.parametrize(("weight", "p_safe"), [(0.0, 0.9), (1.0, 0.99), (0.5, 1 / (1 + (9 * 99) ** -0.5))])
+def test_the_weight_of_the_second_reader(weight, p_safe):
+    assert read(document("rash"), first_reading(0.9), weight=weight)[0, 0] == pytest.approx(p_safe, abs=1e-4)
+
+
+def test_a_weight_is_a_share():
+    with pytest.raises(ConfigurationError, match="between 0 and 1"):
+        tiny_encoder(weight=1.5)
+
+
 def test_what_the_network_said_is_not_changed_in_place():
     first = first_reading(0.9)
     read(document("rash"), first)

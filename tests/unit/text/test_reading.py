@@ -53,6 +53,7 @@ def test_what_is_no_broken_word_stays(text):
         ("the patientâ€™s arm", "the patient’s arm"),
         ("â€œwellâ€\ufffd", "“well”"),
         ("38Â°C, 5 Âµg", "38°C, 5 µg"),
+        ("the patientâ\x80\x99s arm", "the patient’s arm"),
         ("twice: Ã¢â‚¬â„¢s", "twice: ’s"),
         ("Okâ€\ufffdonkwo", "Ok\ufffdonkwo"),  # a character that may not leave: both halves are masked
         ("Jos\u00c3\u00a9 has a pa-\ntientâ€™s rash", "José has a patient’s rash"),
@@ -63,7 +64,15 @@ def test_utf_8_that_was_read_in_another_encoding(text, expected):
 
 
 @pytest.mark.parametrize(
-    "text", ["Müller “well” …”", "Señor Ñuñez, naïve café", "20°–25°", "日本語", "\x85\x85"]
+    "text",
+    [
+        "Müller “well” …”",
+        "Señor Ñuñez, naïve café",
+        "20°–25°",
+        "日本語",
+        "\x85\x85",
+        "\u00c8\x80\x99\x99\x98",
+    ],
 )
 def test_what_is_encoded_well_or_cannot_be_told_stays(text):
     assert read(text) == text
