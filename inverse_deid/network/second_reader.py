@@ -44,10 +44,10 @@ OWN_TOKENS = 96
 """Tokens of a window that are its own; windows lie side by side in a document."""
 CONTEXT_TOKENS = 16
 """Tokens of context on either side of them."""
-_LEAST = 1e-9
-"""A smaller probability counts as this one, so that no reader alone can be certain."""
 _ROUNDING = 1e-3
 """How far the class probabilities of a token may be from 1 in sum; farther, and the token is masked."""
+_LEAST = 1e-9
+"""A smaller probability counts as this one, so that no reader alone can be certain."""
 _KEPT_WORDS = 200_000
 """Words whose pieces are remembered between documents."""
 
