@@ -15,7 +15,7 @@ MODEL_SHA256 = "25e31bf9702c344675c0794ce08f877785c422b44811ba8ad7093f0a0dac59a6
 LEXICON_SHA256 = "1f40f9edb694d9a2c8559a4601eeb981d0107203aa40e0c6b0ebf9933403416c"
 """Of the `manifest.json` in `lexicon.zip`, which contains the hash of every other member."""
 
-SECOND_READER_SHA256 = ""
+SECOND_READER_SHA256 = "f2f06b0a313b6019bdd37f9e02b579d57a9e64b133b24e9a4320cea143d7d44f"
 """Of the second reader's `manifest.json`."""
 
 
