@@ -36,8 +36,8 @@ class Readers:
 
     model: Path
     encoder: Path
-    doubtful: tuple[float, float] = (0.3, 0.99)
-    weight: float = 0.5
+    doubtful: tuple[float, float] = (0.2, 0.995)
+    weight: float = 0.6
 
 
 def pair_readers(readers: Readers, config: RunConfig, folder: Path, say: Say = lambda line: None) -> None:

@@ -128,5 +128,5 @@ def test_the_shipped_ablations_fit_the_shipped_base():
     from inverse_deid.training.config import read_run_config
 
     configs = Path(__file__).parents[4] / "configs"
-    base = base_variant(read_run_config(configs / "first-network.toml"), 12)
+    base = base_variant(read_run_config(configs / "default.toml"), 12)
     assert len(read_variants(configs / "experiments" / "ablations.toml", base)) == 15
