@@ -136,6 +136,7 @@ class NetworkScorer:
         self, parts: ModelParts, interned: InternedWords, n_threads: int = 0, device: Device = "cpu"
     ) -> None:
         self._scorer = Scorer(parts, interned, n_threads, device)
+        self.interned = interned
         self.device = self._scorer.device
         self._columns = _choose_columns(parts.feature_names)
         self.class_names = self._scorer.class_names
@@ -188,7 +189,8 @@ class CarefulScorer:
 
         def read_again() -> list[Scores]:
             inputs = scorer_inputs(tokens, analyses, self._columns)
-            return [self._classes.scores(p) for p in self._second.begin(inputs, wait())()]
+            reading = self._second.begin(inputs, wait(), self._network.interned.words_from(0))
+            return [self._classes.scores(p) for p in reading()]
 
         return read_again
 

@@ -177,13 +177,15 @@ class SecondReader:
         self._runs = ThreadPoolExecutor(n_threads or os.cpu_count() or 1, "second-reader")
 
     def begin(
-        self, docs: Sequence[ScorerInput], first: Sequence[FloatArray]
+        self, docs: Sequence[ScorerInput], first: Sequence[FloatArray], words: Sequence[str] | None = None
     ) -> Callable[[], list[FloatArray]]:
         """Begin to read again; the returned function waits.
 
         Args:
             docs: Tokens of every document, with the features that the encoder names.
             first: float32 (n_tokens, n_classes) per document, what the network says.
+            words: The word of each number in `ScorerInput.ids`, as the rules read it; None = the tokens are
+                read as they are written.
 
         Returns:
             float32 (n_tokens, n_classes) per document: of doubtful tokens the geometric mean of both
@@ -199,9 +201,8 @@ class SecondReader:
             gaps = gap_codes(doc.tokens) if doubtful.any() else None
             for own, read in _windows(len(doc.tokens)):
                 if gaps is not None and doubtful[own].any():
-                    window = encode_window(
-                        doc.tokens.words[read], gaps[read], doc.features[read], self._vocabulary
-                    )
+                    seen = doc.tokens.words[read] if words is None else [words[i] for i in doc.ids[read]]
+                    window = encode_window(seen, gaps[read], doc.features[read], self._vocabulary)
                     inputs = join_windows([window], self._vocabulary.pad)
                     run = self._runs.submit(
                         self._run, inputs, slice(own.start - read.start, own.stop - read.start)

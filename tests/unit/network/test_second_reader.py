@@ -57,6 +57,16 @@ def test_a_weight_is_a_share():
         tiny_encoder(weight=1.5)
 
 
+def test_words_are_read_as_the_rules_read_them(monkeypatch):
+    seen = []
+    reader = SecondReader(tiny_encoder(), n_threads=1)
+    monkeypatch.setattr(reader._vocabulary, "pieces", lambda word: seen.append(word) or (5,))
+    doc = document("r4sh")
+    reader.begin([doc], [first_reading(0.9)], ["rash"])()
+    reader.begin([doc], [first_reading(0.9)])()
+    assert seen == ["rash", "r4sh"]
+
+
 def test_what_the_network_said_is_not_changed_in_place():
     first = first_reading(0.9)
     read(document("rash"), first)
