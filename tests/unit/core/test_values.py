@@ -37,4 +37,5 @@ def test_only_keeping_reasons_keep():
         "KEPT_SAFE_WORD",
         "KEPT_BY_NETWORK",
         "KEPT_ALLOW_LIST",
+        "KEPT_CATEGORY",
     ]
