@@ -180,6 +180,13 @@ def _read_key(name: str, value: object) -> bytes:
     return key.removesuffix(b"\n").removesuffix(b"\r") if key.endswith(b"\n") else key
 
 
+def _read_count(name: str, value: object) -> int:
+    count = _read_value("a whole number", (int,), name, value)
+    if not isinstance(count, int) or count < 0:
+        raise ConfigurationError(f"{name} must be a whole number, 0 or more")
+    return count
+
+
 def _read_day(name: str, value: object) -> object:
     day = _read_value("a date", (date,), name, value)
     return day.date() if isinstance(day, datetime) else day
@@ -188,7 +195,6 @@ def _read_day(name: str, value: object) -> object:
 _read_text = partial(_read_value, "a string", (str,))
 _read_flag = partial(_read_value, "True or False", (bool,))
 _read_number = partial(_read_value, "a number", (int, float))
-_read_count = partial(_read_value, "a whole number", (int,))
 
 _READERS: Mapping[str, Callable[[str, Any], Any]] = {
     "model": _read_path,
