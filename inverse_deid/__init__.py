@@ -1,9 +1,8 @@
 """Masks medical case narratives inversely: everything is masked, only confidently safe tokens are let back.
 
 Example:
-    >>> from inverse_deid import Document, MaskingSettings, build_deidentifier
-    >>> deidentifier = build_deidentifier(MaskingSettings())
-    >>> deidentifier.mask(Document("1", "Mr. Okonkwo had a rash.")).text
+    >>> import inverse_deid
+    >>> inverse_deid.mask("Mr. Okonkwo had a rash.").text
     'Mr. PHI had a rash.'
 """
 
@@ -16,25 +15,30 @@ if TYPE_CHECKING:
     from inverse_deid.core.values import Document, MaskedDocument, PhiSpan
     from inverse_deid.masking.assemble import MaskingSettings, build_deidentifier
     from inverse_deid.masking.pipeline import Deidentifier
+    from inverse_deid.masking.texts import MaskedText, mask
 
 _HOME = {
     "Deidentifier": "inverse_deid.masking.pipeline",
     "Document": "inverse_deid.core.values",
     "MaskedDocument": "inverse_deid.core.values",
+    "MaskedText": "inverse_deid.masking.texts",
     "MaskingSettings": "inverse_deid.masking.assemble",
     "PhiSpan": "inverse_deid.core.values",
     "PhiType": "inverse_deid.core.phi",
     "build_deidentifier": "inverse_deid.masking.assemble",
+    "mask": "inverse_deid.masking.texts",
 }
 
 __all__ = [
     "Deidentifier",
     "Document",
     "MaskedDocument",
+    "MaskedText",
     "MaskingSettings",
     "PhiSpan",
     "PhiType",
     "build_deidentifier",
+    "mask",
 ]
 __version__ = "0.1.0"
 
@@ -46,3 +50,8 @@ def __getattr__(name: str) -> Any:  # noqa: ANN401 - PEP 562; the types are decl
     import importlib
 
     return getattr(importlib.import_module(_HOME[name]), name)
+
+
+def __dir__() -> list[str]:
+    """Return the public names, whether or not they were imported."""
+    return sorted({*__all__, *(name for name in globals() if name.startswith("__"))})
