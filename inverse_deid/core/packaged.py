@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib.resources
 from pathlib import Path
 
-MODEL_SHA256 = "25e31bf9702c344675c0794ce08f877785c422b44811ba8ad7093f0a0dac59a6"
+MODEL_SHA256 = "3ccd17673210781443d854237d0b2b1893ba3660c20db899e9c72a3e21fcec11"
 """Of the model's `manifest.json`, which contains the hash of every other file of the model."""
 
 LEXICON_SHA256 = "1f40f9edb694d9a2c8559a4601eeb981d0107203aa40e0c6b0ebf9933403416c"
