@@ -36,8 +36,8 @@ class Readers:
 
     model: Path
     encoder: Path
-    doubtful: tuple[float, float] = (0.2, 0.995)
-    weight: float = 0.6
+    doubtful: tuple[float, float] = (0.1, 0.998)
+    weight: float = 0.5
 
 
 def pair_readers(readers: Readers, config: RunConfig, folder: Path, say: Say = lambda line: None) -> None:
