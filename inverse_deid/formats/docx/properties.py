@@ -211,6 +211,10 @@ def copy_properties(parent: etree._Element, node: etree._Element, names: NewName
         for name, value in given.items()
     ):
         return
+    if node.tag == f"{W}rFonts" and not _FONTS & given.keys():
+        theme = node.get(f"{W}asciiTheme", "")
+        font = "Calibri Light" if theme.startswith("major") else "Calibri"  # a theme itself is not written
+        given |= dict.fromkeys((f"{W}ascii", f"{W}hAnsi"), font) if theme else {}
     if node.attrib and not given and not len(node):
         return
     copied = etree.SubElement(parent, node.tag, given)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import BinaryIO
 
 from lxml import etree
@@ -43,7 +42,7 @@ class WordFile:
     removed: Mapping[str, int]  # the parts of the file that are not written, by kind
     unit: str = "document"
     resumable: bool = False
-    columns: Mapping[str, str] = MappingProxyType({})
+    columns: Mapping[str, str] = field(default_factory=dict)
     text_encoding: str = "utf-8"
     is_written: bool = False
 
@@ -107,7 +106,6 @@ def _build_parts(package: Package) -> tuple[NewParts, frozenset[str]]:
     if document is None or document.tag != ROOTS["document"]:
         raise FormatError(_NO_DOCUMENT)
     related = [one for one in package.related(main) if one.target]
-    roots: dict[str, etree._Element] = {}
     kinds = ("styles", "numbering", "settings", *_ONCE)
     first = {one.kind: one.target for one in reversed(related) if one.kind in kinds}
     roots = {kind: package.parse(target) for kind, target in first.items()}
@@ -118,14 +116,12 @@ def _build_parts(package: Package) -> tuple[NewParts, frozenset[str]]:
     stories: list[tuple[StoryKind, str]] = []
     used = {value for node in document.iter() for name, value in node.attrib.items() if name.endswith("}id")}
     for one in related:
-        if one.kind in ("header", "footer") and one.id in used:
+        if one.kind in ("header", "footer") and one.id in used and one.id not in names.stories:
             names.stories[one.id] = f"rId{len(stories) + 1}"
             stories.append(("header" if one.kind == "header" else "footer", one.target))
     parts: NewParts = {"": ("document", build_story(document, "document", names))}
     for number, (kind, target) in enumerate(stories, start=1):
-        root = package.parse(target)
-        if root.tag == ROOTS[kind]:
-            parts[f"rId{number}"] = kind, build_story(root, kind, names)
+        parts[f"rId{number}"] = kind, build_story(package.parse(target), kind, names)
     others: list[tuple[PartKind, etree._Element]] = [
         (kind, build_story(roots[kind], kind, names)) for kind in _ONCE if kind in roots
     ]
