@@ -28,7 +28,7 @@ def paragraph(*runs: str) -> str:
 
 
 def run(text: str) -> str:
-    escaped = text.replace("&", "&amp;").replace("<", "&lt;")
+    escaped = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return f'<w:r><w:t xml:space="preserve">{escaped}</w:t></w:r>'
 
 
@@ -135,7 +135,7 @@ def fields(c: Canary) -> str:
 
 def table(c: Canary) -> str:
     return (
-        f'<w:tbl><w:tblPr><w:tblStyle w:val="{c()}"/><w:tblW w:w="5000" w:type="pct"/><w:tblCaption w:val="{c()}"/>'
+        f'<w:tbl><w:tblPr><w:tblStyle w:val="{c()}"/><w:tblW w:w="5000" w:type="pct"/><w:tblLook w:val="04A0"/><w:tblCaption w:val="{c()}"/>'
         f'<w:tblDescription w:val="{c()}"/></w:tblPr><w:tblGrid><w:gridCol w:w="2500"/><w:gridCol w:w="2500"/>'
         f'</w:tblGrid><w:tr w:rsidR="{c()}"><w:tc><w:tcPr><w:tcW w:w="2500" w:type="pct"/></w:tcPr>'
         f"{paragraph(f'left {c()}')}</w:tc><w:tc>{paragraph('ri', 'ght ', 'Zebu', 'lonova')}</w:tc></w:tr>"
@@ -147,17 +147,18 @@ def table(c: Canary) -> str:
 def references(c: Canary) -> str:
     return (
         '<w:p><w:pPr><w:pStyle w:val="Secret"/><w:numPr><w:ilvl w:val="0"/><w:numId w:val="1"/></w:numPr></w:pPr>'
-        f'<w:commentRangeStart w:id="31"/><w:r><w:rPr><w:rFonts w:ascii="{c()}"/><w:color w:val="{c()}"/><w:b/>'
+        f'<w:commentRangeStart w:id="31"/><w:r><w:rPr><w:rFonts w:ascii="{c()}" w:cs="Arial"/><w:color w:val="{c()}"/><w:b/>'
         f'<w:lang w:val="{c()}"/></w:rPr><w:t>noted</w:t></w:r><w:commentRangeEnd w:id="31"/><w:r>'
         '<w:commentReference w:id="31"/></w:r><w:r><w:footnoteReference w:id="41"/></w:r>'
         '<w:r><w:endnoteReference w:id="51"/></w:r></w:p>'
     )
 
 
-SAFE = (
+_WORDS = (
     "plain inserted moved joined shown author linked tagged controlled custom formula ruby left right boxed noted "
-    "heading foot footnote endnote comment".split()
+    "heading foot footnote endnote comment"
 )
+SAFE = _WORDS.split()
 """Words of `hostile` that must stay."""
 
 
@@ -214,7 +215,7 @@ def hostile(c: Canary) -> dict[str, bytes]:
         "word/theme/theme1.xml word/glossary/document.xml word/embeddings/oleObject1.bin word/fonts/font1.odttf "
         "word/diagrams/data1.xml word/webSettings.xml word/printerSettings1.bin _xmlsignatures/sig1.xml "
         "word/afchunk.htm word/activeX/activeX1.xml word/recipientData.xml word/header9.xml"
-    ).split()
+    )
     return {
         "[Content_Types].xml": f'<Types xmlns="{PACKAGE}/content-types"><Override PartName="{c()}"/></Types>'.encode(),
         "_rels/.rels": relations(
@@ -225,7 +226,9 @@ def hostile(c: Canary) -> dict[str, bytes]:
         "word/styles.xml": part("styles", style),
         "word/numbering.xml": part("numbering", numbering),
         "word/settings.xml": part("settings", settings),
-        f"word/{header}.xml": part("hdr", paragraph(f"heading {c()}") + f"<w:p><w:r>{text_box(c)}</w:r></w:p>"),
+        f"word/{header}.xml": part(
+            "hdr", paragraph(f"heading {c()}") + f"<w:p><w:r>{text_box(c)}</w:r></w:p>"
+        ),
         f"word/_rels/{header}.xml.rels": relations((c(), "image", f"{c()}.png", "")),
         "word/footer1.xml": part("ftr", paragraph(f"foot {c()}")),
         "word/footnotes.xml": part("footnotes", note("footnote", 41, "footnote", c)),
@@ -234,5 +237,5 @@ def hostile(c: Canary) -> dict[str, bytes]:
         f"word/media/{image}.png": c().encode(),
         f"word/charts/{chart}.xml": c().encode(),
         f"{c()}/{c()}.bin": c().encode(),
-        **{name: c().encode() for name in hidden},
+        **{name: c().encode() for name in hidden.split()},
     }

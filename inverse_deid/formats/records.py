@@ -182,7 +182,7 @@ class RemovesParts(Protocol):
 
     @property
     def removed(self) -> Mapping[str, int]:
-        """How many parts of each kind are not written; a kind is no word of the file."""
+        """How many parts of each kind are not written; the kinds never come from the file."""
         ...
 
 

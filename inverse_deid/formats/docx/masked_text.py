@@ -13,14 +13,16 @@ from dataclasses import dataclass, field
 
 from lxml import etree
 
-from inverse_deid.core.errors import StageError
+from inverse_deid.core.errors import FormatError, StageError
 from inverse_deid.core.values import MaskedDocument
 from inverse_deid.formats.docx.properties import W
 from inverse_deid.formats.docx.stories import ROOTS
 from inverse_deid.text.rendering import Piece
 
 _BREAKS = {f"{W}tab": "\t", f"{W}ptab": "\t", f"{W}br": "\n", f"{W}cr": "\n"}
-_CONTAINERS = frozenset([*ROOTS.values(), *(f"{W}{name}" for name in ("body", "footnote", "endnote", "comment"))])
+_CONTAINERS = frozenset(
+    [*ROOTS.values(), *(f"{W}{name}" for name in ("body", "footnote", "endnote", "comment"))]
+)
 
 _Found = tuple[str, etree._Element | None]
 """A piece of text, and the `w:t` that has it, None = layout."""
@@ -36,7 +38,11 @@ class Slot:
 
 
 def read_text(stories: Sequence[etree._Element]) -> tuple[str, list[Slot]]:
-    """Return the text of new parts, and the places of its characters in text order."""
+    """Return the text of new parts, and the places of its characters in text order.
+
+    Raises:
+        FormatError: Some of their text is where it is not read, so it would not be masked.
+    """
     words: list[str] = []
     slots: list[Slot] = []
     position = 0
@@ -46,6 +52,8 @@ def read_text(stories: Sequence[etree._Element]) -> tuple[str, list[Slot]]:
                 slots.append(Slot(node, position, text))
             words.append(text)
             position += len(text)
+    if len(slots) != sum(1 for story in stories for _ in story.iter(f"{W}t")):
+        raise FormatError("has text in an unknown place. Save it again in Word")
     return "".join(words), slots
 
 

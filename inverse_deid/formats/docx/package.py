@@ -39,7 +39,8 @@ _UNREADABLE = (
     RuntimeError,
     OverflowError,
 )
-_RELATIONSHIP = "{http://schemas.openxmlformats.org/package/2006/relationships}Relationship"
+_PACKAGE = "http://schemas.openxmlformats.org/package/2006"
+_RELATIONSHIP = f"{{{_PACKAGE}/relationships}}Relationship"
 _KINDS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/"
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 
@@ -66,6 +67,7 @@ _REMOVED_KINDS = (
     ("word/printersettings", "printer settings"),
     ("word/mailmerge", "mail merge"),
     ("word/recipientdata", "mail merge"),
+    ("word/styles", "data of styles"),
     ("word/header", "unused header or footer"),
     ("word/footer", "unused header or footer"),
     ("customxml/", "custom XML"),
@@ -119,7 +121,9 @@ class Package:
         if root is None:
             raise FormatError(_DAMAGED)
         if root.getroottree().docinfo.internalDTD is not None:
-            raise FormatError("has a document type declaration, which Word never writes. Save it again in Word")
+            raise FormatError(
+                "has a document type declaration, which Word never writes. Save it again in Word"
+            )
         return root
 
     def related(self, part: str) -> Iterator[Relationship]:
@@ -174,7 +178,9 @@ def open_package(data: bytes) -> Package:
     if len(infos) > MAX_PARTS:
         raise FormatError(f"has more than {MAX_PARTS:,} parts. Save it again in Word")
     if sum(info.file_size for info in infos) > MAX_TOTAL_BYTES or any(map(_is_bomb, infos)):
-        raise FormatError("unpacks to far more than its size, as only harmful files do. Save it again in Word")
+        raise FormatError(
+            "unpacks to far more than its size, as only harmful files do. Save it again in Word"
+        )
     if any(info.flag_bits & 1 for info in infos):
         raise FormatError("is encrypted. Remove its password in Word")
     parts = {info.filename.lower(): info for info in infos}
@@ -230,10 +236,12 @@ def pack_document(roots: Mapping[str, tuple[PartKind, etree._Element]]) -> bytes
             target = name.removeprefix("word/")
             related.append(f'<Relationship Id="{identifier}" Type="{_KINDS}{kind}" Target="{target}"/>')
     main = f'<Relationship Id="rId1" Type="{_KINDS}officeDocument" Target="word/document.xml"/>'
-    rels = '<Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/>'
+    rels = (
+        '<Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/>'
+    )
     head = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n'
-    relationships = f'{head}<Relationships xmlns="{_RELATIONSHIP[1:].split("}")[0]}">'
-    content_types = f'{head}<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types">'
+    relationships = f'{head}<Relationships xmlns="{_PACKAGE}/relationships">'
+    content_types = f'{head}<Types xmlns="{_PACKAGE}/content-types">'
     return pack(
         {
             "[Content_Types].xml": f"{content_types}{rels}{''.join(types)}</Types>".encode(),

@@ -9,7 +9,6 @@ Source: ECMA-376 part 1, chapter 17 (WordprocessingML).
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from lxml import etree
@@ -27,57 +26,60 @@ NAMESPACES = {
 }
 """Of every part that is written, whatever the file declared."""
 
-_PROPERTIES = frozenset(
-    f"{W}{name}"
-    for name in (
-        # runs
-        "rPr rStyle rFonts b bCs i iCs caps smallCaps strike dstrike outline shadow emboss imprint noProof "
-        "snapToGrid vanish webHidden color spacing w kern position sz szCs highlight u effect bdr shd fitText "
-        "vertAlign rtl cs em specVanish "
-        # paragraphs
-        "pPr pStyle keepNext keepLines pageBreakBefore framePr widowControl numPr ilvl numId "
-        "suppressLineNumbers pBdr top left bottom right between bar tabs tab suppressAutoHyphens kinsoku "
-        "wordWrap overflowPunct topLinePunct autoSpaceDE autoSpaceDN bidi adjustRightInd ind "
-        "contextualSpacing mirrorIndents suppressOverlap jc textDirection textAlignment textboxTightWrap "
-        "outlineLvl "
-        # tables
-        "tblPr tblPrEx tblStyle tblpPr tblOverlap bidiVisual tblStyleRowBandSize tblStyleColBandSize tblW "
-        "tblCellSpacing tblInd tblBorders insideH insideV start end tl2br tr2bl tblLayout tblCellMar tblLook "
-        "trPr gridBefore gridAfter wBefore wAfter cantSplit trHeight tblHeader hidden tcPr tcW gridSpan "
-        "hMerge vMerge tcBorders noWrap tcMar tcFitText vAlign hideMark tblGrid gridCol "
-        # sections
-        "sectPr footnotePr endnotePr pos numFmt numStart numRestart type pgSz pgMar pgBorders lnNumType "
-        "pgNumType cols col noEndnote titlePg rtlGutter docGrid formProt "
-        # numbering and styles
-        "abstractNum num lvl multiLevelType lvlRestart isLgl suff lvlText lvlJc abstractNumId lvlOverride "
-        "startOverride docDefaults rPrDefault pPrDefault tblStylePr basedOn next link uiPriority semiHidden "
-        "unhideWhenUsed qFormat numStyleLink styleLink"
-    ).split()
+
+def name_all(names: str, namespace: str = W) -> frozenset[str]:
+    """Return the full names of elements or attributes.
+
+    Example:
+        >>> name_all("p tbl", "{n}") == {"{n}p", "{n}tbl"}
+        True
+    """
+    return frozenset(f"{namespace}{name}" for name in names.split())
+
+
+_PROPERTIES = name_all(
+    # runs
+    "rPr rStyle rFonts b bCs i iCs caps smallCaps strike dstrike outline shadow emboss imprint noProof "
+    "snapToGrid vanish webHidden color spacing w kern position sz szCs highlight u effect bdr shd fitText "
+    "vertAlign rtl cs em specVanish "
+    # paragraphs
+    "pPr pStyle keepNext keepLines pageBreakBefore framePr widowControl numPr ilvl numId "
+    "suppressLineNumbers pBdr top left bottom right between bar tabs tab suppressAutoHyphens kinsoku "
+    "wordWrap overflowPunct topLinePunct autoSpaceDE autoSpaceDN bidi adjustRightInd ind "
+    "contextualSpacing mirrorIndents suppressOverlap jc textDirection textAlignment textboxTightWrap "
+    "outlineLvl "
+    # tables
+    "tblPr tblPrEx tblStyle tblpPr tblOverlap bidiVisual tblStyleRowBandSize tblStyleColBandSize tblW "
+    "tblCellSpacing tblInd tblBorders insideH insideV start end tl2br tr2bl tblLayout tblCellMar tblLook "
+    "trPr gridBefore gridAfter wBefore wAfter cantSplit trHeight tblHeader hidden tcPr tcW gridSpan "
+    "hMerge vMerge tcBorders noWrap tcMar tcFitText vAlign hideMark tblGrid gridCol "
+    # sections
+    "sectPr footnotePr endnotePr pos numFmt numStart numRestart type pgSz pgMar pgBorders lnNumType "
+    "pgNumType cols col noEndnote titlePg rtlGutter docGrid formProt "
+    # numbering and styles
+    "abstractNum num lvl multiLevelType lvlRestart isLgl suff lvlText lvlJc abstractNumId lvlOverride "
+    "startOverride docDefaults rPrDefault pPrDefault tblStylePr basedOn next link uiPriority semiHidden "
+    "unhideWhenUsed qFormat numStyleLink styleLink"
 )
-_STYLE_REFERENCES = frozenset(
-    f"{W}{name}" for name in "pStyle rStyle tblStyle basedOn next link numStyleLink styleLink".split()
-)
+_STYLE_REFERENCES = name_all("pStyle rStyle tblStyle basedOn next link numStyleLink styleLink")
 _STORY_REFERENCES = (f"{W}headerReference", f"{W}footerReference")
-_FONTS = frozenset(f"{W}{name}" for name in "ascii hAnsi cs eastAsia".split())
-_ATTRIBUTES = frozenset(
-    f"{W}{name}"
-    for name in (
-        "val ascii hAnsi cs eastAsia hint sz space shadow frame color fill w type left right top bottom start "
-        "end header footer gutter before after line lineRule beforeLines afterLines beforeAutospacing "
-        "afterAutospacing firstLine hanging firstLineChars hangingChars leftChars rightChars startChars "
-        "endChars h hRule hSpace vSpace wrap hAnchor vAnchor x y xAlign yAlign lines dropCap anchorLock pos "
-        "leader num equalWidth sep orient fmt linePitch charSpace countBy distance restart firstRow lastRow "
-        "firstColumn lastColumn noHBand noVBand tblpX tblpY tblpXSpec tblpYSpec leftFromText rightFromText "
-        "topFromText bottomFromText horzAnchor vertAnchor offsetFrom display zOrder clear alignment relativeTo "
-        "ilvl numId abstractNumId default customStyle tentative"
-    ).split()
+_FONTS = name_all("ascii hAnsi cs eastAsia")
+_ATTRIBUTES = name_all(
+    "val ascii hAnsi cs eastAsia hint sz space shadow frame color fill w type left right top bottom start "
+    "end header footer gutter before after line lineRule beforeLines afterLines beforeAutospacing "
+    "afterAutospacing firstLine hanging firstLineChars hangingChars leftChars rightChars startChars "
+    "endChars h hRule hSpace vSpace wrap hAnchor vAnchor x y xAlign yAlign lines dropCap anchorLock pos "
+    "leader num equalWidth sep orient fmt linePitch charSpace countBy distance restart firstRow lastRow "
+    "firstColumn lastColumn noHBand noVBand tblpX tblpY tblpXSpec tblpYSpec leftFromText rightFromText "
+    "topFromText bottomFromText horzAnchor vertAnchor offsetFrom display zOrder clear alignment relativeTo "
+    "ilvl numId abstractNumId default customStyle tentative"
 )
-_WORDS = frozenset(
+_WORDS = name_all(
     # on and off, directions, places
-    "on off true false auto none nil left right center both start end distribute justify num decimal bar clear "
+    "on off true false auto none nil left right center both start end distribute justify num decimal bar "
     "top bottom middle inside outside inline text page margin column line char character paragraph table "
     "numbering baseline superscript subscript before after around notBeside tight through all default first "
-    "even odd drop default "
+    "even odd drop clear "
     # heights, widths, sections
     "atLeast exact dxa pct fixed autofit continuous nextPage nextColumn evenPage oddPage portrait landscape "
     "textWrapping newPage newSection eachPage eachSect pageBottom beneathText sectEnd docEnd lines "
@@ -90,8 +92,8 @@ _WORDS = frozenset(
     "thickThinLargeGap thinThickThinLargeGap wave doubleWave dashSmallGap dashDotStroked threeDEmboss "
     "threeDEngrave outset inset words dottedHeavy dash dashedHeavy dashLong dashLongHeavy dashDotHeavy "
     "dotDotDashHeavy wavyHeavy wavyDouble solid horzStripe vertStripe reverseDiagStripe diagStripe horzCross "
-    "diagCross thinHorzStripe thinVertStripe thinReverseDiagStripe thinDiagStripe thinHorzCross thinDiagCross "
-    "dot hyphen underscore heavy middleDot "
+    "diagCross thinHorzStripe thinVertStripe thinReverseDiagStripe thinDiagStripe thinHorzCross "
+    "thinDiagCross dot hyphen underscore heavy middleDot "
     # colours of highlights
     "black blue cyan green magenta red yellow white darkBlue darkCyan darkGreen darkMagenta darkRed "
     "darkYellow darkGray lightGray "
@@ -100,10 +102,10 @@ _WORDS = frozenset(
     "singleLevel multilevel hybridMultilevel tab space nothing "
     # tables and notes
     "continue wholeTable firstRow lastRow firstCol lastCol band1Vert band2Vert band1Horz band2Horz neCell "
-    "nwCell seCell swCell separator continuationSeparator continuationNotice normal".split()
+    "nwCell seCell swCell separator continuationSeparator continuationNotice normal",
+    "",
 )
-_COMMON_STORY_REFERENCES = (f"{W}headerReference", f"{W}footerReference")
-_FONTS = frozenset(
+_COMMON_FONTS = frozenset(
     {
         "Aptos",
         "Arial",
@@ -133,20 +135,25 @@ _FONTS = frozenset(
         "Wingdings",
     }
 )
+_STYLE_NAMES = (
+    "Normal|Title|Subtitle|header|footer|caption|Body Text|Plain Text|Quote|Strong|Emphasis|footnote text|"
+    "footnote reference|endnote text|endnote reference|annotation text|annotation reference|"
+    "annotation subject|Hyperlink|List Paragraph|No Spacing|Table Grid|Normal Table|No List|TOC Heading|"
+    "Default Paragraph Font|page number|Balloon Text|Normal (Web)|List|List Bullet|List Number"
+)
 _BUILT_IN_STYLES = frozenset(
     [
+        *_STYLE_NAMES.split("|"),
         *(f"{kind} {n}" for kind in ("heading", "toc", "index") for n in range(1, 10)),
-        *(f"{kind}{n}" for kind in ("List", "List Bullet", "List Number") for n in ("", " 2", " 3", " 4", " 5")),
-        *"Normal|Title|Subtitle|header|footer|caption|Body Text|Plain Text|Quote|Strong|Emphasis".split("|"),
-        *"footnote text|footnote reference|endnote text|endnote reference|annotation text".split("|"),
-        *"annotation reference|Hyperlink|List Paragraph|No Spacing|Table Grid|Normal Table|No List".split("|"),
-        *"Default Paragraph Font|page number|Balloon Text|TOC Heading|Normal (Web)|annotation subject".split("|"),
+        *(f"{kind} {n}" for kind in ("List", "List Bullet", "List Number") for n in range(2, 6)),
     ]
 )
 """Names of styles that tell nothing about a file."""
 
+_LEVELS = frozenset("012345678")
 _NUMBER = re.compile(r"-?[0-9]{1,7}(?:\.[0-9]{1,3})?(?:pt|mm|cm|in|pc|pi|%)?")
 _COLOUR = re.compile(r"[0-9A-Fa-f]{6}")
+_LOOK = re.compile(r"[0-9A-Fa-f]{4}")  # which rows and columns of a table look special
 _PATTERN = re.compile(r"pct[0-9]{1,2}")
 _LEVEL_TEXT = re.compile(r"(?:%[1-9]|[ .,()\[\]:;/•·§*+>\-–—]){0,30}|[o\uf000-\uf0ff]?")  # noqa: RUF001
 
@@ -195,28 +202,36 @@ def copy_properties(parent: etree._Element, node: etree._Element, names: NewName
         identifier, kind = names.stories.get(node.get(f"{R}id", "")), node.get(f"{W}type", "default")
         if identifier is not None and kind in ("default", "first", "even"):
             etree.SubElement(parent, node.tag, {f"{W}type": kind, f"{R}id": identifier})
-    if node.tag not in _PROPERTIES:
-        return
-    given = {name: value for name, value in node.attrib.items() if name in _ATTRIBUTES}
-    if node.tag in _STYLE_REFERENCES:
-        given = {f"{W}val": names.styles.get(given.get(f"{W}val", ""), "")}
-        if not given[f"{W}val"]:
-            return
-    elif node.tag == f"{W}lvlText":
-        if not _LEVEL_TEXT.fullmatch(given.get(f"{W}val", "")):
-            level = parent.get(f"{W}ilvl", "")
-            given = {f"{W}val": f"%{int(level) + 1}." if level in set("012345678") else ""}
-    elif not all(
-        value in _COMMON_FONTS if name in _FONTS and node.tag == f"{W}rFonts" else is_plain_value(value)
-        for name, value in given.items()
-    ):
-        return
-    if node.tag == f"{W}rFonts" and not _FONTS & given.keys():
-        theme = node.get(f"{W}asciiTheme", "")
-        font = "Calibri Light" if theme.startswith("major") else "Calibri"  # a theme itself is not written
-        given |= dict.fromkeys((f"{W}ascii", f"{W}hAnsi"), font) if theme else {}
-    if node.attrib and not given and not len(node):
+    given = _choose_attributes(parent, node, names)
+    if given is None or (node.attrib and not given and not len(node)):
         return
     copied = etree.SubElement(parent, node.tag, given)
     for child in node:
         copy_properties(copied, child, names)
+
+
+def _choose_attributes(
+    parent: etree._Element, node: etree._Element, names: NewNames
+) -> dict[str, str] | None:
+    """Return the attributes of the copy of an element, None = it must not be copied."""
+    if node.tag not in _PROPERTIES:
+        return None
+    given = {str(name): str(value) for name, value in node.attrib.items() if name in _ATTRIBUTES}
+    if node.tag in _STYLE_REFERENCES:
+        style = names.styles.get(given.get(f"{W}val", ""))
+        return None if style is None else {f"{W}val": style}
+    if node.tag == f"{W}lvlText":
+        if _LEVEL_TEXT.fullmatch(given.get(f"{W}val", "")):
+            return given
+        level = parent.get(f"{W}ilvl", "")
+        return {f"{W}val": f"%{int(level) + 1}." if level in _LEVELS else ""}
+    if node.tag == f"{W}rFonts":
+        fonts = {name: font for name, font in given.items() if name in _FONTS and font in _COMMON_FONTS}
+        theme = node.get(f"{W}asciiTheme", "")  # a theme itself is not written
+        if theme and f"{W}ascii" not in fonts:
+            font = "Calibri Light" if theme.startswith("major") else "Calibri"
+            fonts |= {f"{W}ascii": font, f"{W}hAnsi": font}
+        return fonts
+    is_look = node.tag == f"{W}tblLook" and _LOOK.fullmatch(given.get(f"{W}val", "0000"))
+    values = (value for name, value in given.items() if not (is_look and name == f"{W}val"))
+    return given if all(map(is_plain_value, values)) else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import BinaryIO
 
@@ -87,10 +88,8 @@ def read_docx(stream: BinaryIO, options: ReadOptions, name: str) -> WordFile:
     """
     package = open_package(read_whole(stream))
     made = None
-    try:
+    with suppress(RecursionError):
         made = _build_parts(package)
-    except RecursionError:
-        pass
     if made is None:
         raise FormatError(_TOO_DEEP)
     parts, kept = made
@@ -114,7 +113,9 @@ def _build_parts(package: Package) -> tuple[NewParts, frozenset[str]]:
         if kind in roots:
             number_notes(roots[kind], kind, names)
     stories: list[tuple[StoryKind, str]] = []
-    used = {value for node in document.iter() for name, value in node.attrib.items() if name.endswith("}id")}
+    used = {
+        value for node in document.iter() for name, value in node.attrib.items() if str(name).endswith("}id")
+    }
     for one in related:
         if one.kind in ("header", "footer") and one.id in used and one.id not in names.stories:
             names.stories[one.id] = f"rId{len(stories) + 1}"

@@ -1,4 +1,4 @@
-"""The parts of a Word file that have text, built anew from what is understood.
+"""The parts of a Word file that have text, built again from what is understood.
 
 Nothing of the file is changed in place: a new tree gets the paragraphs, tables, notes and text boxes, and all
 of their text is in `w:t` elements. Content controls, fields, hyperlinks, smart tags and insertions are
@@ -13,7 +13,14 @@ from collections.abc import Iterator
 from lxml import etree
 
 from inverse_deid.formats.docx.package import StoryKind
-from inverse_deid.formats.docx.properties import NAMESPACES, NewNames, W, copy_properties, show_style_name
+from inverse_deid.formats.docx.properties import (
+    NAMESPACES,
+    NewNames,
+    W,
+    copy_properties,
+    name_all,
+    show_style_name,
+)
 
 _MC = f"{{{NAMESPACES['mc']}}}"
 _WP = f"{{{NAMESPACES['wp']}}}"
@@ -41,18 +48,10 @@ _KIND_OF_REFERENCE = {
     f"{W}commentRangeStart": "comments",
     f"{W}commentRangeEnd": "comments",
 }
-_WRAPPERS = frozenset(
-    f"{W}{name}"
-    for name in "sdt sdtContent customXml smartTag hyperlink fldSimple ins moveTo dir bdo".split()
-)
+_WRAPPERS = name_all("sdt sdtContent customXml smartTag hyperlink fldSimple ins moveTo dir bdo")
 """Elements that are replaced by their content."""
-_SHAPES = frozenset(
-    [f"{W}drawing", f"{W}pict", f"{W}object", f"{_MC}AlternateContent"],
-)
-_MARKS = frozenset(
-    f"{W}{name}"
-    for name in "footnoteRef endnoteRef annotationRef separator continuationSeparator tab br cr ptab".split()
-)
+_SHAPES = frozenset([f"{W}drawing", f"{W}pict", f"{W}object", f"{_MC}AlternateContent"])
+_MARKS = name_all("footnoteRef endnoteRef annotationRef separator continuationSeparator tab br cr ptab")
 _MARK_VALUES = {
     f"{W}type": ("page", "column", "textWrapping"),
     f"{W}clear": ("none", "left", "right", "all"),
@@ -62,9 +61,10 @@ _MARK_VALUES = {
 }
 _EMU, _SIGNED_EMU = re.compile(r"[0-9]{1,8}"), re.compile(r"-?[0-9]{1,8}")
 _DEFAULT_EXTENT = ("3600000", "1080000")  # 100 mm and 30 mm in English metric units (360,000 per cm)
-_PLACES = frozenset(
+_PLACES = name_all(
     "margin page column paragraph character line leftMargin rightMargin topMargin bottomMargin "
-    "insideMargin outsideMargin".split()
+    "insideMargin outsideMargin",
+    "",
 )
 UNKNOWN_SIGN = "□"
 """Replaces characters that only a font of symbols explains."""
@@ -90,7 +90,10 @@ def build_story(root: etree._Element, kind: StoryKind, names: NewNames) -> etree
 
 def number_notes(root: etree._Element, kind: StoryKind, names: NewNames) -> None:
     """Give new numbers to the footnotes, endnotes or comments of a part."""
-    for number, found in enumerate(root.iterchildren(_NOTES[kind])):
+    notes = sorted(root.iterchildren(_NOTES[kind]), key=lambda note: f"{W}type" not in note.attrib)
+    has_lines = bool(notes) and f"{W}type" in notes[0].attrib  # those that separate notes from the text
+    first = 0 if kind == "comments" else -1 if has_lines else 1
+    for number, found in enumerate(notes, start=first):
         names.notes.setdefault((kind, found.get(f"{W}id", "")), str(number))
 
 
@@ -191,24 +194,25 @@ class _Builder:
         new = etree.SubElement(parent, f"{W}tbl")
         for tag in (f"{W}tblPr", f"{W}tblGrid"):
             found = node.find(tag)
-            if found is not None:
-                copy_properties(new, found, self._names)
+            copy_properties(new, etree.Element(tag) if found is None else found, self._names)
         for row in _unwrap(node):
-            if row.tag != f"{W}tr" or row.find(f"{W}trPr/{W}del") is not None:
-                continue
-            new_row = etree.SubElement(new, f"{W}tr")
-            for cell in _unwrap(row):
-                if cell.tag in (f"{W}tblPrEx", f"{W}trPr"):
-                    copy_properties(new_row, cell, self._names)
-                elif cell.tag == f"{W}tc" and cell.find(f"{W}tcPr/{W}cellDel") is None:
-                    new_cell = etree.SubElement(new_row, f"{W}tc")
-                    for found in list(cell.iterchildren(f"{W}tcPr"))[:1]:
-                        copy_properties(new_cell, found, self._names)
-                    _Builder(self._names, is_in_box=self._is_in_box).blocks(new_cell, cell)
-            if new_row.find(f"{W}tc") is None:
-                new.remove(new_row)
+            if row.tag == f"{W}tr" and row.find(f"{W}trPr/{W}del") is None:
+                self._row(new, row)
         if new.find(f"{W}tr") is None:
             parent.remove(new)
+
+    def _row(self, table: etree._Element, node: etree._Element) -> None:
+        new = etree.SubElement(table, f"{W}tr")
+        for cell in _unwrap(node):
+            if cell.tag in (f"{W}tblPrEx", f"{W}trPr"):
+                copy_properties(new, cell, self._names)
+            elif cell.tag == f"{W}tc" and cell.find(f"{W}tcPr/{W}cellDel") is None:
+                new_cell = etree.SubElement(new, f"{W}tc")
+                for found in list(cell.iterchildren(f"{W}tcPr"))[:1]:
+                    copy_properties(new_cell, found, self._names)
+                _Builder(self._names, is_in_box=self._is_in_box).blocks(new_cell, cell)
+        if new.find(f"{W}tc") is None:
+            table.remove(new)
 
     def _run(self, parent: etree._Element, node: etree._Element) -> None:
         properties = node.find(f"{W}rPr")
@@ -332,8 +336,8 @@ def _read_place(frame: etree._Element) -> list[tuple[str, str]] | None:
 
 
 def _add_place(anchor: etree._Element, place: list[tuple[str, str]]) -> None:
-    zeros = "simplePos behindDoc locked".split()
-    ones = "relativeHeight layoutInCell allowOverlap".split()
+    zeros = ("simplePos", "behindDoc", "locked")
+    ones = ("relativeHeight", "layoutInCell", "allowOverlap")
     anchor.attrib.update({**dict.fromkeys(zeros, "0"), **dict.fromkeys(ones, "1")})
     etree.SubElement(anchor, f"{_WP}simplePos", {"x": "0", "y": "0"})
     for name, (relative, offset) in zip(("positionH", "positionV"), place, strict=True):

@@ -183,7 +183,12 @@ def test_a_mask_across_paragraphs_and_tabs_is_put_once_and_layout_stays():
 
 @pytest.mark.parametrize(
     ("text", "masks", "replaced"),
-    [("abXf", ((1, 2),), ((1, 2),)), ("a", (), ()), ("PHI\x00bcdef", ((0, 1),), ((0, 4),)), ("abcdeff", (), ())],
+    [
+        ("abXf", ((1, 2),), ((1, 2),)),
+        ("a", (), ()),
+        ("PHI\x00bcdef", ((0, 1),), ((0, 4),)),
+        ("abcdeff", (), ()),
+    ],
 )
 def test_a_masked_text_that_does_not_fit_is_not_written(text, masks, replaced):
     source = opened(zipped(simple(paragraph("abcdef"))))
@@ -200,7 +205,14 @@ def test_a_masked_text_that_does_not_fit_is_not_written(text, masks, replaced):
 def test_layout_stays():
     parts = unpacked(through(zipped(hostile(canaries())))[0])
     document = parts["word/document.xml"].decode()
-    for kept in ('<w:jc w:val="center"/>', '<w:tcW w:w="2500" w:type="pct"/>', '<w:pgSz w:w="11906" w:h="16838"/>', "<w:b/>"):
+    for kept in (
+        '<w:jc w:val="center"/>',
+        '<w:tcW w:w="2500" w:type="pct"/>',
+        '<w:pgSz w:w="11906" w:h="16838"/>',
+        "<w:b/>",
+        '<w:rFonts w:cs="Arial"/>',
+        '<w:tblLook w:val="04A0"/>',
+    ):
         assert kept in document
     assert '<w:pStyle w:val="S2"/>' in document
     assert '<w:basedOn w:val="S1"/>' in parts["word/styles.xml"].decode()
@@ -240,7 +252,9 @@ def test_every_reference_of_the_output_has_its_part_and_every_part_its_type():
     parts = unpacked(through(zipped(hostile(canaries())))[0])
     types = etree.fromstring(parts["[Content_Types].xml"])
     named = {node.get("PartName") for node in types.iter("{*}Override")}
-    assert named == {f"/{name}" for name in parts if not name.endswith(".rels") and name != "[Content_Types].xml"}
+    assert named == {
+        f"/{name}" for name in parts if not name.endswith(".rels") and name != "[Content_Types].xml"
+    }
     related = etree.fromstring(parts["word/_rels/document.xml.rels"])
     targets = {node.get("Id"): f"word/{node.get('Target')}" for node in related}
     assert set(targets.values()) == {name for name in parts if name.startswith("word/")} - {
@@ -288,18 +302,25 @@ REFUSED = {
     "bomb": (zipped({**simple(""), "word/media/a.bmp": b"\0" * 40_000_000}), "harmful"),
     "many parts": (with_names(*map(str, range(MAX_PARTS))), "parts"),
     "broken XML": (zipped({**simple(""), DOCUMENT: f"<a>{CANARY}".encode()}), "damaged"),
-    "entities": (zipped({**simple(""), DOCUMENT: DTD + part("document", "<w:body>&x;</w:body>")[38:]}), "type declaration"),
+    "entities": (
+        zipped({**simple(""), DOCUMENT: DTD + part("document", "<w:body>&x;</w:body>")[38:]}),
+        "type declaration",
+    ),
     "outer entities": (
         zipped({**simple(""), DOCUMENT: b'<!DOCTYPE a SYSTEM "/etc/hostname">' + part("document", "")[38:]}),
         "type declaration",
     ),
     "too deep": (zipped(simple("<w:sdt>" * 400 + "</w:sdt>" * 400)), "damaged"),
     "strict": (
-        zipped({**simple(""), DOCUMENT: b'<document xmlns="http://purl.oclc.org/ooxml/wordprocessingml/main"/>'}),
+        zipped(
+            {**simple(""), DOCUMENT: b'<document xmlns="http://purl.oclc.org/ooxml/wordprocessingml/main"/>'}
+        ),
         "strict",
     ),
     "main part outside": (
-        zipped({**simple(""), "_rels/.rels": relations(("a", "officeDocument", "word/document.xml", "External"))}),
+        zipped(
+            {**simple(""), "_rels/.rels": relations(("a", "officeDocument", "word/document.xml", "External"))}
+        ),
         "no Word document",
     ),
 }
