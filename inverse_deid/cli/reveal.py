@@ -68,6 +68,8 @@ def reveal(masked: Path, map_path: Path, **given: Any) -> None:  # noqa: ANN401 
     with _name_in_errors(masked), input_errors():
         name = given["format_name"]
         kind = FORMATS[name] if name else sniff_format(masked, masked)
+        if not kind.can_be_revealed:
+            raise InputError(f"is a .{kind} file, and originals cannot be put back into that")
     with ExitStack() as stack:
         with _name_in_errors(map_path):
             reader = MapReader(stack.enter_context(open_input(map_path)), secret)

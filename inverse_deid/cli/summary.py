@@ -31,6 +31,7 @@ def summary_lines(tally: Tally, seconds: float) -> Iterator[str]:
     rate = f", {tally.n_tokens / seconds:,.0f} tokens per second" if seconds > 0 else ""
     yield f"time       {seconds:>12,.1f} s{rate}"
     yield from column_lines(tally.columns)
+    yield from removed_lines(tally.removed)
 
 
 def column_lines(columns: Mapping[str, str]) -> Iterator[str]:
@@ -49,6 +50,18 @@ def column_lines(columns: Mapping[str, str]) -> Iterator[str]:
         if names:
             yield f"{label:<11}{fate}: {', '.join(names)}"
             label = ""
+
+
+def removed_lines(removed: Mapping[str, int]) -> Iterator[str]:
+    """Return which parts of Word files were left out, by kind.
+
+    Example:
+        >>> list(removed_lines({"macro": 1, "image": 12}))
+        ['removed    parts of Word files: image (12), macro (1)']
+    """
+    if removed:
+        kinds = ", ".join(f"{kind} ({n:,})" for kind, n in sorted(removed.items()))
+        yield f"removed    parts of Word files: {kinds}"
 
 
 def warning_lines(columns: Mapping[str, str]) -> Iterator[str]:

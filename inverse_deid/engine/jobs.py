@@ -159,6 +159,8 @@ class _Planner:
                 raise InputError("is not i2b2 XML, and only for that --annotations can be written")
             yield Output("annotations", _join(settings.annotations, name), private=True)
         if settings.maps is not None:
+            if not kind.can_be_revealed:
+                raise InputError(f"is a .{kind} file, and for that no --map can be written")
             yield Output("map", _join(settings.maps, name.with_name(name.name + ".map")), private=True)
 
     def _claim(self, job: Job) -> None:

@@ -37,6 +37,7 @@ class Tally:
     stand_ins: dict[str, int] = field(default_factory=dict)  # by sort: masks that show no marker (date, age)
     n_other_language: int = 0  # written, and seem not to be English
     other_language: list[str] = field(default_factory=list)  # the ids of the first of their texts
+    removed: dict[str, int] = field(default_factory=dict)  # parts of office files that were left out, by kind
     n_found_complete: int = 0  # files that an earlier run had completed
 
     def __post_init__(self) -> None:
@@ -70,6 +71,11 @@ class Tally:
         """Note what became of the columns of a table."""
         self.columns |= columns
 
+    def note_removed(self, removed: Mapping[str, int]) -> None:
+        """Count parts of office files that were left out."""
+        for kind, n in removed.items():
+            self.removed[kind] = self.removed.get(kind, 0) + n
+
     def fail(self, where: str, reason: str) -> None:
         """Note a failure."""
         self.n_failures += 1
@@ -84,6 +90,7 @@ class Tally:
         self.n_failures += other.n_failures
         self.failures += other.failures[: MAX_FAILURES_LISTED - len(self.failures)]
         self.note_columns(other.columns)
+        self.note_removed(other.removed)
         self.n_other_language += other.n_other_language
         self._list_other_language(other.other_language)
         self.n_found_complete += other.n_found_complete

@@ -176,6 +176,16 @@ class ReportingSink(Protocol):
         ...
 
 
+@runtime_checkable
+class RemovesParts(Protocol):
+    """A source that leaves out parts of its file."""
+
+    @property
+    def removed(self) -> Mapping[str, int]:
+        """How many parts of each kind are not written; the kinds never come from the file."""
+        ...
+
+
 class Source(Protocol):
     """One open input file.
 
@@ -224,6 +234,7 @@ class Format:
             share the suffixes, and this one is the default.
         is_single_document: A file is one document.
         holds_cases: A record is a case safety report: its fields are masked with its texts.
+        can_be_revealed: A map can put the originals back into a masked file.
         can_be_piped: It can be read from a stream of unknown length.
         can_be_split: A part of a file can be masked without the rest.
         is_split_by_row_group: Parts are row groups, not ranges of bytes.
@@ -238,6 +249,7 @@ class Format:
     is_head: Callable[[bytes], bool] | None = None
     is_single_document: bool = False
     holds_cases: bool = False
+    can_be_revealed: bool = True
     can_be_piped: bool = True
     can_be_split: bool = False
     is_split_by_row_group: bool = False

@@ -13,6 +13,7 @@ from typing import BinaryIO, cast
 
 from inverse_deid.core.errors import FormatError, UnreadableInputError
 from inverse_deid.formats import csv_table, i2b2_xml, json_lines, parquet_table, plain_text
+from inverse_deid.formats.docx import source as docx
 from inverse_deid.formats.icsr import source as icsr
 from inverse_deid.formats.records import Format
 
@@ -23,10 +24,14 @@ _ALL = (
     csv_table.FORMAT,
     parquet_table.FORMAT,
     icsr.FORMAT,
+    docx.FORMAT,
 )
 
 FORMATS: Mapping[str, Format] = MappingProxyType({one.name: one for one in _ALL})
 """The formats of case narratives that can be masked, by name."""
+
+_WORD_SUFFIXES = frozenset({".doc", ".docm", ".dot", ".dotx", ".dotm", ".rtf", ".odt"})
+"""Of files that are not read, but that Word or LibreOffice saves as `.docx`."""
 
 _MAX_HEAD_BYTES = 64 * 1024
 
@@ -49,6 +54,8 @@ def format_of(path: PurePath) -> Format:
     """
     suffix = without_gz(path).suffix.lower()
     by_suffix = {suffix: one for one in _ALL if one.is_head is None for suffix in one.suffixes}
+    if suffix in _WORD_SUFFIXES:
+        raise FormatError(f"is a {suffix} file, which is not read. Save it as .docx in Word or LibreOffice")
     if suffix not in by_suffix:
         known = ", ".join(by_suffix)
         raise FormatError(f"has an unknown suffix. Use {known} (each also with .gz), or give --format")

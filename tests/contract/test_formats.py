@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from fake_maskers import CANARY, keep_all, mask_all
+from word_files import paragraph, simple, zipped
 
 from inverse_deid.core.errors import InputError
 from inverse_deid.engine.masker import mask_records
@@ -53,6 +54,10 @@ def as_parquet(*texts: str) -> bytes:
     return target.getvalue()
 
 
+def as_docx(text: str) -> bytes:
+    return zipped(simple(paragraph(text)))
+
+
 def texts_of(data: bytes, kind: Format) -> list[str]:
     source = kind.open(io.BytesIO(data), ReadOptions(), "name")
     return [record.doc.text for record in source.records() if record.doc is not None]
@@ -77,6 +82,7 @@ CASES = (
     [(name, write(*TEXTS), TEXTS) for name, write in TABLES.items()]
     + [(FORMATS["text"], as_text(t), [t]) for t in TEXTS if t]
     + [(FORMATS["i2b2"], as_i2b2(t), [t]) for t in TEXTS]
+    + [(FORMATS["docx"], as_docx(t), [t]) for t in TEXTS]
 )
 
 
@@ -118,6 +124,9 @@ BROKEN = [
     (FORMATS["parquet"], as_parquet(CANARY)[:-9]),
     (FORMATS["parquet"], as_parquet(CANARY).replace(b"text", b"tex_")),
     (FORMATS["jsonl"], CANARY.encode("utf-16")),
+    (FORMATS["docx"], CANARY.encode()),
+    (FORMATS["docx"], as_docx(CANARY)[:-30]),
+    (FORMATS["docx"], as_docx(CANARY).replace(b"word/document", b"word/documen_")),
 ]
 
 

@@ -21,6 +21,7 @@ from masked_folders import visible
 from review_stores import review, store_of, user
 from service_client import client_of
 from sqlalchemy import select
+from word_files import paragraph, simple, zipped
 
 from inverse_deid.core.values import Document, MaskedDocument
 from inverse_deid.review.exporting import export_released
@@ -54,6 +55,7 @@ FORMATS = {
     "b.jsonl": lambda text: (json.dumps({"id": 7, "text": text}) + "\n").encode(),
     "c.csv": lambda text: f'id,text\n7,"{text}"\n'.encode(),
     "d.parquet": parquet,
+    "g.docx": lambda text: zipped(simple(paragraph(*text.partition(" ")))),
     "e.xml": lambda text: f"<deIdi2b2><TEXT><![CDATA[{text}]]></TEXT></deIdi2b2>".encode(),
 }
 PLAIN = ("--explain", "--run-report", "report.json")

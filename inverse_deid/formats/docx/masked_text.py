@@ -1,0 +1,160 @@
+"""The text of the parts of a Word file as one text, and its masks put back into the runs.
+
+Paragraphs are separate lines, cells are separated by tabs, and one part follows the other after an empty
+line. A text box follows the paragraph that it is in. Tabs, line breaks, and the ends of paragraphs and cells
+are layout: they stay, also where a mask goes across them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from lxml import etree
+
+from inverse_deid.core.errors import FormatError, StageError
+from inverse_deid.core.values import MaskedDocument
+from inverse_deid.formats.docx.properties import W
+from inverse_deid.formats.docx.stories import ROOTS
+from inverse_deid.text.rendering import Piece
+
+_BREAKS = {f"{W}tab": "\t", f"{W}ptab": "\t", f"{W}br": "\n", f"{W}cr": "\n"}
+_CONTAINERS = frozenset(
+    [*ROOTS.values(), *(f"{W}{name}" for name in ("body", "footnote", "endnote", "comment"))]
+)
+
+_Found = tuple[str, etree._Element | None]
+"""A piece of text, and the `w:t` that has it, None = layout."""
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """The text of one `w:t`, and where it begins in the text of the file."""
+
+    node: etree._Element = field(repr=False)
+    start: int
+    text: str = field(repr=False)
+
+
+def read_text(stories: Sequence[etree._Element]) -> tuple[str, list[Slot]]:
+    """Return the text of new parts, and the places of its characters in text order.
+
+    Raises:
+        FormatError: Some of their text is where it is not read, so it would not be masked.
+    """
+    words: list[str] = []
+    slots: list[Slot] = []
+    position = 0
+    for number, story in enumerate(stories):
+        for text, node in (*([("\n\n", None)] if number else []), *_read_blocks(story)):
+            if node is not None:
+                slots.append(Slot(node, position, text))
+            words.append(text)
+            position += len(text)
+    if len(slots) != sum(1 for story in stories for _ in story.iter(f"{W}t")):
+        raise FormatError("has text in an unknown place. Save it again in Word")
+    return "".join(words), slots
+
+
+def _read_blocks(container: etree._Element) -> Iterator[_Found]:
+    is_first = True
+    for node in container:
+        if node.tag not in _CONTAINERS and node.tag not in (f"{W}p", f"{W}tbl"):
+            continue
+        if not is_first:
+            yield "\n", None
+        is_first = False
+        if node.tag == f"{W}p":
+            yield from _read_paragraph(node)
+        elif node.tag == f"{W}tbl":
+            for n_rows, row in enumerate(node.iterchildren(f"{W}tr")):
+                for n_cells, cell in enumerate(row.iterchildren(f"{W}tc")):
+                    if n_cells or n_rows:
+                        yield "\t" if n_cells else "\n", None
+                    yield from _read_blocks(cell)
+        else:
+            yield from _read_blocks(node)
+
+
+def _read_paragraph(paragraph: etree._Element) -> Iterator[_Found]:
+    boxes: list[etree._Element] = []
+    for run in paragraph.iterchildren(f"{W}r"):
+        for node in run:
+            if node.tag == f"{W}t":
+                yield node.text or "", node
+            elif node.tag in _BREAKS:
+                yield _BREAKS[str(node.tag)], None
+            else:
+                boxes += node.iter(f"{W}txbxContent")
+    for box in boxes:
+        yield "\n", None
+        yield from _read_blocks(box)
+
+
+def list_pieces(text: str, masked: MaskedDocument) -> list[Piece]:
+    """Return what replaces which range of a text.
+
+    Raises:
+        StageError: The masked text is not the text with these ranges replaced.
+    """
+    pieces: list[Piece] = []
+    position = shown = 0
+    ends = (len(text), len(text)), (len(masked.text), len(masked.text))
+    ranges = zip((*masked.masks, ends[0]), (*masked.replaced, ends[1]), strict=True)
+    for (start, end), (first, stop) in ranges:
+        if not position <= start <= end <= len(text) or masked.text[shown:first] != text[position:start]:
+            raise StageError("the masked text does not fit the text of the file")
+        pieces.append((start, end, masked.text[first:stop]))
+        position, shown = end, stop
+    return pieces[:-1]
+
+
+def put_masks(slots: Sequence[Slot], pieces: Sequence[Piece]) -> None:
+    """Replace ranges of the text in the runs; runs that become empty are removed.
+
+    The replacement goes into the first run of its range.
+
+    Raises:
+        StageError: A range has no character in any run.
+    """
+    left = iter(pieces)
+    piece = next(left, None)
+    is_put = False
+    for slot in slots:
+        shown, position, end = [], slot.start, slot.start + len(slot.text)
+        while piece is not None and piece[0] < end:
+            start, stop, words = piece
+            shown.append(slot.text[position - slot.start : max(start, position) - slot.start])
+            if not is_put and stop > slot.start:
+                shown.append(words)
+                is_put = True
+            position = max(position, min(stop, end))
+            if stop > end:
+                break
+            if not is_put:
+                raise StageError("a mask has no place in the file")
+            piece, is_put = next(left, None), False
+        shown.append(slot.text[position - slot.start :])
+        _set_text(slot.node, "".join(shown))
+    if piece is not None and (not is_put or next(left, None) is not None):
+        raise StageError("a mask has no place in the file")
+
+
+def _set_text(node: etree._Element, text: str) -> None:
+    """Write the text of a `w:t`; one without text goes, and so does its run if nothing is left in it.
+
+    Raises:
+        StageError: XML does not allow a character of the text.
+    """
+    with suppress(ValueError):
+        node.text = text
+    if (node.text or "") != text:
+        raise StageError("a replacement has a character that XML does not allow")
+    run = node.getparent()
+    if text or run is None:
+        return
+    run.remove(node)
+    paragraph = run.getparent()
+    if paragraph is not None and all(child.tag == f"{W}rPr" for child in run):
+        paragraph.remove(run)

@@ -1,0 +1,146 @@
+"""Word files as a format: one file is one document, whose layout stays (docs/office-files.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import BinaryIO
+
+from lxml import etree
+
+from inverse_deid.core.errors import FormatError, StageError
+from inverse_deid.core.values import Document, MaskedDocument
+from inverse_deid.formats.docx.masked_text import Slot, list_pieces, put_masks, read_text
+from inverse_deid.formats.docx.package import Package, PartKind, StoryKind, open_package, pack_document
+from inverse_deid.formats.docx.properties import NewNames
+from inverse_deid.formats.docx.stories import (
+    ROOTS,
+    build_numbering,
+    build_settings,
+    build_story,
+    build_styles,
+    number_notes,
+)
+from inverse_deid.formats.plain_text import read_whole
+from inverse_deid.formats.records import Format, ReadOptions, Record, Writable
+
+_NO_DOCUMENT = "has no Word document in it. Save it as a Word document (.docx), not in the strict format"
+_TOO_DEEP = "has elements that are nested too deeply. Save it again in Word"
+_ONCE: tuple[StoryKind, ...] = ("footnotes", "endnotes", "comments")
+
+NewParts = dict[str, tuple[PartKind, etree._Element]]
+"""Kind and content of each part that is written, by the id of the relation to it."""
+
+
+@dataclass(slots=True)
+class WordFile:
+    """An open Word file (a `Source`)."""
+
+    doc: Document
+    parts: NewParts = field(repr=False)
+    slots: list[Slot] = field(repr=False)  # where the text of the document is
+    removed: Mapping[str, int]  # the parts of the file that are not written, by kind
+    unit: str = "document"
+    resumable: bool = False
+    columns: Mapping[str, str] = field(default_factory=dict)
+    text_encoding: str = "utf-8"
+    is_written: bool = False
+
+    def records(self) -> Iterator[Record]:
+        """Yield the one document."""
+        yield Record(1, (self.doc,))
+
+    def sink(self, target: Writable, *, resumed: bool = False) -> WordFileSink:
+        """Return what writes the masked file."""
+        return WordFileSink(target, self)
+
+
+@dataclass(frozen=True, slots=True)
+class WordFileSink:
+    """Writes one masked file (a `Sink`)."""
+
+    target: Writable = field(repr=False)
+    source: WordFile
+
+    def write(self, record: Record, masked: Sequence[MaskedDocument]) -> None:
+        """Write the file with the masked text.
+
+        Raises:
+            StageError: The text does not fit the file, or the file was written before.
+        """
+        if self.source.is_written or len(masked) != 1:
+            raise StageError("a Word file is written once, with one text")
+        self.source.is_written = True
+        put_masks(self.source.slots, list_pieces(self.source.doc.text, masked[0]))
+        self.target.write(pack_document(self.source.parts))
+
+    def finish(self) -> None:
+        """Nothing follows the document."""
+
+
+def read_docx(stream: BinaryIO, options: ReadOptions, name: str) -> WordFile:
+    """Open a Word file.
+
+    Raises:
+        FormatError: Not a Word file, encrypted, damaged, or made to do harm.
+        UnreadableInputError: Empty or too large.
+    """
+    package = open_package(read_whole(stream))
+    made = None
+    with suppress(RecursionError):
+        made = _build_parts(package)
+    if made is None:
+        raise FormatError(_TOO_DEEP)
+    parts, kept = made
+    text, slots = read_text([root for kind, root in parts.values() if kind in ROOTS])
+    return WordFile(Document(name, text), parts, slots, package.count_removed(kept))
+
+
+def _build_parts(package: Package) -> tuple[NewParts, frozenset[str]]:
+    """Return what is written, and the names of the parts of the file that it is made of."""
+    found = {one.target for one in package.related("") if one.kind == "officeDocument"}
+    main = next((target for target in sorted(found) if target), "")
+    document = package.parse(main) if main else None
+    if document is None or document.tag != ROOTS["document"]:
+        raise FormatError(_NO_DOCUMENT)
+    related = [one for one in package.related(main) if one.target]
+    kinds = ("styles", "numbering", "settings", *_ONCE)
+    first = {one.kind: one.target for one in reversed(related) if one.kind in kinds}
+    roots = {kind: package.parse(target) for kind, target in first.items()}
+    names = NewNames.of_styles(roots.get("styles"))
+    for kind in _ONCE:
+        if kind in roots:
+            number_notes(roots[kind], kind, names)
+    stories: list[tuple[StoryKind, str]] = []
+    used = {
+        value for node in document.iter() for name, value in node.attrib.items() if str(name).endswith("}id")
+    }
+    for one in related:
+        if one.kind in ("header", "footer") and one.id in used and one.id not in names.stories:
+            names.stories[one.id] = f"rId{len(stories) + 1}"
+            stories.append(("header" if one.kind == "header" else "footer", one.target))
+    parts: NewParts = {"": ("document", build_story(document, "document", names))}
+    for number, (kind, target) in enumerate(stories, start=1):
+        parts[f"rId{number}"] = kind, build_story(package.parse(target), kind, names)
+    others: list[tuple[PartKind, etree._Element]] = [
+        (kind, build_story(roots[kind], kind, names)) for kind in _ONCE if kind in roots
+    ]
+    if "styles" in roots:
+        others.append(("styles", build_styles(roots["styles"], names)))
+    if "numbering" in roots:
+        others.append(("numbering", build_numbering(roots["numbering"], names)))
+    others.append(("settings", build_settings(roots.get("settings"))))
+    for number, other in enumerate(others, start=len(stories) + 1):
+        parts[f"rId{number}"] = other
+    return parts, frozenset({main, *first.values(), *(target for _, target in stories)})
+
+
+FORMAT = Format(
+    name="docx",
+    open=read_docx,
+    suffixes=(".docx",),
+    is_single_document=True,
+    can_be_piped=False,
+    can_be_revealed=False,
+)

@@ -1,0 +1,214 @@
+"""`inverse-deid mask` and `review init` with Word files."""
+
+import gzip
+import io
+import itertools
+import json
+import re
+from dataclasses import replace
+from datetime import date
+
+import pytest
+from case_maskers import masker_of, spans_by
+from fake_maskers import CANARY, FakeMasker
+from masked_folders import visible
+from review_stores import FACTS, KEY, review, store_of, user
+from test_mask_workers import contents, finish, start
+from test_real_pipeline import finish as finish_real
+from test_real_pipeline import start as start_real
+from word_files import hostile, paragraph, simple, unpacked, zipped
+
+from inverse_deid.formats.docx.source import FORMAT
+from inverse_deid.formats.records import ReadOptions
+from inverse_deid.replacement.settings import CaseSettings
+from inverse_deid.review.exporting import export_released
+from inverse_deid.review.loading import LoadSettings
+from inverse_deid.review.values import ReviewPolicy
+
+LETTER = zipped(simple(paragraph("seen by ", CANARY[:3], CANARY[3:]) + paragraph("well")))
+
+
+def text_of(path):
+    return FORMAT.open(io.BytesIO(path.read_bytes()), ReadOptions(), "x").doc.text
+
+
+def numbered():
+    """Return a function that gives another canary at every call."""
+    numbers = itertools.count()
+    return lambda: CANARY + "x" * next(numbers)
+
+
+def test_word_files_of_a_folder_are_masked_and_what_was_removed_is_said(command, given, out, tmp_path):
+    (given / "sub").mkdir()
+    (given / "sub" / "a.docx").write_bytes(zipped(hostile(numbered())))
+    (given / "b.docx.gz").write_bytes(gzip.compress(LETTER))
+    (given / "C.DOCX").write_bytes(LETTER)
+    report = tmp_path / "report.json"
+    result = command("mask", given, "--out", out, "--explain", "--run-report", report)
+    assert result.status == 0, result.stderr
+    files = ["C.DOCX", "b.docx", "sub/a.docx"]
+    assert visible(out) == sorted([*files, *(f"{name}.explain.jsonl" for name in files)])
+    assert text_of(out / "b.docx") == text_of(out / "C.DOCX") == "seen by PHI\nwell"
+    for name in files:
+        shown = "\n".join([*unpacked((out / name).read_bytes()), text_of(out / name)])
+        packed = b"".join(unpacked((out / name).read_bytes()).values())
+        assert CANARY not in shown + packed.decode() + (out / f"{name}.explain.jsonl").read_text()
+    assert re.search(r"removed +parts of Word files: .*image \(1\).*macro \(1\)", result.stderr)
+    noted = json.loads(report.read_text())
+    assert noted["total"]["removed_parts"]["macro"] == 1
+    assert [file["format"] for file in noted["files"]] == ["docx"] * 3
+    assert CANARY not in result.stderr + report.read_text()
+
+
+def test_a_complete_run_is_resumed_and_a_changed_output_masked_again(command, given, out):
+    (given / "a.docx").write_bytes(LETTER)
+    assert command("mask", given, "--out", out).status == 0
+    written = (out / "a.docx").read_bytes()
+    assert "Nothing is left" in command("mask", given, "--out", out, "--resume").stderr
+    (out / "a.docx").unlink()
+    assert command("mask", given, "--out", out, "--resume").status == 0
+    assert (out / "a.docx").read_bytes() == written
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        (("--offsets",), "not JSON Lines"),
+        (("--annotations", "notes"), "not i2b2 XML"),
+        (("--map", "maps", "--key", "key"), "no --map"),
+    ],
+)
+def test_what_a_word_file_cannot_do_is_refused(command, given, out, options, complaint, tmp_path):
+    (given / "a.docx").write_bytes(LETTER)
+    (tmp_path / "key").write_text("0123456789abcdef0123456789abcdef\n")
+    result = command("mask", given, "--out", out, *(o if o[0] == "-" else tmp_path / o for o in options))
+    assert result.status == 2
+    assert complaint in result.stderr
+    assert not list(out.rglob("*.docx"))
+
+
+def test_standard_input_and_ray_are_refused(command, given, out):
+    (given / "a.docx").write_bytes(LETTER)
+    piped = command("mask", "-", "--format", "docx")
+    assert (piped.status, "cannot come from standard input" in piped.stderr) == (2, True)
+    on_ray = command("mask", given, "--out", out, "--engine", "ray", "--format", "docx")
+    assert (on_ray.status, "--engine ray" in on_ray.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("suffix", [".doc", ".docm", ".rtf", ".odt"])
+def test_other_files_of_word_are_refused_with_a_remedy(command, given, out, suffix):
+    (given / f"a{suffix}").write_bytes(LETTER)
+    result = command("mask", given, "--out", out)
+    assert result.status == 2
+    assert "Save it as .docx" in result.stderr
+
+
+def test_bad_files_are_named_and_the_others_finished(command, given, out):
+    (given / "cut.docx").write_bytes(LETTER[:-30])
+    (given / "old.docx").write_bytes(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + CANARY.encode())
+    (given / "good.docx").write_bytes(LETTER)
+    result = command("mask", given, "--out", out)
+    assert result.status == 1
+    assert list(out.glob("*.docx")) == [out / "good.docx"]
+    assert "cut.docx" in result.stderr
+    assert "old.docx: is encrypted" in result.stderr
+    assert CANARY not in result.stderr
+
+
+class AddsWords(FakeMasker):
+    """Returns more text than its masks explain."""
+
+    def mask_many(self, docs):
+        return [replace(one, text=f"{one.text} {CANARY}") for one in super().mask_many(docs)]
+
+
+def test_a_text_that_does_not_fit_the_file_is_not_written(command, given, out, fake_assemble):
+    (given / "a.docx").write_bytes(LETTER)
+    fake_assemble[0] = AddsWords(str.islower)
+    result = command("mask", given, "--out", out)
+    assert result.status == 2
+    assert "does not fit" in result.stderr
+    assert not list(out.rglob("*.docx"))
+
+
+def test_dates_ages_and_surrogates_are_those_of_a_text_file(command, given, out, fake_assemble, tmp_path):
+    fake_assemble[0] = masker_of(
+        spans_by(NAME=r"\b(Zebulonova)", DATE=r"(\d\d-[A-Z]{3}-\d{4})", AGE=r"(\d\d)-year")
+    )
+    (tmp_path / "key").write_text("0123456789abcdef0123456789abcdef\n")
+    text = "Zebulonova, 47-year-old, fell on 12-OCT-2019 and 19-OCT-2019. Zebulonova left."
+    (given / "a.docx").write_bytes(
+        zipped(simple(paragraph(*(text[i : i + 3] for i in range(0, len(text), 3)))))
+    )
+    (tmp_path / "text").mkdir()
+    (tmp_path / "text" / "a.docx").write_text(text)
+    options = (
+        "--key",
+        tmp_path / "key",
+        "--replace",
+        "surrogate",
+        "--dates",
+        "shift",
+        "--ages",
+        "band",
+        "--age-bands",
+        "10-years",
+    )
+    assert command("mask", given, "--out", out, *options).status == 0
+    same = command("mask", tmp_path / "text", "--out", tmp_path / "plain", "--format", "text", *options)
+    assert same.status == 0
+    shown = text_of(out / "a.docx")
+    assert shown == (tmp_path / "plain" / "a.docx").read_text()
+    assert not re.search("Zebulonova|12-OCT-2019|47", shown)
+    assert re.search(r"\d\d-[A-Z]{3}-\d{4}", shown)
+
+
+def test_the_output_does_not_depend_on_the_number_of_workers(tmp_path):
+    given = tmp_path / "in"
+    given.mkdir()
+    for number in range(12):
+        (given / f"{number}.docx").write_bytes(
+            zipped(simple(paragraph(f"case {number} ", "Ze", "bu", " left")))
+        )
+    results = []
+    for n in (1, 2):
+        status, said, _ = finish(start(given, "--out", tmp_path / str(n), "--workers", n))
+        assert status == 0, said
+        results.append(contents(tmp_path / str(n)))
+    assert results[0] == results[1]
+
+
+def test_the_real_rules_mask_a_name_in_several_runs_and_its_other_mention_in_a_footnote(tmp_path):
+    parts = hostile(numbered())
+    body = paragraph("Mrs. Zeb", "ulonova took aspirin and had a ", "rash.")
+    parts["word/document.xml"] = simple(body)["word/document.xml"]
+    (tmp_path / "a.docx").write_bytes(zipped(parts))
+    status, said = finish_real(start_real(tmp_path / "a.docx", "--out", tmp_path / "out", "--rules-only"))
+    assert status == 0, said
+    written = unpacked((tmp_path / "out" / "a.docx").read_bytes())
+    assert CANARY.encode() not in b"".join(written.values())
+    assert "rash" in text_of(tmp_path / "out" / "a.docx")
+    assert "aspirin" in text_of(tmp_path / "out" / "a.docx")
+
+
+def test_a_word_file_is_reviewed_and_released(tmp_path):
+    (tmp_path / "a.docx").write_bytes(LETTER)
+    settings = LoadSettings(
+        policy=ReviewPolicy(approvals=1),
+        facts=FACTS,
+        cases=CaseSettings(today=date(2024, 1, 1), key=KEY.secret),
+    )
+    with store_of(tmp_path, inputs=[tmp_path / "a.docx"], settings=settings) as store:
+        review(store, user(store, "ann"), mask=[3])
+        exported = export_released(store, tmp_path / "out")
+        assert (exported.n_cases, exported.problems) == (1, ())
+    assert text_of(tmp_path / "out" / "a.docx") == "seen by PHI\nPHI"
+
+
+def test_a_masked_word_file_cannot_be_revealed(command, tmp_path):
+    (tmp_path / "a.docx").write_bytes(LETTER)
+    (tmp_path / "a.map").write_bytes(b"")
+    (tmp_path / "key").write_text("0123456789abcdef0123456789abcdef\n")
+    options = ("--map", tmp_path / "a.map", "--key", tmp_path / "key", "--out", tmp_path / "o")
+    result = command("reveal", tmp_path / "a.docx", *options)
+    assert (result.status, "cannot be put back" in result.stderr) == (2, True)
