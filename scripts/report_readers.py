@@ -8,7 +8,6 @@ Needs the corpora of configs/default.toml (`scripts/prepare_training_data.py`). 
 from __future__ import annotations
 
 import dataclasses
-import os
 import subprocess
 import sys
 import tempfile
@@ -88,7 +87,7 @@ def _quality() -> Iterator[str]:
 def _cost(documents: Path) -> Iterator[str]:
     yield "| reader | words per second | memory, MiB |"
     yield "|---|---|---|"
-    n_tokens = sum(len(doc.text.split()) for doc in read_annotated(documents))
+    n_words = sum(len(doc.text.split()) for doc in read_annotated(documents))
     for name, options in {"network": [], "with second reader": ["--careful"]}.items():
         seconds, peak = [], 0
         for _ in range(3):
@@ -96,12 +95,22 @@ def _cost(documents: Path) -> Iterator[str]:
                 command = [sys.executable, "-m", "inverse_deid.cli.main", "mask", documents, "--out", folder]
                 started = time.perf_counter()
                 run = subprocess.Popen([*map(str, command), "-q", "--threads", "1", *options])
-                _, status, used = os.wait4(run.pid, 0)
-                if status:
+                while run.poll() is None:
+                    peak = max(peak, _peak_kib(run.pid))
+                    time.sleep(0.02)
+                if run.returncode:
                     raise SystemExit("masking failed")
                 seconds.append(time.perf_counter() - started)
-                peak = max(peak, used.ru_maxrss)
-        yield f"| {name} | {n_tokens / sorted(seconds)[1]:,.0f} | {peak / 1024:.0f} |"
+        yield f"| {name} | {n_words / sorted(seconds)[1]:,.0f} | {peak / 1024:.0f} |"
+
+
+def _peak_kib(pid: int) -> int:
+    """Return the largest resident memory of a process so far, 0 if it has just ended."""
+    try:
+        status = Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return 0
+    return next((int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM")), 0)
 
 
 @click.command()

@@ -10,21 +10,21 @@ SENTENCES_PER_WORD = 2
 """So few of the sentences for each surname in the test; `scripts/measure_bare_names.py` takes all."""
 
 MOST_LEAKED = {
-    ("ordinary", "alone"): 0.992,
-    ("ordinary", "inside"): 0.993,
-    ("unlisted", "alone"): 0.993,
-    ("unlisted", "inside"): 0.25,
-    ("words", "alone"): 0.996,
-    ("words", "inside"): 0.18,
-    ("clinical_words", "alone"): 0.5,
-    ("clinical_words", "inside"): 0.7,
+    ("ordinary", "alone"): 0.02,
+    ("ordinary", "inside"): 0.03,
+    ("unlisted", "alone"): 0.03,
+    ("unlisted", "inside"): 0.18,
+    ("words", "alone"): 0.04,
+    ("words", "inside"): 0.13,
+    ("clinical_words", "alone"): 0.45,
+    ("clinical_words", "inside"): 0.65,
     ("eponyms", "alone"): 0.2,
-    ("eponyms", "inside"): 0.35,
+    ("eponyms", "inside"): 0.3,
 }
 """Share of planted surnames that may be kept."""
 
 LEAST_KEPT = {
-    ("drugs", "alone"): 0.99,
+    ("drugs", "alone"): 0.98,
     ("drugs", "inside"): 0.99,
     ("eponym phrases", "alone"): 0.99,
     ("eponym phrases", "inside"): 0.99,
