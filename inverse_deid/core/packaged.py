@@ -15,7 +15,7 @@ MODEL_SHA256 = "3ccd17673210781443d854237d0b2b1893ba3660c20db899e9c72a3e21fcec11
 LEXICON_SHA256 = "1f40f9edb694d9a2c8559a4601eeb981d0107203aa40e0c6b0ebf9933403416c"
 """Of the `manifest.json` in `lexicon.zip`, which contains the hash of every other member."""
 
-SECOND_READER_SHA256 = "68d1690374ec10e63d079893a30855e1e393b0eb3d269a8262d7b5e57d167e5e"
+SECOND_READER_SHA256 = "b970558b5ec844ee4d5b7d21445472b8b57f0967b2cfe138df8911f85a20f03b"
 """Of the second reader's `manifest.json`."""
 
 

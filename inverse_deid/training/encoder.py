@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
+import onnx
 import torch
 from msgspec import Struct
 from onnxruntime.quantization import QuantType, quantize_dynamic
@@ -297,7 +298,19 @@ def export_encoder(network: EncoderNetwork, vocabulary: Vocabulary) -> bytes:
         dynamo=True,
         verbose=False,
     )
-    return bytes(program.model_proto.SerializeToString())
+    return without_traces(program.model_proto)
+
+
+def without_traces(model: onnx.ModelProto) -> bytes:
+    """Return a graph without what the exporter notes on it: source lines, and paths of the machine."""
+    for part in (model, model.graph, *model.graph.node, *model.graph.value_info, *model.graph.initializer):
+        del part.metadata_props[:]
+    for part in (*model.graph.input, *model.graph.output):
+        del part.metadata_props[:]
+    for part in (model.graph, *model.graph.node, *model.graph.initializer):
+        part.doc_string = ""
+    del model.functions[:]
+    return bytes(model.SerializeToString())
 
 
 def round_weights(graph: bytes) -> bytes:

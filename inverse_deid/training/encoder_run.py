@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from inverse_deid.core.files import sha256_if_readable
 from inverse_deid.core.settings import as_plain_values
 from inverse_deid.lexicon import load_lexicon
 from inverse_deid.masking.assemble import packaged_model
@@ -72,7 +73,13 @@ def train_encoder(
         feature_names=names,
         pieces=pieces,
         graph=round_weights(export_encoder(network, vocabulary)),
-        provenance={**_describe(config, data, revision), "encoder": as_plain_values(encoder)},
+        provenance={
+            **_describe(config, data, revision),
+            "encoder": {
+                **as_plain_values(encoder),
+                "weights": sha256_if_readable(encoder.weights / "model.safetensors"),
+            },
+        },
     )
     write_encoder(parts, folder)
 
