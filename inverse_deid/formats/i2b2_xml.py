@@ -33,6 +33,7 @@ from inverse_deid.core.phi import HYPER_CLASS_OF, OUR_TYPES, HyperClass, PhiType
 from inverse_deid.core.values import Document, MaskedDocument, PhiSpan
 from inverse_deid.formats.plain_text import read_whole
 from inverse_deid.formats.records import Format, ReadOptions, Record, Writable
+from inverse_deid.formats.safe_xml import safe_parser
 
 _TYPES_NOT_OURS: Mapping[str, PhiType] = MappingProxyType(
     {
@@ -182,18 +183,10 @@ def read_gold_i2b2_xml(stream: BinaryIO, name: str, types: TypeMapping = OUR_TYP
 
 def _parse(data: bytes) -> etree._Element:
     """Return the root element; the message of the parser may quote the text and is dropped."""
-    parser = etree.XMLParser(
-        resolve_entities=False,
-        no_network=True,
-        load_dtd=False,
-        huge_tree=False,
-        remove_comments=True,
-        remove_pis=True,
-    )
     root: etree._Element | None = None
     line = 0
     try:
-        root = etree.fromstring(data, parser)
+        root = etree.fromstring(data, safe_parser())
     except etree.XMLSyntaxError as error:
         line = error.lineno or 0
     except ValueError:

@@ -7,7 +7,7 @@ thresholds differ.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -182,6 +182,16 @@ def measure(corpus: ScoredCorpus, thresholds: Thresholds) -> OperatingPoint:
     hits = int((masked & corpus.is_phi).sum())
     n_phi, n_masked = int(corpus.is_phi.sum()), int(masked.sum())
     return OperatingPoint(hits / n_phi if n_phi else None, hits / n_masked if n_masked else None)
+
+
+def measure_all(
+    corpora: Sequence[ScoredCorpus], points: Mapping[str, Thresholds]
+) -> dict[str, dict[str, Mapping[str, float | None]]]:
+    """Return the recall and precision of each corpus at each operating point, as values for a manifest."""
+    return {
+        corpus.name: {name: asdict(measure(corpus, pair)) for name, pair in points.items()}
+        for corpus in corpora
+    }
 
 
 @dataclass(frozen=True, slots=True)

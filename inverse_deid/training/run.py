@@ -14,7 +14,7 @@ import numpy as np
 
 from inverse_deid.core.errors import ConfigurationError, ModelError, UnreadableInputError
 from inverse_deid.core.settings import as_plain_values, change_settings
-from inverse_deid.core.thresholds import EVERYTHING_MASKED, Thresholds
+from inverse_deid.core.thresholds import EVERYTHING_MASKED
 from inverse_deid.core.values import Document
 from inverse_deid.lexicon import load_lexicon
 from inverse_deid.masking.assemble import packaged_model
@@ -42,7 +42,7 @@ from inverse_deid.training.calibration import (
     ScoredCorpus,
     at_one_recall,
     floor_lines,
-    measure,
+    measure_all,
     operating_points,
     recall_at_precision,
 )
@@ -118,8 +118,8 @@ def train(config: RunConfig, folder: Path, around: Surroundings | None = None) -
     points = operating_points(own, config.calibration)
     for line in floor_lines(own, points["lenient"], config.calibration.lenient_precision):
         say(line)
-    figures = _figures(scored, points)
-    before = _figures(scored_before, start.operating_points) if start else {}
+    figures = measure_all(scored, points)
+    before = measure_all(scored_before, start.operating_points) if start else {}
     alike = at_one_recall(scored_before, scored, start.operating_points, points) if start else {}
     for line in _lines("before", before) + _lines("held out", figures) + _lines_at_one_recall(alike):
         say(line)
@@ -312,16 +312,6 @@ def model_parts(network: keras.Model, config: NetworkConfig, vectors: WordVector
 def score_all(parts: ModelParts, corpora: Iterable[Corpus]) -> list[ScoredCorpus]:
     """Score the held-out documents of each corpus."""
     return [score_corpus(parts, corpus.name, corpus.held_out) for corpus in corpora]
-
-
-def _figures(
-    corpora: Sequence[ScoredCorpus], points: Mapping[str, Thresholds]
-) -> dict[str, dict[str, Mapping[str, float | None]]]:
-    """Return the recall and precision by corpus and operating point."""
-    return {
-        corpus.name: {name: dataclasses.asdict(measure(corpus, pair)) for name, pair in points.items()}
-        for corpus in corpora
-    }
 
 
 def _lines(title: str, figures: Mapping[str, Mapping[str, Mapping[str, float | None]]]) -> list[str]:

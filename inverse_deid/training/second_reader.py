@@ -7,17 +7,15 @@ from the encoder, the two are trained one after the other, and paired at the end
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from inverse_deid.core.errors import ModelError
 from inverse_deid.core.settings import as_plain_values
-from inverse_deid.core.thresholds import OperatingPoints
 from inverse_deid.masking.scorers import CarefulScorer, NetworkScorer
 from inverse_deid.network.folder import model_fingerprint, read_model, refuse_other_folder
 from inverse_deid.network.second_reader import EncoderParts, read_encoder, write_encoder
 from inverse_deid.text.interning import InternedWords
-from inverse_deid.training.calibration import ScoredCorpus, measure, operating_points
+from inverse_deid.training.calibration import measure_all, operating_points
 from inverse_deid.training.config import RunConfig
 from inverse_deid.training.documents import Say, read_documents
 from inverse_deid.training.scoring import score_documents
@@ -61,7 +59,7 @@ def pair_readers(readers: Readers, config: RunConfig, folder: Path, say: Say = l
     scorer = CarefulScorer(NetworkScorer(read_model(readers.model), interned), parts)
     scored = [score_documents(scorer, interned, corpus.name, corpus.held_out) for corpus in data.measured]
     points = operating_points(scored, config.calibration)
-    figures = _figures(scored, points)
+    figures = measure_all(scored, points)
     for name, of_corpus in figures.items():
         say(f"{name}, held out: {of_corpus}")
     write_encoder(
@@ -91,13 +89,3 @@ def _has_this_split(parts: EncoderParts, config: RunConfig) -> bool:
         wanted.split_seed,
         wanted.validation_share,
     )
-
-
-def _figures(
-    corpora: Sequence[ScoredCorpus], points: OperatingPoints
-) -> dict[str, dict[str, Mapping[str, float | None]]]:
-    """Return the recall and precision by corpus and operating point."""
-    return {
-        corpus.name: {name: dataclasses.asdict(measure(corpus, point)) for name, point in points.items()}
-        for corpus in corpora
-    }

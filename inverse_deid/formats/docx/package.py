@@ -17,6 +17,7 @@ from typing import Literal
 from lxml import etree
 
 from inverse_deid.core.errors import FormatError
+from inverse_deid.formats.safe_xml import safe_parser
 
 MAX_PARTS = 5_000
 MAX_XML_BYTES = 64 * 1024 * 1024
@@ -107,17 +108,9 @@ class Package:
         self.n_read.append(len(data))
         if sum(self.n_read) > MAX_XML_BYTES:
             raise FormatError(f"unpacks to more than {MAX_XML_BYTES >> 20} MiB of text. Split it")
-        parser = etree.XMLParser(
-            resolve_entities=False,
-            no_network=True,
-            load_dtd=False,
-            huge_tree=False,
-            remove_comments=True,
-            remove_pis=True,
-        )
         root = None
         with suppress(etree.XMLSyntaxError, ValueError, LookupError):
-            root = etree.fromstring(data, parser)
+            root = etree.fromstring(data, safe_parser())
         if root is None:
             raise FormatError(_DAMAGED)
         if root.getroottree().docinfo.internalDTD is not None:
