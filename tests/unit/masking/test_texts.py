@@ -13,6 +13,7 @@ from datetime import date, datetime
 import pandas as pd
 import pytest
 from case_maskers import masker_of, spans_by
+from fake_maskers import BROKEN_STAGE, CANARY, mask_capitals
 
 import inverse_deid
 from inverse_deid import Document, MaskedText, MaskingSettings
@@ -22,7 +23,6 @@ from inverse_deid.masking import texts
 from inverse_deid.masking.case_masker import CaseMasker
 from inverse_deid.masking.choices import _READERS, MaskChoices, choose_settings
 from inverse_deid.replacement.settings import AgeMode, CaseSettings, DateMode
-from tests.fake_maskers import BROKEN_STAGE, CANARY, mask_capitals
 
 KEY = b"sixteen bytes or more"
 TODAY = date(2020, 2, 1)
