@@ -31,6 +31,11 @@ _HIGH_WORD = re.compile(
 _LATE_DECADE = re.compile(r"(?:10(?:th)?|11(?:th)?|tenth|eleventh|X|XI)", re.IGNORECASE)
 _DIGITS = re.compile(r"\d+")
 _WORD = re.compile(r"[^\W_]+")
+_PLAIN_AGE = re.compile(
+    r"[mf]?\d{1,3}(?:s|st|nd|rd|th|[mfdw]|y(?:o[fm]?|rs?|ears?)?(?:old)?|mo?s?|mths?|months?|wks?|weeks?|days?)?",
+    re.IGNORECASE,
+)
+"""A number that can be read in one way; `9O` and `1l2` are not, and may hide an age over 89."""
 _JOINING_WORDS = frozenset(("and", "a", "one", "to", "or"))
 _MAX_AGE_GAP = 3
 _YEARS_FOLLOW = re.compile(r"\W{0,3}(?:y/?o\b|yrs?\b|years?\b)", re.IGNORECASE)
@@ -112,7 +117,27 @@ def _is_high(tokens: Tokens, decisions: Decisions, i: int) -> bool:
         return True
     if decisions.categories[i] not in (_AGE, _DATE):
         return False
-    return _has_high_number(word)
+    has_digit = any(map(str.isdigit, word))
+    is_odd = decisions.categories[i] == _AGE and has_digit and not _PLAIN_AGE.fullmatch(word)
+    return is_odd or _has_high_number(word) or _has_high_number(_spaced_number(tokens, i))
+
+
+def _spaced_number(tokens: Tokens, i: int) -> str:
+    """Return the digits of a number written digit by digit, as `9 5`, of which a token is one."""
+    if not (len(tokens.words[i]) == 1 and tokens.words[i].isdecimal()):
+        return ""
+    first = last = i
+    while first > 0 and _continues_number(tokens, first - 1, first):
+        first -= 1
+    while last + 1 < len(tokens) and _continues_number(tokens, last + 1, last):
+        last += 1
+    return "".join(tokens.words[first : last + 1])
+
+
+def _continues_number(tokens: Tokens, i: int, j: int) -> bool:
+    word, left = tokens.words[i], min(i, j)
+    between = tokens.text[int(tokens.ends[left]) : int(tokens.starts[left + 1])]
+    return len(word) == 1 and word.isdecimal() and between.isspace()
 
 
 def _find_births(tokens: Tokens, decisions: Decisions, kept: BoolArray) -> BoolArray:

@@ -50,6 +50,13 @@ def shown(text, *, ages=(), dates=(), masked=()):
         ("aged 94 and 43", ["94", "43"], ["aged", "and", "43"]),
         ("XCIV years", ["XCIV"], ["years"]),
         ("fifty-four", ["fifty", "four"], ["fifty", "four"]),
+        ("9 5 year old", ["9", "5"], ["year", "old"]),
+        ("1 0 2 year old", ["1", "0", "2"], ["year", "old"]),
+        ("5 9 year old", ["5", "9"], ["5", "9", "year", "old"]),
+        ("aged 9O", ["9O"], ["aged"]),
+        ("1O2 year old", ["1O2"], ["year", "old"]),
+        ("aged l03", ["l03"], ["aged"]),
+        ("43yo, 61M, 8wks, in his 60s", ["43yo", "61M", "8wks", "60s"], ["43yo", "61M", "8wks", "in", "his", "60s"]),
     ],
 )
 def test_ages_over_89_stay_masked(text, ages, kept):
