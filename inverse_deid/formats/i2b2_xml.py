@@ -47,7 +47,7 @@ _TAG_OF_CLASS: Mapping[HyperClass, tuple[str, str]] = MappingProxyType(
     {
         HyperClass.SAFE: ("PHI", "OTHER"),
         HyperClass.NAME: ("NAME", "PATIENT"),
-        HyperClass.PLACE: ("LOCATION", "OTHER"),
+        HyperClass.PLACE: ("LOCATION", "LOCATION-OTHER"),
         HyperClass.DATE: ("DATE", "DATE"),
         HyperClass.AGE: ("AGE", "AGE"),
         HyperClass.CONTACT: ("CONTACT", "PHONE"),

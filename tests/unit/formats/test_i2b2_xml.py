@@ -1,10 +1,12 @@
+import dataclasses
 import io
 
+import numpy as np
 import pytest
 from fake_maskers import mask_capitals
 
 from inverse_deid.core.errors import AnnotationError
-from inverse_deid.core.phi import PhiType
+from inverse_deid.core.phi import HyperClass, PhiType
 from inverse_deid.core.values import PhiSpan
 from inverse_deid.engine.masker import mask_records
 from inverse_deid.formats.i2b2_xml import AnnotationXmlSink, read_gold_i2b2_xml, read_i2b2_xml
@@ -76,3 +78,14 @@ def test_many_entities_are_not_expanded():
     bomb = f'<!DOCTYPE a [<!ENTITY l0 "x">{lol}]><a><TEXT>&l9;</TEXT></a>'.encode()
     with pytest.raises(Exception, match=r"declaration|broken"):
         read_i2b2_xml(io.BytesIO(bomb), ReadOptions(), "a")
+
+
+def test_a_place_has_the_type_that_the_official_scorer_knows():
+    source = read_i2b2_xml(file("Ann fell"), ReadOptions(), "a")
+    (record,) = source.records()
+    (masked,) = mask_records(mask_capitals(), [record])
+    places = np.full(2, list(HyperClass).index(HyperClass.PLACE), np.uint8)
+    masked = dataclasses.replace(masked, decisions=dataclasses.replace(masked.decisions, categories=places))
+    target = io.BytesIO()
+    AnnotationXmlSink(target).write(record, [masked])
+    assert b'<LOCATION id="P0" start="0" end="3" text="Ann" TYPE="LOCATION-OTHER"' in target.getvalue()
