@@ -83,7 +83,7 @@ def test_many_entities_are_not_expanded():
 def test_a_place_has_the_type_that_the_official_scorer_knows():
     source = read_i2b2_xml(file("Ann fell"), ReadOptions(), "a")
     (record,) = source.records()
-    (masked,) = mask_records(mask_capitals(), [record])
+    ((masked,),) = mask_records(mask_capitals(), [record])
     places = np.full(2, list(HyperClass).index(HyperClass.PLACE), np.uint8)
     masked = dataclasses.replace(masked, decisions=dataclasses.replace(masked.decisions, categories=places))
     target = io.BytesIO()
