@@ -14,6 +14,7 @@ import click
 
 from inverse_deid import __version__
 from inverse_deid.cli.report_files import check_target, write_json
+from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.files import printable
 from inverse_deid.core.seals import seal
 from inverse_deid.core.thresholds import Thresholds
@@ -36,9 +37,11 @@ from inverse_deid.masking.assemble import (
     MaskingSettings,
     assemble,
     packaged_model,
+    packaged_second_reader,
 )
 from inverse_deid.masking.pipeline import Deidentifier
 from inverse_deid.network.folder import read_manifest
+from inverse_deid.network.second_reader import read_encoder
 from inverse_deid.training.corpus import near_duplicate_groups, read_annotated
 from inverse_deid.training.documents import corpus_sha256
 from inverse_deid.training.guaranteed import (
@@ -65,6 +68,8 @@ class CalibrateOptions:
     method: str
     model: Path | None
     lexicon: Path | None
+    careful: bool
+    second_reader: Path | None
     patients: Path | None
     out: Path
     force: bool
@@ -124,6 +129,12 @@ class Calibrated:
 @click.option("--model", type=_ANY, help="Model folder instead of the packaged model.")
 @click.option("--lexicon", type=_FILE, help="Lexicon file instead of the packaged lexicon.")
 @click.option(
+    "--careful",
+    is_flag=True,
+    help="Calibrate both readers, for `mask --careful`. The certificate needs both.",
+)
+@click.option("--second-reader", type=_ANY, help="With --careful: folder of another second reader.")
+@click.option(
     "--patients", type=_FILE, help="CSV file with the columns id and patient. Each patient then counts once."
 )
 @click.option("-o", "--out", type=_FILE, required=True, help="JSON file for the certificate.")
@@ -142,6 +153,8 @@ def calibrate(**given: Any) -> None:  # noqa: ANN401 - click's options, typed in
     model leaks too much. Nothing was written.
     """
     options = CalibrateOptions(**given)
+    if options.second_reader is not None and not options.careful:
+        raise ConfigurationError("--second-reader is for --careful. Give both")
     aim = options.aim
     check_target(options.out, CERTIFICATE_FORMAT, force=options.force)
     gold = read_annotated(options.gold)
@@ -151,8 +164,17 @@ def calibrate(**given: Any) -> None:  # noqa: ANN401 - click's options, typed in
     refuse_too_few(calibration.n_counted, aim)
     manifest = read_manifest(options.model or packaged_model())
     refuse_training_documents(options.gold, manifest.get("provenance") or {})
+    if options.careful:
+        encoder = read_encoder(options.second_reader or packaged_second_reader())
+        refuse_training_documents(options.gold, encoder.provenance)
     # The model's own thresholds are not used here.
-    settings = MaskingSettings(model=options.model, lexicon=options.lexicon, allow_low_thresholds=True)
+    settings = MaskingSettings(
+        model=options.model,
+        lexicon=options.lexicon,
+        careful=options.careful,
+        second_reader=options.second_reader,
+        allow_low_thresholds=True,
+    )
     assembly = assemble(settings)
     calibrated = _choose_thresholds(gold, calibration, assembly, aim)
     write_json(options.out, _certificate(calibrated, assembly, options))

@@ -14,7 +14,12 @@ from inverse_deid.core.seals import seal
 from inverse_deid.core.thresholds import Thresholds
 from inverse_deid.lexicon import load_lexicon
 from inverse_deid.lexicon.artefact import dump_artefact
-from inverse_deid.masking.assemble import MaskingSettings, build_deidentifier, packaged_model
+from inverse_deid.masking.assemble import (
+    MaskingSettings,
+    build_deidentifier,
+    packaged_model,
+    packaged_second_reader,
+)
 from inverse_deid.network.folder import model_fingerprint
 from inverse_deid.training.documents import corpus_sha256
 from inverse_deid.training.guaranteed import threshold_sequence
@@ -309,3 +314,37 @@ def test_a_certificate_goes_with_no_choice_that_could_keep_more(
     line = only_line(run("mask", case, "--out", out, "--certificate", calibrated[1], *given))
     assert line.endswith(f"Leave out {named}")
     assert not (out / "case.jsonl").exists()
+
+
+# Both readers -----------------------------------------------------------------------------------
+
+
+def test_a_certificate_for_both_readers_holds_for_both_only(gold, case, out, tmp_path):
+    certificate = tmp_path / "both.json"
+    result = run("calibrate", gold, *AIM, "--careful", "--out", certificate)
+    assert result.exit_code == 0, result.output
+    both = f"{model_fingerprint(packaged_model())}+{model_fingerprint(packaged_second_reader())}"
+    assert json.loads(certificate.read_text())["model_sha256"] == both
+    assert run("mask", case, "--out", out, "--careful", "--certificate", certificate).exit_code == 0
+    refused = run("mask", case, "--out", out, "--force", "--certificate", certificate)
+    assert "another model" in only_line(refused)
+
+
+def test_a_certificate_for_one_reader_does_not_hold_for_both(calibrated, case, out):
+    refused = run("mask", case, "--out", out, "--careful", "--certificate", calibrated[1])
+    assert "another model" in only_line(refused)
+
+
+def test_documents_that_the_second_reader_learned_from_are_refused(gold, tmp_path):
+    folder = tmp_path / "second"
+    shutil.copytree(packaged_second_reader(), folder)
+    alter(folder, lambda manifest: manifest["provenance"]["data_sha256"].update(mine=corpus_sha256(gold)))
+    refused = run(
+        "calibrate", gold, *AIM, "--careful", "--second-reader", folder, "--out", tmp_path / "none.json"
+    )
+    assert "trained on it (as mine)" in only_line(refused)
+
+
+def test_a_second_reader_needs_careful(gold, tmp_path):
+    refused = run("calibrate", gold, *AIM, "--second-reader", tmp_path, "--out", tmp_path / "none.json")
+    assert "--second-reader is for --careful" in only_line(refused)
