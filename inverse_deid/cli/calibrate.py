@@ -131,7 +131,7 @@ class Calibrated:
 @click.option(
     "--careful",
     is_flag=True,
-    help="Calibrate both readers, for `mask --careful`. The certificate needs both.",
+    help="Calibrate both readers together, for `mask --careful`.",
 )
 @click.option("--second-reader", type=_ANY, help="With --careful: folder of another second reader.")
 @click.option(
