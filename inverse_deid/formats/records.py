@@ -30,6 +30,7 @@ class ReadOptions:
         text_columns: Columns (or JSON keys) with texts, all masked, at least one.
         id_column: Column (or JSON key) with the id; None: `id` if there is one,
             else the position in the file. Ids are written unmasked.
+        without_id: A column named `id` is treated as any other: it is not the id unless `id_column` names it.
         keep_columns: Columns (or JSON keys) that are copied unmasked; all others are dropped.
         keep_all_columns: Copy all other columns unmasked.
         is_masked: The file is the output of masking: everything in it is read and written unchanged, and
@@ -56,6 +57,7 @@ class ReadOptions:
     row_groups: tuple[int, int] | None = None
     with_offsets: bool = False
     profile: Profile | None = field(default=None, repr=False)  # the fingerprint of a run has it apart
+    without_id: bool = False
 
     def __post_init__(self) -> None:
         for option, names in (("--text-column", self.text_columns), ("--keep-column", self.keep_columns)):
@@ -80,7 +82,7 @@ class ReadOptions:
         """
         if self.id_column is not None:
             return self.id_column
-        return None if "id" in self.text_columns else "id"
+        return None if self.without_id or "id" in self.text_columns else "id"
 
     @property
     def keeps_all(self) -> bool:

@@ -6,6 +6,7 @@ Times are seconds since 1970, UTC.
 from __future__ import annotations
 
 from sqlalchemy import (
+    BigInteger,
     Boolean,
     Column,
     Double,
@@ -170,3 +171,20 @@ TRAIL_HEAD = _define(
     Column("hash", String(64), nullable=False),
     Column("seal", String(64), nullable=False),
 )
+
+WAITING = _define(
+    "waiting",
+    Column("id", Integer, primary_key=True),
+    Column("state", String(20), nullable=False),
+    Column("n_bytes", BigInteger, nullable=False),
+    Column("sealed", LargeBinary, nullable=False),
+)
+"""Files that somebody added and that are not masked yet, and what came of them; `sealed` has all other facts."""
+
+WAITING_PIECES = _define(
+    "waiting_pieces",
+    Column("waiting_id", ForeignKey("waiting.id"), primary_key=True),
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("sealed", LargeBinary, nullable=False),
+)
+"""The bytes of these files, in order; gone as soon as a file is masked or taken away."""
