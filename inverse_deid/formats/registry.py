@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import stat
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path, PurePath
 from types import MappingProxyType
@@ -70,12 +70,24 @@ def sniff_format(file: Path, place: PurePath) -> Format:
     Raises:
         FormatError: The suffix is unknown.
     """
+
+    def read_head() -> bytes:
+        with suppress(OSError, EOFError, zlib.error, UnreadableInputError), open_input(file) as stream:
+            return stream.read(_MAX_HEAD_BYTES)
+        return b""
+
+    return choose_format(place, read_head)
+
+
+def choose_format(place: PurePath, read_head: Callable[[], bytes]) -> Format:
+    """Return the format of a file by its name and, where formats share a suffix, by its first bytes.
+
+    Raises:
+        FormatError: The suffix is unknown.
+    """
     usual = format_of(place)
     others = [one for one in _ALL if one.is_head is not None and set(one.suffixes) & set(usual.suffixes)]
-    head = b""
-    if others:
-        with suppress(OSError, EOFError, zlib.error, UnreadableInputError), open_input(file) as stream:
-            head = stream.read(_MAX_HEAD_BYTES)
+    head = read_head() if others else b""
     return next((one for one in others if one.is_head is not None and one.is_head(head)), usual)
 
 

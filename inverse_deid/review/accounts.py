@@ -171,6 +171,13 @@ def log_in(
         return _begin_session(connection, store, _read_user(row))
 
 
+def begin_session(store: ReviewStore, user: User) -> Session:
+    """Begin a session of a user who was recognised in another way than by a password."""
+    with store.writing() as connection:
+        connection.execute(delete(SESSIONS).where(SESSIONS.c.expires_at <= store.now()))
+        return _begin_session(connection, store, user)
+
+
 def _begin_session(connection: Connection, store: ReviewStore, user: User) -> Session:
     session_id = secrets.token_urlsafe(32)
     row = {

@@ -49,18 +49,17 @@ class MaskingChoices(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
     @classmethod
     def from_fields(cls, fields: Mapping[str, Any]) -> MaskingChoices:
-        """Read the answers of a form or of JSON.
+        """Read the answers of a form or of JSON; for one that is not given, the default counts.
 
         Raises:
-            ReviewError: An answer is missing or unknown.
+            ReviewError: An answer is not known.
         """
-        names = cls.__struct_fields__
-        given = {name: fields.get(name) for name in names}
+        given = {name: fields[name] for name in cls.__struct_fields__ if fields.get(name)}
         try:
             return msgspec.convert(given, cls)
         except msgspec.ValidationError:
             pass
-        raise ReviewError("an answer is missing or not known. Load the page again.")
+        raise ReviewError("an answer is not known. Load the page again.")
 
     @property
     def masking(self) -> MaskingSettings:

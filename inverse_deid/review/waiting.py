@@ -54,6 +54,7 @@ class UploadFacts(msgspec.Struct, frozen=True, kw_only=True):
         problem: Why it cannot be masked, "" = it can.
         columns: What happens to the columns of a table, by name.
         choices: What was chosen for it, None = nothing yet.
+        n_expected: Its documents (rows of a table), as far as they were counted when it was received.
         n_documents: Once it is masked: its documents.
         problems: Once it is masked: documents or rows that were left out, and why.
     """
@@ -64,6 +65,7 @@ class UploadFacts(msgspec.Struct, frozen=True, kw_only=True):
     problem: str = ""
     columns: Mapping[str, ColumnFate] = {}
     choices: MaskingChoices | None = None
+    n_expected: int = 0
     n_documents: int = 0
     problems: tuple[tuple[str, str], ...] = ()
 
@@ -118,7 +120,7 @@ def open_waiting_area(store: ReviewStore) -> None:
 
 
 def begin_upload(store: ReviewStore, name: str, n_bytes: int, *, by: str) -> Upload:
-    """Begin to receive a file of a stated size; its name becomes one that no other file has.
+    """Begin to receive a file of a stated size.
 
     Raises:
         ReviewError: It is too large or empty, or too much waits already.
@@ -131,25 +133,12 @@ def begin_upload(store: ReviewStore, name: str, n_bytes: int, *, by: str) -> Upl
         n_files, n_waiting = connection.execute(pieces.where(WAITING.c.state != UploadState.DONE.value)).one()
         if n_files >= MAX_FILES or n_waiting + n_bytes > MAX_TOTAL_BYTES:
             raise ReviewError("too many files are waiting. Mask or remove those first, then add more")
-        taken = {one.facts.name.casefold() for one in _read(connection, store)}
-        taken |= {name.casefold() for name in connection.execute(select(SOURCES.c.name)).scalars()}
-        facts = UploadFacts(name=_choose_name(clean_name(name), taken), by=by)
+        facts = UploadFacts(name=clean_name(name), by=by)
         row = {"state": UploadState.RECEIVING.value, "n_bytes": n_bytes, "sealed": b""}
         upload_id = insert_row(connection, WAITING, row)
         upload = Upload(id=upload_id, state=UploadState.RECEIVING, n_bytes=n_bytes, facts=facts)
         _set(connection, store, upload, UploadState.RECEIVING, facts)
     return upload
-
-
-def _choose_name(name: str, taken: set[str]) -> str:
-    """Return the name, or the first of `name (2)`, `name (3)` that is free; case does not count."""
-    folder, slash, last = name.rpartition("/")
-    stem, dot, suffix = last.partition(".")
-    number, found = 1, name
-    while found.casefold() in taken:
-        number += 1
-        found = f"{folder}{slash}{stem} ({number}){dot}{suffix}"
-    return found
 
 
 def add_piece(store: ReviewStore, upload_id: int, number: int, data: bytes) -> None:

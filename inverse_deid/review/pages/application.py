@@ -17,8 +17,17 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from inverse_deid.core.errors import ConfigurationError, UnreadableInputError
-from inverse_deid.review.pages import case_page, form_pages, visits
-from inverse_deid.review.pages.visits import STATIC_FOLDER, Handler, report_problem, require, static_address
+from inverse_deid.review.intake_service import IntakeService
+from inverse_deid.review.pages import case_page, file_pages, form_pages, intake_pages, visits
+from inverse_deid.review.pages.door import Door, open_door, show_closed_door
+from inverse_deid.review.pages.visits import (
+    STATIC_FOLDER,
+    Handler,
+    report_problem,
+    require,
+    require_stream,
+    static_address,
+)
 from inverse_deid.review.store import ReviewStore
 from inverse_deid.review.values import UserRole
 
@@ -127,22 +136,66 @@ def serve(store: ReviewStore, settings: ServeSettings) -> None:
 
 
 def make_application(
-    store: ReviewStore, *, is_secure: bool = False, hosts: frozenset[str] | None = None
+    store: ReviewStore,
+    *,
+    is_secure: bool = False,
+    hosts: frozenset[str] | None = None,
+    intake: IntakeService | None = None,
+    door: Door | None = None,
 ) -> Starlette:
     """Return the application over an open store.
 
     `is_secure`: browsers reach it through TLS, and cookies are sent in no other way. `hosts`: host names
-    that it answers to, None = any.
+    that it answers to, None = any. `intake` takes new files, None = nobody can add any. `door`: one person
+    enters by a one-time address, and nobody logs in with a password.
     """
     application = Starlette(
-        routes=_list_routes(),
+        routes=[*_list_doors(door), *(_list_intake_routes() if intake else ()), *_list_routes()],
         middleware=[Middleware(_Shield, is_secure=is_secure, hosts=hosts)],
         exception_handlers={404: _report_missing, 405: _report_missing},
     )
     application.state.store = store
     application.state.is_secure = is_secure
     application.state.cookie = "__Host-session" if is_secure else "session"
+    if door is not None:
+        application.state.cookie = door.cookie
+    application.state.intake = intake
+    application.state.door = door
     return application
+
+
+def _list_doors(door: Door | None) -> list[Route]:
+    """Return how users come in: with a password, or by a one-time address."""
+    if door is None:
+        return [Route("/log-in", visits.show_log_in, methods=["GET", "POST"])]
+    return [
+        Route("/log-in", show_closed_door, methods=["GET"]),
+        Route("/open/{token}", open_door, methods=["GET"]),
+        Route("/again", door.send_address, methods=["POST"]),
+    ]
+
+
+def _list_intake_routes() -> list[Route]:
+    """Return the pages that add files; adjudicators and admins use them."""
+    handlers: list[tuple[str, str, Handler]] = [
+        ("GET", "/add", intake_pages.show_add),
+        ("GET", "/add/list", intake_pages.list_files),
+        ("POST", "/add/{upload_id:int}", intake_pages.change_file),
+        ("GET", "/choices", intake_pages.show_choices),
+        ("POST", "/choices", intake_pages.submit_choices),
+        ("POST", "/choices/example", intake_pages.show_example),
+        ("GET", "/masking", intake_pages.show_masking),
+        ("GET", "/files", file_pages.show_files),
+        ("POST", "/files/download", file_pages.download),
+        ("GET", "/files/delete", file_pages.ask_delete),
+        ("POST", "/files/delete", file_pages.delete),
+    ]
+    role = UserRole.ADJUDICATOR
+    receive = require_stream(role, intake_pages.receive_file)
+    return [
+        Route("/add/file", receive, methods=["POST"]),
+        *(Route(path, require(role, handler), methods=[method]) for method, path, handler in handlers),
+    ]
 
 
 def _list_routes() -> list[Route | Mount]:
@@ -181,7 +234,6 @@ def _list_routes() -> list[Route | Mount]:
         ("POST", "/sample/{case_id:int}", adjudicator, form_pages.answer),
     ]
     return [
-        Route("/log-in", visits.show_log_in, methods=["GET", "POST"]),
         *(Route(path, require(role, handler), methods=[method]) for method, path, role, handler in handlers),
         Mount(static_address(), StaticFiles(directory=STATIC_FOLDER)),
     ]

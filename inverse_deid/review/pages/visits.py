@@ -119,20 +119,60 @@ def require(role: UserRole, handler: Handler) -> Endpoint:
     """Return an endpoint that calls a handler for users with a role and, in posts, the CSRF token."""
 
     def answer(request: Request, body: bytes) -> Response:
-        store: ReviewStore = request.app.state.store
-        session = find_session(store, request.cookies.get(request.app.state.cookie, ""))
+        session = _find_session(request)
         is_json = _wants_json(request)
         fields = {} if is_json else _parse_form(body)
-        visit = Visit(store, session, request, fields, _parse_payload(body) if is_json else {})
-        if request.method == "POST":
-            given = request.headers.get("x-csrf-token", "") or visit.text("csrf_token")
-            if not is_csrf_token(session, given):
-                raise NotAllowedError("the page is too old or comes from elsewhere. Load it again.")
-        if not session.user.role.includes(role):
-            raise NotAllowedError(f"this needs the role {role.value}")
+        payload = _parse_payload(body) if is_json else {}
+        visit = Visit(request.app.state.store, session, request, fields, payload)
+        _admit(request, session, role, visit.text("csrf_token"))
         return handler(visit)
 
     return _guard(answer)
+
+
+def require_stream(
+    role: UserRole, receive: Callable[[Request, Session], Awaitable[dict[str, object]]]
+) -> Endpoint:
+    """Return an endpoint for posts whose body is read in pieces by `receive`, after the same checks.
+
+    The response is JSON. The CSRF token is in a header.
+    """
+
+    def check(request: Request) -> Session:
+        session = _find_session(request)
+        _admit(request, session, role, "")
+        return session
+
+    async def endpoint(request: Request) -> Response:
+        try:
+            return JSONResponse(await receive(request, await run_in_threadpool(check, request)))
+        except InverseDeidError as error:
+            return JSONResponse({"error": make_sentence(str(error))}, status_code=_find_status(error))
+        except Exception as error:  # noqa: BLE001 - only kind and place are logged
+            LOG.error("%s", describe_error(error))  # noqa: TRY400 - no traceback
+            message = "An unforeseen error. Nothing of this file was stored."
+            return JSONResponse({"error": message}, status_code=500)
+
+    return endpoint
+
+
+def _find_session(request: Request) -> Session:
+    store: ReviewStore = request.app.state.store
+    return find_session(store, request.cookies.get(request.app.state.cookie, ""))
+
+
+def _admit(request: Request, session: Session, role: UserRole, form_token: str) -> None:
+    """Check the token of a post, and the role."""
+    if request.method == "POST":
+        given = request.headers.get("x-csrf-token", "") or form_token
+        if not is_csrf_token(session, given):
+            raise NotAllowedError("the page is too old or comes from elsewhere. Load it again.")
+    if not session.user.role.includes(role):
+        raise NotAllowedError(f"this needs the role {role.value}")
+
+
+def _find_status(error: InverseDeidError) -> int:
+    return next(status for kind, status in _STATUS if isinstance(error, kind))
 
 
 def _guard(answer: Callable[[Request, bytes], Response]) -> Endpoint:
@@ -142,8 +182,7 @@ def _guard(answer: Callable[[Request, bytes], Response]) -> Endpoint:
         try:
             return answer(request, body)
         except InverseDeidError as error:
-            status = next(status for kind, status in _STATUS if isinstance(error, kind))
-            return report_problem(request, status, str(error))
+            return report_problem(request, _find_status(error), str(error))
         except Exception as error:  # noqa: BLE001 - only kind and place are logged
             LOG.error("%s", describe_error(error))  # noqa: TRY400 - no traceback
             return report_problem(request, 500, "an unforeseen error. Nothing of this step was stored.")
@@ -254,6 +293,8 @@ def render_page(
         "csrf_token": "" if session is None else session.csrf_token,
         "theme": theme if theme in THEMES else "",
         "path": request.url.path,
+        "intake": request.app.state.intake is not None,
+        "is_desk": request.app.state.door is not None,
         "static": static_address(),
     }
     html = _make_environment().get_template(template).render(**{**common, **values})
@@ -284,7 +325,7 @@ def _log_in(request: Request, body: bytes) -> Response:
         message = make_sentence(str(error))
         return _render_log_in(request, message, status=429 if "too many" in message.lower() else 401)
     response = RedirectResponse("/", status_code=303)
-    _set_cookie(request, response, cookie, session.id)
+    set_cookie(request, response, cookie, session.id)
     response.delete_cookie(VISITOR_COOKIE)
     return response
 
@@ -293,13 +334,14 @@ def _render_log_in(request: Request, message: str = "", *, status: int = 200) ->
     visitor = request.cookies.get(VISITOR_COOKIE, "") or secrets.token_urlsafe(32)
     token = _make_visitor_token(request.app.state.store, visitor)
     response = render_page(request, "log_in.html", None, status=status, message=message, csrf_token=token)
-    _set_cookie(request, response, VISITOR_COOKIE, visitor)
+    set_cookie(request, response, VISITOR_COOKIE, visitor)
     return response
 
 
-def _set_cookie(
+def set_cookie(
     request: Request, response: Response, name: str, value: str, max_age: int | None = None
 ) -> None:
+    """Set a cookie that scripts cannot read and that no other site can send."""
     secure: bool = request.app.state.is_secure
     response.set_cookie(name, value, max_age, httponly=True, samesite="strict", secure=secure)
 
@@ -323,7 +365,7 @@ def choose_theme(visit: Visit) -> Response:
     theme = visit.text("theme")
     response = RedirectResponse("/", status_code=303)
     if theme in THEMES:
-        _set_cookie(visit.request, response, THEME_COOKIE, theme, max_age=31_536_000)
+        set_cookie(visit.request, response, THEME_COOKIE, theme, max_age=31_536_000)
     else:
         response.delete_cookie(THEME_COOKIE)
     return response

@@ -6,7 +6,7 @@ import json
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from fake_maskers import CANARY
+from fake_maskers import CANARY, mask_capitals
 
 from inverse_deid.core.errors import FormatError
 from inverse_deid.formats.records import ReadOptions
@@ -75,3 +75,18 @@ def test_a_format_without_columns_is_refused():
 
 def test_no_repr_shows_a_value():
     assert CANARY not in repr(survey("csv", f"text\n{CANARY}\n".encode()))
+
+
+@pytest.mark.parametrize(("kind", "write"), TABLES)
+def test_a_column_named_id_leaves_only_if_it_was_chosen(kind, write):
+    data = write([{"id": CANARY, "text": "well"}])
+    written = {}
+    for without_id in (True, False):
+        source = FORMATS[kind].open(io.BytesIO(data), ReadOptions(without_id=without_id), "cases")
+        target = io.BytesIO()
+        sink = source.sink(target)
+        for record in source.records():
+            sink.write(record, mask_capitals().mask_many(record.docs))
+        sink.finish()
+        written[without_id] = CANARY.encode() in target.getvalue()
+    assert written == {True: False, False: True}
