@@ -22,7 +22,7 @@ from pathlib import Path
 import uvicorn
 from sqlalchemy import insert, select
 
-from inverse_deid.core.errors import ConfigurationError, OutputError
+from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.files import output_errors, printable, replace_own
 from inverse_deid.masking.assemble import build_deidentifier
 from inverse_deid.replacement.settings import CaseSettings
@@ -109,7 +109,7 @@ def open_desk_store(place: Place, key: ReviewKey) -> tuple[ReviewStore, User]:
             facts=MaskingFacts(fingerprint="chosen for each file"),
             cases=CaseSettings(today=date.today(), key=key.secret),  # noqa: DTZ011, RUF100 - a person's day
         )
-        store, _ = create_store(path, key, (), _MasksNothing(), settings)
+        store, _ = create_store(path, key, (), None, settings)
     with store.writing() as connection:
         found = select(USERS.c.id).where(USERS.c.name == USER_NAME)
         user_id = connection.execute(found).scalar_one_or_none()
@@ -118,14 +118,6 @@ def open_desk_store(place: Place, key: ReviewKey) -> tuple[ReviewStore, User]:
             made = connection.execute(insert(USERS), row).inserted_primary_key
             user_id = made[0] if made else 0
     return store, User(user_id, USER_NAME, UserRole.ADJUDICATOR)
-
-
-class _MasksNothing:
-    """The masker of a store that is made without cases."""
-
-    def mask_many(self, docs: object) -> list[object]:  # noqa: ARG002
-        """Refuse: there is nothing to mask."""
-        raise OutputError("a desk is made without cases")
 
 
 @contextmanager
@@ -182,6 +174,7 @@ def bind(port: int | None) -> socket.socket:
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listening.bind(("127.0.0.1", candidate))
+            listening.listen()
         except OSError:
             listening.close()
         else:
@@ -218,7 +211,6 @@ def serve_desk(
         try:
             with output_errors(running):
                 replace_own(running, json.dumps({"port": port}).encode())
-            listening.listen()
             on_open(door)
             uvicorn.Server(config).run(sockets=[listening])
         finally:

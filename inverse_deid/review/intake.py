@@ -14,11 +14,13 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import Connection, func, insert, select
 
 from inverse_deid.core.errors import InputError, StageError, UnreadableInputError
 from inverse_deid.core.files import output_errors
+from inverse_deid.core.thresholds import Thresholds
 from inverse_deid.core.values import Document, MaskedDocument
 from inverse_deid.engine.jobs import Job, PlanSettings, plan_jobs
 from inverse_deid.engine.masker import Masker
@@ -28,6 +30,7 @@ from inverse_deid.formats.icsr.profiles import DEFAULT_PROFILE, Profile, builtin
 from inverse_deid.formats.known_values import KnownOfDocuments
 from inverse_deid.formats.records import Format, ReadOptions, Record, RemovesParts
 from inverse_deid.formats.registry import input_errors, open_input
+from inverse_deid.masking.assemble import MaskingSettings
 from inverse_deid.replacement.settings import CaseSettings
 from inverse_deid.review.contents import join_texts, pack_content, rank_case, seal_packed
 from inverse_deid.review.schema import (
@@ -94,6 +97,35 @@ class LoadSettings:
         return OutputSettings(self.cases, self.profile, self.read_options)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class GivenFile:
+    """A file in memory; it is added as one on the disk is. `name` is its place in exports, `data` not packed."""
+
+    name: str
+    format: Format
+    data: bytes = field(repr=False)
+
+    @property
+    def shown(self) -> str:
+        """Its name in messages."""
+        return self.name
+
+
+def state_facts(masker: Masker, masking: MaskingSettings, fingerprint: str) -> MaskingFacts:
+    """Return how a masker with these settings masks; the fingerprint and what it is made of are its own."""
+    made_of: dict[str, Any] = dict(getattr(masker, "made_of", {}))
+    thresholds = made_of.get("thresholds")
+    return MaskingFacts(
+        fingerprint=fingerprint,
+        model_sha256=made_of.get("model_sha256"),
+        lexicon_sha256=made_of.get("lexicon_sha256") or "",
+        thresholds=None if thresholds is None else Thresholds.from_json(thresholds),
+        marker=masking.marker,
+        category_markers=masking.replace == "category",
+        categories=tuple(made_of.get("categories") or ()),
+    )
+
+
 def plan_cases(inputs: Sequence[Path], kind: Format | None = None) -> tuple[list[Job], Tally]:
     """Return the files with cases, and a tally of all other files."""
     return plan_jobs(inputs, PlanSettings(out=_NOWHERE, format=kind))
@@ -106,7 +138,7 @@ def never() -> bool:
 
 def add_cases(
     store: ReviewStore,
-    jobs: Sequence[Job],
+    jobs: Sequence[Job | GivenFile],
     masker: Masker,
     settings: LoadSettings,
     *,
@@ -181,7 +213,7 @@ class _Waiting:
 class _IncomingFile:
     """One file on its way into the store."""
 
-    def __init__(self, job: Job, data: bytes, content_hash: str) -> None:
+    def __init__(self, job: Job | GivenFile, data: bytes, content_hash: str) -> None:
         self.job = job
         self.data = data
         self.content_hash = content_hash
@@ -229,7 +261,7 @@ class _Intake:
         self._complete: list[_IncomingFile] = []
         self.tally = Tally()
 
-    def add(self, jobs: Sequence[Job], stop: Callable[[], bool]) -> None:
+    def add(self, jobs: Sequence[Job | GivenFile], stop: Callable[[], bool]) -> None:
         """Add the files of jobs, until `stop` says so."""
         for batch in self._batches(jobs):
             if stop():
@@ -239,7 +271,7 @@ class _Intake:
         if self._complete and not stop():
             self._write()
 
-    def _batches(self, jobs: Sequence[Job]) -> Iterator[list[_Item]]:
+    def _batches(self, jobs: Sequence[Job | GivenFile]) -> Iterator[list[_Item]]:
         """Group the cases of all files; the first batch is small, so that something is seen soon."""
         waiting: list[_Item] = []
         n_chars, limit = 0, FIRST_BATCH_CHARS
@@ -253,7 +285,7 @@ class _Intake:
         if waiting:
             yield waiting
 
-    def _items(self, job: Job) -> Iterator[_Item]:
+    def _items(self, job: Job | GivenFile) -> Iterator[_Item]:
         """Yield the cases of one file; it is complete after the last one, or refused."""
         file: _IncomingFile | None = None
         n_cases, problem = 0, ""
@@ -274,10 +306,13 @@ class _Intake:
         if problem or file is None or not file.tally.n_failures:
             self.tally.fail(job.shown, problem or "contains no cases, so it was left out")
 
-    def _read(self, job: Job) -> _IncomingFile:
+    def _read(self, job: Job | GivenFile) -> _IncomingFile:
         """Read a file that is not in the store yet."""
-        with open_input(job.input) as stream, input_errors():
-            data = stream.read(MAX_SOURCE_BYTES + 1)
+        if isinstance(job, GivenFile):
+            data = job.data
+        else:
+            with open_input(job.input) as stream, input_errors():
+                data = stream.read(MAX_SOURCE_BYTES + 1)
         if len(data) > MAX_SOURCE_BYTES:
             raise UnreadableInputError(f"is larger than {MAX_SOURCE_BYTES >> 20} MiB. Split it.")
         file = _IncomingFile(job, data, hash_file(self._store.file_key, data))
@@ -424,11 +459,26 @@ def _keep(item: _Item, masked: Sequence[MaskedDocument]) -> None:
     item.file.waiting.add(case, *pack_content(content))
 
 
+def find_source(store: ReviewStore, file: GivenFile) -> tuple[int, int] | None:
+    """Return the id and the number of cases of a file with this name and contents, None = it was not added."""
+    with store.reading() as connection:
+        source_id = _find_id(connection, file.name, hash_file(store.file_key, file.data))
+        if source_id is None:
+            return None
+        found = select(func.count()).select_from(CASES).where(CASES.c.source_id == source_id)
+        return source_id, int(connection.execute(found).scalar_one())
+
+
+def _find_id(connection: Connection, name: str, content_hash: str) -> int | None:
+    found = select(SOURCES.c.id).join(INTAKES, INTAKES.c.source_id == SOURCES.c.id)
+    found = found.where(SOURCES.c.name == name, INTAKES.c.content_hash == content_hash)
+    source_id: int | None = connection.execute(found.limit(1)).scalar_one_or_none()
+    return source_id
+
+
 def _find_known(connection: Connection, file: _IncomingFile) -> str:
     """Return why a file is in the store already, "" = it is not."""
-    found = select(SOURCES.c.id).join(INTAKES, INTAKES.c.source_id == SOURCES.c.id)
-    found = found.where(SOURCES.c.name == file.job.name, INTAKES.c.content_hash == file.content_hash)
-    source_id = connection.execute(found.limit(1)).scalar_one_or_none()
+    source_id = _find_id(connection, file.job.name, file.content_hash)
     if source_id is None:
         return ""
     return (

@@ -28,10 +28,11 @@ from inverse_deid.replacement.case_texts import CaseTexts
 from inverse_deid.replacement.settings import AgeMode, CaseSettings, DateMode
 
 EXAMPLE = (
-    "Mrs Holloway, 67, a Danish woman and retired baker from Lindenau, took Zelvoran 20 mg from 3 March 2021. "
-    "On 12 March 2021 she had purpura and livedo. Dr Quill (ward Rosewood, ref. KX-48213) stopped it."
+    "This 67-year-old African American woman, a retired baker from Lindenau, took Zelvoran 20 mg from 3 March "
+    "2021. On 12 March 2021 Mrs Holloway had purpura and livedo. Dr Quill (ward Rosewood, ref. KX-48213) "
+    "stopped it."
 )
-"""Invented. Each choice changes something in it."""
+"""Invented. It has something for each question."""
 
 _AGE_BANDS = "10-years"
 _N_KEPT_MASKERS = 2

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
-from pathlib import PurePath
+from pathlib import PurePath, PurePosixPath
 from threading import Condition, Thread
 
 from inverse_deid.core.errors import (
@@ -32,7 +32,7 @@ from inverse_deid.formats.columns import ColumnFate
 from inverse_deid.formats.records import Format, ReadOptions
 from inverse_deid.formats.registry import FORMATS, choose_format, input_errors, without_gz
 from inverse_deid.formats.survey import TableSurvey, survey_columns
-from inverse_deid.review.intake import GivenFile, LoadSettings, add_cases, state_facts
+from inverse_deid.review.intake import GivenFile, LoadSettings, add_cases, find_source, state_facts
 from inverse_deid.review.intake_choices import BuildMasker, Examples, Maskers, MaskingChoices, make_read_options
 from inverse_deid.review.store import ReviewStore
 from inverse_deid.review.waiting import (
@@ -126,6 +126,8 @@ class IntakeService:
         try:
             data = unpack(upload.facts.name, read_bytes(self.store, upload_id))
             kind = choose_format(PurePath(upload.facts.name), lambda: data[: 64 * 1024])
+            if find_source(self.store, _give(upload.facts.name, kind, data)) is not None:
+                raise ReviewError("was added before, with the same contents. Nothing is left to do")
             n_documents = count_documents(kind, data, upload.facts.name)
         except InverseDeidError as error:
             problem = explain_problem(str(error))
@@ -278,15 +280,19 @@ class IntakeService:
 
         with self._maskers.lock:
             masker = self._maskers.get(choices.masking)
+            data = unpack(facts.name, read_bytes(self.store, upload.id))
+            given = _give(facts.name, FORMATS[facts.format], data)
+            known = find_source(self.store, given)
+            if known is not None:
+                # The program was stopped after the file was in the store, and before that was noted.
+                return Tally(n_documents=known[1])
             settings = LoadSettings(
-                facts=state_facts(masker, choices.masking),
+                facts=state_facts(masker, choices.masking, masker.fingerprint),
                 cases=choices.make_case_settings(self.store.case_key, self._today()),
                 profile=choices.make_profile(),
                 read_options=make_read_options(facts.columns) if facts.columns else ReadOptions(),
                 on_progress=count,
             )
-            data = unpack(facts.name, read_bytes(self.store, upload.id))
-            given = GivenFile(str(without_gz(PurePath(facts.name))), FORMATS[facts.format], data)
             return add_cases(
                 self.store,
                 [given],
@@ -295,6 +301,10 @@ class IntakeService:
                 by=facts.by,
                 stop=lambda: running.is_cancelled or self._is_closing,
             )
+
+
+def _give(name: str, kind: Format, data: bytes) -> GivenFile:
+    return GivenFile(str(without_gz(PurePosixPath(name))), kind, data)
 
 
 def unpack(name: str, data: bytes) -> bytes:

@@ -16,7 +16,7 @@ from inverse_deid.core.errors import ReviewError
 from inverse_deid.formats.columns import ColumnFate
 from inverse_deid.review.intake_choices import MaskingChoices
 from inverse_deid.review.store import ReviewStore, insert_row
-from inverse_deid.review.tables import METADATA, SOURCES, WAITING, WAITING_PIECES
+from inverse_deid.review.tables import METADATA, WAITING, WAITING_PIECES
 
 MAX_FILE_BYTES = 256 * 1024 * 1024
 MAX_FILES = 2_000
@@ -38,10 +38,6 @@ class UploadState(StrEnum):
     STOPPED = "stopped"
     DONE = "done"
     FAILED = "failed"
-
-
-OPEN_STATES = (UploadState.READY, UploadState.STOPPED)
-"""Of files that wait for a person."""
 
 
 class UploadFacts(msgspec.Struct, frozen=True, kw_only=True):
@@ -104,17 +100,13 @@ def clean_name(given: str) -> str:
 def open_waiting_area(store: ReviewStore) -> None:
     """Make the tables if a store has none, and tidy up after a program that was stopped.
 
-    A file that was not received to its end is deleted. One that was being masked waits to be resumed, unless
-    it is in the store: then it is done.
+    A file that was not received to its end is deleted. One that was being masked waits to be resumed.
     """
     with store.writing() as connection:
         METADATA.create_all(connection, tables=[WAITING, WAITING_PIECES])
-        known = set(connection.execute(select(SOURCES.c.name)).scalars())
         for upload in _read(connection, store):
             if upload.state is UploadState.RECEIVING:
                 _delete(connection, upload.id)
-            elif upload.state is UploadState.MASKING and upload.facts.name in known:
-                _set(connection, store, upload, UploadState.DONE, upload.facts)
             elif upload.state in (UploadState.QUEUED, UploadState.MASKING):
                 _set(connection, store, upload, UploadState.STOPPED, upload.facts)
 
@@ -197,12 +189,22 @@ def remove_upload(store: ReviewStore, upload_id: int) -> bool:
     return True
 
 
+def count_waiting(store: ReviewStore) -> int:
+    """Count the files whose bytes are still here."""
+    with store.reading() as connection:
+        return _count_waiting(connection)
+
+
+def _count_waiting(connection: Connection) -> int:
+    ended = (UploadState.DONE.value, UploadState.FAILED.value)
+    found = select(func.count()).select_from(WAITING).where(WAITING.c.state.not_in(ended))
+    return int(connection.execute(found).scalar_one())
+
+
 def remove_all_uploads(store: ReviewStore) -> int:
     """Take all files away; return how many still had their bytes."""
     with store.writing() as connection:
-        ended = (UploadState.DONE.value, UploadState.FAILED.value)
-        found = select(func.count()).select_from(WAITING).where(WAITING.c.state.not_in(ended))
-        n_files = int(connection.execute(found).scalar_one())
+        n_files = _count_waiting(connection)
         connection.execute(delete(WAITING_PIECES))
         connection.execute(delete(WAITING))
     return n_files

@@ -120,7 +120,6 @@ def test_a_desk_that_does_not_answer_is_none(tmp_path):
     place = Place(tmp_path, tmp_path / "key")
     assert ask_running_desk(place, KEY) is None
     with bind(None) as other:
-        other.listen()
         (tmp_path / "desk.running").write_text(json.dumps({"port": other.getsockname()[1]}))
         other.close()
         assert ask_running_desk(place, KEY) is None
