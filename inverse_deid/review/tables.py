@@ -18,6 +18,7 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    false,
     text,
 )
 from sqlalchemy.schema import SchemaItem
@@ -42,6 +43,7 @@ SOURCES = _define(
     Column("name", Text, nullable=False),
     Column("format", String(20), nullable=False),
     Column("sealed", LargeBinary, nullable=False),
+    Index("sources_by_name", "name"),
 )
 """The files that the cases came in, whole."""
 
@@ -52,7 +54,9 @@ USERS = _define(
     Column("password", Text, nullable=False),
     Column("role", String(20), nullable=False),
     Column("is_active", Boolean, nullable=False),
+    Column("must_change_password", Boolean, nullable=False, default=False, server_default=false()),
 )
+"""`must_change_password`: another person knows the password, as an admin has set it."""
 
 SESSIONS = _define(
     "sessions",
@@ -89,6 +93,7 @@ CASES = _define(
     UniqueConstraint("source_id", "number"),
     Index("cases_by_doubt", text("doubt DESC"), "id"),
     Index("cases_by_state", "state", text("doubt DESC"), "id"),
+    Index("cases_by_name", "name", "id"),
 )
 
 CONTENTS = _define(
