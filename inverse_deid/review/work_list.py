@@ -79,6 +79,19 @@ def list_cases(
     return WorkPage(ordered, _make_key(ordered[-1], order) if len(ids) > n_rows else None)
 
 
+def read_line(store: ReviewStore, case_id: int) -> CaseRow:
+    """Return the line of one case.
+
+    Raises:
+        ReviewError: The case does not exist.
+    """
+    with store.reading() as connection:
+        row = connection.execute(_select_lines().where(CASES.c.id == case_id)).one_or_none()
+    if row is None:
+        raise ReviewError(f"the store has no case {case_id}")
+    return _read_line(row, store.now())
+
+
 def count_matches(store: ReviewStore, chosen: WorkFilter) -> int:
     """Count the cases that a work list shows on all its pages."""
     with store.reading() as connection:

@@ -49,7 +49,7 @@ VISITOR_COOKIE = "visitor"
 LEGEND_COOKIE = "legend"
 NOTICE_COOKIE = "notice"
 NOTICE_SECONDS = 60
-MAX_NOTICE_CHARS = 500
+MAX_NOTICE_CHARS = 300
 MAX_SEARCH_CHARS = 200
 
 STATIC_FOLDER = Path(__file__).with_name("static")
