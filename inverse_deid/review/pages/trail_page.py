@@ -105,8 +105,8 @@ def describe_event(event: TrailEvent) -> str:
     Example:
         >>> describe_event(TrailEvent(user="ann", event="state", old="in review", new="agreed"))
         'State: in review, now agreed'
-        >>> describe_event(TrailEvent(user="ann", event="change", start=9, end=12, old="keep", new="mask CITY"))
-        'Masked as city, before kept (characters 10 to 12)'
+        >>> describe_event(TrailEvent(user="ann", event="change", start=9, end=12, old="keep", new="mask"))
+        'Masked, before kept (characters 10 to 12)'
     """
     if event.event in _WHOLE:
         return _WHOLE[event.event]
