@@ -25,7 +25,8 @@ from sqlalchemy import Connection, insert, or_, select, update
 from inverse_deid.core.errors import OutputExistsError, UnreadableInputError
 from inverse_deid.core.files import write_whole
 from inverse_deid.formats.registry import input_errors, open_input
-from inverse_deid.review.store import ReviewKey, ReviewStore
+from inverse_deid.review.sources import read_facts
+from inverse_deid.review.store import MaskingFacts, ReviewKey, ReviewStore
 from inverse_deid.review.tables import TRAIL, TRAIL_HEAD
 
 NO_HASH = "0" * 64
@@ -102,27 +103,43 @@ def begin_trail(connection: Connection, key: bytes) -> None:
     connection.execute(insert(TRAIL_HEAD), head)
 
 
-def append(connection: Connection, store: ReviewStore, events: Sequence[TrailEvent]) -> None:
-    """Append events, in the transaction that they describe; nothing else is locked afterwards."""
+def append(
+    connection: Connection,
+    store: ReviewStore,
+    events: Sequence[TrailEvent],
+    facts: MaskingFacts | None = None,
+) -> None:
+    """Append events, in the transaction that they describe; nothing else is locked afterwards.
+
+    They state the model of their case; those that are about no case state that of `facts` (None: of the
+    store).
+    """
     if not events:
         return
+    case_ids = {one.case for one in events if one.case is not None}
+    made_by = {case_id: _name_model(read_facts(connection, case_id)) for case_id in sorted(case_ids)}
+    made_by_default = _name_model(facts or store.facts)
     head = connection.execute(select(TRAIL_HEAD).with_for_update()).one()
     number, previous, rows = head.n_entries, head.hash, []
     at = datetime.fromtimestamp(store.now(), UTC).isoformat(timespec="microseconds")
-    facts, pair = store.facts, store.facts.thresholds
-    made_by = {
-        "model": facts.model_sha256 or facts.fingerprint,
-        "thresholds": [None, None] if pair is None else [pair.low, pair.high],
-    }
     for one in events:
         number += 1
-        entry = {"number": number, "at": at, **asdict(one), **made_by, "previous": previous}
+        made = made_by_default if one.case is None else made_by[one.case]
+        entry = {"number": number, "at": at, **asdict(one), **made, "previous": previous}
         line = _encode(entry)
         previous = _hash(line)
         rows.append({"number": number, "line": line, "hash": previous})
     connection.execute(insert(TRAIL), rows)
     seal = _seal(store.trail_key, number, previous)
     connection.execute(update(TRAIL_HEAD).values(n_entries=number, hash=previous, seal=seal))
+
+
+def _name_model(facts: MaskingFacts) -> dict[str, Any]:
+    pair = facts.thresholds
+    return {
+        "model": facts.model_sha256 or facts.fingerprint,
+        "thresholds": [None, None] if pair is None else [pair.low, pair.high],
+    }
 
 
 def verify_store(store: ReviewStore) -> TrailCheck:

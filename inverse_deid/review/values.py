@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +16,9 @@ import numpy.typing as npt
 from inverse_deid.core.errors import ConfigurationError, ReviewError
 from inverse_deid.core.phi import PhiType
 from inverse_deid.core.values import BoolArray, Decisions, FloatArray, Tokens
+
+if TYPE_CHECKING:
+    from inverse_deid.review.store import MaskingFacts
 
 CATEGORIES: tuple[PhiType, ...] = tuple(PhiType)
 """Meaning of the category codes of a reviewer."""
@@ -217,8 +221,8 @@ class CaseView:
     """A case as a user sees it: all parts of the original `text`, its tokens, and the user's own layer.
 
     `case_id` is the only thing that may appear in a URL; `name` is the id in the source file. `model` is None
-    for a reviewer who is blind to it. `revision` is given back with the next action. An approved layer can no
-    longer change. Adjudicators also see the notes of both reviewers.
+    for a reviewer who is blind to it. `facts` say how the case was masked. `revision` is given back with the
+    next action. An approved layer can no longer change. Adjudicators also see the notes of both reviewers.
     """
 
     case_id: int
@@ -230,6 +234,7 @@ class CaseView:
     kind: LayerKind
     layer: LayerTokens
     model: ModelTokens | None
+    facts: MaskingFacts
     revision: int
     can_undo: bool
     can_redo: bool
@@ -304,6 +309,7 @@ class CaseRow:
     case_id: int
     name: str
     source: str
+    source_id: int
     state: CaseState
     doubt: float
     n_tokens: int

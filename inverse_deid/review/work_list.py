@@ -23,7 +23,7 @@ from sqlalchemy import (
 from inverse_deid.core.errors import NotAllowedError, ReviewError
 from inverse_deid.review.cases import lock_row
 from inverse_deid.review.store import ReviewStore
-from inverse_deid.review.tables import CASES, LAYERS, SOURCES, USERS
+from inverse_deid.review.tables import CASES, INTAKES, LAYERS, USERS
 from inverse_deid.review.trail import TrailEvent, append
 from inverse_deid.review.values import (
     CaseRow,
@@ -206,13 +206,13 @@ def _contains(column: ColumnElement[str], text: str) -> ColumnElement[bool]:
 def _select_lines() -> Select[Any]:
     columns = (
         CASES,
-        SOURCES.c.name.label("source"),
+        INTAKES.c.export_name.label("source"),
         _ASSIGNEES.c.name.label("assignee"),
         _HOLDERS.c.name.label("holder"),
     )
     return (
         select(*columns)
-        .join(SOURCES, SOURCES.c.id == CASES.c.source_id)
+        .join(INTAKES, INTAKES.c.source_id == CASES.c.source_id)
         .outerjoin(_ASSIGNEES, _ASSIGNEES.c.id == CASES.c.assignee_id)
         .outerjoin(_HOLDERS, _HOLDERS.c.id == CASES.c.lock_user_id)
     )
@@ -224,6 +224,7 @@ def _read_line(row: Row[Any], now: float) -> CaseRow:
         case_id=row.id,
         name=row.name,
         source=row.source,
+        source_id=row.source_id,
         state=CaseState(row.state),
         doubt=row.doubt,
         n_tokens=row.n_tokens,

@@ -187,13 +187,13 @@ def show_case(visit: Visit) -> Response:
 def send_case(visit: Visit) -> Response:
     """Lock a case and send it, as far as the reviewer may see it."""
     view = open_case(visit.store, visit.user, visit.case_id)
-    return JSONResponse(encode_case(view, visit.store.facts))
+    return JSONResponse(encode_case(view, view.facts))
 
 
 def send_dispute(visit: Visit) -> Response:
     """Lock a disagreement and send both sides."""
     dispute = open_dispute(visit.store, visit.user, visit.case_id)
-    return JSONResponse(encode_case(dispute.case, visit.store.facts, dispute))
+    return JSONResponse(encode_case(dispute.case, dispute.case.facts, dispute))
 
 
 def act_on_tokens(visit: Visit) -> Response:
