@@ -44,7 +44,6 @@ SOURCES = _define(
     Column("name", Text, nullable=False),
     Column("format", String(20), nullable=False),
     Column("sealed", LargeBinary, nullable=False),
-    Index("sources_by_name", "name"),
 )
 """The files that the cases came in, whole."""
 

@@ -43,7 +43,7 @@ _MAX_ID = 2**31
 
 _ASSIGNEES = USERS.alias("assignees")
 _HOLDERS = USERS.alias("holders")
-_FILES = SOURCES.alias("files")
+_FILES = INTAKES.alias("files")
 _OPEN = (CaseState.NEW.value, CaseState.IN_REVIEW.value)
 
 
@@ -111,8 +111,8 @@ def _order_parts(
         place = tuple_(CASES.c.name, CASES.c.id)
         yield (found if key is None else found.where(place > key)).order_by(CASES.c.name, CASES.c.id)
     elif order is WorkOrder.FILE:
-        columns = (SOURCES.c.name, SOURCES.c.id, CASES.c.number)
-        found = found.join(SOURCES, SOURCES.c.id == CASES.c.source_id)
+        columns = (INTAKES.c.export_name, CASES.c.number)
+        found = found.join(INTAKES, INTAKES.c.source_id == CASES.c.source_id)
         yield (found if key is None else found.where(tuple_(*columns) > key)).order_by(*columns)
     elif order is WorkOrder.DOUBT:
         yield _behind_doubt(found, key).order_by(*by_doubt)
@@ -152,15 +152,15 @@ def _parse_key(connection: Connection, key: str, order: WorkOrder) -> tuple[Any,
             state = CaseState["_".join(place).upper()] if order is WorkOrder.STATE else None
             return (doubt, case_id) if state is None else (state, doubt, case_id)
         if not place and abs(case_id) < _MAX_ID:
-            found = select(CASES.c.name, SOURCES.c.name.label("source"), CASES.c.source_id, CASES.c.number)
-            found = found.join(SOURCES, SOURCES.c.id == CASES.c.source_id).where(CASES.c.id == case_id)
+            found = select(CASES.c.name, CASES.c.number, INTAKES.c.export_name)
+            found = found.join(INTAKES, INTAKES.c.source_id == CASES.c.source_id).where(CASES.c.id == case_id)
             row = connection.execute(found).one_or_none()
             if order is WorkOrder.NEWEST:
                 return (case_id,)
             if row is not None and order is WorkOrder.NAME:
                 return row.name, case_id
             if row is not None and order is WorkOrder.FILE:
-                return row.source, row.source_id, row.number
+                return row.export_name, row.number
     raise ReviewError("the page cannot be found. Begin at the first page.")
 
 
@@ -172,7 +172,7 @@ def _filter(store: ReviewStore, found: Select[Any], chosen: WorkFilter) -> Selec
     if chosen.min_doubt > 0:
         found = found.where(CASES.c.doubt >= chosen.min_doubt)
     if chosen.search:
-        files = select(_FILES.c.id).where(_contains(_FILES.c.name, chosen.search))
+        files = select(_FILES.c.source_id).where(_contains(_FILES.c.export_name, chosen.search))
         found = found.where(or_(_contains(CASES.c.name, chosen.search), CASES.c.source_id.in_(files)))
     if chosen.work_of is not None:
         begun = _has_layer(chosen.work_of, LAYERS.c.approval.is_(None))
