@@ -1,8 +1,9 @@
 """Delete files with their cases, so that no byte of their sealed text is left in the file of the store.
 
 SQLite overwrites what is deleted (`secure_delete`). Older pages can be left in the write-ahead log, so the
-database is rebuilt and the log is cut off afterwards. PostgreSQL rewrites the tables; its own logs and backups
-keep deleted rows until the server recycles them. The trail stays: it has counts, names and offsets, no text.
+database is rebuilt and the log is cut off afterwards. PostgreSQL rewrites the tables; its own logs and
+backups keep deleted rows until the server recycles them. The trail stays: it has counts, names and offsets,
+and no text.
 """
 
 from __future__ import annotations
