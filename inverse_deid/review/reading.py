@@ -108,16 +108,6 @@ def view_masked(store: ReviewStore, user: User, case_id: int) -> tuple[CaseView,
     return view, render_case(content, view.layer, view.facts)
 
 
-def read_state(store: ReviewStore, case_id: int) -> CaseState:
-    """Return the state of a case.
-
-    Raises:
-        ReviewError: The case does not exist.
-    """
-    with store.reading() as connection:
-        return CaseState(lock_row(connection, case_id).state)
-
-
 def _view(connection: Connection, store: ReviewStore, user: User, case_id: int) -> CaseView:
     layer = find_layer(connection, user.id, case_id)
     case = connection.execute(select(CASES.c.name, CASES.c.state).where(CASES.c.id == case_id)).one()

@@ -1,7 +1,7 @@
 """The version of the tables, how an older store becomes a newer one, and the numbers of cases and files.
 
-Version 1 knew one way of masking for a whole store. Version 2 adds tables and changes none, so that an
-older store becomes a newer one by copying its one way of masking to all of its files.
+Version 1 knew one way of masking for a whole store. Version 2 adds tables, an index and a column with a
+default, so that an older store becomes a newer one by copying its one way of masking to all of its files.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any, Protocol
 from sqlalchemy import Connection, func, insert, select, update
 
 from inverse_deid.core.errors import UnreadableInputError
-from inverse_deid.review.tables import CASES, INTAKES, MASKINGS, META, METADATA, SOURCES
+from inverse_deid.review.tables import CASES, INTAKES, MASKINGS, META, METADATA, SOURCES, USERS
 
 SCHEMA_VERSION = 2
 OLDER_VERSIONS = frozenset({"1"})
@@ -93,6 +93,10 @@ def migrate(connection: Connection, sealer: Opens, file_key: bytes, now: float) 
     if connection.execute(version).scalar_one() not in OLDER_VERSIONS:
         return  # another process was faster
     METADATA.create_all(connection)
+    for index in CASES.indexes:
+        index.create(connection, checkfirst=True)
+    added = f"{USERS.c.must_change_password.name} BOOLEAN NOT NULL DEFAULT false"
+    connection.exec_driver_sql(f"ALTER TABLE {USERS.name} ADD COLUMN {added}")
     stored = connection.execute(select(META.c.value).where(META.c.name == "settings")).scalar_one()
     settings = json.loads(stored)
     masking_id = store_masking(connection, settings["facts"], settings.pop("extra"))

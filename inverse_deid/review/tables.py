@@ -19,6 +19,7 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    false,
     text,
 )
 from sqlalchemy.schema import SchemaItem
@@ -74,7 +75,9 @@ USERS = _define(
     Column("password", Text, nullable=False),
     Column("role", String(20), nullable=False),
     Column("is_active", Boolean, nullable=False),
+    Column("must_change_password", Boolean, nullable=False, default=False, server_default=false()),
 )
+"""`must_change_password`: another person knows the password, as an admin has set it."""
 
 SESSIONS = _define(
     "sessions",
@@ -111,6 +114,7 @@ CASES = _define(
     UniqueConstraint("source_id", "number"),
     Index("cases_by_doubt", text("doubt DESC"), "id"),
     Index("cases_by_state", "state", text("doubt DESC"), "id"),
+    Index("cases_by_name", "name", "id"),
 )
 
 CONTENTS = _define(

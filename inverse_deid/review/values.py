@@ -79,12 +79,13 @@ class ActionKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """An account, without its password."""
+    """An account, without its password; `must_change_password` before they do anything else."""
 
     id: int
     name: str
     role: UserRole
     is_active: bool = True
+    must_change_password: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -273,13 +274,28 @@ class Edited:
 class WorkFilter:
     """Which cases a work list shows: of these states, of at least this doubt, of an assignee (None = all).
 
-    `claimable_by`: ready for review by this user now, None = all. No states = all.
+    `claimable_by`: ready for review by this user now, `work_of`: assigned to this user or begun by them,
+    `approved_by`: approved by this user, each None = all. No states = all. `search`: part of the name of the
+    case or of its file, in capitals or not.
     """
 
     states: frozenset[CaseState] = frozenset()
     assignee_id: int | None = None
     claimable_by: int | None = None
+    work_of: int | None = None
+    approved_by: int | None = None
     min_doubt: float = 0.0
+    search: str = ""
+
+
+class WorkOrder(StrEnum):
+    """Order of a work list; the cases that are equal in it follow by falling doubt, or by number."""
+
+    DOUBT = "doubt"
+    NAME = "name"
+    STATE = "state"
+    FILE = "file"
+    NEWEST = "newest"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -306,7 +322,7 @@ class CaseRow:
 
 @dataclass(frozen=True, slots=True)
 class WorkPage:
-    """Some lines of a work list, most doubtful cases first; `next_key` gets the next ones, None = last."""
+    """Some lines of a work list in its order; `next_key` gets the next ones, None = last."""
 
     rows: tuple[CaseRow, ...]
     next_key: str | None

@@ -6,6 +6,7 @@ messages of our own errors only. Templates escape all values, and unknown names 
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import hmac
 import logging
@@ -32,6 +33,7 @@ from inverse_deid.core.errors import (
     OutputError,
     ReviewError,
     StaleRevisionError,
+    UnreadableInputError,
     describe_error,
 )
 from inverse_deid.formats.strict_json import parse_json
@@ -44,14 +46,24 @@ MAX_FIELDS = 2_000
 THEMES = ("light", "dark")
 THEME_COOKIE = "theme"
 VISITOR_COOKIE = "visitor"
+LEGEND_COOKIE = "legend"
+NOTICE_COOKIE = "notice"
+NOTICE_SECONDS = 60
+MAX_NOTICE_CHARS = 300
+MAX_SEARCH_CHARS = 200
 
 STATIC_FOLDER = Path(__file__).with_name("static")
 """Scripts and styles; nothing of a case."""
 
 LOG = logging.getLogger("inverse_deid.review")
 
-_AT_ONCE = BoundedSemaphore(2)
-"""Checking a password takes 64 MiB of memory; further log-ins wait."""
+HASHING_AT_ONCE = BoundedSemaphore(2)
+"""Checking or hashing a password takes 64 MiB of memory; further ones wait."""
+
+_WITH_A_FIRST_PASSWORD = frozenset({"/password", "/log-out", "/theme"})
+"""All that is open to a user who must change their password."""
+
+_FIRST_PASSWORD = "choose your own password first"
 
 _STATUS: tuple[tuple[type[InverseDeidError], int], ...] = (
     (LogInError, 401),
@@ -62,6 +74,8 @@ _STATUS: tuple[tuple[type[InverseDeidError], int], ...] = (
     (OutputError, 503),
     (InverseDeidError, 500),
 )
+
+_SEARCH = "a search"
 
 Payload = TypeVar("Payload", bound=msgspec.Struct)
 
@@ -107,8 +121,54 @@ class Visit:
         raise ReviewError("the request is malformed. Load the page again.")
 
     def render(self, template: str, **values: Any) -> HTMLResponse:  # noqa: ANN401
-        """Return a page for the user."""
-        return render_page(self.request, template, self.session, **values)
+        """Return a page for the user, with the message of their last action, if any."""
+        notice = self._read_notice()
+        response = render_page(self.request, template, self.session, notice=notice, **values)
+        if NOTICE_COOKIE in self.request.cookies:
+            response.delete_cookie(NOTICE_COOKIE)
+        return response
+
+    def redirect(self, address: str, notice: str = "") -> RedirectResponse:
+        """Send the browser to another page, which shows a message once."""
+        response = RedirectResponse(address, status_code=303)
+        self.notify(response, notice)
+        return response
+
+    def notify(self, response: Response, notice: str) -> None:
+        """Let the next page show a message once: it travels in a cookie, encrypted for this session."""
+        if notice:
+            sealed = self.store.sealer.seal(
+                notice[:MAX_NOTICE_CHARS].encode("utf-8", "replace"), self._notice_place
+            )
+            value = base64.urlsafe_b64encode(sealed).decode()
+            set_cookie(self.request, response, NOTICE_COOKIE, value, max_age=NOTICE_SECONDS)
+
+    @property
+    def _notice_place(self) -> str:
+        return f"notice for {self.session.csrf_token}"
+
+    def _read_notice(self) -> str:
+        """Return the message for this page, "" = none, or one of another session."""
+        try:
+            sealed = base64.urlsafe_b64decode(self.request.cookies.get(NOTICE_COOKIE, ""))
+            return self.store.sealer.open(sealed, self._notice_place).decode()
+        except (ValueError, UnreadableInputError):
+            return ""
+
+    def seal_search(self, text: str) -> str:
+        """Return what was searched for, for an address: addresses end up in logs, and names may be in it."""
+        text = text.strip()[:MAX_SEARCH_CHARS]
+        if not text:
+            return ""
+        return base64.urlsafe_b64encode(self.store.sealer.seal(text.encode(), _SEARCH)).decode().rstrip("=")
+
+    def open_search(self, sealed: str) -> str:
+        """Return what was searched for, "" = nothing, or not sealed here."""
+        try:
+            data = base64.urlsafe_b64decode(sealed + "=" * (-len(sealed) % 4))
+            return self.store.sealer.open(data, _SEARCH).decode()
+        except (ValueError, UnreadableInputError):
+            return ""
 
 
 Handler = Callable[[Visit], Response]
@@ -124,7 +184,12 @@ def require(role: UserRole, handler: Handler) -> Endpoint:
         fields = {} if is_json else _parse_form(body)
         payload = _parse_payload(body) if is_json else {}
         visit = Visit(request.app.state.store, session, request, fields, payload)
-        _admit(request, session, role, visit.text("csrf_token"))
+        _check_token(request, session, visit.text("csrf_token"))
+        if session.user.must_change_password and request.url.path not in _WITH_A_FIRST_PASSWORD:
+            if is_json:
+                raise NotAllowedError(_FIRST_PASSWORD)
+            return RedirectResponse("/password", status_code=303)
+        _check_role(session, role)
         return handler(visit)
 
     return _guard(answer)
@@ -140,7 +205,10 @@ def require_stream(
 
     def check(request: Request) -> Session:
         session = _find_session(request)
-        _admit(request, session, role, "")
+        _check_token(request, session, "")
+        if session.user.must_change_password:
+            raise NotAllowedError(_FIRST_PASSWORD)
+        _check_role(session, role)
         return session
 
     async def endpoint(request: Request) -> Response:
@@ -161,12 +229,15 @@ def _find_session(request: Request) -> Session:
     return find_session(store, request.cookies.get(request.app.state.cookie, ""))
 
 
-def _admit(request: Request, session: Session, role: UserRole, form_token: str) -> None:
-    """Check the token of a post, and the role."""
+def _check_token(request: Request, session: Session, form_token: str) -> None:
+    """Refuse posts without the CSRF token of the session."""
     if request.method == "POST":
         given = request.headers.get("x-csrf-token", "") or form_token
         if not is_csrf_token(session, given):
             raise NotAllowedError("the page is too old or comes from elsewhere. Load it again.")
+
+
+def _check_role(session: Session, role: UserRole) -> None:
     if not session.user.role.includes(role):
         raise NotAllowedError(f"this needs the role {role.value}")
 
@@ -292,6 +363,7 @@ def render_page(
         "user": None if session is None else session.user,
         "csrf_token": "" if session is None else session.csrf_token,
         "theme": theme if theme in THEMES else "",
+        "notice": "",
         "path": request.url.path,
         "intake": request.app.state.intake is not None,
         "is_desk": request.app.state.door is not None,
@@ -319,7 +391,7 @@ def _log_in(request: Request, body: bytes) -> Response:
     address = request.client.host if request.client else ""
     old = request.cookies.get(cookie)
     try:
-        with _AT_ONCE:
+        with HASHING_AT_ONCE:
             session = log_in(store, name.decode(), password.decode(), address=address, old_session_id=old)
     except LogInError as error:
         message = make_sentence(str(error))
@@ -341,7 +413,7 @@ def _render_log_in(request: Request, message: str = "", *, status: int = 200) ->
 def set_cookie(
     request: Request, response: Response, name: str, value: str, max_age: int | None = None
 ) -> None:
-    """Set a cookie that scripts cannot read and that no other site can send."""
+    """Set a cookie that scripts cannot read and other sites do not send."""
     secure: bool = request.app.state.is_secure
     response.set_cookie(name, value, max_age, httponly=True, samesite="strict", secure=secure)
 
@@ -357,6 +429,16 @@ def leave(visit: Visit) -> Response:
     response = RedirectResponse("/log-in", status_code=303)
     response.delete_cookie(visit.request.app.state.cookie)
     response.headers["Clear-Site-Data"] = '"cache", "storage"'
+    return response
+
+
+def choose_legend(visit: Visit) -> Response:
+    """Remember in a cookie whether the legend of the reading page is open; it is until somebody closes it."""
+    response = Response(status_code=204)
+    if visit.text("legend") == "closed":
+        set_cookie(visit.request, response, LEGEND_COOKIE, "closed", max_age=31_536_000)
+    else:
+        response.delete_cookie(LEGEND_COOKIE)
     return response
 
 
