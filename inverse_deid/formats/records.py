@@ -40,6 +40,8 @@ class ReadOptions:
         with_offsets: Masked JSON Lines also state which ranges of the original were masked.
         row_groups: Of a Parquet file, the half-open range of row groups to read; None = all.
         profile: What happens to the structured fields of case safety reports; None = the default profile.
+        all_cells: Of an Excel file, mask all cells as running text, apart from `keep_columns`. No other
+            option of columns has a meaning then.
 
     Raises:
         ConfigurationError: A text would be its own id or be kept, or a column is named twice or never.
@@ -56,6 +58,7 @@ class ReadOptions:
     row_groups: tuple[int, int] | None = None
     with_offsets: bool = False
     profile: Profile | None = field(default=None, repr=False)  # the fingerprint of a run has it apart
+    all_cells: bool = False
 
     def __post_init__(self) -> None:
         for option, names in (("--text-column", self.text_columns), ("--keep-column", self.keep_columns)):
@@ -69,6 +72,11 @@ class ReadOptions:
             raise ConfigurationError("ids are not masked. Give another --id-column than --text-column")
         if not set(self.text_columns).isdisjoint(self.keep_columns):
             raise ConfigurationError("a column cannot be masked and kept. Leave out its --keep-column")
+        has_columns = self.text_columns != ("text",) or self.id_column is not None or self.keep_all_columns
+        if self.all_cells and has_columns:
+            raise ConfigurationError(
+                "--all-cells masks every column. Name only those to keep (--keep-column)"
+            )
 
     @property
     def id_name(self) -> str | None:
@@ -101,6 +109,7 @@ class Record:
         case_id: The same for all versions of a case, "" = the id of its texts. Secret shifts depend on it.
         report: The case safety report, or the part around such reports, that the texts belong to.
         fields: Once it is masked: the ids, dates and ages of the report.
+        place: Where people find it, "" = its number says it. It never contains text of the file.
     """
 
     number: int
@@ -111,6 +120,7 @@ class Record:
     case_id: str = field(default="", repr=False)
     report: Case | None = field(default=None, repr=False)
     fields: Replacements | None = field(default=None, repr=False)
+    place: str = ""
 
     @property
     def is_frame(self) -> bool:
