@@ -37,6 +37,7 @@ class CellStyle:
 
     number_format: str = GENERAL
     is_date: bool = False
+    is_duration: bool = False
     is_bold: bool = False
     wraps: bool = False
 
@@ -69,7 +70,7 @@ def read_styles(root: etree._Element | None) -> tuple[CellStyle, ...]:
     Args:
         root: Of the part with the styles, None = it has none.
     """
-    from openpyxl.styles.numbers import BUILTIN_FORMATS, is_date_format
+    from openpyxl.styles.numbers import BUILTIN_FORMATS, is_date_format, is_timedelta_format
 
     if root is None:
         return (PLAIN,)
@@ -84,7 +85,8 @@ def read_styles(root: etree._Element | None) -> tuple[CellStyle, ...]:
         is_bold = font.isdecimal() and int(font[:6]) < len(fonts) and fonts[int(font[:6])]
         wraps = alignment is not None and alignment.get("wrapText") in ("1", "true")
         is_date = bool(is_date_format(code))
-        styles.append(CellStyle(_clean_format(code, is_date=is_date), is_date, is_bold, wraps))
+        clean = _clean_format(code, is_date=is_date)
+        styles.append(CellStyle(clean, is_date, bool(is_timedelta_format(code)), is_bold, wraps))
     return tuple(styles) or (PLAIN,)
 
 
@@ -113,7 +115,7 @@ def make_number(column: int, value: str, style: CellStyle, *, is_1904: bool) -> 
     if not _NUMBER.fullmatch(value):
         return None
     if style.is_date:
-        text = _show_date(float(value), is_1904=is_1904)
+        text = _show_date(float(value), is_1904=is_1904, is_duration=style.is_duration)
         if text:
             return SheetCell(column, text, "date", value, style)
     number = float(value)
@@ -133,13 +135,13 @@ def _show_number(number: float) -> str:
     return str(int(number)) if is_whole else repr(number)
 
 
-def _show_date(number: float, *, is_1904: bool) -> str:
+def _show_date(number: float, *, is_1904: bool, is_duration: bool) -> str:
     """Return a date, a time or a duration, "" = it is none."""
     from openpyxl.utils.datetime import MAC_EPOCH, WINDOWS_EPOCH, from_excel
 
     shown: object = None
     try:
-        shown = from_excel(number, MAC_EPOCH if is_1904 else WINDOWS_EPOCH)
+        shown = from_excel(number, MAC_EPOCH if is_1904 else WINDOWS_EPOCH, timedelta=is_duration)
     except (ValueError, OverflowError, TypeError):
         return ""
     if isinstance(shown, datetime):

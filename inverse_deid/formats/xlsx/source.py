@@ -50,18 +50,23 @@ class CarriedRows(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TableRow:
-    """A row of a table: its kept cells, and the place and look of each of its texts."""
+    """A row of a table: its kept cells, and the place and look of each of its texts.
+
+    `absent` are the columns, in the new sheet, in which the row has no cell.
+    """
 
     sheet: int
     row: SheetRow
     places: tuple[SheetCell, ...]
+    absent: frozenset[int]
 
     def fill(self, record: Record, masked: Sequence[MaskedDocument]) -> Sequence[SheetRow]:
         """Return the row with the masked texts."""
         texts = [
             replace(place, text=one.text) for place, one in zip(self.places, masked, strict=bool(masked))
         ]
-        cells = sorted([*self.row.cells, *texts], key=lambda cell: cell.column)
+        there = [cell for cell in texts if cell.text or cell.column not in self.absent]
+        cells = sorted([*self.row.cells, *there], key=lambda cell: cell.column)
         return [replace(self.row, cells=tuple(cells))]
 
 
@@ -199,7 +204,8 @@ class ExcelFile:
             docs = tuple(Document(doc_id, cells[i].text if i in cells else "") for i in text_at)
             places = tuple(_moved(cells.get(i, SheetCell(i, "")), plan, is_text=True) for i in text_at)
             kept = tuple(_moved(cell, plan) for i, cell in cells.items() if i in kept_at)
-            carried = TableRow(sheet, replace(row, cells=kept), places)
+            absent = frozenset(plan.moved[i] for i in text_at if i not in cells)
+            carried = TableRow(sheet, replace(row, cells=kept), places, absent)
             several = columns.text_columns if len(docs) > 1 else ()
             yield Record(number, docs, carried=(carried,), columns=several, place=place)
 
@@ -234,7 +240,7 @@ class ExcelFile:
         self, sheet: int, plan: SheetPlan, n_before: int, block: CellBlock, words: Sequence[str]
     ) -> Record:
         number = block.rows[0].number
-        place = f"sheet {plan.index + 1}" + (f" from row {number}" if number > MAX_ROWS_ABOVE else "")
+        place = f"sheet {plan.index + 1} from row {number}"
         text = "".join(words)
         docs = (Document(f"{self.name} {place}", text),) if text else ()
         last = n_before + block.rows[-1].number
@@ -320,14 +326,16 @@ def _plan_table(workbook: Workbook, options: ReadOptions) -> tuple[SheetPlan, ..
     """Return the sheets that have the columns to be masked.
 
     Raises:
-        FormatError: No sheet has them, or another named column is missing where they are.
+        FormatError: No sheet has them, one has no ids, or a column to be kept is in none.
     """
     plans, others = [], []
     for index in range(len(workbook.sheets)):
         rows = list(islice(workbook.rows(index), MAX_ROWS_ABOVE))
         header = next((row for row in rows if set(options.text_columns) <= set(_names(row))), None)
         if header is not None:
-            columns = choose_columns(_names(header), options)
+            names = _names(header)
+            kept = tuple(name for name in options.keep_columns if name in names)
+            columns = choose_columns(names, replace(options, keep_columns=kept))
             moved = {old: new for new, old in enumerate(columns.written)}
             plans.append(SheetPlan(index, header, columns, moved))
         elif rows:
@@ -339,6 +347,10 @@ def _plan_table(workbook: Workbook, options: ReadOptions) -> tuple[SheetPlan, ..
         names = list(dict.fromkeys(name for some in shown for name in some if name))
         missing = next((name for name in options.text_columns if name not in names), options.text_columns[0])
         raise FormatError(no_column("--text-column", missing, names))
+    known = list(dict.fromkeys(name for plan in plans for name in plan.columns.names if name))
+    for name in options.keep_columns:
+        if name not in known:
+            raise FormatError(no_column("--keep-column", name, known))
     return tuple(plans)
 
 
