@@ -22,7 +22,7 @@ from inverse_deid.engine.serial import BATCH_CHARS, OnProgress, guard_records
 from inverse_deid.engine.tally import Tally
 from inverse_deid.formats.icsr.profiles import DEFAULT_PROFILE, Profile, builtin_profile
 from inverse_deid.formats.known_values import KnownOfDocuments
-from inverse_deid.formats.records import Format, ReadOptions, Record, RemovesParts
+from inverse_deid.formats.records import FindsOut, Format, ReadOptions, Record, RemovesParts
 from inverse_deid.formats.registry import input_errors, open_input
 from inverse_deid.replacement.settings import CaseSettings
 from inverse_deid.review.contents import join_texts, rank_case, seal_content
@@ -199,6 +199,8 @@ class _Loader:
             elif record.docs:
                 yield self._item(source_id, record)
         self._tally.note_columns(source.columns)
+        if isinstance(source, FindsOut) and source.read_as:
+            self._tally.note_read_as({source.read_as: 1})
         if isinstance(source, RemovesParts):
             self._tally.note_removed(source.removed)
 
