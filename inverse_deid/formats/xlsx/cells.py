@@ -20,8 +20,9 @@ GENERAL = "General"
 _DATE = "yyyy-mm-dd"
 _DATE_AND_TIME = "yyyy-mm-dd hh:mm"
 _PLAIN_FORMAT = re.compile(
-    r"(?:General|AM/PM|(?<![A-Za-z])(?:y{2,4}|m{1,5}|d{1,4}|h{1,2}|s{1,2})+(?![A-Za-z])"
-    r"|\[(?:h|hh|m|mm|s|ss|Red)\]|E[+-](?=0)|[0#?.,%/:;() $€£_*\\@+-])+"
+    r"(?:General|AM/PM|\[(?:h|hh|m|mm|s|ss|Red)\]|E[+-](?=0)|[0#?.,%/:;() $€£_*\\@+-]"
+    r"|(?<![A-Za-z])(?:y{2,4}m{0,5}d{0,4}|d{1,4}m{0,5}y{0,4}|m{1,5}d{0,4}y{0,4}|h{1,2}m{0,2}s{0,2}|s{1,2})"
+    r"(?![A-Za-z]))+"
 )
 _MAX_FORMAT_CHARS = 60
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?", re.ASCII)
