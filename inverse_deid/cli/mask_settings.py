@@ -52,8 +52,9 @@ class MaskOptions:
     id_column: str | None = None
     keep_column: tuple[str, ...] = ()
     keep_all_columns: bool = False
+    all_cells: bool = False
     delimiter: str | None = None
-    encoding: str = "utf-8"
+    encoding: str | None = None
     categories: str | None = None
     operating_point: str | None = None
     low: float | None = None
@@ -132,11 +133,12 @@ class MaskOptions:
     def read_options(self) -> ReadOptions:
         """How files are read."""
         return ReadOptions(
-            encoding=normal_encoding(self.encoding),
+            encoding=None if self.encoding is None else normal_encoding(self.encoding),
             text_columns=self.text_column,
             id_column=self.id_column,
             keep_columns=self.keep_column,
             keep_all_columns=self.keep_all_columns,
+            all_cells=self.all_cells,
             delimiter={"tab": "\t", r"\t": "\t"}.get(self.delimiter or "", self.delimiter),
             with_offsets=self.offsets,
         )
@@ -399,6 +401,7 @@ def describe_settings(
         "id_column": options.id_column,
         "keep_columns": list(options.keep_column),
         "keep_all_columns": options.keep_all_columns,
+        "all_cells": options.all_cells,
         "surrogates": options.makes_surrogates,
         "maps": options.maps is not None,
         **{name: {"n": len(words), "hmac_sha256": hide(hash_words(words))} for name, words in lists.items()},

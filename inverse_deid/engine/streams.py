@@ -13,7 +13,7 @@ from inverse_deid.engine.masker import Masker
 from inverse_deid.engine.run_settings import RunSettings
 from inverse_deid.engine.serial import SourceProgress, mask_source
 from inverse_deid.engine.tally import Tally
-from inverse_deid.formats.records import Format, ReportingSink
+from inverse_deid.formats.records import Format, RemovesParts, ReportingSink
 from inverse_deid.formats.registry import input_errors, open_input
 
 PIPE_NAME = "standard input"
@@ -45,6 +45,8 @@ def write_stream_job(job: Job, masker: Masker, run: RunSettings) -> Written:
                     write_progress(job, begun.at(n_records, files.sync()))
             for sink in sinks:
                 sink.finish()
+            if isinstance(source, RemovesParts):
+                begun.tally.note_removed(source.removed)
             report = next((sink.as_json() for sink in sinks if isinstance(sink, ReportingSink)), None)
             entry = replace(begun.at(n_records, files.sync()), report=report)
             is_kept = True

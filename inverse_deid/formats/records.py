@@ -26,7 +26,8 @@ class ReadOptions:
     """How to read a file, and what is written of it.
 
     Args:
-        encoding: Of text-like files; a byte-order mark is found and kept.
+        encoding: Of text-like files; a byte-order mark is found and kept. None: found out of CSV files,
+            UTF-8 for others.
         text_columns: Columns (or JSON keys) with texts, all masked, at least one.
         id_column: Column (or JSON key) with the id; None: `id` if there is one,
             else the position in the file. Ids are written unmasked.
@@ -35,18 +36,23 @@ class ReadOptions:
         keep_all_columns: Copy all other columns unmasked.
         is_masked: The file is the output of masking: everything in it is read and written unchanged, and
             neutralised cells of CSV are restored.
-        delimiter: Between the cells of a CSV table; None: a comma, in `.tsv` files a tab.
+        delimiter: Between the cells of a CSV table; None: found out.
         n_before: Records (in JSON Lines: lines) of the file before the part that is read; numbering
             continues from there.
         with_offsets: Masked JSON Lines also state which ranges of the original were masked.
         row_groups: Of a Parquet file, the half-open range of row groups to read; None = all.
         profile: What happens to the structured fields of case safety reports; None = the default profile.
+        all_cells: Of an Excel file, mask all cells as running text, apart from `keep_columns`. No other
+            option of columns has a meaning then.
+
+        finds_out: Find out the encoding and the separator of CSV files that are not given; else they are
+            UTF-8 and a comma, in `.tsv` files a tab. Parts of one file must be read alike.
 
     Raises:
         ConfigurationError: A text would be its own id or be kept, or a column is named twice or never.
     """
 
-    encoding: str = "utf-8"
+    encoding: str | None = None
     text_columns: tuple[str, ...] = ("text",)
     id_column: str | None = None
     keep_columns: tuple[str, ...] = ()
@@ -57,6 +63,8 @@ class ReadOptions:
     row_groups: tuple[int, int] | None = None
     with_offsets: bool = False
     profile: Profile | None = field(default=None, repr=False)  # the fingerprint of a run has it apart
+    all_cells: bool = False
+    finds_out: bool = True
     without_id: bool = False
 
     def __post_init__(self) -> None:
@@ -71,6 +79,16 @@ class ReadOptions:
             raise ConfigurationError("ids are not masked. Give another --id-column than --text-column")
         if not set(self.text_columns).isdisjoint(self.keep_columns):
             raise ConfigurationError("a column cannot be masked and kept. Leave out its --keep-column")
+        has_columns = self.text_columns != ("text",) or self.id_column is not None or self.keep_all_columns
+        if self.all_cells and has_columns:
+            raise ConfigurationError(
+                "--all-cells masks every column. Name only those to keep (--keep-column)"
+            )
+
+    @property
+    def usual_encoding(self) -> str:
+        """The encoding of files other than CSV."""
+        return self.encoding or "utf-8"
 
     @property
     def id_name(self) -> str | None:
@@ -103,6 +121,7 @@ class Record:
         case_id: The same for all versions of a case, "" = the id of its texts. Secret shifts depend on it.
         report: The case safety report, or the part around such reports, that the texts belong to.
         fields: Once it is masked: the ids, dates and ages of the report.
+        place: Where people find it, "" = its number says it. It never contains text of the file.
     """
 
     number: int
@@ -113,6 +132,7 @@ class Record:
     case_id: str = field(default="", repr=False)
     report: Case | None = field(default=None, repr=False)
     fields: Replacements | None = field(default=None, repr=False)
+    place: str = ""
 
     @property
     def is_frame(self) -> bool:
@@ -175,6 +195,16 @@ class ReportingSink(Protocol):
 
     def as_json(self) -> dict[str, Any]:
         """Return what was done to the file, without values."""
+        ...
+
+
+@runtime_checkable
+class FindsOut(Protocol):
+    """A source that finds out how its file is written."""
+
+    @property
+    def read_as(self) -> str:
+        """How, in words that never come from the file, "" = the user said it."""
         ...
 
 

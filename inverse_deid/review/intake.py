@@ -28,7 +28,7 @@ from inverse_deid.engine.serial import BATCH_CHARS, FIRST_BATCH_CHARS, OnProgres
 from inverse_deid.engine.tally import Tally
 from inverse_deid.formats.icsr.profiles import DEFAULT_PROFILE, Profile, builtin_profile
 from inverse_deid.formats.known_values import KnownOfDocuments
-from inverse_deid.formats.records import Format, ReadOptions, Record, RemovesParts
+from inverse_deid.formats.records import FindsOut, Format, ReadOptions, Record, RemovesParts
 from inverse_deid.formats.registry import input_errors, open_input
 from inverse_deid.masking.assemble import MaskingSettings
 from inverse_deid.replacement.settings import CaseSettings
@@ -346,13 +346,15 @@ class _Intake:
             if record.is_frame:
                 continue
             if record.problem:
-                where = f"{job.shown} {source.unit} {record.number}"
+                where = f"{job.shown} {record.place or f'{source.unit} {record.number}'}"
                 file.tally.fail(where, f"{record.problem}, so it was left out")
             elif record.report is not None:
                 yield _Item(file, record.number, f"{job.name} case {record.number}", record.docs)
             elif record.docs:
                 yield self._item(file, record)
         file.tally.note_columns(source.columns)
+        if isinstance(source, FindsOut) and source.read_as:
+            file.tally.note_read_as({source.read_as: 1})
         if isinstance(source, RemovesParts):
             file.tally.note_removed(source.removed)
 
