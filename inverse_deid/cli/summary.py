@@ -127,6 +127,8 @@ def mask_notes(options: MaskOptions, tally: Tally) -> Iterator[str]:
         "CONFIDENTIAL: the run report counts the words of each file. Keep it with the originals": (
             options.run_report
         ),
+        f"CONFIDENTIAL: {printable(options.rename or options.folder)} says which file and id has which new "
+        "name. Keep it with the originals": options.rename,
         "the maps and the key together give back the originals. Keep both with the originals": options.maps,
         "made-up names can hide that a name was missed. This is not anonymisation (docs/surrogates.md)": (
             options.makes_surrogates

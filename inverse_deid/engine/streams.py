@@ -32,7 +32,7 @@ def write_stream_job(job: Job, masker: Masker, run: RunSettings) -> Written:
         with input_errors():
             # Only case safety reports need the profile.
             profile = run.profile if job.format.holds_cases else run.read_options.profile
-            source = job.format.open(stream, replace(run.read_options, profile=profile), job.name)
+            source = job.format.open(stream, replace(run.read_options, profile=profile), job.doc_id)
         files = JobFiles(job, resumed, key=run.key, marker=run.marker)
         begun = resumed or Entry(input_print, run.fingerprint, 0, {}, Tally())
         n_records = begun.n_records

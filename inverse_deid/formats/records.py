@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, runtime_checkable
 
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.values import Document, MaskedDocument
 from inverse_deid.formats.icsr.profiles import Profile
+from inverse_deid.formats.renames import Renames
 
 if TYPE_CHECKING:
     from inverse_deid.formats.icsr.cases import Case
@@ -40,6 +42,7 @@ class ReadOptions:
         with_offsets: Masked JSON Lines also state which ranges of the original were masked.
         row_groups: Of a Parquet file, the half-open range of row groups to read; None = all.
         profile: What happens to the structured fields of case safety reports; None = the default profile.
+        renames: New names of ids and of parts of archives; None = they are copied.
 
     Raises:
         ConfigurationError: A text would be its own id or be kept, or a column is named twice or never.
@@ -56,6 +59,7 @@ class ReadOptions:
     row_groups: tuple[int, int] | None = None
     with_offsets: bool = False
     profile: Profile | None = field(default=None, repr=False)  # the fingerprint of a run has it apart
+    renames: Renames | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         for option, names in (("--text-column", self.text_columns), ("--keep-column", self.keep_columns)):
@@ -82,6 +86,14 @@ class ReadOptions:
             return self.id_column
         return None if "id" in self.text_columns else "id"
 
+    def new_id(self, old: str) -> str:
+        """Return the id that is written instead of one of the file.
+
+        Raises:
+            InputError: The list of new ids is complete and does not have it.
+        """
+        return old if self.renames is None else self.renames.name("id", old)
+
     @property
     def keeps_all(self) -> bool:
         """Whether columns that the user did not name are written."""
@@ -98,6 +110,7 @@ class Record:
         problem: Why the record must be left out of the output, "" if it need not.
         carried: What the sink writes in addition to the masked texts; never a text that must be masked.
         columns: The column of each text, if records of the file can have several texts; else ().
+        new_id: What is written instead of the id of its texts, "" = their id.
         case_id: The same for all versions of a case, "" = the id of its texts. Secret shifts depend on it.
         report: The case safety report, or the part around such reports, that the texts belong to.
         fields: Once it is masked: the ids, dates and ages of the report.
@@ -108,6 +121,7 @@ class Record:
     problem: str = ""
     carried: tuple[object, ...] = field(default=(), repr=False)
     columns: tuple[str, ...] = ()
+    new_id: str = ""
     case_id: str = field(default="", repr=False)
     report: Case | None = field(default=None, repr=False)
     fields: Replacements | None = field(default=None, repr=False)
@@ -256,6 +270,11 @@ class Format:
     needs_all_records: bool = False
     has_offsets: bool = False
     has_annotations: bool = False
+
+    def suffix_of(self, name: PurePath) -> str:
+        """Return the suffix of a file, or the usual one if its own may be anything."""
+        suffix = name.suffix.lower()
+        return suffix if suffix in self.suffixes else self.suffixes[0]
 
     def __str__(self) -> str:
         return self.name
