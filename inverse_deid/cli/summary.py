@@ -53,15 +53,15 @@ def column_lines(columns: Mapping[str, str]) -> Iterator[str]:
 
 
 def removed_lines(removed: Mapping[str, int]) -> Iterator[str]:
-    """Return which parts of Word files were left out, by kind.
+    """Return which parts of files were left out, by kind.
 
     Example:
         >>> list(removed_lines({"macro": 1, "image": 12}))
-        ['removed    parts of Word files: image (12), macro (1)']
+        ['removed    parts of files: image (12), macro (1)']
     """
     if removed:
         kinds = ", ".join(f"{kind} ({n:,})" for kind, n in sorted(removed.items()))
-        yield f"removed    parts of Word files: {kinds}"
+        yield f"removed    parts of files: {kinds}"
 
 
 def warning_lines(columns: Mapping[str, str]) -> Iterator[str]:
