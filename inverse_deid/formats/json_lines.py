@@ -28,7 +28,7 @@ from inverse_deid.formats.columns import (
     no_column,
 )
 from inverse_deid.formats.encodings import TextCodec, split_mark
-from inverse_deid.formats.records import MAX_RECORD_BYTES, Format, ReadOptions, Record, Writable
+from inverse_deid.formats.records import MAX_RECORD_BYTES, Format, ReadOptions, Record, TableHead, Writable
 from inverse_deid.formats.strict_json import RepeatedKeyError, parse_json
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False)
@@ -115,6 +115,30 @@ def read_json_lines(stream: BinaryIO, options: ReadOptions, name: str = "") -> J
     if not _RESERVED.isdisjoint(options.text_columns if has_several else ()):
         raise FormatError("JSON Lines: a text column cannot have the name id or masks. Rename the field")
     return JsonLines(stream, codec, options)
+
+
+def look_at_json_lines(stream: BinaryIO, options: ReadOptions, name: str = "") -> TableHead:
+    """Open a JSON Lines file to show its first lines; lines that cannot be read are skipped.
+
+    Raises:
+        UnreadableInputError: The byte-order mark belongs to another encoding.
+    """
+    stream, codec = split_mark(stream, options.encoding)
+
+    def cells() -> Iterator[dict[str, str]]:
+        for _, line in number_lines(stream):
+            parsed = _parse(line, codec)
+            if isinstance(parsed, dict):
+                yield {key: as_shown(value) for key, value in parsed.items() if _is_unicode(key)}
+
+    return TableHead((), cells())
+
+
+def as_shown(value: object) -> str:
+    """Return a value as a text to look at, "" = null."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()
+    return "" if value is None else json.dumps(value, default=str)
 
 
 def number_lines(stream: BinaryIO) -> Iterator[tuple[int, bytes]]:
@@ -304,4 +328,5 @@ FORMAT = Format(
     suffixes=(".jsonl", ".ndjson"),
     can_be_split=True,
     has_offsets=True,
+    look=look_at_json_lines,
 )

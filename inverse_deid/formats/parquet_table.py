@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from inverse_deid.core.errors import FormatError
 from inverse_deid.core.values import Document, MaskedDocument
 from inverse_deid.formats.columns import Columns, choose_columns
-from inverse_deid.formats.records import Format, ReadOptions, Record, Writable, texts_by_column
+from inverse_deid.formats.records import Format, ReadOptions, Record, TableHead, Writable, texts_by_column
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -128,6 +128,34 @@ def read_parquet(stream: BinaryIO, options: ReadOptions, name: str = "") -> Parq
     Raises:
         FormatError: Not Parquet, a missing, doubled or non-text column.
     """
+    file = _open(stream)
+    columns = choose_columns(file.schema_arrow.names, options)
+    for column in columns.text_columns:
+        if not _is_text(file.schema_arrow.field(column).type):
+            raise FormatError(
+                f"column {column!r} does not contain text. Name the right one with --text-column"
+            )
+    return ParquetTable(file, columns, options)
+
+
+def look_at_parquet(stream: BinaryIO, options: ReadOptions, name: str = "") -> TableHead:
+    """Open a Parquet file to show its first rows.
+
+    Raises:
+        FormatError: Not Parquet.
+    """
+    file = _open(stream)
+    names = file.schema_arrow.names
+
+    def cells() -> Iterator[dict[str, str]]:
+        for batch in _batches(file, names, None):
+            for row in zip(*(_values(batch.column(i)) for i in range(len(names))), strict=True):
+                yield {name: "" if cell is None else str(cell) for name, cell in zip(names, row, strict=True)}
+
+    return TableHead(tuple(names), cells())
+
+
+def _open(stream: BinaryIO) -> pq.ParquetFile:
     import pyarrow as pa
     import pyarrow.parquet
 
@@ -136,13 +164,7 @@ def read_parquet(stream: BinaryIO, options: ReadOptions, name: str = "") -> Parq
         file = pyarrow.parquet.ParquetFile(stream)
     if file is None:
         raise FormatError("is not a Parquet file or is damaged. Export it again")
-    columns = choose_columns(file.schema_arrow.names, options)
-    for column in columns.text_columns:
-        if not _is_text(file.schema_arrow.field(column).type):
-            raise FormatError(
-                f"column {column!r} does not contain text. Name the right one with --text-column"
-            )
-    return ParquetTable(file, columns, options)
+    return file
 
 
 def _is_text(kind: pa.DataType) -> bool:
@@ -257,4 +279,5 @@ FORMAT = Format(
     can_be_split=True,
     is_split_by_row_group=True,
     needs_all_records=True,
+    look=look_at_parquet,
 )

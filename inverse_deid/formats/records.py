@@ -236,6 +236,21 @@ class Source(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class TableHead:
+    """The first rows of a table, read to show them to the person who chooses columns.
+
+    Args:
+        names: Of its columns, as far as they are known before the first row.
+        rows: The cells of each row as text, by the name of their column; an empty cell may be missing.
+        read_as: How the bytes were read ("" = as always).
+    """
+
+    names: tuple[str, ...]
+    rows: Iterator[Mapping[str, str]] = field(repr=False)
+    read_as: str = ""
+
+
 @dataclass(frozen=True, slots=True, eq=False, repr=False, kw_only=True)
 class Format:
     """A format of case narratives: how to open a file of it, and what such files can do.
@@ -255,6 +270,7 @@ class Format:
         needs_all_records: A file is written only when every record can be.
         has_offsets: Its output can state which ranges of the original were masked.
         has_annotations: i2b2 annotation XML can be written of it.
+        look: Opens a table to show its columns (see `survey`), None = it has no columns.
     """
 
     name: str
@@ -270,6 +286,7 @@ class Format:
     needs_all_records: bool = False
     has_offsets: bool = False
     has_annotations: bool = False
+    look: Callable[[BinaryIO, ReadOptions, str], TableHead] | None = None
 
     def suffix_of(self, name: PurePath) -> str:
         """Return the suffix of a file, or the usual one if its own may be anything."""
