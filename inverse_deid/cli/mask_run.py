@@ -131,7 +131,7 @@ def _mask_jobs(jobs: Sequence[Job], options: MaskOptions, tally: Tally, renames:
             options.with_text,
             options.annotations,
             options.maps,
-            load_profile() if any(job.format.holds_cases for job in jobs) else None,
+            load_profile() if any(_may_hold_cases(job) for job in jobs) else None,
             options.marker,
             known_sha256,
             None if options.rename is None else options.rename.resolve(),
@@ -171,6 +171,10 @@ def _mask_jobs(jobs: Sequence[Job], options: MaskOptions, tally: Tally, renames:
             report.write(options.run_report, tally)
         if not tally.n_failures:
             journal.finish(jobs)
+
+
+def _may_hold_cases(job: Job) -> bool:
+    return job.format.holds_cases or job.format.is_container
 
 
 def _mask_pipe(options: MaskOptions) -> Tally:

@@ -156,8 +156,9 @@ class _Planner:
     def _rename(self, file: Path, name: PurePosixPath, kind: Format) -> PurePosixPath:
         """Return the place of the masked file: a number, if names must not show, in no folder."""
         if self._settings.renames is None:
-            return name
-        return PurePosixPath(self._settings.renames.name("file", str(file.resolve())) + kind.suffix_of(name))
+            return kind.written_name(name)
+        number = self._settings.renames.name("file", str(file.resolve()))
+        return kind.written_name(PurePosixPath(number + kind.suffix_of(name)))
 
     def _list_outputs(self, name: PurePosixPath, kind: Format) -> Iterator[Output]:
         settings = self._settings

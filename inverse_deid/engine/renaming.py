@@ -27,7 +27,7 @@ def number_ids(jobs: Sequence[Job], options: ReadOptions) -> None:
             continue
         try:
             with open_input(job.input) as stream, input_errors():
-                source = job.format.open(stream, options, job.doc_id)
+                source = job.format.open(stream, replace(options, new_name=job.name), job.doc_id)
                 for _ in source.records():
                     pass
         except InverseDeidError:

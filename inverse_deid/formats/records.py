@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import PurePath
+from pathlib import PurePath, PurePosixPath
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol, runtime_checkable
 
 from inverse_deid.core.errors import ConfigurationError
 from inverse_deid.core.values import Document, MaskedDocument
 from inverse_deid.formats.icsr.profiles import Profile
+from inverse_deid.formats.nesting import Nesting
 from inverse_deid.formats.renames import Renames
 
 if TYPE_CHECKING:
@@ -43,6 +44,8 @@ class ReadOptions:
         row_groups: Of a Parquet file, the half-open range of row groups to read; None = all.
         profile: What happens to the structured fields of case safety reports; None = the default profile.
         renames: New names of ids and of parts of archives; None = they are copied.
+        new_name: With `renames`, the new name of the file; it replaces the id of a document without one.
+        nesting: Of a file inside other files, where it is; None = it is inside none.
 
     Raises:
         ConfigurationError: A text would be its own id or be kept, or a column is named twice or never.
@@ -60,6 +63,8 @@ class ReadOptions:
     with_offsets: bool = False
     profile: Profile | None = field(default=None, repr=False)  # the fingerprint of a run has it apart
     renames: Renames | None = field(default=None, repr=False, compare=False)
+    new_name: str = field(default="", repr=False, compare=False)
+    nesting: Nesting | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         for option, names in (("--text-column", self.text_columns), ("--keep-column", self.keep_columns)):
@@ -101,6 +106,15 @@ class ReadOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class PartPlace:
+    """Which record of which part of a container a record is."""
+
+    part: int
+    record: int  # the number that it has in its part
+    inner: PartPlace | None = None  # if the part is a container as well
+
+
+@dataclass(frozen=True, slots=True)
 class Record:
     """One record of an input file.
 
@@ -114,6 +128,7 @@ class Record:
         case_id: The same for all versions of a case, "" = the id of its texts. Secret shifts depend on it.
         report: The case safety report, or the part around such reports, that the texts belong to.
         fields: Once it is masked: the ids, dates and ages of the report.
+        place: In an e-mail or archive, the part that it is of.
     """
 
     number: int
@@ -125,6 +140,7 @@ class Record:
     case_id: str = field(default="", repr=False)
     report: Case | None = field(default=None, repr=False)
     fields: Replacements | None = field(default=None, repr=False)
+    place: PartPlace | None = None
 
     @property
     def is_frame(self) -> bool:
@@ -270,6 +286,8 @@ class Format:
         needs_all_records: A file is written only when every record can be.
         has_offsets: Its output can state which ranges of the original were masked.
         has_annotations: i2b2 annotation XML can be written of it.
+        is_container: A file contains other files, which may be case safety reports.
+        added_suffix: Of the masked file, if that is of another format; "" = it is of the same.
         look: Opens a table to show its columns (see `survey`), None = it has no columns.
     """
 
@@ -286,7 +304,13 @@ class Format:
     needs_all_records: bool = False
     has_offsets: bool = False
     has_annotations: bool = False
+    is_container: bool = False
+    added_suffix: str = ""
     look: Callable[[BinaryIO, ReadOptions, str], TableHead] | None = None
+
+    def written_name(self, name: PurePosixPath) -> PurePosixPath:
+        """Return the name of a masked file."""
+        return name.with_name(name.name + self.added_suffix) if self.added_suffix else name
 
     def suffix_of(self, name: PurePath) -> str:
         """Return the suffix of a file, or the usual one if its own may be anything."""

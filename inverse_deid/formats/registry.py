@@ -13,6 +13,7 @@ from typing import BinaryIO, cast
 
 from inverse_deid.core.errors import FormatError, UnreadableInputError
 from inverse_deid.formats import csv_table, i2b2_xml, json_lines, parquet_table, plain_text
+from inverse_deid.formats.containers import archive
 from inverse_deid.formats.docx import source as docx
 from inverse_deid.formats.icsr import source as icsr
 from inverse_deid.formats.records import Format
@@ -25,6 +26,7 @@ _ALL = (
     parquet_table.FORMAT,
     icsr.FORMAT,
     docx.FORMAT,
+    archive.FORMAT,
 )
 
 FORMATS: Mapping[str, Format] = MappingProxyType({one.name: one for one in _ALL})
@@ -33,7 +35,8 @@ FORMATS: Mapping[str, Format] = MappingProxyType({one.name: one for one in _ALL}
 _WORD_SUFFIXES = frozenset({".doc", ".docm", ".dot", ".dotx", ".dotm", ".rtf", ".odt"})
 """Of files that are not read, but that Word or LibreOffice saves as `.docx`."""
 
-_MAX_HEAD_BYTES = 64 * 1024
+MAX_HEAD_BYTES = 64 * 1024
+"""The beginning of a file that tells formats of one suffix apart."""
 
 
 def without_gz(path: PurePath) -> PurePath:
@@ -70,13 +73,27 @@ def sniff_format(file: Path, place: PurePath) -> Format:
     Raises:
         FormatError: The suffix is unknown.
     """
-    usual = format_of(place)
-    others = [one for one in _ALL if one.is_head is not None and set(one.suffixes) & set(usual.suffixes)]
     head = b""
-    if others:
+    if _list_others(format_of(place)):
         with suppress(OSError, EOFError, zlib.error, UnreadableInputError), open_input(file) as stream:
-            head = stream.read(_MAX_HEAD_BYTES)
+            head = stream.read(MAX_HEAD_BYTES)
+    return choose_format(place, head)
+
+
+def choose_format(place: PurePath, head: bytes) -> Format:
+    """Return the format of a file by its suffix and, where formats share a suffix, by its first bytes.
+
+    Raises:
+        FormatError: The suffix is unknown.
+    """
+    usual = format_of(place)
+    others = _list_others(usual)
     return next((one for one in others if one.is_head is not None and one.is_head(head)), usual)
+
+
+def _list_others(usual: Format) -> list[Format]:
+    """Return the formats that share the suffixes of one."""
+    return [one for one in _ALL if one.is_head is not None and set(one.suffixes) & set(usual.suffixes)]
 
 
 def open_input(path: Path) -> BinaryIO:

@@ -123,9 +123,7 @@ def test_the_original_id_still_counts_for_what_replaces_words(command, given, ou
     (given / "a.csv").write_text(f"id,text\n7,{NOTE.lower()}\n")
     (given / "b.txt").write_text(NOTE.lower())
     known = tmp_path / "known.jsonl"
-    known.write_text(
-        "".join(json.dumps({"id": one, "known": ["okonkwo"]}) + "\n" for one in ("7", "b.txt"))
-    )
+    known.write_text("".join(json.dumps({"id": one, "known": ["okonkwo"]}) + "\n" for one in ("7", "b.txt")))
     result = command("mask", given, "--out", out, "--rename", listed, "--known", known)
     assert result.status == 0, result.stderr
 

@@ -28,7 +28,7 @@ MAX_RATIO = 200
 """How many times smaller a part of more than `_SMALL_BYTES` may be in the zip."""
 
 _SMALL_BYTES = 1024 * 1024
-_OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+OLE_MARK = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _DAMAGED = "is not a Word file (.docx) or is damaged. Open it in Word and save it again"
 _UNREADABLE = (
     zipfile.BadZipFile,
@@ -43,7 +43,7 @@ _UNREADABLE = (
 _PACKAGE = "http://schemas.openxmlformats.org/package/2006"
 _RELATIONSHIP = f"{{{_PACKAGE}/relationships}}Relationship"
 _KINDS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/"
-_EPOCH = (1980, 1, 1, 0, 0, 0)
+EPOCH = (1980, 1, 1, 0, 0, 0)
 
 _REMOVED_KINDS = (
     ("word/media/", "image"),
@@ -158,7 +158,7 @@ def open_package(data: bytes) -> Package:
         >>> open_package(pack({"word/document.xml": b"<a/>"})).parse("word/document.xml").tag
         'a'
     """
-    if data.startswith(_OLE):
+    if data.startswith(OLE_MARK):
         raise FormatError(
             "is encrypted or an old Word file (.doc). Remove its password, or save it as .docx in Word"
         )
@@ -170,23 +170,25 @@ def open_package(data: bytes) -> Package:
     infos = archive.infolist()
     if len(infos) > MAX_PARTS:
         raise FormatError(f"has more than {MAX_PARTS:,} parts. Save it again in Word")
-    if sum(info.file_size for info in infos) > MAX_TOTAL_BYTES or any(map(_is_bomb, infos)):
+    if sum(info.file_size for info in infos) > MAX_TOTAL_BYTES or any(map(is_bomb, infos)):
         raise FormatError(
             "unpacks to far more than its size, as only harmful files do. Save it again in Word"
         )
     if any(info.flag_bits & 1 for info in infos):
         raise FormatError("is encrypted. Remove its password in Word")
     parts = {info.filename.lower(): info for info in infos}
-    if len(parts) < len(infos) or any(map(_leaves_folder, parts)):
+    if len(parts) < len(infos) or any(map(leaves_folder, parts)):
         raise FormatError("has parts with names that Word never writes. Save it again in Word")
     return Package(archive, parts)
 
 
-def _is_bomb(info: zipfile.ZipInfo) -> bool:
+def is_bomb(info: zipfile.ZipInfo) -> bool:
+    """Tell whether a part of a zip unpacks to far more than its size."""
     return info.file_size > _SMALL_BYTES and info.file_size > MAX_RATIO * max(info.compress_size, 1)
 
 
-def _leaves_folder(name: str) -> bool:
+def leaves_folder(name: str) -> bool:
+    """Tell whether a name of a part could lead out of the folder that a zip is unpacked into."""
     return name.startswith("/") or "\\" in name or ":" in name or ".." in name.split("/")
 
 
@@ -200,7 +202,7 @@ def pack(parts: Mapping[str, bytes]) -> bytes:
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
         for name, data in parts.items():
-            info = zipfile.ZipInfo(name, _EPOCH)
+            info = zipfile.ZipInfo(name, EPOCH)
             info.create_system, info.external_attr = 0, 0
             info.compress_type = zipfile.ZIP_DEFLATED
             archive.writestr(info, data, compresslevel=6)
