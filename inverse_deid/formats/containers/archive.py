@@ -157,7 +157,8 @@ class ZipWriter:
     """Writes a zip that depends on nothing but the masked files (a `PartWriter`)."""
 
     def __init__(self, target: Writable) -> None:
-        self._file = zipfile.ZipFile(cast(IO[bytes], _Target(target)), "w", zipfile.ZIP_DEFLATED)
+        self._target = cast(IO[bytes], _Target(target))
+        self._file: zipfile.ZipFile | None = None  # until there is something to write
 
     def add(self, part: Part, data: BinaryIO) -> None:
         """Pack a masked file."""
@@ -166,12 +167,17 @@ class ZipWriter:
         info.compress_type = zipfile.ZIP_DEFLATED
         info.file_size = data.seek(0, io.SEEK_END)  # says whether the sizes need more room
         data.seek(0)
-        with self._file.open(info, "w") as packed:
+        with self._begin().open(info, "w") as packed:
             shutil.copyfileobj(data, packed)
 
     def finish(self) -> None:
         """Write the list of the files."""
-        self._file.close()
+        self._begin().close()
+
+    def _begin(self) -> zipfile.ZipFile:
+        if self._file is None:
+            self._file = zipfile.ZipFile(self._target, "w", zipfile.ZIP_DEFLATED)
+        return self._file
 
 
 class _Target:

@@ -256,13 +256,8 @@ class ContainerSink:
             data.close()
 
     def finish(self) -> None:
-        """Write the parts that are left, and the end of the container.
-
-        Raises:
-            StageError: No part could be written.
-        """
-        if not self.finish_parts():
-            raise StageError("has nothing that could be masked")
+        """Write the parts that are left, and the end of the container."""
+        self.finish_parts()
         self._writer.finish()
 
     def finish_parts(self) -> int:
