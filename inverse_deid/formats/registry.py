@@ -13,7 +13,7 @@ from typing import BinaryIO, cast
 
 from inverse_deid.core.errors import FormatError, UnreadableInputError
 from inverse_deid.formats import csv_table, i2b2_xml, json_lines, parquet_table, plain_text
-from inverse_deid.formats.containers import archive
+from inverse_deid.formats.containers import archive, eml
 from inverse_deid.formats.docx import source as docx
 from inverse_deid.formats.icsr import source as icsr
 from inverse_deid.formats.records import Format
@@ -27,6 +27,7 @@ _ALL = (
     icsr.FORMAT,
     docx.FORMAT,
     archive.FORMAT,
+    eml.FORMAT,
 )
 
 FORMATS: Mapping[str, Format] = MappingProxyType({one.name: one for one in _ALL})

@@ -289,7 +289,12 @@ def open_part(kind: Format, stream: BinaryIO, options: ReadOptions, name: str) -
         problem = _DAMAGED
     if problem:
         raise StageError(problem)
-    return _Renamed(source, options.new_name) if kind.is_single_document and options.new_name else source
+    return rename_document(source, options.new_name) if kind.is_single_document else source
+
+
+def rename_document(source: Source, new_name: str) -> Source:
+    """Return a source of one document whose id is not written, but a new one; "" = its id is written."""
+    return _Renamed(source, new_name) if new_name else source
 
 
 class _Renamed:
