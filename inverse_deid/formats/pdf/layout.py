@@ -20,12 +20,11 @@ from statistics import median
 
 _MIN_ROWS = 4
 _MIN_PROSE_CHARS = 20
+"""Shorter lines are not prose, and do not continue on the next one."""
 _MIN_SHARE = 0.6
 _MAX_CANDIDATES = 5
 _MAX_ROWS = 500
 """Pages with more rows are read row by row; looking for columns takes the square of their number."""
-_MIN_JOINED_CHARS = 40
-"""Shorter lines do not continue on the next one."""
 _OWN_LINE = re.compile(r"[-–—•*·>□☐☒]|\(?\d{1,3}[.)]\s|\(?[A-Za-z][.)]\s|[^\W\d_][^.:]{0,40}:(?:\s|\Z)")  # noqa: RUF001
 """The beginning of a line of a list, or of one with a label."""
 
@@ -184,7 +183,7 @@ def _gap(above: Row, below: Row) -> float:
 
 def _continues(above: Row, below: Row, edge: float) -> bool:
     """Tell whether the first word of a row did not fit on the row above."""
-    if len(above) > 1 or len(below) > 1 or len(above[0].text) < _MIN_JOINED_CHARS:
+    if len(above) > 1 or len(below) > 1 or len(above[0].text) < _MIN_PROSE_CHARS:
         return False
     one, other = above[0], below[0]
     is_like = abs(one.height - other.height) <= 0.15 * max(one.height, other.height)
