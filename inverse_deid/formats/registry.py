@@ -12,10 +12,11 @@ from types import MappingProxyType
 from typing import BinaryIO, cast
 
 from inverse_deid.core.errors import FormatError, UnreadableInputError
-from inverse_deid.formats import csv_table, i2b2_xml, json_lines, parquet_table, plain_text
+from inverse_deid.formats import csv_table, html, i2b2_xml, json_lines, parquet_table, plain_text, rtf
 from inverse_deid.formats.containers import archive, eml
 from inverse_deid.formats.docx import source as docx
 from inverse_deid.formats.icsr import source as icsr
+from inverse_deid.formats.pdf import source as pdf
 from inverse_deid.formats.records import Format
 
 _ALL = (
@@ -26,6 +27,9 @@ _ALL = (
     parquet_table.FORMAT,
     icsr.FORMAT,
     docx.FORMAT,
+    pdf.FORMAT,
+    rtf.FORMAT,
+    html.FORMAT,
     archive.FORMAT,
     eml.FORMAT,
 )
@@ -33,7 +37,7 @@ _ALL = (
 FORMATS: Mapping[str, Format] = MappingProxyType({one.name: one for one in _ALL})
 """The formats of case narratives that can be masked, by name."""
 
-_WORD_SUFFIXES = frozenset({".doc", ".docm", ".dot", ".dotx", ".dotm", ".rtf", ".odt"})
+_WORD_SUFFIXES = frozenset({".doc", ".docm", ".dot", ".dotx", ".dotm", ".odt"})
 """Of files that are not read, but that Word or LibreOffice saves as `.docx`."""
 
 MAX_HEAD_BYTES = 64 * 1024
