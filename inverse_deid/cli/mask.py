@@ -62,6 +62,11 @@ _TABLES_AND_JSON_LINES = (
     ),
     click.option("--keep-all-columns", is_flag=True, help="Copy all other columns unmasked."),
     click.option(
+        "--all-cells",
+        is_flag=True,
+        help="In Excel files: mask every cell of every sheet, not chosen columns (docs/tables.md).",
+    ),
+    click.option(
         "--delimiter",
         help="Character that separates the cells of a CSV file, or tab.  [default: ,]",
     ),
@@ -283,7 +288,7 @@ def mask(inputs: tuple[str, ...], **given: Any) -> int:  # noqa: ANN401 - click'
 
     INPUT is a file, or a folder (searched with its subfolders), or - for standard
     input. Formats by suffix: .txt, .xml (case safety reports, ICH E2B(R3) and
-    E2B(R2), and 2014 i2b2), .jsonl, .csv, .tsv, .parquet, .docx. .gz is unpacked.
+    E2B(R2), and 2014 i2b2), .jsonl, .csv, .tsv, .parquet, .docx, .xlsx. .gz is unpacked.
     Masked files are written to the folder --out under the same names. File names
     and ids are copied, unless --rename numbers them: make sure that they contain
     no names. Other columns of

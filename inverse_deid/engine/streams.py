@@ -43,9 +43,9 @@ def write_stream_job(job: Job, masker: Masker, run: RunSettings) -> Written:
                     write_progress(job, begun.at(n_records, files.sync()))
             for sink in sinks:
                 sink.finish()
-            report = next((sink.as_json() for sink in sinks if isinstance(sink, ReportingSink)), None)
             if isinstance(source, RemovesParts):
                 begun.tally.note_removed(source.removed)
+            report = next((sink.as_json() for sink in sinks if isinstance(sink, ReportingSink)), None)
             entry = replace(begun.at(n_records, files.sync()), report=report)
             is_kept = True
         except (OutputError, KeyboardInterrupt):

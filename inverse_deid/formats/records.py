@@ -46,6 +46,8 @@ class ReadOptions:
         renames: New names of ids and of parts of archives; None = they are copied.
         new_name: With `renames`, the new name of the file; it replaces the id of a document without one.
         nesting: Of a file inside other files, where it is; None = it is inside none.
+        all_cells: Of an Excel file, mask all cells as running text, apart from `keep_columns`. No other
+            option of columns has a meaning then.
 
     Raises:
         ConfigurationError: A text would be its own id or be kept, or a column is named twice or never.
@@ -65,6 +67,7 @@ class ReadOptions:
     renames: Renames | None = field(default=None, repr=False, compare=False)
     new_name: str = field(default="", repr=False, compare=False)
     nesting: Nesting | None = field(default=None, repr=False, compare=False)
+    all_cells: bool = False
 
     def __post_init__(self) -> None:
         for option, names in (("--text-column", self.text_columns), ("--keep-column", self.keep_columns)):
@@ -78,6 +81,11 @@ class ReadOptions:
             raise ConfigurationError("ids are not masked. Give another --id-column than --text-column")
         if not set(self.text_columns).isdisjoint(self.keep_columns):
             raise ConfigurationError("a column cannot be masked and kept. Leave out its --keep-column")
+        has_columns = self.text_columns != ("text",) or self.id_column is not None or self.keep_all_columns
+        if self.all_cells and has_columns:
+            raise ConfigurationError(
+                "--all-cells masks every column. Name only those to keep (--keep-column)"
+            )
 
     @property
     def id_name(self) -> str | None:
@@ -128,7 +136,8 @@ class Record:
         case_id: The same for all versions of a case, "" = the id of its texts. Secret shifts depend on it.
         report: The case safety report, or the part around such reports, that the texts belong to.
         fields: Once it is masked: the ids, dates and ages of the report.
-        place: In an e-mail or archive, the part that it is of.
+        part: In an e-mail or archive, the part that it is of.
+        place: Where people find it, "" = its number says it. It never contains text of the file.
     """
 
     number: int
@@ -140,7 +149,8 @@ class Record:
     case_id: str = field(default="", repr=False)
     report: Case | None = field(default=None, repr=False)
     fields: Replacements | None = field(default=None, repr=False)
-    place: PartPlace | None = None
+    part: PartPlace | None = None
+    place: str = ""
 
     @property
     def is_frame(self) -> bool:

@@ -18,6 +18,7 @@ from inverse_deid.formats.docx import source as docx
 from inverse_deid.formats.icsr import source as icsr
 from inverse_deid.formats.pdf import source as pdf
 from inverse_deid.formats.records import Format
+from inverse_deid.formats.xlsx import source as xlsx
 
 _ALL = (
     plain_text.FORMAT,
@@ -32,6 +33,7 @@ _ALL = (
     html.FORMAT,
     archive.FORMAT,
     eml.FORMAT,
+    xlsx.FORMAT,
 )
 
 FORMATS: Mapping[str, Format] = MappingProxyType({one.name: one for one in _ALL})
@@ -39,6 +41,9 @@ FORMATS: Mapping[str, Format] = MappingProxyType({one.name: one for one in _ALL}
 
 _WORD_SUFFIXES = frozenset({".doc", ".docm", ".dot", ".dotx", ".dotm", ".odt"})
 """Of files that are not read, but that Word or LibreOffice saves as `.docx`."""
+
+_EXCEL_SUFFIXES = frozenset({".xls", ".xlsm", ".xlsb", ".xlt", ".xltx", ".xltm", ".xlam", ".ods", ".numbers"})
+"""Of files that are not read, but that Excel, LibreOffice or Numbers saves as `.xlsx`."""
 
 MAX_HEAD_BYTES = 64 * 1024
 """The beginning of a file that tells formats of one suffix apart."""
@@ -64,6 +69,8 @@ def format_of(path: PurePath) -> Format:
     by_suffix = {suffix: one for one in _ALL if one.is_head is None for suffix in one.suffixes}
     if suffix in _WORD_SUFFIXES:
         raise FormatError(f"is a {suffix} file, which is not read. Save it as .docx in Word or LibreOffice")
+    if suffix in _EXCEL_SUFFIXES:
+        raise FormatError(f"is a {suffix} file, which is not read. Save it as .xlsx in Excel or LibreOffice")
     if suffix not in by_suffix:
         known = ", ".join(by_suffix)
         raise FormatError(f"has an unknown suffix. Use {known} (each also with .gz), or give --format")

@@ -192,7 +192,7 @@ class _Loader:
             if record.is_frame:
                 continue
             if record.problem:
-                where = f"{job.shown} {source.unit} {record.number}"
+                where = f"{job.shown} {record.place or f'{source.unit} {record.number}'}"
                 self._tally.fail(where, f"{record.problem}, so it was left out")
             elif record.report is not None:
                 yield _Item(source_id, record.number, f"{job.name} case {record.number}", record.docs)

@@ -20,9 +20,9 @@ from pathlib import PurePosixPath
 from typing import IO, BinaryIO, cast
 
 from inverse_deid.core.errors import FormatError, InputError
-from inverse_deid.formats.containers.parts import UNREADABLE, Container, Part, inside, open_part
-from inverse_deid.formats.docx.package import EPOCH, is_bomb, leaves_folder
+from inverse_deid.formats.containers.parts import Container, Part, inside, open_part
 from inverse_deid.formats.nesting import Nesting
+from inverse_deid.formats.office_package import EPOCH, UNREADABLE, is_bomb, leaves_folder
 from inverse_deid.formats.records import Format, ReadOptions, Source, Writable
 
 MAX_BYTES_IN_MEMORY = 256 * 1024 * 1024

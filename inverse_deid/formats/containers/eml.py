@@ -5,6 +5,7 @@ Source: RFC 5322 (messages), RFC 2045 to 2047 (MIME), RFC 2183 (dispositions)
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Iterator
 from contextlib import suppress
@@ -17,10 +18,10 @@ from email.policy import compat32
 from typing import BinaryIO, cast
 
 from inverse_deid.core.errors import ConfigurationError, FormatError
-from inverse_deid.formats.containers.html_text import read_html_text
 from inverse_deid.formats.containers.mail import MESSAGE_SUFFIX, Attachment, Mail, open_mail
 from inverse_deid.formats.containers.parts import Container
 from inverse_deid.formats.encodings import normal_encoding
+from inverse_deid.formats.html import read_html
 from inverse_deid.formats.plain_text import read_whole
 from inverse_deid.formats.records import Format, ReadOptions
 
@@ -181,9 +182,13 @@ class _Reader:
             self._leave_out(_PACKED)
             return
         text = _decode_text(data, part)
-        text = read_html_text(text) if kind == "text/html" else text.replace("\r\n", "\n")
-        if _PGP_ENCRYPTED in text:
-            self._leave_out(_ENCRYPTED)
+        problem = _ENCRYPTED if _PGP_ENCRYPTED in text else ""
+        try:
+            text = read_page(text) if kind == "text/html" else text.replace("\r\n", "\n")
+        except FormatError as error:
+            problem = str(error)
+        if problem:
+            self._leave_out(problem)
             return
         text, n_signatures = _PGP_SIGNATURE.subn("", text)
         self._remove("signature", n_signatures)
@@ -255,6 +260,23 @@ def _list_encodings(declared: str) -> Iterator[str]:
     with suppress(ConfigurationError):
         yield normal_encoding(declared)
     yield "utf-8"
+
+
+def read_page(page: str) -> str:
+    """Return the text that a page (HTML) shows.
+
+    Raises:
+        FormatError: It cannot be read, or shows no text.
+
+    Example:
+        >>> read_page("<p title='Ann'>Pt <b>well</b>.</p><!-- Ann -->")
+        'Pt well.'
+    """
+    if not page.strip():
+        return ""
+    # It may still name the encoding that it had.
+    data = io.BytesIO(b"\xef\xbb\xbf" + page.replace("\0", "").encode("utf-8", "replace"))
+    return read_html(data, ReadOptions(), "").doc.text
 
 
 def decode_words(value: object) -> str:

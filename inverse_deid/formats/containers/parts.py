@@ -8,14 +8,13 @@ of the new container, and listed.
 from __future__ import annotations
 
 import tempfile
-import zipfile
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import IO, Any, BinaryIO, Protocol, cast
 
 from inverse_deid.core.errors import InverseDeidError, RefusedRecordError, StageError
 from inverse_deid.core.values import MaskedDocument
+from inverse_deid.formats.office_package import UNREADABLE
 from inverse_deid.formats.records import (
     Format,
     PartPlace,
@@ -27,18 +26,6 @@ from inverse_deid.formats.records import (
     Source,
     Writable,
 )
-
-UNREADABLE = (
-    zipfile.BadZipFile,
-    zlib.error,
-    EOFError,
-    OSError,
-    ValueError,
-    NotImplementedError,
-    RuntimeError,
-    OverflowError,
-)
-"""What the libraries raise for damaged archives."""
 
 _DAMAGED = "is damaged. Pack it again"
 _MAX_BYTES_IN_MEMORY = 32 * 1024 * 1024
@@ -121,7 +108,7 @@ class Container:
             source = part.open()
         except InverseDeidError as error:
             self.failed.add(part.number)
-            yield Record(0, problem=f"{part.label} {error}")
+            yield Record(0, problem=str(error), place=part.label)
             return
         if isinstance(source, Container):
             source.is_written = self.is_written
@@ -129,14 +116,15 @@ class Container:
             self.opened[part.number] = part, source
         found = source.records()
         while (record := _next_record(found)) is not None:
-            place = PartPlace(part.number, record.number, record.place)
-            problem = record.problem
-            if record.number == 0 and problem:
+            if record.number == 0 and record.problem:
                 self.failed.add(part.number)
-                problem = f"{part.label} {problem}"
-            elif problem:
-                problem = f"{part.label} {source.unit} {record.number} {problem}"
-            yield replace(record, problem=problem, place=place)
+            place = record.place or f"{source.unit} {record.number}"
+            is_whole = not record.number or source.unit == "document"
+            yield replace(
+                record,
+                part=PartPlace(part.number, record.number, record.part),
+                place=part.label if is_whole else f"{part.label} {place}",
+            )
         self._columns |= source.columns
         if isinstance(source, RemovesParts):
             for kind, n in source.removed.items():
@@ -180,12 +168,12 @@ class ContainerSink:
             RefusedRecordError: It cannot be written. If a broken part was begun, all of it is left out.
             StageError: It is not a record of a container.
         """
-        if record.place is None:
+        if record.part is None:
             raise StageError("a record of no part cannot be written into a container")
-        sink = self._move_to(record.place.part)
+        sink = self._move_to(record.part.part)
         problem = ""
         try:
-            sink.write(_inner(record, record.place), masked)
+            sink.write(_inner(record, record.part), masked)
             self._n_written += 1
         except RefusedRecordError:
             self._n_refused += 1
@@ -194,18 +182,17 @@ class ContainerSink:
             self._source.failed.add(self._number)
             problem = str(error)
         if problem:
-            label = self._source.opened[self._number][0].label
-            raise RefusedRecordError(f"{label} {problem}")
+            raise RefusedRecordError(problem)
 
     def leave_out(self, record: Record) -> None:
         """Note a record with a problem, in the report of its part if it has one."""
-        if record.place is None or record.place.part in self._source.failed:
+        if record.part is None or record.part.part in self._source.failed:
             return
-        sink = self._move_to(record.place.part)
+        sink = self._move_to(record.part.part)
         self._n_refused += 1
         if isinstance(sink, ReportingSink):
             try:
-                sink.leave_out(_inner(record, record.place))
+                sink.leave_out(_inner(record, record.part))
             except StageError:
                 self._source.failed.add(self._number)
 
@@ -267,7 +254,7 @@ class ContainerSink:
 
 
 def _inner(record: Record, place: PartPlace) -> Record:
-    return replace(record, number=place.record, place=place.inner)
+    return replace(record, number=place.record, part=place.inner)
 
 
 def open_part(kind: Format, stream: BinaryIO, options: ReadOptions, name: str) -> Source:
