@@ -13,7 +13,7 @@ from typing import BinaryIO, cast
 
 from inverse_deid.core.errors import FormatError, UnreadableInputError
 from inverse_deid.formats import csv_table, html, i2b2_xml, json_lines, parquet_table, plain_text, rtf
-from inverse_deid.formats.containers import archive, eml
+from inverse_deid.formats.containers import archive, eml, outlook
 from inverse_deid.formats.docx import source as docx
 from inverse_deid.formats.icsr import source as icsr
 from inverse_deid.formats.pdf import source as pdf
@@ -33,6 +33,7 @@ _ALL = (
     html.FORMAT,
     archive.FORMAT,
     eml.FORMAT,
+    outlook.FORMAT,
     xlsx.FORMAT,
 )
 

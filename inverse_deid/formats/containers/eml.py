@@ -18,7 +18,14 @@ from email.policy import compat32
 from typing import BinaryIO, cast
 
 from inverse_deid.core.errors import ConfigurationError, FormatError
-from inverse_deid.formats.containers.mail import MESSAGE_SUFFIX, Attachment, Mail, open_mail
+from inverse_deid.formats.containers.mail import (
+    ENCRYPTED,
+    MESSAGE_SUFFIX,
+    Attachment,
+    Mail,
+    find_removed_kind,
+    open_mail,
+)
 from inverse_deid.formats.containers.parts import Container
 from inverse_deid.formats.encodings import normal_encoding
 from inverse_deid.formats.html import read_html
@@ -33,7 +40,6 @@ _BROKEN = (ValueError, LookupError, TypeError, AttributeError, AssertionError, R
 
 _HEADERS = ("from", "to", "subject", "date", "received", "message-id", "mime-version", "return-path")
 _SIMPLE_ENCODINGS = ("", "7bit", "8bit", "binary")
-_ENCRYPTED = "is encrypted, or signed as a whole (S/MIME or PGP). Save it without in the e-mail program"
 _PACKED = "is encoded in a way that is not read. Save it from the e-mail program"
 _ENCRYPTED_TYPES = frozenset(
     {
@@ -43,23 +49,6 @@ _ENCRYPTED_TYPES = frozenset(
         "multipart/encrypted",
     }
 )
-_SIGNATURE_TYPES = frozenset(
-    {
-        "application/pkcs7-signature",
-        "application/x-pkcs7-signature",
-        "application/pgp-signature",
-        "application/pgp-keys",
-    }
-)
-_REMOVED_TYPES = {
-    "text/calendar": "calendar entry",
-    "application/ics": "calendar entry",
-    "text/vcard": "contact",
-    "text/x-vcard": "contact",
-    "text/directory": "contact",
-    **dict.fromkeys(_SIGNATURE_TYPES, "signature"),
-}
-_REMOVED_SORTS = {"image": "image", "audio": "sound", "video": "video", "font": "font"}
 _SUFFIX_OF_TYPE = {
     "text/plain": ".txt",
     "text/html": ".html",
@@ -101,7 +90,7 @@ def _read(data: bytes) -> Mail:
     if not any(name in message for name in _HEADERS):
         raise FormatError("is not an e-mail or is damaged. Save it again in the e-mail program")
     if _kind(message) in _ENCRYPTED_TYPES:
-        raise FormatError(_ENCRYPTED)
+        raise FormatError(ENCRYPTED)
     return _Reader(Mail()).read(message)
 
 
@@ -135,11 +124,9 @@ class _Reader:
         kind = _kind(part)
         sort = part.get_content_maintype()
         if kind in _ENCRYPTED_TYPES:
-            self._leave_out(_ENCRYPTED)
-        elif kind in _REMOVED_TYPES:
-            self._remove(_REMOVED_TYPES[kind])
-        elif sort in _REMOVED_SORTS:
-            self._remove(_REMOVED_SORTS[sort])
+            self._leave_out(ENCRYPTED)
+        elif removed := find_removed_kind(kind, ""):
+            self._remove(removed)
         elif sort == "multipart":
             self._take_parts(part, kind, level, is_text=is_text)
         elif kind == "message/rfc822":
@@ -182,7 +169,7 @@ class _Reader:
             self._leave_out(_PACKED)
             return
         text = _decode_text(data, part)
-        problem = _ENCRYPTED if _PGP_ENCRYPTED in text else ""
+        problem = ENCRYPTED if _PGP_ENCRYPTED in text else ""
         try:
             text = read_page(text) if kind == "text/html" else text.replace("\r\n", "\n")
         except FormatError as error:
@@ -204,6 +191,9 @@ class _Reader:
             return
         _, dot, suffix = decode_words(part.get_filename() or "").rpartition(".")
         suffix = f".{suffix.strip().lower()}" if dot else _SUFFIX_OF_TYPE.get(kind, "")
+        if removed := find_removed_kind("", suffix):
+            self._remove(removed)
+            return
         charset = ""
         if part.get_content_maintype() == "text":
             with suppress(ConfigurationError):

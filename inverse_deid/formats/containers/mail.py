@@ -36,6 +36,32 @@ from inverse_deid.formats.rebuilt_file import RebuiltFile
 from inverse_deid.formats.records import Format, ReadOptions, Source, Writable
 
 MESSAGE_SUFFIX = ".eml"
+ENCRYPTED = "is encrypted, or signed as a whole (S/MIME or PGP). Save it without in the e-mail program"
+
+_REMOVED_SORTS = {"image": "image", "audio": "sound", "video": "video", "font": "font"}
+_REMOVED_TYPES = {
+    "text/calendar": "calendar entry",
+    "application/ics": "calendar entry",
+    "text/vcard": "contact",
+    "text/x-vcard": "contact",
+    "text/directory": "contact",
+    "application/pkcs7-signature": "signature",
+    "application/x-pkcs7-signature": "signature",
+    "application/pgp-signature": "signature",
+    "application/pgp-keys": "signature",
+}
+_REMOVED_SUFFIXES = {
+    **dict.fromkeys(
+        (".png", ".jpg", ".jpeg", ".gif", ".bmp", ".tif", ".tiff", ".svg", ".emf", ".wmf"), "image"
+    ),
+    **dict.fromkeys((".webp", ".heic", ".ico"), "image"),
+    **dict.fromkeys((".mp3", ".wav", ".m4a"), "sound"),
+    **dict.fromkeys((".mp4", ".mov", ".avi"), "video"),
+    ".ics": "calendar entry",
+    ".vcf": "contact",
+    ".p7s": "signature",
+}
+"""Attachments without text that could be masked. They are removed and counted, which is no failure."""
 
 _BETWEEN = "\n\n"
 _LINE_END = re.compile(r"\r\n?|[\v\f\x1c-\x1e\x85\u2028\u2029]")
@@ -76,6 +102,17 @@ class Mail:
     texts: list[str] = field(default_factory=list, repr=False)
     attachments: list[Attachment] = field(default_factory=list, repr=False)
     removed: Counter[str] = field(default_factory=Counter)
+
+
+def find_removed_kind(mime_type: str, suffix: str) -> str:
+    """Return what an attachment is called that is removed without a failure, "" = it is not removed.
+
+    Example:
+        >>> find_removed_kind("image/png", ".png"), find_removed_kind("text/plain", ".txt")
+        ('image', '')
+    """
+    by_type = _REMOVED_TYPES.get(mime_type) or _REMOVED_SORTS.get(mime_type.partition("/")[0])
+    return by_type or _REMOVED_SUFFIXES.get(suffix, "")
 
 
 def open_mail(mail: Mail, options: ReadOptions, name: str) -> Container:
