@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import BinaryIO, cast
 
 from inverse_deid.core.errors import FormatError, UnreadableInputError
-from inverse_deid.formats import csv_table, html, i2b2_xml, json_lines, parquet_table, plain_text, rtf
+from inverse_deid.formats import csv_table, html, i2b2_xml, json_file, json_lines, parquet_table, plain_text, rtf
 from inverse_deid.formats.containers import archive, eml, outlook
 from inverse_deid.formats.docx import source as docx
 from inverse_deid.formats.icsr import source as icsr
@@ -24,6 +24,7 @@ _ALL = (
     plain_text.FORMAT,
     i2b2_xml.FORMAT,
     json_lines.FORMAT,
+    json_file.FORMAT,
     csv_table.FORMAT,
     parquet_table.FORMAT,
     icsr.FORMAT,
