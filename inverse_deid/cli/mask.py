@@ -23,6 +23,13 @@ _FILES = (
         type=click.Choice(list(FORMATS)),
         help="Format of all inputs.  [default: by suffix]",
     ),
+    click.option(
+        "--rename",
+        type=_FILE,
+        metavar="LIST.csv",
+        help="Number masked files and ids (document-0001.txt, case-0001), and write this list of old and "
+        "new names. If it exists, it is continued. Confidential.",
+    ),
     click.option("--force", is_flag=True, help="Overwrite existing masked files, but never an input."),
     click.option("--resume", is_flag=True, help="Resume an interrupted run."),
     click.option(
@@ -281,7 +288,8 @@ def mask(inputs: tuple[str, ...], **given: Any) -> int:  # noqa: ANN401 - click'
     input. Formats by suffix: .txt, .xml (case safety reports, ICH E2B(R3) and
     E2B(R2), and 2014 i2b2), .jsonl, .csv, .tsv, .parquet, .docx, .xlsx. .gz is unpacked.
     Masked files are written to the folder --out under the same names. File names
-    and ids are copied: make sure that they contain no names. Other columns of
+    and ids are copied, unless --rename numbers them: make sure that they contain
+    no names. Other columns of
     tables and fields of JSON Lines are dropped, unless --keep-column names them.
 
     Exit status: 0 all done, 1 some documents failed and are listed, 2 nothing

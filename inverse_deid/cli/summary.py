@@ -54,15 +54,15 @@ def column_lines(columns: Mapping[str, str]) -> Iterator[str]:
 
 
 def removed_lines(removed: Mapping[str, int]) -> Iterator[str]:
-    """Return which parts of office files were left out, by kind.
+    """Return which parts of files were left out, by kind.
 
     Example:
         >>> list(removed_lines({"macro": 1, "image": 12}))
-        ['removed    parts of office files: image (12), macro (1)']
+        ['removed    parts of files: image (12), macro (1)']
     """
     if removed:
         kinds = ", ".join(f"{kind} ({n:,})" for kind, n in sorted(removed.items()))
-        yield f"removed    parts of office files: {kinds}"
+        yield f"removed    parts of files: {kinds}"
 
 
 def read_as_lines(read_as: Mapping[str, int]) -> Iterator[str]:
@@ -140,6 +140,8 @@ def mask_notes(options: MaskOptions, tally: Tally) -> Iterator[str]:
         "CONFIDENTIAL: the run report counts the words of each file. Keep it with the originals": (
             options.run_report
         ),
+        f"CONFIDENTIAL: {printable(options.rename or options.folder)} says which file and id has which new "
+        "name. Keep it with the originals": options.rename,
         "the maps and the key together give back the originals. Keep both with the originals": options.maps,
         "made-up names can hide that a name was missed. This is not anonymisation (docs/surrogates.md)": (
             options.makes_surrogates

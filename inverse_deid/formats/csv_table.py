@@ -17,7 +17,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import BinaryIO
 
@@ -75,6 +75,7 @@ class CsvTable:
     rows: Iterator[list[str]] = field(repr=False)
     layout: CsvLayout
     n_before: int = 0
+    new_id: Callable[[str], str] = field(default=str, repr=False)  # the id that is written instead of one
     unit: str = "row"
     resumable: bool = True
 
@@ -101,7 +102,7 @@ class CsvTable:
             row = _next_row(self.rows, number, self.layout.codec)
             if row is None:
                 return
-            yield _record(number, row, self.layout)
+            yield _record(number, row, self.layout, self.new_id)
 
     def sink(self, target: Writable, *, resumed: bool = False) -> CsvSink:
         """Return what writes the table; a new one begins with its header."""
@@ -182,7 +183,7 @@ def read_csv(stream: BinaryIO, options: ReadOptions, name: str = "") -> CsvTable
     rows, header, layout = _open(stream, options, name)
     hint = "If cells are not separated by commas, give --delimiter."
     columns = choose_columns(header, options, hint)
-    return CsvTable(rows, replace(layout, columns=columns), options.n_before)
+    return CsvTable(rows, replace(layout, columns=columns), options.n_before, options.new_id)
 
 
 def look_at_csv(stream: BinaryIO, options: ReadOptions, name: str = "") -> TableHead:
@@ -253,7 +254,7 @@ def _next_row(rows: Iterator[list[str]], number: int, codec: TextCodec) -> list[
     raise FormatError(problem)
 
 
-def _record(number: int, row: list[str], layout: CsvLayout) -> Record:
+def _record(number: int, row: list[str], layout: CsvLayout, new_id: Callable[[str], str]) -> Record:
     columns = layout.columns
     if not row:
         return Record(number)
@@ -265,9 +266,13 @@ def _record(number: int, row: list[str], layout: CsvLayout) -> Record:
         row = [restore(cell) for cell in row]
     doc_id = str(number) if columns.id_index is None else row[columns.id_index]
     docs = tuple(Document(doc_id, row[columns.names.index(name)]) for name in columns.text_columns)
+    shown_id = ""
+    if columns.id_index is not None:
+        shown_id = row[columns.id_index] = new_id(doc_id)
     fates = columns.fates
     carried = tuple("" if fates[i] is ColumnFate.MASKED else row[i] for i in columns.written)
-    return Record(number, docs, carried=carried, columns=columns.text_columns if len(docs) > 1 else ())
+    names = columns.text_columns if len(docs) > 1 else ()
+    return Record(number, docs, carried=carried, columns=names, new_id=shown_id)
 
 
 FORMAT = Format(name="csv", open=read_csv, suffixes=(".csv", ".tsv"), can_be_split=True, look=look_at_csv)

@@ -164,10 +164,12 @@ def _record(number: int, line: bytes, source: JsonLines) -> Record:
         return Record(number, problem=problem or refused)
     for key in parsed:
         source.note(key, fate_of(key, source.options))
-    doc_id = str(number) if doc_id is None else doc_id
-    docs = tuple(Document(str(doc_id), text) for text in texts.values())
+    shown_id: str | int = str(number) if doc_id is None else doc_id
+    docs = tuple(Document(str(shown_id), text) for text in texts.values())
+    if doc_id is not None and source.options.renames is not None:
+        shown_id = source.options.new_id(str(doc_id))
     columns = tuple(texts) if len(source.options.text_columns) > 1 else ()
-    return Record(number, docs, carried=(doc_id, kept), columns=columns)
+    return Record(number, docs, carried=(shown_id, kept), columns=columns, new_id=str(shown_id))
 
 
 def _parse(

@@ -28,8 +28,8 @@ MAX_RATIO = 200
 
 _SMALL_BYTES = 1024 * 1024
 _BLOCK_BYTES = 64 * 1024
-_OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
-_UNREADABLE = (
+OLE_MARK = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+UNREADABLE = (
     zipfile.BadZipFile,
     zlib.error,
     EOFError,
@@ -42,7 +42,7 @@ _UNREADABLE = (
 PACKAGE = "http://schemas.openxmlformats.org/package/2006"
 _RELATIONSHIP = f"{{{PACKAGE}/relationships}}Relationship"
 KINDS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/"
-_EPOCH = (1980, 1, 1, 0, 0, 0)
+EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ class Package:
             FormatError: It is missing, too large, damaged, or has a document type declaration.
         """
         data = None
-        with suppress(KeyError, *_UNREADABLE), self.archive.open(self.parts[name]) as part:
+        with suppress(KeyError, *UNREADABLE), self.archive.open(self.parts[name]) as part:
             data = part.read(MAX_XML_BYTES + 1)
         if data is None:
             raise FormatError(self.program.damaged)
@@ -127,7 +127,7 @@ class Package:
         """
         parser = safe_parser(target)
         is_complete = False
-        with suppress(KeyError, etree.XMLSyntaxError, LookupError, *_UNREADABLE):
+        with suppress(KeyError, etree.XMLSyntaxError, LookupError, *UNREADABLE):
             with self.archive.open(self.parts[name]) as part:
                 while block := part.read(_BLOCK_BYTES):
                     parser.feed(block)
@@ -180,36 +180,38 @@ def open_package(data: bytes, program: Program) -> Package:
         'a'
     """
     name = program.name
-    if data.startswith(_OLE):
+    if data.startswith(OLE_MARK):
         raise FormatError(
             f"is encrypted or {program.old_file}. Remove its password, or save it as {program.suffix} "
             f"in {name}"
         )
     archive = None
-    with suppress(*_UNREADABLE):
+    with suppress(*UNREADABLE):
         archive = zipfile.ZipFile(io.BytesIO(data))
     if archive is None:
         raise FormatError(program.damaged)
     infos = archive.infolist()
     if len(infos) > MAX_PARTS:
         raise FormatError(f"has more than {MAX_PARTS:,} parts. Save it again in {name}")
-    if sum(info.file_size for info in infos) > MAX_TOTAL_BYTES or any(map(_is_bomb, infos)):
+    if sum(info.file_size for info in infos) > MAX_TOTAL_BYTES or any(map(is_bomb, infos)):
         raise FormatError(
             f"unpacks to far more than its size, as only harmful files do. Save it again in {name}"
         )
     if any(info.flag_bits & 1 for info in infos):
         raise FormatError(f"is encrypted. Remove its password in {name}")
     parts = {info.filename.lower(): info for info in infos}
-    if len(parts) < len(infos) or any(map(_leaves_folder, parts)):
+    if len(parts) < len(infos) or any(map(leaves_folder, parts)):
         raise FormatError(f"has parts with names that {name} never writes. Save it again in {name}")
     return Package(archive, parts, program)
 
 
-def _is_bomb(info: zipfile.ZipInfo) -> bool:
+def is_bomb(info: zipfile.ZipInfo) -> bool:
+    """Tell whether a part of a zip unpacks to far more than its size."""
     return info.file_size > _SMALL_BYTES and info.file_size > MAX_RATIO * max(info.compress_size, 1)
 
 
-def _leaves_folder(name: str) -> bool:
+def leaves_folder(name: str) -> bool:
+    """Tell whether a name of a part could lead out of the folder that a zip is unpacked into."""
     return name.startswith("/") or "\\" in name or ":" in name or ".." in name.split("/")
 
 
@@ -223,7 +225,7 @@ def pack(parts: Mapping[str, bytes | Iterable[bytes]]) -> bytes:
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", compresslevel=6) as archive:
         for name, data in parts.items():
-            info = zipfile.ZipInfo(name, _EPOCH)
+            info = zipfile.ZipInfo(name, EPOCH)
             info.create_system, info.external_attr = 0, 0
             info.compress_type = zipfile.ZIP_DEFLATED
             pieces = (data,) if isinstance(data, bytes) else data

@@ -30,7 +30,7 @@ from inverse_deid.engine.serial import guard_records
 from inverse_deid.engine.tally import Tally
 from inverse_deid.formats.columns import ColumnFate
 from inverse_deid.formats.records import Format, ReadOptions
-from inverse_deid.formats.registry import FORMATS, choose_format, input_errors, without_gz
+from inverse_deid.formats.registry import FORMATS, MAX_HEAD_BYTES, choose_format, input_errors, without_gz
 from inverse_deid.formats.survey import TableSurvey, survey_columns
 from inverse_deid.review.intake import GivenFile, LoadSettings, add_cases, find_source, state_facts
 from inverse_deid.review.intake_choices import BuildMasker, Examples, Maskers, MaskingChoices, make_read_options
@@ -125,7 +125,7 @@ class IntakeService:
             return None
         try:
             data = unpack(upload.facts.name, read_bytes(self.store, upload_id))
-            kind = choose_format(PurePath(upload.facts.name), lambda: data[: 64 * 1024])
+            kind = choose_format(PurePath(upload.facts.name), data[:MAX_HEAD_BYTES])
             if find_source(self.store, _give(upload.facts.name, kind, data)) is not None:
                 raise ReviewError("was added before, with the same contents. Nothing is left to do")
             n_documents = count_documents(kind, data, upload.facts.name)

@@ -78,7 +78,8 @@ class SourceRelease:
     def _write_records(self, file: Writable) -> None:
         kind = FORMATS[self._source.format]
         if kind.needs_all_records and self._n_left_out:
-            raise ReviewError(f"{self._n_left_out} rows are not released, and a Parquet file needs all rows")
+            what = "parts" if kind.is_container else "rows"
+            raise ReviewError(f"{self._n_left_out} {what} are not released, and a {kind} file needs all")
         output = self._masking.output
         options = replace(output.read_options, profile=output.profile)
         opened = kind.open(io.BytesIO(self.data), options, self._source.name)
@@ -96,9 +97,8 @@ class SourceRelease:
             if masked is not None:
                 self._write_record(sink, record, masked)
             elif kind.needs_all_records:
-                raise ReviewError(
-                    f"row {record.number} cannot be released, and a Parquet file needs all rows"
-                )
+                what = record.place or f"{opened.unit} {record.number}"
+                raise ReviewError(f"{what} cannot be released, and a {kind} file needs all of them")
         sink.finish()
         self.columns |= opened.columns
 

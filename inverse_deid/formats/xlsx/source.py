@@ -18,7 +18,7 @@ from inverse_deid.core.errors import FormatError, StageError
 from inverse_deid.core.extras import need_modules
 from inverse_deid.core.values import Document, MaskedDocument
 from inverse_deid.formats.columns import ColumnFate, Columns, choose_columns, is_header, no_column
-from inverse_deid.formats.docx.masked_text import list_pieces
+from inverse_deid.formats.masked_slots import list_pieces
 from inverse_deid.formats.office_package import open_package
 from inverse_deid.formats.plain_text import read_whole
 from inverse_deid.formats.records import Format, ReadOptions, Record, TableHead, Writable
@@ -199,15 +199,20 @@ class ExcelFile:
             number = n_before + row.number
             place = f"row {row.number}" if plan.index == 0 else f"sheet {plan.index + 1} row {row.number}"
             doc_id = str(row.number) if plan.index == 0 else f"{plan.index + 1}:{row.number}"
-            if columns.id_index in cells:
-                doc_id = cells[columns.id_index].text or doc_id
+            new_id = ""
+            if columns.id_index in cells and cells[columns.id_index].text:
+                id_cell = cells[columns.id_index]
+                doc_id = id_cell.text
+                if self.options.renames is not None:
+                    new_id = self.options.new_id(doc_id)
+                    cells[columns.id_index] = SheetCell(id_cell.column, new_id, style=id_cell.style)
             docs = tuple(Document(doc_id, cells[i].text if i in cells else "") for i in text_at)
             places = tuple(_moved(cells.get(i, SheetCell(i, "")), plan, is_text=True) for i in text_at)
             kept = tuple(_moved(cell, plan) for i, cell in cells.items() if i in kept_at)
             absent = frozenset(plan.moved[i] for i in text_at if i not in cells)
             carried = TableRow(sheet, replace(row, cells=kept), places, absent)
             several = columns.text_columns if len(docs) > 1 else ()
-            yield Record(number, docs, carried=(carried,), columns=several, place=place)
+            yield Record(number, docs, carried=(carried,), columns=several, new_id=new_id, place=place)
 
     def _read_cells(self, sheet: int, plan: SheetPlan, n_before: int) -> Iterator[Record]:
         rows: list[SheetRow] = []
@@ -244,7 +249,8 @@ class ExcelFile:
         text = "".join(words)
         docs = (Document(f"{self.name} {place}", text),) if text else ()
         last = n_before + block.rows[-1].number
-        return Record(last, docs, carried=(block,), case_id=self.name, place=place)
+        new_id = f"{self.options.new_name} {place}" if self.options.new_name else ""
+        return Record(last, docs, carried=(block,), new_id=new_id, case_id=self.name, place=place)
 
     def sink(self, target: Writable, *, resumed: bool = False) -> ExcelSink:
         """Return what writes a new workbook."""
