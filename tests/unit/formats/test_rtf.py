@@ -102,7 +102,9 @@ def test_what_was_removed_is_counted_by_kind():
 
 
 def test_the_body_comes_first_and_notes_follow():
-    text = text_of((HEAD + r"{\header head}body{\footnote note} goes on\par\pard next\cell cell\row\par}").encode())
+    text = text_of(
+        (HEAD + r"{\header head}body{\footnote note} goes on\par\pard next\cell cell\row\par}").encode()
+    )
     assert [line for line in text.split("\n") if line] == ["body goes on", "next\tcell", "head", "note"]
 
 
@@ -121,7 +123,9 @@ CODED = {
 @pytest.mark.parametrize(("data", "text"), CODED.values(), ids=CODED)
 def test_characters_are_those_of_the_file(data, text):
     assert text_of(data) == text
-    assert text_of(through(data, keep_all())).replace("□", "?") == text.replace("\ufffd", "?").replace("😀", "?")
+    assert text_of(through(data, keep_all())).replace("□", "?") == text.replace("\ufffd", "?").replace(
+        "😀", "?"
+    )
 
 
 BAD = {
@@ -153,7 +157,9 @@ def test_fuzzed_files_are_read_or_refused_without_text(capsys, caplog):
         data = bytearray(whole)
         for _ in range(1 + number // 20):
             place = chance.randrange(len(data))
-            data[place : place + chance.choice([1, 1, 30])] = bytes([chance.choice([0, 255, 92, 123, 125, 39])])
+            data[place : place + chance.choice([1, 1, 30])] = bytes(
+                [chance.choice([0, 255, 92, 123, 125, 39])]
+            )
         if number % 3 == 0:
             data = data[: chance.randrange(1, len(data))]
         try:
@@ -178,7 +184,16 @@ def test_libreoffice_opens_the_output_and_shows_the_masked_text(tmp_path):
     path = tmp_path / "case.rtf"
     path.write_bytes(through(hostile(lambda: "word", lambda: "other"), mask_capitals()))
     profile = f"-env:UserInstallation={(tmp_path / 'profile').as_uri()}"
-    command = ["soffice", profile, "--headless", "--convert-to", "txt:Text (encoded):UTF8", "--outdir", tmp_path, path]
+    command = [
+        "soffice",
+        profile,
+        "--headless",
+        "--convert-to",
+        "txt:Text (encoded):UTF8",
+        "--outdir",
+        tmp_path,
+        path,
+    ]
     subprocess.run(command, check=True, timeout=180, capture_output=True)
     shown = (tmp_path / "case.txt").read_text("utf-8-sig")
     assert shown.rstrip("\n") == text_of(path.read_bytes())
