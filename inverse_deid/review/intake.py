@@ -125,7 +125,10 @@ def add_cases(
         OutputError: The store cannot be written.
     """
     intake = _Intake(store, masker, settings, by)
-    intake.add(jobs, stop)
+    try:
+        intake.add(jobs, stop)
+    finally:
+        intake.drop_open()
     return intake.tally
 
 
@@ -226,6 +229,7 @@ class _Intake:
         self._masker = masker
         self._settings = settings
         self._by = by
+        self._open: set[_IncomingFile] = set()
         self._complete: list[_IncomingFile] = []
         self.tally = Tally()
 
@@ -238,6 +242,15 @@ class _Intake:
             self._write()
         if self._complete and not stop():
             self._write()
+
+    def drop_open(self) -> None:
+        """Forget the files that were not stored."""
+        for file in self._open:
+            file.waiting.close()
+
+    def _drop(self, file: _IncomingFile) -> None:
+        file.waiting.close()
+        self._open.discard(file)
 
     def _batches(self, jobs: Sequence[Job]) -> Iterator[list[_Item]]:
         """Group the cases of all files; the first batch is small, so that something is seen soon."""
@@ -269,7 +282,7 @@ class _Intake:
             return
         if file is not None:
             file.is_refused = True
-            file.waiting.close()
+            self._drop(file)
             self.tally.merge(Tally(n_failures=file.tally.n_failures, failures=file.tally.failures))
         if problem or file is None or not file.tally.n_failures:
             self.tally.fail(job.shown, problem or "contains no cases, so it was left out")
@@ -280,11 +293,13 @@ class _Intake:
             data = stream.read(MAX_SOURCE_BYTES + 1)
         if len(data) > MAX_SOURCE_BYTES:
             raise UnreadableInputError(f"is larger than {MAX_SOURCE_BYTES >> 20} MiB. Split it.")
-        file = _IncomingFile(job, data, hash_file(self._store.file_key, data))
+        content_hash = hash_file(self._store.file_key, data)
         with self._store.reading() as connection:
-            problem = _find_known(connection, file)
+            problem = _find_known(connection, job.name, content_hash)
         if problem:
             raise UnreadableInputError(problem)
+        file = _IncomingFile(job, data, content_hash)
+        self._open.add(file)
         return file
 
     def _cases(self, file: _IncomingFile) -> Iterator[_Item]:
@@ -347,7 +362,7 @@ class _Intake:
             masking_id = store_masking(connection, facts, output)
             for file in files:
                 # Another process may have added it while it was masked here.
-                if problem := _find_known(connection, file):
+                if problem := _find_known(connection, file.job.name, file.content_hash):
                     problems[file] = problem
                     continue
                 name = names.take(file.job.name)
@@ -357,7 +372,7 @@ class _Intake:
             store_numbers(connection, numbers)
             append(connection, self._store, events, self._settings.facts)
         for file in files:
-            file.waiting.close()
+            self._drop(file)
             if file in problems:
                 self.tally.fail(file.job.shown, problems[file])
                 continue
@@ -424,10 +439,10 @@ def _keep(item: _Item, masked: Sequence[MaskedDocument]) -> None:
     item.file.waiting.add(case, *pack_content(content))
 
 
-def _find_known(connection: Connection, file: _IncomingFile) -> str:
+def _find_known(connection: Connection, name: str, content_hash: str) -> str:
     """Return why a file is in the store already, "" = it is not."""
     found = select(SOURCES.c.id).join(INTAKES, INTAKES.c.source_id == SOURCES.c.id)
-    found = found.where(SOURCES.c.name == file.job.name, INTAKES.c.content_hash == file.content_hash)
+    found = found.where(SOURCES.c.name == name, INTAKES.c.content_hash == content_hash)
     source_id = connection.execute(found.limit(1)).scalar_one_or_none()
     if source_id is None:
         return ""

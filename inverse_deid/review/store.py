@@ -19,8 +19,8 @@ import secrets
 import sqlite3
 import stat
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -216,9 +216,36 @@ class ReviewStore:
         ):
             yield connection
 
+    def rewrite(self, tables: Sequence[str]) -> bool:
+        """Write the database anew without what was deleted; return whether old pages are gone.
+
+        PostgreSQL rewrites the given tables only. Others wait meanwhile. Old pages stay if somebody is
+        reading them, or if there is no room for a second copy.
+        """
+        try:
+            if self._engine.dialect.name == "sqlite":
+                return _vacuum(self._engine)
+            with self._engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+                for name in tables:
+                    connection.exec_driver_sql(f"VACUUM FULL {name}")
+        except (SQLAlchemyError, sqlite3.Error):
+            return False
+        return True
+
     def close(self) -> None:
         """Close all connections."""
         self._engine.dispose()
+
+
+def _vacuum(engine: Engine) -> bool:
+    """Rebuild an SQLite file and empty its write-ahead log; return whether the log could be emptied."""
+    busy = 1
+    # Around the transactions that the engine begins: `VACUUM` cannot run in one.
+    with closing(engine.raw_connection()) as connection, closing(connection.cursor()) as cursor:
+        for step in ("PRAGMA wal_checkpoint(TRUNCATE)", "VACUUM", "PRAGMA wal_checkpoint(TRUNCATE)"):
+            cursor.execute(step)
+            busy, *_ = cursor.fetchone() or (busy,)
+    return not busy
 
 
 @contextmanager

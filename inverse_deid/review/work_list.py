@@ -182,16 +182,19 @@ def _filter(store: ReviewStore, found: Select[Any], chosen: WorkFilter) -> Selec
     if chosen.claimable_by is None:
         return found
     user_id = chosen.claimable_by
-    is_free = or_(
-        CASES.c.lock_user_id.is_(None), CASES.c.lock_user_id == user_id, CASES.c.lock_until <= store.now()
-    )
     return found.where(
         CASES.c.state.in_(_OPEN),
         CASES.c.n_approvals < store.policy.approvals,
         or_(CASES.c.assignee_id.is_(None), CASES.c.assignee_id == user_id),
-        is_free,
+        _is_free(store, user_id),
         ~_has_layer(user_id, LAYERS.c.approval.is_not(None)),
     )
+
+
+def _is_free(store: ReviewStore, user_id: int) -> ColumnElement[bool]:
+    """Whether a case is not locked by another user."""
+    lock = CASES.c.lock_user_id
+    return or_(lock.is_(None), lock == user_id, CASES.c.lock_until <= store.now())
 
 
 def _has_layer(user_id: int, condition: ColumnElement[bool]) -> ColumnElement[bool]:
@@ -237,28 +240,35 @@ def _read_line(row: Row[Any], now: float) -> CaseRow:
 
 
 def next_case(store: ReviewStore, user: User) -> int | None:
-    """Return the case that a reviewer should do next, None = there is none.
+    """Return the case or dispute that a user should do next, None = there is none.
 
-    First a case that they have begun, then one assigned to them, then the most doubtful free one.
+    For an adjudicator these are disputes as long as there are any that they may settle. In each kind, first
+    comes what they have begun, then what is assigned to them, then the most doubtful free one.
     """
-    mine = and_(
-        LAYERS.c.case_id == CASES.c.id,
-        LAYERS.c.user_id == user.id,
-        LAYERS.c.kind == LayerKind.REVIEW.value,
-        LAYERS.c.approval.is_(None),
-    )
-    free = _filter(store, select(CASES.c.id), WorkFilter(claimable_by=user.id))
-    by_doubt = (CASES.c.doubt.desc(), CASES.c.id)
+    reviews = _filter(store, select(CASES.c.id), WorkFilter(claimable_by=user.id))
+    kinds = [(LayerKind.REVIEW, reviews)]
+    if user.role.includes(UserRole.ADJUDICATOR):
+        kinds.insert(0, (LayerKind.ADJUDICATION, _select_disputes(store, user.id)))
     with store.reading() as connection:
-        for found in (
-            free.where(exists().where(mine)),
-            free.where(CASES.c.assignee_id == user.id),
-            free,
-        ):
-            ids: list[int] = list(connection.execute(found.order_by(*by_doubt).limit(1)).scalars())
-            if ids:
-                return ids[0]
+        for kind, free in kinds:
+            begun = _has_layer(user.id, and_(LAYERS.c.kind == kind.value, LAYERS.c.approval.is_(None)))
+            for found in (free.where(begun), free.where(CASES.c.assignee_id == user.id), free):
+                first = found.order_by(CASES.c.doubt.desc(), CASES.c.id).limit(1)
+                case_id: int | None = connection.execute(first).scalar_one_or_none()
+                if case_id is not None:
+                    return case_id
     return None
+
+
+def _select_disputes(store: ReviewStore, user_id: int) -> Select[Any]:
+    """Select the disputes that an adjudicator may settle now: none on a case that they reviewed."""
+    has_reviewed = and_(LAYERS.c.kind == LayerKind.REVIEW.value, LAYERS.c.approval.is_not(None))
+    return select(CASES.c.id).where(
+        CASES.c.state == CaseState.DISAGREED.value,
+        or_(CASES.c.assignee_id.is_(None), CASES.c.assignee_id == user_id),
+        _is_free(store, user_id),
+        ~_has_layer(user_id, has_reviewed),
+    )
 
 
 def count_cases(store: ReviewStore) -> dict[CaseState, int]:

@@ -68,6 +68,9 @@ from inverse_deid.review.quality import (
     record_reading,
     summarise_reviewers,
 )
+from inverse_deid.review.reading import open_case
+from inverse_deid.review.sources import list_sources
+from inverse_deid.review.store import ReviewKey, make_key_file, open_store
 from inverse_deid.review.tables import MASKINGS
 from inverse_deid.review.values import ActionKind, CaseState, LayerRevision, ReviewPolicy, UserRole
 from inverse_deid.review.work_list import count_cases
@@ -432,10 +435,35 @@ class TestCommand:
             again = command("review", "export", "--store", db, "--out", tmp_path / form, "--as", form)
             assert again.status == 0, again.stderr
 
+    def test_cases_are_added_with_options_of_their_own(self, command, tmp_path):
+        db = tmp_path / "review.db"
+        made = command("review", "init", "--store", db, "--approvals", "1")
+        assert made.status == 0 and "documents             0" in made.stderr, made.stderr
+        cases = json_lines(tmp_path / "cases.jsonl", [TEXT])
+        (tmp_path / "t.csv").write_text("id,narrative,dob\n7,Seen by Li,1980\n")
+        assert command("review", "add", cases, "--store", db).status == 0
+        options = ("--text-column", "narrative", "--dates", "year", "--marker", "XXX", "--replace", "marker")
+        made = command("review", "add", tmp_path / "t.csv", "--store", db, *options)
+        assert made.status == 0, made.stderr
+        assert "columns    masked: narrative" in made.stderr and "documents             1" in made.stderr
+        again = command("review", "add", cases, tmp_path / "t.csv", "--store", db)
+        assert again.status == 2 and again.stderr.count("is already in the store") == 2, again.stderr
+        other = json_lines(tmp_path / "other.jsonl", ["well"])
+        partly = command("review", "add", cases, other, "--store", db)
+        assert partly.status == 1 and "documents             1" in partly.stderr
+        with open_store(db, ReviewKey((tmp_path / "review.db.key").read_bytes().strip())) as store:
+            names = [one.name for one in list_sources(store)]
+            assert names == ["cases.jsonl", "t.csv", "other.jsonl"]
+            ann = user(store, "ann")
+            assert [open_case(store, ann, i).facts.marker for i in (1, 2, 3)] == ["PHI", "XXX", "PHI"]
+
     @pytest.mark.parametrize(
         "arguments",
         [
             ["init", "missing.txt", "--store", "new.db"],
+            ["add", "missing.txt", "--store", "old.db"],
+            ["add", "cases.jsonl", "--store", "missing.db"],
+            ["add", "cases.jsonl", "--store", "old.db", "--key", "key"],
             ["init", "cases.jsonl", "--store", "old.db"],
             ["verify", "--store", "missing.db"],
             ["export", "--store", "old.db", "--out", "x"],
@@ -447,6 +475,7 @@ class TestCommand:
         monkeypatch.chdir(tmp_path)
         json_lines(tmp_path / "cases.jsonl", [TEXT])
         (tmp_path / "old.db").write_bytes(b"something else")
+        make_key_file(tmp_path / "key")
         found = command("review", *arguments)
         assert found.status == 2 and found.stderr.count("\n") == 1, found.stderr
         assert "Okonkwo" not in found.stderr
