@@ -17,6 +17,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from inverse_deid.core.errors import ConfigurationError, UnreadableInputError
+from inverse_deid.masking.assemble import build_deidentifier
 from inverse_deid.review.intake_service import IntakeService
 from inverse_deid.review.pages import (
     account_pages,
@@ -25,6 +26,7 @@ from inverse_deid.review.pages import (
     form_pages,
     intake_pages,
     list_pages,
+    release_pages,
     trail_page,
     visits,
 )
@@ -127,21 +129,28 @@ def _parse_address(given: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
 
 def serve(store: ReviewStore, settings: ServeSettings) -> None:
     """Serve the pages until the program is stopped; running requests are finished first."""
-    application = make_application(store, is_secure=settings.is_secure, hosts=settings.hosts)
-    uvicorn.run(
-        application,
-        host=settings.address,
-        port=settings.port,
-        ssl_certfile=settings.certificate,
-        ssl_keyfile=settings.private_key,
-        proxy_headers=settings.proxy is not None,
-        forwarded_allow_ips=settings.proxy,
-        access_log=False,
-        log_level="warning",
-        server_header=False,
-        limit_concurrency=MAX_CONNECTIONS,
-        timeout_graceful_shutdown=10,
+    intake = IntakeService(store, build_deidentifier)
+    application = make_application(
+        store, is_secure=settings.is_secure, hosts=settings.hosts, intake=intake
     )
+    intake.start()
+    try:
+        uvicorn.run(
+            application,
+            host=settings.address,
+            port=settings.port,
+            ssl_certfile=settings.certificate,
+            ssl_keyfile=settings.private_key,
+            proxy_headers=settings.proxy is not None,
+            forwarded_allow_ips=settings.proxy,
+            access_log=False,
+            log_level="warning",
+            server_header=False,
+            limit_concurrency=MAX_CONNECTIONS,
+            timeout_graceful_shutdown=10,
+        )
+    finally:
+        intake.close()
 
 
 def make_application(
@@ -245,6 +254,10 @@ def _list_routes() -> list[Route | Mount]:
         ("GET", case + "/form", reviewer, form_pages.ask_preserved),
         ("POST", case + "/form/original", reviewer, form_pages.ask_needed),
         ("POST", case + "/form", reviewer, form_pages.store_form),
+        ("GET", "/released", adjudicator, release_pages.show_released),
+        ("POST", "/released/zip", adjudicator, release_pages.download_all),
+        ("POST", "/released/selected", adjudicator, release_pages.download_selected),
+        ("POST", "/released/{source_id:int}", adjudicator, release_pages.download_file),
         ("GET", "/sample", adjudicator, form_pages.show_sample),
         ("POST", "/sample", adjudicator, form_pages.draw),
         ("GET", "/sample/{case_id:int}", adjudicator, form_pages.read_case),
