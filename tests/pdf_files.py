@@ -50,7 +50,9 @@ def below(text: str, x: float = 50, top: float = 780, leading: float = 12) -> li
 
 
 FONT = "<</Type/Font/Subtype/Type1/BaseFont/Helvetica/Encoding/WinAnsiEncoding>>"
-PICTURE = stream(b"\x80" * 12, "/Type/XObject/Subtype/Image/Width 4/Height 3/BitsPerComponent 8/ColorSpace/DeviceGray")
+PICTURE = stream(
+    b"\x80" * 12, "/Type/XObject/Subtype/Image/Width 4/Height 3/BitsPerComponent 8/ColorSpace/DeviceGray"
+)
 
 
 def of_pages(
@@ -118,12 +120,28 @@ def hostile(t: Canary, h: Canary) -> bytes:
         + "q 20 0 0 20 500 20 cm /Im Do Q\n"
     )
     form = [
-        field("Tx", h(), f"(typed {t()})", "50 500 200 520", f"/TU(label {t()})/DV({h()})/TM({h()})/RV({h()})"),
+        field(
+            "Tx", h(), f"(typed {t()})", "50 500 200 520", f"/TU(label {t()})/DV({h()})/TM({h()})/RV({h()})"
+        ),
         field("Tx", f"named{t()}", f"(unlabelled {t()})", "50 470 200 490"),
         field("Tx", h(), "", "50 440 200 460", f"/TU({h()})/DV({h()})"),
-        field("Ch", h(), "(1)", "50 410 200 430", f"/TU(choice)/Ff 131072/Opt[[(1)(chosen {t()})][(2)({h()})]]"),
-        field("Btn", h(), f"/{t()}", "50 380 70 400", f"/TU(box)/AS/{'PLACE'}/AP<</N<</{'PLACE'} 30 0 R/Off 30 0 R>>>>"),
-        field("Btn", h(), "", "50 350 70 370", f"/Ff 65536/TU({h()})/MK<</CA({h()})>>/A<</S/JavaScript/JS({h()})>>"),
+        field(
+            "Ch", h(), "(1)", "50 410 200 430", f"/TU(choice)/Ff 131072/Opt[[(1)(chosen {t()})][(2)({h()})]]"
+        ),
+        field(
+            "Btn",
+            h(),
+            f"/{t()}",
+            "50 380 70 400",
+            f"/TU(box)/AS/{'PLACE'}/AP<</N<</{'PLACE'} 30 0 R/Off 30 0 R>>>>",
+        ),
+        field(
+            "Btn",
+            h(),
+            "",
+            "50 350 70 370",
+            f"/Ff 65536/TU({h()})/MK<</CA({h()})>>/A<</S/JavaScript/JS({h()})>>",
+        ),
         field("Sig", h(), f"<</Type/Sig/Name({h()})/Reason({h()})/Contents<00>>>", "50 320 70 340"),
     ]
     # The value of a check box is the name of its appearance.

@@ -1,7 +1,7 @@
 """Web pages (.html, .htm): masked text over a list of elements, in a new page (docs/office-files.md).
 
-The new page is built: an element is written if it is on the list, without its attributes, and text only from the
-masked text. Words that elements within a line split are one word.
+The page is built from a list: an element is written if it is on the list, without its attributes. Text is
+written from the masked text alone. Words that elements within a line split are one word.
 
 Source: HTML Living Standard, sections 13.2.3.2 (encodings) and 15.3 (how elements are shown).
 """
@@ -24,27 +24,28 @@ from inverse_deid.formats.plain_text import read_whole
 from inverse_deid.formats.rebuilt_file import RebuiltFile
 from inverse_deid.formats.records import Format, ReadOptions
 
-_INLINE = frozenset("b strong i em u s small sub sup code cite mark".split())
+_INLINE = frozenset(["b", "strong", "i", "em", "u", "s", "small", "sub", "sup", "code", "cite", "mark"])
 _BLOCKS = frozenset(
-    "p div h1 h2 h3 h4 h5 h6 ul ol li dl dt dd blockquote pre table caption thead tbody tfoot tr".split()
+    "p div h1 h2 h3 h4 h5 h6 ul ol li dl dt dd blockquote pre table caption thead tbody tfoot tr".split()  # noqa: SIM905
 )
 _CELLS = frozenset(["td", "th"])
 _VOID = frozenset(["br", "hr"])
-_STRUCTURE = frozenset("table thead tbody tfoot tr ul ol dl html".split())
+_STRUCTURE = frozenset(["table", "thead", "tbody", "tfoot", "tr", "ul", "ol", "dl", "html"])
 """Elements in which white space means nothing."""
 _BREAKING = frozenset(
-    "address article aside body center details fieldset figcaption figure footer form header html legend main nav "
-    "section summary".split()
+    "address article aside body center details fieldset figcaption figure footer form header html legend "  # noqa: SIM905
+    "main nav section summary".split()
 )
 """Elements that are not written, but whose text is on lines of its own."""
+_COMMENT = "#comment"
 _REMOVED = {
+    _COMMENT: "comment",
     "head": "",
     "script": "script",
     "style": "style",
     "template": "template",
     "iframe": "embedded page",
     "object": "embedded object",
-    "embed": "embedded object",
     "applet": "embedded object",
     "svg": "image",
     "math": "formula",
@@ -64,8 +65,13 @@ _REMOVED = {
     "title": "title",
 }
 """Elements that are not written, nor anything in them, and what they are called."""
+_UNKNOWN_VOID = {"embed": "embedded object"}
+"""Elements that have nothing in them, but that the parser closes late."""
 
-_HEAD = '<!DOCTYPE html>\n<html lang="en">\n<head><meta charset="utf-8"><title>Masked document</title></head>\n<body>\n'
+_HEAD = (
+    '<!DOCTYPE html>\n<html lang="en">\n<head><meta charset="utf-8"><title>Masked document</title></head>\n'
+    "<body>\n"
+)
 _META = re.compile(rb"<meta[^>]{0,1000}?charset\s*=\s*[\"']?\s*([A-Za-z0-9_:.-]{1,40})", re.IGNORECASE)
 _META_BYTES = 4096
 _LATIN = frozenset(["ascii", "iso8859-1"])
@@ -111,29 +117,26 @@ class _Page:
         self._is_line_due = True
 
     def note(self, kind: str) -> None:
-        """Count a part that is not written."""
-        self.removed[kind] = self.removed.get(kind, 0) + 1
+        """Count a part that is not written, "" = nothing."""
+        if kind:
+            self.removed[kind] = self.removed.get(kind, 0) + 1
 
     def add_element(self, node: etree._Element, *, is_kept: bool = False) -> None:
         """Add an element and all in it."""
-        if not isinstance(node.tag, str):
-            self.note("comment")
-            return
-        tag = node.tag.lower()
+        tag = _name_of(node)
         if tag in _REMOVED:
             for one in node.iter():
-                self.note(_REMOVED.get(str(one.tag).lower(), "") if isinstance(one.tag, str) else "comment")
-            self.removed.pop("", None)
+                self.note(_REMOVED.get(_name_of(one), ""))
             return
+        self.note(_UNKNOWN_VOID.get(tag, ""))
         is_line = tag in _BLOCKS or tag in _BREAKING
         if is_line:
             self.end_line()
         elif tag in _CELLS and any(one.tag in _CELLS for one in node.itersiblings(preceding=True)):
             self.add_layout("\t")
-        spans = self._read_attributes(node) if tag in _CELLS else ""
         is_written = tag in _INLINE or tag in _BLOCKS or tag in _CELLS or tag in _VOID
         if is_written:
-            self.pieces.append(f"<{tag}{spans}>")
+            self.pieces.append(f"<{tag}{self._read_attributes(node) if tag in _CELLS else ''}>")
         if tag == "br":
             self.add_layout("\n")
         is_kept = is_kept or tag == "pre"
@@ -193,9 +196,15 @@ def read_html(stream: BinaryIO, options: ReadOptions, name: str) -> RebuiltFile:
     def build(masked: MaskedDocument) -> bytes:
         filled = fill_slots(page.slots, list_pieces(text, masked))
         shown = (piece if isinstance(piece, str) else escape(filled[piece]) for piece in page.pieces)
-        return f"{_HEAD}{''.join(shown)}\n</body>\n</html>\n".encode("utf-8", "replace")
+        return f"{_HEAD}{''.join(shown)}</body>\n</html>\n".encode("utf-8", "replace")
 
     return RebuiltFile(Document(name, text), build, dict(sorted(page.removed.items())))
+
+
+def _name_of(node: etree._Element) -> str:
+    """Return the name of an element, `#comment` for comments and instructions."""
+    tag: object = node.tag  # a function for what is not an element
+    return tag.lower() if isinstance(tag, str) else _COMMENT
 
 
 def _count_attributes(root: etree._Element, page: _Page) -> None:

@@ -1,8 +1,7 @@
 r"""RTF files (.rtf): their text, written into a new RTF file of plain paragraphs (docs/office-files.md).
 
-`striprtf` reads the text of groups. This module splits the file into the groups whose text it leaves out
-(headers, footers, notes, comments, text boxes), which follow the body, and drops what is not text: pictures, objects,
-properties, lists of authors, tracked deletions, the targets of links.
+`striprtf` reads the text. It leaves out headers, footers, notes, comments and text boxes, so this module
+first moves them behind the body. It drops tracked deletions, the targets of links and binary data.
 
 Source: Rich Text Format Specification 1.9.1 (Microsoft 2008), "Conventions of an RTF Reader" and
 "Document Area".
@@ -30,7 +29,20 @@ _TOKEN = re.compile(
     re.DOTALL,
 )
 _STORIES = frozenset(
-    "header headerl headerr headerf footer footerl footerr footerf footnote annotation shptxt dptxbxtext".split()
+    [
+        "header",
+        "headerl",
+        "headerr",
+        "headerf",
+        "footer",
+        "footerl",
+        "footerr",
+        "footerf",
+        "footnote",
+        "annotation",
+        "shptxt",
+        "dptxbxtext",
+    ]
 )
 """Groups with text that is not part of the body."""
 _TRANSPARENT = frozenset(["shp", "shpinst", "shpgrp", "do", "field", "upr"])
@@ -76,7 +88,7 @@ def read_rtf(stream: BinaryIO, options: ReadOptions, name: str) -> RebuiltFile:
     body = splitter.split(read_whole(stream).decode("latin-1"))
     text: str | None = None
     with suppress(ValueError, LookupError, TypeError, OverflowError):
-        text = rtf_to_text(body, splitter.encoding, errors="strict")
+        text = str(rtf_to_text(body, splitter.encoding, errors="strict"))  # type: ignore[no-untyped-call]
     if text is None:
         raise FormatError(_DAMAGED)
     text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").replace("\0", "\ufffd")

@@ -10,6 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from fake_maskers import CANARY, keep_all, mask_all
+from pdf_files import of_text as as_pdf
+from rtf_files import of_text as as_rtf
 from word_files import paragraph, simple, zipped
 
 from inverse_deid.core.errors import InputError
@@ -69,6 +71,11 @@ def as_docx(text: str) -> bytes:
     return zipped(simple(paragraph(text)))
 
 
+def as_html(text: str) -> bytes:
+    escaped = text.replace("&", "&amp;").replace("<", "&lt;")
+    return f"<!-- {CANARY} --><title>{CANARY}</title><pre title='{CANARY}'>{escaped}</pre>".encode()
+
+
 def texts_of(data: bytes, kind: Format) -> list[str]:
     source = kind.open(io.BytesIO(data), ReadOptions(), "name")
     return [record.doc.text for record in source.records() if record.doc is not None]
@@ -99,6 +106,12 @@ CASES = (
     + [(FORMATS["text"], as_text(t), [t]) for t in TEXTS if t]
     + [(FORMATS["i2b2"], as_i2b2(t), [t]) for t in TEXTS]
     + [(FORMATS["docx"], as_docx(t), [t]) for t in TEXTS]
+    + [(FORMATS["html"], as_html(t), [t]) for t in TEXTS if t]
+    + [(FORMATS["rtf"], as_rtf(t), [t]) for t in TEXTS if t and t == t.strip()]
+    + [
+        (FORMATS["pdf"], as_pdf(t), [t])
+        for t in (TEXTS[0], 'Café, naïve; «fièvre» 38.5 °C.\n"Quoted", it\'s <b>&amp; ]]> 100 %')
+    ]
 )
 
 
@@ -148,6 +161,13 @@ BROKEN = [
     (FORMATS["docx"], CANARY.encode()),
     (FORMATS["docx"], as_docx(CANARY)[:-30]),
     (FORMATS["docx"], as_docx(CANARY).replace(b"word/document", b"word/documen_")),
+    (FORMATS["pdf"], CANARY.encode()),
+    (FORMATS["pdf"], as_pdf(CANARY)[:-30]),
+    (FORMATS["pdf"], as_pdf(CANARY, "")[:200] + b"%%EOF"),
+    (FORMATS["rtf"], CANARY.encode()),
+    (FORMATS["rtf"], as_rtf(CANARY)[:-1]),
+    (FORMATS["html"], f"<p>{CANARY}\xe9".encode("latin-1")),
+    (FORMATS["html"], f"<script>{CANARY}</script>".encode()),
 ]
 
 

@@ -5,7 +5,8 @@ hyphen, where `text/reading.py` finds out whether it broke a word.
 
 - Columns are a vertical gap with prose on both sides: several lines each, most of them long and full.
 - All other segments beside each other are one line, with tabs between them.
-- A line belongs to the paragraph of the line above if its first word did not fit there.
+- A line belongs to the paragraph of the line above if its first word did not fit there. Where few lines are
+  so full, it must go on with a small letter.
 
 Coordinates are points, and y grows upwards.
 """
@@ -25,6 +26,8 @@ _MIN_SHARE = 0.6
 _MAX_CANDIDATES = 5
 _MAX_ROWS = 500
 """Pages with more rows are read row by row; looking for columns takes the square of their number."""
+_MIN_WRAPPED = 3
+"""If fewer lines seem to continue, only those do that go on with a small letter."""
 _OWN_LINE = re.compile(r"[-–—•*·>□☐☒]|\(?\d{1,3}[.)]\s|\(?[A-Za-z][.)]\s|[^\W\d_][^.:]{0,40}:(?:\s|\Z)")  # noqa: RUF001
 """The beginning of a line of a list, or of one with a label."""
 
@@ -56,11 +59,11 @@ Row = list[Segment]
 
 
 def order_lines(segments: Sequence[Segment]) -> list[str]:
-    """Return the lines of a page; "" = a gap between paragraphs.
+    r"""Return the lines of a page; "" = a gap between paragraphs.
 
     Example:
         >>> order_lines([Segment("10 mg", 200, 230, 90, 100, 10), Segment("Dose:", 50, 80, 90, 100, 30)])
-        ['Dose:\\t10 mg']
+        ['Dose:\t10 mg']
     """
     rows = _group_rows(segments)
     return list(_read_rows(rows) if len(rows) <= _MAX_ROWS else _read_flow(rows))
@@ -163,15 +166,19 @@ def _read_flow(rows: Sequence[Row]) -> Iterator[str]:
     gaps = [_gap(above, below) for above, below in pairwise(rows)]
     usual = median(gaps) if gaps else 0.0
     edge = max(row[-1].right for row in rows)
+    continues = [
+        gap <= usual + 0.15 * max(above[0].height, below[0].height) and _continues(above, below, edge)
+        for (above, below), gap in zip(pairwise(rows), gaps, strict=True)
+    ]
+    is_wrapped = sum(continues) >= _MIN_WRAPPED
     line = _show_row(rows[0])
-    for (above, below), gap in zip(pairwise(rows), gaps, strict=True):
-        height = max(above[0].height, below[0].height)
-        shown = _show_row(below)
-        if gap <= usual + 0.15 * height and _continues(above, below, edge) and not _OWN_LINE.match(shown):
+    for row, gap, continued in zip(rows[1:], gaps, continues, strict=True):
+        shown = _show_row(row)
+        if continued and (is_wrapped or shown[0].islower()):
             line += f"\n{shown}" if line.endswith("-") else f" {shown}"
             continue
         yield line
-        if gap > usual + 0.5 * height:
+        if gap > usual + 0.5 * row[0].height:
             yield ""
         line = shown
     yield line
@@ -183,9 +190,9 @@ def _gap(above: Row, below: Row) -> float:
 
 def _continues(above: Row, below: Row, edge: float) -> bool:
     """Tell whether the first word of a row did not fit on the row above."""
-    if len(above) > 1 or len(below) > 1 or len(above[0].text) < _MIN_PROSE_CHARS:
-        return False
     one, other = above[0], below[0]
+    if len(above) > 1 or len(below) > 1 or len(one.text) < _MIN_PROSE_CHARS or _OWN_LINE.match(other.text):
+        return False
     is_like = abs(one.height - other.height) <= 0.15 * max(one.height, other.height)
     is_below = abs(one.left - other.left) <= 4 * one.height
     return is_like and is_below and one.right + 0.2 * one.height + other.first_width > edge

@@ -130,7 +130,9 @@ def _wrap(text: str, font: TTFont, size: float) -> Iterator[_Line]:
                 words, is_first = [], False
             start, shown = 0.0, word
             while font.stringWidth(shown, size) > width:
-                n_chars = next(n for n in range(len(shown), 0, -1) if font.stringWidth(shown[:n], size) <= width)
+                n_chars = next(
+                    n for n in range(len(shown), 0, -1) if font.stringWidth(shown[:n], size) <= width
+                )
                 yield [(0.0, shown[:n_chars])], is_first
                 is_first, shown = False, shown[n_chars:]
         if shown:

@@ -168,7 +168,9 @@ def test_libreoffice_opens_the_output(tmp_path):
 def test_the_output_depends_on_the_text_alone():
     first = write_pdf("Pt well.\n\f\nRecovered.")
     assert first == write_pdf("Pt well.\n\f\nRecovered.")
-    assert not re.search(rb"/home|/tmp|/work|20[1-9]\d|ReportLab PDF Library", first.replace(b"20000101000000", b""))
+    assert not re.search(
+        rb"/home|/tmp|/work|20[1-9]\d|ReportLab PDF Library", first.replace(b"20000101000000", b"")
+    )
     assert b"D:20000101000000" in first
 
 
@@ -243,9 +245,17 @@ def test_three_columns_are_read_one_after_the_other():
 
 
 def test_rows_of_a_table_are_lines_with_tabs():
-    rows = [("Test", "Result", "Unit"), ("alanine aminotransferase", "312", "U/l"), ("bilirubin, total", "4.1", "mg/dl")]
+    rows = [
+        ("Test", "Result", "Unit"),
+        ("alanine aminotransferase", "312", "U/l"),
+        ("bilirubin, total", "4.1", "mg/dl"),
+    ]
     rows += [("creatinine in the serum", "0.9", "mg/dl"), ("white blood cell count", "12.4", "10^9/l")]
-    lines = [(x, 700 - 14 * i, cell) for i, row in enumerate(rows) for x, cell in zip((50, 250, 350), row, strict=True)]
+    lines = [
+        (x, 700 - 14 * i, cell)
+        for i, row in enumerate(rows)
+        for x, cell in zip((50, 250, 350), row, strict=True)
+    ]
     assert text_of(of_pages(shown(lines))) == "\n".join("\t".join(row) for row in rows)
     written = through(of_pages(shown(lines)), keep_all())
     assert text_of(written) == "\n".join("\t".join(row) for row in rows)
@@ -271,9 +281,13 @@ def test_a_turned_page_is_read_as_it_is_shown():
     assert text_of(of_pages(turned, page="/Rotate 90")) == joined(PROSE)
 
 
-@pytest.mark.parametrize("angle", ["0 1 -1 0 100 100", "0 -1 1 0 100 500", "0.7 0.7 -0.7 0.7 200 200", "-1 0 0 -1 400 400"])
+@pytest.mark.parametrize(
+    "angle", ["0 1 -1 0 100 100", "0 -1 1 0 100 500", "0.7 0.7 -0.7 0.7 200 200", "-1 0 0 -1 400 400"]
+)
 def test_words_in_other_directions_are_not_divided(angle):
-    text = text_of(of_pages(shown(below("upright")) + f"q {angle} cm {shown([(0, 0, 'Margin Zebulonova note')])} Q"))
+    text = text_of(
+        of_pages(shown(below("upright")) + f"q {angle} cm {shown([(0, 0, 'Margin Zebulonova note')])} Q")
+    )
     assert CANARY in text
 
 
@@ -285,7 +299,9 @@ def test_fields_of_a_form_are_read_with_their_labels_from_top_to_bottom():
         field("Tx", "empty", "( )", "50 200 200 220"),
         field("Btn", "c", "/Yes", "50 450 60 460", "/TU(Serious)/AS/Yes/AP<</N<</Yes 4 0 R/Off 4 0 R>>>>"),
         field("Btn", "d", "/Off", "50 430 60 440", "/TU(Died)/AS/Off/AP<</N<</Yes 4 0 R/Off 4 0 R>>>>"),
-        field("Ch", "e", "(2)", "50 410 60 420", "/TU(Outcome)/Ff 131072/Opt[[(1)(unknown)][(2)(recovered)]]"),
+        field(
+            "Ch", "e", "(2)", "50 410 60 420", "/TU(Outcome)/Ff 131072/Opt[[(1)(unknown)][(2)(recovered)]]"
+        ),
         content=shown(below("SUSPECT ADVERSE REACTION REPORT")),
     )
     assert text_of(data).split("\n") == [
@@ -308,13 +324,18 @@ NO_TEXT = {
     "scan": (of_pages(shown(below("text")), SCANNED), "page 2 has no text. Run OCR first"),
     "several": (of_pages(SCANNED, shown(below("text")), SCANNED), "pages 1, 3 have no text. Run OCR first"),
     "lines only": (of_pages("0 0 m 500 500 l S"), "page 1 has no text"),
-    "inline picture": (of_pages("q 500 0 0 800 0 0 cm BI /W 1 /H 1 /BPC 8 /CS /G ID a EI Q"), "page 1 has no text"),
+    "inline picture": (
+        of_pages("q 500 0 0 800 0 0 cm BI /W 1 /H 1 /BPC 8 /CS /G ID a EI Q"),
+        "page 1 has no text",
+    ),
     "scan with a stamp": (
         of_pages(SCANNED + shown(below("FAX 3/5 from a clinic"))),
         "page 1 has a picture and hardly any text. Run OCR first",
     ),
     "scan in strips": (
-        of_pages("".join(f"q 595 0 0 100 0 {y} cm /Im Do Q " for y in range(0, 800, 100)) + shown(below("stamp"))),
+        of_pages(
+            "".join(f"q 595 0 0 100 0 {y} cm /Im Do Q " for y in range(0, 800, 100)) + shown(below("stamp"))
+        ),
         "hardly any text",
     ),
     "nothing at all": (of_pages(""), "has no text"),
@@ -352,7 +373,10 @@ BAD = {
     "XFA": (of_pages(shown(below(f"Please wait {CANARY}")), catalog=f"{XFA}/NeedsRendering true"), "XFA"),
     "cut": (of_text(CANARY)[:-30], "damaged"),
     "text": (CANARY.encode(), "damaged"),
-    "no pages": (of_text(CANARY).replace(b"/Kids", b"/Kid_").replace(b"/Count 1", b"/Count 0"), "damaged|0 pages"),
+    "no pages": (
+        of_text(CANARY).replace(b"/Kids", b"/Kid_").replace(b"/Count 1", b"/Count 0"),
+        "damaged|0 pages",
+    ),
 }
 
 
@@ -369,7 +393,9 @@ def test_a_file_that_may_be_read_without_a_password_is_read():
 
 
 def test_a_form_with_values_beside_its_xfa_is_read(caplog):
-    data = of_form(field("Tx", "a", "(typed)", "1 1 9 9")).replace(b"/AcroForm<<", b"/AcroForm<</XFA[(template)4 0 R]")
+    data = of_form(field("Tx", "a", "(typed)", "1 1 9 9")).replace(
+        b"/AcroForm<<", b"/AcroForm<</XFA[(template)4 0 R]"
+    )
     assert text_of(data) == "a: typed"
     assert not caplog.records
 
@@ -408,5 +434,8 @@ def test_nothing_shows_the_text_of_an_open_file():
 
 
 def test_a_page_of_very_many_rows_is_read_in_time():
-    rows = [Segment(f"w{i}", 50 + 200 * (i % 2), 90 + 200 * (i % 2), -12.0 * i, 10 - 12.0 * i, 40) for i in range(20_000)]
+    rows = [
+        Segment(f"w{i}", 50 + 200 * (i % 2), 90 + 200 * (i % 2), -12.0 * i, 10 - 12.0 * i, 40)
+        for i in range(20_000)
+    ]
     assert len([line for line in order_lines(rows) if line]) == 20_000
