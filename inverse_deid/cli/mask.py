@@ -286,11 +286,12 @@ def mask(inputs: tuple[str, ...], **given: Any) -> int:  # noqa: ANN401 - click'
 
     INPUT is a file, or a folder (searched with its subfolders), or - for standard
     input. Formats by suffix: .txt, .xml (case safety reports, ICH E2B(R3) and
-    E2B(R2), and 2014 i2b2), .jsonl, .csv, .tsv, .parquet, .docx, .xlsx. .gz is unpacked.
+    E2B(R2), and 2014 i2b2), .jsonl, .json, .csv, .tsv, .parquet, .docx, .xlsx, .pdf,
+    .rtf, .html, .md, .eml, .msg, .zip. .gz is unpacked.
     Masked files are written to the folder --out under the same names. File names
-    and ids are copied, unless --rename numbers them: make sure that they contain
-    no names. Other columns of
-    tables and fields of JSON Lines are dropped, unless --keep-column names them.
+    and ids are copied: make sure that they contain no names, or give --rename.
+    Other columns of tables and fields of JSON are dropped, unless --keep-column
+    names them.
 
     Exit status: 0 all done, 1 some documents failed and are listed, 2 nothing
     could be done, 130 stopped (run again with --resume).
